@@ -1,0 +1,21 @@
+# The compile and link options that every target of the project shares, as one interface target.
+find_package(PkgConfig REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(fmt 9 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
+pkg_check_modules(CAPNG REQUIRED IMPORTED_TARGET libcap-ng)
+
+add_library(sbx_options INTERFACE)
+target_compile_features(sbx_options INTERFACE cxx_std_20)
+target_compile_options(sbx_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  -fno-plt -fstack-protector-strong -ffunction-sections -fdata-sections)
+target_compile_definitions(sbx_options INTERFACE
+  _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2> SBX_VERSION="${PROJECT_VERSION}")
+target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/libsbx ${PROJECT_BINARY_DIR}/generated)
+target_link_options(sbx_options INTERFACE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now)
+if(SBX_SANITIZE)
+  target_compile_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE})
+endif()

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Escaping, edit distance, and the units of command-line flags.
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+struct Unit {
+  std::string_view suffix;
+  std::int64_t factor;
+};
+
+std::optional<std::int64_t> parse_with_units(std::string_view text, std::span<const Unit> units,
+                                             std::int64_t max) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto count =
+      parse_count(text.substr(0, digits), std::numeric_limits<std::int64_t>::max() / 2);
+  if (!count || *count == 0) return std::nullopt;
+  const std::string_view suffix = text.substr(digits);
+  const auto* unit = std::find_if(units.data(), units.data() + units.size(),
+                                  [&](const Unit& u) { return u.suffix == suffix; });
+  if (unit == units.data() + units.size() || *count > max / unit->factor) return std::nullopt;
+  return *count * unit->factor;
+}
+
+}  // namespace
+
+std::string escape_control_bytes(std::string_view text) {
+  static constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+    }
+  }
+  return out;
+}
+
+std::optional<std::string_view> nearest_name(std::string_view name,
+                                             std::span<const std::string_view> candidates) {
+  if (name.size() > 64) return std::nullopt;
+  std::optional<std::string_view> best;
+  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
+  static constexpr std::array kUnits = {Unit{"ms", 1}, Unit{"s", 1000}, Unit{"", 1000},
+                                        Unit{"m", 60'000}, Unit{"h", 3'600'000}};
+  return parse_with_units(text, kUnits, 1'000'000'000'000);
+}
+
+std::optional<std::int64_t> parse_size_bytes(std::string_view text) {
+  static constexpr std::array kUnits = {
+      Unit{"", 1},          Unit{"B", 1},       Unit{"K", 1 << 10},   Unit{"KB", 1 << 10},
+      Unit{"KiB", 1 << 10}, Unit{"k", 1 << 10}, Unit{"M", 1 << 20},   Unit{"MB", 1 << 20},
+      Unit{"MiB", 1 << 20}, Unit{"m", 1 << 20}, Unit{"G", 1 << 30},   Unit{"GB", 1 << 30},
+      Unit{"GiB", 1 << 30}, Unit{"g", 1 << 30}, Unit{"T", 1LL << 40}, Unit{"TB", 1LL << 40}};
+  return parse_with_units(text, kUnits, 1LL << 50);
+}
+
+std::optional<std::int64_t> parse_count(std::string_view text, std::int64_t max) {
+  std::int64_t value = 0;
+  const char* end = text.data() + text.size();
+  if (text.empty() || text.front() < '0' || text.front() > '9') return std::nullopt;
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end || value > max) return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+std::string join(std::span<const std::string> parts, std::string_view separator) {
+  std::string out;
+  for (const std::string& part : parts) {
+    if (!out.empty()) out += separator;
+    out += part;
+  }
+  return out;
+}
+
+}  // namespace sbx

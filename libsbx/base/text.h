@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small text helpers: escaping for one-line messages, nearest names for hints, units for flags.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+// Control bytes (C0, DEL) as \xNN, so that a message never moves a terminal's cursor.
+std::string escape_control_bytes(std::string_view text);
+
+// The candidate with the least edit distance to `name`, where that is small enough to be a slip
+// of the hand (at most a third of its length, and at least one); nullopt otherwise.
+std::optional<std::string_view> nearest_name(std::string_view name,
+                                             std::span<const std::string_view> candidates);
+
+// "10s", "500ms", "2m", "1h", "90" (seconds) → milliseconds, 1 to 10^12; nullopt on anything else.
+std::optional<std::int64_t> parse_duration_ms(std::string_view text);
+
+// "512", "64K", "512M", "2G" (powers of 1024; an optional trailing "B" or "iB") → bytes, 1 to 2^50.
+std::optional<std::int64_t> parse_size_bytes(std::string_view text);
+
+// A decimal count without sign or spaces, at most `max`; nullopt on anything else.
+std::optional<std::int64_t> parse_count(std::string_view text, std::int64_t max);
+
+std::vector<std::string_view> split(std::string_view text, char separator);
+std::string join(std::span<const std::string> parts, std::string_view separator);
+
+}  // namespace sbx

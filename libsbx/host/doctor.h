@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Doctor: HostFacts → what this machine can enforce, layer by layer, why not where not, and the
+// exact command that mends it; as text for people or JSON for programs.
+#pragma once
+
+#include <string>
+
+#include "host/facts.h"
+
+namespace sbx {
+
+struct DoctorReport {
+  std::string text;         // several lines, for a terminal
+  std::string json;         // one document
+  bool all_layers = false;  // every layer of the default profile can be had
+};
+
+// `facts` must have been probed (probe_layers). `executable` is this program's own path, for the
+// AppArmor profile text.
+DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable);
+
+// The AppArmor profile that lets `executable` make user namespaces on Ubuntu 24.04 and later.
+std::string apparmor_profile_text(const std::string& executable);
+
+}  // namespace sbx

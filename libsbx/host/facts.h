@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostFacts: what this kernel and machine can enforce, and who is asking. Reading them changes
+// nothing on the host. The quick facts cost a few system calls; the probe forks children that try
+// each namespace, and is for `doctor` and for finding out why a set-up step failed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace sbx {
+
+// Why something cannot be had here, and what would mend it. An empty reason: nothing stands in
+// the way, as far as known.
+struct Obstacle {
+  std::string reason;  // "unshare(CLONE_NEWUSER): EPERM: …; AppArmor restricts user namespaces"
+  std::string mend;    // the exact command or setting
+  int sys_errno = 0;
+  bool present() const { return !reason.empty(); }
+};
+
+// A cgroup v2 subtree in which this process may make children with memory and pids controllers.
+struct CgroupFacts {
+  std::string base;  // directory below which boxes are made; empty: none
+  bool must_move =
+      false;           // the controllers must be enabled first, by moving this process to a leaf
+  std::string reason;  // why not, when base is empty
+};
+
+struct HostFacts {
+  uid_t uid = 0;
+  gid_t gid = 0;
+  std::vector<gid_t> groups;  // supplementary, which stay (setgroups is denied)
+  std::string user_name;      // from /etc/passwd; "user" where there is none
+  std::string group_name;
+  std::string home;  // from $HOME as the launcher saw it, else passwd; empty: none
+  int landlock_abi = 0;
+  bool seccomp_filter = true;
+  bool seccomp_notify = true;
+  bool clone3 = true;          // false: ENOSYS (Docker's filter); clone and pidfd_open serve
+  bool proc_mountable = true;  // false: /proc is masked here; the old one is bound instead
+  bool overlay_on_tmpfs = true;
+  std::array<Obstacle, kLayerCount> obstacles;  // by Layer
+  CgroupFacts cgroup;
+  std::string kernel_release;
+  std::string architecture;
+
+  const Obstacle& obstacle(Layer layer) const { return obstacles[static_cast<std::size_t>(layer)]; }
+};
+
+// Reads ids, names, Landlock ABI and kernel release: no fork, no probe; obstacles stay empty
+// except where a call itself tells (Landlock absent). `home` is the caller's $HOME or nullptr.
+HostFacts read_quick_facts(const char* home);
+
+// Fills obstacles, clone3, proc_mountable, seccomp_notify and overlay_on_tmpfs by trying each in a
+// child of its own. Takes some milliseconds. Changes nothing on the host.
+void probe_layers(HostFacts& facts);
+
+// Finds a delegated cgroup v2 subtree. Reads only.
+CgroupFacts find_cgroup();
+
+}  // namespace sbx

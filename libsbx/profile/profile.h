@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile: what an operator grants, as plain values (contract section 4). Decoded from JSON with
+// `extends` merged; variables such as ${workspace} are still in the paths. Pointers for errors
+// travel with the values that later rooms may still refuse.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sbx {
+
+enum class Base : std::uint8_t { kSystem, kTools, kHost, kNone };
+enum class Access : std::uint8_t { kNone, kReadOnly, kReadWrite };
+enum class HomeMode : std::uint8_t { kPrivate, kNone, kHost };
+enum class NetworkMode : std::uint8_t { kNone, kAllowlist, kOutbound, kOpen };
+enum class SeccompMode : std::uint8_t { kDefault, kStrict, kOff };
+enum class LandlockMode : std::uint8_t { kRequire, kAuto, kOff };
+enum class Fallback : std::uint8_t { kRefuse, kDegrade };
+enum class ScrubMode : std::uint8_t { kOff, kDefault, kStrict };
+enum class WorkspaceMode : std::uint8_t { kPersistent, kFresh };
+
+// The layers that `isolation.require` and the result's `sandbox.layers` name. The first seven are
+// the namespaces, in the order of `isolation.namespaces`.
+enum class Layer : std::uint8_t {
+  kUser,
+  kMount,
+  kPid,
+  kNet,
+  kIpc,
+  kUts,
+  kCgroup,
+  kSeccomp,
+  kLandlock,
+  kNoNewPrivs,
+  kCapabilities,
+};
+inline constexpr int kLayerCount = 11;
+const char* layer_name(Layer layer);
+
+// A set of layers as a bit mask.
+class LayerSet {
+ public:
+  constexpr LayerSet() = default;
+  constexpr void add(Layer layer) { bits_ |= bit(layer); }
+  constexpr void remove(Layer layer) { bits_ &= ~bit(layer); }
+  constexpr bool has(Layer layer) const { return (bits_ & bit(layer)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  friend constexpr bool operator==(LayerSet, LayerSet) = default;
+
+ private:
+  static constexpr std::uint32_t bit(Layer layer) { return 1U << static_cast<unsigned>(layer); }
+  std::uint32_t bits_ = 0;
+};
+
+struct Root {
+  std::string path;  // absolute after variables are replaced
+  Access access = Access::kReadOnly;
+  bool optional = false;
+  std::string where;  // profile pointer or flag, for errors
+};
+
+struct Protect {
+  std::string path;             // relative to every rw root, such as ".git/hooks"
+  bool report_missing = false;  // {"missing": "report"}: may be created, is named afterwards
+  std::string where;
+};
+
+struct FilesystemProfile {
+  Base base = Base::kSystem;
+  std::vector<Root> roots;
+  std::vector<Protect> protect;
+  HomeMode home = HomeMode::kPrivate;
+  std::vector<std::string> devices;  // absolute paths below /dev
+  bool overlay = false;
+};
+
+struct NetworkProfile {
+  NetworkMode mode = NetworkMode::kNone;
+  std::vector<std::string> allow;
+  std::vector<std::string> unix_sockets;
+  std::vector<int> host_ports;
+};
+
+struct IsolationProfile {
+  LayerSet namespaces;  // only the seven namespace layers
+  LayerSet require;
+  Fallback fallback = Fallback::kRefuse;
+};
+
+struct SeccompProfile {
+  SeccompMode mode = SeccompMode::kDefault;
+  std::vector<std::string> allow;  // system call names
+  std::vector<std::string> deny;
+};
+
+// Counts and sizes; null in JSON is "no limit" and std::nullopt here.
+struct LimitsProfile {
+  std::optional<std::int64_t> timeout_ms;
+  std::optional<std::int64_t> cpu_ms;
+  std::optional<std::int64_t> memory_mb;
+  std::optional<std::int64_t> pids;
+  std::optional<std::int64_t> open_files;
+  std::optional<std::int64_t> file_kb;
+  std::optional<std::int64_t> tmp_mb;
+  std::optional<std::int64_t> output_kb;
+  std::optional<std::int64_t> output_lines;
+};
+
+struct EnvironmentProfile {
+  ScrubMode scrub = ScrubMode::kDefault;
+  std::vector<std::string> pass;
+  std::map<std::string, std::string> set;
+  bool request = false;
+};
+
+struct CommandsProfile {
+  std::string shell = "bash";
+  std::optional<std::vector<std::string>> allow;  // nullopt: every command
+  std::vector<std::string> network_allow;
+  std::vector<std::string> deny;
+  std::vector<std::string> ask;
+  bool readonly = false;
+  bool confine_paths = false;
+};
+
+struct OutputProfile {
+  bool redact = true;
+  std::vector<std::string> patterns;
+  bool result_json = false;
+  std::int64_t spill_mb = 0;
+  bool exact_bytes = false;
+};
+
+struct Profile {
+  std::string name;
+  std::string description;
+  FilesystemProfile filesystem;
+  NetworkProfile network;
+  IsolationProfile isolation;
+  SeccompProfile seccomp;
+  LandlockMode landlock = LandlockMode::kRequire;
+  LimitsProfile limits;
+  LimitsProfile ceilings;  // nullopt: the ceiling is the limit itself
+  EnvironmentProfile environment;
+  CommandsProfile commands;
+  OutputProfile output;
+  WorkspaceMode workspace = WorkspaceMode::kPersistent;
+  std::string audit_file;  // empty: no audit log
+};
+
+}  // namespace sbx

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outcome → the JSON answer of contract section 3, in one line. Pure.
+#pragma once
+
+#include <string>
+
+#include "session/outcome.h"
+
+namespace sbx {
+
+std::string outcome_to_json(const Outcome& outcome);
+
+// draft-07 schema of the answer, and the array of {"code","meaning"}.
+std::string result_schema_json();
+std::string errors_json();
+
+}  // namespace sbx

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outcome: everything that the answer of one run says (contract section 3), as plain values.
+// Strings are as they will be printed: valid UTF-8 unless the field says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+namespace sbx {
+
+enum class RunStatus : std::uint8_t {
+  kExited,
+  kSignaled,
+  kTimedOut,
+  kLimit,
+  kCancelled,
+  kKilled,
+  kRunning,
+  kDenied,
+  kNeedsApproval,
+  kError,
+};
+const char* run_status_name(RunStatus status);
+
+struct StreamText {
+  std::string text;         // head, marker, tail; base64 when `base64`
+  std::uint64_t bytes = 0;  // what the command wrote, kept or not
+  bool truncated = false;
+  bool base64 = false;
+};
+
+struct Usage {
+  double user_ms = 0;
+  double system_ms = 0;
+  std::int64_t max_rss_kb = 0;
+};
+
+struct Denial {
+  std::string layer;      // seccomp | landlock | mount | network | command
+  std::string operation;  // "mount", "connect", "protected_created" …
+  std::string target;     // path, address or empty
+  std::uint64_t count = 1;
+  std::string program;  // the refused process's comm, sanitised
+  std::string grant;    // what the operator would add, such as "seccomp.allow += \"bpf\""
+};
+
+struct Degradation {
+  std::string what;  // a layer, a limit or a part such as "proc"
+  std::string reason;
+};
+
+struct LimitReport {
+  std::string limit;     // timeout, cpu, memory, pids, open_files, file, tmp, output
+  std::string enforcer;  // cgroup2 | rlimit | watch | none
+};
+
+struct SandboxReport {
+  std::string profile;
+  LayerSet confirmed;    // what the kernel confirmed
+  int landlock_abi = 0;  // 0 when not in force
+  std::vector<LimitReport> limits;
+  std::vector<Degradation> degraded;
+  std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
+};
+
+struct Change {
+  std::string path;
+  std::string kind;  // created | modified | deleted | replaced
+};
+
+struct Outcome {
+  RunStatus status = RunStatus::kError;
+  std::optional<int> exit_code;
+  int signal = 0;  // 0 unless signaled
+  StreamText out;
+  StreamText err;
+  std::string command;
+  std::vector<std::string> argv;
+  std::string cwd;
+  std::optional<std::string> description;
+  std::int64_t started_at_ms = 0;  // Unix time in milliseconds
+  double duration_ms = 0;
+  Usage usage;
+  std::string limit;  // which limit ended it; empty: none
+  std::vector<Denial> denials;
+  SandboxReport sandbox;
+  std::optional<std::vector<Change>> changes;
+  std::optional<Error> error;
+  int exit_status = 125;  // what sbx-run exits with
+};
+
+}  // namespace sbx

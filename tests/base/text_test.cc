@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of base/: units, nearest names, escaping, the error table.
+#include "base/text.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "base/error.h"
+
+namespace sbx {
+namespace {
+
+TEST(Text, ReadsDurationsWithUnitsAndRefusesTheRest) {
+  EXPECT_EQ(parse_duration_ms("10s"), 10'000);
+  EXPECT_EQ(parse_duration_ms("500ms"), 500);
+  EXPECT_EQ(parse_duration_ms("2m"), 120'000);
+  EXPECT_EQ(parse_duration_ms("90"), 90'000);
+  for (const char* bad : {"", "0s", "-1s", "1.5s", "s", "10 s", "10d", "99999999999999999999s"}) {
+    EXPECT_EQ(parse_duration_ms(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Text, ReadsSizesWithUnitsAndRefusesTheRest) {
+  EXPECT_EQ(parse_size_bytes("512"), 512);
+  EXPECT_EQ(parse_size_bytes("64K"), 65'536);
+  EXPECT_EQ(parse_size_bytes("512M"), 512LL << 20);
+  EXPECT_EQ(parse_size_bytes("2GiB"), 2LL << 30);
+  for (const char* bad : {"", "0", "-1M", "1.5M", "M", "10X", "9999999T"}) {
+    EXPECT_EQ(parse_size_bytes(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Text, NamesTheNearestCandidateOnlyForASlipOfTheHand) {
+  constexpr std::string_view kNames[] = {"timeout_ms", "memory_mb", "pids"};
+  EXPECT_EQ(nearest_name("timeout_sm", kNames), "timeout_ms");
+  EXPECT_EQ(nearest_name("pid", kNames), "pids");
+  EXPECT_EQ(nearest_name("banana", kNames), std::nullopt);
+}
+
+TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
+  EXPECT_EQ(escape_control_bytes("a\x1b[2Jb\n\x7f"), "a\\x1b[2Jb\\x0a\\x7f");
+}
+
+TEST(Error, EveryCodeHasANameOfItsOwnAndAMeaning) {
+  std::set<std::string_view> names;
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    EXPECT_TRUE(names.insert(meaning.name).second) << meaning.name;
+    EXPECT_FALSE(meaning.meaning.empty());
+  }
+}
+
+TEST(Error, TheLineHoldsCodePlaceAndHint) {
+  const Error error{ErrorCode::kPathNotFound, "no such path: /x\n", "/filesystem/roots/0",
+                    "make it"};
+  EXPECT_EQ(error_line(error),
+            "path_not_found: no such path: /x\\x0a [/filesystem/roots/0] (make it)");
+}
+
+}  // namespace
+}  // namespace sbx
