@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raw system calls that glibc lacks, wraps differently, or declares beside conflicting headers.
+// Each returns -1 and sets errno, like libc. All are async-signal-safe and allocate nothing: the
+// child uses them between clone and exec. Only system calls; no policy words.
+#pragma once
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "sys/kernel.h"
+
+namespace sbx::sys {
+
+// clone3(2). Without CLONE_VM it returns twice, like fork; pthread_atfork handlers do not run, so
+// between clone and exec the child keeps to async-signal-safe calls.
+inline long clone3(CloneArgs& args) noexcept { return ::syscall(SYS_clone3, &args, sizeof(args)); }
+
+// clone(2) with no new stack: what serves where a container's filter answers clone3 with ENOSYS.
+// `flags` includes the exit signal in its low byte. `pidfd` is written with CLONE_PIDFD.
+inline long clone_like_fork(unsigned long flags, int* pidfd) noexcept {
+  // x86-64 and aarch64 differ only in the order of the two last arguments, both unused here.
+  return ::syscall(SYS_clone, flags, nullptr, pidfd, nullptr, nullptr);
+}
+
+inline int pidfd_open(pid_t pid, unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, flags));
+}
+inline int pidfd_send_signal(int pidfd, int signal_number) noexcept {
+  return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0));
+}
+inline int pidfd_getfd(int pidfd, int target_fd) noexcept {
+  return static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, target_fd, 0));
+}
+
+// openat2(2). `how.mode` must be 0 unless O_CREAT or O_TMPFILE is in `how.flags`.
+inline int openat2(int dirfd, const char* path, const OpenHow& how) noexcept {
+  return static_cast<int>(::syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
+}
+
+inline int faccessat2(int dirfd, const char* path, int mode, int flags) noexcept {
+  return static_cast<int>(::syscall(SYS_faccessat2, dirfd, path, mode, flags));
+}
+
+inline int open_tree(int dirfd, const char* path, unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_open_tree, dirfd, path, flags));
+}
+inline int move_mount(int from_fd, const char* from_path, int to_fd, const char* to_path,
+                      unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_move_mount, from_fd, from_path, to_fd, to_path, flags));
+}
+inline int mount_setattr(int dirfd, const char* path, unsigned flags,
+                         const MountAttr& attr) noexcept {
+  return static_cast<int>(::syscall(SYS_mount_setattr, dirfd, path, flags, &attr, sizeof(attr)));
+}
+inline int fsopen(const char* filesystem, unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_fsopen, filesystem, flags));
+}
+inline int fsconfig(int fs_fd, unsigned command, const char* key, const void* value,
+                    int aux) noexcept {
+  return static_cast<int>(::syscall(SYS_fsconfig, fs_fd, command, key, value, aux));
+}
+inline int fsmount(int fs_fd, unsigned flags, unsigned attributes) noexcept {
+  return static_cast<int>(::syscall(SYS_fsmount, fs_fd, flags, attributes));
+}
+inline int pivot_root(const char* new_root, const char* put_old) noexcept {
+  return static_cast<int>(::syscall(SYS_pivot_root, new_root, put_old));
+}
+
+// landlock_create_ruleset(2): a descriptor. An older kernel refuses set bits that it does not
+// know (EINVAL) and non-zero fields that it does not know (E2BIG).
+inline int landlock_create_ruleset(const LandlockRulesetAttr& attr) noexcept {
+  return static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0));
+}
+// The ABI version, 1 and up; ENOSYS: not built in; EOPNOTSUPP: not enabled at boot.
+inline int landlock_abi() noexcept {
+  return static_cast<int>(
+      ::syscall(SYS_landlock_create_ruleset, nullptr, 0, kLandlockCreateRulesetVersion));
+}
+inline int landlock_add_path(int ruleset_fd, const LandlockPathBeneathAttr& attr) noexcept {
+  return static_cast<int>(
+      ::syscall(SYS_landlock_add_rule, ruleset_fd, kLandlockRulePathBeneath, &attr, 0));
+}
+inline int landlock_add_port(int ruleset_fd, const LandlockNetPortAttr& attr) noexcept {
+  return static_cast<int>(
+      ::syscall(SYS_landlock_add_rule, ruleset_fd, kLandlockRuleNetPort, &attr, 0));
+}
+inline int landlock_restrict_self(int ruleset_fd, unsigned flags = 0) noexcept {
+  return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset_fd, flags));
+}
+
+// seccomp(2). `args` is a sock_fprog for kSeccompSetModeFilter. With the flag for a listener the
+// answer is its descriptor.
+inline int seccomp(unsigned operation, unsigned flags, const void* args) noexcept {
+  return static_cast<int>(::syscall(SYS_seccomp, operation, flags, args));
+}
+
+inline int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
+}
+
+inline int memfd_create(const char* name, unsigned flags) noexcept {
+  return static_cast<int>(::syscall(SYS_memfd_create, name, flags));
+}
+
+// execveat(2) of an open descriptor: the program that was checked is the one that runs.
+inline int execveat(int dirfd, const char* path, char* const* argv, char* const* envp,
+                    int flags) noexcept {
+  return static_cast<int>(::syscall(SYS_execveat, dirfd, path, argv, envp, flags));
+}
+
+// The kernel's own answers: glibc caches none of these today, and after clone(2) none may be.
+inline pid_t getpid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_getpid)); }
+inline pid_t gettid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+// The calling thread only, unlike glibc's, which signals every thread to follow.
+inline int setgroups_raw(std::size_t count, const gid_t* groups) noexcept {
+  return static_cast<int>(::syscall(SYS_setgroups, count, groups));
+}
+inline int setresuid_raw(uid_t real, uid_t effective, uid_t saved) noexcept {
+  return static_cast<int>(::syscall(SYS_setresuid, real, effective, saved));
+}
+inline int setresgid_raw(gid_t real, gid_t effective, gid_t saved) noexcept {
+  return static_cast<int>(::syscall(SYS_setresgid, real, effective, saved));
+}
+
+}  // namespace sbx::sys

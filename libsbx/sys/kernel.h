@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernel constants and structures that the headers of Linux 6.1 lack or that glibc's and the
+// kernel's headers define twice (linux/mount.h against sys/mount.h). Plain data from the kernel's
+// uapi; no policy words, no calls. Numbers and layouts are the same on x86-64 and aarch64.
+#pragma once
+
+#include <cstdint>
+
+namespace sbx::sys {
+
+// --- clone3 (linux/sched.h) ---
+inline constexpr std::uint64_t kCloneIntoCgroup = 0x200000000;
+inline constexpr std::uint64_t kCloneClearSighand = 0x100000000;
+
+struct CloneArgs {  // struct clone_args, the 88 bytes of 5.7
+  std::uint64_t flags;
+  std::uint64_t pidfd;  // address of an int
+  std::uint64_t child_tid;
+  std::uint64_t parent_tid;
+  std::uint64_t exit_signal;
+  std::uint64_t stack;
+  std::uint64_t stack_size;
+  std::uint64_t tls;
+  std::uint64_t set_tid;
+  std::uint64_t set_tid_size;
+  std::uint64_t cgroup;  // descriptor of a cgroup v2 directory, with kCloneIntoCgroup
+};
+static_assert(sizeof(CloneArgs) == 88);
+
+// --- openat2 (linux/openat2.h) ---
+struct OpenHow {  // struct open_how
+  std::uint64_t flags;
+  std::uint64_t mode;
+  std::uint64_t resolve;
+};
+static_assert(sizeof(OpenHow) == 24);
+inline constexpr std::uint64_t kResolveNoXdev = 0x01;
+inline constexpr std::uint64_t kResolveNoMagiclinks = 0x02;
+inline constexpr std::uint64_t kResolveNoSymlinks = 0x04;
+inline constexpr std::uint64_t kResolveBeneath = 0x08;
+inline constexpr std::uint64_t kResolveInRoot = 0x10;
+inline constexpr std::uint64_t kResolveCached = 0x20;
+
+// --- The mount API of 5.2 and mount_setattr of 5.12 (linux/mount.h) ---
+inline constexpr unsigned kOpenTreeClone = 1;
+inline constexpr unsigned kOpenTreeCloexec = 02000000;  // O_CLOEXEC
+inline constexpr unsigned kAtRecursive = 0x8000;
+inline constexpr unsigned kAtEmptyPath = 0x1000;
+inline constexpr unsigned kAtSymlinkNofollow = 0x100;
+inline constexpr unsigned kAtNoAutomount = 0x800;
+
+inline constexpr unsigned kMoveMountFSymlinks = 0x01;
+inline constexpr unsigned kMoveMountFAutomounts = 0x02;
+inline constexpr unsigned kMoveMountFEmptyPath = 0x04;
+inline constexpr unsigned kMoveMountTSymlinks = 0x10;
+inline constexpr unsigned kMoveMountTAutomounts = 0x20;
+inline constexpr unsigned kMoveMountTEmptyPath = 0x40;
+inline constexpr unsigned kMoveMountSetGroup = 0x100;  // 5.15
+inline constexpr unsigned kMoveMountBeneath = 0x200;   // 6.5
+
+inline constexpr unsigned kFsopenCloexec = 1;
+inline constexpr unsigned kFsmountCloexec = 1;
+inline constexpr unsigned kFsconfigSetFlag = 0;
+inline constexpr unsigned kFsconfigSetString = 1;
+inline constexpr unsigned kFsconfigSetBinary = 2;
+inline constexpr unsigned kFsconfigSetPath = 3;
+inline constexpr unsigned kFsconfigSetPathEmpty = 4;
+inline constexpr unsigned kFsconfigSetFd = 5;
+inline constexpr unsigned kFsconfigCmdCreate = 6;
+inline constexpr unsigned kFsconfigCmdReconfigure = 7;
+inline constexpr unsigned kFsconfigCmdCreateExcl = 8;  // 6.6
+
+inline constexpr std::uint64_t kMountAttrReadOnly = 0x01;
+inline constexpr std::uint64_t kMountAttrNosuid = 0x02;
+inline constexpr std::uint64_t kMountAttrNodev = 0x04;
+inline constexpr std::uint64_t kMountAttrNoexec = 0x08;
+inline constexpr std::uint64_t kMountAttrAtimeMask = 0x70;
+inline constexpr std::uint64_t kMountAttrRelatime = 0x00;
+inline constexpr std::uint64_t kMountAttrNoatime = 0x10;
+inline constexpr std::uint64_t kMountAttrStrictatime = 0x20;
+inline constexpr std::uint64_t kMountAttrNodiratime = 0x80;
+inline constexpr std::uint64_t kMountAttrIdmap = 0x100000;
+inline constexpr std::uint64_t kMountAttrNosymfollow = 0x200000;  // 5.14
+
+struct MountAttr {  // struct mount_attr
+  std::uint64_t attr_set;
+  std::uint64_t attr_clr;
+  std::uint64_t propagation;
+  std::uint64_t userns_fd;
+};
+static_assert(sizeof(MountAttr) == 32);
+
+// --- Landlock (linux/landlock.h up to ABI 7, Linux 6.15) ---
+inline constexpr std::uint64_t kLandlockFsExecute = 1ULL << 0;
+inline constexpr std::uint64_t kLandlockFsWriteFile = 1ULL << 1;
+inline constexpr std::uint64_t kLandlockFsReadFile = 1ULL << 2;
+inline constexpr std::uint64_t kLandlockFsReadDir = 1ULL << 3;
+inline constexpr std::uint64_t kLandlockFsRemoveDir = 1ULL << 4;
+inline constexpr std::uint64_t kLandlockFsRemoveFile = 1ULL << 5;
+inline constexpr std::uint64_t kLandlockFsMakeChar = 1ULL << 6;
+inline constexpr std::uint64_t kLandlockFsMakeDir = 1ULL << 7;
+inline constexpr std::uint64_t kLandlockFsMakeReg = 1ULL << 8;
+inline constexpr std::uint64_t kLandlockFsMakeSock = 1ULL << 9;
+inline constexpr std::uint64_t kLandlockFsMakeFifo = 1ULL << 10;
+inline constexpr std::uint64_t kLandlockFsMakeBlock = 1ULL << 11;
+inline constexpr std::uint64_t kLandlockFsMakeSym = 1ULL << 12;
+inline constexpr std::uint64_t kLandlockFsRefer = 1ULL << 13;     // ABI 2
+inline constexpr std::uint64_t kLandlockFsTruncate = 1ULL << 14;  // ABI 3
+inline constexpr std::uint64_t kLandlockFsIoctlDev = 1ULL << 15;  // ABI 5
+
+inline constexpr std::uint64_t kLandlockNetBindTcp = 1ULL << 0;     // ABI 4
+inline constexpr std::uint64_t kLandlockNetConnectTcp = 1ULL << 1;  // ABI 4
+
+inline constexpr std::uint64_t kLandlockScopeAbstractUnixSocket = 1ULL << 0;  // ABI 6
+inline constexpr std::uint64_t kLandlockScopeSignal = 1ULL << 1;              // ABI 6
+
+inline constexpr unsigned kLandlockCreateRulesetVersion = 1U << 0;
+inline constexpr unsigned kLandlockCreateRulesetErrata = 1U << 1;           // ABI 7
+inline constexpr unsigned kLandlockRestrictSelfLogSameExecOff = 1U << 0;    // ABI 7
+inline constexpr unsigned kLandlockRestrictSelfLogNewExecOn = 1U << 1;      // ABI 7
+inline constexpr unsigned kLandlockRestrictSelfLogSubdomainsOff = 1U << 2;  // ABI 7
+
+inline constexpr unsigned kLandlockRulePathBeneath = 1;
+inline constexpr unsigned kLandlockRuleNetPort = 2;  // ABI 4
+
+// Every file right that a given ABI knows; 0 for ABI 0.
+constexpr std::uint64_t landlock_fs_rights(int abi) {
+  if (abi <= 0) return 0;
+  if (abi == 1) return (1ULL << 13) - 1;
+  if (abi == 2) return (1ULL << 14) - 1;
+  return abi <= 4 ? (1ULL << 15) - 1 : (1ULL << 16) - 1;
+}
+constexpr std::uint64_t landlock_net_rights(int abi) { return abi >= 4 ? 3 : 0; }
+constexpr std::uint64_t landlock_scopes(int abi) { return abi >= 6 ? 3 : 0; }
+
+// The size of the ruleset structure that an ABI accepts without zero-padding rules mattering.
+struct LandlockRulesetAttr {  // struct landlock_ruleset_attr
+  std::uint64_t handled_access_fs;
+  std::uint64_t handled_access_net;  // ABI 4
+  std::uint64_t scoped;              // ABI 6
+};
+static_assert(sizeof(LandlockRulesetAttr) == 24);
+
+struct [[gnu::packed]] LandlockPathBeneathAttr {  // struct landlock_path_beneath_attr
+  std::uint64_t allowed_access;
+  std::int32_t parent_fd;
+};
+static_assert(sizeof(LandlockPathBeneathAttr) == 12);
+
+struct LandlockNetPortAttr {  // struct landlock_net_port_attr
+  std::uint64_t allowed_access;
+  std::uint64_t port;  // host byte order
+};
+static_assert(sizeof(LandlockNetPortAttr) == 16);
+
+// --- seccomp (linux/seccomp.h) ---
+inline constexpr unsigned kSeccompSetModeFilter = 1;
+inline constexpr unsigned kSeccompGetActionAvail = 2;
+inline constexpr unsigned kSeccompGetNotifSizes = 3;
+inline constexpr unsigned kSeccompFilterFlagTsync = 1U << 0;
+inline constexpr unsigned kSeccompFilterFlagLog = 1U << 1;
+inline constexpr unsigned kSeccompFilterFlagSpecAllow = 1U << 2;
+inline constexpr unsigned kSeccompFilterFlagNewListener = 1U << 3;
+inline constexpr unsigned kSeccompFilterFlagTsyncEsrch = 1U << 4;
+inline constexpr unsigned kSeccompFilterFlagWaitKillableRecv = 1U << 5;  // 5.19
+
+inline constexpr std::uint32_t kSeccompRetKillProcess = 0x80000000U;
+inline constexpr std::uint32_t kSeccompRetKillThread = 0x00000000U;
+inline constexpr std::uint32_t kSeccompRetTrap = 0x00030000U;
+inline constexpr std::uint32_t kSeccompRetErrno = 0x00050000U;
+inline constexpr std::uint32_t kSeccompRetUserNotif = 0x7fc00000U;
+inline constexpr std::uint32_t kSeccompRetTrace = 0x7ff00000U;
+inline constexpr std::uint32_t kSeccompRetLog = 0x7ffc0000U;
+inline constexpr std::uint32_t kSeccompRetAllow = 0x7fff0000U;
+
+struct SeccompData {  // struct seccomp_data
+  std::int32_t nr;
+  std::uint32_t arch;
+  std::uint64_t instruction_pointer;
+  std::uint64_t args[6];
+};
+static_assert(sizeof(SeccompData) == 64);
+
+struct SeccompNotif {  // struct seccomp_notif
+  std::uint64_t id;
+  std::uint32_t pid;
+  std::uint32_t flags;
+  SeccompData data;
+};
+static_assert(sizeof(SeccompNotif) == 80);
+
+struct SeccompNotifResponse {  // struct seccomp_notif_resp
+  std::uint64_t id;
+  std::int64_t val;
+  std::int32_t error;
+  std::uint32_t flags;
+};
+static_assert(sizeof(SeccompNotifResponse) == 24);
+
+struct SeccompNotifAddfd {  // struct seccomp_notif_addfd
+  std::uint64_t id;
+  std::uint32_t flags;
+  std::uint32_t srcfd;
+  std::uint32_t newfd;
+  std::uint32_t newfd_flags;
+};
+static_assert(sizeof(SeccompNotifAddfd) == 24);
+
+inline constexpr std::uint32_t kSeccompNotifFlagContinue = 1U << 0;
+inline constexpr std::uint32_t kSeccompAddfdFlagSetfd = 1U << 0;
+inline constexpr std::uint32_t kSeccompAddfdFlagSend = 1U << 1;
+// _IOWR('!', N, …) and its like, spelled out: direction << 30 | size << 16 | '!' << 8 | N.
+inline constexpr unsigned long kSeccompIoctlNotifRecv = 0xc0502100UL;
+inline constexpr unsigned long kSeccompIoctlNotifSend = 0xc0182101UL;
+inline constexpr unsigned long kSeccompIoctlNotifIdValid = 0x40082102UL;
+inline constexpr unsigned long kSeccompIoctlNotifAddfd = 0x40182103UL;
+inline constexpr unsigned long kSeccompIoctlNotifSetFlags = 0x40082104UL;  // 6.6
+inline constexpr std::uint64_t kSeccompUserNotifFdSyncWakeUp = 1U << 0;    // 6.6
+
+// --- Others ---
+inline constexpr unsigned kCloseRangeUnshare = 1U << 1;
+inline constexpr unsigned kCloseRangeCloexec = 1U << 2;
+inline constexpr unsigned kMfdNoexecSeal = 0x0008;  // 6.3
+inline constexpr unsigned kMfdExec = 0x0010;        // 6.3
+inline constexpr unsigned kPidfdNonblock = 04000;   // O_NONBLOCK, 5.10
+inline constexpr unsigned kMsgFastopen = 0x20000000;
+inline constexpr long kCgroup2SuperMagic = 0x63677270;
+inline constexpr long kTmpfsMagic = 0x01021994;
+inline constexpr long kProcSuperMagic = 0x9fa0;
+
+// System calls newer than libseccomp 2.5.4 or the headers know, by number (every architecture
+// shares the numbers from 424 up).
+inline constexpr int kNrCachestat = 451;
+inline constexpr int kNrFchmodat2 = 452;
+inline constexpr int kNrMapShadowStack = 453;
+inline constexpr int kNrFutexWake = 454;
+inline constexpr int kNrFutexWait = 455;
+inline constexpr int kNrFutexRequeue = 456;
+inline constexpr int kNrStatmount = 457;
+inline constexpr int kNrListmount = 458;
+inline constexpr int kNrLsmGetSelfAttr = 459;
+inline constexpr int kNrLsmSetSelfAttr = 460;
+inline constexpr int kNrLsmListModules = 461;
+inline constexpr int kNrMseal = 462;
+inline constexpr int kNrSetxattrat = 463;
+inline constexpr int kNrGetxattrat = 464;
+inline constexpr int kNrListxattrat = 465;
+inline constexpr int kNrRemovexattrat = 466;
+inline constexpr int kNrOpenTreeAttr = 467;
+inline constexpr int kNrFileGetattr = 468;
+inline constexpr int kNrFileSetattr = 469;
+
+}  // namespace sbx::sys
