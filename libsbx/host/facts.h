@@ -57,6 +57,17 @@ struct HostFacts {
 // except where a call itself tells (Landlock absent). `home` is the caller's $HOME or nullptr.
 HostFacts read_quick_facts(const char* home);
 
+// One line of passwd(5) or group(5). `home` is filled from passwd only. Empty where there is no
+// such id, or where the field is not plain (a name that could forge a line of a file made of it).
+struct Account {
+  std::string name;
+  std::string home;
+};
+
+// Finds `id` in a file of passwd(5)'s or group(5)'s form, at most its first MiB. A static program
+// has no NSS: directory services are not asked.
+Account read_account(const char* path, unsigned id);
+
 // Fills obstacles, clone3, proc_mountable, seccomp_notify and overlay_on_tmpfs by trying each in a
 // child of its own. Takes some milliseconds. Changes nothing on the host.
 void probe_layers(HostFacts& facts);

@@ -1,1 +1,7 @@
-sbx_room(host SOURCES)
+sbx_room(host SOURCES
+  host/cgroup.cc
+  host/facts.cc
+  host/obstacles.cc
+  host/probe.cc
+  # host/view.cc
+  LINK sbx_base nlohmann_json::nlohmann_json)

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The usual causes, as kernels, distributions and container engines make them, and their mends.
+#include "host/obstacles.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "base/owned_fd.h"
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+// The first 4 KiB; empty where the file cannot be read.
+std::string read_small(const char* path) {
+  const OwnedFd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file.is_open()) return {};
+  std::string text(4096, '\0');
+  const ssize_t got = ::read(file.get(), text.data(), text.size());
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return text;
+}
+
+long read_number(const char* path) {
+  std::string text = read_small(path);
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+  return static_cast<long>(parse_count(text, INT32_MAX).value_or(-1));
+}
+
+const char* limit_name(Layer layer) {
+  switch (layer) {
+    case Layer::kUser:
+      return "max_user_namespaces";
+    case Layer::kMount:
+      return "max_mnt_namespaces";
+    case Layer::kPid:
+      return "max_pid_namespaces";
+    case Layer::kNet:
+      return "max_net_namespaces";
+    case Layer::kIpc:
+      return "max_ipc_namespaces";
+    case Layer::kUts:
+      return "max_uts_namespaces";
+    case Layer::kCgroup:
+      return "max_cgroup_namespaces";
+    default:
+      return nullptr;
+  }
+}
+
+bool is_namespace(Layer layer) { return limit_name(layer) != nullptr; }
+
+constexpr const char* kAppArmorMend =
+    "sbx-run doctor --apparmor | sudo tee /etc/apparmor.d/sbx-run && "
+    "sudo apparmor_parser -r /etc/apparmor.d/sbx-run";
+constexpr const char* kContainerMend =
+    "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+    "--security-opt systempaths=unconfined … (or a seccomp profile that allows clone with "
+    "namespace flags, mount, umount2 and pivot_root)";
+
+struct Cause {
+  std::string text;
+  std::string mend;
+};
+
+Cause cause_of_enospc(Layer layer, const HostHints& hints) {
+  const std::string name = limit_name(layer);
+  const long limit = hints.max_of_layer[static_cast<std::size_t>(layer)];
+  const bool user_is_zero = hints.max_user_namespaces == 0;
+  if (limit == 0 || user_is_zero) {
+    const std::string zero = limit == 0 ? name : "max_user_namespaces";
+    return {"/proc/sys/user/" + zero + " is 0", "sudo sysctl -w user." + zero + "=15000"};
+  }
+  return {
+      "the limit on namespaces is reached, here or in an outer user namespace or container "
+      "(/proc/sys/user/" +
+          name + " is " + std::to_string(limit) + " here), or they are nested 32 deep",
+      "on the host: sudo sysctl -w user." + name + "=15000"};
+}
+
+Cause cause_of_refused_namespace(Layer layer, const HostHints& hints) {
+  if (hints.unprivileged_userns_clone == 0 && !hints.privileged) {
+    return {"kernel.unprivileged_userns_clone is 0 (Debian)",
+            "sudo sysctl -w kernel.unprivileged_userns_clone=1"};
+  }
+  if (hints.apparmor_restricts_userns == 1 && !hints.privileged) {
+    return {
+        "AppArmor restricts user namespaces of programs without a profile that allows them "
+        "(kernel.apparmor_restrict_unprivileged_userns is 1)",
+        kAppArmorMend};
+  }
+  if (hints.seccomp_filtered) {
+    return {hints.container ? "this container's seccomp filter refuses it"
+                            : "a seccomp filter is in force (Seccomp: 2 in /proc/self/status); "
+                              "this looks like a container or another sandbox",
+            kContainerMend};
+  }
+  if (hints.container) {
+    return {"this container has neither the capability nor leave to make namespaces",
+            kContainerMend};
+  }
+  if (layer == Layer::kUser) {
+    return {
+        "the process is in a chroot, its own ids are not mapped in its user namespace, or a "
+        "security module refuses it",
+        "start sbx-run outside of a chroot; see the kernel log (dmesg) for a security module"};
+  }
+  return {"without a user namespace this needs CAP_SYS_ADMIN", "mend the layer `user` first"};
+}
+
+Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& hints) {
+  switch (attempt.error) {
+    case ENOSPC:
+    case EUSERS:
+      return cause_of_enospc(layer, hints);
+    case EPERM:
+    case EACCES:
+      return cause_of_refused_namespace(layer, hints);
+    case EINVAL:
+    case ENOSYS:
+      return {"this kernel is built without that kind of namespace, or a seccomp filter hides it",
+              "run a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"};
+    default:
+      return {"", "see the kernel log (dmesg)"};
+  }
+}
+
+Cause cause_for_landlock(const Attempt& attempt, const HostHints& hints) {
+  if (attempt.error == E2BIG) {
+    return {
+        "16 Landlock rulesets are already stacked on this process: sandboxes are nested too "
+        "deeply",
+        "start sbx-run outside of the other sandboxes"};
+  }
+  if (hints.lsm_known && !hints.lsm_has_landlock) {
+    return {"landlock is not in /sys/kernel/security/lsm",
+            "boot with lsm=landlock,… before the modules that /sys/kernel/security/lsm lists"};
+  }
+  if (hints.seccomp_filtered) {
+    return {"a seccomp filter hides the call", kContainerMend};
+  }
+  return {"the kernel is older than 5.13 or built without Landlock",
+          "run a kernel with CONFIG_SECURITY_LANDLOCK=y and lsm=landlock,… at boot"};
+}
+
+Cause cause_for_seccomp(const Attempt& attempt, const HostHints& hints) {
+  if (attempt.error == EINVAL || attempt.error == ENOSYS) {
+    return {"this kernel is built without seccomp filters",
+            "run a kernel with CONFIG_SECCOMP_FILTER=y"};
+  }
+  return {hints.seccomp_filtered ? "a filter already in force refuses another one" : "",
+          kContainerMend};
+}
+
+}  // namespace
+
+HostHints read_host_hints() {
+  HostHints hints;
+  for (int i = 0; i < kLayerCount; ++i) {
+    const char* name = limit_name(static_cast<Layer>(i));
+    if (name == nullptr) continue;
+    hints.max_of_layer[i] = read_number((std::string("/proc/sys/user/") + name).c_str());
+  }
+  hints.max_user_namespaces = hints.max_of_layer[static_cast<std::size_t>(Layer::kUser)];
+  hints.unprivileged_userns_clone = read_number("/proc/sys/kernel/unprivileged_userns_clone");
+  hints.apparmor_restricts_userns =
+      read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+  hints.seccomp_filtered =
+      read_small("/proc/self/status").find("\nSeccomp:\t2") != std::string::npos;
+  hints.container = ::access("/.dockerenv", F_OK) == 0 ||
+                    ::access("/run/.containerenv", F_OK) == 0 ||
+                    ::access("/run/systemd/container", F_OK) == 0;
+  const std::string lsm = read_small("/sys/kernel/security/lsm");
+  hints.lsm_known = !lsm.empty();
+  hints.lsm_has_landlock = lsm.find("landlock") != std::string::npos;
+  hints.privileged = ::geteuid() == 0;
+  return hints;
+}
+
+Obstacle explain(Layer layer, const Attempt& attempt, const HostHints& hints) {
+  Obstacle obstacle;
+  if (!attempt.failed()) return obstacle;
+  obstacle.sys_errno = attempt.error;
+  obstacle.reason = attempt.call;
+  if (attempt.timed_out) {
+    obstacle.reason += ": no answer within 2 s; the probe was killed";
+    obstacle.mend = "see the kernel log (dmesg), and try again on a less busy machine";
+    return obstacle;
+  }
+  obstacle.reason += ": " + errno_text(attempt.error);
+  Cause cause;
+  if (is_namespace(layer)) {
+    cause = cause_for_namespace(layer, attempt, hints);
+  } else if (layer == Layer::kLandlock) {
+    cause = cause_for_landlock(attempt, hints);
+  } else if (layer == Layer::kSeccomp) {
+    cause = cause_for_seccomp(attempt, hints);
+  } else {
+    cause.mend = "see the kernel log (dmesg)";
+  }
+  if (!cause.text.empty()) obstacle.reason += "; " + cause.text;
+  obstacle.mend = cause.mend;
+  return obstacle;
+}
+
+}  // namespace sbx
