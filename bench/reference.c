@@ -86,7 +86,7 @@ static void bind_system(void) {
   }
   // Without MS_REC the mounts below /sys would have to be uncovered, which the kernel refuses.
   mkdir("sys", 0755);
-  bind_tree("/sys", "sys", MS_REC, MS_RDONLY);
+  bind_tree("/sys", "sys", MS_REC, MS_RDONLY | MS_NODEV | MS_NOEXEC);
 }
 
 static void bind_devices(void) {
