@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seccomp filter: a policy in words → a BPF program. Pure; libseccomp is asked for names and
-// numbers only. The program is a range tree over system call numbers (a handful of comparisons a
-// call, and a tenth of libseccomp's load time) with argument checks behind its leaves.
+// The seccomp filter: a policy in words → a BPF program. Pure; libseccomp is asked only for names
+// that our own tables lack. The program is a range tree over system call numbers (a handful of
+// comparisons a call, and a tenth of libseccomp's load time) with argument checks behind its
+// leaves.
 #pragma once
 
 #include <linux/filter.h>
@@ -21,8 +22,13 @@ struct FilterSpec {
   std::vector<std::string> deny;             // names refused with EPERM
   bool notify_refused = true;          // USER_NOTIF for refused dangerous calls, else ERRNO(EPERM)
   bool allow_user_namespaces = false;  // unshare/clone with CLONE_NEWUSER and what it needs
-  bool network_namespace = true;  // false: what Landlock cannot refuse (UDP, fast open, MPTCP) is
-  bool allow_inet = true;         // false with no network namespace and mode none: AF_INET refused
+  // false: Landlock alone guards the network, and the filter refuses what it cannot: UDP, TCP fast
+  // open, MPTCP and the rest. True also for network mode open, where there is nothing to guard.
+  bool network_namespace = true;
+  bool allow_inet = true;  // false with no network namespace and mode none: AF_INET refused
+  // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
+  // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
+  bool pid_namespace = true;
 };
 
 // What becomes of one call.
@@ -37,7 +43,9 @@ struct CompiledFilter {
 };
 
 // Errors: kBadValue with `where` "/seccomp/allow/N" or "/seccomp/deny/N" for a name that libseccomp
-// does not know on this architecture (the hint names the nearest).
+// does not know (the hint names the nearest). Names of calls that only other architectures have are
+// accepted and change nothing: such a call is ENOSYS here. Names are checked in mode kOff too.
+// Strict mode grants no namespaces, whatever allow_user_namespaces says.
 Result<CompiledFilter> compile_filter(const FilterSpec& spec);
 
 // The name of a system call number on this machine's architecture, or "syscall_N".

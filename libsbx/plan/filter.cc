@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// A FilterSpec → the filter's program: the tables' verdict for every number, then the operator's
+// names on top, then runs of equal verdicts for the emitter. libseccomp is asked only for names
+// that the tables do not hold.
+#include "plan/filter.h"
+
+#include <linux/audit.h>
+#include <linux/bpf_common.h>
+#include <seccomp.h>
+
+#include <array>
+#include <cstdlib>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+#include "base/text.h"
+#include "plan/filter_checks.h"
+#include "plan/filter_emit.h"
+#include "plan/filter_tables.h"
+
+namespace sbx {
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint32_t kAuditArch = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
+#else
+#error "the filter knows x86_64 and aarch64"
+#endif
+
+struct Verdict {
+  FilterAction action = FilterAction::kUnknown;
+  const ArgCheck* check = nullptr;  // decides in the action's place
+
+  friend bool operator==(const Verdict&, const Verdict&) = default;
+};
+
+struct Verdicts {
+  std::array<Verdict, kCallLimit> of;
+  std::deque<ArgCheck> checks;  // what the verdicts point at
+};
+
+void apply_tables(const FilterSpec& spec, Verdicts& verdicts) {
+  for (const CallGroup& group : call_groups()) {
+    auto decided = rule_verdict(group.rule, spec);
+    Verdict verdict;
+    if (auto* check = std::get_if<ArgCheck>(&decided)) {
+      verdict.check = &verdicts.checks.emplace_back(std::move(*check));
+    } else {
+      verdict.action = *std::get_if<FilterAction>(&decided);
+    }
+    for (const Call& call : group.calls)
+      verdicts.of[static_cast<std::size_t>(call.number)] = verdict;
+  }
+}
+
+Error unknown_name(const std::string& name, std::string where) {
+  std::vector<std::string_view> known;
+  for (const CallGroup& group : call_groups()) {
+    for (const Call& call : group.calls) known.push_back(call.name);
+  }
+  Error error;
+  error.code = ErrorCode::kBadValue;
+  error.message = "no system call is named \"" + escape_control_bytes(name) + "\"";
+  error.where = std::move(where);
+  if (auto nearest = nearest_name(name, known)) {
+    error.hint = "did you mean \"" + std::string(*nearest) + "\"?";
+  }
+  return error;
+}
+
+// nullopt: a call of other architectures, which this one answers with ENOSYS whatever is said.
+Result<std::optional<int>> number_of(const std::string& name, const char* list, std::size_t index) {
+  if (const Call* call = find_call(name)) return std::optional<int>(call->number);
+  // A name with a zero byte in it must not pass for the part before it.
+  const bool plain = name.find('\0') == std::string::npos;
+  const int number = plain ? seccomp_syscall_resolve_name(name.c_str()) : __NR_SCMP_ERROR;
+  if (number == __NR_SCMP_ERROR) {
+    return unknown_name(name, std::string("/seccomp/") + list + "/" + std::to_string(index));
+  }
+  if (number < 0 || number >= kCallLimit) return std::optional<int>();
+  return std::optional<int>(number);
+}
+
+Status apply_names(const std::vector<std::string>& names, const char* list, FilterAction action,
+                   Verdicts& verdicts) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    SBX_TRY(const std::optional<int> number, number_of(names[i], list, i));
+    if (number) verdicts.of[static_cast<std::size_t>(*number)] = {action, nullptr};
+  }
+  return {};
+}
+
+std::vector<CallRun> runs_of(const Verdicts& verdicts, const FilterSpec& spec) {
+  std::vector<CallRun> runs;
+  const Verdict* previous = nullptr;
+  for (std::size_t number = 0; number < verdicts.of.size(); ++number) {
+    const Verdict& verdict = verdicts.of[number];
+    if (previous != nullptr && *previous == verdict) continue;
+    const auto first = static_cast<std::uint32_t>(number);
+    runs.push_back({first, action_return(verdict.action, spec), verdict.check});
+    previous = &verdict;
+  }
+  const std::uint32_t unknown = action_return(FilterAction::kUnknown, spec);
+  if (*previous != Verdict{}) runs.push_back({kCallLimit, unknown, nullptr});
+#if defined(__x86_64__)
+  // x32 numbers carry this bit under the native architecture's name. A tracer that skips a call
+  // sets the number to -1, which is no x32 call.
+  runs.push_back({0x40000000U, action_return(FilterAction::kKill, spec), nullptr});
+  runs.push_back({0xffffffffU, unknown, nullptr});
+#endif
+  return runs;
+}
+
+void count(const Verdicts& verdicts, CompiledFilter& filter) {
+  for (const Verdict& verdict : verdicts.of) {
+    if (verdict.check != nullptr) {
+      ++filter.checked_calls;
+    } else if (verdict.action == FilterAction::kAllow) {
+      ++filter.allowed_calls;
+    } else if (verdict.action == FilterAction::kRefuse) {
+      ++filter.refused_calls;
+    }
+  }
+}
+
+}  // namespace
+
+Result<CompiledFilter> compile_filter(const FilterSpec& spec) {
+  CompiledFilter filter;
+  filter.audit_arch = kAuditArch;
+  Verdicts verdicts;
+  apply_tables(spec, verdicts);
+  SBX_CHECK_OK(apply_names(spec.allow, "allow", FilterAction::kAllow, verdicts));
+  SBX_CHECK_OK(apply_names(spec.deny, "deny", FilterAction::kRefuse, verdicts));
+  if (spec.mode == SeccompMode::kOff) return filter;
+  filter.program =
+      emit_filter(kAuditArch, action_return(FilterAction::kKill, spec), runs_of(verdicts, spec));
+  count(verdicts, filter);
+  return filter;
+}
+
+std::string syscall_name(int number) {
+  if (const Call* call = find_call(number)) return std::string(call->name);
+  // libseccomp has names for negative numbers too: those of calls that this architecture lacks.
+  char* name = number < 0 ? nullptr : seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
+  if (name == nullptr) return "syscall_" + std::to_string(number);
+  std::string text(name);
+  std::free(name);
+  return text;
+}
+
+}  // namespace sbx

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// The argument checks. Each is written so that what it does not recognise is refused, except where
+// the call is a large multiplexer (ioctl, ptrace) and only what is known to be harmful is refused.
+#include "plan/filter_checks.h"
+
+#include <linux/netlink.h>
+#include <linux/personality.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::uint32_t kWhole = 0xffffffffU;
+
+// CLONE_NEWTIME is 0x80: a flag for unshare, but part of the exit signal's byte for clone.
+constexpr std::uint32_t kCloneNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
+                                           CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
+                                           CLONE_NEWNET;
+constexpr std::uint32_t kNewTime = 0x80;
+constexpr std::uint32_t kMfdNoexecSeal = 0x8;  // Linux 6.3
+constexpr std::uint32_t kSocketTypeMask = 0xf;
+constexpr std::uint32_t kIcmp = IPPROTO_ICMP;
+constexpr std::uint32_t kPingV6 = IPPROTO_ICMPV6;
+constexpr std::uint32_t kMptcp = 262;
+
+class CheckBuilder {
+ public:
+  explicit CheckBuilder(const FilterSpec& spec)
+      : allow_(action_return(FilterAction::kAllow, spec)),
+        refuse_(action_return(FilterAction::kRefuse, spec)) {}
+
+  CheckBuilder& allow_if(std::vector<ArgCondition> conditions) {
+    check_.rules.push_back({std::move(conditions), allow_});
+    return *this;
+  }
+  CheckBuilder& refuse_if(std::vector<ArgCondition> conditions) {
+    check_.rules.push_back({std::move(conditions), refuse_});
+    return *this;
+  }
+  ArgCheck otherwise_allow() { return finish(allow_); }
+  ArgCheck otherwise_refuse() { return finish(refuse_); }
+
+ private:
+  ArgCheck finish(std::uint32_t ret) {
+    check_.otherwise = ret;
+    return std::move(check_);
+  }
+
+  std::uint32_t allow_;
+  std::uint32_t refuse_;
+  ArgCheck check_;
+};
+
+// Domain, type and protocol are ints. Of INET, everything that is not TCP or UDP over IP, or ping's
+// datagram sockets, is refused: raw sockets, and protocols whose modules the kernel would load.
+// Without a network namespace only what Landlock's TCP rules cover is left.
+ArgCheck socket_check(const FilterSpec& spec) {
+  const bool strict = spec.mode == SeccompMode::kStrict;
+  CheckBuilder check(spec);
+  check.allow_if({{0, kWhole, {AF_UNIX}}});
+  if (!strict) {
+    check.allow_if({{0, kWhole, {AF_NETLINK}},
+                    {2, kWhole, {NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_GENERIC}}});
+  }
+  if (!strict && spec.allow_inet && spec.network_namespace) {
+    check.allow_if(
+        {{0, kWhole, {AF_INET, AF_INET6}},
+         {1, kSocketTypeMask, {SOCK_STREAM, SOCK_DGRAM}},
+         {2,
+          kWhole,
+          {IPPROTO_IP, IPPROTO_TCP, IPPROTO_UDP, kIcmp, kPingV6, IPPROTO_UDPLITE, kMptcp}}});
+  } else if (!strict && spec.allow_inet) {
+    check.allow_if({{0, kWhole, {AF_INET, AF_INET6}},
+                    {1, kSocketTypeMask, {SOCK_STREAM}},
+                    {2, kWhole, {IPPROTO_IP, IPPROTO_TCP}}});
+  }
+  return check.otherwise_refuse();
+}
+
+ArgCheck flags_check(const FilterSpec& spec, std::uint8_t arg, std::uint32_t refused) {
+  return CheckBuilder(spec).allow_if({{arg, refused, {0}}}).otherwise_refuse();
+}
+
+ArgCheck ioctl_check(const FilterSpec& spec) {
+  return CheckBuilder(spec).refuse_if({{1, kWhole, {TIOCSTI, TIOCLINUX}}}).otherwise_allow();
+}
+
+// setarch's 32-bit names and old version numbers, debuggers' fixed addresses, and the query.
+ArgCheck personality_check(const FilterSpec& spec) {
+  constexpr std::uint32_t kLinux32 = PER_LINUX32;
+  constexpr std::uint32_t kOldVersion = UNAME26;
+  constexpr std::uint32_t kFixedAddresses = ADDR_NO_RANDOMIZE;
+  return CheckBuilder(spec)
+      .allow_if({{0, ~(kLinux32 | kOldVersion | kFixedAddresses), {0}}})
+      .allow_if({{0, kWhole, {0xffffffffU}}})
+      .otherwise_refuse();
+}
+
+// Every other request works only on a tracee, and without these two a tracee is a child that asked
+// for it (PTRACE_TRACEME) or a descendant of one.
+ArgCheck ptrace_check(const FilterSpec& spec) {
+  return CheckBuilder(spec)
+      .refuse_if({{0, kWhole, {PTRACE_ATTACH, PTRACE_SEIZE}}})
+      .otherwise_allow();
+}
+
+ArgCheck memfd_check(const FilterSpec& spec) {
+  return CheckBuilder(spec).allow_if({{1, kMfdNoexecSeal, {kMfdNoexecSeal}}}).otherwise_refuse();
+}
+
+FilterAction allow_or_refuse(bool allowed) {
+  return allowed ? FilterAction::kAllow : FilterAction::kRefuse;
+}
+
+}  // namespace
+
+std::uint32_t action_return(FilterAction action, const FilterSpec& spec) {
+  switch (action) {
+    case FilterAction::kAllow:
+      return SECCOMP_RET_ALLOW;
+    case FilterAction::kRefuse:
+      return spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
+    case FilterAction::kUnknown:
+      return SECCOMP_RET_ERRNO | ENOSYS;
+    case FilterAction::kKill:
+      break;
+  }
+  return SECCOMP_RET_KILL_PROCESS;
+}
+
+std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpec& spec) {
+  const bool strict = spec.mode == SeccompMode::kStrict;
+  const bool namespaces = spec.allow_user_namespaces && !strict;
+  switch (rule) {
+    case CallRule::kAllow:
+      return FilterAction::kAllow;
+    case CallRule::kDefaultOnly:
+      return allow_or_refuse(!strict);
+    case CallRule::kCrossProcess:
+      return allow_or_refuse(!strict && spec.pid_namespace);
+    case CallRule::kNamespaces:
+      return allow_or_refuse(namespaces);
+    case CallRule::kRefuse:
+      return FilterAction::kRefuse;
+    case CallRule::kAbsent:
+      return FilterAction::kUnknown;
+    case CallRule::kCheckClone:
+      if (namespaces) return FilterAction::kAllow;
+      return flags_check(spec, 0, kCloneNamespaces);
+    case CallRule::kCheckUnshare:
+      if (namespaces) return FilterAction::kAllow;
+      return flags_check(spec, 0, kCloneNamespaces | kNewTime);
+    case CallRule::kCheckIoctl:
+      return ioctl_check(spec);
+    case CallRule::kCheckSocket:
+      return socket_check(spec);
+    case CallRule::kCheckSendFlagsInArg3:
+      if (spec.network_namespace) return FilterAction::kAllow;
+      return flags_check(spec, 3, MSG_FASTOPEN);
+    case CallRule::kCheckSendFlagsInArg2:
+      if (spec.network_namespace) return FilterAction::kAllow;
+      return flags_check(spec, 2, MSG_FASTOPEN);
+    case CallRule::kCheckPersonality:
+      return personality_check(spec);
+    case CallRule::kCheckPtrace:
+      if (strict) return FilterAction::kRefuse;
+      if (spec.pid_namespace) return FilterAction::kAllow;
+      return ptrace_check(spec);
+    case CallRule::kCheckMemfd:
+      if (!strict) return FilterAction::kAllow;
+      return memfd_check(spec);
+  }
+  return FilterAction::kRefuse;
+}
+
+}  // namespace sbx

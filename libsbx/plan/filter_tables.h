@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the filter knows about every system call of this architecture: groups of names and numbers,
+// each with a rule and the reason for it. Data only. Numbers are those of the compiler's headers,
+// so that a launch resolves no name; calls newer than Linux 6.1 carry their number here (from 424
+// on, numbers are the same on every architecture).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sbx {
+
+enum class CallRule : std::uint8_t {
+  kAllow,         // harmless in both modes
+  kDefaultOnly,   // allowed by default, refused in strict mode
+  kCrossProcess,  // as kDefaultOnly, where a pid namespace bounds what it can reach; else refused
+  kNamespaces,    // refused, unless the policy grants user namespaces
+  kRefuse,        // EPERM, and the supervisor hears of it
+  kAbsent,        // ENOSYS, quietly, as from a kernel without the call
+  // Allowed for some arguments only (filter_checks.h):
+  kCheckClone,
+  kCheckUnshare,
+  kCheckIoctl,
+  kCheckSocket,
+  kCheckSendFlagsInArg3,
+  kCheckSendFlagsInArg2,
+  kCheckPersonality,
+  kCheckPtrace,
+  kCheckMemfd,
+};
+
+struct Call {
+  std::string_view name;
+  int number;
+};
+
+struct CallGroup {
+  CallRule rule;
+  std::string_view reason;
+  std::span<const Call> calls;
+};
+
+// Every number in the tables is below this one; numbers from here on are unknown.
+inline constexpr int kCallLimit = 512;
+
+// Every call is in exactly one group.
+std::span<const CallGroup> call_groups();
+
+// nullptr for a name or number that is in no group.
+const Call* find_call(std::string_view name);
+const Call* find_call(int number);
+
+}  // namespace sbx
