@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -49,8 +50,7 @@ double time_once(const Contender& contender, const posix_spawn_file_actions_t& a
 }
 
 double quantile(std::vector<double> values, double part) {
-  const auto nth = values.begin() +
-                   static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
+  const auto nth = values.begin() + std::lround(part * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), nth, values.end());
   return *nth;
 }

@@ -4,7 +4,6 @@
 // capabilities, a prebuilt filter, exec. What sbx-run takes beyond it is what sbx-run is measured
 // for. A measuring stick, not a sandbox to use. Exit status: the program's, 128+N for signal N, 125
 // when a step fails (stderr names it).
-#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
