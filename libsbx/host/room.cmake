@@ -1,7 +1,10 @@
 sbx_room(host SOURCES
   host/cgroup.cc
+  host/closure.cc
+  host/doctor.cc
+  host/elf.cc
   host/facts.cc
   host/obstacles.cc
   host/probe.cc
   # host/view.cc
-  LINK sbx_base nlohmann_json::nlohmann_json)
+  LINK sbx_base nlohmann_json::nlohmann_json fmt::fmt)

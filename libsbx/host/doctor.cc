@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// HostFacts → a table for people and a document for programs. Pure but for three small reads: which
+// sysctl and loaded profile AppArmor shows.
+#include "host/doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "base/text.h"
+#include "host/obstacles.h"
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct LayerText {
+  Layer layer;
+  const char* name;  // as in `isolation.require`
+  const char* gives;
+  bool in_default_profile;  // in the default profile's `isolation.require`
+};
+constexpr std::array<LayerText, kLayerCount> kLayers = {{
+    {Layer::kUser, "user", "namespaces without root; capabilities that end at the sandbox", true},
+    {Layer::kMount, "mount", "only the allowed roots exist", true},
+    {Layer::kPid, "pid", "other processes unseen; everything dies together", true},
+    {Layer::kNet, "net", "no network but what the policy allows", true},
+    {Layer::kIpc, "ipc", "System V and POSIX queues of its own", false},
+    {Layer::kUts, "uts", "a host name of its own", false},
+    {Layer::kCgroup, "cgroup", "the cgroup tree unseen", false},
+    {Layer::kSeccomp, "seccomp", "dangerous system calls refused", true},
+    {Layer::kLandlock, "landlock", "file, TCP and signal rules under everything else", true},
+    {Layer::kNoNewPrivs, "no_new_privs", "set-uid programs gain nothing", false},
+    {Layer::kCapabilities, "capabilities", "every capability dropped", false},
+}};
+
+struct AbiText {
+  int since;
+  const char* covers;
+};
+constexpr AbiText kLandlockCovers[] = {
+    {1, "reading, writing, executing, making and removing files"},
+    {2, "renaming and linking between directories"},
+    {3, "truncating files"},
+    {4, "TCP bind and connect by port"},
+    {5, "ioctl on devices"},
+    {6, "abstract Unix sockets and signals to the outside"},
+    {7, "denials in the kernel's audit log"},
+};
+// What no ABI up to 7 covers: the mount namespace and the filter do.
+constexpr const char* kNeverCovered[] = {
+    "pathname Unix sockets",
+    "stat, access, chmod, chown, xattr and utime",
+    "UDP and raw sockets",
+};
+
+std::vector<std::string> landlock_list(int abi, bool covered) {
+  std::vector<std::string> list;
+  for (const AbiText& text : kLandlockCovers) {
+    if ((abi >= text.since) != covered) continue;
+    list.push_back(covered ? text.covers : fmt::format("{} (ABI {})", text.covers, text.since));
+  }
+  if (!covered) list.insert(list.end(), std::begin(kNeverCovered), std::end(kNeverCovered));
+  return list;
+}
+
+struct LimitText {
+  const char* name;
+  std::string enforcer;  // cgroup2 | rlimit | watch
+};
+
+std::vector<LimitText> limits_of(const HostFacts& facts) {
+  const bool cgroup = !facts.cgroup.base.empty();
+  // RLIMIT_NPROC does not bind global root, and counts other processes of the user where there is
+  // no user namespace.
+  const bool nproc = facts.uid != 0 && !facts.obstacle(Layer::kUser).present();
+  return {{"timeout", "watch"},
+          {"cpu", cgroup ? "cgroup2" : "watch"},
+          {"memory", cgroup ? "cgroup2" : "watch"},
+          {"pids", cgroup  ? "cgroup2"
+                   : nproc ? "rlimit"
+                           : "watch"},
+          {"open_files", "rlimit"},
+          {"file", "rlimit"},
+          {"tmp", facts.obstacle(Layer::kMount).present() ? "none" : "tmpfs"},
+          {"output", "watch"}};
+}
+
+constexpr const char* kCgroupMend =
+    "systemd-run --user --scope -p Delegate=yes -- sbx-run … (or run sbx-run as a service with "
+    "Delegate=yes)";
+constexpr const char* kProcMend =
+    "docker run --security-opt systempaths=unconfined … (or podman --security-opt unmask=ALL)";
+
+bool default_profile_runs(const HostFacts& facts) {
+  for (const LayerText& layer : kLayers) {
+    if (layer.in_default_profile && facts.obstacle(layer.layer).present()) return false;
+  }
+  return true;
+}
+
+std::string detail_of(Layer layer, const HostFacts& facts) {
+  switch (layer) {
+    case Layer::kLandlock:
+      return facts.landlock_abi > 0 ? fmt::format("ABI {}", facts.landlock_abi) : "";
+    case Layer::kSeccomp:
+      return facts.seccomp_notify ? "filter and notifications"
+                                  : "filter; no notifications (a listener is already in force "
+                                    "above), so refused calls are not listed in `denials`";
+    case Layer::kPid:
+      return facts.proc_mountable || facts.obstacle(layer).present()
+                 ? ""
+                 : "a new /proc cannot be mounted, the old one is shown";
+    case Layer::kUser:
+      return facts.clone3 ? "" : "clone3 is hidden, clone serves";
+    default:
+      return "";
+  }
+}
+
+void append_line(std::string& text, std::string_view line) {
+  text += line;
+  text += '\n';
+}
+
+void append_obstacle(std::string& text, const Obstacle& obstacle) {
+  append_line(text, fmt::format("{:15}why:  {}", "", obstacle.reason));
+  if (!obstacle.mend.empty()) append_line(text, fmt::format("{:15}mend: {}", "", obstacle.mend));
+}
+
+std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
+  std::string text;
+  append_line(text, fmt::format("kernel {} ({}), uid {} ({})", facts.kernel_release,
+                                facts.architecture, facts.uid, facts.user_name));
+  append_line(text, "\nLayers");
+  for (const LayerText& layer : kLayers) {
+    const Obstacle& obstacle = facts.obstacle(layer.layer);
+    std::string detail = detail_of(layer.layer, facts);
+    if (!detail.empty()) detail = " [" + detail + "]";
+    append_line(text, fmt::format("  {:13}{:4} {}{}", layer.name, obstacle.present() ? "NO" : "ok",
+                                  layer.gives, detail));
+    if (obstacle.present()) append_obstacle(text, obstacle);
+  }
+  if (!facts.proc_mountable && !facts.obstacle(Layer::kPid).present()) {
+    append_line(text, fmt::format("{:15}mend: {}", "", kProcMend));
+  }
+  append_line(text, fmt::format("\nLandlock ABI {}", facts.landlock_abi));
+  for (const std::string& item : landlock_list(facts.landlock_abi, true)) {
+    append_line(text, "  covers   " + item);
+  }
+  for (const std::string& item : landlock_list(facts.landlock_abi, false)) {
+    append_line(text, "  lacks    " + item);
+  }
+  append_line(text, "\nLimits and what enforces them");
+  for (const LimitText& limit : limits_of(facts)) {
+    append_line(text, fmt::format("  {:13}{}", limit.name, limit.enforcer));
+  }
+  if (facts.cgroup.base.empty()) {
+    append_line(text, "  cgroup2 cannot be used: " + facts.cgroup.reason);
+    append_line(text, fmt::format("{:15}mend: {}", "", kCgroupMend));
+  } else {
+    append_line(text, "  cgroup2 boxes are made in " + facts.cgroup.base);
+  }
+  append_line(text, fmt::format("\nOverlay          upper layer on a tmpfs: {}",
+                                facts.overlay_on_tmpfs ? "ok" : "NO, on disk instead"));
+  if (apparmor == 1) {
+    append_line(text,
+                "AppArmor         restricts user namespaces; the profile that allows them: "
+                "sbx-run doctor --apparmor");
+  }
+  append_line(text, runs ? "\nThe default profile runs here."
+                         : "\nThe default profile does NOT run here: mend what says NO above, or "
+                           "allow a weaker tier with --allow-degraded.");
+  return text;
+}
+
+Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
+  const Obstacle& obstacle = facts.obstacle(layer.layer);
+  const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
+  return {{"available", !obstacle.present()},
+          {"gives", layer.gives},
+          {"detail", or_null(detail_of(layer.layer, facts))},
+          {"reason", or_null(obstacle.reason)},
+          {"mend", or_null(obstacle.mend)}};
+}
+
+std::string write_json(const HostFacts& facts, bool runs, long apparmor,
+                       const std::string& executable) {
+  Json layers = Json::object();
+  for (const LayerText& layer : kLayers) layers[layer.name] = layer_to_json(layer, facts);
+  Json limits = Json::object();
+  for (const LimitText& limit : limits_of(facts)) limits[limit.name] = limit.enforcer;
+  const bool has_cgroup = !facts.cgroup.base.empty();
+  const Json document = {
+      {"kernel", facts.kernel_release},
+      {"architecture", facts.architecture},
+      {"uid", facts.uid},
+      {"gid", facts.gid},
+      {"layers", layers},
+      {"landlock",
+       {{"abi", facts.landlock_abi},
+        {"covers", landlock_list(facts.landlock_abi, true)},
+        {"missing", landlock_list(facts.landlock_abi, false)}}},
+      {"seccomp", {{"filter", facts.seccomp_filter}, {"notify", facts.seccomp_notify}}},
+      {"clone3", facts.clone3},
+      {"proc",
+       {{"mountable", facts.proc_mountable},
+        {"mend", facts.proc_mountable ? Json() : Json(kProcMend)}}},
+      {"limits", limits},
+      {"cgroup",
+       {{"available", has_cgroup},
+        {"base", has_cgroup ? Json(facts.cgroup.base) : Json()},
+        {"must_move", facts.cgroup.must_move},
+        {"reason", has_cgroup ? Json() : Json(facts.cgroup.reason)},
+        {"mend", has_cgroup ? Json() : Json(kCgroupMend)}}},
+      {"overlay", {{"on_tmpfs", facts.overlay_on_tmpfs}}},
+      {"apparmor", {{"restricted", apparmor == 1}, {"profile", apparmor_profile_text(executable)}}},
+      {"default_profile_runs", runs}};
+  return document.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+// AppArmor's quoting: a quoted path, in which its own wildcards are escaped. A path with a byte
+// that could end the quotes or the line cannot be written at all.
+std::string quote_for_apparmor(const std::string& path) {
+  std::string out = "\"";
+  for (const char c : path) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f || c == '"') continue;
+    if (std::string_view("\\*?[]{}^@").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out + "\"";
+}
+
+}  // namespace
+
+DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable) {
+  const long apparmor = read_host_hints().apparmor_restricts_userns;
+  DoctorReport report;
+  report.all_layers = default_profile_runs(facts);
+  report.text = write_text(facts, report.all_layers, apparmor);
+  report.json = write_json(facts, report.all_layers, apparmor, executable);
+  return report;
+}
+
+std::string apparmor_profile_text(const std::string& executable) {
+  return fmt::format(
+      "# Lets sbx-run make user namespaces where AppArmor restricts them (Ubuntu 23.10 and "
+      "later).\n"
+      "# sudo apparmor_parser -r /etc/apparmor.d/sbx-run\n"
+      "abi <abi/4.0>,\n"
+      "include <tunables/global>\n"
+      "\n"
+      "profile sbx-run {} flags=(unconfined) {{\n"
+      "  userns,\n"
+      "\n"
+      "  # Additions of this machine.\n"
+      "  include if exists <local/sbx-run>\n"
+      "}}\n",
+      quote_for_apparmor(executable));
+}
+
+}  // namespace sbx
