@@ -5,6 +5,7 @@
 ctest itself prints that a test was skipped, not the reason, which the test wrote to its output:
 GTEST_SKIP() after "FILE:LINE: Skipped", a script after "SKIPPED: ".
 """
+import os
 import re
 import sys
 import xml.etree.ElementTree as xml
@@ -25,6 +26,10 @@ def main(arguments):
     passed = failed = skipped = 0
     for argument in arguments:
         name, path = argument.split("=", 1)
+        if not os.path.exists(path):
+            print(f"{name}: did not run")
+            failed += 1
+            continue
         cases = xml.parse(path).getroot().findall("testcase")
         skips = [case for case in cases if case.find("skipped") is not None]
         bad = sum(case.find("failure") is not None for case in cases)
