@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capture: the bytes of one stream → a bounded head and tail, with exact counts. Memory is bounded
-// by the cap, whatever the command writes. Values only: the caller reads the pipe.
+// by the cap, whatever the command writes, and nothing is allocated before the first byte. Values
+// only: the caller reads the pipe. A merged stream is one Capture fed in the order of arrival.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,7 @@ namespace sbx {
 struct CaptureLimits {
   // Raw bytes kept at the most; nullopt keeps everything (the caller has bounded it elsewhere).
   std::optional<std::int64_t> bytes;
-  // Lines kept at the most.
+  // Lines kept at the most; a last line without a newline is a line.
   std::optional<std::int64_t> lines;
 };
 
@@ -29,22 +30,34 @@ class Capture {
   explicit Capture(CaptureLimits limits);
 
   // Takes the next bytes of the stream. Amortised O(n); never keeps more than the limits allow
-  // plus a constant.
+  // plus a constant. The result does not depend on how the stream was cut into calls.
   void append(std::string_view bytes);
 
   std::uint64_t bytes() const { return total_; }
 
-  // Head, a marker line with the exact number of bytes left out (and lines, where a line limit
-  // cut), tail; cut on character boundaries; each maximal ill-formed sequence of UTF-8 becomes one
-  // U+FFFD. With `exact_bytes`, bytes that are not UTF-8 are given as base64 of head + marker +
-  // tail.
+  // The first quarter of the limits, a marker line, the last three quarters; all of it and no
+  // marker where nothing was left out. Cut on character boundaries: a character that a cut would
+  // split is left out whole and counted. Each maximal ill-formed sequence of UTF-8 becomes one
+  // U+FFFD. With `exact_bytes`, kept bytes that are not UTF-8 are given as base64 of head + marker
+  // + tail. The marker is `[... N bytes left out ...]`, or `[... N bytes, M lines left out ...]`
+  // where the line limit cut; N is exact.
   CapturedText finish(bool exact_bytes) const;
 
  private:
+  struct Kept;
+
+  void append_to_tail(std::string_view bytes);
+  Kept select(std::string& whole) const;
+
   CaptureLimits limits_;
+  std::size_t head_cap_ = 0;
+  std::size_t tail_cap_ = 0;
   std::uint64_t total_ = 0;
+  std::uint64_t newlines_ = 0;  // counted only under a line limit
+  bool open_line_ = false;      // the last byte was not a newline
   std::string head_;
-  std::string tail_;  // a ring of capacity tail_cap once full
+  std::string tail_;            // a ring once it has tail_cap_ bytes
+  std::size_t tail_start_ = 0;  // its oldest byte
 };
 
 }  // namespace sbx

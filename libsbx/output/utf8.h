@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8: validation and repair. Values only.
+// UTF-8: validation, repair, and where a cut may fall. Values only.
 #pragma once
 
 #include <cstddef>
@@ -19,5 +19,13 @@ inline bool is_valid_utf8(std::string_view bytes) {
 // Each maximal ill-formed subsequence (Unicode 15, section 3.9, U+FFFD substitution of maximal
 // subparts) becomes one U+FFFD; everything else stays.
 std::string repair_utf8(std::string_view bytes);
+void append_repaired_utf8(std::string& out, std::string_view bytes);
+
+// How many bytes at the end are the well-formed beginning of a character that more bytes could
+// complete (0 to 3).
+std::size_t cut_character_suffix(std::string_view bytes);
+
+// How many continuation bytes stand at the start, at most 3: the rest of a character cut before.
+std::size_t cut_character_prefix(std::string_view bytes);
 
 }  // namespace sbx

@@ -1,1 +1,1 @@
-sbx_room(session SOURCES)
+sbx_room(session SOURCES session/outcome.cc LINK sbx_base sbx_profile)

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What must hold of the output room for any bytes: checked by the fuzz targets, and by the tests
+// on the corpora. Each function answers whether the property holds for one input.
+#pragma once
+
+#include <string_view>
+
+namespace sbx {
+
+// Repair gives valid UTF-8, is idempotent, leaves what is valid alone, and agrees with itself on
+// the prefix that is valid.
+bool utf8_repair_holds(std::string_view input);
+
+// The first bytes choose limits and chunk sizes, the rest is a stream: any chunking gives what one
+// append gives; what is kept is bounded; head + left out + tail is the whole.
+bool capture_holds(std::string_view input);
+
+}  // namespace sbx

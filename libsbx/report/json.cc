@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer, key by key in the order of contract section 3. Nothing here reads the clock, the
+// time zone or the locale.
+#include "report/json.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include "report/json_writer.h"
+
+namespace sbx {
+namespace {
+
+std::string signal_name(int number) {
+  if (number == SIGRTMIN) return "SIGRTMIN";
+  if (number > SIGRTMIN && number <= SIGRTMAX) {
+    return "SIGRTMIN+" + std::to_string(number - SIGRTMIN);
+  }
+  const char* abbreviation = sigabbrev_np(number);
+  return "SIG" + (abbreviation != nullptr ? std::string(abbreviation) : std::to_string(number));
+}
+
+// Unix milliseconds → "2026-01-31T12:00:00.123Z".
+std::string utc_time(std::int64_t unix_ms) {
+  using std::chrono::days;
+  using std::chrono::milliseconds;
+  constexpr std::int64_t kYear9999 = 253'402'300'799'999;
+  const milliseconds since_epoch(std::clamp<std::int64_t>(unix_ms, 0, kYear9999));
+  const auto day = std::chrono::floor<days>(since_epoch);
+  const std::chrono::year_month_day date{std::chrono::sys_days(day)};
+  const std::chrono::hh_mm_ss time{since_epoch - day};
+  char text[32];
+  const int length = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+                                   int(date.year()), unsigned(date.month()), unsigned(date.day()),
+                                   int(time.hours().count()), int(time.minutes().count()),
+                                   int(time.seconds().count()), int(time.subseconds().count()));
+  return {text, static_cast<std::size_t>(length)};
+}
+
+template <typename T, typename Write>
+void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& values,
+                 Write write) {
+  json.key(key);
+  json.begin_array();
+  for (const T& value : values) write(value);
+  json.end_array();
+}
+
+void write_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
+  write_array(json, key, values, [&](const std::string& value) { json.string(value); });
+}
+
+void write_member(JsonWriter& json, std::string_view key, std::string_view value) {
+  json.key(key);
+  json.string(value);
+}
+
+void write_status(JsonWriter& json, const Outcome& outcome) {
+  write_member(json, "status", run_status_name(outcome.status));
+  json.key("exit_code");
+  if (outcome.exit_code) {
+    json.integer(*outcome.exit_code);
+  } else {
+    json.null();
+  }
+  json.key("signal");
+  json.string_or_null(outcome.signal != 0 ? signal_name(outcome.signal) : "");
+  json.key("timed_out");
+  json.boolean(outcome.status == RunStatus::kTimedOut);
+}
+
+void write_streams(JsonWriter& json, const StreamText& out, const StreamText& err) {
+  write_member(json, "stdout", out.text);
+  write_member(json, "stderr", err.text);
+  json.key("stdout_bytes");
+  json.count(out.bytes);
+  json.key("stderr_bytes");
+  json.count(err.bytes);
+  json.key("truncated");
+  json.begin_object();
+  json.key("stdout");
+  json.boolean(out.truncated);
+  json.key("stderr");
+  json.boolean(err.truncated);
+  json.end_object();
+  json.key("encoding");
+  json.begin_object();
+  write_member(json, "stdout", out.base64 ? "base64" : "utf-8");
+  write_member(json, "stderr", err.base64 ? "base64" : "utf-8");
+  json.end_object();
+}
+
+void write_command(JsonWriter& json, const Outcome& outcome) {
+  write_member(json, "command", outcome.command);
+  write_strings(json, "argv", outcome.argv);
+  write_member(json, "cwd", outcome.cwd);
+  json.key("description");
+  if (outcome.description) {
+    json.string(*outcome.description);
+  } else {
+    json.null();
+  }
+  write_member(json, "started_at", utc_time(outcome.started_at_ms));
+  json.key("duration_ms");
+  json.tenths(outcome.duration_ms);
+  json.key("usage");
+  json.begin_object();
+  json.key("user_ms");
+  json.tenths(outcome.usage.user_ms);
+  json.key("system_ms");
+  json.tenths(outcome.usage.system_ms);
+  json.key("max_rss_kb");
+  json.integer(outcome.usage.max_rss_kb);
+  json.end_object();
+}
+
+void write_denial(JsonWriter& json, const Denial& denial) {
+  json.begin_object();
+  write_member(json, "layer", denial.layer);
+  write_member(json, "operation", denial.operation);
+  write_member(json, "target", denial.target);
+  json.key("count");
+  json.count(denial.count);
+  write_member(json, "program", denial.program);
+  write_member(json, "grant", denial.grant);
+  json.end_object();
+}
+
+void write_layers(JsonWriter& json, const SandboxReport& sandbox) {
+  json.key("layers");
+  json.begin_object();
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    json.key(layer_name(layer));
+    if (layer == Layer::kLandlock && sandbox.confirmed.has(layer) && sandbox.landlock_abi > 0) {
+      json.integer(sandbox.landlock_abi);
+    } else {
+      json.boolean(layer != Layer::kLandlock && sandbox.confirmed.has(layer));
+    }
+  }
+  json.end_object();
+}
+
+void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
+  json.key("sandbox");
+  json.begin_object();
+  write_member(json, "profile", sandbox.profile);
+  write_layers(json, sandbox);
+  json.key("limits");
+  json.begin_object();
+  for (const LimitReport& limit : sandbox.limits) write_member(json, limit.limit, limit.enforcer);
+  json.end_object();
+  write_array(json, "degraded", sandbox.degraded, [&](const Degradation& part) {
+    json.begin_object();
+    write_member(json, "what", part.what);
+    write_member(json, "reason", part.reason);
+    json.end_object();
+  });
+  write_strings(json, "warnings", sandbox.warnings);
+  json.end_object();
+}
+
+void write_changes(JsonWriter& json, const std::optional<std::vector<Change>>& changes) {
+  if (!changes) {
+    json.key("changes");
+    json.null();
+    return;
+  }
+  write_array(json, "changes", *changes, [&](const Change& change) {
+    json.begin_object();
+    write_member(json, "path", change.path);
+    write_member(json, "kind", change.kind);
+    json.end_object();
+  });
+}
+
+void write_error(JsonWriter& json, const std::optional<Error>& error) {
+  json.key("error");
+  if (!error) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  write_member(json, "code", error_name(error->code));
+  write_member(json, "message", error->message);
+  json.key("where");
+  json.string_or_null(error->where);
+  json.key("hint");
+  json.string_or_null(error->hint);
+  json.end_object();
+}
+
+}  // namespace
+
+std::string outcome_to_json(const Outcome& outcome) {
+  constexpr std::size_t kUsualSizeOfTheRest = 2048;
+  std::string text;
+  text.reserve(outcome.out.text.size() + outcome.err.text.size() + outcome.command.size() +
+               kUsualSizeOfTheRest);
+  JsonWriter json(text);
+  json.begin_object();
+  write_status(json, outcome);
+  write_streams(json, outcome.out, outcome.err);
+  json.key("output_path");
+  json.null();
+  json.key("result_json");
+  json.null();
+  write_command(json, outcome);
+  json.key("limit");
+  json.string_or_null(outcome.limit);
+  write_array(json, "denials", outcome.denials,
+              [&](const Denial& denial) { write_denial(json, denial); });
+  json.key("redactions");
+  json.begin_object();
+  json.key("count");
+  json.count(0);
+  write_strings(json, "rules", {});
+  json.end_object();
+  write_sandbox(json, outcome.sandbox);
+  write_changes(json, outcome.changes);
+  json.key("approval");
+  json.null();
+  write_error(json, outcome.error);
+  json.end_object();
+  return text;
+}
+
+std::string errors_json() {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_array();
+  for (const ErrorMeaning& entry : error_meanings()) {
+    json.begin_object();
+    write_member(json, "code", entry.name);
+    write_member(json, "meaning", entry.meaning);
+    json.end_object();
+  }
+  json.end_array();
+  return text;
+}
+
+}  // namespace sbx

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The draft-07 schema of the answer, as it is printed by `sbx-run schema result`. json.cc writes
+// what this describes; tests validate one against the other.
+#include "report/json.h"
+
+namespace sbx {
+namespace {
+
+constexpr const char* kResultSchema = R"json({
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "sbx result",
+  "description": "What one run of a command came to. sbx-run prints it as one line.",
+  "type": "object",
+  "additionalProperties": false,
+  "required": [
+    "status", "exit_code", "signal", "timed_out", "stdout", "stderr", "stdout_bytes",
+    "stderr_bytes", "truncated", "encoding", "output_path", "result_json", "command", "argv",
+    "cwd", "description", "started_at", "duration_ms", "usage", "limit", "denials", "redactions",
+    "sandbox", "changes", "approval", "error"
+  ],
+  "properties": {
+    "status": {
+      "description": "How the run ended. `error`: sbx could not run the command, or could not enforce what was required; `error` says why.",
+      "enum": [
+        "exited", "signaled", "timed_out", "limit", "cancelled", "killed", "running", "denied",
+        "needs_approval", "error"
+      ]
+    },
+    "exit_code": {
+      "description": "The command's own exit code; null unless it exited by itself.",
+      "type": ["integer", "null"], "minimum": 0, "maximum": 255
+    },
+    "signal": {
+      "description": "The signal that ended the command, such as SIGSEGV or SIGRTMIN+1.",
+      "type": ["string", "null"], "pattern": "^SIG[A-Z0-9+]+$"
+    },
+    "timed_out": {
+      "description": "Whether the wall-clock limit ended the run.", "type": "boolean"
+    },
+    "stdout": {
+      "description": "What the command wrote to its standard output: all of it, or its head, a marker line with the number of bytes left out, and its tail. With --merge, both streams in the order written.",
+      "type": "string"
+    },
+    "stderr": {
+      "description": "The same for standard error; empty with --merge.", "type": "string"
+    },
+    "stdout_bytes": {
+      "description": "How many bytes the command wrote, kept or not.",
+      "type": "integer", "minimum": 0
+    },
+    "stderr_bytes": {
+      "description": "How many bytes the command wrote, kept or not.",
+      "type": "integer", "minimum": 0
+    },
+    "truncated": {
+      "description": "Whether bytes of a stream were left out.",
+      "type": "object", "additionalProperties": false, "required": ["stdout", "stderr"],
+      "properties": {"stdout": {"type": "boolean"}, "stderr": {"type": "boolean"}}
+    },
+    "encoding": {
+      "description": "How the text stands for the bytes. utf-8: each maximal ill-formed sequence was replaced by U+FFFD. base64: the exact bytes, where they are not UTF-8 and the profile asks for exact bytes.",
+      "type": "object", "additionalProperties": false, "required": ["stdout", "stderr"],
+      "properties": {
+        "stdout": {"enum": ["utf-8", "base64"]}, "stderr": {"enum": ["utf-8", "base64"]}
+      }
+    },
+    "output_path": {
+      "description": "The full log on disk, where the profile keeps one.",
+      "type": ["string", "null"]
+    },
+    "result_json": {
+      "description": "The JSON of the command's last __RESULT__: line, where the profile asks for it."
+    },
+    "command": {
+      "description": "The command as it was given, for reading.", "type": "string"
+    },
+    "argv": {
+      "description": "The program and its arguments as executed.",
+      "type": "array", "items": {"type": "string"}
+    },
+    "cwd": {
+      "description": "The working directory inside the sandbox.", "type": "string"
+    },
+    "description": {
+      "description": "What the caller said the command is for.", "type": ["string", "null"]
+    },
+    "started_at": {
+      "description": "The start, in UTC, to the millisecond.",
+      "type": "string", "format": "date-time",
+      "pattern": "^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}:\\d{2}\\.\\d{3}Z$"
+    },
+    "duration_ms": {
+      "description": "Wall-clock time from start to end, to a tenth of a millisecond.",
+      "type": "number", "minimum": 0
+    },
+    "usage": {
+      "description": "What the whole process tree used.",
+      "type": "object", "additionalProperties": false,
+      "required": ["user_ms", "system_ms", "max_rss_kb"],
+      "properties": {
+        "user_ms": {
+          "description": "CPU time in user mode.", "type": "number", "minimum": 0
+        },
+        "system_ms": {
+          "description": "CPU time in the kernel.", "type": "number", "minimum": 0
+        },
+        "max_rss_kb": {
+          "description": "The largest resident set of any one process, in KiB.",
+          "type": "integer", "minimum": 0
+        }
+      }
+    },
+    "limit": {
+      "description": "Which limit ended the run, such as memory, cpu, pids, output, file_size or disk.",
+      "type": ["string", "null"]
+    },
+    "denials": {
+      "description": "What the sandbox refused while the command ran, alike refusals counted together.",
+      "type": "array",
+      "items": {
+        "type": "object", "additionalProperties": false,
+        "required": ["layer", "operation", "target", "count", "program", "grant"],
+        "properties": {
+          "layer": {
+            "description": "What refused it.",
+            "enum": ["seccomp", "landlock", "mount", "network", "command"]
+          },
+          "operation": {"description": "What was tried, such as mount.", "type": "string"},
+          "target": {"description": "On what: a path, an address, or empty.", "type": "string"},
+          "count": {"description": "How often.", "type": "integer", "minimum": 1},
+          "program": {"description": "The name of the process that tried.", "type": "string"},
+          "grant": {
+            "description": "What the operator would add to the profile to allow it; empty where nothing would.",
+            "type": "string"
+          }
+        }
+      }
+    },
+    "redactions": {
+      "description": "How many secrets were taken out of the output, and the rules that found them.",
+      "type": "object", "additionalProperties": false, "required": ["count", "rules"],
+      "properties": {
+        "count": {"type": "integer", "minimum": 0},
+        "rules": {"type": "array", "items": {"type": "string"}}
+      }
+    },
+    "sandbox": {
+      "description": "What was in force, as the kernel confirmed it.",
+      "type": "object", "additionalProperties": false,
+      "required": ["profile", "layers", "limits", "degraded", "warnings"],
+      "properties": {
+        "profile": {"description": "The profile's name.", "type": "string"},
+        "layers": {
+          "description": "Each layer that was in force; landlock holds its ABI version.",
+          "type": "object", "additionalProperties": false,
+          "required": [
+            "user", "mount", "pid", "net", "ipc", "uts", "cgroup", "seccomp", "landlock",
+            "no_new_privs", "capabilities"
+          ],
+          "properties": {
+            "user": {"type": "boolean"},
+            "mount": {"type": "boolean"},
+            "pid": {"type": "boolean"},
+            "net": {"type": "boolean"},
+            "ipc": {"type": "boolean"},
+            "uts": {"type": "boolean"},
+            "cgroup": {"type": "boolean"},
+            "seccomp": {"type": "boolean"},
+            "landlock": {"anyOf": [{"const": false}, {"type": "integer", "minimum": 1}]},
+            "no_new_privs": {"type": "boolean"},
+            "capabilities": {"type": "boolean"}
+          }
+        },
+        "limits": {
+          "description": "What enforces each limit in force.",
+          "type": "object",
+          "propertyNames": {
+            "enum": ["timeout", "cpu", "memory", "pids", "open_files", "file", "tmp", "output"]
+          },
+          "additionalProperties": {"enum": ["cgroup2", "rlimit", "watch", "none"]}
+        },
+        "degraded": {
+          "description": "Each layer, limit or part that was wanted and is not in force.",
+          "type": "array",
+          "items": {
+            "type": "object", "additionalProperties": false, "required": ["what", "reason"],
+            "properties": {"what": {"type": "string"}, "reason": {"type": "string"}}
+          }
+        },
+        "warnings": {
+          "description": "What a reader should know about this sandbox, such as that there was none.",
+          "type": "array", "items": {"type": "string"}
+        }
+      }
+    },
+    "changes": {
+      "description": "With --overlay: what the command changed; null otherwise.",
+      "type": ["array", "null"],
+      "items": {
+        "type": "object", "additionalProperties": false, "required": ["path", "kind"],
+        "properties": {
+          "path": {"type": "string"},
+          "kind": {"description": "created, modified, deleted or replaced.", "type": "string"}
+        }
+      }
+    },
+    "approval": {
+      "description": "With needs_approval: the digest to approve, and the rules that ask.",
+      "type": ["object", "null"],
+      "required": ["digest", "rules"],
+      "properties": {"digest": {"type": "string"}, "rules": {"type": "array"}}
+    },
+    "error": {
+      "description": "Why the command did not start, or what sbx could not do; null otherwise.",
+      "type": ["object", "null"], "additionalProperties": false,
+      "required": ["code", "message", "where", "hint"],
+      "properties": {
+        "code": {
+          "description": "A stable code; sbx-run schema errors lists them.",
+          "type": "string", "pattern": "^[a-z_]+$"
+        },
+        "message": {"description": "What failed and why, in one line.", "type": "string"},
+        "where": {
+          "description": "A JSON pointer, profile path, flag or system call.",
+          "type": ["string", "null"]
+        },
+        "hint": {"description": "What would mend it.", "type": ["string", "null"]}
+      }
+    }
+  }
+}
+)json";
+
+}  // namespace
+
+std::string result_schema_json() { return kResultSchema; }
+
+}  // namespace sbx

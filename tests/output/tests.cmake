@@ -1,0 +1,4 @@
+sbx_test(output
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/capture_test.cc ${CMAKE_CURRENT_LIST_DIR}/utf8_test.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/output/properties.cc
+  LINK sbx_base sbx_output)
