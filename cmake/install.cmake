@@ -1,0 +1,31 @@
+# What `cmake --install` puts where. The schemas are printed by the program that was built, so they
+# cannot differ from what it accepts.
+foreach(program sbx-run sbx-bwrap)
+  if(TARGET ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endforeach()
+
+install(DIRECTORY profiles/ DESTINATION ${CMAKE_INSTALL_DATADIR}/sbx/profiles
+  FILES_MATCHING PATTERN "*.json")
+
+if(TARGET sbx-run AND NOT CMAKE_CROSSCOMPILING)
+  install(CODE "
+    set(schemas \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/sbx/schemas\")
+    file(MAKE_DIRECTORY \"\${schemas}\")
+    foreach(schema profile result errors)
+      message(STATUS \"Installing: \${schemas}/\${schema}.json\")
+      execute_process(COMMAND \"$<TARGET_FILE:sbx-run>\" schema \${schema}
+        OUTPUT_FILE \"\${schemas}/\${schema}.json\" COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()")
+endif()
+
+install(FILES docs/man/sbx-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/man/sbx-profile.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
+install(FILES completions/sbx-run.bash RENAME sbx-run
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES completions/_sbx-run DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES completions/sbx-run.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/*.md ${PROJECT_SOURCE_DIR}/docs/*.md)
+install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})

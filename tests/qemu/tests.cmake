@@ -9,6 +9,5 @@ foreach(guest 6.1:2:cgroup2_and_landlock_abi2 6.12:6:landlock_abi6)
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/run --kernel ${kernel} ${CMAKE_CURRENT_LIST_DIR}/guest_suite.sh
             ${PROJECT_BINARY_DIR}/bin/sbx-run ${landlock_abi})
   set_tests_properties(qemu.${name} PROPERTIES
-    LABELS qemu RUN_SERIAL ON TIMEOUT 400 SKIP_RETURN_CODE 77
-    ENVIRONMENT SBX_QEMU_CACHE=${PROJECT_SOURCE_DIR}/build/qemu)
+    LABELS qemu RUN_SERIAL ON TIMEOUT 400 SKIP_RETURN_CODE 77)
 endforeach()
