@@ -104,9 +104,13 @@ constexpr Call kSelfSandbox[] = {
     CALL(landlock_restrict_self),
 };
 
-constexpr Call kCredentials[] = {
-    CALL(setuid),    CALL(setgid),   CALL(setreuid), CALL(setregid),  CALL(setresuid),
-    CALL(setresgid), CALL(setfsuid), CALL(setfsgid), CALL(setgroups), CALL(capset),
+constexpr Call kIds[] = {
+    CALL(setuid), CALL(setgid), CALL(setreuid), CALL(setregid), CALL(setresuid), CALL(setresgid),
+    CALL(setfsuid), CALL(setfsgid),
+};
+
+constexpr Call kPrivileges[] = {
+    CALL(setgroups), CALL(capset),
 };
 
 constexpr Call kSysvIpc[] = {
@@ -272,8 +276,10 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "waiting for descriptors", kEvents},
     {CallRule::kAllow, "sockets that exist: which may be made is checked in socket", kSockets},
     {CallRule::kAllow, "programs may sandbox themselves further", kSelfSandbox},
-    {CallRule::kDefaultOnly,
-     "changing ids and capabilities: without privilege only to what one has", kCredentials},
+    {CallRule::kAllow,
+     "changing ids, without privilege only to what one has: posix_spawn (make) resets them", kIds},
+    {CallRule::kDefaultOnly, "dropping groups and capabilities, for programs that start as root",
+     kPrivileges},
     {CallRule::kDefaultOnly, "System V IPC and POSIX message queues, bounded by the IPC namespace",
      kSysvIpc},
     {CallRule::kDefaultOnly, "kernel AIO: databases use it, and it has a history of bugs", kAio},
