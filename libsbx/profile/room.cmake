@@ -1,1 +1,25 @@
-sbx_room(profile SOURCES)
+sbx_room(profile
+  SOURCES
+    profile/check.cc
+    profile/decode.cc
+    profile/extend.cc
+    profile/fields.cc
+    profile/forms.cc
+    profile/host_rule.cc
+    profile/json_reader.cc
+    profile/profile.cc
+    profile/schema.cc
+    profile/shipped.cc
+    profile/source.cc
+    profile/store.cc
+    ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
+  LINK sbx_base nlohmann_json::nlohmann_json)
+
+file(GLOB shipped_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.json)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/profiles
+    -DOUTPUT=${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
+    -P ${CMAKE_CURRENT_LIST_DIR}/embed.cmake
+  DEPENDS ${shipped_profiles} ${CMAKE_CURRENT_LIST_DIR}/embed.cmake
+  VERBATIM)

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over a document and its spec, side by side. Pointers are built only for errors: the
+// walk itself allocates nothing, since it is part of every launch.
+#include "profile/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "base/text.h"
+#include "profile/json_reader.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxErrors = 100;
+
+// The way from the document's root to a value, as a list on the stack.
+struct Place {
+  const Place* parent;
+  std::string_view key;
+  std::size_t index;  // where key has no data: an element of a list
+};
+
+void append_place(std::string& pointer, const Place* place) {
+  if (place == nullptr) return;
+  append_place(pointer, place->parent);
+  append_to_pointer(
+      pointer, place->key.data() ? place->key : std::string_view(std::to_string(place->index)));
+}
+
+// Quoted and short: the text is the writer's own and may be anything.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  if (text.size() <= kShown) return "\"" + std::string(text) + "\"";
+  std::size_t end = kShown;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  return "\"" + std::string(text.substr(0, end)) + "…\"";
+}
+
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> known) {
+  const auto nearest = nearest_name(name, known);
+  return nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "";
+}
+
+std::string one_of(std::span<const std::string_view> names) {
+  std::string text;
+  for (const std::string_view name : names) {
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+std::string article_for(const json& value) {
+  switch (value.type()) {
+    case json::value_t::null:
+      return "null";
+    case json::value_t::boolean:
+      return value.get<bool>() ? "true" : "false";
+    case json::value_t::string:
+      return "a string";
+    case json::value_t::array:
+      return "a list";
+    case json::value_t::object:
+      return "an object";
+    default:
+      return "the number " + value.dump();
+  }
+}
+
+class Walk {
+ public:
+  explicit Walk(const std::string& prefix) : prefix_(prefix) {}
+
+  void object(const json& value, const ObjectSpec& spec, const Place* place) {
+    if (!value.is_object()) return wrong_type(value, "an object", place);
+    for (const auto& [key, member] : value.get_ref<const json::object_t&>()) {
+      const Place here{place, key, 0};
+      if (const FieldSpec* field = find(spec, key)) {
+        check(member, field->value, &here);
+      } else if (const FieldSpec* list = spec.appendable ? find_appended(spec, key) : nullptr) {
+        appended(value, member, *list, &here);
+      } else {
+        unknown(key, spec, &here);
+      }
+    }
+    for (const FieldSpec& field : spec.fields) {
+      if (field.required && !value.contains(field.name)) {
+        add(ErrorCode::kMissingField, "the key \"" + std::string(field.name) + "\" is missing", "",
+            place);
+      }
+    }
+  }
+
+  std::vector<Error> take() && { return std::move(errors_); }
+
+ private:
+  static const FieldSpec* find(const ObjectSpec& spec, std::string_view key) {
+    const auto at = std::find_if(spec.fields.begin(), spec.fields.end(),
+                                 [&](const FieldSpec& field) { return field.name == key; });
+    return at == spec.fields.end() ? nullptr : &*at;
+  }
+
+  static const FieldSpec* find_appended(const ObjectSpec& spec, std::string_view key) {
+    if (!key.starts_with('+')) return nullptr;
+    const FieldSpec* field = find(spec, key.substr(1));
+    return field != nullptr && field->value.kind == Kind::kList ? field : nullptr;
+  }
+
+  void appended(const json& object, const json& list, const FieldSpec& field, const Place* place) {
+    ValueSpec spec = field.value;
+    spec.nullable = false;
+    check(list, spec, place);
+    if (object.contains(field.name)) {
+      const std::string name(field.name);
+      add(ErrorCode::kBadValue,
+          "\"+" + name + "\" appends to a parent's list, and \"" + name +
+              "\" replaces it: not both",
+          "remove one of the two", place);
+    }
+  }
+
+  void unknown(std::string_view key, const ObjectSpec& spec, const Place* place) {
+    std::string hint;
+    if (spec.appendable && key.starts_with('+') && find(spec, key.substr(1)) != nullptr) {
+      hint = "only lists can be appended to: write \"" + std::string(key.substr(1)) + "\"";
+    } else {
+      std::vector<std::string_view> known;
+      known.reserve(spec.fields.size());
+      for (const FieldSpec& field : spec.fields) known.push_back(field.name);
+      hint = did_you_mean(key, known);
+      if (hint.empty()) hint = "known here: " + one_of(known);
+    }
+    add(ErrorCode::kUnknownField, "unknown key " + quoted(key), std::move(hint), place);
+  }
+
+  void check(const json& value, const ValueSpec& spec, const Place* place) {
+    if (spec.nullable && value.is_null()) return;
+    switch (spec.kind) {
+      case Kind::kBool:
+        if (!value.is_boolean()) wrong_type(value, "true or false", place);
+        return;
+      case Kind::kCount:
+        return count(value, spec, place);
+      case Kind::kNumber:
+        return number(value, spec, place);
+      case Kind::kText:
+        return text(value, spec, "a string", place);
+      case Kind::kEnum:
+        return choice(value, spec, place);
+      case Kind::kList:
+        return list(value, spec, place);
+      case Kind::kMap:
+        return map(value, spec, place);
+      case Kind::kObject:
+        return object(value, *spec.object, place);
+      case Kind::kTextOrObject:
+        if (value.is_object()) return object(value, *spec.object, place);
+        return text(value, spec, "a string or an object", place);
+    }
+  }
+
+  void count(const json& value, const ValueSpec& spec, const Place* place) {
+    if (!value.is_number()) return wrong_type(value, "a whole number", place);
+    const auto whole = whole_number(value);
+    const bool fraction =
+        value.is_number_float() && value.get<double>() != std::trunc(value.get<double>());
+    if (fraction) return wrong_type(value, "a whole number", place);
+    if (!whole || *whole < spec.min || *whole > spec.max) out_of_range(value, spec, place);
+  }
+
+  void number(const json& value, const ValueSpec& spec, const Place* place) {
+    if (!value.is_number()) return wrong_type(value, "a number", place);
+    const auto amount = value.get<double>();
+    if (amount < static_cast<double>(spec.min) || amount > static_cast<double>(spec.max)) {
+      out_of_range(value, spec, place);
+    }
+  }
+
+  void text(const json& value, const ValueSpec& spec, const char* expected, const Place* place) {
+    if (!value.is_string()) return wrong_type(value, expected, place);
+    form(value.get_ref<const std::string&>(), spec.form, place);
+  }
+
+  void form(std::string_view value, const TextForm* form, const Place* place) {
+    if (form == nullptr || form->matches(value)) return;
+    add(ErrorCode::kBadValue, quoted(value) + " must be " + form->expected, "", place);
+  }
+
+  void choice(const json& value, const ValueSpec& spec, const Place* place) {
+    if (!value.is_string()) return wrong_type(value, "one of " + one_of(spec.names), place);
+    const std::string_view name = value.get_ref<const std::string&>();
+    if (std::find(spec.names.begin(), spec.names.end(), name) != spec.names.end()) return;
+    add(ErrorCode::kBadValue, quoted(name) + " is not one of " + one_of(spec.names),
+        did_you_mean(name, spec.names), place);
+  }
+
+  void list(const json& value, const ValueSpec& spec, const Place* place) {
+    if (!value.is_array()) return wrong_type(value, "a list", place);
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const Place here{place, {}, i};
+      check(value[i], *spec.item, &here);
+    }
+  }
+
+  void map(const json& value, const ValueSpec& spec, const Place* place) {
+    if (!value.is_object()) return wrong_type(value, "an object", place);
+    for (const auto& [key, member] : value.get_ref<const json::object_t&>()) {
+      const Place here{place, key, 0};
+      form(key, spec.form, &here);
+      check(member, *spec.item, &here);
+    }
+  }
+
+  void wrong_type(const json& value, std::string_view expected, const Place* place) {
+    add(ErrorCode::kWrongType, "must be " + std::string(expected) + ", not " + article_for(value),
+        "", place);
+  }
+
+  void out_of_range(const json& value, const ValueSpec& spec, const Place* place) {
+    add(ErrorCode::kOutOfRange,
+        "must be from " + std::to_string(spec.min) + " to " + std::to_string(spec.max) + ", not " +
+            value.dump(),
+        "", place);
+  }
+
+  void add(ErrorCode code, std::string message, std::string hint, const Place* place) {
+    if (errors_.size() >= kMaxErrors) return;
+    std::string where = prefix_;
+    append_place(where, place);
+    errors_.push_back({.code = code,
+                       .message = std::move(message),
+                       .where = std::move(where),
+                       .hint = std::move(hint)});
+  }
+
+  const std::string& prefix_;
+  std::vector<Error> errors_;
+};
+
+}  // namespace
+
+std::vector<Error> check_fields(const json& document, const ObjectSpec& spec,
+                                const std::string& pointer) {
+  Walk walk(pointer);
+  walk.object(document, spec, nullptr);
+  return std::move(walk).take();
+}
+
+std::optional<std::int64_t> whole_number(const json& value) {
+  if (value.is_number_unsigned()) {
+    const auto count = value.get<std::uint64_t>();
+    if (count > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+    return static_cast<std::int64_t>(count);
+  }
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  if (!value.is_number_float()) return std::nullopt;
+  const auto amount = value.get<double>();
+  constexpr double kExact = 9007199254740992.0;  // 2^53: every whole number up to it is itself
+  if (amount != std::trunc(amount) || std::abs(amount) > kExact) return std::nullopt;
+  return static_cast<std::int64_t>(amount);
+}
+
+}  // namespace sbx

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table itself. Descriptions are shown by editors that complete from the schema.
+#include "profile/fields.h"
+
+#include <limits>
+
+#include "profile/forms.h"
+
+namespace sbx {
+namespace {
+
+constexpr ValueSpec flag() { return {.kind = Kind::kBool}; }
+constexpr ValueSpec count(std::int64_t min, std::int64_t max) {
+  return {.kind = Kind::kCount, .min = min, .max = max};
+}
+constexpr ValueSpec text(const TextForm& form) { return {.kind = Kind::kText, .form = &form}; }
+constexpr ValueSpec choice(std::span<const std::string_view> names) {
+  return {.kind = Kind::kEnum, .names = names};
+}
+constexpr ValueSpec list(const ValueSpec& item) { return {.kind = Kind::kList, .item = &item}; }
+constexpr ValueSpec object(const ObjectSpec& spec) {
+  return {.kind = Kind::kObject, .object = &spec};
+}
+constexpr ValueSpec or_null(ValueSpec spec) {
+  spec.nullable = true;
+  return spec;
+}
+// Null is "no limit" in `limits` and "no higher than the limit" in `ceilings`.
+constexpr ValueSpec limit(std::int64_t max, std::int64_t min = 1) {
+  return or_null(count(min, max));
+}
+
+constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;
+constexpr std::int64_t kTebiKb = std::int64_t{1} << 30;
+constexpr std::int64_t kTebiMb = std::int64_t{1} << 20;
+
+// filesystem
+constexpr ValueSpec kRootPathSpec = text(forms::kRootPath);
+constexpr auto kRootFields = std::to_array<FieldSpec>({
+    {"path", "An absolute path, or one that starts with ${workspace}, ${home} or ${tmp}.",
+     kRootPathSpec, true},
+    {"access", "rw: read and write; ro: read only (the default); none: hidden.",
+     choice(kAccessNames)},
+    {"optional", "true: a path that does not exist is left out. Else it is an error.", flag()},
+});
+constexpr ObjectSpec kRootObject = {kRootFields};
+constexpr ValueSpec kRootSpec = object(kRootObject);
+
+constexpr auto kProtectFields = std::to_array<FieldSpec>({
+    {"path", "A path relative to every writable root, such as .git/hooks.", text(forms::kInnerPath),
+     true},
+    {"missing",
+     "refuse (the default): a missing path cannot be created. report: it can, and is named "
+     "afterwards in `denials`.",
+     choice(kMissingNames)},
+});
+constexpr ObjectSpec kProtectObject = {kProtectFields};
+constexpr ValueSpec kProtectSpec = {
+    .kind = Kind::kTextOrObject, .form = &forms::kInnerPath, .object = &kProtectObject};
+constexpr ValueSpec kDeviceSpec = text(forms::kDevicePath);
+
+constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
+    {"base",
+     "What is there besides the roots. system: /usr, /bin, /lib* and a safe part of /etc, "
+     "read-only; tools: only the programs of commands.allow and what they load; host: everything, "
+     "read-only; none: nothing.",
+     choice(kBaseNames)},
+    {"roots", "The paths that the command sees. The most specific path wins, whatever the order.",
+     list(kRootSpec)},
+    {"protect", "Paths within every writable root that stay as they are.", list(kProtectSpec)},
+    {"home", "private: an empty home that is removed afterwards; none: no home; host: the host's.",
+     choice(kHomeNames)},
+    {"devices", "Device files to show besides the usual harmless ones.", list(kDeviceSpec)},
+    {"overlay", "true: writes go to a layer of their own and are listed in `changes`.", flag()},
+});
+constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
+
+// network
+constexpr ValueSpec kHostSpec = text(forms::kHost);
+constexpr ValueSpec kSocketSpec = text(forms::kAbsolutePath);
+constexpr ValueSpec kPortSpec = count(1, 65535);
+constexpr auto kNetworkFields = std::to_array<FieldSpec>({
+    {"mode",
+     "none: no network; allowlist: the hosts of `allow` only; outbound: any outbound connection, "
+     "none inbound; open: the host's network.",
+     choice(kNetworkNames)},
+    {"allow",
+     "For mode allowlist: names, *.names, addresses and networks, each with or without a port. "
+     "Without one, ports 80 and 443.",
+     list(kHostSpec)},
+    {"unix_sockets", "Unix sockets of the host that may be connected to.", list(kSocketSpec)},
+    {"host_ports", "Ports of the host's 127.0.0.1 that the same port inside leads to.",
+     list(kPortSpec)},
+});
+constexpr ObjectSpec kNetworkSpec = {kNetworkFields, true};
+
+// isolation, seccomp, landlock
+constexpr ValueSpec kNamespaceSpec =
+    choice(std::span<const std::string_view>(kLayerNames).first(kNamespaceCount));
+constexpr ValueSpec kLayerSpec = choice(kLayerNames);
+constexpr auto kIsolationFields = std::to_array<FieldSpec>({
+    {"namespaces", "The namespaces that the command gets of its own.", list(kNamespaceSpec)},
+    {"require", "The layers without which nothing runs.", list(kLayerSpec)},
+    {"fallback",
+     "refuse: a layer that cannot be had ends the run; degrade: a weaker tier is used and named "
+     "in the result, never below `require`.",
+     choice(kFallbackNames)},
+});
+constexpr ObjectSpec kIsolationSpec = {kIsolationFields, true};
+
+constexpr ValueSpec kSyscallSpec = text(forms::kSyscall);
+constexpr auto kSeccompFields = std::to_array<FieldSpec>({
+    {"mode",
+     "default: dangerous system calls are refused; strict: all but the common ones are; off: no "
+     "filter.",
+     choice(kSeccompNames)},
+    {"allow", "System calls to allow although the mode refuses them.", list(kSyscallSpec)},
+    {"deny", "System calls to refuse although the mode allows them.", list(kSyscallSpec)},
+});
+constexpr ObjectSpec kSeccompSpec = {kSeccompFields, true};
+
+constexpr auto kLandlockFields = std::to_array<FieldSpec>({
+    {"mode", "require: in force or nothing runs; auto: in force where the kernel has it; off.",
+     choice(kLandlockNames)},
+});
+constexpr ObjectSpec kLandlockSpec = {kLandlockFields};
+
+// limits and ceilings: the same keys
+constexpr auto kLimitFields = std::to_array<FieldSpec>({
+    {"timeout_ms", "Wall-clock time of a run, in milliseconds.", limit(kWeekMs)},
+    {"cpu_ms", "Processor time of a run, in milliseconds.", limit(kWeekMs)},
+    {"memory_mb", "Memory of the whole tree, temporary files included, in MiB.",
+     limit(16 * kTebiMb)},
+    {"pids", "Processes and threads at one time.", limit(4'194'304)},
+    {"open_files", "Open files of one process.", limit(1'048'576)},
+    {"file_kb", "Size of one file, in KiB.", limit(kTebiKb)},
+    {"tmp_mb",
+     "All writable temporary file systems together (/tmp, /dev/shm, a private home), in MiB. 0: "
+     "none of them is writable.",
+     limit(kTebiMb, 0)},
+    {"output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
+     limit(1'048'576)},
+    {"output_lines", "Lines of output that are kept.", limit(100'000'000)},
+});
+constexpr ObjectSpec kLimitsSpec = {kLimitFields};
+
+// environment
+constexpr ValueSpec kEnvNameSpec = text(forms::kEnvName);
+constexpr ValueSpec kEnvValueSpec = text(forms::kNoNul);
+constexpr auto kEnvironmentFields = std::to_array<FieldSpec>({
+    {"scrub",
+     "default: credentials are taken out of the inherited environment; strict: only safe names "
+     "pass; off: everything passes.",
+     choice(kScrubNames)},
+    {"pass", "Variables that pass in spite of `scrub`.", list(kEnvNameSpec)},
+    {"set",
+     "Variables with a value of their own. They win over a request's.",
+     {.kind = Kind::kMap, .form = &forms::kEnvName, .item = &kEnvValueSpec}},
+    {"request", "true: a request may set variables of its own.", flag()},
+});
+constexpr ObjectSpec kEnvironmentSpec = {kEnvironmentFields, true};
+
+// commands
+constexpr ValueSpec kProgramSpec = text(forms::kProgram);
+constexpr auto kCommandsFields = std::to_array<FieldSpec>({
+    {"shell", "The shell that runs a command line.", kProgramSpec},
+    {"allow", "The only programs that may run. null: every program.", or_null(list(kProgramSpec))},
+    {"network_allow", "Programs that may run besides, where a run has a network.",
+     list(kProgramSpec)},
+    {"deny", "Programs to refuse, besides the built-in list.", list(kProgramSpec)},
+    {"ask", "Rules that a person decides about, such as destructive.", list(kProgramSpec)},
+    {"readonly", "true: commands that change files are refused.", flag()},
+    {"confine_paths", "true: a command that names a path outside the allowed roots is refused.",
+     flag()},
+});
+constexpr ObjectSpec kCommandsSpec = {kCommandsFields, true};
+
+// output, workspace, audit
+constexpr ValueSpec kPatternSpec = text(forms::kPattern);
+constexpr auto kOutputFields = std::to_array<FieldSpec>({
+    {"redact", "true: keys, tokens and passwords in the output become [REDACTED].", flag()},
+    {"patterns", "Regular expressions (RE2) of more to redact.", list(kPatternSpec)},
+    {"result_json", "true: the last line __RESULT__:{...} becomes `result_json`.", flag()},
+    {"spill_mb", "Size of the full log that is kept on disk, in MiB. 0: none is.",
+     count(0, kTebiMb)},
+    {"exact_bytes", "true: output that is not UTF-8 is given as base64.", flag()},
+});
+constexpr ObjectSpec kOutputSpec = {kOutputFields, true};
+
+constexpr auto kWorkspaceFields = std::to_array<FieldSpec>({
+    {"mode", "persistent: the given directory; fresh: a new one for each run, removed afterwards.",
+     choice(kWorkspaceNames)},
+});
+constexpr ObjectSpec kWorkspaceSpec = {kWorkspaceFields};
+
+constexpr auto kAuditFields = std::to_array<FieldSpec>({
+    {"file", "The file that one record a run is added to. null: none.",
+     or_null(text(forms::kAbsolutePath))},
+});
+constexpr ObjectSpec kAuditSpec = {kAuditFields};
+
+constexpr auto kProfileFields = std::to_array<FieldSpec>({
+    {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
+    {"name", "The profile's name. Without it, the file's name without .json.", text(forms::kLabel)},
+    {"description", "One line for people.", text(forms::kNoNul)},
+    {"extends",
+     "The parent: a shipped or installed profile's name, or a path relative to this file. Without "
+     "it, the profile default.",
+     text(forms::kReference)},
+    {"filesystem", "What the command sees of the file system.", object(kFilesystemSpec)},
+    {"network", "What the command reaches.", object(kNetworkSpec)},
+    {"isolation", "Namespaces, and what must be in force.", object(kIsolationSpec)},
+    {"seccomp", "The system call filter.", object(kSeccompSpec)},
+    {"landlock", "The kernel's file and network rules underneath the mounts.",
+     object(kLandlockSpec)},
+    {"limits", "Limits of a run. null: no limit.", object(kLimitsSpec)},
+    {"ceilings", "How far a request may raise a limit. null: not above the limit itself.",
+     object(kLimitsSpec)},
+    {"environment", "The command's environment variables.", object(kEnvironmentSpec)},
+    {"commands", "The command policy.", object(kCommandsSpec)},
+    {"output", "What happens to the output.", object(kOutputSpec)},
+    {"workspace", "The directory that the command works in.", object(kWorkspaceSpec)},
+    {"audit", "The audit log.", object(kAuditSpec)},
+});
+
+}  // namespace
+
+constexpr ObjectSpec kProfileSpec = {kProfileFields};
+
+}  // namespace sbx

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of a profile's keys: name, kind, range, names, form, description. The check, the
+// schema and the tests walk it; bind.h carries the checked values into Profile.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "profile/spec.h"
+
+namespace sbx {
+
+// Names of enumerators, in their order in profile.h.
+inline constexpr auto kBaseNames =
+    std::to_array<std::string_view>({"system", "tools", "host", "none"});
+inline constexpr auto kAccessNames = std::to_array<std::string_view>({"none", "ro", "rw"});
+inline constexpr auto kHomeNames = std::to_array<std::string_view>({"private", "none", "host"});
+inline constexpr auto kNetworkNames =
+    std::to_array<std::string_view>({"none", "allowlist", "outbound", "open"});
+inline constexpr auto kSeccompNames = std::to_array<std::string_view>({"default", "strict", "off"});
+inline constexpr auto kLandlockNames = std::to_array<std::string_view>({"require", "auto", "off"});
+inline constexpr auto kFallbackNames = std::to_array<std::string_view>({"refuse", "degrade"});
+inline constexpr auto kScrubNames = std::to_array<std::string_view>({"off", "default", "strict"});
+inline constexpr auto kWorkspaceNames = std::to_array<std::string_view>({"persistent", "fresh"});
+inline constexpr auto kLayerNames =
+    std::to_array<std::string_view>({"user", "mount", "pid", "net", "ipc", "uts", "cgroup",
+                                     "seccomp", "landlock", "no_new_privs", "capabilities"});
+inline constexpr int kNamespaceCount = 7;  // the first of kLayerNames
+inline constexpr auto kMissingNames = std::to_array<std::string_view>({"refuse", "report"});
+
+extern const ObjectSpec kProfileSpec;
+
+}  // namespace sbx

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicates and their patterns, side by side. tests/profile/schema_agrees.py compares the two.
+#include "profile/forms.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "profile/host_rule.h"
+
+// Pieces of patterns. END is the end of the text in every engine, ANY any character.
+#define SBX_END R"((?![\s\S]))"
+#define SBX_ANY R"([\s\S]*)"
+#define SBX_NO_DOT_DOT "(?!" SBX_ANY R"((^|/)\.\.(/|)" SBX_END "))"
+#define SBX_OCTET "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+#define SBX_IPV4 "(" SBX_OCTET R"(\.){3})" SBX_OCTET "(/(3[0-2]|[12]?[0-9]))?"
+#define SBX_HEX "[0-9A-Fa-f]{1,4}"
+#define SBX_IPV6                                                                                 \
+  "((" SBX_HEX ":){7}" SBX_HEX "|(" SBX_HEX ":){1,7}:|(" SBX_HEX ":){1,6}:" SBX_HEX "|(" SBX_HEX \
+  ":){1,5}(:" SBX_HEX "){1,2}|(" SBX_HEX ":){1,4}(:" SBX_HEX                                     \
+  "){1,3}"                                                                                       \
+  "|(" SBX_HEX ":){1,3}(:" SBX_HEX "){1,4}|(" SBX_HEX ":){1,2}(:" SBX_HEX                        \
+  "){1,5}"                                                                                       \
+  "|" SBX_HEX ":(:" SBX_HEX "){1,6}|:((:" SBX_HEX                                                \
+  "){1,7}|:))"                                                                                   \
+  "(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?"
+#define SBX_PORT                                                                 \
+  "([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|" \
+  "6553[0-5])"
+#define SBX_LABEL "[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+// The last label is not of digits only: that would be a mistyped address.
+#define SBX_NAME R"((\*\.)?(?![^:]{254})()" SBX_LABEL R"(\.)*(?![0-9]+(:|)" SBX_END "))" SBX_LABEL
+
+namespace sbx::forms {
+namespace {
+
+bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
+
+bool has_component(std::string_view path, std::string_view component) {
+  const auto parts = split(path, '/');
+  return std::find(parts.begin(), parts.end(), component) != parts.end();
+}
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+bool is_label(std::string_view text) {
+  return !text.empty() && std::none_of(text.begin(), text.end(), is_control);
+}
+
+bool is_reference(std::string_view text) { return !text.empty() && !has_nul(text); }
+bool is_no_nul(std::string_view text) { return !has_nul(text); }
+
+bool is_absolute_path(std::string_view path) {
+  return path.starts_with('/') && !has_nul(path) && !has_component(path, "..");
+}
+
+bool is_root_path(std::string_view path) {
+  static constexpr auto kVariables =
+      std::to_array<std::string_view>({"${workspace}", "${home}", "${tmp}"});
+  const auto* variable =
+      std::find_if(kVariables.begin(), kVariables.end(),
+                   [&](std::string_view name) { return path.starts_with(name); });
+  const bool has_variable = variable != kVariables.end();
+  const std::string_view rest = path.substr(has_variable ? variable->size() : 0);
+  const bool at_boundary = rest.empty() ? has_variable : rest.front() == '/';
+  return at_boundary && rest.find("${") == std::string_view::npos && !has_nul(path) &&
+         !has_component(path, "..");
+}
+
+bool is_inner_path(std::string_view path) {
+  return !path.empty() && path.front() != '/' && !has_nul(path) && !has_component(path, ".") &&
+         !has_component(path, "..") && path.find("${") == std::string_view::npos;
+}
+
+bool is_device_path(std::string_view path) {
+  return path.starts_with("/dev/") && !has_nul(path) && !has_component(path.substr(5), "") &&
+         !has_component(path, ".") && !has_component(path, "..");
+}
+
+bool is_host(std::string_view text) { return parse_host_rule(text).has_value(); }
+
+bool is_lower_word(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; }
+
+bool is_syscall(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_lower_word);
+}
+
+bool is_env_name(std::string_view text) {
+  return !text.empty() && (text.front() < '0' || text.front() > '9') &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_lower_word(c) || (c >= 'A' && c <= 'Z'); });
+}
+
+bool is_program(std::string_view text) {
+  return !text.empty() &&
+         std::none_of(text.begin(), text.end(), [](char c) { return is_control(c) || c == ' '; });
+}
+
+}  // namespace
+
+constexpr TextForm kLabel = {is_label, R"(^[^\u0000-\u001f\u007f]+)" SBX_END,
+                             "text without control characters, not empty"};
+constexpr TextForm kReference = {is_reference, R"(^[^\u0000]+)" SBX_END,
+                                 "a profile's name or path"};
+constexpr TextForm kNoNul = {is_no_nul, R"(^[^\u0000]*)" SBX_END, "text without NUL"};
+constexpr TextForm kPattern = {is_reference, R"(^[^\u0000]+)" SBX_END,
+                               "a regular expression, not empty"};
+constexpr TextForm kRootPath = {
+    is_root_path,
+    "^" SBX_NO_DOT_DOT R"((\$\{(workspace|home|tmp)\}(?=/|)" SBX_END R"()|(?=/))(?!)" SBX_ANY
+    R"(\$\{)[^\u0000]*)" SBX_END,
+    "an absolute path, or one below ${workspace}, ${home} or ${tmp}, without \"..\""};
+constexpr TextForm kInnerPath = {
+    is_inner_path,
+    "^(?!/)(?!" SBX_ANY R"((^|/)\.{1,2}(/|)" SBX_END "))(?!" SBX_ANY R"(\$\{)[^\u0000]+)" SBX_END,
+    "a path relative to the root that holds it, such as .git/hooks, without \".\" or \"..\""};
+constexpr TextForm kDevicePath = {is_device_path,
+                                  R"(^/dev(/(?!\.{1,2}(/|)" SBX_END R"())[^/\u0000]+)+)" SBX_END,
+                                  "the path of a device below /dev"};
+constexpr TextForm kAbsolutePath = {is_absolute_path, "^" SBX_NO_DOT_DOT R"(/[^\u0000]*)" SBX_END,
+                                    "an absolute path without \"..\""};
+constexpr TextForm kHost = {
+    is_host,
+    "^((" SBX_NAME "|" SBX_IPV4 ")(:" SBX_PORT R"()?|\[)" SBX_IPV6 R"(\](:)" SBX_PORT ")?|" SBX_IPV6
+    ")" SBX_END,
+    "a host: NAME, *.NAME, an address or a network, each with or without :PORT, "
+    "such as github.com:443, 10.1.0.0/16:5432 or [2001:db8::1]:443"};
+constexpr TextForm kSyscall = {is_syscall, "^[a-z0-9_]+" SBX_END, "the name of a system call"};
+constexpr TextForm kEnvName = {is_env_name, "^[A-Za-z_][A-Za-z0-9_]*" SBX_END,
+                               "the name of an environment variable"};
+constexpr TextForm kProgram = {is_program, R"(^[^\u0000-\u0020\u007f]+)" SBX_END,
+                               "one word, the name or path of a program"};
+
+}  // namespace sbx::forms

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms of a profile's strings: paths, names, hosts. Each is a predicate and the pattern that
+// says the same in the schema. Pure: no path is looked at.
+#pragma once
+
+#include "profile/spec.h"
+
+namespace sbx::forms {
+
+extern const TextForm kLabel;         // a profile's own name
+extern const TextForm kReference;     // of a parent: a name or a path
+extern const TextForm kNoNul;         // any text without NUL
+extern const TextForm kPattern;       // a regular expression; RE2 compiles it later
+extern const TextForm kRootPath;      // absolute, or below ${workspace}, ${home}, ${tmp}
+extern const TextForm kInnerPath;     // relative to a root
+extern const TextForm kDevicePath;    // below /dev
+extern const TextForm kAbsolutePath;  // a file of the host
+extern const TextForm kHost;          // an entry of network.allow
+extern const TextForm kSyscall;
+extern const TextForm kEnvName;
+extern const TextForm kProgram;  // one word
+
+}  // namespace sbx::forms

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// A SAX handler that builds the document and stops at the first breach. nlohmann's own tree
+// builder keeps the last of duplicate keys and has no depth bound.
+#include "profile/json_reader.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+// "[json.exception.parse_error.101] parse error at line 1, column 2: REASON; last read: 'BYTES'"
+// without the prefix, and without the bytes, which may be ill-formed UTF-8.
+std::string reason_of(std::string_view what) {
+  static constexpr std::string_view kPrefix = "parse error at ";
+  if (const auto at = what.find(kPrefix); at != std::string_view::npos) {
+    what.remove_prefix(at + kPrefix.size());
+  }
+  return std::string(what.substr(0, what.find("; last read")));
+}
+
+class StrictBuilder {
+ public:
+  explicit StrictBuilder(std::size_t max_depth) : max_depth_(max_depth) {}
+
+  bool null() { return put(json(nullptr)) != nullptr; }
+  bool boolean(bool value) { return put(json(value)) != nullptr; }
+  bool number_integer(std::int64_t value) { return put(json(value)) != nullptr; }
+  bool number_unsigned(std::uint64_t value) {
+    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return put(json(value)) != nullptr;
+    }
+    return number_integer(static_cast<std::int64_t>(value));
+  }
+  bool number_float(double value, const std::string& text) {
+    // nlohmann turns whole numbers beyond 64 bits into the nearest double.
+    if (text.find_first_of(".eE") == std::string::npos) return refuse_number(text);
+    return put(json(value)) != nullptr;
+  }
+  bool string(std::string& value) { return put(json(std::move(value))) != nullptr; }
+  bool binary(const json::binary_t&) { return false; }  // never called for JSON text
+  bool start_object(std::size_t) { return push(json::object()); }
+  bool start_array(std::size_t) { return push(json::array()); }
+  bool end_object() { return pop(); }
+  bool end_array() { return pop(); }
+
+  bool key(const std::string& key) {
+    Frame& frame = stack_.back();
+    auto& object = frame.node->get_ref<json::object_t&>();
+    const auto [place, inserted] = object.try_emplace(key);
+    frame.key = &place->first;
+    slot_ = &place->second;
+    if (inserted) return true;
+    return refuse(ErrorCode::kDuplicateKey, "the same key stands twice in one object",
+                  "remove one of the two");
+  }
+
+  bool parse_error(std::size_t byte, const std::string& token, const json::exception& problem) {
+    if (problem.id == 406) return refuse_number(token);  // number overflow
+    error_ = Error{.code = ErrorCode::kBadJson,
+                   .message = "not valid JSON: " + reason_of(problem.what()) + " (byte " +
+                              std::to_string(byte) + ")",
+                   .where = "",
+                   .hint = ""};
+    return false;
+  }
+
+  Result<json> take() && {
+    if (error_) return *std::move(error_);
+    return std::move(root_);
+  }
+
+ private:
+  struct Frame {
+    json* node;
+    const std::string* key;  // of the value being read, in an object
+  };
+
+  json* put(json&& value) {
+    if (stack_.empty()) return &(root_ = std::move(value));
+    json& parent = *stack_.back().node;
+    if (parent.is_object()) return &(*slot_ = std::move(value));
+    auto& array = parent.get_ref<json::array_t&>();
+    array.push_back(std::move(value));
+    return &array.back();
+  }
+
+  bool push(json&& container) {
+    json* node = put(std::move(container));
+    if (stack_.size() >= max_depth_) {
+      return refuse(ErrorCode::kTooDeep,
+                    "nested deeper than " + std::to_string(max_depth_) + " levels", "");
+    }
+    stack_.push_back({node, nullptr});
+    return true;
+  }
+
+  bool pop() {
+    stack_.pop_back();
+    return true;
+  }
+
+  bool refuse_number(const std::string& text) {
+    if (!stack_.empty() && stack_.back().node->is_array()) put(json(nullptr));
+    return refuse(ErrorCode::kOutOfRange,
+                  "the number " + text.substr(0, 40) + " does not fit in 64 bits", "");
+  }
+
+  bool refuse(ErrorCode code, std::string message, std::string hint) {
+    std::string where;
+    for (const Frame& frame : stack_) {
+      if (frame.node->is_array()) {
+        where += "/" + std::to_string(frame.node->size() - 1);
+      } else if (frame.key != nullptr) {
+        append_to_pointer(where, *frame.key);
+      }
+    }
+    error_ = Error{.code = code,
+                   .message = std::move(message),
+                   .where = std::move(where),
+                   .hint = std::move(hint)};
+    return false;
+  }
+
+  std::size_t max_depth_;
+  json root_;
+  std::vector<Frame> stack_;
+  json* slot_ = nullptr;  // where the value of the last key goes
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) {
+  if (bytes.size() > bounds.max_bytes) {
+    return Error{.code = ErrorCode::kTooLarge,
+                 .message = std::to_string(bytes.size()) + " bytes of JSON, over the bound of " +
+                            std::to_string(bounds.max_bytes),
+                 .where = "",
+                 .hint = ""};
+  }
+  StrictBuilder builder(bounds.max_depth);
+  json::sax_parse(bytes.data(), bytes.data() + bytes.size(), &builder);
+  return std::move(builder).take();
+}
+
+void append_to_pointer(std::string& pointer, std::string_view key) {
+  pointer += '/';
+  for (const char c : key) {
+    if (c == '~') {
+      pointer += "~0";
+    } else if (c == '/') {
+      pointer += "~1";
+    } else {
+      pointer += c;
+    }
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of shipped profiles.
+#include "profile/shipped.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sbx {
+namespace {
+
+constexpr auto kShipped = std::to_array<ShippedText>({
+#include "shipped_profiles.inc"
+});
+
+}  // namespace
+
+std::span<const ShippedText> shipped_texts() { return kShipped; }
+
+std::optional<std::string_view> shipped_text(std::string_view name) {
+  const auto* at = std::find_if(kShipped.begin(), kShipped.end(),
+                                [&](const ShippedText& shipped) { return shipped.name == name; });
+  if (at == kShipped.end()) return std::nullopt;
+  return at->text;
+}
+
+}  // namespace sbx

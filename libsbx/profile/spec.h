@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Specs: what a JSON document may hold, as constant tables. check.h walks them over a document,
+// schema.h prints them as JSON Schema, so that the two cannot disagree. No word of profiles here:
+// requests and tool parameters are described the same way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace sbx {
+
+// The form of a string, twice: as the check's predicate and as the schema's pattern (ECMA 262).
+// A test feeds both the same strings. Patterns end in (?![\s\S]) instead of $, which in some
+// engines also matches before a last newline.
+struct TextForm {
+  bool (*matches)(std::string_view);
+  const char* pattern;
+  const char* expected;  // after "must be", such as "an absolute path"
+};
+
+enum class Kind : std::uint8_t {
+  kBool,
+  kCount,         // a whole number from min to max
+  kNumber,        // any number from min to max
+  kText,          // a string of `form`; any string where form is null
+  kEnum,          // one of `names`
+  kList,          // of `item`
+  kMap,           // keys of `form`, values of `item`
+  kObject,        // of `object`
+  kTextOrObject,  // a string of `form`, or an `object`
+};
+
+struct ObjectSpec;
+
+struct ValueSpec {
+  Kind kind = Kind::kBool;
+  bool nullable = false;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  const TextForm* form = nullptr;
+  std::span<const std::string_view> names = {};
+  const ValueSpec* item = nullptr;
+  const ObjectSpec* object = nullptr;
+};
+
+struct FieldSpec {
+  std::string_view name;
+  std::string_view description;
+  ValueSpec value;
+  bool required = false;
+};
+
+struct ObjectSpec {
+  std::span<const FieldSpec> fields;
+  bool appendable = false;  // a list field KEY may also be written "+KEY": appended to a parent's
+};
+
+}  // namespace sbx

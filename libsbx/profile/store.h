@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A profile's name or path → the profile, with its parents merged. Reads profile files and the
+// directories given; writes nothing and reads no environment.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace sbx {
+
+struct ProfileSearch {
+  std::vector<std::string> directories;  // of installed profiles, first match wins
+};
+
+struct LoadedProfile {
+  Profile profile;
+  std::string source;  // "shipped:NAME" or the file's path
+
+  // Both are made when asked for: a plain launch needs neither.
+  std::string resolved_json(int indent = -1) const;  // every key, `extends` resolved
+  std::string sha256() const;                        // of resolved_json() on one line, in hex
+};
+
+struct ProfileSummary {
+  std::string name;
+  std::string description;
+  std::string source;
+};
+
+// A name without "/" and without a last ".json" is a shipped profile, else NAME.json in one of
+// the directories; anything else is a file. The first error stands for all of them.
+Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search);
+
+// Every error of a profile, its parents' included; empty when it loads. `origin` is the path that
+// the bytes come from: `extends` is relative to it, and the name defaults to its stem.
+std::vector<Error> validate_profile_text(std::string_view bytes, std::string_view origin,
+                                         const ProfileSearch& search);
+std::vector<Error> validate_profile_file(const std::string& path, const ProfileSearch& search);
+
+// {"valid": …, "errors": [{"code","message","where","hint"}]} on one line.
+std::string validation_json(const std::vector<Error>& errors);
+
+// Shipped ones first, then installed ones, each by name. An installed file that does not load is
+// listed with its error as the description; one that a shipped profile hides is left out.
+std::vector<ProfileSummary> list_profiles(const ProfileSearch& search);
+
+}  // namespace sbx
