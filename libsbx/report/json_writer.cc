@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "output/utf8.h"
 
@@ -105,7 +106,7 @@ void JsonWriter::string_or_null(std::string_view bytes) {
 void JsonWriter::tenths(double value) {
   constexpr double kMost = 1e15;
   const double bounded = value > 0 ? std::min(value, kMost) : 0;
-  const auto tenths = static_cast<std::int64_t>(bounded * 10 + 0.5);
+  const std::int64_t tenths = std::llround(bounded * 10);
   literal(std::to_string(tenths / 10));
   out_ += '.';
   out_ += static_cast<char>('0' + tenths % 10);
