@@ -288,8 +288,9 @@ class Closure {
     std::string_view line(bytes.data(), size);
     if (!line.starts_with("#!")) return;
     line = line.substr(2, line.find('\n') - 2);
+    const std::string spaced = replace_all(std::string(line), "\t", " ");
     std::vector<std::string> words;
-    for (const std::string_view word : split(replace_all(std::string(line), "\t", " "), ' ')) {
+    for (const std::string_view word : split(spaced, ' ')) {
       if (!word.empty()) words.emplace_back(word);
     }
     if (words.empty() || !words[0].starts_with('/')) return;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HostFacts → a table for people and a document for programs. Pure but for three small reads: which
-// sysctl and loaded profile AppArmor shows.
+// HostFacts → a table for people and a document for programs. Pure but for
+// AppArmor's sysctl, which no fact of HostFacts holds.
 #include "host/doctor.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -21,22 +20,21 @@ using Json = nlohmann::ordered_json;
 
 struct LayerText {
   Layer layer;
-  const char* name;  // as in `isolation.require`
   const char* gives;
   bool in_default_profile;  // in the default profile's `isolation.require`
 };
 constexpr std::array<LayerText, kLayerCount> kLayers = {{
-    {Layer::kUser, "user", "namespaces without root; capabilities that end at the sandbox", true},
-    {Layer::kMount, "mount", "only the allowed roots exist", true},
-    {Layer::kPid, "pid", "other processes unseen; everything dies together", true},
-    {Layer::kNet, "net", "no network but what the policy allows", true},
-    {Layer::kIpc, "ipc", "System V and POSIX queues of its own", false},
-    {Layer::kUts, "uts", "a host name of its own", false},
-    {Layer::kCgroup, "cgroup", "the cgroup tree unseen", false},
-    {Layer::kSeccomp, "seccomp", "dangerous system calls refused", true},
-    {Layer::kLandlock, "landlock", "file, TCP and signal rules under everything else", true},
-    {Layer::kNoNewPrivs, "no_new_privs", "set-uid programs gain nothing", false},
-    {Layer::kCapabilities, "capabilities", "every capability dropped", false},
+    {Layer::kUser, "namespaces without root; capabilities that end at the sandbox", true},
+    {Layer::kMount, "only the allowed roots exist", true},
+    {Layer::kPid, "other processes unseen; everything dies together", true},
+    {Layer::kNet, "no network but what the policy allows", true},
+    {Layer::kIpc, "System V and POSIX queues of its own", false},
+    {Layer::kUts, "a host name of its own", false},
+    {Layer::kCgroup, "the cgroup tree unseen", false},
+    {Layer::kSeccomp, "dangerous system calls refused", true},
+    {Layer::kLandlock, "file, TCP and signal rules under everything else", true},
+    {Layer::kNoNewPrivs, "set-uid programs gain nothing", false},
+    {Layer::kCapabilities, "every capability dropped", false},
 }};
 
 struct AbiText {
@@ -142,8 +140,8 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
     const Obstacle& obstacle = facts.obstacle(layer.layer);
     std::string detail = detail_of(layer.layer, facts);
     if (!detail.empty()) detail = " [" + detail + "]";
-    append_line(text, fmt::format("  {:13}{:4} {}{}", layer.name, obstacle.present() ? "NO" : "ok",
-                                  layer.gives, detail));
+    append_line(text, fmt::format("  {:13}{:4} {}{}", layer_name(layer.layer),
+                                  obstacle.present() ? "NO" : "ok", layer.gives, detail));
     if (obstacle.present()) append_obstacle(text, obstacle);
   }
   if (!facts.proc_mountable && !facts.obstacle(Layer::kPid).present()) {
@@ -192,7 +190,8 @@ Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
 std::string write_json(const HostFacts& facts, bool runs, long apparmor,
                        const std::string& executable) {
   Json layers = Json::object();
-  for (const LayerText& layer : kLayers) layers[layer.name] = layer_to_json(layer, facts);
+  for (const LayerText& layer : kLayers)
+    layers[layer_name(layer.layer)] = layer_to_json(layer, facts);
   Json limits = Json::object();
   for (const LimitText& limit : limits_of(facts)) limits[limit.name] = limit.enforcer;
   const bool has_cgroup = !facts.cgroup.base.empty();

@@ -1,0 +1,1 @@
+sbx_fuzz(elf SOURCES ${CMAKE_CURRENT_LIST_DIR}/elf_fuzz.cc LINK sbx_all)

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of host/doctor: made-up facts → the table and the document.
+#include "host/doctor.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::json;
+
+HostFacts good_facts() {
+  HostFacts facts;
+  facts.uid = 1000;
+  facts.user_name = "ana";
+  facts.landlock_abi = 7;
+  facts.kernel_release = "6.18.0";
+  facts.architecture = "x86_64";
+  facts.cgroup.base = "/sys/fs/cgroup/user/box";
+  return facts;
+}
+
+void obstruct(HostFacts& facts, Layer layer, const char* reason, const char* mend) {
+  facts.obstacles[static_cast<std::size_t>(layer)] = {reason, mend, EPERM};
+}
+
+Json document_of(const HostFacts& facts) {
+  return Json::parse(make_doctor_report(facts, "/usr/bin/sbx-run").json);
+}
+
+TEST(Doctor, AMachineThatGivesEverythingRunsTheDefaultProfile) {
+  const DoctorReport report = make_doctor_report(good_facts(), "/usr/bin/sbx-run");
+  EXPECT_TRUE(report.all_layers);
+  EXPECT_NE(report.text.find("The default profile runs here."), std::string::npos) << report.text;
+  EXPECT_EQ(report.text.find("mend:"), std::string::npos) << report.text;
+  const Json document = Json::parse(report.json);
+  EXPECT_EQ(document["kernel"], "6.18.0");
+  EXPECT_EQ(document["architecture"], "x86_64");
+  EXPECT_EQ(document["uid"], 1000);
+  EXPECT_EQ(document["layers"].size(), static_cast<std::size_t>(kLayerCount));
+  for (const auto& [name, layer] : document["layers"].items()) {
+    EXPECT_TRUE(layer["available"].get<bool>()) << name;
+    EXPECT_TRUE(layer["reason"].is_null()) << name;
+    EXPECT_TRUE(layer["mend"].is_null()) << name;
+  }
+  EXPECT_TRUE(document["default_profile_runs"].get<bool>());
+}
+
+TEST(Doctor, AMissingLayerShowsItsReasonAndItsMendInBothForms) {
+  HostFacts facts = good_facts();
+  obstruct(facts, Layer::kUser, "clone(CLONE_NEWUSER): EPERM: no", "sudo sysctl -w a.b=1");
+  const DoctorReport report = make_doctor_report(facts, "/usr/bin/sbx-run");
+  EXPECT_FALSE(report.all_layers);
+  EXPECT_NE(report.text.find("why:  clone(CLONE_NEWUSER): EPERM: no\n"), std::string::npos);
+  EXPECT_NE(report.text.find("mend: sudo sysctl -w a.b=1\n"), std::string::npos);
+  EXPECT_NE(report.text.find("does NOT run here"), std::string::npos);
+  const Json user = Json::parse(report.json)["layers"]["user"];
+  EXPECT_FALSE(user["available"].get<bool>());
+  EXPECT_EQ(user["reason"], "clone(CLONE_NEWUSER): EPERM: no");
+  EXPECT_EQ(user["mend"], "sudo sysctl -w a.b=1");
+}
+
+TEST(Doctor, ALayerThatTheDefaultProfileDoesNotRequireDoesNotStopIt) {
+  HostFacts facts = good_facts();
+  obstruct(facts, Layer::kCgroup, "clone(CLONE_NEWCGROUP): EINVAL: no", "a newer kernel");
+  EXPECT_TRUE(make_doctor_report(facts, "/x").all_layers);
+  for (const Layer layer :
+       {Layer::kUser, Layer::kMount, Layer::kPid, Layer::kNet, Layer::kSeccomp, Layer::kLandlock}) {
+    HostFacts one = good_facts();
+    obstruct(one, layer, "no", "yes");
+    EXPECT_FALSE(make_doctor_report(one, "/x").all_layers) << layer_name(layer);
+  }
+}
+
+TEST(Doctor, SaysWhatTheLandlockAbiLacks) {
+  HostFacts facts = good_facts();
+  facts.landlock_abi = 2;
+  const Json old_abi = document_of(facts)["landlock"];
+  EXPECT_EQ(old_abi["abi"], 2);
+  EXPECT_EQ(old_abi["covers"].size(), 2U);
+  EXPECT_EQ(old_abi["missing"].at(0), "truncating files (ABI 3)");
+  facts.landlock_abi = 7;
+  const Json new_abi = document_of(facts)["landlock"];
+  EXPECT_EQ(new_abi["covers"].size(), 7U);
+  EXPECT_EQ(new_abi["missing"].at(0), "pathname Unix sockets");
+  facts.landlock_abi = 0;
+  EXPECT_TRUE(document_of(facts)["landlock"]["covers"].empty());
+}
+
+TEST(Doctor, SaysWhatEnforcesEachLimit) {
+  HostFacts facts = good_facts();
+  EXPECT_EQ(document_of(facts)["limits"]["memory"], "cgroup2");
+  EXPECT_EQ(document_of(facts)["limits"]["pids"], "cgroup2");
+  facts.cgroup = {"", false, "no cgroup2 file system is mounted"};
+  EXPECT_EQ(document_of(facts)["limits"]["memory"], "watch");
+  EXPECT_EQ(document_of(facts)["limits"]["pids"], "rlimit");
+  EXPECT_EQ(document_of(facts)["cgroup"]["reason"], "no cgroup2 file system is mounted");
+  EXPECT_NE(document_of(facts)["cgroup"]["mend"].get<std::string>().find("Delegate=yes"),
+            std::string::npos);
+  // RLIMIT_NPROC does not bind global root.
+  facts.uid = 0;
+  EXPECT_EQ(document_of(facts)["limits"]["pids"], "watch");
+}
+
+TEST(Doctor, AMaskedProcAndAListenerInForceAreSaid) {
+  HostFacts facts = good_facts();
+  facts.proc_mountable = false;
+  facts.seccomp_notify = false;
+  const DoctorReport report = make_doctor_report(facts, "/x");
+  EXPECT_TRUE(report.all_layers);
+  EXPECT_NE(report.text.find("systempaths=unconfined"), std::string::npos);
+  EXPECT_NE(report.text.find("no notifications"), std::string::npos);
+  EXPECT_FALSE(Json::parse(report.json)["proc"]["mountable"].get<bool>());
+}
+
+TEST(Doctor, TheDocumentIsJsonWhateverTheNamesHold) {
+  HostFacts facts = good_facts();
+  facts.kernel_release = "\xff\x01\"";
+  facts.cgroup = {"", false, "open /a\xc3(: no"};
+  EXPECT_TRUE(document_of(facts)["kernel"].is_string());
+}
+
+TEST(Doctor, TheAppArmorProfileNamesTheProgram) {
+  EXPECT_EQ(apparmor_profile_text("/opt/my tools/sbx-run"),
+            "# Lets sbx-run make user namespaces where AppArmor restricts them (Ubuntu 23.10 and "
+            "later).\n"
+            "# sudo apparmor_parser -r /etc/apparmor.d/sbx-run\n"
+            "abi <abi/4.0>,\n"
+            "include <tunables/global>\n"
+            "\n"
+            "profile sbx-run \"/opt/my tools/sbx-run\" flags=(unconfined) {\n"
+            "  userns,\n"
+            "\n"
+            "  # Additions of this machine.\n"
+            "  include if exists <local/sbx-run>\n"
+            "}\n");
+}
+
+TEST(Doctor, TheAppArmorProfileCannotBeForgedByAPath) {
+  const std::string text = apparmor_profile_text("/a\" flags=(x) {\n}\nprofile **b");
+  EXPECT_NE(text.find("profile sbx-run \"/a flags=(x) \\{\\}profile \\*\\*b\" flags=(unconfined)"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace sbx

@@ -1,0 +1,10 @@
+sbx_test(host
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cgroup_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/closure_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/doctor_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/elf_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/facts_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/probe_test.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/elf/elf_fuzz.cc
+  LINK sbx_all PkgConfig::SECCOMP)
