@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # guest_suite.sh SBX_RUN LANDLOCK_ABI: what only another kernel can show, run inside the guest by
-# tests/qemu/run: every layer on an older Landlock, with cgroup v2 whole, as root and as a user.
+# tests/qemu/run: every layer on an older Landlock, and cgroup v2 whole, as root and as a user.
 # Prints one line a check; exit status: 0 when all hold.
 set -u
 sbx_run=$1
@@ -10,46 +10,48 @@ user=4242
 failures=0
 [ -x "$sbx_run" ] || { echo "SKIPPED: no $sbx_run"; exit 77; }
 
+as_root() { "$@"; }
 as_user() { setpriv --reuid=$user --regid=$user --clear-groups env -i PATH="$PATH" HOME=/ "$@"; }
 
-check() {  # NAME COMMAND…
-  local name=$1 output
-  shift
-  if output=$("$@" 2>&1); then
+# In a cgroup that is delegated to the user, and alone in it, as a service manager would have it.
+as_delegate() {
+  local group=/sys/fs/cgroup/delegated
+  mkdir -p $group
+  chown $user:$user $group $group/cgroup.{procs,subtree_control,threads}
+  # shellcheck disable=SC2016
+  as_user_in_group='echo $$ >"$0/cgroup.procs" && exec setpriv "$@"'
+  bash -c "$as_user_in_group" $group --reuid=$user --regid=$user --clear-groups \
+    env -i PATH="$PATH" HOME=/ "$@"
+}
+
+# NAME EXPRESSION RUNNER ARG…: sbx-run's result, `r`, satisfies the Python expression.
+check() {
+  local name=$1 expression=$2 answer
+  shift 2
+  answer=$("$1" "$sbx_run" "${@:2}" 2>&1)
+  if printf '%s\n' "$answer" |
+    python3 -c "import json, sys; r = json.load(sys.stdin); sys.exit(not ($expression))" 2>/dev/null; then
     echo "ok: $name"
   else
     failures=$((failures + 1))
-    echo "FAILED: $name"
-    printf '%s\n' "$output" | sed 's/^/    /'
+    echo "FAILED: $name: not $expression"
+    printf '%s\n' "$answer" | sed 's/^/    /'
   fi
-}
-
-# JSON on stdin; the argument is a Python expression over it, `r`.
-holds() { python3 -c "import json, sys; r = json.load(sys.stdin); sys.exit(not ($1))"; }
-
-runs_true() {
-  local answer
-  answer=$("$@" "$sbx_run" -- true)
-  echo "$answer"
-  echo "$answer" | holds 'r["status"] == "exited" and r["exit_code"] == 0'
-}
-
-enforces_this_landlock() {
-  local answer
-  answer=$("$@" "$sbx_run" -- true)
-  echo "$answer"
-  echo "$answer" | holds "r['sandbox']['layers']['landlock'] == $landlock_abi"
 }
 
 workspace=$(mktemp -d)
 chmod 1777 "$workspace"
 cd "$workspace" || exit 1
-as_root=(env)
 echo "guest: $(uname -r)"
-check "a command runs, as root" runs_true "${as_root[@]}"
-check "a command runs, as a user" runs_true as_user
-check "Landlock ABI $landlock_abi is in force, as root" enforces_this_landlock "${as_root[@]}"
-check "Landlock ABI $landlock_abi is in force, as a user" enforces_this_landlock as_user
+for runner in as_root as_user as_delegate; do
+  check "a command runs ($runner)" 'r["status"] == "exited" and r["exit_code"] == 0' $runner -- true
+  check "Landlock ABI $landlock_abi is in force ($runner)" \
+    "r['sandbox']['layers']['landlock'] == $landlock_abi" $runner -- true
+done
+check "a delegated cgroup enforces the limits" \
+  'r["sandbox"]["limits"]["memory"] == r["sandbox"]["limits"]["pids"] == "cgroup2"' as_delegate -- true
+check "a delegated cgroup ends a memory bomb" 'r["status"] == "limit" and r["limit"] == "memory"' \
+  as_delegate --memory 64M -- python3 -c 'x = bytearray(300 << 20)'
 "$sbx_run" doctor --json
 echo "guest: $failures failed"
 [ "$failures" -eq 0 ]
