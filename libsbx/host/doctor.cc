@@ -139,7 +139,7 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
   for (const LayerText& layer : kLayers) {
     const Obstacle& obstacle = facts.obstacle(layer.layer);
     std::string detail = detail_of(layer.layer, facts);
-    if (!detail.empty()) detail = " [" + detail + "]";
+    if (!detail.empty()) detail = fmt::format(" [{}]", detail);
     append_line(text, fmt::format("  {:13}{:4} {}{}", layer_name(layer.layer),
                                   obstacle.present() ? "NO" : "ok", layer.gives, detail));
     if (obstacle.present()) append_obstacle(text, obstacle);
