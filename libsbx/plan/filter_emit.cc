@@ -124,9 +124,8 @@ CheckLabels emit_checks(BackwardProgram& program, std::span<const CallRun> runs)
   return labels;
 }
 
-Label emit_tree(
-    BackwardProgram& program, std::span<const CallRun> runs,
-    const CheckLabels& checks) {  // NOLINT(misc-no-recursion): depth is log2 of the runs
+Label emit_tree(BackwardProgram& program, std::span<const CallRun> runs,
+                const CheckLabels& checks) {
   if (runs.size() == 1) {
     const ArgCheck* check = runs.front().check;
     if (check == nullptr) return program.returns(runs.front().ret);

@@ -138,6 +138,17 @@ TEST(FilterEmit, EmitsASharedCheckOnce) {
   EXPECT_EQ(emit_filter(kArch, kForeign, two).size(), emit_filter(kArch, kForeign, one).size() + 2);
 }
 
+TEST(FilterEmit, ReachesAnEntryThatIsNotTheInstructionAfterTheLoad) {
+  const ArgCheck check{{{{}, 7}, {{{0, 0xffffffffU, {1}}}, 8}}, 7};
+  const auto program = emit_filter(kArch, kForeign, std::vector<CallRun>{{0, 0, &check}});
+  ASSERT_EQ(bpf_fault(program), "");
+  seccomp_data data{};
+  data.arch = kArch;
+  for (data.args[0] = 0; data.args[0] < 3; ++data.args[0]) {
+    EXPECT_EQ(evaluate_bpf(program, data).ret, 7U) << data.args[0];
+  }
+}
+
 std::vector<sock_filter> valid_program() {
   return {{BPF_LD | BPF_W | BPF_ABS, 0, 0, 0},
           {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 39},
