@@ -37,6 +37,12 @@ std::string directory_of(std::string_view path) {
   return slash == std::string_view::npos ? "" : std::string(path.substr(0, slash + 1));
 }
 
+std::string path_below(std::string directory, std::string_view name) {
+  directory += '/';
+  directory += name;
+  return directory;
+}
+
 Error cannot_open(const std::string& path, int error) {
   const bool absent = error == ENOENT || error == ENOTDIR;
   return {.code = absent ? ErrorCode::kProfileNotFound : ErrorCode::kPathRefused,
@@ -69,9 +75,8 @@ Result<std::string> read_all(int fd, const std::string& path) {
 }
 
 Error not_found(std::string_view name, const ProfileSearch& search) {
-  std::vector<std::string> installed;
-  for (const std::string& path : installed_profile_paths(search))
-    installed.push_back(stem_of(path));
+  std::vector<std::string> installed = installed_profile_paths(search);
+  for (std::string& path : installed) path = stem_of(path);
   std::vector<std::string_view> known(installed.begin(), installed.end());
   for (const ShippedText& shipped : shipped_texts()) known.push_back(shipped.name);
   const auto nearest = nearest_name(name, known);
@@ -88,7 +93,7 @@ void list_directory(const std::string& directory, std::map<std::string, std::str
   while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT: a stream of our own
     const std::string name = entry->d_name;
     if (!name.ends_with(kSuffix) || name == kSuffix || paths.size() >= kMaxInstalled) continue;
-    paths.emplace(stem_of(name), directory + "/" + name);
+    paths.emplace(stem_of(name), path_below(directory, name));
   }
 }
 
@@ -136,8 +141,9 @@ Result<ProfileSource> find_profile(std::string_view name_or_path, const ProfileS
                          .text = std::string(*text),
                          .shipped = true};
   }
+  const std::string file = name + std::string(kSuffix);
   for (const std::string& directory : search.directories) {
-    auto source = read_profile_file(directory + "/" + name + std::string(kSuffix));
+    auto source = read_profile_file(path_below(directory, file));
     if (source.ok() || source.error().code != ErrorCode::kProfileNotFound) return source;
   }
   return not_found(name, search);
@@ -147,6 +153,7 @@ std::vector<std::string> installed_profile_paths(const ProfileSearch& search) {
   std::map<std::string, std::string> paths;
   for (const std::string& directory : search.directories) list_directory(directory, paths);
   std::vector<std::string> sorted;
+  sorted.reserve(paths.size());
   for (auto& [name, path] : paths) sorted.push_back(std::move(path));
   return sorted;
 }
