@@ -6,6 +6,14 @@ find_package(CLI11 2.1 REQUIRED)
 pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 pkg_check_modules(CAPNG REQUIRED IMPORTED_TARGET libcap-ng)
 
+# pkg-config names shared libraries first; a static program needs the archives.
+if(SBX_STATIC AND NOT SBX_SANITIZE)
+  find_library(SECCOMP_ARCHIVE libseccomp.a REQUIRED)
+  find_library(CAPNG_ARCHIVE libcap-ng.a REQUIRED)
+  set_target_properties(PkgConfig::SECCOMP PROPERTIES INTERFACE_LINK_LIBRARIES ${SECCOMP_ARCHIVE})
+  set_target_properties(PkgConfig::CAPNG PROPERTIES INTERFACE_LINK_LIBRARIES ${CAPNG_ARCHIVE})
+endif()
+
 add_library(sbx_options INTERFACE)
 target_compile_features(sbx_options INTERFACE cxx_std_20)
 target_compile_options(sbx_options INTERFACE

@@ -60,6 +60,7 @@ class [[nodiscard]] Status {
 
 }  // namespace sbx
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `decl` is a declaration, not an expression
 #define SBX_CONCAT_INNER(a, b) a##b
 #define SBX_CONCAT(a, b) SBX_CONCAT_INNER(a, b)
 #define SBX_TRY_NAMED(tmp, decl, expr)          \
@@ -69,3 +70,4 @@ class [[nodiscard]] Status {
 #define SBX_TRY(decl, expr) SBX_TRY_NAMED(SBX_CONCAT(sbx_try_, __LINE__), decl, expr)
 #define SBX_CHECK_OK(expr) \
   if (auto status = (expr); !status.ok()) return std::move(status.error())
+// NOLINTEND(bugprone-macro-parentheses)

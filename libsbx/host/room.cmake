@@ -6,5 +6,6 @@ sbx_room(host SOURCES
   host/facts.cc
   host/obstacles.cc
   host/probe.cc
-  # host/view.cc
-  LINK sbx_base nlohmann_json::nlohmann_json fmt::fmt)
+  host/view.cc
+  host/protect.cc
+  LINK sbx_base sbx_profile sbx_policy nlohmann_json::nlohmann_json fmt::fmt-header-only)

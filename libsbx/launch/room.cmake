@@ -1,1 +1,2 @@
-sbx_room(launch SOURCES)
+sbx_room(launch SOURCES launch/spawn.cc launch/child.cc launch/init.cc launch/tree.cc
+  LINK sbx_base sbx_plan)

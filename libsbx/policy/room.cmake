@@ -1,1 +1,1 @@
-sbx_room(policy SOURCES)
+sbx_room(policy SOURCES policy/policy.cc policy/environment.cc LINK sbx_base sbx_profile)

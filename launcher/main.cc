@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbx-run: the verb, and what it is given.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "verbs.h"
+
+namespace {
+
+struct Verb {
+  std::string_view name;
+  int (*run)(const sbx::Invocation&);
+  std::string_view what;
+};
+
+constexpr std::array kVerbs = {
+    Verb{"run", sbx::verb_run, "run a command, answer in JSON (the default verb)"},
+    Verb{"exec", sbx::verb_exec, "run a command on the caller's own stdin, stdout and stderr"},
+    Verb{"explain", sbx::verb_explain, "what would be built; runs nothing"},
+    Verb{"doctor", sbx::verb_doctor, "what this machine can enforce"},
+    Verb{"profile", sbx::verb_profile, "list, show NAME or validate FILE"},
+    Verb{"schema", sbx::verb_schema, "profile, result or errors, as JSON Schema"},
+    Verb{"version", sbx::verb_version, "version, features and libraries"},
+};
+
+}  // namespace
+
+namespace sbx {
+
+std::string verbs_help() {
+  std::string text =
+      "sbx-run [OPTIONS] -- PROGRAM [ARG...]\nsbx-run [OPTIONS] -c COMMAND\n\nVerbs:\n";
+  for (const Verb& verb : kVerbs) {
+    text += "  " + std::string(verb.name) + std::string(10 - verb.name.size(), ' ') +
+            std::string(verb.what) + "\n";
+  }
+  return text;
+}
+
+}  // namespace sbx
+
+int main(int argc, char** argv) {
+  sbx::Invocation invocation;
+  invocation.process = sbx::prepare_process();
+  invocation.environment = sbx::read_environment(environ);
+  invocation.arguments.assign(argv + std::min(argc, 1), argv + argc);
+  auto& arguments = invocation.arguments;
+  if (arguments.empty()) arguments.emplace_back("--help");
+  if (arguments.front() == "--version") arguments.front() = "version";
+  for (const Verb& verb : kVerbs) {
+    if (arguments.front() != verb.name) continue;
+    arguments.erase(arguments.begin());
+    return verb.run(invocation);
+  }
+  return sbx::verb_run(invocation);
+}

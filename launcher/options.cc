@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags and SBX_* variables, read and checked.
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+Error bad(std::string where, std::string value, std::string hint) {
+  return Error{ErrorCode::kBadFlag, "bad value for " + where + ": '" + value + "'",
+               std::move(where), std::move(hint)};
+}
+
+template <typename T>
+struct Named {
+  std::string_view name;
+  T value;
+};
+constexpr std::array kNets = {Named<NetworkMode>{"none", NetworkMode::kNone},
+                              Named<NetworkMode>{"outbound", NetworkMode::kOutbound},
+                              Named<NetworkMode>{"open", NetworkMode::kOpen}};
+constexpr std::array kScrubs = {Named<ScrubMode>{"off", ScrubMode::kOff},
+                                Named<ScrubMode>{"default", ScrubMode::kDefault},
+                                Named<ScrubMode>{"strict", ScrubMode::kStrict}};
+constexpr std::array kFallbacks = {Named<bool>{"refuse", false}, Named<bool>{"degrade", true}};
+constexpr std::array kBooleans = {Named<bool>{"true", true}, Named<bool>{"false", false},
+                                  Named<bool>{"1", true}, Named<bool>{"0", false}};
+
+template <typename T, std::size_t N>
+Result<T> one_of(const std::array<Named<T>, N>& names, const std::string& value,
+                 const std::string& where) {
+  std::string known;
+  for (const Named<T>& name : names) {
+    if (name.name == value) return name.value;
+    known += (known.empty() ? "" : ", ") + std::string(name.name);
+  }
+  return bad(where, value, "one of " + known);
+}
+
+Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) {
+  std::vector<Layer> layers;
+  for (const std::string& value : values) {
+    for (const std::string_view name : split(value, ',')) {
+      int index = 0;
+      while (index < kLayerCount && layer_name(static_cast<Layer>(index)) != name) ++index;
+      if (index == kLayerCount) {
+        return bad("--require", std::string(name),
+                   "layers are user, mount, pid, net, ipc, uts, cgroup, seccomp, landlock, "
+                   "no_new_privs, capabilities");
+      }
+      layers.push_back(static_cast<Layer>(index));
+    }
+  }
+  return layers;
+}
+
+class FlagReader {
+ public:
+  FlagReader(const RunOptions& options, const Environment& environment)
+      : options_(options), environment_(environment) {}
+
+  Result<OperatorFlags> read() {
+    SBX_CHECK_OK(read_roots());
+    SBX_CHECK_OK(read_modes());
+    SBX_CHECK_OK(read_limits());
+    for (const std::string& text : options_.env) {
+      SBX_TRY(auto pair, parse_assignment(text));
+      flags_.set_env.insert_or_assign(std::move(pair.first), std::move(pair.second));
+    }
+    flags_.pass_env = options_.pass_env;
+    flags_.overlay = options_.overlay;
+    return std::move(flags_);
+  }
+
+ private:
+  const std::string* variable(std::string_view name) const {
+    const auto found = environment_.find(name);
+    return found == environment_.end() || found->second.empty() ? nullptr : &found->second;
+  }
+
+  Status read_roots() {
+    if (const std::string* roots = variable("SBX_ALLOWED_ROOTS")) {
+      for (const std::string_view path : split(*roots, ',')) {
+        SBX_CHECK_OK(add_root(std::string(path), Access::kReadWrite, "SBX_ALLOWED_ROOTS"));
+      }
+    }
+    for (const std::string& path : options_.ro) {
+      SBX_CHECK_OK(add_root(path, Access::kReadOnly, "--ro"));
+    }
+    for (const std::string& path : options_.rw) {
+      SBX_CHECK_OK(add_root(path, Access::kReadWrite, "--rw"));
+    }
+    for (const std::string& path : options_.hide) {
+      SBX_CHECK_OK(add_root(path, Access::kNone, "--hide"));
+    }
+    return {};
+  }
+
+  Status add_root(const std::string& path, Access access, const std::string& where) {
+    const bool variable = path.starts_with("${");
+    if (!path.starts_with('/') && !variable) {
+      return Error{ErrorCode::kPathRefused, "a root must be an absolute path: '" + path + "'",
+                   where, "write the path from /"};
+    }
+    flags_.roots.push_back(Root{path, access, false, where});
+    return {};
+  }
+
+  Status read_modes() {
+    if (!options_.net.empty()) {
+      SBX_TRY(flags_.network, one_of(kNets, options_.net, "--net"));
+    }
+    for (const std::string& host : options_.allow_hosts) {
+      if (host.empty()) return bad("--allow-host", host, "HOST or HOST:PORT");
+      flags_.allow_hosts.push_back(host);
+    }
+    if (!options_.scrub.empty()) {
+      SBX_TRY(flags_.scrub, one_of(kScrubs, options_.scrub, "--scrub"));
+    } else if (const std::string* mode = variable("SBX_SCRUB_MODE")) {
+      SBX_TRY(flags_.scrub, one_of(kScrubs, *mode, "SBX_SCRUB_MODE"));
+    }
+    if (const std::string* fallback = variable("SBX_FALLBACK")) {
+      SBX_TRY(flags_.allow_degraded, one_of(kFallbacks, *fallback, "SBX_FALLBACK"));
+    }
+    if (options_.allow_degraded) flags_.allow_degraded = true;
+    if (const std::string* network = variable("SBX_ALLOW_NETWORK")) {
+      SBX_CHECK_OK(check(one_of(kBooleans, *network, "SBX_ALLOW_NETWORK")));
+    }
+    if (const std::string* commands = variable("SBX_ALLOWED_CMDS")) {
+      std::vector<std::string> names;
+      for (const std::string_view name : split(*commands, ',')) {
+        if (!name.empty()) names.emplace_back(name);
+      }
+      flags_.commands_allow = std::move(names);
+    }
+    if (!options_.require.empty()) {
+      SBX_TRY(flags_.require, parse_layers(options_.require));
+    }
+    return {};
+  }
+
+  static Status check(const Result<bool>& result) {
+    return result.ok() ? Status{} : Status{result.error()};
+  }
+
+  Status read_limits() {
+    LimitsProfile& limits = flags_.limits;
+    SBX_CHECK_OK(duration("--timeout", options_.timeout, limits.timeout_ms));
+    SBX_CHECK_OK(duration("--cpu-time", options_.cpu_time, limits.cpu_ms));
+    SBX_CHECK_OK(megabytes("--memory", options_.memory, limits.memory_mb));
+    SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, limits.tmp_mb));
+    SBX_CHECK_OK(bytes("--max-output", options_.max_output, flags_.output_bytes));
+    SBX_CHECK_OK(bytes("--file-size", options_.file_size, flags_.file_bytes));
+    SBX_CHECK_OK(kilobytes("SBX_MAX_OUTPUT_KB", flags_.output_bytes));
+    SBX_CHECK_OK(kilobytes("SBX_MAX_FILE_KB", flags_.file_bytes));
+    if (!options_.pids.empty()) {
+      const auto count = parse_count(options_.pids, 4'194'304);
+      if (!count || *count == 0) return bad("--pids", options_.pids, "a count from 1 to 4194304");
+      limits.pids = count;
+    }
+    return {};
+  }
+
+  static Status duration(const std::string& where, const std::string& text,
+                         std::optional<std::int64_t>& out) {
+    if (text.empty()) return {};
+    out = parse_duration_ms(text);
+    return out ? Status{} : Status{bad(where, text, "a time such as 10s, 500ms or 2m")};
+  }
+  static Status bytes(const std::string& where, const std::string& text,
+                      std::optional<std::int64_t>& out) {
+    if (text.empty()) return {};
+    out = parse_size_bytes(text);
+    return out ? Status{} : Status{bad(where, text, "a size such as 64K, 512M or 2G")};
+  }
+  static Status megabytes(const std::string& where, const std::string& text,
+                          std::optional<std::int64_t>& out) {
+    SBX_CHECK_OK(bytes(where, text, out));
+    if (out) out = (*out + (1 << 20) - 1) >> 20;
+    return {};
+  }
+  Status kilobytes(const std::string& name, std::optional<std::int64_t>& out) const {
+    const std::string* text = variable(name);
+    if (text == nullptr) return {};
+    const auto count = parse_count(*text, 1 << 30);
+    if (!count || *count == 0) return bad(name, *text, "a count of KiB, 1 or more");
+    if (!out) out = *count * 1024;
+    return {};
+  }
+
+  const RunOptions& options_;
+  const Environment& environment_;
+  OperatorFlags flags_;
+};
+
+}  // namespace
+
+void add_run_options(CLI::App& app, RunOptions& options) {
+  app.add_option("-c", options.command, "COMMAND, through the profile's shell");
+  app.add_option("--profile", options.profile, "NAME or FILE (default: default)");
+  app.add_option("--workspace", options.workspace, "DIR (default: the current directory)");
+  app.add_option("--cwd", options.cwd, "DIR to start in, relative to the workspace");
+  app.add_option("--ro", options.ro, "PATH shown read-only; repeatable")->allow_extra_args(false);
+  app.add_option("--rw", options.rw, "PATH shown writable; repeatable")->allow_extra_args(false);
+  app.add_option("--hide", options.hide, "PATH hidden; repeatable")->allow_extra_args(false);
+  app.add_option("--net", options.net, "none, outbound or open");
+  app.add_option("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--timeout", options.timeout, "wall time, such as 10s or 500ms");
+  app.add_option("--memory", options.memory, "memory of the whole tree, such as 512M");
+  app.add_option("--cpu-time", options.cpu_time, "CPU time of the whole tree, such as 5s");
+  app.add_option("--pids", options.pids, "processes and threads at the most");
+  app.add_option("--file-size", options.file_size, "size of a written file, such as 10M");
+  app.add_option("--tmp-size", options.tmp_size, "all private tmpfs together, such as 64M");
+  app.add_option("--max-output", options.max_output, "output kept a stream, such as 64K");
+  app.add_option("--env", options.env, "NAME=VALUE; repeatable")->allow_extra_args(false);
+  app.add_option("--pass-env", options.pass_env, "NAME passed through; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--scrub", options.scrub, "off, default or strict");
+  app.add_option("--stdin", options.stdin_source, "FILE, - or none (default: none)");
+  app.add_option("--require", options.require, "LAYER[,LAYER] that must be in force")
+      ->allow_extra_args(false);
+  app.add_option("--owner-pid", options.owner_pid, "end with this process; 0: with none");
+  app.add_option("--description", options.description, "a few words for the answer");
+  app.add_flag("--merge", options.merge, "stdout and stderr as one, in the order written");
+  app.add_flag("--allow-degraded", options.allow_degraded,
+               "run with what the kernel gives, never below what is required");
+  app.add_flag("--overlay", options.overlay, "keep writes to rw roots apart and list them");
+}
+
+Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>& arguments,
+                                   std::vector<std::string>& program) {
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  std::vector<std::string> flags(arguments.begin(), separator);
+  if (separator != arguments.end()) program.assign(separator + 1, arguments.end());
+  std::reverse(flags.begin(), flags.end());  // CLI11 takes them from the back
+  try {
+    app.parse(flags);
+  } catch (const CLI::CallForHelp&) {
+    return ParseOutcome{app.help()};
+  } catch (const CLI::ExtrasError& error) {
+    return Error{ErrorCode::kBadFlag, error.what(), "",
+                 "put -- before the program; --help lists the flags"};
+  } catch (const CLI::ParseError& error) {
+    return Error{ErrorCode::kBadFlag, error.what(), "", "--help lists the flags"};
+  }
+  return ParseOutcome{};
+}
+
+Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {
+  return FlagReader(options, environment).read();
+}
+
+Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return bad("--env", text, "NAME=VALUE");
+  return std::pair{text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace sbx

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line and the SBX_* variables → plain values. Everything here is the operator's.
+// CLI11 knows the flags; their values are read by base/text.h, so that messages agree everywhere.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sbx {
+
+// What the flags say, as text; one field a flag.
+struct RunOptions {
+  std::string profile;
+  std::string workspace;
+  std::string cwd;
+  std::vector<std::string> ro;
+  std::vector<std::string> rw;
+  std::vector<std::string> hide;
+  std::string net;
+  std::vector<std::string> allow_hosts;
+  std::string timeout;
+  std::string memory;
+  std::string cpu_time;
+  std::string pids;
+  std::string file_size;
+  std::string tmp_size;
+  std::string max_output;
+  std::vector<std::string> env;
+  std::vector<std::string> pass_env;
+  std::string scrub;
+  std::string stdin_source;
+  std::vector<std::string> require;
+  std::string owner_pid;
+  std::string command;
+  std::string description;
+  std::string result_file;
+  std::string result_fd;
+  bool merge = false;
+  bool allow_degraded = false;
+  bool overlay = false;
+  bool json = false;
+  std::vector<std::string> program;  // what stands behind `--`
+};
+
+// Adds the flags that run, exec and explain share.
+void add_run_options(CLI::App& app, RunOptions& options);
+
+// Parses `arguments` (without the program's name and the verb) up to `--`; the rest is the program.
+// Answers the help text in place of an error when it was asked for. Errors: kBadFlag.
+struct ParseOutcome {
+  std::optional<std::string> help;
+};
+Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>& arguments,
+                                   std::vector<std::string>& program);
+
+// Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
+Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);
+
+// "a=b" → {"a", "b"}. Errors: kBadFlag.
+Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text);
+
+}  // namespace sbx

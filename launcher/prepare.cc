@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a run is made ready: profile, workspace, policy, request.
+#include "prepare.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+std::string lookup(const Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found == environment.end() ? "" : found->second;
+}
+
+// An existing directory, with every symlink resolved.
+Result<std::string> real_directory(const std::string& path, const std::string& where,
+                                   ErrorCode code) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  struct stat info {};
+  const bool is_directory =
+      real != nullptr && stat(real.get(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (is_directory) return std::string(real.get());
+  const int error = real == nullptr ? errno : ENOTDIR;
+  return Error{code, "no such directory: " + path + ": " + errno_text(error), where,
+               "name an existing directory", error};
+}
+
+Result<std::string> choose_workspace(const RunOptions& options) {
+  if (!options.workspace.empty()) {
+    return real_directory(options.workspace, "--workspace", ErrorCode::kPathNotFound);
+  }
+  return real_directory(".", "the current directory", ErrorCode::kPathNotFound);
+}
+
+// Arguments joined for display, quoted where a shell would need it.
+std::string display(const std::vector<std::string>& argv) {
+  std::string out;
+  for (const std::string& argument : argv) {
+    if (!out.empty()) out += ' ';
+    const bool plain =
+        !argument.empty() && argument.find_first_not_of(
+                                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                 "@%_+=:,./-") == std::string::npos;
+    if (plain) {
+      out += argument;
+      continue;
+    }
+    out += '\'';
+    for (const char c : argument) {
+      if (c == '\'') {
+        out += "'\\''";
+      } else {
+        out += c;
+      }
+    }
+    out += '\'';
+  }
+  return out;
+}
+
+}  // namespace
+
+ProfileSearch profile_search(const Environment& environment) {
+  ProfileSearch search;
+  const std::string config = lookup(environment, "XDG_CONFIG_HOME");
+  const std::string home = lookup(environment, "HOME");
+  if (config.starts_with('/')) {
+    search.directories.push_back(config + "/sbx/profiles");
+  } else if (home.starts_with('/')) {
+    search.directories.push_back(home + "/.config/sbx/profiles");
+  }
+  search.directories.emplace_back("/etc/sbx/profiles");
+  return search;
+}
+
+Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
+  const Environment& environment = invocation.environment;
+  std::string name = options.profile;
+  if (name.empty()) name = lookup(environment, "SBX_PROFILE");
+  if (name.empty()) name = "default";
+  SBX_TRY(LoadedProfile loaded, load_profile(name, profile_search(environment)));
+  SBX_TRY(const OperatorFlags flags, operator_flags(options, environment));
+  if (loaded.profile.workspace == WorkspaceMode::kFresh) {
+    return Error{ErrorCode::kUnsupported, "fresh workspaces are not available in this version",
+                 "/workspace/mode", "use workspace mode persistent"};
+  }
+  PolicyContext context;
+  SBX_TRY(context.workspace, choose_workspace(options));
+  const std::string home = lookup(environment, "HOME");
+  if (home.starts_with('/')) context.home = home;
+  Prepared out;
+  SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
+  out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
+
+  Request& request = out.request;
+  request.argv = options.program;
+  request.command = options.program.empty() ? options.command : display(options.program);
+  if (!options.description.empty()) request.description = options.description;
+  if (options.program.empty() == options.command.empty()) {
+    return Error{ErrorCode::kBadFlag,
+                 options.command.empty() ? "there is no command to run"
+                                         : "-c COMMAND and -- PROGRAM exclude each other",
+                 "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
+  }
+  if (!options.cwd.empty()) {
+    const std::string path =
+        options.cwd.starts_with('/') ? options.cwd : context.workspace + "/" + options.cwd;
+    SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));
+  }
+  return out;
+}
+
+Result<int> choose_stdin(const std::string& source, OwnedFd& opened) {
+  if (source.empty() || source == "none") return -1;
+  if (source == "-") {
+    SBX_CHECK_OK(check_standard_descriptor(0));
+    return 0;
+  }
+  opened.reset(open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat info {};
+  if (!opened.is_open() || fstat(opened.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    const int error = opened.is_open() ? 0 : errno;
+    return Error{error == ENOENT ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
+                 "cannot be read as a regular file: " + source +
+                     (error == 0 ? "" : ": " + errno_text(error)),
+                 "--stdin", "name a regular file, - or none", error};
+  }
+  fcntl(opened.get(), F_SETFL, 0);
+  return opened.get();
+}
+
+}  // namespace sbx

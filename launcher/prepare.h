@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options → everything that a run needs: the profile, the policy, the request, the facts.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/owned_fd.h"
+#include "options.h"
+#include "profile/store.h"
+#include "session/run.h"
+#include "verbs.h"
+
+namespace sbx {
+
+struct Prepared {
+  Policy policy;
+  Request request;
+  HostFacts facts;
+};
+
+// Where installed profiles lie.
+ProfileSearch profile_search(const Environment& environment);
+
+// Errors: those of the profile, the flags, the variables and the paths.
+Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
+
+// What becomes descriptor 0 of a captured run: -1 stands for /dev/null. `opened` keeps a file open.
+Result<int> choose_stdin(const std::string& source, OwnedFd& opened);
+
+}  // namespace sbx

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher's own process.
+#include "process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/text.h"
+#include "sys/calls.h"
+
+namespace sbx {
+
+ProcessState prepare_process() {
+  ProcessState state;
+  for (int fd = 0; fd < 3; ++fd) {
+    if (fcntl(fd, F_GETFD) >= 0) continue;
+    if (fd == STDOUT_FILENO) state.stdout_was_closed = true;
+    // The lowest free descriptor is the one that is closed.
+    if (open("/dev/null", O_RDWR) < 0) _exit(125);
+  }
+  signal(SIGCHLD, SIG_DFL);  // ignored, wait statuses would be lost
+  signal(SIGPIPE, SIG_IGN);
+  struct rlimit files {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  return state;
+}
+
+Environment read_environment(char** environ_block) {
+  Environment out;
+  for (char** entry = environ_block; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos || equals == 0) continue;
+    out.insert_or_assign(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+  }
+  return out;
+}
+
+OwnedFd signal_descriptor(bool with_terminal) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction current {};
+    // Under nohup, or in a shell's background, the caller wants it ignored.
+    if (sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN) continue;
+    sigaddset(&set, number);
+  }
+  if (with_terminal) sigaddset(&set, SIGWINCH);
+  sigprocmask(SIG_SETMASK, &set, nullptr);
+  return OwnedFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Result<OwnedFd> owner_descriptor(const std::string& text) {
+  pid_t pid = getppid();
+  if (!text.empty()) {
+    const auto count = parse_count(text, 4'194'304);
+    if (!count)
+      return Error{ErrorCode::kBadFlag, "bad value for --owner-pid: '" + text + "'", "--owner-pid",
+                   "a process id, or 0"};
+    pid = static_cast<pid_t>(*count);
+  }
+  // Process 1 outlives everything; a caller in another pid namespace shows as 0.
+  if (pid <= 1) return OwnedFd();
+  OwnedFd fd(sys::pidfd_open(pid, 0));
+  if (!fd.is_open() && !text.empty()) {
+    return Error{ErrorCode::kBadFlag, "pidfd_open(" + text + "): " + errno_text(errno),
+                 "--owner-pid", "name a process that runs", errno};
+  }
+  return fd;
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size > 0) {
+      text.remove_prefix(static_cast<std::size_t>(size));
+    } else if (errno == EAGAIN) {
+      struct pollfd ready {
+        fd, POLLOUT, 0
+      };
+      poll(&ready, 1, -1);
+    } else if (errno != EINTR) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void complain(const Error& error) {
+  write_all(STDERR_FILENO, "sbx-run: " + error_line(error) + "\n");
+}
+
+Result<OwnedFd> open_result_file(const std::string& path) {
+  const auto failed = [&](const std::string& why, int error) {
+    return Error{ErrorCode::kOutputUnwritable, "the result file cannot be written: " + path + why,
+                 "--result-file", "name a regular file in a directory that can be written", error};
+  };
+  OwnedFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY,
+                  0644));
+  if (!fd.is_open()) return failed(": " + errno_text(errno), errno);
+  struct stat info {};
+  if (fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return failed(": not a regular file", 0);
+  }
+  if (ftruncate(fd.get(), 0) != 0) return failed(": " + errno_text(errno), errno);
+  return fd;
+}
+
+Status check_standard_descriptor(int fd) {
+  struct stat info {};
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fstat(fd, &info) != 0) return {};
+  if (!S_ISDIR(info.st_mode) && (flags & O_PATH) == 0) return {};
+  return Error{ErrorCode::kBadDescriptor,
+               "descriptor " + std::to_string(fd) +
+                   " is a directory: it would lead out of the "
+                   "sandbox",
+               "descriptor " + std::to_string(fd), "give a file, a pipe or /dev/null"};
+}
+
+}  // namespace sbx

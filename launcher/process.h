@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the launcher does to its own process before and around a run: standard descriptors,
+// signals, the environment, the owner, and writing the answer out.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "policy/environment.h"
+
+namespace sbx {
+
+struct ProcessState {
+  bool stdout_was_closed = false;
+};
+
+// Opens /dev/null on closed standard descriptors (so that nothing else lands there), restores
+// SIGCHLD, ignores SIGPIPE, raises the soft limit of open files to the hard one.
+ProcessState prepare_process();
+
+// The environment as a map; later duplicates win.
+Environment read_environment(char** environ_block);
+
+// Blocks INT, TERM, HUP (those not ignored by the caller) and, with a terminal, WINCH.
+OwnedFd signal_descriptor(bool with_terminal);
+
+// A pidfd of the process to end with: `text` a pid, "0" for none, empty for the caller.
+// Errors: kBadFlag.
+Result<OwnedFd> owner_descriptor(const std::string& text);
+
+// Whether the answer could be written whole.
+bool write_all(int fd, std::string_view text);
+
+// "sbx-run: CODE: message (hint)" on stderr.
+void complain(const Error& error);
+
+// Opens a file for the answer: made if absent, never through a symlink, never waiting for a FIFO.
+// Errors: kOutputUnwritable.
+Result<OwnedFd> open_result_file(const std::string& path);
+
+// Errors: kBadDescriptor for a directory or an O_PATH descriptor, which would lead out.
+Status check_standard_descriptor(int fd);
+
+}  // namespace sbx

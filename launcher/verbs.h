@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs of sbx-run: each takes its arguments and gives the exit status.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "policy/environment.h"
+#include "process.h"
+
+namespace sbx {
+
+struct Invocation {
+  std::vector<std::string> arguments;  // behind the verb
+  Environment environment;
+  ProcessState process;
+};
+
+int verb_run(const Invocation& invocation);
+int verb_exec(const Invocation& invocation);
+int verb_explain(const Invocation& invocation);
+int verb_doctor(const Invocation& invocation);
+int verb_profile(const Invocation& invocation);
+int verb_schema(const Invocation& invocation);
+int verb_version(const Invocation& invocation);
+
+// The verbs and what they do, for --help.
+std::string verbs_help();
+
+}  // namespace sbx

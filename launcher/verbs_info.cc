@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs that run nothing: explain, doctor, profile, schema, version.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "host/doctor.h"
+#include "prepare.h"
+#include "profile/schema.h"
+#include "report/explain.h"
+#include "report/json.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+int print(const std::string& text) {
+  return write_all(STDOUT_FILENO, text.ends_with('\n') ? text : text + "\n") ? 0 : 125;
+}
+
+// An error of a verb that answers in JSON: on stdout for programs, on stderr for people.
+int refuse(const Error& error, bool json) {
+  complain(error);
+  if (json) print(outcome_to_json(error_outcome(error)));
+  return error_exit_status(error.code);
+}
+
+std::string own_path() {
+  std::string path(4096, '\0');
+  const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
+  path.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return path;
+}
+
+// Parses flags and positional words. Returns an exit status when there is nothing more to do.
+std::optional<int> parse_simple(CLI::App& app, const Invocation& invocation) {
+  std::vector<std::string> rest;
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, rest);
+  if (!parsed.ok()) return refuse(parsed.error(), true);
+  if (parsed.value().help) return print(*parsed.value().help);
+  return std::nullopt;
+}
+
+}  // namespace
+
+int verb_explain(const Invocation& invocation) {
+  CLI::App app{"What would be built; runs nothing", "sbx-run explain"};
+  RunOptions options;
+  add_run_options(app, options);
+  app.add_flag("--json", options.json, "as JSON");
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  if (!parsed.ok()) return refuse(parsed.error(), true);
+  if (parsed.value().help) return print(*parsed.value().help);
+  if (options.program.empty() && options.command.empty()) options.command = "true";
+  Result<Prepared> prepared = prepare(options, invocation);
+  if (!prepared.ok()) return refuse(prepared.error(), options.json);
+  RunInput input{prepared.value().policy, prepared.value().request, prepared.value().facts,
+                 invocation.environment};
+  Result<LaunchPlan> plan = plan_command(input);
+  if (!plan.ok()) return refuse(plan.error(), options.json);
+  return print(options.json ? explain_json(plan.value(), input.policy)
+                            : explain_text(plan.value(), input.policy));
+}
+
+int verb_doctor(const Invocation& invocation) {
+  CLI::App app{"What this machine can enforce, and what would mend the rest", "sbx-run doctor"};
+  bool json = false;
+  bool apparmor = false;
+  app.add_flag("--json", json, "as JSON");
+  app.add_flag("--apparmor", apparmor, "only the AppArmor profile, to install on Ubuntu 24.04");
+  if (const auto status = parse_simple(app, invocation)) return *status;
+  if (apparmor) return print(apparmor_profile_text(own_path()));
+  const auto home = invocation.environment.find("HOME");
+  HostFacts facts =
+      read_quick_facts(home == invocation.environment.end() ? nullptr : home->second.c_str());
+  probe_layers(facts);
+  facts.cgroup = find_cgroup();
+  const DoctorReport report = make_doctor_report(facts, own_path());
+  return print(json ? report.json : report.text);
+}
+
+int verb_profile(const Invocation& invocation) {
+  CLI::App app{"Shipped and installed profiles", "sbx-run profile"};
+  std::string what;
+  std::string name;
+  bool json = false;
+  app.add_option("what", what, "list, show or validate")->required();
+  app.add_option("name", name, "NAME to show, FILE to validate");
+  app.add_flag("--json", json, "list as JSON");
+  if (const auto status = parse_simple(app, invocation)) return *status;
+  const ProfileSearch search = profile_search(invocation.environment);
+  if (what == "list") {
+    std::string text;
+    Json list = Json::array();
+    for (const ProfileSummary& profile : list_profiles(search)) {
+      text += profile.name +
+              std::string(std::max<std::size_t>(22, profile.name.size() + 2) - profile.name.size(),
+                          ' ') +
+              profile.description + "\n";
+      list.push_back({{"name", profile.name},
+                      {"description", profile.description},
+                      {"source", profile.source}});
+    }
+    return print(json ? list.dump() : text);
+  }
+  if (what == "show" && !name.empty()) {
+    Result<LoadedProfile> profile = load_profile(name, search);
+    return profile.ok() ? print(profile.value().resolved_json(2)) : refuse(profile.error(), true);
+  }
+  if (what == "validate" && !name.empty()) {
+    const std::vector<Error> errors = validate_profile_file(name, search);
+    const int status = print(validation_json(errors));
+    for (const Error& error : errors) complain(error);
+    return errors.empty() ? status : 125;
+  }
+  return refuse(Error{ErrorCode::kBadFlag, "profile " + what + " " + name + " is not known", "",
+                      "profile list, profile show NAME, profile validate FILE"},
+                true);
+}
+
+int verb_schema(const Invocation& invocation) {
+  CLI::App app{"JSON Schema (draft-07) for editors and programs", "sbx-run schema"};
+  std::string what;
+  app.add_option("what", what, "profile, result or errors")->required();
+  if (const auto status = parse_simple(app, invocation)) return *status;
+  if (what == "profile") return print(profile_schema_json());
+  if (what == "result") return print(result_schema_json());
+  if (what == "errors") return print(errors_json());
+  return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
+                      "schema profile, schema result, schema errors"},
+                true);
+}
+
+int verb_version(const Invocation& invocation) {
+  CLI::App app{"Version, features and libraries", "sbx-run --version"};
+  bool json = false;
+  app.add_flag("--json", json, "as JSON");
+  if (const auto status = parse_simple(app, invocation)) return *status;
+  const HostFacts facts = read_quick_facts(nullptr);
+  Json out;
+  out["version"] = SBX_VERSION;
+  out["features"] = {"run", "exec", "explain", "doctor", "profiles", "overlay"};
+  out["kernel"] = facts.kernel_release;
+  out["architecture"] = facts.architecture;
+  out["landlock_abi"] = facts.landlock_abi;
+  out["libraries"] = {
+      {"libseccomp", SBX_SECCOMP_VERSION},
+      {"libcap-ng", SBX_CAPNG_VERSION},
+      {"CLI11", CLI11_VERSION},
+      {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
+                                    NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
+      {"fmt",
+       fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)}};
+  return print(json ? out.dump() : std::string("sbx-run ") + SBX_VERSION);
+}
+
+}  // namespace sbx

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// run and exec: the one prints an answer, the other is transparent.
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/text.h"
+#include "prepare.h"
+#include "report/json.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+int answer(const Outcome& outcome, const Invocation& invocation) {
+  if (outcome.error) complain(*outcome.error);
+  const bool written = !invocation.process.stdout_was_closed &&
+                       write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
+  if (written) return outcome.exit_status;
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"});
+  return 125;
+}
+
+Result<OwnedFd> result_descriptor(const RunOptions& options) {
+  if (!options.result_file.empty()) return open_result_file(options.result_file);
+  if (options.result_fd.empty()) return OwnedFd();
+  const auto number = parse_count(options.result_fd, 1 << 20);
+  OwnedFd fd(number ? fcntl(static_cast<int>(*number), F_DUPFD_CLOEXEC, 3) : -1);
+  const int flags = fd.is_open() ? fcntl(fd.get(), F_GETFL) : O_RDONLY;
+  if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) {
+    return Error{ErrorCode::kBadFlag, "bad value for --result-fd: '" + options.result_fd + "'",
+                 "--result-fd", "the number of a descriptor that is open for writing"};
+  }
+  // The command gets only 0, 1 and 2, but until its exec the original is open as well.
+  fcntl(static_cast<int>(*number), F_SETFD, FD_CLOEXEC);
+  return fd;
+}
+
+bool is_terminal_of_all_three() {
+  return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+}
+
+Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation) {
+  for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
+  SBX_TRY(const Prepared prepared, prepare(options, invocation));
+  const bool terminal = is_terminal_of_all_three();
+  OwnedFd owner;
+  if (!options.owner_pid.empty()) {
+    SBX_TRY(owner, owner_descriptor(options.owner_pid));
+  }
+  const OwnedFd signals = signal_descriptor(terminal);
+  RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
+  input.mode = terminal ? OutputMode::kTerminal : OutputMode::kPass;
+  input.signal_fd = signals.get();
+  input.owner_pidfd = owner.get();
+  struct winsize size {};
+  if (terminal && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0) {
+    input.pty_rows = size.ws_row;
+    input.pty_columns = size.ws_col;
+  }
+  return run_command(std::move(input));
+}
+
+Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(const Prepared prepared, prepare(options, invocation));
+  OwnedFd stdin_file;
+  SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file));
+  SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
+  const OwnedFd signals = signal_descriptor(false);
+  RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
+  input.merge = options.merge;
+  input.stdin_fd = stdin_fd;
+  input.signal_fd = signals.get();
+  input.owner_pidfd = owner.get();
+  return run_command(std::move(input));
+}
+
+}  // namespace
+
+int verb_run(const Invocation& invocation) {
+  CLI::App app{"sbx-run: one command in a sandbox of its own", "sbx-run"};
+  RunOptions options;
+  add_run_options(app, options);
+  app.footer(verbs_help());
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation);
+  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  Result<Outcome> outcome = run_outcome(options, invocation);
+  return answer(outcome.ok() ? outcome.value() : error_outcome(outcome.error()), invocation);
+}
+
+int verb_exec(const Invocation& invocation) {
+  CLI::App app{"Run a command on the caller's own stdin, stdout and stderr", "sbx-run exec"};
+  RunOptions options;
+  add_run_options(app, options);
+  app.add_option("--result-file", options.result_file, "FILE for the JSON answer");
+  app.add_option("--result-fd", options.result_fd, "descriptor N for the JSON answer");
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  if (parsed.ok() && parsed.value().help) {
+    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  }
+  Result<OwnedFd> target = parsed.ok() ? result_descriptor(options) : Result<OwnedFd>(OwnedFd());
+  if (!target.ok()) {
+    complain(target.error());
+    return 125;
+  }
+  Result<Outcome> run =
+      parsed.ok() ? exec_outcome(options, invocation) : Result<Outcome>(parsed.error());
+  const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
+  if (outcome.error) complain(*outcome.error);
+  if (target.value().is_open() &&
+      !write_all(target.value().get(), outcome_to_json(outcome) + "\n")) {
+    complain(
+        Error{ErrorCode::kOutputUnwritable, "the answer cannot be written", "--result-file", ""});
+    return 125;
+  }
+  return outcome.exit_status;
+}
+
+}  // namespace sbx

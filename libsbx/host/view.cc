@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy → View: looks at the paths that a policy names. Reads only; what it finds is checked again
+// by the child, by device and inode.
+#include "host/view.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "base/owned_fd.h"
+#include "host/closure.h"
+#include "host/protect.h"
+
+namespace sbx {
+namespace {
+
+Node look(const std::string& path) {
+  struct stat info {};
+  Node node{path, NodeKind::kMissing, 0, 0};
+  if (lstat(path.c_str(), &info) != 0) return node;
+  node.dev = info.st_dev;
+  node.ino = info.st_ino;
+  switch (info.st_mode & S_IFMT) {
+    case S_IFDIR:
+      node.kind = NodeKind::kDirectory;
+      break;
+    case S_IFREG:
+      node.kind = NodeKind::kFile;
+      break;
+    case S_IFCHR:
+    case S_IFBLK:
+      node.kind = NodeKind::kDevice;
+      break;
+    case S_IFSOCK:
+      node.kind = NodeKind::kSocket;
+      break;
+    default:
+      node.kind = NodeKind::kOther;
+      break;
+  }
+  return node;
+}
+
+std::string read_link(const std::string& path) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size = readlink(path.c_str(), target.data(), target.size());
+  target.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return target;
+}
+
+// Reads a small regular file; nullopt when it is absent, larger than `max` or of another kind.
+std::optional<std::string> read_small_file(const std::string& path, std::size_t max) {
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat info {};
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::string content(max + 1, '\0');
+  const ssize_t size = read(fd.get(), content.data(), content.size());
+  if (size < 0 || static_cast<std::size_t>(size) > max) return std::nullopt;
+  content.resize(static_cast<std::size_t>(size));
+  return content;
+}
+
+// The parent directory with every symlink resolved, and the last component as it stands.
+std::string resolve_parent(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(parent.c_str(), nullptr),
+                                                         &std::free);
+  if (real == nullptr) return path;
+  const std::string base = std::string_view(real.get()) == "/" ? "" : real.get();
+  return base + path.substr(slash);
+}
+
+class Inspector {
+ public:
+  Inspector(const Policy& policy, View& view) : policy_(policy), view_(view) {}
+
+  Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
+    const Base base = policy_.profile.filesystem.base;
+    if (base == Base::kSystem) add_system();
+    if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
+    if (base == Base::kSystem || base == Base::kTools) add_etc();
+    SBX_CHECK_OK(add_roots());
+    add_host_masks();
+    for (const ViewRoot& root : view_.roots) {
+      if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
+      for (const Protect& protect : policy_.profile.filesystem.protect) {
+        SBX_CHECK_OK(resolve_protect(root.node, protect, view_.protects));
+      }
+    }
+    SBX_CHECK_OK(add_devices());
+    add_proc_masks();
+    choose_staging();
+    if (!policy_.home.empty()) view_.home = look(policy_.home);
+    return {};
+  }
+
+ private:
+  void add_system() {
+    for (const char* path :
+         {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec"}) {
+      add_system_path(path);
+    }
+    // Where functional package managers keep the programs that /usr or PATH point into.
+    for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path);
+  }
+
+  void add_system_path(const std::string& path) {
+    const std::string target = read_link(path);
+    if (!target.empty()) {
+      view_.system_links.push_back({path, target});
+    } else if (Node node = look(path); node.kind == NodeKind::kDirectory) {
+      view_.system.push_back(std::move(node));
+    }
+  }
+
+  Status add_tools(const std::vector<std::string>& names, const std::string& search_path) {
+    SBX_TRY(ToolClosure closure, close_over_tools(names, search_path));
+    for (const auto* paths : {&closure.files, &closure.directories}) {
+      for (const std::string& path : *paths) {
+        Node node = look(path);
+        if (node.kind != NodeKind::kMissing) view_.tools.push_back(std::move(node));
+      }
+    }
+    for (const auto& [path, target] : closure.symlinks) view_.tool_links.push_back({path, target});
+    return {};
+  }
+
+  // What programs need of /etc and what holds no secret: no passwd, no shadow, no private keys.
+  void add_etc() {
+    for (const char* path :
+         {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
+          "/etc/ca-certificates/extracted", "/etc/crypto-policies", "/etc/fonts", "/etc/perl",
+          "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache"}) {
+      if (Node node = look(path);
+          node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
+        view_.etc_binds.push_back(std::move(node));
+      }
+    }
+    for (const char* path :
+         {"/etc/localtime", "/etc/os-release", "/etc/debian_version", "/etc/timezone",
+          "/etc/locale.conf", "/etc/locale.alias", "/etc/services", "/etc/protocols",
+          "/etc/host.conf", "/etc/gai.conf", "/etc/mime.types", "/etc/ssl/openssl.cnf",
+          "/etc/bash.bashrc", "/etc/inputrc", "/etc/shells", "/etc/lsb-release",
+          "/etc/pki/tls/openssl.cnf", "/etc/ssl/cert.pem"}) {
+      add_etc_file(path);
+    }
+    if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
+  }
+
+  void add_etc_file(const std::string& path) {
+    const std::string target = read_link(path);
+    if (!target.empty() && path != "/etc/resolv.conf") {
+      view_.etc_links.push_back({path, target});
+    } else if (std::optional<std::string> content = read_small_file(path, 32 * 1024)) {
+      view_.etc_files.push_back({path, std::move(*content)});
+    }
+  }
+
+  Status add_roots() {
+    for (const Root& root : policy_.profile.filesystem.roots) {
+      const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
+      Node node = look(path);
+      if (node.kind == NodeKind::kMissing) {
+        if (root.optional) continue;
+        return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
+                     "create it, mark it \"optional\": true, or remove it", ENOENT};
+      }
+      SBX_CHECK_OK(check_root(root, node));
+      view_.roots.push_back({std::move(node), root.access, root.where});
+    }
+    return {};
+  }
+
+  Status check_root(const Root& root, const Node& node) const {
+    const std::string target = read_link(node.path);
+    if (!target.empty()) {
+      if (root.access == Access::kNone) return {};
+      return Error{ErrorCode::kPathRefused,
+                   "a root must not be a symlink: " + root.path + " -> " + target, root.where,
+                   "name the target itself"};
+    }
+    const bool in_dev = is_below(node.path, "/dev") && !is_below(node.path, "/dev/shm");
+    if (in_dev || node.path == "/dev/shm" || is_below(node.path, "/proc")) {
+      return Error{ErrorCode::kPathRefused, "/dev and /proc are made anew inside: " + root.path,
+                   root.where, "list device nodes in filesystem.devices"};
+    }
+    const bool showable = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile ||
+                          node.kind == NodeKind::kSocket;
+    if (!showable && root.access != Access::kNone) {
+      return Error{ErrorCode::kPathRefused,
+                   "a root must be a directory, a regular file or a socket: " + root.path,
+                   root.where, "list device nodes in filesystem.devices"};
+    }
+    return {};
+  }
+
+  // The new root is built on a directory that covers none of the sources.
+  void choose_staging() {
+    for (const char* path : {"/mnt", "/media", "/srv", "/opt", "/sys", "/boot", "/tmp", "/run"}) {
+      const bool covers =
+          std::any_of(view_.roots.begin(), view_.roots.end(),
+                      [&](const ViewRoot& root) { return is_below(root.node.path, path); });
+      if (covers || look(path).kind != NodeKind::kDirectory) continue;
+      view_.staging = path;
+      return;
+    }
+  }
+
+  // What a read-only view of the whole host must not show: run-time sockets and kernel knobs.
+  void add_host_masks() {
+    const bool host_root = policy_.profile.filesystem.base == Base::kHost ||
+                           std::any_of(view_.roots.begin(), view_.roots.end(),
+                                       [](const ViewRoot& root) { return root.node.path == "/"; });
+    if (!host_root) return;
+    for (const char* path : {"/run", "/sys", "/var/run"}) {
+      if (Node node = look(path); node.kind == NodeKind::kDirectory) {
+        view_.host_masks.push_back(std::move(node));
+      }
+    }
+  }
+
+  Status add_devices() {
+    for (const char* path :
+         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
+      if (Node node = look(path); node.kind == NodeKind::kDevice) {
+        view_.devices.push_back(std::move(node));
+      }
+    }
+    for (std::size_t i = 0; i < policy_.profile.filesystem.devices.size(); ++i) {
+      const std::string where = "/filesystem/devices/" + std::to_string(i);
+      SBX_TRY(const std::string path,
+              normal_path(policy_.profile.filesystem.devices[i], "/", where));
+      Node node = look(path);
+      if (!is_below(path, "/dev") || node.kind != NodeKind::kDevice) {
+        return Error{
+            node.kind == NodeKind::kMissing ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
+            "not a device node below /dev: " + path, where, "remove it"};
+      }
+      const auto same = [&](const Node& other) { return other.path == path; };
+      if (std::none_of(view_.devices.begin(), view_.devices.end(), same)) {
+        view_.devices.push_back(std::move(node));
+      }
+    }
+    return {};
+  }
+
+  // Entries of /proc that tell of the whole machine or of its keys.
+  void add_proc_masks() {
+    for (const char* name : {"kcore", "keys", "key-users", "timer_list", "sched_debug",
+                             "latency_stats", "kmsg", "sysrq-trigger", "acpi", "scsi"}) {
+      const NodeKind kind = look(std::string("/proc/") + name).kind;
+      if (kind == NodeKind::kMissing) continue;
+      view_.proc_masks.push_back(kind == NodeKind::kDirectory ? std::string(name) + "/" : name);
+    }
+  }
+
+  const Policy& policy_;
+  View& view_;
+};
+
+}  // namespace
+
+Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
+                          const std::string& search_path) {
+  View view;
+  SBX_CHECK_OK(Inspector(policy, view).run(tool_names, search_path));
+  return view;
+}
+
+Status list_directory(View& view, const std::string& directory) {
+  static constexpr std::size_t kMaxEntries = 4096;
+  if (view.listings.contains(directory)) return {};
+  struct CloseDir {
+    void operator()(DIR* dir) const { closedir(dir); }
+  };
+  const std::unique_ptr<DIR, CloseDir> dir(opendir(directory.c_str()));
+  if (dir == nullptr) {
+    return Error{ErrorCode::kPathRefused, "opendir(" + directory + "): " + errno_text(errno),
+                 directory, "", errno};
+  }
+  std::vector<Node> entries;
+  const std::string prefix = directory == "/" ? "/" : directory + "/";
+  while (const dirent* entry = readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (entries.size() == kMaxEntries) {
+      return Error{ErrorCode::kPathRefused,
+                   "more than 4096 entries, too many to be granted one by one: " + directory,
+                   directory, "run where a mount namespace can be had (sbx-run doctor)"};
+    }
+    Node node = look(prefix + std::string(name));
+    if (node.kind != NodeKind::kMissing && read_link(node.path).empty()) {
+      entries.push_back(std::move(node));
+    }
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Node& a, const Node& b) { return a.path < b.path; });
+  view.listings.emplace(directory, std::move(entries));
+  return {};
+}
+
+}  // namespace sbx

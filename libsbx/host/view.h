@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// View: the facts of the file system that the planner needs, so that it stays pure: what each root
+// is, which system directories exist, what protected paths lead to. Reading them changes nothing.
+// Device and inode numbers travel along, so that the child can tell that nothing was swapped.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+enum class NodeKind : std::uint8_t { kMissing, kDirectory, kFile, kDevice, kSocket, kOther };
+
+struct Node {
+  std::string path;  // absolute, without symlinks below it
+  NodeKind kind = NodeKind::kMissing;
+  std::uint64_t dev = 0;
+  std::uint64_t ino = 0;
+};
+
+struct ViewRoot {
+  Node node;
+  Access access = Access::kReadOnly;
+  std::string where;
+};
+
+// One protected path within a rw root, resolved.
+struct ViewProtect {
+  std::string root;           // the rw root that it lies in
+  Node node;                  // kMissing: node.path is the path that must not be created
+  std::vector<Node> parents;  // directories between the root and the path, outermost first
+  bool report_missing = false;
+};
+
+// A file of /etc that is copied into the view, or a symlink recreated there.
+struct EtcFile {
+  std::string path;
+  std::string content;
+};
+struct Link {
+  std::string path;
+  std::string target;
+};
+
+struct View {
+  std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
+  std::vector<Link> system_links;  // /bin → usr/bin …
+  std::vector<Node> etc_binds;
+  std::vector<EtcFile> etc_files;
+  std::vector<Link> etc_links;
+  std::vector<ViewRoot> roots;
+  std::vector<ViewProtect> protects;
+  std::vector<Node> devices;  // /dev/null …, then the profile's own
+  std::vector<Node> tools;    // base tools: files and directories shown
+  std::vector<Link> tool_links;
+  std::vector<std::string> proc_masks;  // existing entries of /proc that are masked
+  std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)
+  std::string staging;                  // an existing directory to build the new root on
+  Node home;                            // the caller's home, for base host and home host
+  // For Landlock without a mount view: directory → its entries, where a path inside is narrower.
+  std::map<std::string, std::vector<Node>> listings;
+};
+
+// Errors: kPathNotFound for a root that does not exist and is not optional; kPathRefused for a
+// root that is a symlink, a protected path that leads out, a device that is none.
+// `search_path` serves base `tools`; `tool_names` are the programs to show there.
+Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
+                          const std::string& search_path);
+
+// Reads the entries of `directory` into view.listings, once. Bounded to 4096 entries.
+Status list_directory(View& view, const std::string& directory);
+
+}  // namespace sbx

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the operations, one switch; and the command's own process. No heap, no exceptions.
+#include "launch/child.h"
+
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <net/if.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+int failure() { return errno == 0 ? EIO : errno; }
+
+// Small enough for a child's stack, and without a destructor that could run twice after vfork.
+struct ScopedFd {
+  int fd;
+  ~ScopedFd() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+int write_file(const char* path, const char* text, std::uint32_t size) {
+  const ScopedFd file{::open(path, O_WRONLY | O_CLOEXEC)};
+  if (file.fd < 0) return failure();
+  const ssize_t written = ::write(file.fd, text, size);
+  if (written < 0) return failure();
+  return static_cast<std::uint32_t>(written) == size ? 0 : EIO;
+}
+
+int make_file(const char* path, const char* text, std::uint32_t size, mode_t mode) {
+  const ScopedFd file{::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)};
+  if (file.fd < 0) return failure();
+  if (size == 0) return 0;
+  const ssize_t written = ::write(file.fd, text, size);
+  if (written < 0) return failure();
+  return static_cast<std::uint32_t>(written) == size ? 0 : ENOSPC;
+}
+
+// A destination never leads through a symlink: what lies in a bound directory is not trusted.
+int open_destination(const char* path) {
+  const sys::OpenHow how{O_PATH | O_CLOEXEC, 0,
+                         sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+  return sys::openat2(AT_FDCWD, path, how);
+}
+
+// Clones the tree at `source`, gives every mount in it the attributes while nobody can reach it,
+// and attaches it. The tree leaves the host's propagation.
+int attach_clone(int source, const char* destination, std::uint64_t attributes) {
+  const ScopedFd tree{sys::open_tree(
+      source, "",
+      sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtEmptyPath | sys::kAtRecursive)};
+  if (tree.fd < 0) return failure();
+  const sys::MountAttr attr{attributes, 0, MS_PRIVATE, 0};
+  if (sys::mount_setattr(tree.fd, "", sys::kAtEmptyPath | sys::kAtRecursive, attr) != 0) {
+    return failure();
+  }
+  const ScopedFd target{open_destination(destination)};
+  if (target.fd < 0) return failure();
+  if (sys::move_mount(tree.fd, "", target.fd, "",
+                      sys::kMoveMountFEmptyPath | sys::kMoveMountTEmptyPath) != 0) {
+    return failure();
+  }
+  return 0;
+}
+
+int bind(const char* source, const char* destination, const Op& op) {
+  const sys::OpenHow how{O_PATH | O_CLOEXEC, 0,
+                         sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+  const ScopedFd from{sys::openat2(AT_FDCWD, source, how)};
+  if (from.fd < 0) return failure();
+  if (op.ino != 0) {
+    struct stat info;
+    if (::fstat(from.fd, &info) != 0) return failure();
+    // Swapped between the look and now.
+    if (info.st_ino != op.ino || info.st_dev != op.dev) return ESTALE;
+  }
+  return attach_clone(from.fd, destination, op.flags);
+}
+
+int bind_inside(const char* source, const char* destination, std::uint64_t attributes) {
+  const ScopedFd from{open_destination(source)};
+  return from.fd < 0 ? failure() : attach_clone(from.fd, destination, attributes);
+}
+
+int set_attributes(const char* path, std::uint64_t attributes) {
+  const ScopedFd target{open_destination(path)};
+  if (target.fd < 0) return failure();
+  const sys::MountAttr attr{attributes, 0, 0, 0};
+  return sys::mount_setattr(target.fd, "", sys::kAtEmptyPath, attr) == 0 ? 0 : failure();
+}
+
+int pivot() {
+  // pivot_root(2), NOTES: with both arguments ".", the old root ends up on top of the new one.
+  if (sys::pivot_root(".", ".") != 0) return failure();
+  if (::umount2(".", MNT_DETACH) != 0) return failure();
+  return ::chdir("/") == 0 ? 0 : failure();
+}
+
+int loopback_up() {
+  const ScopedFd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return failure();
+  struct ifreq request {};
+  std::memcpy(request.ifr_name, "lo", 3);
+  request.ifr_flags = IFF_UP;
+  return ::ioctl(socket.fd, SIOCSIFFLAGS, &request) == 0 ? 0 : failure();
+}
+
+int die_with_parent(const ChildContext& context) {
+  // Without a pid namespace, descendants outlive a killed PID 1: it must live to end them.
+  const int signal_number = context.has_pid_namespace ? SIGKILL : SIGTERM;
+  if (::prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0) return failure();
+  // The parent may have died before that: its end of the lifeline is closed then.
+  struct pollfd lifeline {
+    context.lifeline, 0, 0
+  };
+  if (::poll(&lifeline, 1, 0) < 0) return failure();
+  return (lifeline.revents & (POLLHUP | POLLERR)) != 0 ? EPIPE : 0;
+}
+
+int open_pty(ChildContext& context, const char* path, const Op& op) {
+  const ScopedFd master{::open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)};
+  if (master.fd < 0) return failure();
+  int unlock = 0;
+  if (::ioctl(master.fd, TIOCSPTLCK, &unlock) != 0) return failure();
+  const int slave = ::ioctl(master.fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (slave < 0) return failure();
+  const struct winsize size {
+    static_cast<unsigned short>(op.dev), static_cast<unsigned short>(op.ino), 0, 0
+  };
+  if (::ioctl(slave, TIOCSWINSZ, &size) != 0 || ::ioctl(slave, TIOCSCTTY, 0) != 0) return failure();
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::dup2(slave, fd) < 0) return failure();
+  }
+  ::close(slave);
+  return send_descriptor(context.control, ReportTag::kPty, master.fd);
+}
+
+int set_limit(const Op& op) {
+  // Never above what the caller has; only a privileged one could raise it.
+  const auto resource = static_cast<__rlimit_resource>(op.slot);
+  struct rlimit limit {};
+  if (::getrlimit(resource, &limit) != 0) return failure();
+  const rlim_t hard = op.ino < limit.rlim_max ? op.ino : limit.rlim_max;
+  const rlim_t soft = op.dev < hard ? op.dev : hard;
+  limit = {soft, hard};
+  return ::setrlimit(resource, &limit) == 0 ? 0 : failure();
+}
+
+int drop_capabilities() {
+  struct __user_cap_header_struct header {
+    _LINUX_CAPABILITY_VERSION_3, 0
+  };
+  struct __user_cap_data_struct data[2] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) return failure();
+  const bool may_bound = (data[0].effective & (1U << CAP_SETPCAP)) != 0;
+  for (int cap = 0; cap < 64; ++cap) {
+    if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
+    if (errno == EINVAL) break;  // above the last one that this kernel knows
+    // Without the capability the set only bounds what no_new_privs refuses already.
+    if (errno != EPERM || may_bound) return failure();
+    break;
+  }
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
+    return failure();
+  }
+  std::memset(data, 0, sizeof data);
+  header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  if (::syscall(SYS_capset, &header, data) != 0) return failure();
+  if (::syscall(SYS_capget, &header, data) != 0) return failure();
+  for (const auto& half : data) {
+    if ((half.effective | half.permitted | half.inheritable) != 0) return EPERM;
+  }
+  return 0;
+}
+
+int landlock_allow(const ChildContext& context, const char* path, std::uint64_t rights) {
+  const ScopedFd target{::open(path, O_PATH | O_CLOEXEC)};
+  if (target.fd < 0) return failure();
+  const sys::LandlockPathBeneathAttr attr{rights, target.fd};
+  return sys::landlock_add_path(context.landlock_fd, attr) == 0 ? 0 : failure();
+}
+
+int load_filter(ChildContext& context, bool notifies) {
+  struct sock_fprog program {
+    context.filter_size, const_cast<sock_filter*>(context.filter)
+  };
+  const unsigned flags = notifies ? sys::kSeccompFilterFlagNewListener : 0;
+  const int answer = sys::seccomp(sys::kSeccompSetModeFilter, flags, &program);
+  if (answer < 0) return failure();
+  if (notifies) context.listener = answer;
+  return 0;
+}
+
+void default_signals() {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  for (int number = 1; number < NSIG; ++number) {
+    if (number != SIGKILL && number != SIGSTOP) ::sigaction(number, &action, nullptr);
+  }
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Tries each path in turn, as execvp(3) does. Only returns when none could be executed.
+int execute(ChildContext& context) {
+  ::umask(022);
+  default_signals();
+  context.state->executed.store(1);
+  int result = ENOENT;
+  for (const char* const* path = context.executables; *path != nullptr; ++path) {
+    ::execve(*path, context.argv, context.envp);
+    if (errno == ENOEXEC) {  // a script without #!: the shell runs it
+      char* const program = context.argv[0];
+      context.argv[0] = const_cast<char*>(*path);
+      context.argv[-1] = const_cast<char*>("/bin/sh");
+      ::execve("/bin/sh", context.argv - 1, context.envp);
+      context.argv[0] = program;
+      result = ENOEXEC;
+      break;
+    }
+    if (errno == EACCES) result = EACCES;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) {
+      result = errno;
+      break;
+    }
+  }
+  context.state->executed.store(0);
+  return result;
+}
+
+void confirm(ChildContext& context, const Op& op) {
+  if (op.confirms != kNoLayer) context.state->confirmed.fetch_or(1U << op.confirms);
+}
+
+[[noreturn]] void fail(ChildContext& context, std::uint32_t index, int error) {
+  context.state->failed_errno.store(error);
+  context.state->failed_step.store(index + 1);
+  ::_exit(125);
+}
+
+// Walks from `begin` to the fork of the command, or to the end. Returns the index where it stopped.
+std::uint32_t walk(ChildContext& context, std::uint32_t begin) {
+  for (std::uint32_t i = begin; i < context.op_count; ++i) {
+    const Op& op = context.ops[i];
+    if (op.kind == OpKind::kForkCommand) return i;
+    const int error = run_op(context, op);
+    if (error != 0) fail(context, i, error);
+    confirm(context, op);
+  }
+  return context.op_count;
+}
+
+int command_process(void* argument) {
+  ChildContext& context = *static_cast<ChildContext*>(argument);
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::dup2(context.standard[fd], fd) < 0) fail(context, 0, failure());
+  }
+  std::uint32_t index = 0;
+  while (context.ops[index].kind != OpKind::kForkCommand) ++index;
+  walk(context, index + 1);
+  ::_exit(125);
+}
+
+}  // namespace
+
+int send_descriptor(int control, ReportTag tag, int fd) noexcept {
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
+  char byte = static_cast<char>(tag);
+  struct iovec data {
+    &byte, 1
+  };
+  struct msghdr message {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = buffer;
+  message.msg_controllen = sizeof buffer;
+  struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(control, &message, MSG_NOSIGNAL) == 1 ? 0 : failure();
+}
+
+int run_op(ChildContext& context, const Op& op) noexcept {
+  const char* const a = context.arena + op.a;
+  const char* const b = context.arena + op.b;
+  switch (op.kind) {
+    case OpKind::kWriteFile:
+      return write_file(a, b, op.b_size);
+    case OpKind::kMountTmpfs:
+      return ::mount("tmpfs", a, "tmpfs", op.flags, b) == 0 ? 0 : failure();
+    case OpKind::kEnterRoot:
+    case OpKind::kChangeDir:
+      return ::chdir(a) == 0 ? 0 : failure();
+    case OpKind::kMakeDir:
+      return ::mkdir(a, static_cast<mode_t>(op.flags)) == 0 ? 0 : failure();
+    case OpKind::kMakeFile:
+      return make_file(a, b, op.b_size, static_cast<mode_t>(op.flags));
+    case OpKind::kMakeLink:
+      return ::symlink(b, a) == 0 ? 0 : failure();
+    case OpKind::kBind:
+      return bind(b, a, op);
+    case OpKind::kBindInside:
+      return bind_inside(b, a, op.flags);
+    case OpKind::kMountProc:
+      return ::mount("proc", a, "proc", op.flags, nullptr) == 0 ? 0 : failure();
+    case OpKind::kMountDevpts:
+      return ::mount("devpts", a, "devpts", op.flags, b) == 0 ? 0 : failure();
+    case OpKind::kMountOverlay:
+      return ::mount("overlay", a, "overlay", op.flags, b) == 0 ? 0 : failure();
+    case OpKind::kSetAttributes:
+      return set_attributes(a, op.flags);
+    case OpKind::kReportFd: {
+      const ScopedFd fd{::open(a, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
+      return fd.fd < 0 ? failure()
+                       : send_descriptor(context.control, static_cast<ReportTag>(op.slot), fd.fd);
+    }
+    case OpKind::kPivot:
+      return pivot();
+    case OpKind::kLoopbackUp:
+      return loopback_up();
+    case OpKind::kSetHostname:
+      return ::sethostname(a, std::strlen(a)) == 0 ? 0 : failure();
+    case OpKind::kNotDumpable:
+      return ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : failure();
+    case OpKind::kDieWithParent:
+      return die_with_parent(context);
+    case OpKind::kForkCommand:
+      return 0;  // the walker's own
+    case OpKind::kNewSession:
+      return ::setsid() >= 0 ? 0 : failure();
+    case OpKind::kOpenPty:
+      return open_pty(context, a, op);
+    case OpKind::kSetLimit:
+      return set_limit(op);
+    case OpKind::kNoNewPrivs:
+      return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 ? 0 : failure();
+    case OpKind::kLandlockCreate: {
+      const sys::LandlockRulesetAttr attr{op.dev, op.ino, op.flags};
+      context.landlock_fd = sys::landlock_create_ruleset(attr);
+      return context.landlock_fd >= 0 ? 0 : failure();
+    }
+    case OpKind::kLandlockAllow:
+      return landlock_allow(context, a, op.flags);
+    case OpKind::kLandlockRestrict: {
+      const ScopedFd ruleset{context.landlock_fd};
+      context.landlock_fd = -1;
+      return sys::landlock_restrict_self(ruleset.fd) == 0 ? 0 : failure();
+    }
+    case OpKind::kDropCapabilities:
+      return drop_capabilities();
+    case OpKind::kCloseDescriptors:
+      return sys::close_range(3, ~0U, sys::kCloseRangeCloexec) == 0 ? 0 : failure();
+    case OpKind::kSeccomp:
+      return load_filter(context, op.flags != 0);
+    case OpKind::kExecute:
+      return execute(context);
+  }
+  return EINVAL;
+}
+
+void run_child(ChildContext& context) noexcept {
+  ::umask(0);
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses
+  if (!context.has_pid_namespace) ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  const std::uint32_t fork_index = walk(context, 0);
+  // The command's process shares memory and descriptors until it execs: no page tables are copied,
+  // and the listener that it makes after its filter needs no call that the filter could refuse.
+  const int command = ::clone(command_process, context.stack + context.stack_size,
+                              CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &context);
+  if (command < 0) fail(context, fork_index, failure());
+  run_init(context, command);
+}
+
+}  // namespace sbx

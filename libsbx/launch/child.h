@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs after the clone: no allocation, no exceptions, no formatting, no locks. Everything
+// that it needs lies flattened in ChildContext; a failed step is stored and the process ends.
+#pragma once
+
+#include <sys/types.h>
+
+#include "launch/spawn.h"
+
+namespace sbx {
+
+struct ChildContext {
+  const Op* ops = nullptr;
+  std::uint32_t op_count = 0;
+  const char* arena = nullptr;
+  SharedState* state = nullptr;
+  int standard[3] = {-1, -1, -1};
+  int control = -1;
+  int lifeline = -1;
+  bool has_pid_namespace = false;
+  const sock_filter* filter = nullptr;
+  unsigned short filter_size = 0;
+  char** argv = nullptr;  // argv[-1] is a spare place for "/bin/sh"
+  char** envp = nullptr;
+  const char* const* executables = nullptr;  // NULL-terminated
+  char* stack = nullptr;                     // for the command's process until it execs
+  std::size_t stack_size = 0;
+
+  // Handed from the command's process to PID 1, which share memory until the exec.
+  int listener = -1;
+  int landlock_fd = -1;
+};
+
+// Walks the operations, leaves PID 1 behind. Never returns.
+[[noreturn]] void run_child(ChildContext& context) noexcept;
+
+// PID 1: reaps until the command ends, stores how, ends; with it everything in its pid namespace.
+// Without a pid namespace it kills every descendant first. Never returns.
+[[noreturn]] void run_init(ChildContext& context, pid_t command) noexcept;
+
+// Executes one operation. Returns 0 or an errno.
+int run_op(ChildContext& context, const Op& op) noexcept;
+
+// Sends `fd` over the control socket.
+int send_descriptor(int control, ReportTag tag, int fd) noexcept;
+
+}  // namespace sbx

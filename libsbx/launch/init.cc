@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// PID 1: hands descriptors out, reaps, ends with the command or with the supervisor. No heap.
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "launch/child.h"
+#include "launch/tree.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+volatile sig_atomic_t g_terminate = 0;  // set by the handler of a process that does nothing else
+
+void on_child(int) {}
+void on_terminate(int) { g_terminate = 1; }
+
+void install(int number, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  ::sigaction(number, &action, nullptr);
+}
+
+[[noreturn]] void finish(const ChildContext& context) {
+  // In a pid namespace of its own the kernel ends everything else when PID 1 does.
+  if (!context.has_pid_namespace) kill_descendants(10'000);
+  ::_exit(0);
+}
+
+// Reaps whatever has ended. True once the command has.
+bool reap(ChildContext& context, pid_t command) {
+  for (;;) {
+    int status = 0;
+    struct rusage usage {};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid == 0 || (pid < 0 && errno != EINTR)) return false;
+    if (pid != command) continue;
+    context.state->wait_status = status;
+    context.state->usage = usage;
+    context.state->ended.store(1);
+    return true;
+  }
+}
+
+}  // namespace
+
+void run_init(ChildContext& context, pid_t command) noexcept {
+  if (context.listener >= 0 &&
+      send_descriptor(context.control, ReportTag::kListener, context.listener) != 0) {
+    ::_exit(125);  // nobody would answer the refused calls
+  }
+  // Whatever else the supervisor had open, and the command's standard descriptors: a pipe that
+  // PID 1 kept would never end.
+  const unsigned low = static_cast<unsigned>(context.control < context.lifeline ? context.control
+                                                                                : context.lifeline);
+  const unsigned high = static_cast<unsigned>(context.control < context.lifeline ? context.lifeline
+                                                                                 : context.control);
+  if (low > 0) sys::close_range(0, low - 1, 0);
+  if (high > low + 1) sys::close_range(low + 1, high - 1, 0);
+  sys::close_range(high + 1, ~0U, 0);
+
+  sigset_t blocked;
+  sigset_t open;
+  ::sigfillset(&blocked);
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+  ::sigfillset(&open);
+  ::sigdelset(&open, SIGCHLD);
+  ::sigdelset(&open, SIGTERM);
+  install(SIGCHLD, on_child);
+  // The first process of a pid namespace gets no signal from inside that it has no handler for.
+  if (!context.has_pid_namespace) install(SIGTERM, on_terminate);
+  for (;;) {
+    if (reap(context, command)) finish(context);
+    struct pollfd lifeline {
+      context.lifeline, 0, 0
+    };
+    ::ppoll(&lifeline, 1, nullptr, &open);
+    if ((lifeline.revents & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parent's side: shared page, control socket, lifeline, the clone; and the words for a failed
+// step.
+#include "launch/spawn.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "launch/child.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kStackSize = 64 * 1024;
+
+Error system_error(ErrorCode code, std::string call, std::string hint = "") {
+  const int error = errno;
+  return Error{code, call + ": " + errno_text(error), std::move(call), std::move(hint), error};
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& strings, std::size_t spare) {
+  std::vector<char*> out(spare, nullptr);
+  for (const std::string& string : strings) out.push_back(const_cast<char*>(string.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// A copy at 3 or above: 0, 1 and 2 are about to be replaced in the child.
+Result<OwnedFd> above_standard(int fd) {
+  OwnedFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (!copy.is_open()) {
+    return system_error(ErrorCode::kSetupFailed, "fcntl(F_DUPFD_CLOEXEC)",
+                        "raise the limit of open files (ulimit -n)");
+  }
+  return copy;
+}
+
+std::uint32_t bit(Layer layer) { return 1U << static_cast<unsigned>(layer); }
+
+// These are in force as soon as the clone has succeeded; the others confirm a step of their own.
+std::uint32_t confirmed_by_clone(const LaunchPlan& plan) {
+  std::uint32_t bits = 0;
+  if ((plan.clone_flags & CLONE_NEWPID) != 0) bits |= bit(Layer::kPid);
+  if ((plan.clone_flags & CLONE_NEWIPC) != 0) bits |= bit(Layer::kIpc);
+  if ((plan.clone_flags & CLONE_NEWCGROUP) != 0) bits |= bit(Layer::kCgroup);
+  return bits;
+}
+
+long clone_child(const SpawnRequest& request, int* pidfd) {
+  const std::uint64_t flags = request.plan.clone_flags | CLONE_PIDFD;
+  if (!request.use_clone3) return sys::clone_like_fork(flags | SIGCHLD, pidfd);
+  sys::CloneArgs args{};
+  args.flags = flags;
+  args.pidfd = reinterpret_cast<std::uintptr_t>(pidfd);
+  args.exit_signal = SIGCHLD;
+  if (request.cgroup_fd >= 0) {
+    args.flags |= sys::kCloneIntoCgroup;
+    args.cgroup = static_cast<std::uint64_t>(request.cgroup_fd);
+  }
+  const long pid = sys::clone3(args);
+  // A container's filter cannot look into clone3 and answers ENOSYS; clone(2) serves as well.
+  if (pid < 0 && errno == ENOSYS) return sys::clone_like_fork(flags | SIGCHLD, pidfd);
+  return pid;
+}
+
+}  // namespace
+
+Spawned::Spawned(Spawned&& other) noexcept
+    : pid(other.pid),
+      pidfd(std::move(other.pidfd)),
+      control(std::move(other.control)),
+      lifeline(std::move(other.lifeline)),
+      state(std::exchange(other.state, nullptr)) {}
+
+Spawned::~Spawned() {
+  if (state != nullptr) ::munmap(state, sizeof(SharedState));
+}
+
+Result<Spawned> spawn(const SpawnRequest& request) {
+  const LaunchPlan& plan = request.plan;
+  Spawned spawned;
+  void* const page = ::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(shared page)");
+  spawned.state = new (page) SharedState{};
+
+  int control[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, control) != 0) {
+    return system_error(ErrorCode::kSetupFailed, "socketpair");
+  }
+  spawned.control.reset(control[0]);
+  const OwnedFd child_control(control[1]);
+  int lifeline[2] = {-1, -1};
+  if (::pipe2(lifeline, O_CLOEXEC) != 0) return system_error(ErrorCode::kSetupFailed, "pipe2");
+  const OwnedFd child_lifeline(lifeline[0]);
+  spawned.lifeline.reset(lifeline[1]);
+
+  OwnedFd standard[3];
+  const int wanted[3] = {request.stdin_fd, request.stdout_fd, request.stderr_fd};
+  ChildContext context;
+  for (int i = 0; i < 3; ++i) {
+    SBX_TRY(standard[i], above_standard(wanted[i]));
+    context.standard[i] = standard[i].get();
+  }
+  std::vector<char*> argv = pointers(plan.argv, 1);
+  std::vector<char*> envp = pointers(plan.environment, 0);
+  std::vector<char*> executables = pointers(plan.executables, 0);
+  std::vector<char> stack(kStackSize);
+
+  context.ops = plan.ops.data();
+  context.op_count = static_cast<std::uint32_t>(plan.ops.size());
+  context.arena = plan.arena.data();
+  context.state = spawned.state;
+  context.control = child_control.get();
+  context.lifeline = child_lifeline.get();
+  context.has_pid_namespace = plan.has_pid_namespace;
+  context.filter = plan.filter.data();
+  context.filter_size = static_cast<unsigned short>(plan.filter.size());
+  context.argv = argv.data() + 1;
+  context.envp = envp.data();
+  context.executables = executables.data();
+  context.stack = stack.data();
+  // The stack grows down from an address that must be 16-byte aligned on aarch64.
+  context.stack_size = (stack.size() - 16) & ~std::size_t{15};
+
+  int pidfd = -1;
+  const long pid = clone_child(request, &pidfd);
+  if (pid < 0) {
+    return system_error(ErrorCode::kLayerUnavailable, "clone3(namespaces)",
+                        "sbx-run doctor tells what this machine can enforce");
+  }
+  if (pid == 0) {
+    // The supervisor's ends: the lifeline must end with the supervisor, not with us.
+    ::close(spawned.lifeline.get());
+    ::close(spawned.control.get());
+    run_child(context);
+  }
+  spawned.pid = static_cast<pid_t>(pid);
+  spawned.pidfd.reset(pidfd);
+  spawned.state->confirmed.fetch_or(confirmed_by_clone(plan));
+  return spawned;
+}
+
+std::optional<Received> receive_descriptor(int control) {
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
+  char byte = 0;
+  struct iovec data {
+    &byte, 1
+  };
+  struct msghdr message {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = buffer;
+  message.msg_controllen = sizeof buffer;
+  if (::recvmsg(control, &message, MSG_CMSG_CLOEXEC) != 1) return std::nullopt;
+  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+      header->cmsg_len != CMSG_LEN(sizeof(int))) {
+    return std::nullopt;
+  }
+  int fd = -1;
+  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
+  return Received{static_cast<ReportTag>(byte), OwnedFd(fd)};
+}
+
+Error step_error(const LaunchPlan& plan, const SharedState& state) {
+  const std::uint32_t step = state.failed_step.load();
+  const int error = state.failed_errno.load();
+  const Op& op = plan.ops.at(step - 1);
+  const std::string what = describe_op(plan, op);
+  if (op.kind == OpKind::kExecute) {
+    const std::string program = plan.argv.empty() ? "" : plan.argv.front();
+    if (error == ENOENT || error == ENOTDIR) {
+      return Error{ErrorCode::kNotFound, "no such program inside the sandbox: " + program, "execve",
+                   "show its directory with --ro, or name it by its full path", error};
+    }
+    return Error{ErrorCode::kNotExecutable, "execve(" + program + "): " + errno_text(error),
+                 "execve", "", error};
+  }
+  if (op.kind == OpKind::kChangeDir) {
+    return Error{ErrorCode::kCwdNotVisible, "chdir(" + plan.cwd + "): " + errno_text(error),
+                 "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
+  }
+  Error out{ErrorCode::kSetupFailed, "set-up step failed: " + what + ": " + errno_text(error), what,
+            "sbx-run doctor tells what this machine can enforce", error};
+  if (error == ESTALE) out.hint = "the path was replaced while the sandbox was built: run again";
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// LaunchPlan → a running child: one clone3, the list walked inside, PID 1 left behind. The caller
+// keeps the plan alive and unchanged until the child has ended, and drives everything else from
+// its own loop. Not thread-safe against other forks of the same process.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace sbx {
+
+// What the child and PID 1 write and the supervisor reads: one shared page, no pointers. The
+// command itself never has it: exec replaces its memory.
+struct SharedState {
+  std::atomic<std::uint32_t> failed_step;  // 1 + index of the operation that failed; 0: none
+  std::atomic<std::int32_t> failed_errno;
+  std::atomic<std::uint32_t> confirmed;  // bits by Layer
+  std::atomic<std::uint32_t> executed;   // 1 once the command's exec has succeeded
+  std::atomic<std::uint32_t> ended;      // 1 once wait_status and usage below are valid
+  std::int32_t wait_status;
+  struct rusage usage;  // of the command and what it waited for
+};
+
+struct SpawnRequest {
+  const LaunchPlan& plan;
+  int stdin_fd;  // become 0, 1, 2 of the command; the child's copies, the caller closes its own
+  int stdout_fd;
+  int stderr_fd;
+  int cgroup_fd = -1;  // CLONE_INTO_CGROUP
+  bool use_clone3 = true;
+};
+
+struct Spawned {
+  pid_t pid = -1;  // of PID 1, in the caller's pid namespace
+  OwnedFd pidfd;
+  OwnedFd control;   // SOCK_SEQPACKET: descriptors with their ReportTag, then end of file
+  OwnedFd lifeline;  // closed by the caller's death: PID 1 ends with it
+  SharedState* state = nullptr;  // unmapped by release()
+
+  Spawned() = default;
+  Spawned(Spawned&&) noexcept;
+  Spawned& operator=(Spawned&&) = delete;
+  ~Spawned();
+
+  std::uint32_t confirmed_bits() const { return state->confirmed.load(); }
+};
+
+// Errors: kLayerUnavailable when the clone itself is refused (sys_errno says how), kSetupFailed for
+// want of descriptors or memory. A step that fails later is in `state`.
+Result<Spawned> spawn(const SpawnRequest& request);
+
+// A descriptor that came over the control socket. nullopt at end of file or when nothing waits.
+struct Received {
+  ReportTag tag;
+  OwnedFd fd;
+};
+std::optional<Received> receive_descriptor(int control);
+
+// The error for a failed step: which operation with which arguments, why, and what would mend it.
+Error step_error(const LaunchPlan& plan, const SharedState& state);
+
+}  // namespace sbx

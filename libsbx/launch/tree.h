@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends every descendant of a subreaper, where no pid namespace does it. Async-signal-safe.
+#pragma once
+
+namespace sbx {
+
+// SIGKILL to each child that /proc/self/task/*/children names, and to what is reparented to us
+// when they die, until none is left or `max_ms` have passed. True when none is left. The caller
+// must be a child subreaper and have no other children.
+bool kill_descendants(int max_ms) noexcept;
+
+}  // namespace sbx

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// PlanBuilder: appends operations and their strings to a LaunchPlan. Pure. Strings that stand in
+// the arena already are found again, so that a plan stays small.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "plan/plan.h"
+
+namespace sbx {
+
+class PlanBuilder {
+ public:
+  std::uint32_t text(std::string_view value) {
+    const auto [found, is_new] =
+        offsets_.try_emplace(std::string(value), static_cast<std::uint32_t>(plan_.arena.size()));
+    if (is_new) {
+      plan_.arena.append(value);
+      plan_.arena.push_back('\0');
+    }
+    return found->second;
+  }
+
+  // Appends an operation whose failure is the failure of `layer`.
+  Op& add(OpKind kind, Layer layer) {
+    Op& op = plan_.ops.emplace_back();
+    op.kind = kind;
+    op.layer = static_cast<std::uint8_t>(layer);
+    return op;
+  }
+  // One that belongs to no layer: its failure is a set-up failure.
+  Op& add(OpKind kind) {
+    Op& op = plan_.ops.emplace_back();
+    op.kind = kind;
+    return op;
+  }
+
+  // `source` is opened without symlinks and must still be the same file.
+  void bind(const Node& source, std::string_view destination, std::uint64_t attributes) {
+    Op& op = add(OpKind::kBind, Layer::kMount);
+    op.a = text(destination);
+    op.b = text(source.path);
+    op.dev = source.dev;
+    op.ino = source.ino;
+    op.flags = attributes;
+  }
+
+  void write_file(Layer layer, std::string_view path, std::string_view content) {
+    Op& op = add(OpKind::kWriteFile, layer);
+    op.a = text(path);
+    op.b = text(content);
+    op.b_size = static_cast<std::uint32_t>(content.size());
+  }
+
+  void confirm_last(Layer layer) { plan_.ops.back().confirms = static_cast<std::uint8_t>(layer); }
+
+  LaunchPlan& plan() { return plan_; }
+
+ private:
+  LaunchPlan plan_;
+  std::unordered_map<std::string, std::uint32_t> offsets_;
+};
+
+// The mount view (view_ops.cc) and the Landlock rules (landlock_rules.cc), from one policy.
+struct ViewOptions {
+  bool own_proc = true;        // a new procfs; else the host's, read-only
+  bool nested_userns = false;  // /proc/PID stays writable, user namespaces may be made
+  bool with_pty = false;
+};
+Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options);
+void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
+                  bool has_net_namespace, bool nested_userns);
+
+// Whether the profile lets the command make namespaces of its own.
+bool allows_nested_namespaces(const Profile& profile);
+
+}  // namespace sbx

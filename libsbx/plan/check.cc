@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order rules of a plan, checked for every plan that is made. Pure.
+#include "plan/plan.h"
+
+namespace sbx {
+namespace {
+
+bool is_mount(OpKind kind) {
+  switch (kind) {
+    case OpKind::kMountTmpfs:
+    case OpKind::kBind:
+    case OpKind::kBindInside:
+    case OpKind::kMountProc:
+    case OpKind::kMountDevpts:
+    case OpKind::kMountOverlay:
+    case OpKind::kSetAttributes:
+    case OpKind::kEnterRoot:
+    case OpKind::kMakeDir:
+    case OpKind::kMakeFile:
+    case OpKind::kMakeLink:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error broken(const LaunchPlan& plan, const Op& op, const char* rule) {
+  return Error{ErrorCode::kInternal,
+               "the plan breaks its own order at '" + describe_op(plan, op) + "': " + rule, "plan",
+               "please report this"};
+}
+
+}  // namespace
+
+Status check_plan(const LaunchPlan& plan) {
+  constexpr LayerSet kNone;
+  LayerSet confirmed = kNone;
+  // These two are in force once the clone has succeeded; there is no further step.
+  for (const Layer layer : {Layer::kPid, Layer::kIpc, Layer::kCgroup}) {
+    if (plan.wanted.has(layer)) confirmed.add(layer);
+  }
+  bool pivoted = false;
+  bool in_command = false;
+  bool no_new_privs = false;
+  bool restricted = false;
+  bool dropped = false;
+  bool closed = false;
+  bool filtered = false;
+  bool executed = false;
+  for (const Op& op : plan.ops) {
+    if (executed) return broken(plan, op, "nothing follows the exec");
+    if (filtered && op.kind != OpKind::kExecute) return broken(plan, op, "the filter comes last");
+    if (is_mount(op.kind) && (pivoted || in_command)) {
+      return broken(plan, op, "mounts come before the pivot");
+    }
+    switch (op.kind) {
+      case OpKind::kPivot:
+        pivoted = true;
+        break;
+      case OpKind::kForkCommand:
+        if (in_command) return broken(plan, op, "there is one command");
+        if (plan.wanted.has(Layer::kMount) && !pivoted) {
+          return broken(plan, op, "the command is forked after the pivot");
+        }
+        in_command = true;
+        break;
+      case OpKind::kNoNewPrivs:
+        no_new_privs = true;
+        break;
+      case OpKind::kLandlockRestrict:
+        if (!no_new_privs) return broken(plan, op, "no_new_privs comes first");
+        restricted = true;
+        break;
+      case OpKind::kDropCapabilities:
+        if (!in_command) return broken(plan, op, "capabilities go in the command's process");
+        dropped = true;
+        break;
+      case OpKind::kCloseDescriptors:
+        closed = true;
+        break;
+      case OpKind::kSeccomp:
+        if (!no_new_privs || !closed || !dropped) {
+          return broken(plan, op, "no_new_privs, capabilities and descriptors come first");
+        }
+        filtered = true;
+        break;
+      case OpKind::kExecute:
+        if (!in_command || !closed) return broken(plan, op, "descriptors are closed before exec");
+        executed = true;
+        break;
+      default:
+        break;
+    }
+    if (op.confirms != kNoLayer) confirmed.add(static_cast<Layer>(op.confirms));
+  }
+  if (!executed) {
+    return Error{ErrorCode::kInternal, "the plan does not end in an exec", "plan", ""};
+  }
+  if (plan.wanted.has(Layer::kLandlock) != restricted ||
+      plan.wanted.has(Layer::kSeccomp) != filtered) {
+    return Error{ErrorCode::kInternal, "a wanted layer has no step", "plan", ""};
+  }
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (plan.wanted.has(layer) && !confirmed.has(layer)) {
+      return Error{ErrorCode::kInternal,
+                   std::string("no step confirms the layer ") + layer_name(layer), "plan", ""};
+    }
+  }
+  return {};
+}
+
+}  // namespace sbx

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// LaunchPlan → text, one line a step: for golden files, `explain` and error messages. Pure.
+#include <fmt/format.h>
+
+#include <array>
+
+#include "plan/plan.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::array<const char*, 31> kNames = {"write_file",
+                                                "mount_tmpfs",
+                                                "enter_root",
+                                                "make_dir",
+                                                "make_file",
+                                                "make_link",
+                                                "bind",
+                                                "bind_inside",
+                                                "mount_proc",
+                                                "mount_devpts",
+                                                "mount_overlay",
+                                                "set_attributes",
+                                                "report_fd",
+                                                "pivot",
+                                                "loopback_up",
+                                                "set_hostname",
+                                                "not_dumpable",
+                                                "die_with_parent",
+                                                "fork_command",
+                                                "new_session",
+                                                "open_pty",
+                                                "set_limit",
+                                                "change_dir",
+                                                "no_new_privs",
+                                                "landlock_create",
+                                                "landlock_allow",
+                                                "landlock_restrict",
+                                                "drop_capabilities",
+                                                "close_descriptors",
+                                                "seccomp",
+                                                "execute"};
+static_assert(static_cast<std::size_t>(OpKind::kExecute) + 1 == kNames.size());
+
+std::string attributes_text(std::uint64_t flags) {
+  std::string out = (flags & sys::kMountAttrReadOnly) != 0 ? "ro" : "rw";
+  if ((flags & sys::kMountAttrNosuid) != 0) out += ",nosuid";
+  if ((flags & sys::kMountAttrNodev) != 0) out += ",nodev";
+  if ((flags & sys::kMountAttrNoexec) != 0) out += ",noexec";
+  return out;
+}
+
+std::string first_line(std::string_view text) {
+  std::string out(text.substr(0, text.find('\n')));
+  return out.size() < text.size() ? out + "…" : out;
+}
+
+}  // namespace
+
+const char* op_name(OpKind kind) { return kNames[static_cast<std::size_t>(kind)]; }
+
+std::string describe_op(const LaunchPlan& plan, const Op& op) {
+  const auto a = [&] { return plan.text(op.a); };
+  const auto b = [&] { return plan.text(op.b); };
+  const char* name = op_name(op.kind);
+  switch (op.kind) {
+    case OpKind::kWriteFile:
+    case OpKind::kMakeFile:
+      return fmt::format("{} {} {:?}", name, a(), first_line(b()));
+    case OpKind::kMakeDir:
+      return fmt::format("{} {} {:04o}", name, a(), op.flags);
+    case OpKind::kMakeLink:
+      return fmt::format("{} {} -> {}", name, a(), b());
+    case OpKind::kBind:
+    case OpKind::kBindInside:
+      return fmt::format("{} {} {} {}", name, b(), a(), attributes_text(op.flags));
+    case OpKind::kSetAttributes:
+      return fmt::format("{} {} {}", name, a(), attributes_text(op.flags));
+    case OpKind::kMountTmpfs:
+    case OpKind::kMountDevpts:
+    case OpKind::kMountOverlay:
+      return fmt::format("{} {} {}", name, a(), b());
+    case OpKind::kMountProc:
+    case OpKind::kEnterRoot:
+    case OpKind::kSetHostname:
+    case OpKind::kChangeDir:
+    case OpKind::kReportFd:
+    case OpKind::kOpenPty:
+      return fmt::format("{} {}", name, a());
+    case OpKind::kSetLimit:
+      return fmt::format("{} {} {} {}", name, op.slot, op.dev, op.ino);
+    case OpKind::kLandlockCreate:
+      return fmt::format("{} fs={:#x} net={:#x} scopes={:#x}", name, op.dev, op.ino, op.flags);
+    case OpKind::kLandlockAllow:
+      return fmt::format("{} {} {:#x}", name, a(), op.flags);
+    case OpKind::kSeccomp:
+      return fmt::format("{} {}", name, op.flags != 0 ? "notify" : "errno");
+    case OpKind::kExecute:
+      return fmt::format("{} {}", name, plan.argv.empty() ? "" : plan.argv.front());
+    default:
+      return name;
+  }
+}
+
+std::string dump_plan(const LaunchPlan& plan) {
+  std::string out = fmt::format("clone {:#x}\n", plan.clone_flags);
+  for (const Op& op : plan.ops) {
+    out += describe_op(plan, op);
+    if (op.confirms != kNoLayer) {
+      out += fmt::format("  [{}]", layer_name(static_cast<Layer>(op.confirms)));
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+}  // namespace sbx

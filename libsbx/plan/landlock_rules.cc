@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Landlock rules from the same policy as the mounts. With a mount view the rules name what the
+// view shows; without one they alone hold the file policy, and a directory that holds something
+// narrower is granted entry by entry, since Landlock cannot take away what a parent gives.
+#include <algorithm>
+
+#include "plan/builder.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+namespace {
+
+using namespace sys;  // NOLINT(google-build-using-namespace): constants of the kernel
+
+constexpr std::uint64_t kRead = kLandlockFsExecute | kLandlockFsReadFile | kLandlockFsReadDir;
+constexpr std::uint64_t kWrite = kRead | kLandlockFsWriteFile | kLandlockFsRemoveDir |
+                                 kLandlockFsRemoveFile | kLandlockFsMakeDir | kLandlockFsMakeReg |
+                                 kLandlockFsMakeSock | kLandlockFsMakeFifo | kLandlockFsMakeSym |
+                                 kLandlockFsRefer | kLandlockFsTruncate;
+constexpr std::uint64_t kDevice = kLandlockFsReadFile | kLandlockFsWriteFile | kLandlockFsIoctlDev;
+// The rights that a rule on something that is not a directory may hold (else EINVAL).
+constexpr std::uint64_t kFileRights = kLandlockFsExecute | kLandlockFsReadFile |
+                                      kLandlockFsWriteFile | kLandlockFsTruncate |
+                                      kLandlockFsIoctlDev;
+
+class RulePlanner {
+ public:
+  RulePlanner(PlanBuilder& builder, const PlanInput& input, bool has_mount_view)
+      : builder_(builder),
+        input_(input),
+        view_(input.view),
+        has_mount_view_(has_mount_view),
+        handled_(landlock_fs_rights(input.facts.landlock_abi)) {}
+
+  void add_file_rules(bool nested_userns) {
+    if (has_mount_view_) {
+      allow("/", kLandlockFsReadDir, true);
+      allow("/etc", kRead, true);
+      allow("/dev", kLandlockFsReadDir, true);
+      allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
+      const std::uint64_t scratch = tmp_is_writable() ? kWrite : kRead;
+      allow("/dev/shm", scratch, true);
+      allow("/tmp", scratch, true);
+      if (has_private_home()) allow(builder_.plan().home, scratch, true);
+    } else {
+      for (const Node& node : view_.etc_binds) allow(node);
+      for (const EtcFile& file : view_.etc_files) allow(file.path, kRead, false);
+      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
+        allow(path, kRead, false);
+      }
+      allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
+      allow("/dev/ptmx", kDevice, false);
+    }
+    // /proc lists what the pid namespace shows; writes there are for nested namespaces only.
+    allow("/proc",
+          kLandlockFsReadFile | kLandlockFsReadDir | (nested_userns ? kLandlockFsWriteFile : 0),
+          true);
+    for (const Node& node : view_.devices) {
+      allow(node.path,
+            node.path == "/dev/tty" || is_profile_device(node.path)
+                ? kDevice
+                : kDevice & ~kLandlockFsIoctlDev,
+            false);
+    }
+    if (input_.policy.profile.filesystem.base == Base::kHost) {
+      grant(Node{"/", NodeKind::kDirectory, 0, 0}, kRead);
+    }
+    for (const Node& node : view_.system) grant(node, kRead);
+    for (const Node& node : view_.tools) grant(node, kRead);
+    for (const ViewRoot& root : view_.roots) {
+      if (root.access == Access::kNone) continue;
+      grant(root.node, root.access == Access::kReadWrite ? kWrite : kRead);
+    }
+  }
+
+ private:
+  bool tmp_is_writable() const { return input_.policy.profile.limits.tmp_mb.value_or(1) > 0; }
+  bool has_private_home() const {
+    return !builder_.plan().home.empty() && builder_.plan().home != "/tmp" &&
+           input_.policy.profile.filesystem.home == HomeMode::kPrivate;
+  }
+  bool is_profile_device(const std::string& path) const {
+    const auto& devices = input_.policy.profile.filesystem.devices;
+    return std::find(devices.begin(), devices.end(), path) != devices.end();
+  }
+
+  void allow(std::string_view path, std::uint64_t rights, bool is_directory) {
+    rights &= handled_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
+    if (rights == 0) return;
+    Op& op = builder_.add(OpKind::kLandlockAllow, Layer::kLandlock);
+    op.a = builder_.text(path);
+    op.flags = rights;
+  }
+  void allow(const Node& node) { allow(node.path, kRead, node.kind == NodeKind::kDirectory); }
+
+  // Roots and protected paths strictly below `path` that get less than `rights`.
+  bool has_narrower_below(std::string_view path, std::uint64_t rights) const {
+    return std::any_of(view_.roots.begin(), view_.roots.end(),
+                       [&](const ViewRoot& root) {
+                         return root.node.path != path && is_below(root.node.path, path) &&
+                                (root.access == Access::kNone ||
+                                 (root.access == Access::kReadOnly && rights == kWrite));
+                       }) ||
+           (rights == kWrite && std::any_of(view_.protects.begin(), view_.protects.end(),
+                                            [&](const ViewProtect& protect) {
+                                              return !is_reported(protect) &&
+                                                     protect.node.path != path &&
+                                                     is_below(protect.node.path, path);
+                                            }));
+  }
+  static bool is_reported(const ViewProtect& protect) {
+    return protect.node.kind == NodeKind::kMissing && protect.report_missing;
+  }
+  const ViewRoot* root_at(std::string_view path) const {
+    for (const ViewRoot& root : view_.roots) {
+      if (root.node.path == path) return &root;
+    }
+    return nullptr;
+  }
+  const ViewProtect* protect_at(std::string_view path) const {
+    for (const ViewProtect& protect : view_.protects) {
+      if (protect.node.path == path) return &protect;
+    }
+    return nullptr;
+  }
+
+  void grant(const Node& node, std::uint64_t rights) {
+    const bool is_directory = node.kind == NodeKind::kDirectory;
+    if (has_mount_view_ || !is_directory || !has_narrower_below(node.path, rights)) {
+      allow(node.path, rights, is_directory);
+      return;
+    }
+    const auto listing = view_.listings.find(node.path);
+    if (listing == view_.listings.end()) return;  // nothing is granted of what cannot be listed
+    for (const Node& entry : listing->second) {
+      if (root_at(entry.path) != nullptr) continue;  // granted for itself
+      const bool is_protected = protect_at(entry.path) != nullptr;
+      grant(entry, is_protected ? kRead : rights);
+    }
+  }
+
+  PlanBuilder& builder_;
+  const PlanInput& input_;
+  const View& view_;
+  bool has_mount_view_;
+  std::uint64_t handled_;
+};
+
+}  // namespace
+
+void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
+                  bool has_net_namespace, bool nested_userns) {
+  const int abi = input.facts.landlock_abi;
+  Op& create = builder.add(OpKind::kLandlockCreate, Layer::kLandlock);
+  create.dev = landlock_fs_rights(abi);
+  // Inside a network namespace of its own a command may serve and connect as it likes.
+  const bool guards_network =
+      !has_net_namespace && input.policy.profile.network.mode != NetworkMode::kOpen;
+  create.ino = guards_network ? landlock_net_rights(abi) : 0;
+  create.flags = landlock_scopes(abi);
+  RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
+  builder.add(OpKind::kLandlockRestrict, Layer::kLandlock);
+  builder.confirm_last(Layer::kLandlock);
+}
+
+}  // namespace sbx

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// LaunchPlan: an ordered list of trivially copyable operations and an arena of strings. The child
+// only walks the list; everything is decided before the clone, so the plan can be printed,
+// compared, fuzzed and checked for order. Built by make_plan, executed by launch/.
+#pragma once
+
+#include <linux/filter.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/result.h"
+#include "host/facts.h"
+#include "host/view.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+#include "session/outcome.h"
+
+namespace sbx {
+
+// What each operation does; the fields of Op that it reads are named behind it.
+enum class OpKind : std::uint8_t {
+  // --- in the new namespaces, with their capabilities ---
+  kWriteFile,      // a: path, b: text: open(O_WRONLY), one write
+  kMountTmpfs,     // a: destination, b: options, flags: MS_*
+  kEnterRoot,      // a: destination: chdir to the new root
+  kMakeDir,        // a: path, flags: mode
+  kMakeFile,       // a: path, b: content, flags: mode: created anew
+  kMakeLink,       // a: path, b: target
+  kBind,           // b: source and its dev, ino; a: destination, flags: MOUNT_ATTR_* set
+  kBindInside,     // b: source inside the new root, a: destination, flags: MOUNT_ATTR_* set
+  kMountProc,      // a: destination, flags: MS_*
+  kMountDevpts,    // a: destination, b: options, flags: MS_*
+  kMountOverlay,   // a: destination, b: options, flags: MS_*
+  kSetAttributes,  // a: path, flags: MOUNT_ATTR_* set, not recursive
+  kReportFd,       // a: path inside the new root, slot: ReportTag: opened and sent out
+  kPivot,          // pivot_root(".", "."), detach the old root, chdir("/")
+  kLoopbackUp,
+  kSetHostname,  // a: name
+  kNotDumpable,
+  kDieWithParent,
+  kForkCommand,  // the rest happens in the command's own process
+  // --- in the process that becomes the command ---
+  kNewSession,
+  kOpenPty,    // a: ptmx, dev: rows, ino: columns: master sent out, slave becomes 0, 1, 2
+  kSetLimit,   // slot: RLIMIT_*, dev: soft, ino: hard
+  kChangeDir,  // a: path
+  kNoNewPrivs,
+  kLandlockCreate,  // dev: file rights, ino: network rights, flags: scopes
+  kLandlockAllow,   // a: path, flags: rights; absent paths are an error
+  kLandlockRestrict,
+  kDropCapabilities,
+  kCloseDescriptors,
+  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out
+  kExecute,
+};
+const char* op_name(OpKind kind);
+
+enum class ReportTag : std::uint8_t { kProc, kScratch, kPty, kListener, kOverlay };
+
+inline constexpr std::uint8_t kNoLayer = 0xff;
+
+struct Op {
+  OpKind kind = OpKind::kExecute;
+  std::uint8_t layer = kNoLayer;     // the layer that fails when this step fails
+  std::uint8_t confirms = kNoLayer;  // the layer that is in force once this step is done
+  std::int32_t slot = -1;            // a resource or a ReportTag
+  std::uint32_t a = 0;               // offsets into the arena
+  std::uint32_t b = 0;
+  std::uint32_t b_size = 0;
+  std::uint64_t flags = 0;
+  std::uint64_t dev = 0;
+  std::uint64_t ino = 0;
+};
+static_assert(std::is_trivially_copyable_v<Op>);
+
+struct LaunchPlan {
+  std::uint64_t clone_flags = 0;  // CLONE_NEW* of the namespaces
+  std::vector<Op> ops;
+  std::string arena;  // NUL-terminated strings
+  std::vector<sock_filter> filter;
+  bool filter_notifies = false;
+  bool has_pid_namespace = false;
+  bool use_pty = false;
+
+  std::vector<std::string> argv;
+  std::vector<std::string> environment;  // "NAME=value"
+  std::vector<std::string> executables;  // paths to try in turn
+
+  // What is promised, for explain and for the answer.
+  LayerSet wanted;
+  int landlock_abi = 0;
+  int filter_allowed = 0;
+  int filter_refused = 0;
+  int filter_checked = 0;
+  std::vector<LimitReport> limits;
+  std::vector<Degradation> degraded;
+  std::vector<std::string> warnings;
+  std::vector<ViewProtect> report_created;  // named in denials if they exist afterwards
+  std::vector<std::string> stubs;  // missing protected paths, held by a stub during the run
+  std::string cwd;
+  std::string home;
+  // The visible paths and how they are shown, for explain: path → "rw" | "ro" | "none" | …
+  std::vector<std::pair<std::string, std::string>> shown;
+  // With overlay: host directory and its ReportTag::kOverlay index order.
+  std::vector<std::string> overlays;
+
+  const char* text(std::uint32_t offset) const { return arena.data() + offset; }
+};
+
+struct PlanInput {
+  const Policy& policy;
+  const Request& request;
+  const HostFacts& facts;
+  const View& view;
+  Environment environment;  // of the command
+  bool use_pty = false;
+  unsigned pty_rows = 24;
+  unsigned pty_columns = 80;
+};
+
+// Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.
+Result<LaunchPlan> make_plan(const PlanInput& input);
+
+// The order rules that every plan keeps: nothing is mounted after the pivot, capabilities go after
+// the last mount, no_new_privs before Landlock and the filter, the filter last before exec, and
+// every layer in `wanted` is confirmed by a step. Error: kInternal naming the step.
+Status check_plan(const LaunchPlan& plan);
+
+// One line a step, for people, golden files and error messages.
+std::string describe_op(const LaunchPlan& plan, const Op& op);
+std::string dump_plan(const LaunchPlan& plan);
+
+}  // namespace sbx

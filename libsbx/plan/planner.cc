@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// (Policy, Request, HostFacts, View) → LaunchPlan: which layers, in which order, with which limits.
+// Pure: the same input gives the same plan.
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "plan/builder.h"
+#include "plan/filter.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::array kNamespaceFlags = {
+    std::pair{Layer::kUser, static_cast<std::uint64_t>(CLONE_NEWUSER)},
+    std::pair{Layer::kMount, static_cast<std::uint64_t>(CLONE_NEWNS)},
+    std::pair{Layer::kPid, static_cast<std::uint64_t>(CLONE_NEWPID)},
+    std::pair{Layer::kNet, static_cast<std::uint64_t>(CLONE_NEWNET)},
+    std::pair{Layer::kIpc, static_cast<std::uint64_t>(CLONE_NEWIPC)},
+    std::pair{Layer::kUts, static_cast<std::uint64_t>(CLONE_NEWUTS)},
+    std::pair{Layer::kCgroup, static_cast<std::uint64_t>(CLONE_NEWCGROUP)},
+};
+
+Error unavailable(Layer layer, const Obstacle& obstacle) {
+  Error error{ErrorCode::kLayerUnavailable,
+              std::string("the required layer '") + layer_name(layer) +
+                  "' cannot be had: " + obstacle.reason,
+              "/isolation/require", obstacle.mend, obstacle.sys_errno};
+  if (error.hint.empty()) error.hint = "sbx-run doctor tells what this machine can enforce";
+  return error;
+}
+
+class Planner {
+ public:
+  explicit Planner(const PlanInput& input) : input_(input), profile_(input.policy.profile) {}
+
+  Result<LaunchPlan> run() {
+    SBX_CHECK_OK(choose_layers());
+    choose_paths();
+    LaunchPlan& plan = builder_.plan();
+    plan.use_pty = input_.use_pty;
+    plan.argv = request_argv(input_.policy, input_.request);
+    if (plan.argv.empty() || plan.argv.front().empty()) {
+      return Error{ErrorCode::kNotFound, "no program to run was named", "argv", ""};
+    }
+    add_namespaces();
+    if (wants(Layer::kMount)) {
+      SBX_CHECK_OK(add_view(
+          builder_, input_,
+          ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_, plan.use_pty}));
+    }
+    add_network_and_names();
+    builder_.add(OpKind::kNotDumpable);
+    builder_.add(OpKind::kForkCommand);
+    builder_.add(OpKind::kNewSession);
+    if (plan.use_pty) {
+      Op& op = builder_.add(OpKind::kOpenPty);
+      op.a = builder_.text("/dev/ptmx");
+      op.dev = input_.pty_rows;
+      op.ino = input_.pty_columns;
+    }
+    add_limits();
+    builder_.add(OpKind::kChangeDir).a = builder_.text(plan.cwd);
+    if (!is_unconfined()) {
+      builder_.add(OpKind::kNoNewPrivs, Layer::kNoNewPrivs);
+      builder_.confirm_last(Layer::kNoNewPrivs);
+    }
+    if (wants(Layer::kLandlock)) {
+      add_landlock(builder_, input_, wants(Layer::kMount), wants(Layer::kNet), nested_);
+      plan.landlock_abi = input_.facts.landlock_abi;
+    }
+    if (!is_unconfined()) {
+      builder_.add(OpKind::kDropCapabilities, Layer::kCapabilities);
+      builder_.confirm_last(Layer::kCapabilities);
+    }
+    builder_.add(OpKind::kCloseDescriptors);
+    SBX_CHECK_OK(add_filter());
+    add_command();
+    describe_limits();
+    describe_degradations();
+    return std::move(plan);
+  }
+
+ private:
+  bool wants(Layer layer) const { return builder_ref().wanted.has(layer); }
+  const LaunchPlan& builder_ref() const { return const_cast<PlanBuilder&>(builder_).plan(); }
+
+  bool is_unconfined() const {
+    return profile_.seccomp.mode == SeccompMode::kOff && profile_.landlock == LandlockMode::kOff &&
+           profile_.isolation.namespaces.empty();
+  }
+
+  // --- layers ---
+
+  Status choose_layers() {
+    nested_ = allows_nested_namespaces(profile_);
+    for (const auto& [layer, flag] : kNamespaceFlags) {
+      if (profile_.isolation.namespaces.has(layer)) SBX_CHECK_OK(choose(layer, false));
+    }
+    if (profile_.seccomp.mode != SeccompMode::kOff) SBX_CHECK_OK(choose(Layer::kSeccomp, false));
+    if (profile_.landlock != LandlockMode::kOff) {
+      SBX_CHECK_OK(choose(Layer::kLandlock, profile_.landlock == LandlockMode::kRequire));
+    }
+    if (!is_unconfined()) {
+      SBX_CHECK_OK(choose(Layer::kNoNewPrivs, false));
+      SBX_CHECK_OK(choose(Layer::kCapabilities, false));
+    }
+    for (int i = 0; i < kLayerCount; ++i) {
+      const auto layer = static_cast<Layer>(i);
+      if (profile_.isolation.require.has(layer) && !wants(layer)) {
+        return unavailable(layer, Obstacle{"the profile turns it off",
+                                           "remove it from isolation.require, or turn it on", 0});
+      }
+    }
+    return {};
+  }
+
+  Status choose(Layer layer, bool required_by_mode) {
+    const Obstacle& obstacle = input_.facts.obstacle(layer);
+    if (!obstacle.present()) {
+      builder_.plan().wanted.add(layer);
+      return {};
+    }
+    const bool may_miss = layer == Layer::kLandlock
+                              ? profile_.landlock == LandlockMode::kAuto
+                              : profile_.isolation.fallback == Fallback::kDegrade;
+    if (required_by_mode && profile_.isolation.fallback != Fallback::kDegrade) {
+      return unavailable(layer, obstacle);
+    }
+    if (profile_.isolation.require.has(layer) || (!may_miss && !required_by_mode)) {
+      return unavailable(layer, obstacle);
+    }
+    builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});
+    return {};
+  }
+
+  void choose_paths() {
+    LaunchPlan& plan = builder_.plan();
+    plan.cwd = input_.request.cwd.value_or(input_.policy.workspace);
+    plan.home = input_.policy.home;
+    const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
+    const bool host_base = profile_.filesystem.base == Base::kHost;
+    if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
+  }
+
+  // --- in the new namespaces ---
+
+  void add_namespaces() {
+    LaunchPlan& plan = builder_.plan();
+    builder_.add(OpKind::kDieWithParent);
+    for (const auto& [layer, flag] : kNamespaceFlags) {
+      if (wants(layer)) plan.clone_flags |= flag;
+    }
+    plan.has_pid_namespace = wants(Layer::kPid);
+    if (wants(Layer::kUser)) {
+      const std::string uid = std::to_string(input_.facts.uid);
+      const std::string gid = std::to_string(input_.facts.gid);
+      builder_.write_file(Layer::kUser, "/proc/self/setgroups", "deny");
+      builder_.write_file(Layer::kUser, "/proc/self/uid_map", uid + " " + uid + " 1");
+      builder_.write_file(Layer::kUser, "/proc/self/gid_map", gid + " " + gid + " 1");
+      builder_.confirm_last(Layer::kUser);
+    }
+    if (wants(Layer::kUser) && !wants(Layer::kMount) && !nested_) {
+      // Without a procfs of its own: the file belongs to the namespace of whoever opens it.
+      builder_.write_file(Layer::kUser, "/proc/sys/user/max_user_namespaces", "0");
+    }
+  }
+
+  void add_network_and_names() {
+    if (wants(Layer::kNet)) {
+      builder_.add(OpKind::kLoopbackUp, Layer::kNet);
+      builder_.confirm_last(Layer::kNet);
+    }
+    if (wants(Layer::kUts)) {
+      builder_.add(OpKind::kSetHostname, Layer::kUts).a = builder_.text("sandbox");
+      builder_.confirm_last(Layer::kUts);
+    }
+  }
+
+  // --- in the command's process ---
+
+  void limit(int resource, std::uint64_t soft, std::uint64_t hard) {
+    Op& op = builder_.add(OpKind::kSetLimit);
+    op.slot = resource;
+    op.dev = soft;
+    op.ino = hard;
+  }
+
+  // RLIMIT_NPROC counts the processes of a user namespace since Linux 5.14, so it bounds one
+  // sandbox; global root is exempt from it, and without the namespace it counts the whole user.
+  bool pids_by_rlimit() const { return wants(Layer::kUser) && input_.facts.uid != 0; }
+
+  void add_limits() {
+    const LimitsProfile& limits = profile_.limits;
+    limit(RLIMIT_CORE, 0, 0);
+    if (limits.open_files) {
+      const auto count = static_cast<std::uint64_t>(*limits.open_files);
+      limit(RLIMIT_NOFILE, count, count);
+    }
+    if (input_.policy.file_bytes) {
+      const auto bytes = static_cast<std::uint64_t>(*input_.policy.file_bytes);
+      limit(RLIMIT_FSIZE, bytes, bytes);
+    }
+    if (limits.pids && pids_by_rlimit()) {
+      // PID 1 is one of them.
+      const auto count = static_cast<std::uint64_t>(*limits.pids) + 1;
+      limit(RLIMIT_NPROC, count, count);
+    }
+    if (limits.cpu_ms) {
+      // The backstop a process; the supervisor watches the whole tree.
+      const auto seconds = static_cast<std::uint64_t>((*limits.cpu_ms + 999) / 1000) + 1;
+      limit(RLIMIT_CPU, seconds, seconds + 1);
+    }
+  }
+
+  Status add_filter() {
+    LaunchPlan& plan = builder_.plan();
+    if (!wants(Layer::kSeccomp)) return {};
+    FilterSpec spec;
+    spec.mode = profile_.seccomp.mode;
+    spec.allow = profile_.seccomp.allow;
+    spec.deny = profile_.seccomp.deny;
+    spec.notify_refused = input_.facts.seccomp_notify;
+    spec.allow_user_namespaces = nested_;
+    spec.network_namespace = wants(Layer::kNet) || profile_.network.mode == NetworkMode::kOpen;
+    spec.allow_inet = wants(Layer::kNet) || profile_.network.mode != NetworkMode::kNone;
+    spec.pid_namespace = wants(Layer::kPid);
+    SBX_TRY(CompiledFilter filter, compile_filter(spec));
+    plan.filter = std::move(filter.program);
+    plan.filter_notifies = spec.notify_refused;
+    plan.filter_allowed = filter.allowed_calls;
+    plan.filter_refused = filter.refused_calls;
+    plan.filter_checked = filter.checked_calls;
+    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags = spec.notify_refused ? 1 : 0;
+    builder_.confirm_last(Layer::kSeccomp);
+    return {};
+  }
+
+  void add_command() {
+    LaunchPlan& plan = builder_.plan();
+    Environment environment = input_.environment;
+    if (!plan.home.empty()) environment["HOME"] = plan.home;
+    for (const auto& [name, value] : environment) plan.environment.push_back(name + "=" + value);
+    const std::string& program = plan.argv.front();
+    if (program.find('/') != std::string::npos) {
+      plan.executables.push_back(program);
+    } else {
+      const auto path = environment.find("PATH");
+      for (const std::string_view part : split(
+               path == environment.end() ? "/usr/bin:/bin" : std::string_view(path->second), ':')) {
+        plan.executables.push_back(part.empty() ? program : std::string(part) + "/" + program);
+      }
+    }
+    builder_.add(OpKind::kExecute);
+  }
+
+  // --- what is said of it ---
+
+  void describe_limits() {
+    const LimitsProfile& limits = profile_.limits;
+    auto& out = builder_.plan().limits;
+    const bool by_cgroup = !input_.facts.cgroup.base.empty();
+    if (limits.timeout_ms) out.push_back({"timeout", "watch"});
+    if (limits.cpu_ms) out.push_back({"cpu", "watch"});
+    if (limits.memory_mb) out.push_back({"memory", by_cgroup ? "cgroup2" : "watch"});
+    if (limits.pids) {
+      out.push_back({"pids", by_cgroup ? "cgroup2" : pids_by_rlimit() ? "rlimit" : "watch"});
+    }
+    if (limits.open_files) out.push_back({"open_files", "rlimit"});
+    if (input_.policy.file_bytes) out.push_back({"file", "rlimit"});
+    if (limits.tmp_mb) out.push_back({"tmp", wants(Layer::kMount) ? "watch" : "none"});
+    if (input_.policy.output_bytes || limits.output_lines) out.push_back({"output", "watch"});
+  }
+
+  void describe_degradations() {
+    LaunchPlan& plan = builder_.plan();
+    if (is_unconfined()) {
+      plan.warnings.push_back(
+          "unconfined: this profile applies no sandbox; the command can do whatever the caller "
+          "can");
+    }
+    if (wants(Layer::kMount) && wants(Layer::kPid) && !input_.facts.proc_mountable) {
+      plan.degraded.push_back({"proc",
+                               "a new procfs cannot be mounted here; the outer one is "
+                               "shown read-only, with the process ids of outside"});
+    }
+    if (!wants(Layer::kPid) && !is_unconfined()) {
+      plan.degraded.push_back({"tree",
+                               "without a pid namespace a process that forks without "
+                               "pause can outrun the kill at the end"});
+    }
+    if (!wants(Layer::kMount) && profile_.limits.tmp_mb && !is_unconfined()) {
+      plan.degraded.push_back({"tmp",
+                               "without a mount namespace there is no /tmp of its own: the "
+                               "host's is not writable, and its size is not bounded"});
+    }
+    if (wants(Layer::kSeccomp) && !plan.filter_notifies) {
+      plan.degraded.push_back({"denials",
+                               "another seccomp listener is in force already (a sandbox "
+                               "within a sandbox): refused calls are not reported"});
+    }
+    const NetworkMode mode = profile_.network.mode;
+    if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
+      plan.degraded.push_back({"network",
+                               "this version has no gateway: nothing is reachable, as "
+                               "with mode none"});
+    }
+  }
+
+  const PlanInput& input_;
+  const Profile& profile_;
+  PlanBuilder builder_;
+  bool nested_ = false;
+};
+
+}  // namespace
+
+bool allows_nested_namespaces(const Profile& profile) {
+  const auto& allow = profile.seccomp.allow;
+  return profile.seccomp.mode == SeccompMode::kOff
+             ? false
+             : std::find(allow.begin(), allow.end(), "unshare") != allow.end() ||
+                   std::find(allow.begin(), allow.end(), "clone") != allow.end();
+}
+
+Result<LaunchPlan> make_plan(const PlanInput& input) {
+  SBX_TRY(LaunchPlan plan, Planner(input).run());
+  SBX_CHECK_OK(check_plan(plan));
+  return plan;
+}
+
+}  // namespace sbx

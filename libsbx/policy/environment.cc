@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scrub modes as tables, and their order.
+#include "policy/environment.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sbx {
+namespace {
+
+using Names = std::initializer_list<std::string_view>;
+
+bool contains(Names names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+// strict: what a program needs to find its way, and nothing that says who asked for it.
+bool is_safe_name(std::string_view name) {
+  return contains({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM",
+                   "COLORTERM", "TZ", "COLUMNS", "LINES", "TMPDIR"},
+                  name) ||
+         name.starts_with("LC_");
+}
+
+// Session handles of the host: sockets and buses that the sandbox must not be pointed at.
+bool is_session_handle(std::string_view name) {
+  return contains({"SSH_AUTH_SOCK",
+                   "SSH_AGENT_PID",
+                   "SSH_CONNECTION",
+                   "SSH_CLIENT",
+                   "SSH_TTY",
+                   "GPG_AGENT_INFO",
+                   "DBUS_SESSION_BUS_ADDRESS",
+                   "DBUS_SYSTEM_BUS_ADDRESS",
+                   "XDG_RUNTIME_DIR",
+                   "DISPLAY",
+                   "WAYLAND_DISPLAY",
+                   "XAUTHORITY",
+                   "DOCKER_HOST",
+                   "CONTAINER_HOST",
+                   "KUBECONFIG",
+                   "NOTIFY_SOCKET",
+                   "LISTEN_FDS",
+                   "LISTEN_PID",
+                   "LISTEN_FDNAMES",
+                   "PULSE_SERVER",
+                   "TMUX",
+                   "STY",
+                   "VSCODE_IPC_HOOK_CLI"},
+                  name);
+}
+
+}  // namespace
+
+bool is_sensitive_name(std::string_view name) {
+  std::string text(name);
+  std::transform(text.begin(), text.end(), text.begin(), upper);
+  if (is_session_handle(text)) return true;
+  static constexpr std::array<std::string_view, 24> kAnywhere = {
+      "TOKEN",       "SECRET",      "PASSWORD",     "PASSWD",
+      "PASSPHRASE",  "CREDENTIAL",  "APIKEY",       "API_KEY",
+      "ACCESS_KEY",  "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
+      "COOKIE",      "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
+      "_DSN",        "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
+      "WEBHOOK_URL", "NETRC",       "SESSION_ID",   "OAUTH"};
+  for (const std::string_view part : kAnywhere) {
+    if (text.find(part) != std::string::npos) return true;
+  }
+  // Short words only as whole words between underscores: AUTH in NPM_AUTH, not in AUTHOR.
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('_'), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    if (contains({"KEY", "KEYS", "AUTH", "PASS", "PWD", "PAT", "JWT", "CREDS", "CRED", "PIN",
+                  "SALT", "CERT"},
+                 word) &&
+        text != "PWD" && text != "OLDPWD") {
+      return true;
+    }
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return text.starts_with("AWS_") || text.starts_with("AZURE_") || text.starts_with("VAULT_") ||
+         contains({"GOOGLE_APPLICATION_CREDENTIALS", "PGPASSFILE", "BOTO_CONFIG", "GIT_ASKPASS",
+                   "SSH_ASKPASS", "SUDO_ASKPASS"},
+                  text);
+}
+
+bool is_never_settable(std::string_view name) {
+  return contains({"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONSTARTUP",
+                   "NODE_OPTIONS", "BASH_ENV", "ENV", "PROMPT_COMMAND", "CDPATH", "PERL5LIB",
+                   "RUBYOPT", "GIT_SSH_COMMAND"},
+                  name) ||
+         // Kin of the list: the loader's other knobs, and functions exported by bash.
+         name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || name.starts_with("GCONV_") ||
+         contains({"PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH", "GIT_EXEC_PATH", "SHELLOPTS",
+                   "BASHOPTS", "IFS", "PS4", "GLIBC_TUNABLES", "MALLOC_TRACE"},
+                  name);
+}
+
+Environment make_environment(const Policy& policy, const Environment& inherited,
+                             std::string_view user) {
+  const EnvironmentProfile& rules = policy.profile.environment;
+  Environment out;
+  for (const auto& [name, value] : inherited) {
+    if (rules.scrub != ScrubMode::kOff) {
+      if (is_never_settable(name)) continue;
+      if (rules.scrub == ScrubMode::kDefault && is_sensitive_name(name)) continue;
+      if (rules.scrub == ScrubMode::kStrict && !is_safe_name(name)) continue;
+      if (name.starts_with("SBX_")) continue;  // the operator's settings are not the command's
+    }
+    out[name] = value;
+  }
+  for (const std::string& name : rules.pass) {
+    const auto found = inherited.find(name);
+    if (found != inherited.end()) out[name] = found->second;
+  }
+  if (!out.contains("PATH"))
+    out["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  out.erase("OLDPWD");
+  // Without them a program may wait for an answer that nobody gives.
+  out["CI"] = "1";
+  out["DEBIAN_FRONTEND"] = "noninteractive";
+  out["GIT_TERMINAL_PROMPT"] = "0";
+  out["PAGER"] = "cat";
+  out["GIT_PAGER"] = "cat";
+  out["EDITOR"] = "false";
+  out["VISUAL"] = "false";
+  out["GIT_EDITOR"] = "false";
+  out["NO_COLOR"] = "1";
+  out["PIP_NO_INPUT"] = "1";
+  if (policy.home.empty()) {
+    out.erase("HOME");
+  } else {
+    out["HOME"] = policy.home;
+  }
+  if (rules.scrub != ScrubMode::kOff) {
+    out["TMPDIR"] = "/tmp";
+    out["USER"] = user;
+    out["LOGNAME"] = user;
+  }
+  for (const auto& [name, value] : rules.set) out[name] = value;
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile + flags + context → Policy. Pure.
+#include "policy/policy.h"
+
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+Error refused(std::string message, std::string_view where, std::string hint) {
+  return Error{ErrorCode::kPathRefused, std::move(message), std::string(where), std::move(hint)};
+}
+
+Result<std::string> replace_variables(std::string_view text, const PolicyContext& context,
+                                      std::string_view where) {
+  const std::array<std::pair<std::string_view, std::string_view>, 3> variables = {
+      std::pair<std::string_view, std::string_view>{"${workspace}", context.workspace},
+      {"${home}", context.home},
+      {"${tmp}", context.tmp}};
+  for (const auto& [name, value] : variables) {
+    if (!text.starts_with(name)) continue;
+    if (value.empty()) {
+      return refused(std::string(name) + " stands for nothing here", where, "set HOME");
+    }
+    return std::string(value) + std::string(text.substr(name.size()));
+  }
+  return std::string(text);
+}
+
+Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
+  for (Root& root : roots) {
+    SBX_TRY(const std::string replaced, replace_variables(root.path, context, root.where));
+    if (!replaced.starts_with('/')) {
+      return refused("a root must be an absolute path: " + root.path, root.where,
+                     "write the path from /, or below ${workspace}");
+    }
+    SBX_TRY(root.path, normal_path(replaced, "/", root.where));
+  }
+  return {};
+}
+
+// A flag for the same path replaces the profile's root; the order of roots never matters.
+void merge_roots(std::vector<Root>& roots, const std::vector<Root>& flags) {
+  for (const Root& flag : flags) {
+    std::erase_if(roots, [&](const Root& root) { return root.path == flag.path; });
+    roots.push_back(flag);
+  }
+}
+
+void apply_limits(LimitsProfile& limits, const LimitsProfile& flags) {
+  const auto apply = [](std::optional<std::int64_t>& limit,
+                        const std::optional<std::int64_t>& flag) {
+    if (flag) limit = flag;
+  };
+  apply(limits.timeout_ms, flags.timeout_ms);
+  apply(limits.cpu_ms, flags.cpu_ms);
+  apply(limits.memory_mb, flags.memory_mb);
+  apply(limits.pids, flags.pids);
+  apply(limits.open_files, flags.open_files);
+  apply(limits.tmp_mb, flags.tmp_mb);
+}
+
+// Where HOME lies inside: the caller's own path, so that paths in messages and caches agree; a
+// neutral one where that would cover something that the sandbox needs.
+std::string home_inside(const Profile& profile, const PolicyContext& context) {
+  if (profile.filesystem.home == HomeMode::kNone) return "";
+  const auto home = normal_path(context.home.empty() ? "/" : context.home, "/", "HOME");
+  static constexpr std::string_view kNeutral = "/home/sandbox";
+  if (!home.ok() || home.value() == "/") return std::string(kNeutral);
+  for (const std::string_view taken : {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev",
+                                       "/proc", "/sys", "/tmp", "/run", "/nonexistent", "/var"}) {
+    if (is_below(home.value(), taken)) return std::string(kNeutral);
+  }
+  return home.value();
+}
+
+}  // namespace
+
+bool is_below(std::string_view path, std::string_view ancestor) {
+  if (ancestor == "/") return true;
+  return path.starts_with(ancestor) &&
+         (path.size() == ancestor.size() || path[ancestor.size()] == '/');
+}
+
+Result<std::string> normal_path(std::string_view path, std::string_view base,
+                                std::string_view where) {
+  if (path.empty() || path.find('\0') != std::string_view::npos) {
+    return refused("a path must not be empty or hold a NUL byte", where, "");
+  }
+  std::string out;
+  if (!path.starts_with('/') && base != "/") out = base;
+  for (const std::string_view part : split(path, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") {
+      return refused("a path must not contain '..': " + std::string(path), where,
+                     "write the path without '..'");
+    }
+    out += '/';
+    out += part;
+  }
+  if (out.empty()) out = "/";
+  if (out.size() >= 4096) return refused("a path must be shorter than 4096 bytes", where, "");
+  return out;
+}
+
+Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
+                           const PolicyContext& context) {
+  Policy policy;
+  SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
+  std::vector<Root> flag_roots = flags.roots;
+  SBX_CHECK_OK(resolve_roots(flag_roots, context));
+  merge_roots(profile.filesystem.roots, flag_roots);
+  if (flags.network) profile.network.mode = *flags.network;
+  if (!flags.allow_hosts.empty()) {
+    profile.network.mode = NetworkMode::kAllowlist;
+    profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
+                                 flags.allow_hosts.end());
+  }
+  apply_limits(profile.limits, flags.limits);
+  for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;
+  for (const std::string& name : flags.pass_env) profile.environment.pass.push_back(name);
+  if (flags.scrub) profile.environment.scrub = *flags.scrub;
+  if (flags.require) {
+    for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
+  }
+  if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
+  if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
+  if (flags.overlay) profile.filesystem.overlay = true;
+  if (profile.network.mode == NetworkMode::kOpen) {
+    profile.isolation.namespaces.remove(Layer::kNet);
+    profile.isolation.require.remove(Layer::kNet);
+  }
+
+  policy.output_bytes = flags.output_bytes;
+  if (!policy.output_bytes && profile.limits.output_kb) {
+    policy.output_bytes = *profile.limits.output_kb * 1024;
+  }
+  policy.file_bytes = flags.file_bytes;
+  if (!policy.file_bytes && profile.limits.file_kb) {
+    policy.file_bytes = *profile.limits.file_kb * 1024;
+  }
+  policy.workspace = context.workspace;
+  policy.home = home_inside(profile, context);
+  policy.profile = std::move(profile);
+  return policy;
+}
+
+std::vector<std::string> request_argv(const Policy& policy, const Request& request) {
+  if (!request.argv.empty()) return request.argv;
+  return {policy.profile.commands.shell, "-c", request.command};
+}
+
+}  // namespace sbx

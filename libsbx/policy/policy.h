@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy: a Profile with the operator's flags applied, variables replaced and every value checked;
+// and a Request held against it. Values only: no I/O, no JSON, no environment.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "profile/profile.h"
+
+namespace sbx {
+
+// What a flag of the command line, or an SBX_* variable, sets over the profile. Absent: untouched.
+struct OperatorFlags {
+  std::vector<Root> roots;  // --ro, --rw, --hide in order, `where` naming the flag
+  std::optional<NetworkMode> network;
+  std::vector<std::string> allow_hosts;
+  LimitsProfile limits;
+  std::optional<std::int64_t> output_bytes;  // --max-output, finer than KB
+  std::optional<std::int64_t> file_bytes;    // --file-size, finer than KB
+  std::map<std::string, std::string> set_env;
+  std::vector<std::string> pass_env;
+  std::optional<ScrubMode> scrub;
+  std::optional<std::vector<Layer>> require;
+  std::optional<std::vector<std::string>> commands_allow;
+  bool allow_degraded = false;
+  bool overlay = false;
+};
+
+// What the launcher knows and a profile's variables stand for.
+struct PolicyContext {
+  std::string workspace;  // absolute, canonical
+  std::string home;       // absolute; empty: none
+  std::string tmp = "/tmp";
+};
+
+struct Policy {
+  Profile profile;  // variables replaced, flags applied
+  std::string workspace;
+  std::string home;                          // path of the home directory inside
+  std::optional<std::int64_t> output_bytes;  // nullopt: no cap
+  std::optional<std::int64_t> file_bytes;
+};
+
+// What the caller wants run.
+struct Request {
+  std::string command;            // with -c: the text; else the arguments joined for display
+  std::vector<std::string> argv;  // empty: `command` through the profile's shell
+  std::optional<std::string> description;
+  std::optional<std::string> cwd;  // relative to the workspace, or absolute
+};
+
+Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
+                           const PolicyContext& context);
+
+// `path` made absolute below `base`, without ".", repeated slashes or a slash at the end.
+// Errors: kPathRefused for "..", NUL, or an empty path.
+Result<std::string> normal_path(std::string_view path, std::string_view base,
+                                std::string_view where);
+
+// Whether `path` is `ancestor` or lies below it; both are normal paths.
+bool is_below(std::string_view path, std::string_view ancestor);
+
+// The argv that runs the request: its own, or SHELL -c COMMAND.
+std::vector<std::string> request_argv(const Policy& policy, const Request& request);
+
+}  // namespace sbx

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan, printed twice: once for people, once for programs, from the same fields.
+#include "report/explain.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "output/utf8.h"
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const char* network_name(NetworkMode mode) {
+  switch (mode) {
+    case NetworkMode::kNone:
+      return "none";
+    case NetworkMode::kAllowlist:
+      return "allowlist";
+    case NetworkMode::kOutbound:
+      return "outbound";
+    case NetworkMode::kOpen:
+      return "open";
+  }
+  return "none";
+}
+
+const char* seccomp_name(SeccompMode mode) {
+  switch (mode) {
+    case SeccompMode::kDefault:
+      return "default";
+    case SeccompMode::kStrict:
+      return "strict";
+    case SeccompMode::kOff:
+      return "off";
+  }
+  return "off";
+}
+
+std::vector<std::string> environment_names(const LaunchPlan& plan) {
+  std::vector<std::string> names;
+  for (const std::string& entry : plan.environment) {
+    names.push_back(repair_utf8(entry.substr(0, entry.find('='))));
+  }
+  return names;
+}
+
+std::string limit_value(const Policy& policy, std::string_view name) {
+  const LimitsProfile& limits = policy.profile.limits;
+  if (name == "timeout") return fmt::format("{} ms", limits.timeout_ms.value_or(0));
+  if (name == "cpu") return fmt::format("{} ms", limits.cpu_ms.value_or(0));
+  if (name == "memory") return fmt::format("{} MiB", limits.memory_mb.value_or(0));
+  if (name == "pids") return fmt::format("{}", limits.pids.value_or(0));
+  if (name == "open_files") return fmt::format("{}", limits.open_files.value_or(0));
+  if (name == "file") return fmt::format("{} bytes", policy.file_bytes.value_or(0));
+  if (name == "tmp") return fmt::format("{} MiB", limits.tmp_mb.value_or(0));
+  return fmt::format("{} bytes", policy.output_bytes.value_or(0));
+}
+
+}  // namespace
+
+std::string explain_text(const LaunchPlan& plan, const Policy& policy) {
+  std::string out = fmt::format("profile    {}\n", policy.profile.name);
+  out += fmt::format("command    {}\n", fmt::join(plan.argv, " "));
+  out += fmt::format("cwd        {}\n", plan.cwd);
+  for (const std::string& warning : plan.warnings) out += "WARNING    " + warning + "\n";
+  out += "view\n";
+  for (const auto& [path, how] : plan.shown) {
+    const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+    out += fmt::format("  {:<10} {:{}}{}\n", how, "", 2 * (path == "/" ? 0 : depth - 1), path);
+  }
+  if (plan.shown.empty()) out += "  the host's own (no mount namespace)\n";
+  out += "layers    ";
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (plan.wanted.has(layer)) out += fmt::format(" {}", layer_name(layer));
+  }
+  out += plan.wanted.empty() ? " none\n" : "\n";
+  out += fmt::format("landlock   {}\n",
+                     plan.landlock_abi == 0 ? "off" : fmt::format("ABI {}", plan.landlock_abi));
+  out += fmt::format(
+      "seccomp    {}: {} calls allowed, {} by their arguments, {} refused; {} "
+      "instructions\n",
+      seccomp_name(policy.profile.seccomp.mode), plan.filter_allowed, plan.filter_checked,
+      plan.filter_refused, plan.filter.size());
+  out += fmt::format("network    {}\n", network_name(policy.profile.network.mode));
+  out += "limits\n";
+  for (const LimitReport& limit : plan.limits) {
+    out += fmt::format("  {:<10} {} ({})\n", limit.limit, limit_value(policy, limit.limit),
+                       limit.enforcer);
+  }
+  out += fmt::format("environment\n  {}\n", fmt::join(environment_names(plan), " "));
+  if (!plan.degraded.empty()) out += "degraded\n";
+  for (const Degradation& item : plan.degraded) {
+    out += fmt::format("  {}: {}\n", item.what, item.reason);
+  }
+  return out;
+}
+
+std::string explain_json(const LaunchPlan& plan, const Policy& policy) {
+  Json out;
+  out["profile"] = policy.profile.name;
+  out["argv"] = Json::array();
+  for (const std::string& argument : plan.argv) out["argv"].push_back(repair_utf8(argument));
+  out["cwd"] = repair_utf8(plan.cwd);
+  out["warnings"] = plan.warnings;
+  out["mounts"] = Json::array();
+  for (const auto& [path, how] : plan.shown) {
+    out["mounts"].push_back({{"path", repair_utf8(path)}, {"access", how}});
+  }
+  Json layers;
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    layers[layer_name(layer)] = plan.wanted.has(layer);
+  }
+  if (plan.landlock_abi > 0) layers["landlock"] = plan.landlock_abi;
+  out["layers"] = layers;
+  out["filter"] = {{"mode", seccomp_name(policy.profile.seccomp.mode)},
+                   {"allowed", plan.filter_allowed},
+                   {"checked", plan.filter_checked},
+                   {"refused", plan.filter_refused},
+                   {"instructions", plan.filter.size()}};
+  out["network"] = {{"mode", network_name(policy.profile.network.mode)},
+                    {"allow", policy.profile.network.allow}};
+  out["limits"] = Json::object();
+  for (const LimitReport& limit : plan.limits) {
+    out["limits"][limit.limit] = {{"value", limit_value(policy, limit.limit)},
+                                  {"enforcer", limit.enforcer}};
+  }
+  out["environment"] = environment_names(plan);
+  out["degraded"] = Json::array();
+  for (const Degradation& item : plan.degraded) {
+    out["degraded"].push_back({{"what", item.what}, {"reason", item.reason}});
+  }
+  out["steps"] = Json::array();
+  for (const Op& op : plan.ops) out["steps"].push_back(repair_utf8(describe_op(plan, op)));
+  return out.dump();
+}
+
+}  // namespace sbx

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// LaunchPlan → what would be built, as text for people or as JSON. It is the plan itself, printed.
+#pragma once
+
+#include <string>
+
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+std::string explain_text(const LaunchPlan& plan, const Policy& policy);
+std::string explain_json(const LaunchPlan& plan, const Policy& policy);
+
+}  // namespace sbx

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made, watched, removed.
+#include "session/leftovers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+void remove_stubs(const std::vector<std::string>& stubs) {
+  // rmdir(2) takes an empty directory only: what somebody put there meanwhile stays.
+  for (const std::string& path : stubs) rmdir(path.c_str());
+}
+
+}  // namespace
+
+Leftovers::~Leftovers() {
+  if (box_) {
+    if (!kill_box(*box_).ok() || !remove_box(*box_).ok()) {
+      // Something cannot be ended yet: the watchdog tries on.
+    } else {
+      box_.reset();
+    }
+  }
+  remove_stubs(stubs_);
+  if (watchdog_pid_ < 0) return;
+  watchdog_.reset();
+  while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
+  if (facts.must_move) {
+    SBX_TRY(leaf_, enter_leaf(facts));
+  }
+  SBX_TRY(CgroupBox box, make_box(facts, limits));
+  box_ = std::move(box);
+  return start_watchdog();
+}
+
+Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (mkdir(path.c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
+                   "the place of a missing protected path must be held during the run: make the "
+                   "root writable, or write {\"path\": …, \"missing\": \"report\"}",
+                   errno};
+    }
+    stubs_.push_back(path);
+  }
+  return stubs_.empty() || watchdog_pid_ >= 0 ? Status{} : start_watchdog();
+}
+
+bool Leftovers::ran_out_of_memory() const {
+  if (!box_) return false;
+  const auto events = read_memory_events(*box_);
+  return events && events->oom_kill > 0;
+}
+
+Status Leftovers::start_watchdog() {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2", "", errno};
+  }
+  const OwnedFd read_end(ends[0]);
+  watchdog_.reset(ends[1]);
+  watchdog_pid_ = fork();
+  if (watchdog_pid_ < 0) {
+    return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
+  }
+  if (watchdog_pid_ > 0) return {};
+  // The watchdog: no signal of the terminal ends it, and it holds nothing but its pipe.
+  setsid();
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
+  const int keep = read_end.get();
+  if (box_) box_->directory.reset();
+  if (keep > 0) sys::close_range(0, static_cast<unsigned>(keep) - 1, 0);
+  sys::close_range(static_cast<unsigned>(keep) + 1, ~0U, 0);
+  char byte = 0;
+  while (read(keep, &byte, 1) < 0 && errno == EINTR) {
+  }
+  if (box_ && kill_box(*box_).ok()) (void)remove_box(*box_, 2000).ok();
+  if (!leaf_.empty()) rmdir(leaf_.c_str());
+  remove_stubs(stubs_);
+  _exit(0);
+}
+
+}  // namespace sbx

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leftovers: what one run makes on the host and must not leave there: its cgroup, and stubs that
+// hold the place of protected paths that do not exist. Removed by the destructor; a small watchdog
+// process removes them when this process is killed first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "host/cgroup.h"
+
+namespace sbx {
+
+class Leftovers {
+ public:
+  Leftovers() = default;
+  ~Leftovers();
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+
+  // Errors: those of make_box() and enter_leaf().
+  Status make_cgroup(CgroupFacts& facts, const CgroupLimits& limits);
+  // Makes an empty directory for each path. Errors: kSetupFailed; nothing is left behind then.
+  Status make_stubs(const std::vector<std::string>& paths);
+
+  int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
+  bool ran_out_of_memory() const;
+
+ private:
+  Status start_watchdog();
+
+  std::optional<CgroupBox> box_;
+  std::string leaf_;
+  std::vector<std::string> stubs_;
+  OwnedFd watchdog_;  // its end of file makes the watchdog clean up
+  pid_t watchdog_pid_ = -1;
+};
+
+}  // namespace sbx

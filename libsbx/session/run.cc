@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of a run, and the table from what happened to what is said.
+#include "session/run.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "base/text.h"
+#include "host/cgroup.h"
+#include "host/view.h"
+#include "output/utf8.h"
+#include "session/changes.h"
+#include "session/leftovers.h"
+
+namespace sbx {
+namespace {
+
+std::int64_t unix_ms() {
+  using std::chrono::duration_cast;
+  return duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+double to_ms(const struct timeval& time) {
+  return static_cast<double>(time.tv_sec) * 1000.0 + static_cast<double>(time.tv_usec) / 1000.0;
+}
+
+// The programs that base `tools` shows: what the policy allows, and the shell that runs them.
+std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
+  const CommandsProfile& commands = policy.profile.commands;
+  std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
+  if (request.argv.empty()) {
+    names.push_back(commands.shell);
+  } else if (!commands.allow) {
+    names.push_back(request.argv.front());
+  }
+  return names;
+}
+
+// Landlock without a mount view grants directory by directory where something inside is narrower.
+Status list_narrowed(View& view, const Policy& policy) {
+  const auto list_above = [&](const std::string& path) -> Status {
+    for (const ViewRoot& root : view.roots) {
+      if (root.access == Access::kNone || root.node.path == path ||
+          !is_below(path, root.node.path) || root.node.kind != NodeKind::kDirectory) {
+        continue;
+      }
+      for (std::size_t at = root.node.path.size(); at != std::string::npos && at < path.size();
+           at = path.find('/', at + 1)) {
+        const std::string parent = at == 0 ? "/" : path.substr(0, at);
+        SBX_CHECK_OK(list_directory(view, parent));
+      }
+    }
+    return {};
+  };
+  for (std::size_t i = 0; i < view.roots.size(); ++i) {
+    SBX_CHECK_OK(list_above(view.roots[i].node.path));
+  }
+  for (std::size_t i = 0; i < view.protects.size(); ++i) {
+    const ViewProtect& protect = view.protects[i];
+    if (protect.node.kind == NodeKind::kMissing && protect.report_missing) continue;
+    SBX_CHECK_OK(list_above(protect.node.path));
+  }
+  if (policy.profile.filesystem.base == Base::kHost) {
+    for (const ViewRoot& root : view.roots) {
+      if (root.access != Access::kNone) continue;
+      for (std::size_t at = 0; at != std::string::npos; at = root.node.path.find('/', at + 1)) {
+        SBX_CHECK_OK(list_directory(view, at == 0 ? "/" : root.node.path.substr(0, at)));
+      }
+    }
+  }
+  return {};
+}
+
+class Run {
+ public:
+  explicit Run(RunInput& input) : input_(input) {}
+
+  Result<LaunchPlan> plan() {
+    environment_ = make_environment(input_.policy, input_.inherited, input_.facts.user_name);
+    const auto path = environment_.find("PATH");
+    SBX_TRY(view_, inspect_view(input_.policy, tool_names(input_.policy, input_.request),
+                                path == environment_.end() ? "" : path->second));
+    const bool no_mounts = !input_.policy.profile.isolation.namespaces.has(Layer::kMount) ||
+                           input_.facts.obstacle(Layer::kMount).present();
+    if (no_mounts) SBX_CHECK_OK(list_narrowed(view_, input_.policy));
+    return make_plan(PlanInput{input_.policy, input_.request, input_.facts, view_, environment_,
+                               input_.mode == OutputMode::kTerminal, input_.pty_rows,
+                               input_.pty_columns});
+  }
+
+  Outcome run() {
+    Outcome outcome;
+    outcome.started_at_ms = unix_ms();
+    const auto began = std::chrono::steady_clock::now();
+    attempt(outcome);
+    outcome.duration_ms =
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
+    return outcome;
+  }
+
+ private:
+  void attempt(Outcome& outcome) {
+    const bool wants_cgroup = input_.policy.profile.limits.memory_mb.has_value() ||
+                              input_.policy.profile.limits.pids.has_value();
+    if (wants_cgroup) input_.facts.cgroup = find_cgroup();
+    for (bool probed = false;; probed = true) {
+      Result<LaunchPlan> planned = plan();
+      if (!planned.ok()) return fail(outcome, planned.error());
+      const LaunchPlan& plan = planned.value();
+      describe(outcome, plan);
+      Leftovers leftovers;
+      if (Status status = prepare(plan, leftovers); !status.ok()) {
+        return fail(outcome, status.error());
+      }
+      Result<Supervised> supervised = supervise(supervise_input(plan, leftovers));
+      const bool started = supervised.ok() && !supervised.value().failure;
+      if (started) return finish(outcome, plan, supervised.value(), leftovers);
+      const Error error = supervised.ok() ? *supervised.value().failure : supervised.error();
+      if (supervised.ok()) note(outcome, plan, supervised.value());
+      if (probed || !is_refusal(error, supervised)) return fail(outcome, error);
+      // Find out which layers cannot be had, then plan again: with what is left where the policy
+      // allows that, else for an error that names the cause and the mend.
+      probe_layers(input_.facts);
+      if (!any_obstacle()) return fail(outcome, error);
+    }
+  }
+
+  static bool is_refusal(const Error& error, const Result<Supervised>& supervised) {
+    if (!supervised.ok()) return error.code == ErrorCode::kLayerUnavailable;
+    return supervised.value().failed_layer != kNoLayer && error.code == ErrorCode::kSetupFailed;
+  }
+  bool any_obstacle() const {
+    for (const Obstacle& obstacle : input_.facts.obstacles) {
+      if (obstacle.present()) return true;
+    }
+    return !input_.facts.proc_mountable || !input_.facts.seccomp_notify;
+  }
+
+  Status prepare(const LaunchPlan& plan, Leftovers& leftovers) {
+    if (!input_.facts.cgroup.base.empty()) {
+      const LimitsProfile& limits = input_.policy.profile.limits;
+      CgroupLimits wanted;
+      wanted.memory_bytes = limits.memory_mb.value_or(0) << 20;
+      // PID 1 is one of them.
+      if (limits.pids) wanted.pids = *limits.pids + 1;
+      SBX_CHECK_OK(leftovers.make_cgroup(input_.facts.cgroup, wanted));
+    }
+    return leftovers.make_stubs(plan.stubs);
+  }
+
+  SuperviseInput supervise_input(const LaunchPlan& plan, const Leftovers& leftovers) const {
+    const LimitsProfile& limits = input_.policy.profile.limits;
+    SuperviseInput out{plan};
+    out.mode = input_.mode;
+    out.merge = input_.merge;
+    out.stdin_fd = input_.stdin_fd;
+    out.capture = {input_.policy.output_bytes, limits.output_lines};
+    out.timeout_ms = limits.timeout_ms;
+    for (const LimitReport& limit : plan.limits) {
+      if (limit.enforcer != "watch") continue;
+      if (limit.limit == "memory") out.watch.memory_bytes = *limits.memory_mb << 20;
+      if (limit.limit == "pids") out.watch.pids = limits.pids;
+      if (limit.limit == "cpu") out.watch.cpu_ms = limits.cpu_ms;
+    }
+    out.cgroup_fd = leftovers.cgroup_fd();
+    out.signal_fd = input_.signal_fd;
+    out.owner_pidfd = input_.owner_pidfd;
+    return out;
+  }
+
+  void describe(Outcome& outcome, const LaunchPlan& plan) const {
+    outcome.command = input_.request.command;
+    outcome.description = input_.request.description;
+    outcome.argv = plan.argv;
+    outcome.cwd = plan.cwd;
+    outcome.sandbox.profile = input_.policy.profile.name;
+    outcome.sandbox.limits = plan.limits;
+    outcome.sandbox.degraded = plan.degraded;
+    outcome.sandbox.warnings = plan.warnings;
+  }
+
+  static void note(Outcome& outcome, const LaunchPlan& plan, const Supervised& supervised) {
+    for (int i = 0; i < kLayerCount; ++i) {
+      if ((supervised.confirmed & (1U << i)) != 0) {
+        outcome.sandbox.confirmed.add(static_cast<Layer>(i));
+      }
+    }
+    if (outcome.sandbox.confirmed.has(Layer::kLandlock)) {
+      outcome.sandbox.landlock_abi = plan.landlock_abi;
+    }
+  }
+
+  void fail(Outcome& outcome, const Error& error) const {
+    outcome.command = input_.request.command;
+    outcome.description = input_.request.description;
+    if (outcome.argv.empty()) outcome.argv = request_argv(input_.policy, input_.request);
+    if (outcome.cwd.empty()) outcome.cwd = input_.request.cwd.value_or(input_.policy.workspace);
+    outcome.sandbox.profile = input_.policy.profile.name;
+    outcome.status = RunStatus::kError;
+    outcome.error = error;
+    outcome.exit_status = error_exit_status(error.code);
+  }
+
+  static StreamText stream(const Capture& capture, bool exact) {
+    CapturedText text = capture.finish(exact);
+    return StreamText{std::move(text.text), text.bytes, text.truncated, text.base64};
+  }
+
+  void finish(Outcome& outcome, const LaunchPlan& plan, Supervised& supervised,
+              Leftovers& leftovers) const {
+    note(outcome, plan, supervised);
+    outcome.out = stream(supervised.out, input_.policy.profile.output.exact_bytes);
+    outcome.err = stream(supervised.err, input_.policy.profile.output.exact_bytes);
+    outcome.usage = {to_ms(supervised.tree_usage.ru_utime), to_ms(supervised.tree_usage.ru_stime),
+                     supervised.usage.ru_maxrss};
+    outcome.denials = std::move(supervised.denials);
+    for (const ViewProtect& protect : plan.report_created) {
+      struct stat info {};
+      if (lstat(protect.node.path.c_str(), &info) != 0) continue;
+      outcome.denials.push_back({"mount", "protected_created", protect.node.path, 1, "",
+                                 "remove it from filesystem.protect"});
+    }
+    if (input_.policy.profile.filesystem.overlay) {
+      outcome.changes = list_changes(plan.overlays, supervised.overlays);
+    }
+    decide(outcome, supervised, leftovers);
+  }
+
+  // What happened → status, exit code, signal, limit and sbx-run's own exit status.
+  static void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers) {
+    const int status = supervised.wait_status;
+    const int signal = supervised.has_status && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    std::string limit = supervised.limit;
+    if (supervised.cause == Cause::kEnded && limit.empty()) {
+      if (signal == SIGXCPU) limit = "cpu";
+      if (signal == SIGXFSZ) limit = "file_size";
+    }
+    if (limit.empty() && leftovers.ran_out_of_memory()) limit = "memory";
+    outcome.exit_status = 125;
+    if (supervised.cause == Cause::kTimedOut) {
+      outcome.status = RunStatus::kTimedOut;
+      outcome.exit_status = 124;
+    } else if (!limit.empty() &&
+               (supervised.cause == Cause::kLimit || signal != 0 || !supervised.has_status)) {
+      outcome.status = RunStatus::kLimit;
+      outcome.limit = limit;
+      outcome.exit_status = 128 + (signal != 0 ? signal : SIGKILL);
+    } else if (supervised.cause == Cause::kCancelled) {
+      outcome.status = RunStatus::kCancelled;
+      outcome.exit_status = 128 + supervised.cancel_signal;
+    } else if (supervised.cause == Cause::kOwnerGone) {
+      outcome.status = RunStatus::kCancelled;
+      outcome.exit_status = 128 + SIGHUP;
+    } else if (supervised.has_status && WIFEXITED(status)) {
+      outcome.status = RunStatus::kExited;
+      outcome.exit_code = WEXITSTATUS(status);
+      outcome.exit_status = WEXITSTATUS(status);
+    } else {
+      // PID 1 was ended from outside before it could tell: the kernel's OOM killer or a person.
+      outcome.status = supervised.has_status ? RunStatus::kSignaled : RunStatus::kKilled;
+      outcome.signal = signal != 0 ? signal : SIGKILL;
+      outcome.exit_status = 128 + outcome.signal;
+    }
+  }
+
+  RunInput& input_;
+  Environment environment_;
+  View view_;
+};
+
+}  // namespace
+
+int error_exit_status(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kNotFound:
+      return 127;
+    case ErrorCode::kNotExecutable:
+    case ErrorCode::kDenied:
+      return 126;
+    case ErrorCode::kNeedsApproval:
+      return 3;
+    default:
+      return 125;
+  }
+}
+
+Outcome error_outcome(const Error& error) {
+  Outcome outcome;
+  outcome.status = RunStatus::kError;
+  outcome.error = error;
+  outcome.started_at_ms = unix_ms();
+  outcome.exit_status = error_exit_status(error.code);
+  return outcome;
+}
+
+Outcome run_command(RunInput input) { return Run(input).run(); }
+
+Result<LaunchPlan> plan_command(RunInput& input) {
+  const LimitsProfile& limits = input.policy.profile.limits;
+  if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
+  probe_layers(input.facts);
+  return Run(input).plan();
+}
+
+}  // namespace sbx

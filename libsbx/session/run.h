@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run, whole: (Policy, Request) → plan → supervised command → Outcome. Falls back to a weaker
+// tier only where the policy allows it, and says so.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/facts.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+#include "session/outcome.h"
+#include "session/supervisor.h"
+
+namespace sbx {
+
+struct RunInput {
+  const Policy& policy;
+  const Request& request;
+  HostFacts facts;        // quick facts
+  Environment inherited;  // the caller's environment
+  OutputMode mode = OutputMode::kCapture;
+  bool merge = false;
+  int stdin_fd = -1;
+  int signal_fd = -1;
+  int owner_pidfd = -1;
+  unsigned pty_rows = 24;
+  unsigned pty_columns = 80;
+};
+
+// Never fails otherwise than in the outcome.
+Outcome run_command(RunInput input);
+
+// The plan that run_command would execute, for `explain`. Probes the host where the policy may
+// have to fall back.
+Result<LaunchPlan> plan_command(RunInput& input);
+
+// An outcome that says that nothing was run.
+Outcome error_outcome(const Error& error);
+
+// The exit status for an error that kept the command from starting: 125, 126 or 127.
+int error_exit_status(ErrorCode code);
+
+}  // namespace sbx

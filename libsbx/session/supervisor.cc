@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop. Nothing in it blocks: every wait is the one epoll_wait.
+#include "session/supervisor.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "launch/tree.h"
+#include "session/terminal.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Milliseconds = std::chrono::milliseconds;
+
+// How long pipes may drain after the command has ended, and a kill may take to be seen.
+constexpr Milliseconds kDrain{2000};
+
+enum class Source : std::uint32_t {
+  kInit,
+  kControl,
+  kOut,
+  kErr,
+  kListener,
+  kSignals,
+  kOwner,
+  kTerminalIn,
+  kTerminalOut,
+  kPty,
+};
+
+struct Pipe {
+  OwnedFd read;
+  OwnedFd write;
+};
+
+Result<Pipe> make_pipe() {
+  int ends[2] = {-1, -1};
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
+                 "raise the limit of open files (ulimit -n)", errno};
+  }
+  Pipe pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
+  // Only our end: the command must find an ordinary blocking pipe.
+  fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  return pipe;
+}
+
+class Supervisor {
+ public:
+  explicit Supervisor(const SuperviseInput& input) : input_(input), result_(input.capture) {}
+
+  Result<Supervised> run() {
+    SBX_CHECK_OK(start());
+    while (!is_finished()) {
+      std::array<epoll_event, 16> events{};
+      const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
+      for (int i = 0; i < count; ++i) {
+        handle(static_cast<Source>(events[static_cast<std::size_t>(i)].data.u32),
+               events[static_cast<std::size_t>(i)].events);
+      }
+      check_clocks();
+    }
+    collect();
+    return std::move(result_);
+  }
+
+ private:
+  Status start() {
+    epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_.is_open()) {
+      return Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno), "epoll_create1",
+                   "raise the limit of open files (ulimit -n)", errno};
+    }
+    if (!input_.plan.has_pid_namespace) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    Pipe out;
+    Pipe err;
+    OwnedFd null;
+    std::array<int, 3> standard = {0, 1, 2};
+    if (input_.mode == OutputMode::kCapture) {
+      SBX_TRY(out, make_pipe());
+      if (!input_.merge) {
+        SBX_TRY(err, make_pipe());
+      }
+      if (input_.stdin_fd < 0) null.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
+      standard = {input_.stdin_fd < 0 ? null.get() : input_.stdin_fd, out.write.get(),
+                  input_.merge ? out.write.get() : err.write.get()};
+    }
+    started_ = Clock::now();
+    SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1], standard[2],
+                                                input_.cgroup_fd}));
+    spawned_.emplace(std::move(spawned));
+    out_ = std::move(out.read);
+    err_ = std::move(err.read);
+    watch_.emplace(input_.watch, spawned_->pid);
+    if (input_.watch.any()) next_look_ = started_ + Milliseconds(first_look_ms());
+    if (input_.timeout_ms) deadline_ = started_ + Milliseconds(*input_.timeout_ms);
+    add(spawned_->pidfd.get(), Source::kInit);
+    add(spawned_->control.get(), Source::kControl);
+    if (out_.is_open()) add(out_.get(), Source::kOut);
+    if (err_.is_open()) add(err_.get(), Source::kErr);
+    if (input_.signal_fd >= 0) add(input_.signal_fd, Source::kSignals);
+    if (input_.owner_pidfd >= 0) add(input_.owner_pidfd, Source::kOwner);
+    return {};
+  }
+
+  // A fork bomb needs some milliseconds to matter, a memory hog more.
+  int first_look_ms() const { return input_.watch.pids ? 5 : 25; }
+
+  void add(int fd, Source source, std::uint32_t events = EPOLLIN) {
+    epoll_event event{};
+    event.events = events;
+    event.data.u32 = static_cast<std::uint32_t>(source);
+    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
+  void remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+
+  bool is_finished() const {
+    const bool drained = !out_.is_open() && !err_.is_open() && !pty_is_open();
+    return (init_gone_ && drained) || (drain_until_ && Clock::now() >= *drain_until_);
+  }
+  bool pty_is_open() const { return terminal_ && terminal_->is_open(); }
+
+  int wait_ms() const {
+    auto until = Clock::time_point::max();
+    if (deadline_ && !killed_) until = std::min(until, *deadline_);
+    if (next_look_ && !killed_) until = std::min(until, *next_look_);
+    if (drain_until_) until = std::min(until, *drain_until_);
+    if (until == Clock::time_point::max()) return -1;
+    const auto left = std::chrono::ceil<Milliseconds>(until - Clock::now());
+    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+  }
+
+  void handle(Source source, std::uint32_t events) {
+    switch (source) {
+      case Source::kInit:
+        reap_init();
+        return;
+      case Source::kControl:
+        take_descriptors();
+        return;
+      case Source::kOut:
+        drain(out_, result_.out);
+        return;
+      case Source::kErr:
+        drain(err_, result_.err);
+        return;
+      case Source::kListener:
+        if (!refusals_.answer()) {
+          remove(refusals_.listener());
+          refusals_.close();
+        }
+        return;
+      case Source::kSignals:
+        take_signal();
+        return;
+      case Source::kOwner:
+        remove(input_.owner_pidfd);
+        end(Cause::kOwnerGone);
+        return;
+      case Source::kTerminalIn:
+      case Source::kTerminalOut:
+      case Source::kPty:
+        if (terminal_) terminal_->handle(events);
+        return;
+    }
+  }
+
+  // --- what ends a run ---
+
+  void end(Cause cause) {
+    if (result_.cause != Cause::kNone) return;
+    result_.cause = cause;
+    kill_tree();
+  }
+
+  void kill_tree() {
+    if (killed_ || init_gone_) return;
+    killed_ = true;
+    // In a pid namespace the end of PID 1 is the end of all. Elsewhere it must live to kill them.
+    sys::pidfd_send_signal(spawned_->pidfd.get(),
+                           input_.plan.has_pid_namespace ? SIGKILL : SIGTERM);
+    start_drain();
+  }
+
+  void start_drain() {
+    if (!drain_until_) drain_until_ = Clock::now() + kDrain;
+  }
+
+  void check_clocks() {
+    const auto now = Clock::now();
+    if (killed_ || init_gone_) return;
+    if (deadline_ && now >= *deadline_) {
+      end(Cause::kTimedOut);
+      return;
+    }
+    if (next_look_ && now >= *next_look_) {
+      int next_ms = 0;
+      if (auto limit = watch_->look(next_ms)) {
+        if (result_.cause == Cause::kNone) result_.limit = *limit;
+        end(Cause::kLimit);
+      }
+      next_look_ = Clock::now() + Milliseconds(next_ms);
+    }
+  }
+
+  void take_signal() {
+    signalfd_siginfo info{};
+    if (read(input_.signal_fd, &info, sizeof info) != sizeof info) return;
+    if (info.ssi_signo == SIGWINCH) {
+      if (terminal_) terminal_->resize();
+      return;
+    }
+    if (result_.cause == Cause::kNone) result_.cancel_signal = static_cast<int>(info.ssi_signo);
+    end(Cause::kCancelled);
+  }
+
+  // --- what the child tells ---
+
+  void take_descriptors() {
+    while (auto received = receive_descriptor(spawned_->control.get())) {
+      switch (received->tag) {
+        case ReportTag::kProc:
+          watch_->set_proc(std::move(received->fd));
+          break;
+        case ReportTag::kScratch:
+          watch_->set_scratch(std::move(received->fd));
+          break;
+        case ReportTag::kListener:
+          refusals_.set_listener(std::move(received->fd));
+          add(refusals_.listener(), Source::kListener);
+          break;
+        case ReportTag::kPty:
+          terminal_.emplace(std::move(received->fd), epoll_.get(),
+                            static_cast<std::uint32_t>(Source::kPty),
+                            static_cast<std::uint32_t>(Source::kTerminalIn),
+                            static_cast<std::uint32_t>(Source::kTerminalOut));
+          break;
+        case ReportTag::kOverlay:
+          result_.overlays.push_back(std::move(received->fd));
+          break;
+      }
+    }
+    if (errno == EAGAIN) return;
+    // End of file: PID 1 has begun to end, so the command has.
+    remove(spawned_->control.get());
+    note_end();
+  }
+
+  void note_end() {
+    if (spawned_->state->ended.load() != 0 && result_.cause == Cause::kNone) {
+      result_.cause = Cause::kEnded;
+    }
+    start_drain();
+  }
+
+  void reap_init() {
+    int status = 0;
+    if (wait4(spawned_->pid, &status, WNOHANG, &result_.tree_usage) != spawned_->pid) return;
+    init_gone_ = true;
+    remove(spawned_->pidfd.get());
+    // PID 1 of no namespace may have been killed from inside: what it left is ours now.
+    if (!input_.plan.has_pid_namespace) kill_descendants(10'000);
+    note_end();
+  }
+
+  void drain(OwnedFd& pipe, Capture& capture) {
+    static thread_local std::array<char, 64 * 1024> buffer;
+    // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
+    for (int i = 0; i < 16 && pipe.is_open(); ++i) {
+      const ssize_t size = read(pipe.get(), buffer.data(), buffer.size());
+      if (size > 0) {
+        capture.append({buffer.data(), static_cast<std::size_t>(size)});
+        if (static_cast<std::size_t>(size) < buffer.size()) return;
+      } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
+        remove(pipe.get());
+        pipe.reset();
+      } else {
+        return;
+      }
+    }
+  }
+
+  void collect() {
+    if (refusals_.listener() >= 0) refusals_.answer();
+    if (terminal_) terminal_->restore();
+    const SharedState& state = *spawned_->state;
+    result_.confirmed = state.confirmed.load();
+    if (state.failed_step.load() != 0) {
+      result_.failure = step_error(input_.plan, state);
+      result_.failed_layer = input_.plan.ops.at(state.failed_step.load() - 1).layer;
+    }
+    result_.has_status = state.ended.load() != 0;
+    result_.wait_status = state.wait_status;
+    result_.usage = state.usage;
+    result_.denials = refusals_.denials();
+  }
+
+  const SuperviseInput& input_;
+  Supervised result_;
+  OwnedFd epoll_;
+  OwnedFd out_;
+  OwnedFd err_;
+  std::optional<Spawned> spawned_;
+  std::optional<TreeWatch> watch_;
+  std::optional<Terminal> terminal_;
+  Refusals refusals_;
+  Clock::time_point started_;
+  std::optional<Clock::time_point> deadline_;
+  std::optional<Clock::time_point> next_look_;
+  std::optional<Clock::time_point> drain_until_;
+  bool killed_ = false;
+  bool init_gone_ = false;
+};
+
+}  // namespace
+
+Result<Supervised> supervise(const SuperviseInput& input) { return Supervisor(input).run(); }
+
+}  // namespace sbx

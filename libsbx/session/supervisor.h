@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The supervisor of one run: one thread, one epoll set over PID 1's pidfd, the control socket, the
+// output pipes, signals, the caller's pidfd, the terminal and the seccomp listener. It starts the
+// plan, waits, and says how it ended; it decides nothing about policy.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "launch/spawn.h"
+#include "output/capture.h"
+#include "plan/plan.h"
+#include "session/refusals.h"
+#include "session/watch.h"
+
+namespace sbx {
+
+enum class OutputMode : std::uint8_t {
+  kCapture,  // pipes, kept as head and tail
+  kPass,     // the caller's own descriptors 0, 1, 2
+  kTerminal  // a pty inside, relayed to the caller's terminal
+};
+
+struct SuperviseInput {
+  const LaunchPlan& plan;
+  OutputMode mode = OutputMode::kCapture;
+  bool merge = false;
+  int stdin_fd = -1;  // kCapture: what becomes 0; -1: /dev/null
+  CaptureLimits capture{};
+  std::optional<std::int64_t> timeout_ms{};
+  WatchLimits watch{};
+  int cgroup_fd = -1;
+  int signal_fd = -1;    // signalfd of INT, TERM, HUP (and WINCH with a terminal); -1: none
+  int owner_pidfd = -1;  // everything ends with this process; -1: none
+};
+
+// What ended a run. The first one to happen stands.
+enum class Cause : std::uint8_t { kNone, kEnded, kTimedOut, kLimit, kCancelled, kOwnerGone };
+
+struct Supervised {
+  Cause cause = Cause::kNone;
+  std::string limit;        // with kLimit
+  int cancel_signal = 0;    // with kCancelled
+  bool has_status = false;  // the command was started and its end was seen
+  int wait_status = 0;
+  struct rusage usage {};
+  struct rusage tree_usage {};
+  std::uint32_t confirmed = 0;
+  std::optional<Error> failure;  // a step failed: the command did not start
+  std::uint8_t failed_layer = kNoLayer;
+  Capture out;
+  Capture err;
+  std::vector<Denial> denials;
+  std::vector<OwnedFd> overlays;  // upper directories, in the order of plan.overlays
+
+  explicit Supervised(const CaptureLimits& limits) : out(limits), err(limits) {}
+};
+
+// Errors: those of spawn(). Everything that happens later is in the answer.
+Result<Supervised> supervise(const SuperviseInput& input);
+
+}  // namespace sbx

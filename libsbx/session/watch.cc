@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over /proc. What it reads is made by the kernel, but the tree changes while it looks: a
+// process that has gone counts as nothing.
+#include "session/watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxProcesses = 100'000;  // bounds one look
+
+// The first bytes of a procfs file; empty when it cannot be read.
+std::string read_at(int dirfd, const std::string& path) {
+  const OwnedFd fd(openat(dirfd, path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(4096, '\0');
+  const ssize_t size = fd.is_open() ? read(fd.get(), text.data(), text.size()) : -1;
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text;
+}
+
+std::int64_t number(std::string_view text) {
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// "Name:   123 kB" → 123 * 1024.
+std::int64_t kib_field(std::string_view text, std::string_view name) {
+  const std::size_t at = text.find(name);
+  if (at == std::string_view::npos) return 0;
+  text.remove_prefix(at + name.size());
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  return number(text) * 1024;
+}
+
+struct CloseDir {
+  void operator()(DIR* dir) const { closedir(dir); }
+};
+using Directory = std::unique_ptr<DIR, CloseDir>;
+
+Directory open_directory(int dirfd, const char* path) {
+  const int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  Directory dir(fd < 0 ? nullptr : fdopendir(fd));
+  if (dir == nullptr && fd >= 0) close(fd);
+  return dir;
+}
+
+// Every process of a procfs that shows one sandbox only.
+std::vector<std::string> listed(int proc) {
+  std::vector<std::string> pids;
+  const Directory dir = open_directory(proc, ".");
+  while (dir != nullptr && pids.size() < kMaxProcesses) {
+    const dirent* entry = readdir(dir.get());
+    if (entry == nullptr) break;
+    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
+  }
+  return pids;
+}
+
+// Every descendant of `init` in the host's procfs, itself left out.
+std::vector<std::string> descendants(int proc, pid_t init) {
+  std::vector<std::string> pids = {std::to_string(init)};
+  for (std::size_t i = 0; i < pids.size() && pids.size() < kMaxProcesses; ++i) {
+    const Directory tasks = open_directory(proc, (pids[i] + "/task").c_str());
+    while (tasks != nullptr) {
+      const dirent* entry = readdir(tasks.get());
+      if (entry == nullptr) break;
+      if (entry->d_name[0] == '.') continue;
+      const std::string path = pids[i] + "/task/" + entry->d_name + "/children";
+      const std::string children = read_at(proc, path);
+      for (const std::string_view pid : split(children, ' ')) {
+        if (!pid.empty()) pids.emplace_back(pid);
+      }
+    }
+  }
+  pids.erase(pids.begin());
+  return pids;
+}
+
+// utime, stime, cutime, cstime: fields 14 to 17 of /proc/PID/stat, counted behind the last ')'.
+std::int64_t cpu_ticks(const std::string& stat) {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  const auto fields = split(std::string_view(stat).substr(name_end + 1), ' ');
+  std::int64_t ticks = 0;
+  for (std::size_t i = 12; i <= 15 && i < fields.size(); ++i) ticks += number(fields[i]);
+  return ticks;
+}
+
+// Memory files and POSIX shared memory that a process holds open, whether mapped or not.
+void add_open_memory(int proc, const std::string& pid, std::set<std::pair<dev_t, ino_t>>& seen,
+                     std::int64_t& bytes) {
+  const Directory dir = open_directory(proc, (pid + "/fd").c_str());
+  while (dir != nullptr) {
+    const dirent* entry = readdir(dir.get());
+    if (entry == nullptr) return;
+    std::array<char, 16> target{};
+    const ssize_t size = readlinkat(dirfd(dir.get()), entry->d_name, target.data(), target.size());
+    if (size <= 0 ||
+        !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with("/memfd:")) {
+      continue;
+    }
+    struct stat info {};
+    if (fstatat(dirfd(dir.get()), entry->d_name, &info, 0) != 0) continue;
+    if (seen.emplace(info.st_dev, info.st_ino).second) bytes += info.st_blocks * 512;
+  }
+}
+
+}  // namespace
+
+std::int64_t TreeWatch::scratch_bytes() const {
+  struct statfs info {};
+  if (!scratch_.is_open() || fstatfs(scratch_.get(), &info) != 0) return 0;
+  return static_cast<std::int64_t>(info.f_blocks - info.f_bfree) * info.f_bsize;
+}
+
+TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
+  static const std::int64_t kPage = sysconf(_SC_PAGESIZE);
+  OwnedFd host_proc;
+  if (!proc_.is_open()) host_proc.reset(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int proc = proc_.is_open() ? proc_.get() : host_proc.get();
+  const std::vector<std::string> pids = proc_.is_open() ? listed(proc) : descendants(proc, init_);
+  Sums sums;
+  std::set<std::pair<dev_t, ino_t>> seen;
+  std::int64_t shared = 0;
+  std::int64_t open_memory = 0;
+  for (const std::string& pid : pids) {
+    if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
+    ++sums.pids;
+    if (limits_.cpu_ms) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"));
+    if (!limits_.memory_bytes) continue;
+    if (exact_memory) {
+      const std::string rollup = read_at(proc, pid + "/smaps_rollup");
+      sums.resident_bytes += kib_field(rollup, "Pss_Anon:") + kib_field(rollup, "SwapPss:");
+      shared += kib_field(rollup, "Pss_Shmem:");
+      add_open_memory(proc, pid, seen, open_memory);
+    } else {
+      const std::string statm = read_at(proc, pid + "/statm");
+      const auto fields = split(statm, ' ');
+      if (fields.size() > 1) sums.resident_bytes += number(fields[1]) * kPage;
+      add_open_memory(proc, pid, seen, open_memory);
+    }
+  }
+  if (limits_.memory_bytes) {
+    // A memory file that is mapped counts in both; the larger is never too much.
+    sums.resident_bytes += exact_memory ? std::max(shared, open_memory) : open_memory;
+    sums.resident_bytes += scratch_bytes();
+  }
+  return sums;
+}
+
+std::optional<std::string> TreeWatch::look(int& next_ms) {
+  static const std::int64_t kTicks = sysconf(_SC_CLK_TCK);
+  next_ms = 250;
+  Sums sums = sum_processes(false);
+  if (limits_.pids) {
+    if (sums.pids > *limits_.pids) return "pids";
+    // A fork takes some 100 µs; two cores at it make about 20 processes a millisecond.
+    next_ms = static_cast<int>(std::min<std::int64_t>(
+        next_ms, std::max<std::int64_t>(2, (*limits_.pids - sums.pids) / 20)));
+  }
+  if (limits_.cpu_ms) {
+    const std::int64_t left_ms = *limits_.cpu_ms - sums.cpu_ticks * 1000 / kTicks;
+    if (left_ms <= 0) return "cpu";
+    static const std::int64_t kProcessors = std::max<long>(1, sysconf(_SC_NPROCESSORS_ONLN));
+    next_ms = static_cast<int>(
+        std::min<std::int64_t>(next_ms, std::max<std::int64_t>(5, left_ms / kProcessors)));
+  }
+  if (limits_.memory_bytes) {
+    if (sums.resident_bytes > *limits_.memory_bytes) {
+      // The sum counts shared pages for each process; only the exact figure, which costs a walk
+      // over the page tables, ends a command.
+      sums = sum_processes(true);
+      if (sums.resident_bytes > *limits_.memory_bytes) return "memory";
+    }
+    // Two cores touch new memory at some 4 MB a millisecond at the most.
+    const std::int64_t left =
+        std::max<std::int64_t>(0, *limits_.memory_bytes - sums.resident_bytes);
+    next_ms = static_cast<int>(
+        std::min<std::int64_t>(next_ms, std::max<std::int64_t>(5, left / 4'000'000)));
+  }
+  return std::nullopt;
+}
+
+}  // namespace sbx

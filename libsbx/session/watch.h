@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// TreeWatch: holds the limits that no kernel mechanism holds here (memory and CPU of a whole tree,
+// processes of a root caller) by looking at the sandbox's own procfs. How long until the next look
+// follows from what is left, so that a small command is never looked at.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/owned_fd.h"
+
+namespace sbx {
+
+struct WatchLimits {
+  std::optional<std::int64_t> memory_bytes;
+  std::optional<std::int64_t> cpu_ms;
+  std::optional<std::int64_t> pids;
+  bool any() const { return memory_bytes || cpu_ms || pids; }
+};
+
+class TreeWatch {
+ public:
+  // `init` is PID 1 of the tree, in the caller's pid namespace.
+  TreeWatch(const WatchLimits& limits, pid_t init) : limits_(limits), init_(init) {}
+
+  // The sandbox's procfs and its scratch tmpfs, once the child has sent them.
+  void set_proc(OwnedFd fd) { proc_ = std::move(fd); }
+  void set_scratch(OwnedFd fd) { scratch_ = std::move(fd); }
+
+  // Looks once. The name of the limit that is exceeded ("memory", "cpu", "pids"), or nullopt.
+  // `next_ms` is when to look again at the latest, in milliseconds from now.
+  std::optional<std::string> look(int& next_ms);
+
+ private:
+  struct Sums {
+    std::int64_t resident_bytes = 0;  // an upper bound: shared pages count for each process
+    std::int64_t cpu_ticks = 0;
+    std::int64_t pids = 0;
+  };
+  Sums sum_processes(bool exact_memory);
+  std::int64_t scratch_bytes() const;
+
+  WatchLimits limits_;
+  pid_t init_;
+  OwnedFd proc_;
+  OwnedFd scratch_;
+};
+
+}  // namespace sbx
