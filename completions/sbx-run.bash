@@ -2,15 +2,15 @@
 # shellcheck shell=bash
 # bash completion for sbx-run: verbs, options, their values, then the command to run.
 
-_sbx_run_profiles() { sbx-run profile list 2>/dev/null | grep -o '"name": *"[^"]*"' | cut -d'"' -f4; }
+_sbx_run_profiles() { sbx-run profile list 2>/dev/null | cut -d' ' -f1; }
 
 _sbx_run() {
-  local verbs='exec call start status output stdin wait kill list reset check explain doctor profile
+  local verbs='run exec call start status output stdin wait kill list reset check explain doctor profile
     schema tool serve mcp'
   local run_options='-c --profile --workspace --cwd --ro --rw --hide --net --allow-host --timeout
     --memory --cpu-time --pids --file-size --tmp-size --max-output --env --pass-env --scrub --stdin
     --merge --require --allow-degraded --overlay --approve --audit --trace-denials --stream
-    --owner-pid --help'
+    --owner-pid --description --help'
   local tools='bash bash_output kill_shell shell bash_exec execute_command code_execution'
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb='' i words=''
   COMPREPLY=()
@@ -47,12 +47,12 @@ _sbx_run() {
       start | tool) words="$run_options --session" ;;
       serve) words="$run_options --session --socket" ;;
       mcp) words="$run_options --tool" ;;
-      check) words=$run_options ;;
+      run | check) words=$run_options ;;
       output) words='--session --since --follow --match --json --help' ;;
       wait) words='--session --timeout --json --help' ;;
       kill) words='--session --grace --json --help' ;;
       status | stdin | list | reset) words='--session --json --help' ;;
-      doctor) words='--json --help' ;;
+      doctor) words='--json --apparmor --help' ;;
       schema) words='--for --help' ;;
       profile) words='--json --help' ;;
     esac

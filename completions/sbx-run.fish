@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # fish completion for sbx-run: verbs, options, their values, then the command to run.
 
-set -l verbs exec call start status output stdin wait kill list reset check explain doctor profile schema tool serve mcp
-set -l running exec call start check explain tool serve mcp
+set -l verbs run exec call start status output stdin wait kill list reset check explain doctor profile schema tool serve mcp
+set -l running run exec call start check explain tool serve mcp
 set -l tasks status output stdin wait kill list reset
 set -l tools bash bash_output kill_shell shell bash_exec execute_command code_execution
 set -l first "not __fish_seen_subcommand_from $verbs"
 set -l run "__fish_seen_subcommand_from $running; or not __fish_seen_subcommand_from $verbs"
 
 function __sbx_run_profiles
-    sbx-run profile list 2>/dev/null | string match -rga '"name": *"([^"]*)"'
+    sbx-run profile list 2>/dev/null | string replace -r ' .*' ''
 end
 
+complete -c sbx-run -n "$first" -f -a run -d 'Run, answer in JSON (the default)'
 complete -c sbx-run -n "$first" -f -a exec -d 'Run on the own stdin, stdout and stderr'
 complete -c sbx-run -n "$first" -f -a call -d 'One method, parameters as JSON'
 complete -c sbx-run -n "$first" -f -a start -d 'Start a background task'
@@ -61,6 +62,7 @@ complete -c sbx-run -n "$run" -l approve -x -d 'Grant an approval'
 complete -c sbx-run -n "$run" -l audit -r -d 'Append a record'
 complete -c sbx-run -n "$run" -l trace-denials -d 'Name refused file operations'
 complete -c sbx-run -n "$run" -l stream -d 'JSON lines while it runs'
+complete -c sbx-run -n "$run" -l description -x -d 'A few words for the result'
 complete -c sbx-run -n "$run" -l owner-pid -x -a '(__fish_complete_pids)' -d 'End with that process'
 
 complete -c sbx-run -n '__fish_seen_subcommand_from exec' -l result-file -r -d 'Where the result goes'
@@ -76,6 +78,7 @@ complete -c sbx-run -n '__fish_seen_subcommand_from output' -l follow -d 'Until 
 complete -c sbx-run -n '__fish_seen_subcommand_from output' -l match -x -d 'Lines that match'
 complete -c sbx-run -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'Wait so long'
 complete -c sbx-run -n '__fish_seen_subcommand_from kill' -l grace -x -d 'Between TERM and KILL'
+complete -c sbx-run -n '__fish_seen_subcommand_from doctor' -l apparmor -d 'Only the AppArmor profile'
 complete -c sbx-run -n '__fish_seen_subcommand_from profile' -f -a 'list show validate'
 complete -c sbx-run -n '__fish_seen_subcommand_from schema' -f -a 'profile request result errors tool'
 complete -c sbx-run -n '__fish_seen_subcommand_from schema' -l for -x -a 'anthropic openai mcp' -d 'Form of the definition'

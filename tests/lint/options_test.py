@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-VERBS = ("exec call start status output stdin wait kill list reset check explain doctor profile "
+VERBS = ("run exec call start status output stdin wait kill list reset check explain doctor profile "
          "schema tool serve mcp").split()
 
 
