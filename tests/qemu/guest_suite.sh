@@ -13,14 +13,13 @@ failures=0
 as_root() { "$@"; }
 as_user() { setpriv --reuid=$user --regid=$user --clear-groups env -i PATH="$PATH" HOME=/ "$@"; }
 
-# In a cgroup that is delegated to the user, and alone in it, as a service manager would have it.
+# In a new cgroup that is delegated to the user, and alone in it, as a service manager would have it.
 as_delegate() {
-  local group=/sys/fs/cgroup/delegated
-  mkdir -p $group
-  chown $user:$user $group $group/cgroup.{procs,subtree_control,threads}
+  local group
+  group=$(mktemp -d /sys/fs/cgroup/delegated.XXXXXX)
+  chown $user:$user "$group" "$group"/cgroup.{procs,subtree_control,threads}
   # shellcheck disable=SC2016
-  as_user_in_group='echo $$ >"$0/cgroup.procs" && exec setpriv "$@"'
-  bash -c "$as_user_in_group" $group --reuid=$user --regid=$user --clear-groups \
+  bash -c 'echo $$ >"$0/cgroup.procs" && exec setpriv "$@"' "$group" --reuid=$user --regid=$user --clear-groups \
     env -i PATH="$PATH" HOME=/ "$@"
 }
 
