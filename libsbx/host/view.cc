@@ -40,6 +40,9 @@ Node look(const std::string& path) {
     case S_IFBLK:
       node.kind = NodeKind::kDevice;
       break;
+    case S_IFLNK:
+      node.kind = NodeKind::kLink;
+      break;
     case S_IFSOCK:
       node.kind = NodeKind::kSocket;
       break;
@@ -115,10 +118,10 @@ class Inspector {
   }
 
   void add_system_path(const std::string& path) {
-    const std::string target = read_link(path);
-    if (!target.empty()) {
-      view_.system_links.push_back({path, target});
-    } else if (Node node = look(path); node.kind == NodeKind::kDirectory) {
+    Node node = look(path);
+    if (node.kind == NodeKind::kLink) {
+      view_.system_links.push_back({path, read_link(path)});
+    } else if (node.kind == NodeKind::kDirectory) {
       view_.system.push_back(std::move(node));
     }
   }
@@ -139,28 +142,26 @@ class Inspector {
   void add_etc() {
     for (const char* path :
          {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
-          "/etc/ca-certificates/extracted", "/etc/crypto-policies", "/etc/fonts", "/etc/perl",
-          "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache"}) {
+          "/etc/fonts", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache"}) {
       if (Node node = look(path);
           node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
         view_.etc_binds.push_back(std::move(node));
       }
     }
     for (const char* path :
-         {"/etc/localtime", "/etc/os-release", "/etc/debian_version", "/etc/timezone",
-          "/etc/locale.conf", "/etc/locale.alias", "/etc/services", "/etc/protocols",
-          "/etc/host.conf", "/etc/gai.conf", "/etc/mime.types", "/etc/ssl/openssl.cnf",
-          "/etc/bash.bashrc", "/etc/inputrc", "/etc/shells", "/etc/lsb-release",
-          "/etc/pki/tls/openssl.cnf", "/etc/ssl/cert.pem"}) {
+         {"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release",
+          "/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/ssl/openssl.cnf",
+          "/etc/ssl/cert.pem", "/etc/pki/tls/openssl.cnf"}) {
       add_etc_file(path);
     }
     if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
   }
 
   void add_etc_file(const std::string& path) {
-    const std::string target = read_link(path);
-    if (!target.empty() && path != "/etc/resolv.conf") {
-      view_.etc_links.push_back({path, target});
+    const NodeKind kind = look(path).kind;
+    if (kind == NodeKind::kMissing) return;
+    if (kind == NodeKind::kLink && path != "/etc/resolv.conf") {
+      view_.etc_links.push_back({path, read_link(path)});
     } else if (std::optional<std::string> content = read_small_file(path, 32 * 1024)) {
       view_.etc_files.push_back({path, std::move(*content)});
     }
@@ -182,12 +183,11 @@ class Inspector {
   }
 
   Status check_root(const Root& root, const Node& node) const {
-    const std::string target = read_link(node.path);
-    if (!target.empty()) {
+    if (node.kind == NodeKind::kLink) {
       if (root.access == Access::kNone) return {};
       return Error{ErrorCode::kPathRefused,
-                   "a root must not be a symlink: " + root.path + " -> " + target, root.where,
-                   "name the target itself"};
+                   "a root must not be a symlink: " + root.path + " -> " + read_link(node.path),
+                   root.where, "name the target itself"};
     }
     const bool in_dev = is_below(node.path, "/dev") && !is_below(node.path, "/dev/shm");
     if (in_dev || node.path == "/dev/shm" || is_below(node.path, "/proc")) {
@@ -256,12 +256,21 @@ class Inspector {
 
   // Entries of /proc that tell of the whole machine or of its keys.
   void add_proc_masks() {
-    for (const char* name : {"kcore", "keys", "key-users", "timer_list", "sched_debug",
-                             "latency_stats", "kmsg", "sysrq-trigger", "acpi", "scsi"}) {
-      const NodeKind kind = look(std::string("/proc/") + name).kind;
-      if (kind == NodeKind::kMissing) continue;
-      view_.proc_masks.push_back(kind == NodeKind::kDirectory ? std::string(name) + "/" : name);
+    // All of /proc is read-only inside; what is left is to be read.
+    for (const char* name : {"keys", "latency_stats"}) add_proc_mask(name);
+    // Files of mode 0400 that a root caller's command, still the owner, could open.
+    if (geteuid() != 0) return;
+    for (const char* name :
+         {"kcore", "kmsg", "timer_list", "sched_debug", "sysrq-trigger", "kpagecgroup",
+          "kpagecount", "kpageflags", "vmallocinfo", "slabinfo"}) {
+      add_proc_mask(name);
     }
+  }
+
+  void add_proc_mask(const std::string& name) {
+    const NodeKind kind = look("/proc/" + name).kind;
+    if (kind == NodeKind::kMissing) return;
+    view_.proc_masks.push_back(kind == NodeKind::kDirectory ? name + "/" : name);
   }
 
   const Policy& policy_;
@@ -299,7 +308,7 @@ Status list_directory(View& view, const std::string& directory) {
                    directory, "run where a mount namespace can be had (sbx-run doctor)"};
     }
     Node node = look(prefix + std::string(name));
-    if (node.kind != NodeKind::kMissing && read_link(node.path).empty()) {
+    if (node.kind != NodeKind::kMissing && node.kind != NodeKind::kLink) {
       entries.push_back(std::move(node));
     }
   }

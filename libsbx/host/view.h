@@ -14,7 +14,7 @@
 
 namespace sbx {
 
-enum class NodeKind : std::uint8_t { kMissing, kDirectory, kFile, kDevice, kSocket, kOther };
+enum class NodeKind : std::uint8_t { kMissing, kDirectory, kFile, kDevice, kSocket, kLink, kOther };
 
 struct Node {
   std::string path;  // absolute, without symlinks below it

@@ -80,6 +80,15 @@ int attach_clone(int source, const char* destination, std::uint64_t attributes) 
   return 0;
 }
 
+int bind_system(const char* source, const char* destination, std::uint64_t attributes) {
+  if (::mount(source, destination, nullptr, MS_BIND | MS_REC, nullptr) != 0) return failure();
+  const sys::MountAttr attr{attributes, 0, MS_PRIVATE, 0};
+  return sys::mount_setattr(AT_FDCWD, destination, sys::kAtRecursive | sys::kAtSymlinkNofollow,
+                            attr) == 0
+             ? 0
+             : failure();
+}
+
 int bind(const char* source, const char* destination, const Op& op) {
   const sys::OpenHow how{O_PATH | O_CLOEXEC, 0,
                          sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
@@ -97,6 +106,19 @@ int bind(const char* source, const char* destination, const Op& op) {
 int bind_inside(const char* source, const char* destination, std::uint64_t attributes) {
   const ScopedFd from{open_destination(source)};
   return from.fd < 0 ? failure() : attach_clone(from.fd, destination, attributes);
+}
+
+int move_inside(const char* source, const char* destination, std::uint64_t attributes) {
+  const ScopedFd from{open_destination(source)};
+  if (from.fd < 0) return failure();
+  const sys::MountAttr attr{attributes, 0, 0, 0};
+  if (sys::mount_setattr(from.fd, "", sys::kAtEmptyPath, attr) != 0) return failure();
+  const ScopedFd target{open_destination(destination)};
+  if (target.fd < 0) return failure();
+  return sys::move_mount(from.fd, "", target.fd, "",
+                         sys::kMoveMountFEmptyPath | sys::kMoveMountTEmptyPath) == 0
+             ? 0
+             : failure();
 }
 
 int set_attributes(const char* path, std::uint64_t attributes) {
@@ -124,6 +146,9 @@ int loopback_up() {
 
 int die_with_parent(const ChildContext& context) {
   // Without a pid namespace, descendants outlive a killed PID 1: it must live to end them.
+  if (!context.has_pid_namespace && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+    return failure();
+  }
   const int signal_number = context.has_pid_namespace ? SIGKILL : SIGTERM;
   if (::prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0) return failure();
   // The parent may have died before that: its end of the lifeline is closed then.
@@ -197,14 +222,21 @@ int landlock_allow(const ChildContext& context, const char* path, std::uint64_t 
   return sys::landlock_add_path(context.landlock_fd, attr) == 0 ? 0 : failure();
 }
 
-int load_filter(ChildContext& context, bool notifies) {
+// flags: 1 with a listener, 2 sent out at once: PID 1 could only do so once the command runs.
+int load_filter(ChildContext& context, std::uint64_t wanted) {
+  const bool notifies = (wanted & 1) != 0;
   struct sock_fprog program {
     context.filter_size, const_cast<sock_filter*>(context.filter)
   };
   const unsigned flags = notifies ? sys::kSeccompFilterFlagNewListener : 0;
   const int answer = sys::seccomp(sys::kSeccompSetModeFilter, flags, &program);
   if (answer < 0) return failure();
-  if (notifies) context.listener = answer;
+  if (!notifies) return 0;
+  if ((wanted & 2) != 0) {
+    const ScopedFd listener{answer};
+    return send_descriptor(context.control, ReportTag::kListener, listener.fd);
+  }
+  context.listener = answer;
   return 0;
 }
 
@@ -270,34 +302,35 @@ std::uint32_t walk(ChildContext& context, std::uint32_t begin) {
 
 int command_process(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
-  for (int fd = 0; fd < 3; ++fd) {
-    if (::dup2(context.standard[fd], fd) < 0) fail(context, 0, failure());
-  }
   std::uint32_t index = 0;
   while (context.ops[index].kind != OpKind::kForkCommand) ++index;
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::dup2(context.standard[fd], fd) < 0) fail(context, index, failure());
+  }
   walk(context, index + 1);
   ::_exit(125);
 }
 
 }  // namespace
 
-int send_descriptor(int control, ReportTag tag, int fd) noexcept {
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
-  char byte = static_cast<char>(tag);
+int send_reports(const ChildContext& context) noexcept {
+  if (context.report_count == 0) return 0;
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
+  const std::size_t size = sizeof(int) * static_cast<std::size_t>(context.report_count);
   struct iovec data {
-    &byte, 1
+    const_cast<char*>(context.report_tags), static_cast<std::size_t>(context.report_count)
   };
   struct msghdr message {};
   message.msg_iov = &data;
   message.msg_iovlen = 1;
   message.msg_control = buffer;
-  message.msg_controllen = sizeof buffer;
+  message.msg_controllen = CMSG_SPACE(size);
   struct cmsghdr* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(control, &message, MSG_NOSIGNAL) == 1 ? 0 : failure();
+  header->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(header), context.report_fds, size);
+  return ::sendmsg(context.control, &message, MSG_NOSIGNAL) == context.report_count ? 0 : failure();
 }
 
 int run_op(ChildContext& context, const Op& op) noexcept {
@@ -317,10 +350,14 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return make_file(a, b, op.b_size, static_cast<mode_t>(op.flags));
     case OpKind::kMakeLink:
       return ::symlink(b, a) == 0 ? 0 : failure();
+    case OpKind::kBindSystem:
+      return bind_system(b, a, op.flags);
     case OpKind::kBind:
       return bind(b, a, op);
     case OpKind::kBindInside:
       return bind_inside(b, a, op.flags);
+    case OpKind::kMoveInside:
+      return move_inside(b, a, op.flags);
     case OpKind::kMountProc:
       return ::mount("proc", a, "proc", op.flags, nullptr) == 0 ? 0 : failure();
     case OpKind::kMountDevpts:
@@ -371,7 +408,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kCloseDescriptors:
       return sys::close_range(3, ~0U, sys::kCloseRangeCloexec) == 0 ? 0 : failure();
     case OpKind::kSeccomp:
-      return load_filter(context, op.flags != 0);
+      return load_filter(context, op.flags);
     case OpKind::kExecute:
       return execute(context);
   }
@@ -383,7 +420,6 @@ void run_child(ChildContext& context) noexcept {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses
-  if (!context.has_pid_namespace) ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   const std::uint32_t fork_index = walk(context, 0);
   // The command's process shares memory and descriptors until it execs: no page tables are copied,
   // and the listener that it makes after its filter needs no call that the filter could refuse.

@@ -9,6 +9,8 @@
 
 namespace sbx {
 
+inline constexpr int kMaxReports = 16;
+
 struct ChildContext {
   const Op* ops = nullptr;
   std::uint32_t op_count = 0;
@@ -27,7 +29,10 @@ struct ChildContext {
   std::size_t stack_size = 0;
 
   // Handed from the command's process to PID 1, which share memory until the exec.
-  int listener = -1;
+  // What PID 1 hands out once the command runs, in one message: one wake-up of the supervisor.
+  int report_fds[kMaxReports] = {};
+  char report_tags[kMaxReports] = {};
+  int report_count = 0;
   int landlock_fd = -1;
 };
 
@@ -41,7 +46,7 @@ struct ChildContext {
 // Executes one operation. Returns 0 or an errno.
 int run_op(ChildContext& context, const Op& op) noexcept;
 
-// Sends `fd` over the control socket.
-int send_descriptor(int control, ReportTag tag, int fd) noexcept;
+// Sends what was reported over the control socket. Returns 0 or an errno.
+int send_reports(const ChildContext& context) noexcept;
 
 }  // namespace sbx

@@ -161,10 +161,12 @@ std::optional<Received> receive_descriptor(int control) {
   message.msg_iovlen = 1;
   message.msg_control = buffer;
   message.msg_controllen = sizeof buffer;
+  errno = 0;
   if (::recvmsg(control, &message, MSG_CMSG_CLOEXEC) != 1) return std::nullopt;
   const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
       header->cmsg_len != CMSG_LEN(sizeof(int))) {
+    errno = EBADMSG;  // as when there are no descriptors left to receive it in
     return std::nullopt;
   }
   int fd = -1;
@@ -189,6 +191,10 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   if (op.kind == OpKind::kChangeDir) {
     return Error{ErrorCode::kCwdNotVisible, "chdir(" + plan.cwd + "): " + errno_text(error),
                  "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
+  }
+  if (op.kind == OpKind::kForkCommand) {
+    return Error{ErrorCode::kSetupFailed, "the command's process: " + errno_text(error), what,
+                 "raise the limits of processes and memory (ulimit -u)", error};
   }
   Error out{ErrorCode::kSetupFailed, "set-up step failed: " + what + ": " + errno_text(error), what,
             "sbx-run doctor tells what this machine can enforce", error};

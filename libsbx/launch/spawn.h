@@ -60,7 +60,8 @@ struct Spawned {
 // want of descriptors or memory. A step that fails later is in `state`.
 Result<Spawned> spawn(const SpawnRequest& request);
 
-// A descriptor that came over the control socket. nullopt at end of file or when nothing waits.
+// A descriptor that came over the control socket. nullopt with errno 0 at end of file, EAGAIN when
+// nothing waits, or what went wrong.
 struct Received {
   ReportTag tag;
   OwnedFd fd;

@@ -38,6 +38,16 @@ class PlanBuilder {
     return op;
   }
 
+  // For sources that only root can change, at a place that we made ourselves: half the system
+  // calls.
+  void bind_system(std::string_view source, std::string_view destination,
+                   std::uint64_t attributes) {
+    Op& op = add(OpKind::kBindSystem, Layer::kMount);
+    op.a = text(destination);
+    op.b = text(source);
+    op.flags = attributes;
+  }
+
   // `source` is opened without symlinks and must still be the same file.
   void bind(const Node& source, std::string_view destination, std::uint64_t attributes) {
     Op& op = add(OpKind::kBind, Layer::kMount);

@@ -8,8 +8,10 @@ namespace {
 bool is_mount(OpKind kind) {
   switch (kind) {
     case OpKind::kMountTmpfs:
+    case OpKind::kBindSystem:
     case OpKind::kBind:
     case OpKind::kBindInside:
+    case OpKind::kMoveInside:
     case OpKind::kMountProc:
     case OpKind::kMountDevpts:
     case OpKind::kMountOverlay:

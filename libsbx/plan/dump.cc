@@ -10,14 +10,16 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 31> kNames = {"write_file",
+constexpr std::array<const char*, 33> kNames = {"write_file",
                                                 "mount_tmpfs",
                                                 "enter_root",
                                                 "make_dir",
                                                 "make_file",
                                                 "make_link",
+                                                "bind_system",
                                                 "bind",
                                                 "bind_inside",
+                                                "move_inside",
                                                 "mount_proc",
                                                 "mount_devpts",
                                                 "mount_overlay",
@@ -72,8 +74,10 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
       return fmt::format("{} {} {:04o}", name, a(), op.flags);
     case OpKind::kMakeLink:
       return fmt::format("{} {} -> {}", name, a(), b());
+    case OpKind::kBindSystem:
     case OpKind::kBind:
     case OpKind::kBindInside:
+    case OpKind::kMoveInside:
       return fmt::format("{} {} {} {}", name, b(), a(), attributes_text(op.flags));
     case OpKind::kSetAttributes:
       return fmt::format("{} {} {}", name, a(), attributes_text(op.flags));

@@ -30,8 +30,10 @@ enum class OpKind : std::uint8_t {
   kMakeDir,        // a: path, flags: mode
   kMakeFile,       // a: path, b: content, flags: mode: created anew
   kMakeLink,       // a: path, b: target
+  kBindSystem,     // b: source that only root can change; a: destination on our own tmpfs; flags
   kBind,           // b: source and its dev, ino; a: destination, flags: MOUNT_ATTR_* set
   kBindInside,     // b: source inside the new root, a: destination, flags: MOUNT_ATTR_* set
+  kMoveInside,     // b: mount inside the new root, a: destination, flags: MOUNT_ATTR_* set
   kMountProc,      // a: destination, flags: MS_*
   kMountDevpts,    // a: destination, b: options, flags: MS_*
   kMountOverlay,   // a: destination, b: options, flags: MS_*
@@ -54,7 +56,7 @@ enum class OpKind : std::uint8_t {
   kLandlockRestrict,
   kDropCapabilities,
   kCloseDescriptors,
-  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out
+  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out, 2 before the exec
   kExecute,
 };
 const char* op_name(OpKind kind);

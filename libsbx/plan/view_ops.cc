@@ -39,6 +39,11 @@ struct Placement {
 // "/a/b" → "a/b": paths are relative to the new root, where the child stands.
 std::string_view relative(std::string_view path) { return path.substr(1); }
 
+std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 class ViewPlanner {
  public:
   ViewPlanner(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options)
@@ -88,9 +93,9 @@ class ViewPlanner {
                              ""});
       late_attributes_.emplace_back("dev", kDeviceAttributes);
     }
-    for (const Node& node : view_.system) bind(node, kReadOnlyAttributes, "ro");
-    for (const Node& node : view_.tools) bind(node, kReadOnlyAttributes, "ro");
-    for (const Node& node : view_.etc_binds) bind(node, kReadOnlyAttributes, "");
+    for (const Node& node : view_.system) bind_system(node, "ro");
+    for (const Node& node : view_.tools) bind_system(node, "ro");
+    for (const Node& node : view_.etc_binds) bind_system(node, "");
     if (tmp_is_writable()) {
       inside("/tmp", "proc/tmp", "private");
     } else if (has_host_root_) {
@@ -114,6 +119,11 @@ class ViewPlanner {
   void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
     placements_.push_back({node.path, Kind::kBind, node, "", attributes,
                            node.kind == NodeKind::kDirectory, std::string(shown_as)});
+  }
+  // Without an inode to compare: only root can change what is there.
+  void bind_system(Node node, std::string_view shown_as) {
+    node.ino = 0;
+    bind(node, kReadOnlyAttributes, shown_as);
   }
   void inside(std::string_view path, std::string_view source, std::string_view shown_as) {
     placements_.push_back({std::string(path),
@@ -366,8 +376,7 @@ class ViewPlanner {
 
   void make_mount_point(const Placement& placement) {
     make_parents(placement.path);
-    const std::size_t slash = placement.path.rfind('/');
-    if (!is_ours(slash == 0 ? "/" : std::string_view(placement.path).substr(0, slash))) return;
+    if (!is_ours(parent_of(placement.path))) return;
     if (placement.is_directory) {
       make_dir(relative(placement.path), 0755);
     } else if (made_.insert(std::string(relative(placement.path))).second) {
@@ -395,7 +404,12 @@ class ViewPlanner {
     make_mount_point(placement);
     switch (placement.kind) {
       case Kind::kBind:
-        builder_.bind(placement.source, relative(placement.path), placement.attributes);
+        if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
+          builder_.bind_system(placement.source.path, relative(placement.path),
+                               placement.attributes);
+        } else {
+          builder_.bind(placement.source, relative(placement.path), placement.attributes);
+        }
         return;
       case Kind::kOverlay:
         place_overlay(placement);
@@ -403,7 +417,11 @@ class ViewPlanner {
       case Kind::kInside:
       case Kind::kMask:
         open_for_children(placement);
-        bind_inside(placement.inside, relative(placement.path), placement.attributes);
+        if (is_ours(parent_of(placement.path))) {
+          builder_.bind_system(placement.inside, relative(placement.path), placement.attributes);
+        } else {
+          bind_inside(placement.inside, relative(placement.path), placement.attributes);
+        }
         return;
     }
   }
@@ -487,7 +505,7 @@ class ViewPlanner {
       if (has_placement(node.path)) continue;
       make_dev_parents(node.path);
       make_file(relative(node.path), "", 0644);
-      builder_.bind(node, relative(node.path), kDeviceAttributes);
+      builder_.bind_system(node.path, relative(node.path), kDeviceAttributes);
     }
     make_link("dev/fd", "/proc/self/fd");
     make_link("dev/stdin", "/proc/self/fd/0");
@@ -525,18 +543,22 @@ class ViewPlanner {
       const bool is_directory = name.ends_with('/');
       const std::string path =
           std::string(stage) + "/" + name.substr(0, name.size() - is_directory);
-      bind_inside(is_directory ? "proc/empty" : "proc/nofile", path, kMaskAttributes);
+      builder_.bind_system(is_directory ? "proc/empty" : "proc/nofile", path, kMaskAttributes);
     }
     std::uint64_t attributes = kMaskAttributes;
     if (options_.nested_userns) {
       attributes &= ~sys::kMountAttrReadOnly;  // uid_map and gid_map are written there
       for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
         const std::string path = std::string(stage) + "/" + name;
-        bind_inside(path, path, kMaskAttributes);
+        builder_.bind_system(path, path, kMaskAttributes);
       }
     }
     report(stage, ReportTag::kProc);
-    bind_inside(stage, "proc", attributes);
+    // Moved rather than cloned, so that no second, writable procfs stays below the first.
+    Op& move = add(OpKind::kMoveInside);
+    move.b = builder_.text(stage);
+    move.a = builder_.text("proc");
+    move.flags = attributes;
   }
 
   PlanBuilder& builder_;

@@ -47,6 +47,12 @@ struct Pipe {
   OwnedFd write;
 };
 
+Error failed(const char* call) {
+  const int error = errno;
+  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
+               "raise the limits of open files and memory", error};
+}
+
 Result<Pipe> make_pipe() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -55,7 +61,7 @@ Result<Pipe> make_pipe() {
   }
   Pipe pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
   // Only our end: the command must find an ordinary blocking pipe.
-  fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);
+  if (fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK) != 0) return failed("fcntl(O_NONBLOCK)");
   return pipe;
 }
 
@@ -68,6 +74,7 @@ class Supervisor {
     while (!is_finished()) {
       std::array<epoll_event, 16> events{};
       const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
+      if (count < 0 && errno != EINTR) give_up(failed("epoll_wait"));
       for (int i = 0; i < count; ++i) {
         handle(static_cast<Source>(events[static_cast<std::size_t>(i)].data.u32),
                events[static_cast<std::size_t>(i)].events);
@@ -81,11 +88,10 @@ class Supervisor {
  private:
   Status start() {
     epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_.is_open()) {
-      return Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno), "epoll_create1",
-                   "raise the limit of open files (ulimit -n)", errno};
+    if (!epoll_.is_open()) return failed("epoll_create1");
+    if (!input_.plan.has_pid_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+      return failed("prctl(PR_SET_CHILD_SUBREAPER)");
     }
-    if (!input_.plan.has_pid_namespace) prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     Pipe out;
     Pipe err;
     OwnedFd null;
@@ -99,32 +105,50 @@ class Supervisor {
       standard = {input_.stdin_fd < 0 ? null.get() : input_.stdin_fd, out.write.get(),
                   input_.merge ? out.write.get() : err.write.get()};
     }
+    out_ = std::move(out.read);
+    err_ = std::move(err.read);
+    // Whatever can be refused is asked for before there is a child.
+    if (out_.is_open()) SBX_CHECK_OK(add(out_.get(), Source::kOut));
+    if (err_.is_open()) SBX_CHECK_OK(add(err_.get(), Source::kErr));
+    if (input_.signal_fd >= 0) SBX_CHECK_OK(add(input_.signal_fd, Source::kSignals));
+    if (input_.owner_pidfd >= 0) SBX_CHECK_OK(add(input_.owner_pidfd, Source::kOwner));
     started_ = Clock::now();
     SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1], standard[2],
                                                 input_.cgroup_fd}));
     spawned_.emplace(std::move(spawned));
-    out_ = std::move(out.read);
-    err_ = std::move(err.read);
     watch_.emplace(input_.watch, spawned_->pid);
     if (input_.watch.any()) next_look_ = started_ + Milliseconds(first_look_ms());
     if (input_.timeout_ms) deadline_ = started_ + Milliseconds(*input_.timeout_ms);
-    add(spawned_->pidfd.get(), Source::kInit);
-    add(spawned_->control.get(), Source::kControl);
-    if (out_.is_open()) add(out_.get(), Source::kOut);
-    if (err_.is_open()) add(err_.get(), Source::kErr);
-    if (input_.signal_fd >= 0) add(input_.signal_fd, Source::kSignals);
-    if (input_.owner_pidfd >= 0) add(input_.owner_pidfd, Source::kOwner);
+    Status status = add(spawned_->pidfd.get(), Source::kInit);
+    if (status.ok()) status = add(spawned_->control.get(), Source::kControl);
+    if (!status.ok()) give_up(status.error());
     return {};
+  }
+
+  // What the loop needs fails: everything ends at once, without the loop.
+  void give_up(Error error) {
+    if (!result_.failure) result_.failure = std::move(error);
+    kill_tree();
+    if (!init_gone_) {
+      while (wait4(spawned_->pid, nullptr, 0, &result_.tree_usage) < 0 && errno == EINTR) {
+      }
+      init_gone_ = true;
+      if (!input_.plan.has_pid_namespace) kill_descendants(10'000);
+    }
+    out_.reset();
+    err_.reset();
+    terminal_.reset();
   }
 
   // A fork bomb needs some milliseconds to matter, a memory hog more.
   int first_look_ms() const { return input_.watch.pids ? 5 : 25; }
 
-  void add(int fd, Source source, std::uint32_t events = EPOLLIN) {
+  Status add(int fd, Source source) {
     epoll_event event{};
-    event.events = events;
+    event.events = EPOLLIN;
     event.data.u32 = static_cast<std::uint32_t>(source);
-    epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+    return failed("epoll_ctl(EPOLL_CTL_ADD)");
   }
   void remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
@@ -191,8 +215,10 @@ class Supervisor {
     if (killed_ || init_gone_) return;
     killed_ = true;
     // In a pid namespace the end of PID 1 is the end of all. Elsewhere it must live to kill them.
-    sys::pidfd_send_signal(spawned_->pidfd.get(),
-                           input_.plan.has_pid_namespace ? SIGKILL : SIGTERM);
+    if (sys::pidfd_send_signal(spawned_->pidfd.get(),
+                               input_.plan.has_pid_namespace ? SIGKILL : SIGTERM) != 0) {
+      spawned_->lifeline.reset();  // PID 1 ends with it as well
+    }
     start_drain();
   }
 
@@ -241,7 +267,11 @@ class Supervisor {
           break;
         case ReportTag::kListener:
           refusals_.set_listener(std::move(received->fd));
-          add(refusals_.listener(), Source::kListener);
+          // Unanswered, every refused call would wait for ever.
+          if (Status status = add(refusals_.listener(), Source::kListener); !status.ok()) {
+            give_up(status.error());
+            return;
+          }
           break;
         case ReportTag::kPty:
           terminal_.emplace(std::move(received->fd), epoll_.get(),
@@ -254,7 +284,11 @@ class Supervisor {
           break;
       }
     }
-    if (errno == EAGAIN) return;
+    if (errno == EAGAIN || errno == EINTR) return;
+    if (errno != 0) {
+      give_up(failed("recvmsg"));
+      return;
+    }
     // End of file: PID 1 has begun to end, so the command has.
     remove(spawned_->control.get());
     note_end();
@@ -269,7 +303,12 @@ class Supervisor {
 
   void reap_init() {
     int status = 0;
-    if (wait4(spawned_->pid, &status, WNOHANG, &result_.tree_usage) != spawned_->pid) return;
+    const pid_t reaped = wait4(spawned_->pid, &status, WNOHANG, &result_.tree_usage);
+    if (reaped == 0 || (reaped < 0 && errno == EINTR)) return;
+    if (reaped < 0) {  // the pidfd says that it has ended: what it left must not be waited for
+      give_up(failed("wait4"));
+      return;
+    }
     init_gone_ = true;
     remove(spawned_->pidfd.get());
     // PID 1 of no namespace may have been killed from inside: what it left is ours now.
@@ -299,7 +338,7 @@ class Supervisor {
     if (terminal_) terminal_->restore();
     const SharedState& state = *spawned_->state;
     result_.confirmed = state.confirmed.load();
-    if (state.failed_step.load() != 0) {
+    if (state.failed_step.load() != 0 && !result_.failure) {
       result_.failure = step_error(input_.plan, state);
       result_.failed_layer = input_.plan.ops.at(state.failed_step.load() - 1).layer;
     }
