@@ -222,21 +222,14 @@ int landlock_allow(const ChildContext& context, const char* path, std::uint64_t 
   return sys::landlock_add_path(context.landlock_fd, attr) == 0 ? 0 : failure();
 }
 
-// flags: 1 with a listener, 2 sent out at once: PID 1 could only do so once the command runs.
-int load_filter(ChildContext& context, std::uint64_t wanted) {
-  const bool notifies = (wanted & 1) != 0;
+int load_filter(ChildContext& context, bool notifies) {
   struct sock_fprog program {
     context.filter_size, const_cast<sock_filter*>(context.filter)
   };
   const unsigned flags = notifies ? sys::kSeccompFilterFlagNewListener : 0;
   const int answer = sys::seccomp(sys::kSeccompSetModeFilter, flags, &program);
   if (answer < 0) return failure();
-  if (!notifies) return 0;
-  if ((wanted & 2) != 0) {
-    const ScopedFd listener{answer};
-    return send_descriptor(context.control, ReportTag::kListener, listener.fd);
-  }
-  context.listener = answer;
+  if (notifies) context.listener = answer;
   return 0;
 }
 
@@ -313,12 +306,12 @@ int command_process(void* argument) {
 
 }  // namespace
 
-int send_reports(const ChildContext& context) noexcept {
+int send_reports(ChildContext& context) noexcept {
   if (context.report_count == 0) return 0;
   alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
   const std::size_t size = sizeof(int) * static_cast<std::size_t>(context.report_count);
   struct iovec data {
-    const_cast<char*>(context.report_tags), static_cast<std::size_t>(context.report_count)
+    context.report_tags, static_cast<std::size_t>(context.report_count)
   };
   struct msghdr message {};
   message.msg_iov = &data;
@@ -330,7 +323,10 @@ int send_reports(const ChildContext& context) noexcept {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(size);
   std::memcpy(CMSG_DATA(header), context.report_fds, size);
-  return ::sendmsg(context.control, &message, MSG_NOSIGNAL) == context.report_count ? 0 : failure();
+  if (::sendmsg(context.control, &message, MSG_NOSIGNAL) != context.report_count) return failure();
+  for (int i = 0; i < context.report_count; ++i) ::close(context.report_fds[i]);
+  context.report_count = 0;
+  return 0;
 }
 
 int run_op(ChildContext& context, const Op& op) noexcept {
@@ -408,7 +404,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kCloseDescriptors:
       return sys::close_range(3, ~0U, sys::kCloseRangeCloexec) == 0 ? 0 : failure();
     case OpKind::kSeccomp:
-      return load_filter(context, op.flags);
+      return load_filter(context, op.flags != 0);
     case OpKind::kExecute:
       return execute(context);
   }

@@ -56,7 +56,7 @@ enum class OpKind : std::uint8_t {
   kLandlockRestrict,
   kDropCapabilities,
   kCloseDescriptors,
-  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out, 2 before the exec
+  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out
   kExecute,
 };
 const char* op_name(OpKind kind);

@@ -235,11 +235,7 @@ class Planner {
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;
-    // Sent out through the filter, while the command has not begun, unless that refuses to.
-    const bool may_send =
-        std::find(spec.deny.begin(), spec.deny.end(), "sendmsg") == spec.deny.end();
-    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags =
-        !spec.notify_refused ? 0 : may_send ? 3 : 1;
+    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags = spec.notify_refused ? 1 : 0;
     builder_.confirm_last(Layer::kSeccomp);
     return {};
   }
