@@ -36,6 +36,14 @@ struct ScopedFd {
   }
 };
 
+int report(ChildContext& context, ReportTag tag, int fd) {
+  if (fd < 0) return failure();
+  if (context.report_count == kMaxReports) return E2BIG;
+  context.report_fds[context.report_count] = fd;
+  context.report_tags[context.report_count++] = static_cast<char>(tag);
+  return 0;
+}
+
 int write_file(const char* path, const char* text, std::uint32_t size) {
   const ScopedFd file{::open(path, O_WRONLY | O_CLOEXEC)};
   if (file.fd < 0) return failure();
@@ -174,7 +182,7 @@ int open_pty(ChildContext& context, const char* path, const Op& op) {
     if (::dup2(slave, fd) < 0) return failure();
   }
   ::close(slave);
-  return send_descriptor(context.control, ReportTag::kPty, master.fd);
+  return report(context, ReportTag::kPty, ::fcntl(master.fd, F_DUPFD_CLOEXEC, 3));
 }
 
 int set_limit(const Op& op) {
@@ -222,15 +230,18 @@ int landlock_allow(const ChildContext& context, const char* path, std::uint64_t 
   return sys::landlock_add_path(context.landlock_fd, attr) == 0 ? 0 : failure();
 }
 
-int load_filter(ChildContext& context, bool notifies) {
+// flags: 1 with a listener, 2 when the filter lets it be sent out before the command runs.
+int load_filter(ChildContext& context, std::uint64_t wanted) {
+  const bool notifies = (wanted & 1) != 0;
   struct sock_fprog program {
     context.filter_size, const_cast<sock_filter*>(context.filter)
   };
   const unsigned flags = notifies ? sys::kSeccompFilterFlagNewListener : 0;
   const int answer = sys::seccomp(sys::kSeccompSetModeFilter, flags, &program);
   if (answer < 0) return failure();
-  if (notifies) context.listener = answer;
-  return 0;
+  if (!notifies) return 0;
+  context.send_before_exec = (wanted & 2) != 0;
+  return report(context, ReportTag::kListener, answer);
 }
 
 void default_signals() {
@@ -246,6 +257,11 @@ void default_signals() {
 
 // Tries each path in turn, as execvp(3) does. Only returns when none could be executed.
 int execute(ChildContext& context) {
+  // In one message: one wake-up of the supervisor. PID 1 sends what the filter keeps us from.
+  if (context.send_before_exec) {
+    const int error = send_reports(context);
+    if (error != 0) return error;
+  }
   ::umask(022);
   default_signals();
   context.state->executed.store(1);
@@ -363,9 +379,8 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kSetAttributes:
       return set_attributes(a, op.flags);
     case OpKind::kReportFd: {
-      const ScopedFd fd{::open(a, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)};
-      return fd.fd < 0 ? failure()
-                       : send_descriptor(context.control, static_cast<ReportTag>(op.slot), fd.fd);
+      const int fd = ::open(a, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      return report(context, static_cast<ReportTag>(op.slot), fd);
     }
     case OpKind::kPivot:
       return pivot();
@@ -404,7 +419,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kCloseDescriptors:
       return sys::close_range(3, ~0U, sys::kCloseRangeCloexec) == 0 ? 0 : failure();
     case OpKind::kSeccomp:
-      return load_filter(context, op.flags != 0);
+      return load_filter(context, op.flags);
     case OpKind::kExecute:
       return execute(context);
   }

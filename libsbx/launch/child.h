@@ -29,10 +29,11 @@ struct ChildContext {
   std::size_t stack_size = 0;
 
   // Handed from the command's process to PID 1, which share memory until the exec.
-  // What PID 1 hands out once the command runs, in one message: one wake-up of the supervisor.
+  // Descriptors to hand to the supervisor.
   int report_fds[kMaxReports] = {};
   char report_tags[kMaxReports] = {};
   int report_count = 0;
+  bool send_before_exec = true;
   int landlock_fd = -1;
 };
 
@@ -47,6 +48,6 @@ struct ChildContext {
 int run_op(ChildContext& context, const Op& op) noexcept;
 
 // Sends what was reported over the control socket. Returns 0 or an errno.
-int send_reports(const ChildContext& context) noexcept;
+int send_reports(ChildContext& context) noexcept;
 
 }  // namespace sbx

@@ -51,10 +51,8 @@ bool reap(ChildContext& context, pid_t command) {
 }  // namespace
 
 void run_init(ChildContext& context, pid_t command) noexcept {
-  if (context.listener >= 0 &&
-      send_descriptor(context.control, ReportTag::kListener, context.listener) != 0) {
-    ::_exit(125);  // nobody would answer the refused calls
-  }
+  // Without the listener nobody would answer the refused calls.
+  if (send_reports(context) != 0) ::_exit(125);
   // Whatever else the supervisor had open, and the command's standard descriptors: a pipe that
   // PID 1 kept would never end.
   const unsigned low = static_cast<unsigned>(context.control < context.lifeline ? context.control

@@ -8,7 +8,10 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <new>
@@ -34,14 +37,27 @@ std::vector<char*> pointers(const std::vector<std::string>& strings, std::size_t
   return out;
 }
 
-// A copy at 3 or above: 0, 1 and 2 are about to be replaced in the child.
-Result<OwnedFd> above_standard(int fd) {
-  OwnedFd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+// `fd` itself or a copy at 3 or above: 0, 1 and 2 are about to be replaced in the child.
+Result<int> above_standard(int fd, OwnedFd& copy) {
+  if (fd > STDERR_FILENO) return fd;
+  copy.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
   if (!copy.is_open()) {
     return system_error(ErrorCode::kSetupFailed, "fcntl(F_DUPFD_CLOEXEC)",
                         "raise the limit of open files (ulimit -n)");
   }
-  return copy;
+  return copy.get();
+}
+
+// In the child: whatever else the supervisor has open. Not for the command, whose exec closes it,
+// but the set-up needs descriptors of its own under a small limit, and the lifeline must end with
+// the supervisor.
+void close_all_but(std::array<int, 8> kept) {
+  std::sort(kept.begin(), kept.end());
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const unsigned first = static_cast<unsigned>(kept[i]) + 1;
+    const unsigned end = i + 1 < kept.size() ? static_cast<unsigned>(kept[i + 1]) : ~0U;
+    if (first < end) sys::close_range(first, end == ~0U ? end : end - 1, 0);
+  }
 }
 
 std::uint32_t bit(Layer layer) { return 1U << static_cast<unsigned>(layer); }
@@ -104,12 +120,11 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   const OwnedFd child_lifeline(lifeline[0]);
   spawned.lifeline.reset(lifeline[1]);
 
-  OwnedFd standard[3];
+  OwnedFd copies[3];
   const int wanted[3] = {request.stdin_fd, request.stdout_fd, request.stderr_fd};
   ChildContext context;
   for (int i = 0; i < 3; ++i) {
-    SBX_TRY(standard[i], above_standard(wanted[i]));
-    context.standard[i] = standard[i].get();
+    SBX_TRY(context.standard[i], above_standard(wanted[i], copies[i]));
   }
   std::vector<char*> argv = pointers(plan.argv, 1);
   std::vector<char*> envp = pointers(plan.environment, 0);
@@ -139,9 +154,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
                         "sbx-run doctor tells what this machine can enforce");
   }
   if (pid == 0) {
-    // The supervisor's ends: the lifeline must end with the supervisor, not with us.
-    ::close(spawned.lifeline.get());
-    ::close(spawned.control.get());
+    close_all_but({0, 1, 2, context.standard[0], context.standard[1], context.standard[2],
+                   context.control, context.lifeline});
     run_child(context);
   }
   spawned.pid = static_cast<pid_t>(pid);
@@ -150,11 +164,11 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   return spawned;
 }
 
-std::optional<Received> receive_descriptor(int control) {
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
-  char byte = 0;
+std::vector<Received> receive_reports(int control) {
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
+  char tags[kMaxReports] = {};
   struct iovec data {
-    &byte, 1
+    tags, sizeof tags
   };
   struct msghdr message {};
   message.msg_iov = &data;
@@ -162,16 +176,23 @@ std::optional<Received> receive_descriptor(int control) {
   message.msg_control = buffer;
   message.msg_controllen = sizeof buffer;
   errno = 0;
-  if (::recvmsg(control, &message, MSG_CMSG_CLOEXEC) != 1) return std::nullopt;
+  const ssize_t size = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  std::vector<Received> out;
+  if (size <= 0) return out;
   const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
-      header->cmsg_len != CMSG_LEN(sizeof(int))) {
-    errno = EBADMSG;  // as when there are no descriptors left to receive it in
-    return std::nullopt;
+  const std::size_t count = header == nullptr || header->cmsg_type != SCM_RIGHTS
+                                ? 0
+                                : (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  for (std::size_t i = 0; i < count; ++i) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
+    out.push_back({static_cast<ReportTag>(tags[i]), OwnedFd(fd)});
   }
-  int fd = -1;
-  std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
-  return Received{static_cast<ReportTag>(byte), OwnedFd(fd)};
+  if (count != static_cast<std::size_t>(size)) {
+    out.clear();
+    errno = EBADMSG;  // as when there are no descriptors left to receive them in
+  }
+  return out;
 }
 
 Error step_error(const LaunchPlan& plan, const SharedState& state) {

@@ -60,13 +60,13 @@ struct Spawned {
 // want of descriptors or memory. A step that fails later is in `state`.
 Result<Spawned> spawn(const SpawnRequest& request);
 
-// A descriptor that came over the control socket. nullopt with errno 0 at end of file, EAGAIN when
-// nothing waits, or what went wrong.
+// The descriptors that the child hands out. Empty with errno 0 at end of file, EAGAIN when nothing
+// waits, or what went wrong.
 struct Received {
   ReportTag tag;
   OwnedFd fd;
 };
-std::optional<Received> receive_descriptor(int control);
+std::vector<Received> receive_reports(int control);
 
 // The error for a failed step: which operation with which arguments, why, and what would mend it.
 Error step_error(const LaunchPlan& plan, const SharedState& state);

@@ -235,7 +235,11 @@ class Planner {
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;
-    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags = spec.notify_refused ? 1 : 0;
+    // Bit 1: the listener is sent out through the filter, unless that refuses to.
+    const bool may_send =
+        std::find(spec.deny.begin(), spec.deny.end(), "sendmsg") == spec.deny.end();
+    const unsigned listener = may_send ? 3 : 1;
+    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags = spec.notify_refused ? listener : 0;
     builder_.confirm_last(Layer::kSeccomp);
     return {};
   }

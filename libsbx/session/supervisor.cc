@@ -257,41 +257,46 @@ class Supervisor {
   // --- what the child tells ---
 
   void take_descriptors() {
-    while (auto received = receive_descriptor(spawned_->control.get())) {
-      switch (received->tag) {
-        case ReportTag::kProc:
-          watch_->set_proc(std::move(received->fd));
-          break;
-        case ReportTag::kScratch:
-          watch_->set_scratch(std::move(received->fd));
-          break;
-        case ReportTag::kListener:
-          refusals_.set_listener(std::move(received->fd));
-          // Unanswered, every refused call would wait for ever.
-          if (Status status = add(refusals_.listener(), Source::kListener); !status.ok()) {
-            give_up(status.error());
-            return;
-          }
-          break;
-        case ReportTag::kPty:
-          terminal_.emplace(std::move(received->fd), epoll_.get(),
-                            static_cast<std::uint32_t>(Source::kPty),
-                            static_cast<std::uint32_t>(Source::kTerminalIn),
-                            static_cast<std::uint32_t>(Source::kTerminalOut));
-          break;
-        case ReportTag::kOverlay:
-          result_.overlays.push_back(std::move(received->fd));
-          break;
+    std::vector<Received> reports = receive_reports(spawned_->control.get());
+    if (reports.empty()) {
+      if (errno == EAGAIN || errno == EINTR) return;
+      if (errno != 0) {
+        give_up(failed("recvmsg"));
+      } else {
+        // End of file: PID 1 has begun to end, so the command has.
+        remove(spawned_->control.get());
+        note_end();
       }
-    }
-    if (errno == EAGAIN || errno == EINTR) return;
-    if (errno != 0) {
-      give_up(failed("recvmsg"));
       return;
     }
-    // End of file: PID 1 has begun to end, so the command has.
-    remove(spawned_->control.get());
-    note_end();
+    for (Received& report : reports) take(report);
+  }
+
+  void take(Received& report) {
+    switch (report.tag) {
+      case ReportTag::kProc:
+        watch_->set_proc(std::move(report.fd));
+        return;
+      case ReportTag::kScratch:
+        watch_->set_scratch(std::move(report.fd));
+        return;
+      case ReportTag::kListener:
+        refusals_.set_listener(std::move(report.fd));
+        // Unanswered, every refused call would wait for ever.
+        if (Status status = add(refusals_.listener(), Source::kListener); !status.ok()) {
+          give_up(status.error());
+        }
+        return;
+      case ReportTag::kPty:
+        terminal_.emplace(std::move(report.fd), epoll_.get(),
+                          static_cast<std::uint32_t>(Source::kPty),
+                          static_cast<std::uint32_t>(Source::kTerminalIn),
+                          static_cast<std::uint32_t>(Source::kTerminalOut));
+        return;
+      case ReportTag::kOverlay:
+        result_.overlays.push_back(std::move(report.fd));
+        return;
+    }
   }
 
   void note_end() {
