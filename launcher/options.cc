@@ -198,6 +198,24 @@ class FlagReader {
   OperatorFlags flags_;
 };
 
+// An argument that no flag takes: a misspelt flag, or a program without `--` before it.
+Error unknown_argument(const CLI::App& app, const std::string& argument) {
+  const std::string name = argument.substr(0, argument.find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const auto nearest = name.starts_with('-') ? nearest_name(name, known) : std::nullopt;
+  std::string hint = "--help lists the flags";
+  if (nearest) {
+    hint = "did you mean " + std::string(*nearest) + "?";
+  } else if (!name.starts_with('-')) {
+    hint = "put -- before the program; --help lists the verbs and the flags";
+  }
+  return Error{ErrorCode::kBadFlag, "unknown argument: '" + argument + "'", name, std::move(hint)};
+}
+
 }  // namespace
 
 void add_run_options(CLI::App& app, RunOptions& options) {
@@ -227,10 +245,13 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--owner-pid", options.owner_pid, "end with this process; 0: with none");
   app.add_option("--description", options.description, "a few words for the answer");
-  app.add_flag("--merge", options.merge, "stdout and stderr as one, in the order written");
+  app.add_flag("--merge", options.merge, "stdout and stderr as one, in the order written")
+      ->disable_flag_override();
   app.add_flag("--allow-degraded", options.allow_degraded,
-               "run with what the kernel gives, never below what is required");
-  app.add_flag("--overlay", options.overlay, "keep writes to rw roots apart and list them");
+               "run with what the kernel gives, never below what is required")
+      ->disable_flag_override();
+  app.add_flag("--overlay", options.overlay, "keep writes to rw roots apart and list them")
+      ->disable_flag_override();
 }
 
 Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>& arguments,
@@ -238,16 +259,34 @@ Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   std::vector<std::string> flags(arguments.begin(), separator);
   if (separator != arguments.end()) program.assign(separator + 1, arguments.end());
+  for (const std::string& flag : flags) {
+    // CLI11 would take the next argument for the value.
+    if (flag.starts_with("--") && flag.find('=') == flag.size() - 1) {
+      return bad(flag.substr(0, flag.size() - 1), "", "write a value behind the '='");
+    }
+  }
   std::reverse(flags.begin(), flags.end());  // CLI11 takes them from the back
   try {
     app.parse(flags);
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome{app.help()};
   } catch (const CLI::ExtrasError& error) {
-    return Error{ErrorCode::kBadFlag, error.what(), "",
-                 "put -- before the program; --help lists the flags"};
+    const std::vector<std::string> extras = app.remaining();
+    return unknown_argument(app, extras.empty() ? error.what() : extras.front());
   } catch (const CLI::ParseError& error) {
-    return Error{ErrorCode::kBadFlag, error.what(), "", "--help lists the flags"};
+    // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
+    const std::string what = error.what();
+    const std::size_t colon = what.find(':');
+    const bool names_flag = what.starts_with('-') && colon != std::string::npos;
+    return Error{ErrorCode::kBadFlag, what, names_flag ? what.substr(0, colon) : "",
+                 "--help lists the flags"};
+  }
+  // An empty value is nearly always a variable that was not set; it must not read as "no limit".
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->check_lname("description")) continue;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) return bad(option->get_name(), "", "give it a value, or leave it out");
+    }
   }
   return ParseOutcome{};
 }

@@ -86,7 +86,13 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   std::string name = options.profile;
   if (name.empty()) name = lookup(environment, "SBX_PROFILE");
   if (name.empty()) name = "default";
-  SBX_TRY(LoadedProfile loaded, load_profile(name, profile_search(environment)));
+  Result<LoadedProfile> found = load_profile(name, profile_search(environment));
+  if (!found.ok()) {
+    Error error = found.error();
+    if (error.where.empty()) error.where = options.profile.empty() ? "SBX_PROFILE" : "--profile";
+    return error;
+  }
+  LoadedProfile loaded = std::move(found).value();
   SBX_TRY(const OperatorFlags flags, operator_flags(options, environment));
   if (loaded.profile.workspace == WorkspaceMode::kFresh) {
     return Error{ErrorCode::kUnsupported, "fresh workspaces are not available in this version",

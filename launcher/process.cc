@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/text.h"
@@ -94,6 +95,27 @@ bool write_all(int fd, std::string_view text) {
     }
   }
   return true;
+}
+
+int write_answer(int fd, std::string_view text, int signal_fd) {
+  // What poll(2) calls writable takes this much at once, even where the descriptor blocks: pipe(7).
+  static constexpr std::size_t kChunk = 4096;
+  while (!text.empty()) {
+    struct pollfd ready[2] = {{fd, POLLOUT, 0}, {signal_fd, POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0 && errno != EINTR) return -1;
+    if (ready[0].revents != 0) {
+      const ssize_t size = write(fd, text.data(), std::min(text.size(), kChunk));
+      if (size > 0) text.remove_prefix(static_cast<std::size_t>(size));
+      if (size < 0 && errno != EINTR && errno != EAGAIN) return -1;
+      continue;
+    }
+    signalfd_siginfo info{};
+    if (ready[1].revents != 0 && read(signal_fd, &info, sizeof info) == sizeof info &&
+        info.ssi_signo != SIGWINCH) {
+      return static_cast<int>(info.ssi_signo);
+    }
+  }
+  return 0;
 }
 
 void complain(const Error& error) {

@@ -30,8 +30,12 @@ OwnedFd signal_descriptor(bool with_terminal);
 // Errors: kBadFlag.
 Result<OwnedFd> owner_descriptor(const std::string& text);
 
-// Whether the answer could be written whole.
+// Whether the text could be written whole.
 bool write_all(int fd, std::string_view text);
+
+// As write_all, but a reader that never reads does not make us deaf: 0 when it was written whole,
+// -1 when it could not be, else the number of the signal that came over `signal_fd` meanwhile.
+int write_answer(int fd, std::string_view text, int signal_fd);
 
 // "sbx-run: CODE: message (hint)" on stderr.
 void complain(const Error& error);

@@ -14,11 +14,13 @@
 namespace sbx {
 namespace {
 
-int answer(const Outcome& outcome, const Invocation& invocation) {
+int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd) {
   if (outcome.error) complain(*outcome.error);
-  const bool written = !invocation.process.stdout_was_closed &&
-                       write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
-  if (written) return outcome.exit_status;
+  const int written = invocation.process.stdout_was_closed
+                          ? -1
+                          : write_answer(STDOUT_FILENO, outcome_to_json(outcome) + "\n", signal_fd);
+  if (written == 0) return outcome.exit_status;
+  if (written > 0) return 128 + written;
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
                  "give sbx-run a stdout that is open"});
   return 125;
@@ -43,18 +45,17 @@ bool is_terminal_of_all_three() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
-Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation) {
+Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation,
+                             bool terminal, int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
-  const bool terminal = is_terminal_of_all_three();
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
     SBX_TRY(owner, owner_descriptor(options.owner_pid));
   }
-  const OwnedFd signals = signal_descriptor(terminal);
   RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.mode = terminal ? OutputMode::kTerminal : OutputMode::kPass;
-  input.signal_fd = signals.get();
+  input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   struct winsize size {};
   if (terminal && ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row != 0) {
@@ -64,16 +65,16 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   return run_command(std::move(input));
 }
 
-Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocation) {
+Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocation,
+                            int signal_fd) {
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd stdin_file;
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file));
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
-  const OwnedFd signals = signal_descriptor(false);
   RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;
   input.stdin_fd = stdin_fd;
-  input.signal_fd = signals.get();
+  input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   return run_command(std::move(input));
 }
@@ -86,10 +87,12 @@ int verb_run(const Invocation& invocation) {
   add_run_options(app, options);
   app.footer(verbs_help());
   Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
-  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation);
+  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
-  Result<Outcome> outcome = run_outcome(options, invocation);
-  return answer(outcome.ok() ? outcome.value() : error_outcome(outcome.error()), invocation);
+  const OwnedFd signals = signal_descriptor(false);
+  Result<Outcome> outcome = run_outcome(options, invocation, signals.get());
+  return answer(outcome.ok() ? outcome.value() : error_outcome(outcome.error()), invocation,
+                signals.get());
 }
 
 int verb_exec(const Invocation& invocation) {
@@ -107,17 +110,20 @@ int verb_exec(const Invocation& invocation) {
     complain(target.error());
     return 125;
   }
-  Result<Outcome> run =
-      parsed.ok() ? exec_outcome(options, invocation) : Result<Outcome>(parsed.error());
+  const bool terminal = is_terminal_of_all_three();
+  const OwnedFd signals = signal_descriptor(terminal);
+  Result<Outcome> run = parsed.ok() ? exec_outcome(options, invocation, terminal, signals.get())
+                                    : Result<Outcome>(parsed.error());
   const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
   if (outcome.error) complain(*outcome.error);
-  if (target.value().is_open() &&
-      !write_all(target.value().get(), outcome_to_json(outcome) + "\n")) {
-    complain(
-        Error{ErrorCode::kOutputUnwritable, "the answer cannot be written", "--result-file", ""});
-    return 125;
-  }
-  return outcome.exit_status;
+  if (!target.value().is_open()) return outcome.exit_status;
+  const int written =
+      write_answer(target.value().get(), outcome_to_json(outcome) + "\n", signals.get());
+  if (written == 0) return outcome.exit_status;
+  if (written > 0) return 128 + written;
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written",
+                 options.result_file.empty() ? "--result-fd" : "--result-file", ""});
+  return 125;
 }
 
 }  // namespace sbx

@@ -24,8 +24,12 @@ bool is_ready(int fd, short events) {
   return poll(&ready, 1, 0) == 1 && (ready.revents & (events | POLLHUP | POLLERR)) != 0;
 }
 
-// The caller's descriptors stay blocking, since others share them; poll says when a read or a small
-// write will not block.
+// A description of our own, that does not block: the caller's is shared with others. Where it cannot
+// be opened again (a terminal of another mount namespace) the caller's must do.
+OwnedFd reopen_terminal() {
+  return OwnedFd(open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 bool read_some(int fd, std::string& into) {
   std::array<char, kChunk> buffer{};
   const ssize_t size = read(fd, buffer.data(), buffer.size());
@@ -45,6 +49,8 @@ Terminal::Terminal(OwnedFd master, int epoll, std::uint32_t pty_source, std::uin
                    std::uint32_t out_source)
     : master_(std::move(master)), epoll_(epoll), sources_{pty_source, in_source, out_source} {
   fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  own_out_ = reopen_terminal();
+  out_ = own_out_.is_open() ? own_out_.get() : STDOUT_FILENO;
   if (tcgetattr(STDIN_FILENO, &saved_) == 0) {
     struct termios raw = saved_;
     cfmakeraw(&raw);
@@ -83,7 +89,7 @@ void Terminal::update_interest() {
   if (open) watch(master_.get(), sources_[0], pty, interest_[0]);
   const bool wants_input = open && to_command_.empty() && !input_ended_;
   watch(STDIN_FILENO, sources_[1], wants_input ? std::uint32_t{EPOLLIN} : 0, interest_[1]);
-  watch(STDOUT_FILENO, sources_[2], to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT}, interest_[2]);
+  watch(out_, sources_[2], to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT}, interest_[2]);
 }
 
 void Terminal::handle(std::uint32_t /*events*/) {
@@ -93,16 +99,16 @@ void Terminal::handle(std::uint32_t /*events*/) {
   if (master_.is_open() && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
     if (!write_some(master_.get(), to_command_)) to_command_.clear();
   }
-  if (!to_caller_.empty() && is_ready(STDOUT_FILENO, POLLOUT)) {
-    if (!write_some(STDOUT_FILENO, to_caller_)) to_caller_.clear();
+  if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
+    if (!write_some(out_, to_caller_)) to_caller_.clear();
   }
   if (master_.is_open() && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
     // EIO: every slave is closed.
     if (!read_some(master_.get(), to_caller_)) {
       watch(master_.get(), sources_[0], 0, interest_[0]);
       master_.reset();
-    } else if (!to_caller_.empty() && is_ready(STDOUT_FILENO, POLLOUT)) {
-      write_some(STDOUT_FILENO, to_caller_);
+    } else if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
+      write_some(out_, to_caller_);
     }
   }
   update_interest();

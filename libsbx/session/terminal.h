@@ -36,6 +36,8 @@ class Terminal {
   void watch(int fd, std::uint32_t source, std::uint32_t events, std::uint32_t& current);
 
   OwnedFd master_;
+  OwnedFd own_out_;
+  int out_ = -1;
   int epoll_;
   std::uint32_t sources_[3];  // pty, in, out
   std::uint32_t interest_[3] = {0, 0, 0};

@@ -93,13 +93,16 @@ std::vector<std::string> descendants(int proc, pid_t init) {
   return pids;
 }
 
-// utime, stime, cutime, cstime: fields 14 to 17 of /proc/PID/stat, counted behind the last ')'.
-std::int64_t cpu_ticks(const std::string& stat) {
+// utime, stime, cutime, cstime: fields 14 to 17 of /proc/PID/stat, counted behind the last ')'. Of
+// PID 1 only what it reaped: the orphans that have ended.
+std::int64_t cpu_ticks(const std::string& stat, bool only_reaped) {
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string::npos) return 0;
   const auto fields = split(std::string_view(stat).substr(name_end + 1), ' ');
   std::int64_t ticks = 0;
-  for (std::size_t i = 12; i <= 15 && i < fields.size(); ++i) ticks += number(fields[i]);
+  for (std::size_t i = only_reaped ? 14 : 12; i <= 15 && i < fields.size(); ++i) {
+    ticks += number(fields[i]);
+  }
   return ticks;
 }
 
@@ -140,10 +143,14 @@ TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
   std::set<std::pair<dev_t, ino_t>> seen;
   std::int64_t shared = 0;
   std::int64_t open_memory = 0;
+  if (limits_.cpu_ms) {
+    const std::string init = proc_.is_open() ? "1" : std::to_string(init_);
+    sums.cpu_ticks = cpu_ticks(read_at(proc, init + "/stat"), true);
+  }
   for (const std::string& pid : pids) {
     if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
     ++sums.pids;
-    if (limits_.cpu_ms) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"));
+    if (limits_.cpu_ms) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
     if (!limits_.memory_bytes) continue;
     if (exact_memory) {
       const std::string rollup = read_at(proc, pid + "/smaps_rollup");

@@ -1,0 +1,614 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Life and death of a run: what ends it, how soon, and that nothing of it is left."""
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+PYTHON = "/usr/bin/python3"
+SOON = 5.0  # seconds; what the contract promises within one
+
+
+def marked(marker):
+    """The processes of the whole machine that carry the marker in their arguments."""
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/cmdline", "rb") as file:
+                words = file.read().split(b"\0")
+        except OSError:
+            continue
+        # A shell that was given the marker as a part of its script is not what is looked for.
+        if marker.encode() in words:
+            found.append(int(name))
+    return found
+
+
+def until(condition, seconds=30.0):
+    """Polls; whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+class Life(harness.Case):
+    """Contract 11, Life; mission A3, E10: no process outlives its run."""
+
+    def setUp(self):
+        super().setUp()
+        # An argument of sleep(1) that nobody else on the machine uses.
+        self.marker = f"9{os.getpid()}{time.time_ns()}"
+
+    def start(self, *arguments, **options):
+        options.setdefault("cwd", self.work)
+        options.setdefault("stdin", subprocess.DEVNULL)
+        options.setdefault("stdout", subprocess.PIPE)
+        options.setdefault("stderr", subprocess.DEVNULL)
+        process = subprocess.Popen([harness.SBX_RUN, *arguments], **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+    def assert_appears(self, count=1):
+        self.assertTrue(until(lambda: len(marked(self.marker)) >= count), "it never started")
+
+    def assert_gone(self, seconds=SOON):
+        self.assertTrue(until(lambda: not marked(self.marker), seconds), marked(self.marker))
+
+    def every_kind_of_child(self):
+        """Background, own session, double fork with every signal ignored, stopped."""
+        deaf = (
+            "import os,signal,sys\n"
+            "for n in range(1, 65):\n"
+            "    try: signal.signal(n, signal.SIG_IGN)\n"
+            "    except (OSError, ValueError): pass\n"
+            "if os.fork(): sys.exit()\n"
+            "os.setsid()\n"
+            "if os.fork(): sys.exit()\n"
+            f"os.execvp('sleep', ['sleep', '{self.marker}'])\n"
+        )
+        self.write("work/deaf.py", deaf)
+        return (
+            f"sleep {self.marker} & setsid sleep {self.marker} & setsid setsid sleep {self.marker} &"
+            f" {PYTHON} deaf.py; sleep {self.marker} & p=$!; (sleep 0.3; kill -STOP $p) &"
+            f" (trap '' INT TERM HUP; sleep {self.marker}) &"
+        )
+
+    # A3
+    def test_the_timeout_ends_daemons_stopped_children_and_those_that_ignore_signals(self):
+        process = self.start("--timeout", "3s", "-c", self.every_kind_of_child() + " wait")
+        self.assert_appears(6)
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual((answer["status"], process.returncode), ("timed_out", 124))
+        self.assert_gone()
+
+    def test_two_hundred_children_are_gone_after_the_timeout(self):
+        loop = f"for i in $(seq 200); do sleep {self.marker} & done; wait"
+        process = self.start("--timeout", "3s", "-c", loop)
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual(answer["status"], "timed_out")
+        self.assert_gone()
+
+    # D5
+    def test_int_term_and_hup_cancel_and_still_answer(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(signal=number):
+                process = self.start(
+                    "-c", "echo before; " + self.every_kind_of_child() + " wait"
+                )
+                self.assert_appears(6)
+                process.send_signal(number)
+                answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+                self.assertEqual(answer["status"], "cancelled", answer)
+                self.assertEqual(answer["stdout"], "before\n")
+                self.assertEqual(process.returncode, 128 + number)
+                self.assertIsNone(answer["exit_code"])
+                self.assert_gone()
+
+    def test_a_signal_that_the_caller_blocked_cancels_all_the_same(self):
+        def block():
+            signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+
+        process = self.start("-c", f"sleep {self.marker}", preexec_fn=block)
+        self.assert_appears()
+        process.send_signal(signal.SIGTERM)
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual((answer["status"], process.returncode), ("cancelled", 143))
+
+    def test_a_signal_that_the_caller_ignores_cancels_nothing(self):
+        # As under nohup.
+        def ignore():
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+        gate = self.write("work/gate", "")
+        process = self.start(
+            "-c", f"touch ready; while [ -e gate ]; do sleep 0.02; done; echo done", preexec_fn=ignore
+        )
+        self.assertTrue(until(lambda: os.path.exists(os.path.join(self.work, "ready"))))
+        process.send_signal(signal.SIGHUP)
+        os.unlink(gate)
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "done\n"))
+
+    def test_the_command_has_default_dispositions_and_an_empty_mask(self):
+        def spoil():
+            for number in (signal.SIGINT, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE):
+                signal.signal(number, signal.SIG_IGN)
+            signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 32))
+            os.umask(0o077)
+
+        for verb in ([], ["exec"]):
+            process = self.start(
+                *verb, "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status; umask", preexec_fn=spoil
+            )
+            text = process.communicate(timeout=harness.BOUND)[0].decode()
+            self.assertEqual(process.returncode, 0, text)
+            if not verb:
+                text = json.loads(text)["stdout"]
+            for line in text.splitlines()[:2]:
+                self.assertEqual(int(line.split()[1], 16), 0, text)
+            self.assertEqual(text.splitlines()[2], "0022")
+
+    # E10
+    def test_sigkill_of_sbx_run_leaves_no_process_mount_or_file(self):
+        profile = self.profile({"filesystem": {"protect": [".locked"]}})
+        before = sorted(os.listdir("/tmp"))
+        mounts = self.mounts()
+        process = self.start(
+            "--profile", profile, "-c", self.every_kind_of_child() + " touch /tmp/left; wait"
+        )
+        self.assert_appears(6)
+        process.kill()
+        process.wait()
+        self.assert_gone()
+        self.assertTrue(until(lambda: not os.path.lexists(os.path.join(self.work, ".locked"))))
+        self.assertEqual(self.mounts(), mounts)
+        self.assertFalse(os.path.exists("/tmp/left"))
+        new = [name for name in os.listdir("/tmp") if name not in before and "sbx-" in name]
+        self.assertEqual([name for name in new if not name.startswith("sbx-e2e-")], [])
+
+    @staticmethod
+    def mounts():
+        with open("/proc/self/mountinfo") as file:
+            return file.read()
+
+    def caller_that_is_killed(self, *arguments, before=""):
+        """A process that starts sbx-run; its pid and its Popen."""
+        script = (
+            f"import subprocess,sys,time\n{before}\n"
+            "child = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL,"
+            " stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)\n"
+            "print(child.pid, flush=True)\ntime.sleep(600)\n"
+        )
+        caller = subprocess.Popen(
+            [PYTHON, "-c", script, harness.SBX_RUN, *arguments],
+            cwd=self.work,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(self.end, caller)
+        launcher = int(caller.stdout.readline())
+        self.addCleanup(self.kill_quietly, launcher)
+        return caller, launcher
+
+    @staticmethod
+    def kill_quietly(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                ours = harness.SBX_RUN.encode() in file.read()
+            if ours:
+                os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+
+    def test_a_run_ends_with_its_caller(self):
+        caller, launcher = self.caller_that_is_killed("-c", f"sleep {self.marker} & sleep {self.marker}")
+        self.assert_appears(2)
+        caller.kill()
+        caller.wait()
+        self.assert_gone()
+        self.assertTrue(until(lambda: not self.is_running(launcher), SOON))
+
+    @staticmethod
+    def is_running(pid):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+        except OSError:
+            return False
+
+    def test_owner_zero_and_exec_are_not_tied_to_the_caller(self):
+        for arguments in (["--owner-pid", "0"], ["exec"]):
+            with self.subTest(arguments=arguments):
+                caller, launcher = self.caller_that_is_killed(
+                    *arguments, "-c", f"sleep {self.marker} & wait"
+                )
+                self.assert_appears()
+                caller.kill()
+                caller.wait()
+                # Long enough for the death to be noticed, if anybody looked.
+                time.sleep(0.5)
+                self.assertTrue(marked(self.marker))
+                os.kill(launcher, signal.SIGTERM)
+                self.assert_gone()
+
+    def test_exec_ends_with_the_owner_that_was_named(self):
+        owner = subprocess.Popen(["sleep", "600"])
+        self.addCleanup(self.end, owner)
+        process = self.start("exec", "--owner-pid", str(owner.pid), "-c", f"sleep {self.marker}")
+        self.assert_appears()
+        owner.kill()
+        owner.wait()
+        self.assert_gone()
+        self.assertEqual(process.wait(harness.BOUND), 128 + signal.SIGHUP)
+
+    def test_the_thread_that_started_a_run_may_end(self):
+        # PDEATHSIG would follow the thread; the caller is the process.
+        before = (
+            "import threading\n"
+            "def start():\n"
+            "    global P\n"
+            "    P = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL,"
+            " stdout=subprocess.PIPE)\n"
+            "t = threading.Thread(target=start); t.start(); t.join()\n"
+            "sys.stdout.buffer.write(P.communicate()[0]); sys.exit()\n"
+        )
+        done = subprocess.run(
+            [PYTHON, "-c", "import subprocess,sys\n" + before, harness.SBX_RUN, "-c", "sleep 0.3; echo ok"],
+            cwd=self.work,
+            capture_output=True,
+            timeout=harness.BOUND,
+            check=True,
+        )
+        self.assertEqual(json.loads(done.stdout)["stdout"], "ok\n")
+
+
+class Answering(harness.Case):
+    """Issue item 7: the answer comes as soon as the main process ends, and is whole."""
+
+    def test_background_children_that_hold_the_pipes_do_not_delay_the_answer(self):
+        began = time.monotonic()
+        answer = self.sh("echo main; sleep 600 & setsid sleep 600 & exit 4")
+        self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 4))
+        self.assertEqual(answer["stdout"], "main\n")
+        self.assertLess(time.monotonic() - began, 10)
+
+    def test_a_process_outside_that_holds_the_pipe_delays_the_answer_for_two_seconds_at_most(self):
+        # With the host's network an abstract socket leads out, and with it a descriptor.
+        server = (
+            "import array,os,socket,sys,time\n"
+            "s = socket.socket(socket.AF_UNIX)\n"
+            "s.bind(sys.argv[1]); s.listen(1); print('ready', flush=True)\n"
+            "c = s.accept()[0]\n"
+            "m, a, _, _ = c.recvmsg(1, socket.CMSG_SPACE(4))\n"
+            "c.send(b'x'); time.sleep(60)\n"
+        )
+        path = os.path.join(self.base, "work", "sock")
+        holder = subprocess.Popen([PYTHON, "-c", server, path], stdout=subprocess.PIPE)
+        self.addCleanup(Life.end, holder)
+        holder.stdout.readline()
+        client = (
+            "import array,socket\n"
+            "c = socket.socket(socket.AF_UNIX); c.connect('sock')\n"
+            "c.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [1, 2]))])\n"
+            "c.recv(1); print('sent')\n"
+        )
+        self.write("work/client.py", client)
+        began = time.monotonic()
+        answer = self.sh(f"{PYTHON} client.py", "--profile", "unconfined")
+        self.assertEqual((answer["exit_code"], answer["stdout"]), (0, "sent\n"), answer)
+        spent = time.monotonic() - began
+        self.assertGreater(spent, 1.5)  # else nobody held it, and nothing was shown
+        self.assertLess(spent, 12)
+
+    def test_merged_output_keeps_the_order_in_which_it_was_written(self):
+        answer = self.sh("for i in $(seq 500); do echo o$i; echo e$i >&2; done", "--merge")
+        wanted = "".join(f"o{i}\ne{i}\n" for i in range(1, 501))
+        self.assertEqual((answer["stdout"], answer["stderr"]), (wanted, ""))
+
+    def test_two_hundred_megabytes_on_both_streams_need_no_memory(self):
+        process = subprocess.Popen(
+            [
+                harness.SBX_RUN,
+                "-c",
+                "head -c 209715200 /dev/zero & head -c 209715200 /dev/zero >&2; wait; echo end",
+            ],
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+        )
+        self.addCleanup(Life.end, process)
+        peak = 0
+
+        def look():
+            nonlocal peak
+            try:
+                with open(f"/proc/{process.pid}/status") as file:
+                    for line in file:
+                        if line.startswith("VmHWM:"):
+                            peak = max(peak, int(line.split()[1]))
+            except OSError:
+                pass
+            return bool(select.select([process.stdout], [], [], 0)[0])
+
+        self.assertTrue(until(look, harness.BOUND))
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual(answer["stdout_bytes"], 209715204)
+        self.assertEqual(answer["stderr_bytes"], 209715200)
+        self.assertTrue(answer["truncated"]["stdout"] and answer["truncated"]["stderr"])
+        self.assertTrue(answer["stdout"].endswith("end\n"))
+        self.assertGreater(peak, 0)
+        self.assertLess(peak, 8 * 1024)
+
+    def test_a_slow_reader_of_the_answer_gets_all_of_it(self):
+        read, write = os.pipe()
+        process = subprocess.Popen(
+            [harness.SBX_RUN, "--max-output", "1M", "-c", "head -c 400000 /dev/zero | tr '\\0' x"],
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            stdout=write,
+        )
+        self.addCleanup(Life.end, process)
+        os.close(write)
+        text = b""
+        while True:
+            part = os.read(read, 4096)
+            if not part:
+                break
+            text += part
+            time.sleep(0.001)
+        os.close(read)
+        self.assertEqual(json.loads(text)["stdout"], "x" * 400000)
+        self.assertEqual(process.wait(harness.BOUND), 0)
+
+    def test_a_pipe_that_never_blocks_gets_the_whole_answer(self):
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        process = subprocess.Popen(
+            [harness.SBX_RUN, "--max-output", "1M", "-c", "head -c 400000 /dev/zero | tr '\\0' x"],
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            stdout=write,
+        )
+        self.addCleanup(Life.end, process)
+        os.close(write)
+        with os.fdopen(read, "rb") as file:
+            self.assertEqual(len(json.loads(file.read())["stdout"]), 400000)
+        self.assertEqual(process.wait(harness.BOUND), 0)
+
+    def test_a_reader_that_never_reads_does_not_make_sbx_run_deaf_to_term(self):
+        read, write = os.pipe()
+        process = subprocess.Popen(
+            [
+                harness.SBX_RUN, "--max-output", "1M",
+                "-c", "head -c 400000 /dev/zero | tr '\\0' x; touch done",
+            ],
+            cwd=self.work,
+            stdin=subprocess.DEVNULL,
+            stdout=write,
+        )
+        self.addCleanup(Life.end, process)
+        os.close(write)
+        self.addCleanup(os.close, read)
+        poller = select.poll()
+        poller.register(read, select.POLLIN)
+        self.assertTrue(poller.poll(30000))  # the answer is being written
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(SOON), 128 + signal.SIGTERM)
+
+    def test_an_answer_that_cannot_be_written_is_exit_125(self):
+        with open("/dev/full", "wb") as full:
+            done = self.raw("-c", "true", stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(b"output_unwritable", done.stderr)
+
+    def test_a_closed_reader_is_exit_125_and_no_death_by_sigpipe(self):
+        read, write = os.pipe()
+        os.close(read)
+        done = self.raw("-c", "true", stdout=write, stderr=subprocess.PIPE)
+        os.close(write)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(b"output_unwritable", done.stderr)
+
+
+class Surroundings(harness.Case):
+    """Contract 11: a plain run works whatever state the caller left its process in."""
+
+    def test_any_of_the_standard_descriptors_may_be_closed(self):
+        for closed in range(8):
+            fds = [fd for fd in range(3) if closed & (1 << fd)]
+            with self.subTest(closed=fds):
+                result = os.path.join(self.base, "result")
+                # The descriptors of the caller must not turn up in the command's places.
+                script = (
+                    "import os,sys\n"
+                    + "".join(f"os.close({fd})\n" for fd in fds)
+                    + "os.execv(sys.argv[1], sys.argv[1:])\n"
+                )
+                done = subprocess.run(
+                    [PYTHON, "-c", script, harness.SBX_RUN, "-c", "touch ran; cat; echo out; echo err >&2"],
+                    cwd=self.work,
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=harness.BOUND,
+                    check=False,
+                )
+                if 1 in fds:
+                    self.assertEqual((done.returncode, done.stdout), (125, b""))
+                else:
+                    answer = json.loads(done.stdout)
+                    self.assertEqual((done.returncode, answer["stdout"], answer["stderr"]), (0, "out\n", "err\n"))
+
+    def test_few_descriptors_suffice_or_the_error_is_clear(self):
+        for soft, hard in ((16, 16), (20, 20), (16, 4096)):
+            with self.subTest(soft=soft, hard=hard):
+                done = self.raw(
+                    "-c", "echo ok",
+                    preexec_fn=lambda s=soft, h=hard: resource.setrlimit(resource.RLIMIT_NOFILE, (s, h)),
+                )
+                answer = json.loads(done.stdout)
+                self.assertEqual((done.returncode, answer["stdout"]), (0, "ok\n"), answer)
+
+    def test_too_few_descriptors_are_an_error_and_nothing_runs(self):
+        for limit in range(4, 12):
+            done = self.raw(
+                "-c", "touch ran",
+                preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)),
+            )
+            ran = os.path.exists(os.path.join(self.work, "ran"))
+            if done.returncode == 0:
+                self.assertTrue(ran)
+                return
+            self.assertEqual(done.returncode, 125, (limit, done.stdout, done.stderr))
+            self.assertFalse(ran, limit)
+
+    def test_sigchld_ignored_by_the_caller_loses_no_status(self):
+        done = self.raw(
+            "-c", "exit 9", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        )
+        self.assertEqual(done.returncode, 9)
+
+    def test_home_may_be_missing_unset_or_relative(self):
+        for home in (None, "", "/nonexistent/home", "relative"):
+            with self.subTest(home=home):
+                environment = {k: v for k, v in os.environ.items() if k not in ("HOME", "XDG_RUNTIME_DIR")}
+                if home is not None:
+                    environment["HOME"] = home
+                answer = self.sh('cd "$HOME" && touch x && echo ok', env=environment)
+                self.assertEqual(answer["stdout"], "ok\n", answer)
+
+    def test_tmp_of_the_host_need_not_be_writable(self):
+        # TMPDIR of the caller has no say, and nothing is written to the host's /tmp.
+        environment = {**os.environ, "TMPDIR": "/nonexistent"}
+        answer = self.sh('echo x > "$TMPDIR/y" && cat /tmp/y', env=environment)
+        self.assertEqual(answer["stdout"], "x\n", answer)
+
+    def test_descriptors_of_the_caller_stay_outside(self):
+        secret = self.write("secret", "x")
+        fd = os.open(secret, os.O_RDONLY)
+        os.set_inheritable(fd, True)
+        self.addCleanup(os.close, fd)
+        for verb in ([], ["exec"]):
+            done = self.raw(*verb, "-c", "ls /proc/self/fd | tr '\\n' ' '", pass_fds=(fd,))
+            text = json.loads(done.stdout)["stdout"] if not verb else done.stdout.decode()
+            self.assertEqual(text.split(), ["0", "1", "2", "3"])  # 3: ls's own
+
+
+class Inside(harness.Case):
+    """PID 1 of the sandbox, and what a command sees of its terminal."""
+
+    def test_pid_1_can_be_neither_read_nor_traced(self):
+        program = (
+            "import ctypes,os\n"
+            "for name in ('mem', 'exe', 'environ', 'maps', 'auxv', 'io', 'syscall', 'stack',"
+            " 'cwd/', 'root/', 'map_files', 'ns/mnt') + tuple(f'fd/{n}' for n in range(16)):\n"
+            "    try:\n"
+            "        fd = os.open(f'/proc/1/{name}', os.O_RDONLY)\n"
+            "        print('opened', name, os.listdir(fd) if name[-1] in '/s' and os.path.isdir("
+            "f'/proc/1/{name}') else os.read(fd, 1))\n"
+            "    except OSError: pass\n"
+            "for name in ('exe', 'cwd', 'root', 'ns/mnt'):\n"
+            "    try: os.readlink(f'/proc/1/{name}'); print('read', name)\n"
+            "    except OSError: pass\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "if libc.ptrace(16, 1, 0, 0) == 0: print('attached')\n"
+            "if libc.ptrace(0x4206, 1, 0, 0) == 0: print('seized')\n"
+            "print('end')\n"
+        )
+        self.write("work/p.py", program)
+        self.assertEqual(self.out(f"{PYTHON} p.py"), "end\n")
+
+    def test_signals_from_inside_do_not_end_pid_1(self):
+        self.assertEqual(
+            self.out("for i in $(seq 1 64); do kill -$i 1 2>/dev/null; done; sleep 0.2; echo alive"),
+            "alive\n",
+        )
+
+    def test_pid_1_reaps_orphans(self):
+        program = (
+            "import os,time\n"
+            "for i in range(300):\n"
+            "    p = os.fork()\n"
+            "    if p == 0:\n"
+            "        if os.fork() == 0: os._exit(0)\n"
+            "        os._exit(0)\n"
+            "    os.waitpid(p, 0)\n"
+            "end = time.monotonic() + 20\n"
+            "def zombies():\n"
+            "    n = 0\n"
+            "    for d in os.listdir('/proc'):\n"
+            "        if d.isdigit():\n"
+            "            try: n += open(f'/proc/{d}/stat').read().rsplit(')', 1)[1].split()[0] == 'Z'\n"
+            "            except OSError: pass\n"
+            "    return n\n"
+            "while zombies() and time.monotonic() < end: time.sleep(0.02)\n"
+            "print(zombies())\n"
+        )
+        self.write("work/z.py", program)
+        self.assertEqual(self.out(f"{PYTHON} z.py"), "0\n")
+
+    def test_no_process_of_the_host_shows(self):
+        pids = self.out("ls /proc | grep -E '^[0-9]+$'").split()
+        self.assertLess(max(int(pid) for pid in pids), 64)
+        self.assertEqual(self.out(f"kill -0 {os.getpid()} 2>&1 || echo none").splitlines()[-1], "none")
+
+    # E11
+    def test_prompts_and_editors_get_no_terminal_and_end_at_once(self):
+        program = (
+            "import errno,os\n"
+            "try: os.open('/dev/tty', os.O_RDWR)\n"
+            "except OSError as error: print(errno.errorcode[error.errno])\n"
+            "print(os.getsid(0) != 1, os.isatty(0), open('/proc/self/stat').read().split()[6])\n"
+        )
+        self.write("work/t.py", program)
+        self.assertEqual(self.out(f"{PYTHON} t.py"), "ENXIO\nTrue False 0\n")
+        began = time.monotonic()
+        self.assertEqual(self.out("read -p 'Continue? ' x; echo $?"), "1\n")
+        self.assertEqual(self.out("bash -c 'read -s -p Password: x </dev/tty' 2>/dev/null; echo $?"), "1\n")
+        self.assertEqual(self.out("$EDITOR file; echo $?"), "1\n")
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_a_command_started_from_a_terminal_has_no_terminal(self):
+        # The caller's terminal is never the controlling one inside.
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        script = (
+            "import fcntl,os,sys,termios\nos.setsid()\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+            "os.execv(sys.argv[1], sys.argv[1:])\n"
+        )
+        done = subprocess.run(
+            [
+                PYTHON, "-c", script, harness.SBX_RUN, "--stdin", "-", "-c",
+                "(: </dev/tty) 2>/dev/null && echo opened; cut -d' ' -f7 /proc/self/stat",
+            ],
+            cwd=self.work,
+            stdin=slave,
+            stdout=subprocess.PIPE,
+            timeout=harness.BOUND,
+            check=True,
+        )
+        os.close(slave)
+        self.assertEqual(json.loads(done.stdout)["stdout"], "0\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
