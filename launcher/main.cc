@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   for (const Verb& verb : kVerbs) {
     if (arguments.front() != verb.name) continue;
     arguments.erase(arguments.begin());
-    return verb.run(invocation);
+    _exit(verb.run(invocation));  // nothing is left to be destroyed that the kernel does not
   }
-  return sbx::verb_run(invocation);
+  _exit(sbx::verb_run(invocation));
 }

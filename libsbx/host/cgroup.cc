@@ -29,7 +29,7 @@ std::optional<std::string> read_all(int dirfd, const char* path) {
   const OwnedFd file(::openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) return std::nullopt;
   std::string text;
-  std::string chunk(std::size_t{8} << 10, '\0');
+  std::string chunk(std::size_t{2} << 10, '\0');
   while (text.size() < kMaxProcFile) {
     const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
     if (got < 0) return std::nullopt;

@@ -104,7 +104,7 @@ Account read_account(const char* path, unsigned id) {
   const OwnedFd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file.is_open()) return account;
   std::string pending;
-  std::string chunk(std::size_t{16} << 10, '\0');
+  std::string chunk(std::size_t{2} << 10, '\0');
   for (std::size_t total = 0; total < kMaxAccountFile;) {
     const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
     const bool at_end = got <= 0;

@@ -54,10 +54,9 @@ Node look(const std::string& path) {
 }
 
 std::string read_link(const std::string& path) {
-  std::string target(PATH_MAX, '\0');
+  std::array<char, PATH_MAX> target;  // NOLINT(cppcoreguidelines-pro-type-member-init): readlink
   const ssize_t size = readlink(path.c_str(), target.data(), target.size());
-  target.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return target;
+  return {target.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
 // Reads a small regular file; nullopt when it is absent, larger than `max` or of another kind.
@@ -65,9 +64,10 @@ std::optional<std::string> read_small_file(const std::string& path, std::size_t 
   const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info {};
   if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  std::string content(max + 1, '\0');
+  if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
+  std::string content(static_cast<std::size_t>(info.st_size), '\0');
   const ssize_t size = read(fd.get(), content.data(), content.size());
-  if (size < 0 || static_cast<std::size_t>(size) > max) return std::nullopt;
+  if (size < 0) return std::nullopt;
   content.resize(static_cast<std::size_t>(size));
   return content;
 }
@@ -97,7 +97,7 @@ class Inspector {
     for (const ViewRoot& root : view_.roots) {
       if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
       for (const Protect& protect : policy_.profile.filesystem.protect) {
-        SBX_CHECK_OK(resolve_protect(root.node, protect, view_.protects));
+        SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
       }
     }
     SBX_CHECK_OK(add_devices());
@@ -150,11 +150,16 @@ class Inspector {
     }
     for (const char* path :
          {"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release",
-          "/etc/services", "/etc/protocols", "/etc/mime.types", "/etc/ssl/openssl.cnf",
+          "/etc/services", "/etc/protocols", "/etc/ssl/openssl.cnf",
           "/etc/ssl/cert.pem", "/etc/pki/tls/openssl.cnf"}) {
       add_etc_file(path);
     }
     if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
+    for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
+      if (Node node = look(path); node.kind == NodeKind::kFile) {
+        view_.etc_accounts.push_back(std::move(node));
+      }
+    }
   }
 
   void add_etc_file(const std::string& path) {

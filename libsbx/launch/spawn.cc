@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -129,7 +130,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   std::vector<char*> argv = pointers(plan.argv, 1);
   std::vector<char*> envp = pointers(plan.environment, 0);
   std::vector<char*> executables = pointers(plan.executables, 0);
-  std::vector<char> stack(kStackSize);
+  // Not cleared: a page is paid for when it is touched.
+  const std::unique_ptr<char[]> stack(new char[kStackSize]);
 
   context.ops = plan.ops.data();
   context.op_count = static_cast<std::uint32_t>(plan.ops.size());
@@ -143,9 +145,9 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.argv = argv.data() + 1;
   context.envp = envp.data();
   context.executables = executables.data();
-  context.stack = stack.data();
+  context.stack = stack.get();
   // The stack grows down from an address that must be 16-byte aligned on aarch64.
-  context.stack_size = (stack.size() - 16) & ~std::size_t{15};
+  context.stack_size = kStackSize - 16;
 
   int pidfd = -1;
   const long pid = clone_child(request, &pidfd);

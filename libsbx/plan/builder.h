@@ -24,6 +24,14 @@ class PlanBuilder {
     return found->second;
   }
 
+  // For contents, which stand once: not worth finding again.
+  std::uint32_t content(std::string_view value) {
+    const auto offset = static_cast<std::uint32_t>(plan_.arena.size());
+    plan_.arena.append(value);
+    plan_.arena.push_back('\0');
+    return offset;
+  }
+
   // Appends an operation whose failure is the failure of `layer`.
   Op& add(OpKind kind, Layer layer) {
     Op& op = plan_.ops.emplace_back();
@@ -78,11 +86,14 @@ class PlanBuilder {
 struct ViewOptions {
   bool own_proc = true;        // a new procfs; else the host's, read-only
   bool nested_userns = false;  // /proc/PID stays writable, user namespaces may be made
+  bool own_userns = true;      // else mounts propagate to the host unless made private
   bool with_pty = false;
 };
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options);
 void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
                   bool has_net_namespace, bool nested_userns);
+
+Error cwd_not_visible(const std::string& cwd);
 
 // Whether the profile lets the command make namespaces of its own.
 bool allows_nested_namespaces(const Profile& profile);

@@ -53,6 +53,8 @@ class ViewPlanner {
     collect();
     sort_placements();
     if (Status status = check_cwd(); !status.ok()) return status;
+    // In a user namespace of its own the clone has done that: mount_namespaces(7).
+    if (!options_.own_userns) add(OpKind::kPrivateMounts);
     make_root();
     make_workshop();
     for (Placement& placement : placements_) place(placement);
@@ -94,7 +96,14 @@ class ViewPlanner {
       late_attributes_.emplace_back("dev", kDeviceAttributes);
     }
     for (const Node& node : view_.system) bind_system(node, "ro");
-    for (const Node& node : view_.tools) bind_system(node, "ro");
+    for (const Node& node : view_.tools) {
+      // A directory of PATH may be the user's own.
+      if (is_below(node.path, "/usr") && !is_below(node.path, "/usr/local")) {
+        bind_system(node, "ro");
+      } else {
+        bind(node, kReadOnlyAttributes, "ro");
+      }
+    }
     for (const Node& node : view_.etc_binds) bind_system(node, "");
     if (tmp_is_writable()) {
       inside("/tmp", "proc/tmp", "private");
@@ -155,12 +164,13 @@ class ViewPlanner {
   }
 
   void collect_root(const ViewRoot& root) {
+    // What nothing of the host's shows needs no mask: a private /tmp or home stays.
+    if (root.access == Access::kNone && !is_shown(root.node.path)) return;
     // A root replaces whatever else was to stand at the same place.
     std::erase_if(placements_, [&](const Placement& p) { return p.path == root.node.path; });
     const bool is_directory = root.node.kind == NodeKind::kDirectory;
     switch (root.access) {
       case Access::kNone:
-        if (!is_shown(root.node.path)) return;
         placements_.push_back({root.node.path,
                                Kind::kMask,
                                {},
@@ -203,6 +213,12 @@ class ViewPlanner {
     if (filesystem().overlay) return;  // nothing reaches the host
     for (const Node& parent : protect.parents) {
       if (!has_placement(parent.path)) bind(parent, kWritableAttributes, "");
+    }
+    if (protect.mask) {
+      if (has_placement(protect.node.path)) return;
+      placements_.push_back(
+          {protect.node.path, Kind::kMask, {}, "proc/nofile", kMaskAttributes, false, "protected"});
+      return;
     }
     if (protect.node.kind != NodeKind::kMissing) {
       if (!has_placement(protect.node.path)) bind(protect.node, kReadOnlyAttributes, "protected");
@@ -255,8 +271,7 @@ class ViewPlanner {
     const bool masked = deepest != nullptr && deepest->kind == Kind::kMask;
     const bool fixed = is_below(cwd, "/dev") || is_below(cwd, "/proc") || is_below(cwd, "/etc");
     if (!masked && (deepest != nullptr || has_host_root_ || leads_to_one || fixed)) return {};
-    return Error{ErrorCode::kCwdNotVisible, "the working directory is not visible inside: " + cwd,
-                 "--cwd", "show it with --ro or --rw, or choose another with --cwd"};
+    return cwd_not_visible(cwd);
   }
 
   // --- the operations ---
@@ -307,7 +322,7 @@ class ViewPlanner {
   void make_file(std::string_view path, std::string_view content, unsigned mode) {
     Op& op = add(OpKind::kMakeFile);
     op.a = builder_.text(path);
-    op.b = builder_.text(content);
+    op.b = builder_.content(content);
     op.b_size = static_cast<std::uint32_t>(content.size());
     op.flags = mode;
   }
@@ -535,7 +550,7 @@ class ViewPlanner {
     Op& op = add(OpKind::kMountProc);
     op.a = builder_.text(stage);
     op.flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-    if (!options_.nested_userns) {
+    if (!options_.nested_userns && options_.own_userns) {
       // The second refusal of nested user namespaces: the kernel's own, beside the filter's.
       builder_.write_file(Layer::kMount, std::string(stage) + "/sys/user/max_user_namespaces", "0");
     }
@@ -573,6 +588,11 @@ class ViewPlanner {
 };
 
 }  // namespace
+
+Error cwd_not_visible(const std::string& cwd) {
+  return Error{ErrorCode::kCwdNotVisible, "the working directory is not visible inside: " + cwd,
+               "--cwd", "show it with --ro or --rw, or choose another with --cwd"};
+}
 
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options) {
   return ViewPlanner(builder, input, options).run();

@@ -3,6 +3,7 @@
 #include "session/supervisor.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -280,6 +281,12 @@ class Supervisor {
       case ReportTag::kScratch:
         watch_->set_scratch(std::move(report.fd));
         return;
+      case ReportTag::kSharedMemory:
+        // The host's own segments are not the command's.
+        if ((input_.plan.clone_flags & CLONE_NEWIPC) != 0) {
+          watch_->set_shared_memory(std::move(report.fd));
+        }
+        return;
       case ReportTag::kListener:
         refusals_.set_listener(std::move(report.fd));
         // Unanswered, every refused call would wait for ever.
@@ -322,7 +329,7 @@ class Supervisor {
   }
 
   void drain(OwnedFd& pipe, Capture& capture) {
-    static thread_local std::array<char, 64 * 1024> buffer;
+    static std::array<char, 64 * 1024> buffer;  // one supervisor a process
     // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
     for (int i = 0; i < 16 && pipe.is_open(); ++i) {
       const ssize_t size = read(pipe.get(), buffer.data(), buffer.size());
