@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks a protected path one component at a time, never through a symlink.
+// Walks a protected path one component at a time. Nothing that stands in a rw root is trusted: what
+// a symlink or a `.git` file names is only ever used to add protection, never to show a path.
 #include "host/protect.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "base/owned_fd.h"
 #include "base/text.h"
 
 namespace sbx {
 namespace {
+
+using Parts = std::span<const std::string>;
+
+constexpr int kMaxLinks = 16;  // symlinks and `.git` files followed for one protected path
 
 Node look(const std::string& path) {
   struct stat info {};
@@ -17,26 +31,162 @@ Node look(const std::string& path) {
   node.ino = info.st_ino;
   node.kind = S_ISDIR(info.st_mode)   ? NodeKind::kDirectory
               : S_ISREG(info.st_mode) ? NodeKind::kFile
+              : S_ISLNK(info.st_mode) ? NodeKind::kLink
                                       : NodeKind::kOther;
   return node;
 }
 
+// Empty where the path leads nowhere.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real == nullptr ? "" : real.get();
+}
+
+std::string join_path(const std::string& directory, std::string_view name) {
+  return (directory == "/" ? "" : directory) + "/" + std::string(name);
+}
+
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+// The first line of git's own small files; nullopt when it is none. Never blocks on a FIFO.
+std::optional<std::string> read_line(const std::string& path) {
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+  struct stat info {};
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  std::string text(4096, '\0');
+  const ssize_t size = read(fd.get(), text.data(), text.size());
+  if (size <= 0) return std::nullopt;
+  text.resize(static_cast<std::size_t>(size));
+  text.resize(std::min(text.size(), text.find_first_of(std::string_view("\n\r\0", 3))));
+  return text;
+}
+
+class Resolver {
+ public:
+  Resolver(const std::vector<ViewRoot>& roots, std::vector<ViewProtect>& out)
+      : roots_(roots), out_(out) {}
+
+  // Protects `parts` below the directory `root`, a rw root.
+  void walk(const std::string& root, Parts parts, bool report_missing) {
+    std::vector<Node> parents;
+    std::string at = root;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Parts rest = parts.subspan(i + 1);
+      at = join_path(at, parts[i]);
+      Node node = look(at);
+      if (node.kind == NodeKind::kMissing) {
+        // What is reported is the path itself; what must be held is the first part missing.
+        if (report_missing) {
+          for (const std::string& part : rest) node.path = join_path(node.path, part);
+        }
+        add(std::move(node), root, parents, report_missing);
+        return;
+      }
+      if (node.kind == NodeKind::kLink) {
+        follow_link(node, root, parents, rest, report_missing);
+        return;
+      }
+      if (node.kind != NodeKind::kDirectory || rest.empty()) {
+        add(node, root, parents, report_missing);
+        if (!rest.empty() && parts[i] == ".git") follow_git_file(at, rest, report_missing);
+        return;
+      }
+      parents.push_back(node);
+      if (parts[i] == ".git") protect_redirects(at);
+    }
+  }
+
+ private:
+  // The rw root that decides over `path`; nullptr where it cannot be written.
+  const ViewRoot* writable_root(std::string_view path) const {
+    const ViewRoot* deepest = nullptr;
+    for (const ViewRoot& root : roots_) {
+      const bool deeper = deepest == nullptr || root.node.path.size() > deepest->node.path.size();
+      if (is_below(path, root.node.path) && deeper) deepest = &root;
+    }
+    const bool writable = deepest != nullptr && deepest->access == Access::kReadWrite &&
+                          deepest->node.kind == NodeKind::kDirectory;
+    return writable ? deepest : nullptr;
+  }
+
+  void add(Node node, const std::string& root, const std::vector<Node>& parents,
+           bool report_missing, bool mask = false) {
+    if (writable_root(node.path) == nullptr) return;
+    const auto same = [&](const ViewProtect& other) {
+      return other.node.path == node.path && other.report_missing == report_missing;
+    };
+    if (std::any_of(out_.begin(), out_.end(), same)) return;
+    out_.push_back({root, std::move(node), parents, report_missing, mask});
+  }
+
+  // Protects what lies at `path`, which has no symlink in it, and `rest` below.
+  void protect_at(const std::string& path, Parts rest, bool report_missing) {
+    const ViewRoot* root = writable_root(path);
+    if (root == nullptr || ++links_ > kMaxLinks) return;
+    std::vector<std::string> parts;
+    for (const std::string_view part : split(path.substr(root->node.path.size()), '/')) {
+      if (!part.empty()) parts.emplace_back(part);
+    }
+    parts.insert(parts.end(), rest.begin(), rest.end());
+    walk(root->node.path, parts, report_missing);
+  }
+
+  void follow_link(const Node& link, const std::string& root, const std::vector<Node>& parents,
+                   Parts rest, bool report_missing) {
+    const std::string target = real_path(link.path);
+    add(link, root, parents, report_missing, target.empty());
+    if (!target.empty()) protect_at(target, rest, report_missing);
+  }
+
+  // gitrepository-layout(5): a `.git` file holds "gitdir: PATH"; `commondir` in that directory
+  // holds the path of the one with the hooks and the configuration.
+  void follow_git_file(const std::string& path, Parts rest, bool report_missing) {
+    static constexpr std::string_view kPrefix = "gitdir: ";
+    const std::optional<std::string> line = read_line(path);
+    if (!line || !line->starts_with(kPrefix)) return;
+    const std::string directory = resolve(line->substr(kPrefix.size()), parent_of(path));
+    protect_git_directory(directory, rest, report_missing);
+    const std::optional<std::string> common =
+        directory.empty() ? std::nullopt : read_line(join_path(directory, "commondir"));
+    if (common) protect_git_directory(resolve(*common, directory), rest, report_missing);
+  }
+
+  void protect_git_directory(const std::string& directory, Parts rest, bool report_missing) {
+    if (directory.empty()) return;
+    protect_at(directory, rest, report_missing);
+    protect_redirects(directory);
+  }
+
+  // No stubs for these: git on the host would stumble over one.
+  void protect_redirects(const std::string& directory) {
+    if (!redirects_.insert(directory).second) return;
+    for (const char* name : {"commondir", "config.worktree"}) {
+      protect_at(join_path(directory, name), {}, true);
+    }
+  }
+
+  static std::string resolve(const std::string& path, const std::string& base) {
+    if (path.empty()) return "";
+    return real_path(path.front() == '/' ? path : join_path(base, path));
+  }
+
+  const std::vector<ViewRoot>& roots_;
+  std::vector<ViewProtect>& out_;
+  std::set<std::string> redirects_;  // git directories whose redirecting files are done
+  int links_ = 0;
+};
+
 }  // namespace
 
-Status resolve_protect(const Node& root, const Protect& protect, std::vector<ViewProtect>& out) {
+Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
+                       std::vector<ViewProtect>& out) {
   SBX_TRY(const std::string path, normal_path("/" + protect.path, "/", protect.where));
-  ViewProtect found;
-  found.root = root.path;
-  found.report_missing = protect.report_missing;
-  std::string at = root.path == "/" ? "" : root.path;
+  std::vector<std::string> parts;
   for (const std::string_view part : split(std::string_view(path).substr(1), '/')) {
-    if (found.node.kind != NodeKind::kMissing) found.parents.push_back(found.node);
-    at += "/" + std::string(part);
-    found.node = look(at);
-    if (found.node.kind != NodeKind::kDirectory) break;
+    if (!part.empty()) parts.emplace_back(part);
   }
-  if (found.node.kind == NodeKind::kOther) return {};
-  out.push_back(std::move(found));
+  Resolver(roots, out).walk(root.path, parts, protect.report_missing);
   return {};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A protected path within a rw root → what must be bound read-only. A `.git` that is a file (a
-// worktree, a submodule) is followed to the directories that it names. Reads only, by descriptor.
+// A protected path within a rw root → what must be bound read-only, and which links and directories
+// must stay where they are. A `.git` that is a file (a worktree, a submodule) or a symlink is
+// followed to the directories that it leads to. Reads only; the child compares device and inode.
 #pragma once
 
 #include <vector>
@@ -10,9 +11,13 @@
 
 namespace sbx {
 
-// Appends to `out`. Nothing is appended for a path of which a component is a symlink leading out
-// of the root: it is never followed to write. Errors: kPathRefused for a relative path that
-// escapes.
-Status resolve_protect(const Node& root, const Protect& protect, std::vector<ViewProtect>& out);
+// Appends to `out`, each path once. `roots` are all roots of the view: what a symlink or a `.git`
+// file leads to is protected where it lies in a writable one, and left alone elsewhere, since it
+// cannot be written there. A symlink on the way is itself held in place; one that leads nowhere is
+// masked. Beside `.git/X`, the files that would lead git to another configuration (`commondir`,
+// `config.worktree`) are protected where they exist and reported where they are created.
+// Errors: kPathRefused for a relative path that escapes.
+Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
+                       std::vector<ViewProtect>& out);
 
 }  // namespace sbx

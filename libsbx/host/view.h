@@ -35,6 +35,7 @@ struct ViewProtect {
   Node node;                  // kMissing: node.path is the path that must not be created
   std::vector<Node> parents;  // directories between the root and the path, outermost first
   bool report_missing = false;
+  bool mask = false;  // a symlink that leads nowhere: masked, so that it never leads somewhere
 };
 
 // A file of /etc that is copied into the view, or a symlink recreated there.
@@ -52,6 +53,7 @@ struct View {
   std::vector<Link> system_links;  // /bin → usr/bin …
   std::vector<Node> etc_binds;
   std::vector<EtcFile> etc_files;
+  std::vector<Node> etc_accounts;  // passwd, group …: for Landlock without a mount view
   std::vector<Link> etc_links;
   std::vector<ViewRoot> roots;
   std::vector<ViewProtect> protects;
@@ -62,6 +64,8 @@ struct View {
   std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)
   std::string staging;                  // an existing directory to build the new root on
   Node home;                            // the caller's home, for base host and home host
+  Node scratch;       // without a mount namespace: the session's own directory in place of /tmp,
+  Node scratch_home;  // and of the private home
   // For Landlock without a mount view: directory → its entries, where a path inside is narrower.
   std::map<std::string, std::vector<Node>> listings;
 };

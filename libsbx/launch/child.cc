@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -61,9 +62,10 @@ int make_file(const char* path, const char* text, std::uint32_t size, mode_t mod
   return static_cast<std::uint32_t>(written) == size ? 0 : ENOSPC;
 }
 
-// A destination never leads through a symlink: what lies in a bound directory is not trusted.
+// A destination never leads through a symlink: what lies in a bound directory is not trusted. One
+// that is itself a symlink is opened as such and can be mounted on.
 int open_destination(const char* path) {
-  const sys::OpenHow how{O_PATH | O_CLOEXEC, 0,
+  const sys::OpenHow how{O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                          sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
   return sys::openat2(AT_FDCWD, path, how);
 }
@@ -98,7 +100,7 @@ int bind_system(const char* source, const char* destination, std::uint64_t attri
 }
 
 int bind(const char* source, const char* destination, const Op& op) {
-  const sys::OpenHow how{O_PATH | O_CLOEXEC, 0,
+  const sys::OpenHow how{O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                          sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
   const ScopedFd from{sys::openat2(AT_FDCWD, source, how)};
   if (from.fd < 0) return failure();
@@ -223,10 +225,17 @@ int drop_capabilities() {
   return 0;
 }
 
-int landlock_allow(const ChildContext& context, const char* path, std::uint64_t rights) {
-  const ScopedFd target{::open(path, O_PATH | O_CLOEXEC)};
+int landlock_allow(const ChildContext& context, const char* path, const Op& op) {
+  const sys::OpenHow how{O_PATH | O_CLOEXEC, 0, op.ino == 0 ? 0 : sys::kResolveNoSymlinks};
+  const ScopedFd target{sys::openat2(AT_FDCWD, path, how)};
   if (target.fd < 0) return failure();
-  const sys::LandlockPathBeneathAttr attr{rights, target.fd};
+  if (op.ino != 0) {
+    struct stat info;
+    if (::fstat(target.fd, &info) != 0) return failure();
+    // Swapped between the look and now.
+    if (info.st_ino != op.ino || info.st_dev != op.dev) return ESTALE;
+  }
+  const sys::LandlockPathBeneathAttr attr{op.flags, target.fd};
   return sys::landlock_add_path(context.landlock_fd, attr) == 0 ? 0 : failure();
 }
 
@@ -285,6 +294,16 @@ int execute(ChildContext& context) {
   }
   context.state->executed.store(0);
   return result;
+}
+
+// PID 1's command line can be read inside, and would tell the operator's flags and hidden paths.
+// proc(5): arguments, environment and the program's name lie in a row.
+void forget_arguments() {
+  constexpr std::uintptr_t kMaxArguments = 8 << 20;
+  char* const begin = program_invocation_name;
+  const auto end = static_cast<std::uintptr_t>(::getauxval(AT_EXECFN));
+  const auto start = reinterpret_cast<std::uintptr_t>(begin);
+  if (end > start && end - start < kMaxArguments) std::memset(begin, 0, end - start);
 }
 
 void confirm(ChildContext& context, const Op& op) {
@@ -351,6 +370,8 @@ int run_op(ChildContext& context, const Op& op) noexcept {
   switch (op.kind) {
     case OpKind::kWriteFile:
       return write_file(a, b, op.b_size);
+    case OpKind::kPrivateMounts:
+      return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? 0 : failure();
     case OpKind::kMountTmpfs:
       return ::mount("tmpfs", a, "tmpfs", op.flags, b) == 0 ? 0 : failure();
     case OpKind::kEnterRoot:
@@ -380,7 +401,11 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return set_attributes(a, op.flags);
     case OpKind::kReportFd: {
       const int fd = ::open(a, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-      return report(context, static_cast<ReportTag>(op.slot), fd);
+      const int error = report(context, static_cast<ReportTag>(op.slot), fd);
+      if (error != 0 || static_cast<ReportTag>(op.slot) != ReportTag::kProc) return error;
+      // What it lists belongs to the IPC namespace of whoever opens it. Kernels may lack it.
+      const int segments = ::openat(fd, "sysvipc/shm", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+      return segments < 0 ? 0 : report(context, ReportTag::kSharedMemory, segments);
     }
     case OpKind::kPivot:
       return pivot();
@@ -408,7 +433,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return context.landlock_fd >= 0 ? 0 : failure();
     }
     case OpKind::kLandlockAllow:
-      return landlock_allow(context, a, op.flags);
+      return landlock_allow(context, a, op);
     case OpKind::kLandlockRestrict: {
       const ScopedFd ruleset{context.landlock_fd};
       context.landlock_fd = -1;
@@ -427,6 +452,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
 }
 
 void run_child(ChildContext& context) noexcept {
+  forget_arguments();
   ::umask(0);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order rules of a plan, checked for every plan that is made. Pure.
+#include <sched.h>
+
 #include "plan/plan.h"
 
 namespace sbx {
@@ -7,6 +9,7 @@ namespace {
 
 bool is_mount(OpKind kind) {
   switch (kind) {
+    case OpKind::kPrivateMounts:
     case OpKind::kMountTmpfs:
     case OpKind::kBindSystem:
     case OpKind::kBind:
@@ -33,6 +36,27 @@ Error broken(const LaunchPlan& plan, const Op& op, const char* rule) {
 }
 
 }  // namespace
+
+std::uint64_t namespace_flag(Layer layer) {
+  switch (layer) {
+    case Layer::kUser:
+      return CLONE_NEWUSER;
+    case Layer::kMount:
+      return CLONE_NEWNS;
+    case Layer::kPid:
+      return CLONE_NEWPID;
+    case Layer::kNet:
+      return CLONE_NEWNET;
+    case Layer::kIpc:
+      return CLONE_NEWIPC;
+    case Layer::kUts:
+      return CLONE_NEWUTS;
+    case Layer::kCgroup:
+      return CLONE_NEWCGROUP;
+    default:
+      return 0;
+  }
+}
 
 Status check_plan(const LaunchPlan& plan) {
   constexpr LayerSet kNone;
@@ -104,6 +128,12 @@ Status check_plan(const LaunchPlan& plan) {
   }
   for (int i = 0; i < kLayerCount; ++i) {
     const auto layer = static_cast<Layer>(i);
+    const std::uint64_t flag = namespace_flag(layer);
+    if (plan.wanted.has(layer) && (plan.clone_flags & flag) != flag) {
+      return Error{ErrorCode::kInternal,
+                   std::string("the clone does not make the namespace ") + layer_name(layer),
+                   "plan", ""};
+    }
     if (plan.wanted.has(layer) && !confirmed.has(layer)) {
       return Error{ErrorCode::kInternal,
                    std::string("no step confirms the layer ") + layer_name(layer), "plan", ""};

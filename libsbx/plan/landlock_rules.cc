@@ -40,16 +40,17 @@ class RulePlanner {
       allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
       const std::uint64_t scratch = tmp_is_writable() ? kWrite : kRead;
       allow("/dev/shm", scratch, true);
-      allow("/tmp", scratch, true);
-      if (has_private_home()) allow(builder_.plan().home, scratch, true);
+      // A root of the profile at the same place has a rule of its own, perhaps a narrower one.
+      if (root_at("/tmp") == nullptr) allow("/tmp", scratch, true);
+      const std::string& home = builder_.plan().home;
+      if (has_private_home() && root_at(home) == nullptr) allow(home, scratch, true);
     } else {
-      for (const Node& node : view_.etc_binds) allow(node);
+      for (const Node& node : view_.etc_binds) allow(node, kRead);
       for (const EtcFile& file : view_.etc_files) allow(file.path, kRead, false);
-      for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
-        allow(path, kRead, false);
+      for (const Node& node : view_.etc_accounts) allow(node, kRead);
+      for (const Node& node : {view_.scratch, view_.scratch_home}) {
+        if (!node.path.empty()) allow(node, kWrite);
       }
-      allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
-      allow("/dev/ptmx", kDevice, false);
     }
     // /proc lists what the pid namespace shows; writes there are for nested namespaces only.
     allow("/proc",
@@ -91,7 +92,15 @@ class RulePlanner {
     op.a = builder_.text(path);
     op.flags = rights;
   }
-  void allow(const Node& node) { allow(node.path, kRead, node.kind == NodeKind::kDirectory); }
+  // The rule is for the very file that was looked at.
+  void allow(const Node& node, std::uint64_t rights) {
+    const std::size_t before = builder_.plan().ops.size();
+    allow(node.path, rights, node.kind == NodeKind::kDirectory);
+    // A file of an overlay has other numbers than the one below it.
+    if (has_mount_view_ || builder_.plan().ops.size() == before) return;
+    builder_.plan().ops.back().dev = node.dev;
+    builder_.plan().ops.back().ino = node.ino;
+  }
 
   // Roots and protected paths strictly below `path` that get less than `rights`.
   bool has_narrower_below(std::string_view path, std::uint64_t rights) const {
@@ -127,9 +136,16 @@ class RulePlanner {
   void grant(const Node& node, std::uint64_t rights) {
     const bool is_directory = node.kind == NodeKind::kDirectory;
     if (has_mount_view_ || !is_directory || !has_narrower_below(node.path, rights)) {
-      allow(node.path, rights, is_directory);
+      allow(node, rights);
       return;
     }
+    builder_.plan().degraded.push_back(
+        {"files",
+         "without a mount namespace " + node.path +
+             " is granted entry by entry, since it holds something narrower: nothing can be made, "
+             "renamed or removed directly in it"});
+    // Reading may be granted whole where nothing below is hidden.
+    if (rights == kWrite && !has_narrower_below(node.path, kRead)) allow(node, kRead);
     const auto listing = view_.listings.find(node.path);
     if (listing == view_.listings.end()) return;  // nothing is granted of what cannot be listed
     for (const Node& entry : listing->second) {

@@ -25,6 +25,7 @@ namespace sbx {
 enum class OpKind : std::uint8_t {
   // --- in the new namespaces, with their capabilities ---
   kWriteFile,      // a: path, b: text: open(O_WRONLY), one write
+  kPrivateMounts,  // takes every mount out of the host's propagation
   kMountTmpfs,     // a: destination, b: options, flags: MS_*
   kEnterRoot,      // a: destination: chdir to the new root
   kMakeDir,        // a: path, flags: mode
@@ -52,7 +53,7 @@ enum class OpKind : std::uint8_t {
   kChangeDir,  // a: path
   kNoNewPrivs,
   kLandlockCreate,  // dev: file rights, ino: network rights, flags: scopes
-  kLandlockAllow,   // a: path, flags: rights; absent paths are an error
+  kLandlockAllow,   // a: path, flags: rights; dev, ino: it must be that one, not behind a symlink
   kLandlockRestrict,
   kDropCapabilities,
   kCloseDescriptors,
@@ -61,7 +62,7 @@ enum class OpKind : std::uint8_t {
 };
 const char* op_name(OpKind kind);
 
-enum class ReportTag : std::uint8_t { kProc, kScratch, kPty, kListener, kOverlay };
+enum class ReportTag : std::uint8_t { kProc, kScratch, kPty, kListener, kOverlay, kSharedMemory };
 
 inline constexpr std::uint8_t kNoLayer = 0xff;
 
@@ -128,9 +129,13 @@ struct PlanInput {
 Result<LaunchPlan> make_plan(const PlanInput& input);
 
 // The order rules that every plan keeps: nothing is mounted after the pivot, capabilities go after
-// the last mount, no_new_privs before Landlock and the filter, the filter last before exec, and
-// every layer in `wanted` is confirmed by a step. Error: kInternal naming the step.
+// the last mount, no_new_privs before Landlock and the filter, the filter last before exec; the
+// clone makes every namespace in `wanted`, and a step confirms every other layer. Error: kInternal
+// naming the step.
 Status check_plan(const LaunchPlan& plan);
+
+// CLONE_NEW* of one of the seven namespaces; 0 for other layers.
+std::uint64_t namespace_flag(Layer layer);
 
 // One line a step, for people, golden files and error messages.
 std::string describe_op(const LaunchPlan& plan, const Op& op);

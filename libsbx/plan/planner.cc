@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // (Policy, Request, HostFacts, View) → LaunchPlan: which layers, in which order, with which limits.
 // Pure: the same input gives the same plan.
-#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -15,15 +14,8 @@
 namespace sbx {
 namespace {
 
-constexpr std::array kNamespaceFlags = {
-    std::pair{Layer::kUser, static_cast<std::uint64_t>(CLONE_NEWUSER)},
-    std::pair{Layer::kMount, static_cast<std::uint64_t>(CLONE_NEWNS)},
-    std::pair{Layer::kPid, static_cast<std::uint64_t>(CLONE_NEWPID)},
-    std::pair{Layer::kNet, static_cast<std::uint64_t>(CLONE_NEWNET)},
-    std::pair{Layer::kIpc, static_cast<std::uint64_t>(CLONE_NEWIPC)},
-    std::pair{Layer::kUts, static_cast<std::uint64_t>(CLONE_NEWUTS)},
-    std::pair{Layer::kCgroup, static_cast<std::uint64_t>(CLONE_NEWCGROUP)},
-};
+constexpr std::array kNamespaces = {Layer::kUser, Layer::kMount, Layer::kPid,   Layer::kNet,
+                                    Layer::kIpc,  Layer::kUts,   Layer::kCgroup};
 
 Error unavailable(Layer layer, const Obstacle& obstacle) {
   Error error{ErrorCode::kLayerUnavailable,
@@ -41,6 +33,7 @@ class Planner {
   Result<LaunchPlan> run() {
     SBX_CHECK_OK(choose_layers());
     choose_paths();
+    if (!wants(Layer::kMount)) SBX_CHECK_OK(check_cwd());
     LaunchPlan& plan = builder_.plan();
     plan.use_pty = input_.use_pty;
     plan.argv = request_argv(input_.policy, input_.request);
@@ -49,9 +42,9 @@ class Planner {
     }
     add_namespaces();
     if (wants(Layer::kMount)) {
-      SBX_CHECK_OK(add_view(
-          builder_, input_,
-          ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_, plan.use_pty}));
+      SBX_CHECK_OK(add_view(builder_, input_,
+                            ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
+                                        wants(Layer::kUser), plan.use_pty}));
     }
     add_network_and_names();
     builder_.add(OpKind::kNotDumpable);
@@ -98,7 +91,7 @@ class Planner {
 
   Status choose_layers() {
     nested_ = allows_nested_namespaces(profile_);
-    for (const auto& [layer, flag] : kNamespaceFlags) {
+    for (const Layer layer : kNamespaces) {
       if (profile_.isolation.namespaces.has(layer)) SBX_CHECK_OK(choose(layer, false));
     }
     if (profile_.seccomp.mode != SeccompMode::kOff) SBX_CHECK_OK(choose(Layer::kSeccomp, false));
@@ -126,14 +119,9 @@ class Planner {
       return {};
     }
     const bool may_miss = layer == Layer::kLandlock
-                              ? profile_.landlock == LandlockMode::kAuto
+                              ? !required_by_mode
                               : profile_.isolation.fallback == Fallback::kDegrade;
-    if (required_by_mode && profile_.isolation.fallback != Fallback::kDegrade) {
-      return unavailable(layer, obstacle);
-    }
-    if (profile_.isolation.require.has(layer) || (!may_miss && !required_by_mode)) {
-      return unavailable(layer, obstacle);
-    }
+    if (profile_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
     builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});
     return {};
   }
@@ -142,9 +130,34 @@ class Planner {
     LaunchPlan& plan = builder_.plan();
     plan.cwd = input_.request.cwd.value_or(input_.policy.workspace);
     plan.home = input_.policy.home;
+    if (!wants(Layer::kMount) && !input_.view.scratch_home.path.empty()) {
+      plan.home = input_.view.scratch_home.path;
+      return;
+    }
     const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
     const bool host_base = profile_.filesystem.base == Base::kHost;
     if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
+  }
+
+  // With a mount view the planner of the view knows what is shown. Without one everything of the
+  // host is there, but only what Landlock grants can be used.
+  Status check_cwd() const {
+    if (!wants(Layer::kLandlock)) return {};
+    const std::string& cwd = builder_ref().cwd;
+    const ViewRoot* deepest = nullptr;
+    bool shown = profile_.filesystem.base == Base::kHost || cwd == "/";
+    for (const ViewRoot& root : input_.view.roots) {
+      if (!is_below(cwd, root.node.path)) continue;
+      if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
+    }
+    if (deepest != nullptr) {
+      shown = deepest->access != Access::kNone;
+    } else {
+      for (const Node& node : input_.view.system) shown = shown || is_below(cwd, node.path);
+      shown = shown || is_below(cwd, "/etc") || is_below(cwd, "/dev") || is_below(cwd, "/proc");
+    }
+    if (shown) return {};
+    return cwd_not_visible(cwd);
   }
 
   // --- in the new namespaces ---
@@ -152,8 +165,8 @@ class Planner {
   void add_namespaces() {
     LaunchPlan& plan = builder_.plan();
     builder_.add(OpKind::kDieWithParent);
-    for (const auto& [layer, flag] : kNamespaceFlags) {
-      if (wants(layer)) plan.clone_flags |= flag;
+    for (const Layer layer : kNamespaces) {
+      if (wants(layer)) plan.clone_flags |= namespace_flag(layer);
     }
     plan.has_pid_namespace = wants(Layer::kPid);
     if (wants(Layer::kUser)) {
@@ -248,6 +261,10 @@ class Planner {
     LaunchPlan& plan = builder_.plan();
     Environment environment = input_.environment;
     if (!plan.home.empty()) environment["HOME"] = plan.home;
+    const auto tmp = environment.find("TMPDIR");
+    if (!input_.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
+      tmp->second = input_.view.scratch.path;  // unless the operator has set another
+    }
     for (const auto& [name, value] : environment) plan.environment.push_back(name + "=" + value);
     const std::string& program = plan.argv.front();
     if (program.find('/') != std::string::npos) {
@@ -297,10 +314,21 @@ class Planner {
                                "without a pid namespace a process that forks without "
                                "pause can outrun the kill at the end"});
     }
+    if (!wants(Layer::kMount) && !wants(Layer::kLandlock) && !is_unconfined()) {
+      plan.degraded.push_back({"filesystem",
+                               "neither a mount namespace nor Landlock: every file of the caller "
+                               "is in reach"});
+    } else if (!wants(Layer::kMount) && wants(Layer::kLandlock)) {
+      plan.degraded.push_back({"filesystem",
+                               "Landlock alone: names, modes, owners and times of files outside "
+                               "are not covered, and nothing can be made directly in a directory "
+                               "that holds a narrower root or a protected path"});
+    }
     if (!wants(Layer::kMount) && profile_.limits.tmp_mb && !is_unconfined()) {
       plan.degraded.push_back({"tmp",
-                               "without a mount namespace there is no /tmp of its own: the "
-                               "host's is not writable, and its size is not bounded"});
+                               "without a mount namespace there is no /tmp of its own: TMPDIR "
+                               "names a directory of the session, whose size is not bounded, and "
+                               "/tmp cannot be written"});
     }
     if (wants(Layer::kSeccomp) && !plan.filter_notifies) {
       plan.degraded.push_back({"denials",
@@ -308,6 +336,12 @@ class Planner {
                                "within a sandbox): refused calls are not reported"});
     }
     const NetworkMode mode = profile_.network.mode;
+    if (mode != NetworkMode::kOpen && !wants(Layer::kNet) && !wants(Layer::kSeccomp)) {
+      plan.degraded.push_back(
+          {"network", wants(Layer::kLandlock)
+                          ? "Landlock alone: TCP is refused, UDP and the rest is not"
+                          : "no layer holds the network policy"});
+    }
     if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
       plan.degraded.push_back({"network",
                                "this version has no gateway: nothing is reachable, as "

@@ -7,10 +7,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 
+#include "session/remove_tree.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -19,6 +21,15 @@ namespace {
 void remove_stubs(const std::vector<std::string>& stubs) {
   // rmdir(2) takes an empty directory only: what somebody put there meanwhile stays.
   for (const std::string& path : stubs) rmdir(path.c_str());
+}
+
+// Without a pid namespace the command's last descendants may outlive sbx-run by a moment, and write
+// while their files are removed.
+void remove_scratch(const std::string& path) {
+  for (int i = 0; i < 100 && !remove_tree(path); ++i) {
+    const struct timespec pause { 0, 100'000'000 };
+    nanosleep(&pause, nullptr);
+  }
 }
 
 }  // namespace
@@ -32,6 +43,7 @@ Leftovers::~Leftovers() {
     }
   }
   remove_stubs(stubs_);
+  if (!scratch_.empty()) remove_tree(scratch_);
   if (watchdog_pid_ < 0) return;
   watchdog_.reset();
   while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -44,7 +56,7 @@ Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
   }
   SBX_TRY(CgroupBox box, make_box(facts, limits));
   box_ = std::move(box);
-  return start_watchdog();
+  return {};
 }
 
 Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
@@ -58,7 +70,19 @@ Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
     }
     stubs_.push_back(path);
   }
-  return stubs_.empty() || watchdog_pid_ >= 0 ? Status{} : start_watchdog();
+  return {};
+}
+
+Result<std::string> Leftovers::make_scratch(const std::string& base) {
+  std::string path = base + "/sbx-run-XXXXXX";
+  const bool made = mkdtemp(path.data()) != nullptr;
+  if (made) scratch_ = path;
+  if (made && mkdir((path + "/tmp").c_str(), 0700) == 0 &&
+      mkdir((path + "/home").c_str(), 0700) == 0) {
+    return path;
+  }
+  return Error{ErrorCode::kSetupFailed, "mkdtemp(" + path + "): " + errno_text(errno), path,
+               "set TMPDIR to a directory that can be written", errno};
 }
 
 bool Leftovers::ran_out_of_memory() const {
@@ -67,7 +91,10 @@ bool Leftovers::ran_out_of_memory() const {
   return events && events->oom_kill > 0;
 }
 
-Status Leftovers::start_watchdog() {
+Status Leftovers::watch() {
+  if (watchdog_pid_ >= 0 || (!box_ && leaf_.empty() && stubs_.empty() && scratch_.empty())) {
+    return {};
+  }
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
     return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2", "", errno};
@@ -92,6 +119,7 @@ Status Leftovers::start_watchdog() {
   if (box_ && kill_box(*box_).ok()) (void)remove_box(*box_, 2000).ok();
   if (!leaf_.empty()) rmdir(leaf_.c_str());
   remove_stubs(stubs_);
+  if (!scratch_.empty()) remove_scratch(scratch_);
   _exit(0);
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leftovers: what one run makes on the host and must not leave there: its cgroup, and stubs that
-// hold the place of protected paths that do not exist. Removed by the destructor; a small watchdog
-// process removes them when this process is killed first.
+// Leftovers: what one run makes on the host and must not leave there: its cgroup, stubs that hold
+// the place of protected paths that do not exist, and, where there is no mount namespace, a
+// directory for temporary files. Removed by the destructor; a small watchdog process removes them
+// when this process is killed first.
 #pragma once
 
 #include <string>
@@ -24,16 +25,20 @@ class Leftovers {
   Status make_cgroup(CgroupFacts& facts, const CgroupLimits& limits);
   // Makes an empty directory for each path. Errors: kSetupFailed; nothing is left behind then.
   Status make_stubs(const std::vector<std::string>& paths);
+  // Makes a directory of mode 0700 below `base`, with "tmp" and "home" in it, and answers its path.
+  // Errors: kSetupFailed.
+  Result<std::string> make_scratch(const std::string& base);
+  // Starts the watchdog, when all of the above have been made. Errors: kSetupFailed.
+  Status watch();
 
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;
 
  private:
-  Status start_watchdog();
-
   std::optional<CgroupBox> box_;
   std::string leaf_;
   std::vector<std::string> stubs_;
+  std::string scratch_;
   OwnedFd watchdog_;  // its end of file makes the watchdog clean up
   pid_t watchdog_pid_ = -1;
 };

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <utility>
 
 #include "base/text.h"
@@ -82,14 +84,18 @@ class Run {
  public:
   explicit Run(RunInput& input) : input_(input) {}
 
-  Result<LaunchPlan> plan() {
+  // `leftovers` holds the directory for temporary files where one must be made.
+  Result<LaunchPlan> plan(Leftovers& leftovers) {
     environment_ = make_environment(input_.policy, input_.inherited, input_.facts.user_name);
     const auto path = environment_.find("PATH");
     SBX_TRY(view_, inspect_view(input_.policy, tool_names(input_.policy, input_.request),
                                 path == environment_.end() ? "" : path->second));
     const bool no_mounts = !input_.policy.profile.isolation.namespaces.has(Layer::kMount) ||
                            input_.facts.obstacle(Layer::kMount).present();
-    if (no_mounts) SBX_CHECK_OK(list_narrowed(view_, input_.policy));
+    if (no_mounts) {
+      SBX_CHECK_OK(list_narrowed(view_, input_.policy));
+      SBX_CHECK_OK(add_scratch(leftovers));
+    }
     return make_plan(PlanInput{input_.policy, input_.request, input_.facts, view_, environment_,
                                input_.mode == OutputMode::kTerminal, input_.pty_rows,
                                input_.pty_columns});
@@ -111,11 +117,11 @@ class Run {
                               input_.policy.profile.limits.pids.has_value();
     if (wants_cgroup) input_.facts.cgroup = find_cgroup();
     for (bool probed = false;; probed = true) {
-      Result<LaunchPlan> planned = plan();
+      Leftovers leftovers;
+      Result<LaunchPlan> planned = plan(leftovers);
       if (!planned.ok()) return fail(outcome, planned.error());
       const LaunchPlan& plan = planned.value();
       describe(outcome, plan);
-      Leftovers leftovers;
       if (Status status = prepare(plan, leftovers); !status.ok()) {
         return fail(outcome, status.error());
       }
@@ -152,7 +158,34 @@ class Run {
       if (limits.pids) wanted.pids = *limits.pids + 1;
       SBX_CHECK_OK(leftovers.make_cgroup(input_.facts.cgroup, wanted));
     }
-    return leftovers.make_stubs(plan.stubs);
+    SBX_CHECK_OK(leftovers.make_stubs(plan.stubs));
+    return leftovers.watch();
+  }
+
+  // A place for temporary files and for HOME, where the host's own are the only ones there are.
+  Status add_scratch(Leftovers& leftovers) {
+    const bool is_wanted = input_.policy.profile.landlock != LandlockMode::kOff &&
+                           input_.policy.profile.limits.tmp_mb.value_or(1) > 0;
+    if (!is_wanted) return {};
+    const auto configured = input_.inherited.find("TMPDIR");
+    std::string base = "/tmp";
+    if (configured != input_.inherited.end() && configured->second.starts_with('/')) {
+      base = configured->second;
+    }
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(base.c_str(), nullptr),
+                                                           &std::free);
+    SBX_TRY(const std::string path, leftovers.make_scratch(real == nullptr ? base : real.get()));
+    view_.scratch = look(path + "/tmp");
+    if (input_.policy.profile.filesystem.home == HomeMode::kPrivate) {
+      view_.scratch_home = look(path + "/home");
+    }
+    return {};
+  }
+
+  static Node look(const std::string& path) {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
+    return {path, NodeKind::kDirectory, info.st_dev, info.st_ino};
   }
 
   SuperviseInput supervise_input(const LaunchPlan& plan, const Leftovers& leftovers) const {
@@ -306,7 +339,8 @@ Result<LaunchPlan> plan_command(RunInput& input) {
   const LimitsProfile& limits = input.policy.profile.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
   probe_layers(input.facts);
-  return Run(input).plan();
+  Leftovers leftovers;  // nothing is left when the plan has been made
+  return Run(input).plan(leftovers);
 }
 
 }  // namespace sbx
