@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "output/capture.h"
+#include "output/redact.h"
+#include "output/result_line.h"
 #include "output/utf8.h"
 
 namespace sbx {
@@ -112,6 +115,73 @@ bool capture_holds(std::string_view input) {
     if (explains(stream, result.text, head, limits)) return true;
   }
   return false;
+}
+
+namespace {
+
+struct Redacted {
+  std::string text;
+  std::uint64_t count = 0;
+};
+
+// Chunks of `first` and `second` bytes in turn.
+Redacted redact_in_chunks(std::string_view stream, const std::vector<std::string>& exact,
+                          std::size_t first, std::size_t second) {
+  static const std::shared_ptr<const RuleSet> rules = RuleSet::make({"ab+c|[0-9]{9}"}).value();
+  Redactor redactor(rules, exact);
+  Redacted result;
+  const Redactor::Sink sink = [&](std::string_view bytes) { result.text += bytes; };
+  for (std::size_t at = 0; at < stream.size(); std::swap(first, second)) {
+    redactor.append(stream.substr(at, first), sink);
+    at += first;
+  }
+  redactor.finish(sink);
+  result.count = redactor.count();
+  return result;
+}
+
+}  // namespace
+
+bool redactor_holds(std::string_view input) {
+  if (input.size() < 3) return true;
+  const std::size_t first = byte_at(input, 0) % 50 + 1;
+  const std::size_t second = byte_at(input, 1) * 300U + 1;
+  const std::size_t exact_size = byte_at(input, 2) % 24;
+  const std::string exact(input.substr(3, exact_size));
+  const std::string_view stream = input.substr(std::min(input.size(), 3 + exact_size));
+  std::vector<std::string> values;
+  if (exact.find('\n') == std::string::npos) values.push_back(exact);
+
+  const Redacted whole =
+      redact_in_chunks(stream, values, std::max<std::size_t>(stream.size(), 1), 1);
+  const Redacted chunked = redact_in_chunks(stream, values, first, second);
+  if (whole.text != chunked.text || whole.count != chunked.count) return false;
+  if (whole.count == 0) return whole.text == stream;
+  constexpr std::string_view kMark = "[REDACTED]";
+  if (whole.text.find(kMark) == std::string::npos) return false;
+  const bool looked_for = !values.empty() && exact.size() >= 8;
+  // A value that the mark itself, or the text around marks, spells is no leak.
+  return !looked_for || exact.find_first_of("[]RECADT") != std::string::npos ||
+         whole.text.find(exact) == std::string::npos;
+}
+
+bool result_line_holds(std::string_view input) {
+  if (input.empty()) return true;
+  const std::size_t chunk = byte_at(input, 0) % 40 + 1;
+  const std::string_view stream = input.substr(1);
+  ResultLine whole;
+  whole.append(stream);
+  whole.finish();
+  ResultLine chunked;
+  for (std::size_t at = 0; at < stream.size(); at += chunk)
+    chunked.append(stream.substr(at, chunk));
+  chunked.finish();
+  if (whole.json() != chunked.json() || whole.invalid_lines() != chunked.invalid_lines()) {
+    return false;
+  }
+  if (!whole.json()) return true;
+  return json_object_problem(*whole.json(), ResultLine::kDeepest).empty() &&
+         stream.find("__RESULT__:" + *whole.json()) != std::string_view::npos;
 }
 
 }  // namespace sbx

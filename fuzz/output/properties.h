@@ -15,4 +15,13 @@ bool utf8_repair_holds(std::string_view input);
 // append gives; what is kept is bounded; head + left out + tail is the whole.
 bool capture_holds(std::string_view input);
 
+// The first bytes choose chunk sizes and an exact value, the rest is a stream: what comes out and
+// what is counted do not depend on the chunks; nothing but replaced text is lost; the exact value
+// does not come out.
+bool redactor_holds(std::string_view input);
+
+// The first byte chooses the chunk size: the result line found does not depend on the chunks, and
+// it is valid as the finder's own check says.
+bool result_line_holds(std::string_view input);
+
 }  // namespace sbx

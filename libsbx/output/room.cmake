@@ -1,1 +1,38 @@
-sbx_room(output SOURCES output/utf8.cc output/base64.cc output/capture.cc LINK sbx_base)
+# RE2 comes without a CMake package on Debian 12; a static sbx-run needs its archive by name.
+find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
+if(SBX_STATIC)
+  find_library(RE2_LIBRARY NAMES libre2.a re2 REQUIRED)
+else()
+  find_library(RE2_LIBRARY NAMES re2 REQUIRED)
+endif()
+find_package(Threads REQUIRED)
+add_library(sbx_re2 INTERFACE)
+target_include_directories(sbx_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
+target_link_libraries(sbx_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
+
+set(redaction_rules ${PROJECT_SOURCE_DIR}/profiles/redaction/rules.json)
+set(redaction_tables ${PROJECT_BINARY_DIR}/generated/redaction_formats.inc
+  ${PROJECT_BINARY_DIR}/generated/redaction_keywords.inc)
+add_custom_command(
+  OUTPUT ${redaction_tables}
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${redaction_rules} -DOUTPUT=${PROJECT_BINARY_DIR}/generated
+    -P ${CMAKE_CURRENT_LIST_DIR}/embed_rules.cmake
+  DEPENDS ${redaction_rules} ${CMAKE_CURRENT_LIST_DIR}/embed_rules.cmake
+  VERBATIM)
+
+sbx_room(output
+  SOURCES
+    output/assignment.cc
+    output/base64.cc
+    output/capture.cc
+    output/exact_values.cc
+    output/literal_set.cc
+    output/private_key.cc
+    output/redact.cc
+    output/result_line.cc
+    output/rule_set.cc
+    output/secret_formats.cc
+    output/secret_value.cc
+    output/utf8.cc
+    ${redaction_tables}
+  LINK sbx_base sbx_re2)

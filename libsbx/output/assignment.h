@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assignments in any of the ways that text shows them (NAME=value, "name": "value", name => 'v',
+// --name value, <name>value</name>, ?name=value&…), and whether one holds a secret. Values only.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace sbx {
+
+struct Assignment {
+  std::string_view name;
+  std::string_view value;       // without its quotes
+  std::size_t value_begin = 0;  // in the line
+  std::size_t value_end = 0;    // what to take out if it is a secret: a line of `env` to its end
+  bool quoted = false;
+  bool spaced = false;      // space before the operator, as code has it
+  bool tight = false;       // name=value without spaces
+  bool env_style = false;   // NAME=value with nothing before it on the line
+  bool flag = false;        // --name value, --name=value
+  bool whole_line = false;  // the line holds nothing else
+  bool in_code = false;     // followed or preceded by what only code has
+};
+
+// The assignment whose name covers line[at]; nullopt where there is none, or a file's name.
+std::optional<Assignment> read_assignment(std::string_view line, std::size_t at);
+
+// Whether the name says secret, password, token or key, and the value may be one: not a
+// reference, a placeholder, a path, a word of prose or, for a weak name such as `key`, a hash.
+bool holds_secret(const Assignment& assignment);
+
+// Whether the name ends in something that is no secret, such as key_id, token_type, secret_name.
+bool names_something_else(std::string_view name);
+
+// Shannon entropy of the bytes, in bits a byte.
+double entropy_of(std::string_view text);
+
+}  // namespace sbx

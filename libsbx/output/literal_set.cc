@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search. A few bytes in a hundred of ordinary text pass the map by chance.
+#include "output/literal_set.h"
+
+#include <cstring>
+#include <limits>
+
+namespace sbx {
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
+
+bool equal(std::string_view text, const Literal& literal) {
+  if (!literal.any_case) return text == literal.text;
+  return std::equal(text.begin(), text.end(), literal.text.begin(), literal.text.end(),
+                    [](char a, char b) { return lower(a) == b; });
+}
+
+std::uint32_t product_at(const char* bytes) {
+  std::uint32_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return gram_product(word);
+}
+
+}  // namespace
+
+void LiteralFinder::compare_at(std::string_view text, std::size_t at,
+                               std::vector<LiteralHit>& hits) const {
+  const std::uint32_t product = product_at(text.data() + at);
+  const std::uint8_t print = (*map_)[gram_hash(product)];
+  if (print != gram_print(product) && print != kAnyPrint) return;
+  auto gram = std::lower_bound(
+      grams_.begin(), grams_.end(), product,
+      [](const LiteralGram& a, std::uint32_t wanted) { return a.product < wanted; });
+  for (; gram != grams_.end() && gram->product == product; ++gram) {
+    const Literal& literal = literals_[gram->literal];
+    if (at < gram->offset || text.size() - (at - gram->offset) < literal.text.size()) continue;
+    const std::size_t begin = at - gram->offset;
+    if (!equal(text.substr(begin, literal.text.size()), literal)) continue;
+    hits.push_back({begin, begin + literal.text.size(), literal.tag});
+  }
+}
+
+void LiteralFinder::find(std::string_view text, std::vector<LiteralHit>& hits) const {
+  if (literals_.empty() || text.size() < kShortestLiteral) return;
+  const char* data = text.data();
+  const std::uint8_t* map = map_->data();
+  constexpr std::size_t kAtOnce = 8;
+  const std::size_t places = text.size() - kShortestLiteral + 1;
+  std::size_t at = 0;
+  for (; at + kAtOnce <= places; at += kAtOnce) {
+    unsigned any = 0;
+    for (std::size_t i = 0; i < kAtOnce; ++i) any |= map[gram_hash(product_at(data + at + i))];
+    if (any == 0) continue;
+    for (std::size_t i = 0; i < kAtOnce; ++i) {
+      if (map[gram_hash(product_at(data + at + i))] != 0) compare_at(text, at + i, hits);
+    }
+  }
+  for (; at < places; ++at) {
+    if (map[gram_hash(product_at(data + at))] != 0) compare_at(text, at, hits);
+  }
+}
+
+void LiteralSet::add(std::string text, std::uint32_t tag) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
+  if (text.size() < kShortestLiteral || literals_.size() == kMost) return;
+  texts_.push_back(std::move(text));
+  literals_.push_back({texts_.back(), false, tag});
+}
+
+void LiteralSet::build() {
+  grams_.resize(literals_.size());
+  index_literals(literals_, grams_, map_);
+}
+
+}  // namespace sbx

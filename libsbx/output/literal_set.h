@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Many literals, one pass over the text. Every four bytes of the text are hashed and looked up in a
+// map of 32 KiB; only where a literal may stand is anything compared.
+// The tables can be made by the compiler (literals known beforehand) or at run time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+struct Literal {
+  std::string_view text;  // at least kShortestLiteral bytes; lower case where any_case
+  bool any_case = false;  // ASCII case
+  std::uint32_t tag = 0;  // what it means to the owner
+};
+
+struct LiteralHit {
+  std::size_t begin;
+  std::size_t end;
+  std::uint32_t tag;
+};
+
+inline constexpr std::size_t kShortestLiteral = 4;
+
+// Four bytes of a literal, by which it is found.
+struct LiteralGram {
+  std::uint32_t product;
+  std::uint16_t offset;  // in the literal
+  std::uint16_t literal;
+};
+
+// By hash: what a gram with that hash has for a fingerprint; 0 where there is none, kAnyPrint where
+// there are several. A byte for each hash, not a bit: three instructions less for each byte of
+// text.
+using GramMap = std::array<std::uint8_t, 1 << 16>;
+inline constexpr std::uint8_t kAnyPrint = 0xFF;
+
+// Bit 5 of every byte is set first, which folds ASCII case; what else it folds only costs a
+// comparison.
+constexpr std::uint32_t gram_product(std::uint32_t word) {
+  return (word | 0x20202020U) * 0x9E3779B1U;
+}
+constexpr std::uint32_t gram_hash(std::uint32_t product) { return product >> 16; }
+constexpr std::uint8_t gram_print(std::uint32_t product) {
+  return static_cast<std::uint8_t>((product >> 8 & 0x7FU) + 1);
+}
+
+// How common each byte is in logs, roughly; letters without case.
+inline constexpr std::array<std::uint8_t, 256> kCommonness = [] {
+  std::array<std::uint8_t, 256> table{};
+  std::uint8_t score = 1;
+  for (const char c : std::string_view("xwkvybfgh_:/-. umpdclrsnioate")) {
+    table[static_cast<unsigned char>(c)] = score;
+    if (c >= 'a' && c <= 'z') table[static_cast<unsigned char>(c) - 0x20U] = score;
+    ++score;
+  }
+  return table;
+}();
+
+// The literal's gram whose bytes are rarest.
+constexpr LiteralGram rarest_gram(std::string_view text, std::uint16_t literal) {
+  constexpr std::size_t kMostOffset = 1000;
+  LiteralGram best{};
+  unsigned best_score = static_cast<unsigned>(-1);
+  const std::size_t last = std::min(text.size() - kShortestLiteral, kMostOffset);
+  for (std::size_t at = 0; at <= last; ++at) {
+    const auto byte = [&](std::size_t i) -> unsigned {
+      return static_cast<unsigned char>(text[at + i]);
+    };
+    const unsigned score = 0U + kCommonness[byte(0)] + kCommonness[byte(1)] + kCommonness[byte(2)] +
+                           kCommonness[byte(3)];
+    if (score >= best_score) continue;
+    best_score = score;
+    // As a little-endian load sees it.
+    const std::uint32_t word = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+    best = {gram_product(word), static_cast<std::uint16_t>(at), literal};
+  }
+  return best;
+}
+
+// Tables over literals that outlive it.
+class LiteralFinder {
+ public:
+  constexpr LiteralFinder(std::span<const Literal> literals, std::span<const LiteralGram> grams,
+                          const GramMap& map)
+      : literals_(literals), grams_(grams), map_(&map) {}
+
+  // Appends every place where a literal stands, in no particular order.
+  void find(std::string_view text, std::vector<LiteralHit>& hits) const;
+
+ private:
+  void compare_at(std::string_view text, std::size_t at, std::vector<LiteralHit>& hits) const;
+
+  std::span<const Literal> literals_;
+  std::span<const LiteralGram> grams_;  // by product
+  const GramMap* map_;
+};
+
+// Fills the tables; constexpr, so that a fixed list costs nothing at run time.
+template <typename Literals, typename Grams>
+constexpr void index_literals(const Literals& literals, Grams& grams, GramMap& map) {
+  for (std::size_t i = 0; i < literals.size(); ++i) {
+    grams[i] = rarest_gram(literals[i].text, static_cast<std::uint16_t>(i));
+    std::uint8_t& print = map[gram_hash(grams[i].product)];
+    const std::uint8_t own = gram_print(grams[i].product);
+    print = print == 0 || print == own ? own : kAnyPrint;
+  }
+  std::sort(grams.begin(), grams.end(), [](const LiteralGram& a, const LiteralGram& b) {
+    return a.product != b.product ? a.product < b.product : a.literal < b.literal;
+  });
+}
+
+// Literals known only at run time, at most 65,535; shorter ones than kShortestLiteral are left out.
+class LiteralSet {
+ public:
+  void add(std::string text, std::uint32_t tag);
+  void build();
+  LiteralFinder finder() const { return {literals_, grams_, map_}; }
+
+ private:
+  std::deque<std::string> texts_;
+  std::vector<Literal> literals_;
+  std::vector<LiteralGram> grams_;
+  GramMap map_{};
+};
+
+}  // namespace sbx

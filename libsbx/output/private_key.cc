@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block is shown in many ways: indented, quoted, numbered, as a diff, after a file's name, or in
+// one line with \n for its line ends. A line belongs to it while it holds nothing but its text.
+#include "output/private_key.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kDashes = "-----";
+constexpr std::size_t kLongestHeader = 120;
+constexpr std::size_t kLongestPrefix = 256;
+constexpr std::size_t kShortestRun = 16;  // less than that may be a word
+
+bool is_base64(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '/' || c == '=';
+}
+
+// Past the line's end that text within text shows: \n, \r\n, quotes, commas, spaces.
+std::size_t skip_decoration(std::string_view text, std::size_t at) {
+  for (; at < text.size(); ++at) {
+    if (text[at] == '\\' && at + 1 < text.size() &&
+        std::string_view("nrt\\").find(text[at + 1]) < 4) {
+      ++at;
+    } else if (std::string_view(" \t\r\"'`,;+>|#*\\").find(text[at]) == std::string_view::npos) {
+      return at;
+    }
+  }
+  return at;
+}
+
+bool is_header_field(std::string_view text) {
+  for (const std::string_view field :
+       {"Proc-Type:", "DEK-Info:", "Comment:", "Version:", "Charset:", "Hash:", "MessageID:"}) {
+    if (text.starts_with(field)) return true;
+  }
+  return false;
+}
+
+// How far base64 with decorated line ends goes on from `at`.
+std::size_t skip_body(std::string_view text, std::size_t at) {
+  for (;;) {
+    at = skip_decoration(text, at);
+    const std::size_t run = at;
+    while (at < text.size() && is_base64(text[at])) ++at;
+    if (at == run) return at;
+    // A word of prose is base64 too: it ends the block.
+    const std::size_t next = skip_decoration(text, at);
+    if (next < text.size() && !is_base64(text[next]) && text.substr(next, 5) != kDashes &&
+        at - run < kShortestRun) {
+      return run;
+    }
+  }
+}
+
+}  // namespace
+
+// The key's text in `line` from `at` on, with `from` as its beginning; the block stays open where
+// the text reaches the line's end.
+PrivateKeyBlock::Part PrivateKeyBlock::body(std::string_view line, std::size_t from,
+                                            std::size_t at) {
+  const std::size_t end = skip_body(line, at);
+  open_ = end == line.size();
+  const bool footer = line.substr(end, kDashes.size()) == kDashes;
+  const bool is_key = end - at >= kShortestRun || (end > at && (open_ || footer));
+  last_line_seen_ = end - at < kShortestRun;
+  return is_key ? Part{from, end} : Part{};
+}
+
+PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t at) {
+  last_line_seen_ = blank_line_seen_ = false;
+  prefix_ = line.substr(at - std::min(at, kLongestPrefix), std::min(at, kLongestPrefix));
+  if (line[at] != '-') {
+    open_ = true;
+    return {};
+  }
+  const std::size_t close = line.substr(0, at + kLongestHeader).find(kDashes, at + 10);
+  if (close == std::string_view::npos) return {};
+  const std::string_view title = line.substr(at, close - at);
+  if (title.find("PRIVATE KEY") == std::string_view::npos &&
+      title.find("OpenVPN Static key") == std::string_view::npos) {
+    return {};
+  }
+  const std::size_t text = close + kDashes.size();
+  open_ = skip_decoration(line, text) == line.size();
+  return open_ ? Part{} : body(line, text, text);
+}
+
+PrivateKeyBlock::Part PrivateKeyBlock::continue_line(std::string_view line) {
+  open_ = false;
+  std::size_t at = 0;
+  // grep shows "name:" before the header and "name-" before the lines that follow.
+  const std::string_view name = std::string_view(prefix_).substr(0, prefix_.size() - 1);
+  if (prefix_.size() > 1 && line.starts_with(name)) at = prefix_.size();
+  at = skip_decoration(line, std::min(at, line.size()));
+  std::size_t digits = at;  // cat -n, grep -n
+  while (digits < line.size() && line[digits] >= '0' && line[digits] <= '9') ++digits;
+  if (digits > at && digits < line.size() &&
+      std::string_view("\t :-").find(line[digits]) != std::string_view::npos) {
+    at = skip_decoration(line, digits + (line[digits] == ':' || line[digits] == '-' ? 1 : 0));
+  }
+  if (at < line.size() && line[at] == '-' && line.substr(at, 5) != kDashes) {
+    at = skip_decoration(line, at + 1);  // a diff's removed line
+  }
+  if (at == line.size()) {
+    open_ = !std::exchange(blank_line_seen_, true);
+    return {};
+  }
+  if (is_header_field(line.substr(at))) {
+    open_ = true;
+    return {0, line.size()};
+  }
+  return last_line_seen_ ? Part{} : body(line, 0, at);
+}
+
+}  // namespace sbx

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private-key blocks (PEM, OpenSSH, PGP, PuTTY): where one begins in a line, and how far it goes on
+// over the lines that follow, END line or not. Values only.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sbx {
+
+class PrivateKeyBlock {
+ public:
+  // What of a line is key: [begin, end).
+  struct Part {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    bool empty() const { return begin == end; }
+  };
+
+  // Looks for the header at line[at], which holds "-----BEGIN" (or PuTTY's "Private-Lines:"), and
+  // gives what follows of the key in this line. Afterwards is_open() says whether it may go on.
+  Part begin(std::string_view line, std::size_t at);
+
+  bool is_open() const { return open_; }
+
+  // What of the next line belongs to the open block. Empty while open: a blank line.
+  Part continue_line(std::string_view line);
+
+ private:
+  Part body(std::string_view line, std::size_t from, std::size_t at);
+
+  bool open_ = false;
+  bool last_line_seen_ = false;  // a short line: only the footer may follow
+  bool blank_line_seen_ = false;
+  std::string prefix_;  // what stood before the header: "+", "12:", "key.pem-"
+};
+
+}  // namespace sbx

@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keywords first, in one pass over all complete lines; then, only in lines that hold one, the
+// expressions that belong to it.
+#include "output/redact.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "output/assignment.h"
+#include "output/exact_values.h"
+#include "output/secret_formats.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kWindow = 64 << 10;
+constexpr std::size_t kOverlap = 16 << 10;
+constexpr std::string_view kReplacement = "[REDACTED]";
+
+// Rules: the exact values, then the formats, then the profile's patterns. A secret that several
+// find is counted for the first.
+constexpr std::size_t kExactRule = 0;
+constexpr std::size_t kFirstFormat = 1;
+constexpr std::size_t kContinuation = static_cast<std::size_t>(-1);  // of a key already counted
+
+enum ExactTag : std::uint32_t { kAsIs, kBase64 };
+
+re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
+
+bool is_base64(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("+/-_=").find(c) != std::string_view::npos;
+}
+
+// Not a piece of a longer run of base64.
+bool stands_alone(std::string_view line, std::size_t begin, std::size_t end) {
+  const auto goes_on = [line](std::size_t at) {
+    return at < line.size() && line[at] != '-' && line[at] != '_' && line[at] != '=' &&
+           is_base64(line[at]);
+  };
+  return !(begin > 0 && goes_on(begin - 1)) && !goes_on(end);
+}
+
+bool is_key_rule(std::size_t rule) {
+  if (rule == kContinuation) return true;
+  return rule >= kFirstFormat && rule - kFirstFormat < secret_formats().size() &&
+         secret_formats()[rule - kFirstFormat].match == FormatMatch::kPrivateKey;
+}
+
+std::size_t line_end_at(std::string_view text, std::size_t at) {
+  return std::min(text.find('\n', at), text.size());
+}
+
+}  // namespace
+
+Redactor::Redactor(std::shared_ptr<const RuleSet> rules, std::vector<std::string> exact_values)
+    : rules_(std::move(rules)), exact_values_(std::move(exact_values)) {}
+
+void Redactor::append(std::string_view bytes, const Sink& sink) {
+  while (!bytes.empty()) {
+    if (held_.empty()) {
+      bytes.remove_prefix(consume(bytes, false, sink));
+      held_.assign(bytes);
+      return;
+    }
+    // Just enough to decide about the line that is held.
+    const std::size_t line = std::min(bytes.find('\n'), bytes.size() - 1) + 1;
+    const std::size_t taken = std::min(line, kWindow - held_.size());
+    held_.append(bytes.substr(0, taken));
+    bytes.remove_prefix(taken);
+    if (held_.back() == '\n' || held_.size() == kWindow) {
+      held_.erase(0, consume(held_, false, sink));
+    }
+  }
+}
+
+void Redactor::finish(const Sink& sink) {
+  consume(held_, true, sink);
+  held_.clear();
+  if (!owed_.empty()) sink(owed_);
+  owed_.clear();
+}
+
+// Decides about all complete lines of `text`, which begins a line; gives how far it came.
+std::size_t Redactor::consume(std::string_view text, bool at_end, const Sink& sink) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const std::string_view window = text.substr(done, kWindow);
+    const std::size_t newline = window.rfind('\n');
+    if (newline != std::string_view::npos) {
+      done += redact(window.substr(0, newline + 1), newline + 1, sink);
+    } else if (window.size() == kWindow) {
+      // A match that begins in the overlap is left to the next window, which sees all of it.
+      done += redact(window, kWindow - kOverlap, sink);
+    } else if (at_end) {
+      done += redact(window, window.size(), sink);
+    } else {
+      break;
+    }
+  }
+  return done;
+}
+
+// Gives the sink the text up to `own_end`, or to the end of a secret that begins before it.
+std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const Sink& sink) {
+  find_spans(text, own_end);
+  if (!owed_.empty() && owed_from_ != 0) {
+    sink(owed_);
+    owed_.clear();
+  }
+  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.rule < b.rule;
+  });
+  std::size_t done = 0;
+  for (std::size_t i = 0; i < spans_.size();) {
+    Span merged = spans_[i];
+    for (++i; i < spans_.size() && spans_[i].begin < merged.end; ++i) {
+      merged.end = std::max(merged.end, spans_[i].end);
+      if (merged.rule != kContinuation) merged.rule = std::min(merged.rule, spans_[i].rule);
+    }
+    if (merged.begin > done) sink(text.substr(done, merged.begin - done));
+    done = merged.end;
+    if (merged.rule == kContinuation) continue;
+    sink(kReplacement);
+    ++counts_[merged.rule];
+  }
+  if (owed_from_ != std::string_view::npos) {
+    owed_ += text.substr(owed_from_);
+    return text.size();
+  }
+  const std::size_t end = std::max(done, key_.is_open() ? text.size() : own_end);
+  if (done < end) sink(text.substr(done, end - done));
+  return end;
+}
+
+void Redactor::find_spans(std::string_view text, std::size_t own_end) {
+  const std::size_t formats = secret_formats().size();
+  if (counts_.empty()) counts_.resize(kFirstFormat + formats + rules_->patterns().size());
+  spans_.clear();
+  key_in_text_ = false;
+  owed_from_ = std::string_view::npos;
+  std::size_t from = 0;
+  if (key_.is_open()) {
+    const bool replaced = key_rule_ == kContinuation;
+    from = follow_private_key(text, 0);
+    if (replaced && from > 0) owed_.clear();
+    if (key_.is_open()) return;
+  }
+  find_formats(text, from, own_end);
+  if (!exact_values_.empty()) find_exact_values(text);
+  if (!rules_->patterns().empty()) find_patterns(text);
+  // A key whose header is this window's own is, too, though its text may begin behind it.
+  std::erase_if(spans_, [own_end](const Span& span) {
+    return span.begin >= own_end && !is_key_rule(span.rule);
+  });
+}
+
+// Takes what belongs to the open key from the line at `at` on; gives its end, `at` where nothing
+// does.
+std::size_t Redactor::follow_private_key(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  std::size_t line_begin = at;
+  while (key_.is_open() && line_begin < text.size()) {
+    const std::size_t line_end = line_end_at(text, line_begin);
+    const auto part = key_.continue_line(text.substr(line_begin, line_end - line_begin));
+    if (!part.empty()) {
+      end = line_begin + part.end;
+      add_key_span(line_begin + part.begin, end);
+    }
+    line_begin = line_end + 1;
+  }
+  if (key_.is_open() && key_rule_ == kContinuation) owed_from_ = end;
+  return end;
+}
+
+// The first part of a key is replaced; what follows of it goes without another trace.
+void Redactor::add_key_span(std::size_t begin, std::size_t end) {
+  if (key_rule_ != kContinuation) {
+    spans_.push_back({begin, end, key_rule_});
+    key_rule_ = kContinuation;
+  } else if (spans_.empty() || !key_in_text_) {
+    spans_.push_back({0, end, kContinuation});
+  } else {
+    spans_.back().end = end;
+  }
+  key_in_text_ = true;
+}
+
+std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_begin,
+                                       std::size_t at, std::size_t format) {
+  const std::size_t line_end = line_end_at(text, at);
+  const auto part = key_.begin(text.substr(line_begin, line_end - line_begin), at - line_begin);
+  key_rule_ = kFirstFormat + format;
+  key_in_text_ = false;
+  std::size_t end = at;
+  if (!part.empty()) {
+    end = line_begin + part.end;
+    add_key_span(line_begin + part.begin, end);
+  }
+  if (!key_.is_open()) return end;
+  const std::size_t next = std::min(line_end + 1, text.size());
+  const std::size_t followed = follow_private_key(text, next);
+  if (key_.is_open() && key_rule_ == kContinuation) {
+    owed_from_ = std::max(end, followed > next ? followed : 0);
+  }
+  return std::max(end, followed > next ? followed : 0);
+}
+
+void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t own_end) {
+  hits_.clear();
+  secret_keywords().find(text, hits_);
+  if (hits_.empty()) return;
+  std::sort(hits_.begin(), hits_.end(),
+            [](const LiteralHit& a, const LiteralHit& b) { return a.begin < b.begin; });
+  searched_.assign(secret_formats().size(), 0);
+  std::size_t line_begin = 0;
+  std::size_t line_end = 0;
+  for (const LiteralHit& hit : hits_) {
+    if (hit.begin < from || key_.is_open()) continue;
+    if (hit.begin >= line_end) {
+      line_begin = hit.begin == 0 ? 0 : text.rfind('\n', hit.begin - 1) + 1;
+      line_end = line_end_at(text, hit.begin);
+    }
+    switch (secret_formats()[hit.tag].match) {
+      case FormatMatch::kText:
+        if (searched_[hit.tag] == line_begin + 1) break;
+        searched_[hit.tag] = line_begin + 1;
+        match_all(rules_->expression(hit.tag), text, line_begin, line_end, kFirstFormat + hit.tag,
+                  secret_formats()[hit.tag].entropy, secret_formats()[hit.tag].whole);
+        break;
+      case FormatMatch::kValue:
+      case FormatMatch::kAssignment:
+        match_value(text.substr(line_begin, line_end - line_begin), line_begin,
+                    hit.begin - line_begin, hit.tag);
+        break;
+      case FormatMatch::kPrivateKey:
+        if (hit.begin < own_end) from = find_private_key(text, line_begin, hit.begin, hit.tag);
+        break;
+    }
+  }
+}
+
+void Redactor::match_value(std::string_view line, std::size_t line_begin, std::size_t at,
+                           std::size_t format) {
+  const std::optional<Assignment> found = read_assignment(line, at);
+  if (!found || found->value.empty()) return;
+  const SecretFormat& wanted = secret_formats()[format];
+  std::size_t end = found->value_end;
+  if (wanted.match == FormatMatch::kAssignment) {
+    if (!holds_secret(*found)) return;
+  } else {
+    end = found->value_begin + found->value.size();
+    if (names_something_else(found->name) || entropy_of(found->value) < wanted.entropy ||
+        !re2::RE2::FullMatch(piece(found->value), rules_->expression(format))) {
+      return;
+    }
+  }
+  spans_.push_back({line_begin + found->value_begin, line_begin + end, kFirstFormat + format});
+}
+
+void Redactor::match_all(const re2::RE2& expression, std::string_view text, std::size_t line_begin,
+                         std::size_t line_end, std::size_t rule, double least_entropy, bool whole) {
+  const std::string_view line = text.substr(line_begin, line_end - line_begin);
+  const int groups = expression.NumberOfCapturingGroups() > 0 ? 2 : 1;
+  re2::StringPiece found[2];
+  for (std::size_t at = 0; at <= line.size();) {
+    if (!expression.Match(piece(line), at, line.size(), re2::RE2::UNANCHORED, found, groups)) {
+      return;
+    }
+    const re2::StringPiece secret = groups == 2 && found[1].data() != nullptr ? found[1] : found[0];
+    const auto begin = static_cast<std::size_t>(secret.data() - line.data());
+    if (!secret.empty() && !secret.starts_with(piece(kReplacement)) &&
+        entropy_of({secret.data(), secret.size()}) >= least_entropy &&
+        (!whole || stands_alone(line, begin, begin + secret.size()))) {
+      spans_.push_back({line_begin + begin, line_begin + begin + secret.size(), rule});
+    }
+    const auto end = static_cast<std::size_t>(found[0].data() - line.data()) + found[0].size();
+    at = std::max(end, at + (found[0].empty() ? 1 : 0));
+  }
+}
+
+void Redactor::find_exact_values(std::string_view text) {
+  if (!exact_) {
+    exact_.emplace();
+    for (ExactForm& form : exact_forms(exact_values_)) {
+      exact_->add(std::move(form.text), form.base64 ? kBase64 : kAsIs);
+    }
+    exact_->build();
+  }
+  hits_.clear();
+  exact_->finder().find(text, hits_);
+  for (LiteralHit hit : hits_) {
+    if (hit.tag == kBase64) {
+      if (hit.begin > 0 && is_base64(text[hit.begin - 1])) --hit.begin;
+      if (hit.end < text.size() && is_base64(text[hit.end])) ++hit.end;
+      while (hit.end < text.size() && text[hit.end] == '=') ++hit.end;
+    }
+    spans_.push_back({hit.begin, hit.end, kExactRule});
+  }
+}
+
+void Redactor::find_patterns(std::string_view text) {
+  const auto patterns = rules_->patterns();
+  const std::size_t first = kFirstFormat + secret_formats().size();
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = line_end_at(text, at);
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      match_all(*patterns[i], text, at, end, first + i, 0, false);
+    }
+    at = end + 1;
+  }
+}
+
+std::uint64_t Redactor::count() const {
+  return std::accumulate(counts_.begin(), counts_.end(), std::uint64_t{0});
+}
+
+std::vector<RuleCount> Redactor::counts() const {
+  const auto formats = secret_formats();
+  std::vector<RuleCount> result;
+  for (std::size_t rule = 0; rule < counts_.size(); ++rule) {
+    if (counts_[rule] == 0) continue;
+    std::string name = "exact-value";
+    if (rule >= kFirstFormat + formats.size()) {
+      name = "pattern-" + std::to_string(rule - kFirstFormat - formats.size() + 1);
+    } else if (rule >= kFirstFormat) {
+      name = formats[rule - kFirstFormat].id;
+    }
+    result.push_back({std::move(name), counts_[rule]});
+  }
+  return result;
+}
+
+}  // namespace sbx

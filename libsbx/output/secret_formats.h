@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shipped secret formats: profiles/redaction/rules.json, compiled in, with the tables that find
+// their keywords made by the compiler.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "output/literal_set.h"
+
+namespace sbx {
+
+enum class FormatMatch : std::uint8_t {
+  kText,        // the expression, anywhere in a line that holds a keyword
+  kValue,       // the expression matches a whole value assigned to a name that holds a keyword
+  kAssignment,  // any secret value assigned to a name that says so (assignment.h)
+  kPrivateKey,  // a block of lines (private_key.h)
+};
+
+struct SecretFormat {
+  std::string_view id;
+  FormatMatch match;
+  std::string_view expression;  // RE2; group 1, where there is one, is the secret
+  double entropy;               // the least, in bits a byte; 0: any
+  bool whole;                   // no piece of a longer run of base64 counts
+};
+
+std::span<const SecretFormat> secret_formats();
+
+// Finds the keywords, in any ASCII case; the tag of a hit is the index of its format.
+const LiteralFinder& secret_keywords();
+
+}  // namespace sbx

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judging an assignment: how strongly its name says that it holds a secret, and whether its value
+// can be one. Ordinary logs are full of keys and tokens that are none.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "output/assignment.h"
+
+namespace sbx {
+namespace {
+
+enum class NameClass {
+  kNone,
+  kWeak,      // key, token: says little alone
+  kStrong,    // api_key, ACCESS_TOKEN
+  kPassword,  // password, secret, passphrase: whatever is assigned is one
+};
+
+constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",    "passphrase",
+                                               "passwort", "secret", "secrets"};
+// Short for password after one of kPassOwners, or in a variable's name.
+constexpr std::string_view kPassWords[] = {"pass", "pw"};
+constexpr std::string_view kPassOwners[] = {"db",   "user",     "smtp",  "mail",  "email", "mysql",
+                                            "pg",   "postgres", "redis", "root",  "admin", "login",
+                                            "auth", "ftp",      "ssh",   "http",  "proxy", "ldap",
+                                            "key",  "cert",     "wifi",  "store", "mongo", "imap"};
+constexpr std::string_view kKeyWords[] = {"key", "token",      "apikey",     "authtoken",
+                                          "jwt", "credential", "credentials"};
+// Run-together names: mypassword, clientsecret, accesskey.
+constexpr std::string_view kPasswordEndings[] = {"password", "passwd", "passphrase", "secret"};
+constexpr std::string_view kStrongEndings[] = {
+    "apikey",    "secretkey", "accesskey",   "privatekey",  "authkey",
+    "authtoken", "apitoken",  "accesstoken", "bearertoken", "refreshtoken"};
+// Words that make a key or token a credential.
+constexpr std::string_view kCredentialWords[] = {
+    "api",      "access",     "auth",     "authentication", "authorization",
+    "secret",   "private",    "client",   "bearer",         "refresh",
+    "session",  "encryption", "signing",  "master",         "deploy",
+    "webhook",  "service",    "account",  "admin",          "bot",
+    "personal", "app",        "id",       "oauth",          "oauth2",
+    "sas",      "shared",     "security", "registry",       "publish",
+    "npm",      "github",     "gitlab",   "slack",          "vault",
+    "pat",      "login",      "encrypt",  "hmac",           "jwt"};
+// Words after the secret word that name something about it.
+constexpr std::string_view kAboutWords[] = {
+    "file",   "files",   "path",      "dir",        "name",     "names",    "id",
+    "ids",    "type",    "types",     "url",        "uri",      "endpoint", "host",
+    "port",   "length",  "len",       "size",       "count",    "limit",    "ttl",
+    "expiry", "expires", "expired",   "expiration", "age",      "at",       "in",
+    "time",   "timeout", "created",   "updated",    "version",  "format",   "field",
+    "column", "label",   "prefix",    "suffix",     "policy",   "policies", "rule",
+    "rules",  "manager", "store",     "ring",       "chain",    "usage",    "algorithm",
+    "alg",    "kind",    "status",    "state",      "enabled",  "required", "validity",
+    "min",    "max",     "used",      "index",      "idx",      "map",      "mapping",
+    "ref",    "refs",    "reference", "set",        "provider", "source",   "scope",
+    "scopes", "arn",     "hint",      "help",       "prompt",   "pattern",  "regex",
+    "class",  "mode",    "event",     "press",      "bits",     "space",    "fingerprint",
+    "hash",   "digest",  "checksum",  "pair",       "server",   "issuer",   "error",
+    "errors", "exists",  "c",         "h",          "cc",       "cpp",      "py",
+    "js",     "ts",      "tsx",       "go",         "rs",       "java",     "kt",
+    "rb",     "md",      "txt",       "patch",      "dpatch",   "diff",     "json",
+    "yml",    "yaml",    "toml",      "sh",         "html",     "css",      "conf",
+    "pem",    "crt",     "pub",       "xml",        "log"};
+// Words before `key` or `token` that make it something else altogether.
+constexpr std::string_view kOtherKeyWords[] = {
+    "public",       "pub",       "primary",      "foreign",  "cache",      "sort",
+    "partition",    "hash",      "row",          "column",   "index",      "object",
+    "group",        "dict",      "json",         "map",      "lookup",     "composite",
+    "candidate",    "natural",   "surrogate",    "unique",   "shortcut",   "hot",
+    "arrow",        "function",  "up",           "down",     "enter",      "escape",
+    "space",        "tab",       "backspace",    "delete",   "modifier",   "answer",
+    "legend",       "i18n",      "translation",  "message",  "locale",     "resource",
+    "config",       "bucket",    "idempotency",  "dedup",    "routing",    "event",
+    "metric",       "tag",       "label",        "restore",  "known",      "build",
+    "theme",        "attribute", "property",     "field",    "data",       "context",
+    "param",        "header",    "query",        "list",     "item",       "feature",
+    "flag",         "node",      "parent",       "first",    "last",       "next",
+    "prev",         "previous",  "continuation", "page",     "pagination", "unexpected",
+    "invalid",      "bad",       "missing",      "expected", "end",        "pad",
+    "mask",         "unk",       "bos",          "eos",      "sep",        "max",
+    "cancellation", "lexer"};
+// Values that stand for the absence of one, lower case.
+constexpr std::string_view kNoValues[] = {
+    "amd64",  "arm64",  "i386",      "armhf",  "all",   "x86_64", "true", "false", "null",
+    "none",   "nil",    "undefined", "yes",    "no",    "string", "bool", "bytes", "redacted",
+    "hidden", "masked", "number",    "object", "empty", "unset",  "n/a",  "str"};
+// What prose says after `password:`, lower case.
+constexpr std::string_view kProse[] = {
+    "text",    "required", "optional", "missing",  "invalid", "unknown", "incorrect", "wrong",
+    "correct", "expired",  "enabled",  "disabled", "default", "created", "deleted",   "updated",
+    "changed", "rejected", "accepted", "denied",   "failed",  "failure", "valid",     "error",
+    "found",   "not",      "prompt",   "file",     "inherit", "input",   "option",    "char",
+    "any",     "symbol",   "must",     "should",   "cannot",  "using",   "for",       "verified",
+    "loaded",  "stored",   "rotated"};
+
+template <typename List>
+bool contains(const List& list, std::string_view word) {
+  return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+template <typename List>
+bool ends_in_one_of(const List& list, std::string_view word) {
+  return std::any_of(std::begin(list), std::end(list),
+                     [&](std::string_view ending) { return word.ends_with(ending); });
+}
+
+bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
+bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = is_upper(c) ? static_cast<char>(c | 0x20) : c;
+  return out;
+}
+
+// "dbApiKey_v2" → db, api, key, v2.
+std::vector<std::string> words_of(std::string_view name) {
+  std::vector<std::string> words(1);
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    const bool separator = !is_upper(c) && !is_lower(c) && !is_digit(c);
+    const bool hump = is_upper(c) && i > 0 &&
+                      (is_lower(name[i - 1]) ||
+                       (is_upper(name[i - 1]) && i + 1 < name.size() && is_lower(name[i + 1])));
+    if ((separator || hump) && !words.back().empty()) words.emplace_back();
+    if (!separator) words.back() += lower_case({&name[i], 1});
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool is_password_word(const std::string& word) {
+  return contains(kPasswordWords, word) || ends_in_one_of(kPasswordEndings, word);
+}
+bool is_key_word(const std::string& word) {
+  return contains(kKeyWords, word) || ends_in_one_of(kStrongEndings, word);
+}
+
+bool says_secret(const std::string& word) { return is_password_word(word) || is_key_word(word); }
+
+// The place of the last word that says secret, or words.size().
+std::size_t secret_word(const std::vector<std::string>& words, bool is_variable) {
+  for (std::size_t i = words.size(); i-- > 0;) {
+    if (says_secret(words[i])) return i;
+    if (contains(kPassWords, words[i]) &&
+        (is_variable || (i > 0 && contains(kPassOwners, words[i - 1])))) {
+      return i;
+    }
+  }
+  return words.size();
+}
+
+NameClass classify(const Assignment& assignment) {
+  const std::vector<std::string> words = words_of(assignment.name);
+  const bool variable = assignment.env_style &&
+                        std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
+  const std::size_t at = secret_word(words, variable);
+  if (at == words.size()) return NameClass::kNone;
+  for (std::size_t i = at + 1; i < words.size(); ++i) {
+    if (contains(kAboutWords, words[i])) return NameClass::kNone;
+  }
+  if (is_password_word(words[at]) || contains(kPassWords, words[at])) return NameClass::kPassword;
+  for (std::size_t i = 0; i < at; ++i) {
+    if (is_password_word(words[i])) return NameClass::kPassword;  // secret_key
+  }
+  if (at > 0 && contains(kOtherKeyWords, words[at - 1])) return NameClass::kNone;
+  if (ends_in_one_of(kStrongEndings, words[at])) return NameClass::kStrong;
+  for (std::size_t i = 0; i < at; ++i) {
+    if (contains(kCredentialWords, words[i])) return NameClass::kStrong;
+  }
+  const bool flag = assignment.flag && words[at] == "token";
+  return variable || flag ? NameClass::kStrong : NameClass::kWeak;
+}
+
+bool all_of(std::string_view text, bool (*test)(char)) {
+  return std::all_of(text.begin(), text.end(), test);
+}
+bool is_letter(char c) { return is_upper(c) || is_lower(c); }
+bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_identifier_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
+
+// A word, an abbreviation or camelCase, with perhaps a short number behind it.
+bool is_word(std::string_view part) {
+  const std::size_t letters = part.find_last_not_of("0123456789") + 1;
+  if (part.size() - letters > 4 && letters > 0) return false;
+  std::size_t humps = 0;
+  for (std::size_t i = 0; i < letters; ++i) {
+    if (!is_letter(part[i])) return false;
+    if (i > 0 && is_upper(part[i]) && is_lower(part[i - 1])) ++humps;
+  }
+  return humps * 5 <= part.size();
+}
+
+// Calls `test` with each of the parts that - _ . : / @ separate, until one passes.
+template <typename Test>
+bool any_part(std::string_view value, Test test) {
+  while (!value.empty()) {
+    const std::size_t end = std::min(value.find_first_of("-_.:/@"), value.size());
+    if (test(value.substr(0, end))) return true;
+    value.remove_prefix(std::min(end + 1, value.size()));
+  }
+  return false;
+}
+
+// abc-def_ghi.js
+bool is_joined_words(std::string_view value) {
+  return !any_part(value, [](std::string_view part) { return !is_word(part); });
+}
+
+// Whether a part is long, and neither a word nor hexadecimal.
+bool has_random_part(std::string_view value) {
+  return any_part(value, [](std::string_view part) {
+    return part.size() >= 12 && !all_of(part, is_hex) && !is_word(part) && entropy_of(part) >= 3.0;
+  });
+}
+
+// $NAME, ${…}, $(…), %NAME%, {{…}}, <…>, call(…), a.b.c: what stands for a value elsewhere.
+bool is_reference(std::string_view value) {
+  if (value.starts_with("${") || value.starts_with("$(") || value.starts_with("{{") ||
+      value.starts_with("<%") || value.starts_with("%(") || value.starts_with("#{")) {
+    return true;
+  }
+  if (value.front() == '<' || value.front() == '{' || value.front() == '[' ||
+      value.front() == '(') {
+    return true;
+  }
+  if (value.front() == '$' && value.size() > 1 && !is_digit(value[1]) &&
+      all_of(value.substr(1), is_identifier_char)) {
+    return true;
+  }
+  if (value.front() == '%' && (value.back() == '%' || value.size() == 2)) return true;
+  if (value.front() == '&' || value.front() == '*' || value.front() == '@') {
+    return all_of(value.substr(1), is_identifier_char);
+  }
+  const std::size_t open = value.find_first_of("([");
+  if (open != std::string_view::npos && open > 0) {
+    return std::all_of(
+        value.begin(), value.begin() + static_cast<std::ptrdiff_t>(open),
+        [](char c) { return is_identifier_char(c) || std::string_view(".:#+!").find(c) < 5; });
+  }
+  const std::size_t dot = value.find('.');
+  return dot != std::string_view::npos && dot > 0 && dot + 1 < value.size() &&
+         std::none_of(value.begin(), value.end(), is_digit) && is_joined_words(value) &&
+         value.find_first_of("-/:@") == std::string_view::npos;
+}
+
+bool is_path_or_url(std::string_view value) {
+  if (value.find("://") != std::string_view::npos) return true;
+  const std::string_view from_slash = value.substr(
+      value.find_first_not_of("~.") < value.size() ? value.find_first_not_of("~.") : value.size());
+  return from_slash.starts_with('/') && from_slash.find('/', 1) != std::string_view::npos &&
+         from_slash.find_first_of("+=") == std::string_view::npos;
+}
+
+// ****, xxxx, ":****"
+bool is_mask(std::string_view value) {
+  const auto stars = std::count(value.begin(), value.end(), '*');
+  return value.find_first_not_of(value.front()) == std::string_view::npos ||
+         static_cast<std::size_t>(stars) * 2 > value.size();
+}
+
+// challengePassword, _RSAPrivateKey, key_password: what code calls a secret, not what one is.
+bool is_secrets_name(const Assignment& assignment) {
+  const std::string_view value = assignment.value;
+  if (assignment.env_style ||
+      !all_of(value, [](char c) { return is_identifier_char(c) || c == '.'; })) {
+    return false;
+  }
+  const std::vector<std::string> words = words_of(value);
+  const bool says = std::any_of(words.begin(), words.end(), says_secret);
+  if (!assignment.quoted) return says && (words.size() > 1 || assignment.spaced);
+  return says && words.size() > 1 && value.find('_', 1) == std::string_view::npos;
+}
+
+// self.x = x, this.x = y
+bool is_member_copy(const Assignment& assignment) {
+  return !assignment.quoted && assignment.spaced &&
+         (assignment.name.starts_with("self.") || assignment.name.starts_with("this.")) &&
+         all_of(assignment.value, [](char c) { return is_letter(c) || c == '_' || c == '.'; });
+}
+
+bool is_nothing(const Assignment& assignment) {
+  const std::string_view value = assignment.value;
+  if (value.empty() || value.starts_with("[REDACTED]") || is_mask(value)) return true;
+  if (value.find("...") != std::string_view::npos || value.starts_with("xxx")) return true;
+  const std::string word = lower_case(value.substr(0, value.find_last_not_of(".!?:") + 1));
+  if (contains(kNoValues, word) || word == lower_case(assignment.name)) return true;
+  if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
+  return is_reference(value) || is_path_or_url(value) || is_secrets_name(assignment) ||
+         is_member_copy(assignment);
+}
+
+bool password_may_be(const Assignment& assignment) {
+  const std::string_view value = assignment.value;
+  if (value.size() < 4) return false;
+  if (assignment.quoted || assignment.env_style)
+    return value.find(' ') == std::string_view::npos || assignment.env_style || value.size() >= 8;
+  if (!std::all_of(value.begin(), value.end(), [](char c) { return is_letter(c) || c == '_'; })) {
+    return !(assignment.in_code && is_joined_words(value));
+  }
+  // A word without quotes: prose and code say such things.
+  return !assignment.in_code && value.size() >= 6 && (assignment.whole_line || assignment.tight);
+}
+
+}  // namespace
+
+double entropy_of(std::string_view text) {
+  std::array<unsigned, 256> counts{};
+  for (const char c : text) ++counts[static_cast<unsigned char>(c)];
+  double bits = 0;
+  for (const unsigned count : counts) {
+    if (count == 0) continue;
+    const double share = static_cast<double>(count) / static_cast<double>(text.size());
+    bits -= share * std::log2(share);
+  }
+  return bits;
+}
+
+bool names_something_else(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  return !words.empty() && contains(kAboutWords, words.back());
+}
+
+bool holds_secret(const Assignment& assignment) {
+  const NameClass name = classify(assignment);
+  if (name == NameClass::kNone || is_nothing(assignment)) return false;
+  const std::string_view value = assignment.value;
+  if (name == NameClass::kPassword) return password_may_be(assignment);
+  if (value.size() < 8 || all_of(value, is_digit)) return false;
+  if (value.find(' ') != std::string_view::npos && !assignment.env_style) return false;
+  if (name == NameClass::kStrong) {
+    const bool bare_word = !assignment.quoted && !assignment.env_style && is_joined_words(value);
+    return !bare_word || (assignment.whole_line && !all_of(value, is_letter));
+  }
+  return value.size() >= 16 && has_random_part(value);
+}
+
+}  // namespace sbx

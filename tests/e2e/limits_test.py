@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Limits: each holds for the whole tree, ends what goes beyond it, and is named in the answer."""
+
+import os
+import unittest
+
+import harness
+
+PYTHON = "/usr/bin/python3"
+
+
+class Limits(harness.Case):
+    """Issue item 6: fork bombs and memory bombs do not reach the host; `limit` says what ended it."""
+
+    def script(self, text, name="s.py"):
+        self.write("work/" + name, text)
+        return f"{PYTHON} {name}"
+
+    def assert_limit(self, answer, limit):
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", limit), answer)
+        self.assertIsNone(answer["exit_code"])
+        self.assertGreater(self.last.returncode, 128)
+
+    def enforcer(self, answer, limit):
+        return answer["sandbox"]["limits"].get(limit)
+
+    # --- processes ---
+
+    FORKS = (
+        "import os,time\n"
+        "made = 0\n"
+        "for i in range(2000):\n"
+        "    try:\n"
+        "        if os.fork() == 0:\n"
+        "            time.sleep(30); os._exit(0)\n"
+        "        made += 1\n"
+        "    except OSError: break\n"
+        "print(made, flush=True)\n"
+        "time.sleep(5 if made == 2000 else 0)\n"
+    )
+
+    def test_two_thousand_forks_stop_at_the_limit(self):
+        answer = self.sh(self.script(self.FORKS), "--pids", "64")
+        if self.enforcer(answer, "pids") == "watch":
+            self.assert_limit(answer, "pids")
+        else:  # the fork is refused, and the program says so
+            self.assertEqual(answer["status"], "exited", answer)
+            self.assertLess(int(answer["stdout"]), 64)
+
+    def test_the_bash_fork_bomb_is_over_in_time(self):
+        answer = self.sh(
+            "bomb() { bomb | bomb & }; bomb; sleep 20", "--pids", "100", "--timeout", "3s"
+        )
+        self.assertIn(answer["status"], ("limit", "timed_out", "exited"), answer)
+        if answer["status"] == "limit":
+            self.assertEqual(answer["limit"], "pids")
+
+    def test_as_many_processes_as_the_limit_says_are_fine(self):
+        program = self.FORKS.replace("2000", "40").replace("sleep(30)", "sleep(1)").replace(
+            "5 if", "1.5 if"
+        )
+        answer = self.sh(self.script(program), "--pids", "64")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "40\n"), answer)
+
+    # --- memory ---
+
+    def memory_bomb(self, program, *flags):
+        return self.sh(self.script(program), "--memory", "128M", "--timeout", "40s", *flags)
+
+    SLOWLY = "for i in range(600):\n    {step}\n    time.sleep(0.005)\ntime.sleep(10)\n"
+
+    def test_anonymous_memory(self):
+        answer = self.memory_bomb(
+            "import time\nkept = []\n" + self.SLOWLY.format(step="kept.append(bytearray(2**20))")
+        )
+        self.assert_limit(answer, "memory")
+
+    def test_memory_in_private_tmpfs(self):
+        for place in ("/tmp", "/dev/shm", "$HOME"):
+            with self.subTest(place=place):
+                answer = self.sh(
+                    f"for i in $(seq 60); do head -c 10M /dev/zero >> {place}/big || exit 1; done;"
+                    " sleep 5",
+                    "--memory", "128M", "--tmp-size", "1G", "--timeout", "40s",
+                )
+                self.assert_limit(answer, "memory")
+
+    def test_memory_in_a_memory_file(self):
+        step = "os.write(fd, bytes(2**20))"
+        answer = self.memory_bomb(
+            "import os,time\nfd = os.memfd_create('x')\n" + self.SLOWLY.format(step=step)
+        )
+        self.assert_limit(answer, "memory")
+
+    def test_memory_in_shared_anonymous_mappings(self):
+        answer = self.memory_bomb(
+            "import mmap,time\nm = mmap.mmap(-1, 600 * 2**20)\n"
+            + self.SLOWLY.format(step="m[i * 2**20:(i + 1) * 2**20] = bytes(2**20)")
+        )
+        self.assert_limit(answer, "memory")
+
+    def test_memory_in_detached_system_v_segments(self):
+        program = (
+            "import ctypes,time\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "libc.shmat.restype = ctypes.c_void_p\n"
+            "libc.shmdt.argtypes = [ctypes.c_void_p]\n"
+            "for i in range(40):\n"
+            "    shm = libc.shmget(0, 10 * 2**20, 0o1600)\n"
+            "    if shm < 0: raise SystemExit('refused')\n"
+            "    at = libc.shmat(shm, None, 0)\n"
+            "    ctypes.memset(at, 1, 10 * 2**20)\n"
+            "    libc.shmdt(at)\n"
+            "    time.sleep(0.01)\n"
+            "time.sleep(10)\n"
+        )
+        self.assert_limit(self.memory_bomb(program), "memory")
+
+    def test_memory_spread_over_many_processes(self):
+        program = (
+            "import os,time\n"
+            "for i in range(30):\n"
+            "    if os.fork() == 0:\n"
+            "        kept = bytearray(os.urandom(1) * (10 * 2**20))\n"
+            "        time.sleep(15); os._exit(0)\n"
+            "time.sleep(15)\n"
+        )
+        self.assert_limit(self.memory_bomb(program), "memory")
+
+    def test_pages_that_children_share_with_their_parent_count_once(self):
+        program = (
+            "import os,time\n"
+            "kept = bytearray(os.urandom(1) * (60 * 2**20))\n"
+            "children = []\n"
+            "for i in range(8):\n"
+            "    pid = os.fork()\n"
+            "    if pid == 0:\n"
+            "        time.sleep(1.5); os._exit(0)\n"
+            "    children.append(pid)\n"
+            "print([os.waitpid(p, 0)[1] for p in children])\n"
+        )
+        answer = self.memory_bomb(program)
+        self.assertEqual(answer["status"], "exited", answer)
+        self.assertEqual(answer["stdout"], str([0] * 8) + "\n")
+
+    def test_a_program_within_its_memory_is_left_alone(self):
+        answer = self.memory_bomb("import time\nx = bytearray(80 * 2**20)\ntime.sleep(1)\nprint(1)\n")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "1\n"), answer)
+
+    # --- CPU ---
+
+    def test_cpu_time_of_one_process(self):
+        answer = self.sh("while :; do :; done", "--cpu-time", "500ms", "--timeout", "30s")
+        self.assert_limit(answer, "cpu")
+        self.assertLess(answer["usage"]["user_ms"] + answer["usage"]["system_ms"], 3000)
+
+    BURN = "end = time.process_time() + 0.1\n{indent}while time.process_time() < end: pass\n"
+
+    def test_cpu_time_of_many_short_children(self):
+        program = (
+            "import os,time\n"
+            "for i in range(200):\n"
+            "    pid = os.fork()\n"
+            "    if pid == 0:\n        " + self.BURN.format(indent="        ")
+            + "        os._exit(0)\n"
+            "    os.waitpid(pid, 0)\n"
+        )
+        answer = self.sh(self.script(program), "--cpu-time", "1s", "--timeout", "40s")
+        self.assert_limit(answer, "cpu")
+
+    def test_cpu_time_of_orphans_that_have_ended(self):
+        # Nobody but PID 1 waited for them, so no other process's children time holds theirs.
+        program = (
+            "import os,time\n"
+            "for i in range(200):\n"
+            "    read, write = os.pipe()\n"
+            "    pid = os.fork()\n"
+            "    if pid == 0:\n"
+            "        if os.fork(): os._exit(0)\n        " + self.BURN.format(indent="        ")
+            + "        os._exit(0)\n"
+            "    os.close(write)\n"
+            "    os.waitpid(pid, 0)\n"
+            "    os.read(read, 1)\n"
+            "    os.close(read)\n"
+        )
+        answer = self.sh(self.script(program), "--cpu-time", "1s", "--timeout", "40s")
+        self.assert_limit(answer, "cpu")
+
+    def test_sleeping_costs_no_cpu_time(self):
+        answer = self.sh("sleep 1.5; echo rested", "--cpu-time", "1s")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "rested\n"))
+
+    # --- files ---
+
+    def test_open_files(self):
+        profile = self.profile({"limits": {"open_files": 20}})
+        answer = self.sh("ulimit -n; ulimit -Hn; ulimit -n 21 2>&1 || echo fixed", "--profile", profile)
+        self.assertEqual(answer["stdout"].split()[:2], ["20", "20"])
+        self.assertTrue(answer["stdout"].endswith("fixed\n"))
+        self.assertEqual(self.enforcer(answer, "open_files"), "rlimit")
+
+    def test_a_file_beyond_its_size_ends_the_writer(self):
+        answer = self.sh("exec head -c 2M /dev/zero > big", "--file-size", "1M")
+        self.assert_limit(answer, "file_size")
+        self.assertEqual(os.path.getsize(os.path.join(self.work, "big")), 1 << 20)
+        self.assertEqual(self.enforcer(answer, "file"), "rlimit")
+
+    def test_a_file_of_exactly_its_size_is_fine(self):
+        self.assertEqual(self.out("head -c 1M /dev/zero > big && echo ok", "--file-size", "1M"), "ok\n")
+
+    def test_scratch_space_is_one_bound_for_tmp_shm_and_home(self):
+        answer = self.sh(
+            "head -c 6M /dev/zero > /tmp/a && head -c 6M /dev/zero > /dev/shm/b &&"
+            ' head -c 3M /dev/zero > "$HOME/c" && echo fits;'
+            " head -c 3M /dev/zero > /tmp/d || stat -c %s /tmp/d",
+            "--tmp-size", "16M",
+        )
+        self.assertIn("No space left on device", answer["stderr"])
+        lines = answer["stdout"].split()
+        self.assertEqual(lines[0], "fits")
+        self.assertLess(int(lines[1]), 3 << 20)
+
+    # --- output ---
+
+    def test_output_is_cut_in_the_middle_with_the_exact_count(self):
+        answer = self.sh("seq 100000; seq 50000 >&2", "--max-output", "4K")
+        for stream, last, total in (("stdout", "100000", 588895), ("stderr", "50000", 288894)):
+            text = answer[stream]
+            self.assertTrue(answer["truncated"][stream])
+            self.assertEqual(answer[stream + "_bytes"], total)
+            self.assertTrue(text.startswith("1\n2\n"))
+            self.assertTrue(text.endswith(last + "\n"))
+            marker = [line for line in text.splitlines() if "left out" in line]
+            self.assertEqual(len(marker), 1)
+            kept = len(text) - len(marker[0]) - 1 - (0 if f"\n{marker[0]}" in text else 0)
+            left_out = int(marker[0].split()[1])
+            # A newline may stand before the marker that the command did not write.
+            self.assertIn(left_out + kept - total, (0, 1))
+            self.assertLessEqual(kept, 4097)
+        self.assertEqual(self.enforcer(answer, "output"), "watch")
+
+    def test_output_within_the_cap_is_whole(self):
+        answer = self.sh("head -c 4096 /dev/zero | tr '\\0' x", "--max-output", "4K")
+        self.assertEqual((answer["stdout"], answer["truncated"]["stdout"]), ("x" * 4096, False))
+
+    def test_output_lines(self):
+        profile = self.profile({"limits": {"output_lines": 40}})
+        answer = self.sh("seq 1000", "--profile", profile)
+        lines = answer["stdout"].splitlines()
+        self.assertEqual(len(lines), 41)
+        self.assertEqual((lines[0], lines[9], lines[11], lines[-1]), ("1", "10", "971", "1000"))
+        self.assertIn("960 lines left out", lines[10])
+
+    def test_merged_output_has_one_cap(self):
+        answer = self.sh("seq 5000; seq 5000 >&2", "--merge", "--max-output", "2K")
+        self.assertLess(len(answer["stdout"]), 2200)
+        self.assertEqual((answer["stderr"], answer["stdout_bytes"]), ("", 47786))
+
+    # --- what is said ---
+
+    def test_each_limit_in_force_names_its_enforcer(self):
+        answer = self.sh(
+            "true", "--cpu-time", "5s", "--memory", "256M", "--pids", "50", "--file-size", "1M"
+        )
+        limits = answer["sandbox"]["limits"]
+        self.assertEqual(
+            set(limits),
+            {"timeout", "cpu", "memory", "pids", "open_files", "file", "tmp", "output"},
+        )
+        self.assertIn(limits["memory"], ("cgroup2", "watch"))
+        if limits["memory"] == "watch":
+            self.assertEqual(limits["pids"], "watch" if harness.is_root() else "rlimit")
+        self.assertEqual((limits["cpu"], limits["open_files"], limits["file"]), ("watch", "rlimit", "rlimit"))
+
+    def test_a_limit_that_is_not_in_force_is_not_named(self):
+        limits = self.sh("true", "--profile", "unconfined")["sandbox"]["limits"]
+        self.assertEqual(set(limits), {"timeout", "output"})
+
+
+if __name__ == "__main__":
+    unittest.main()

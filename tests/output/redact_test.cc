@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of output/redact: every shipped format by its example and counter-example, exact values in
+// all their forms, key blocks, chunks, and measured recall and false alarms on two corpora.
+#include "output/redact.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "../../fuzz/output/properties.h"
+#include "corpus.h"
+#include "output/base64.h"
+#include "output/secret_formats.h"
+
+namespace sbx {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Redacted {
+  std::string text;
+  std::vector<RuleCount> counts;
+  bool names(std::string_view rule) const {
+    return std::any_of(counts.begin(), counts.end(),
+                       [&](const RuleCount& count) { return count.rule == rule; });
+  }
+};
+
+Redacted redact(std::string_view text, const std::vector<std::string>& exact_values = {},
+                const std::vector<std::string>& patterns = {}) {
+  static const auto shipped = RuleSet::make({}).value();
+  Redactor redactor(patterns.empty() ? shipped : RuleSet::make(patterns).value(), exact_values);
+  Redacted result;
+  const Redactor::Sink sink = [&](std::string_view bytes) { result.text += bytes; };
+  redactor.append(text, sink);
+  redactor.finish(sink);
+  result.counts = redactor.counts();
+  return result;
+}
+
+Json shipped_rules() {
+  std::ifstream file(SBX_SOURCE_DIR "/profiles/redaction/rules.json");
+  return Json::parse(file)["rules"];
+}
+
+std::string joined(const Json& parts) {
+  std::string text;
+  for (const Json& part : parts) text += part.get<std::string>();
+  return text;
+}
+
+std::vector<std::string> corpus_lines(const std::string& name) {
+  std::ifstream file(SBX_SOURCE_DIR "/tests/output/redaction/" + name);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("# ")) lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(SecretFormats, AreAtLeastTwoHundredWithNamesOfTheirOwn) {
+  const Json rules = shipped_rules();
+  ASSERT_EQ(rules.size(), secret_formats().size());
+  EXPECT_GE(rules.size(), 200U);
+  std::set<std::string> ids;
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    EXPECT_TRUE(ids.insert(rules[i]["id"]).second) << rules[i]["id"];
+    EXPECT_EQ(rules[i]["id"], secret_formats()[i].id);
+    EXPECT_EQ(rules[i].value("expression", ""), secret_formats()[i].expression);
+    EXPECT_EQ(rules[i].value("entropy", 0.0), secret_formats()[i].entropy);
+    EXPECT_EQ(rules[i].value("whole", false), secret_formats()[i].whole);
+    for (const std::string keyword : rules[i]["keywords"]) {
+      EXPECT_GE(keyword.size(), kShortestLiteral) << keyword;
+      EXPECT_EQ(std::count_if(keyword.begin(), keyword.end(),
+                              [](char c) { return c >= 'A' && c <= 'Z'; }),
+                0)
+          << keyword;
+    }
+  }
+}
+
+// An example's second part is the rest of the secret: it must not come out.
+TEST(SecretFormats, EachFindsItsExampleAndLeavesItsCounterExample) {
+  for (const Json& rule : shipped_rules()) {
+    const Redacted found = redact(joined(rule["example"]) + "\n");
+    EXPECT_FALSE(found.counts.empty()) << rule["id"];
+    EXPECT_EQ(found.text.find(rule["example"][1].get<std::string>()), std::string::npos)
+        << rule["id"] << " " << found.text;
+    const auto counter = rule["counter_example"].get<std::string>();
+    EXPECT_EQ(redact(counter).text, counter) << rule["id"];
+  }
+}
+
+TEST(SecretFormats, MostExamplesAreFoundByTheirOwnRule) {
+  int own = 0;
+  const Json rules = shipped_rules();
+  for (const Json& rule : rules) {
+    own += redact(joined(rule["example"])).names(rule["id"].get<std::string>()) ? 1 : 0;
+  }
+  // A few share their form with a rule that comes first.
+  EXPECT_GE(own * 100, static_cast<int>(rules.size()) * 95);
+}
+
+TEST(Redactor, LeavesOrdinaryLinesAsTheyAre) {
+  const auto lines = corpus_lines("ordinary.txt");
+  ASSERT_GE(lines.size(), 150U);
+  int changed = 0;
+  for (const std::string& line : lines) {
+    const std::string text = redact(line).text;
+    EXPECT_EQ(text, line);
+    changed += text == line ? 0 : 1;
+  }
+  RecordProperty("false_alarms", changed);
+}
+
+class TemplateFiller {
+ public:
+  // Fills in {a12} and the like; remembers what it filled in.
+  std::string fill(std::string_view line) {
+    values.clear();
+    std::string out;
+    for (std::size_t at = 0; at < line.size(); ++at) {
+      const std::size_t close = line.find('}', at);
+      if (line[at] != '{' || close == std::string_view::npos || close - at > 4 ||
+          std::string_view("ahbpw").find(line[at + 1]) == std::string_view::npos) {
+        out += line[at];
+        continue;
+      }
+      values.push_back(make(line[at + 1], std::atoi(std::string(line.substr(at + 2)).c_str())));
+      out += values.back();
+      at = close;
+    }
+    return out;
+  }
+
+  std::vector<std::string> values;
+
+ private:
+  std::string make(char kind, int length) {
+    static const std::string kHex = "0123456789abcdef";
+    static const std::string kAlnum = kHex + "ghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    if (kind == 'w') {
+      static constexpr std::string_view kWords[] = {"swordfish", "battery", "horse", "dragonfly"};
+      return std::string(kWords[random_() % 4]);
+    }
+    const std::string& pool = kind == 'h' ? kHex : kAlnum;
+    std::string text;
+    while (text.size() < static_cast<std::size_t>(length)) text += pool[random_() % pool.size()];
+    if (kind == 'p' && length > 6) text[4] = "!#%^*_-+.~"[random_() % 10];
+    return text;
+  }
+
+  std::mt19937 random_{11};
+};
+
+TEST(Redactor, FindsNearlyAllSecretsOfTheCorpus) {
+  const auto templates = corpus_lines("secrets.txt");
+  ASSERT_GE(templates.size(), 90U);
+  TemplateFiller filler;
+  int found = 0;
+  int total = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (const std::string& line : templates) {
+      const std::string filled = filler.fill(line);
+      const std::string text = redact(filled + "\n").text;
+      ++total;
+      const bool leaked = std::any_of(
+          filler.values.begin(), filler.values.end(),
+          [&](const std::string& value) { return text.find(value) != std::string::npos; });
+      found += leaked ? 0 : 1;
+      if (leaked) std::printf("leaked: %s -> %s\n", filled.c_str(), text.c_str());
+    }
+  }
+  RecordProperty("recall_permille", found * 1000 / total);
+  EXPECT_GE(found * 1000, total * 990);
+}
+
+TEST(Redactor, ReplacesOnlyTheSecret) {
+  EXPECT_EQ(redact("DB_PASSWORD=tr0ub4dor&3 \n").text, "DB_PASSWORD=[REDACTED]\n");
+  EXPECT_EQ(redact("{\"user\":\"me\",\"password\":\"hunter22\",\"n\":1}").text,
+            "{\"user\":\"me\",\"password\":\"[REDACTED]\",\"n\":1}");
+  EXPECT_EQ(redact("see postgres://me:s3cretpw@db/x now").text,
+            "see postgres://me:[REDACTED]@db/x now");
+}
+
+TEST(Redactor, CountsEachSecretOnceUnderTheRuleThatComesFirst) {
+  const Redacted result = redact("GITHUB_TOKEN=ghp_" + std::string(18, 'a') + std::string(18, '7') +
+                                 "\nA_PASSWORD=abcd1234\nB_PASSWORD=abcd1234\n");
+  ASSERT_EQ(result.counts.size(), 2U);
+  EXPECT_EQ(result.counts[0].rule, "github-pat");
+  EXPECT_EQ(result.counts[0].count, 1U);
+  EXPECT_EQ(result.counts[1].rule, "assignment");
+  EXPECT_EQ(result.counts[1].count, 2U);
+}
+
+TEST(Redactor, IsIdempotent) {
+  const std::string once = redact("PASSWORD=abcd1234\nAuthorization: Bearer " +
+                                  std::string(30, 'x') + "1\nhttps://u:pppp1234@h/\n")
+                               .text;
+  const Redacted twice = redact(once);
+  EXPECT_EQ(twice.text, once);
+  EXPECT_TRUE(twice.counts.empty());
+}
+
+TEST(Redactor, FindsExactValuesInEveryForm) {
+  const std::string value = "pa ss/w\"o'rd$+<é>";
+  const std::vector<std::string> exact = {value};
+  const std::string forms[] = {
+      value,
+      base64_encode(value),
+      base64_encode("a" + value + "tail"),
+      base64_encode("ab" + value + "tail"),
+      base64_encode("abc" + value + "tail"),
+      "pa%20ss%2Fw%22o%27rd%24%2B%3C%C3%A9%3E",
+      "pa%20ss/w%22o%27rd%24%2b%3c%c3%a9%3e",
+      "pa+ss%2Fw%22o%27rd%24%2B%3C%C3%A9%3E",
+      "pa ss/w\\\"o'rd$+<é>",
+      "pa ss\\/w\\\"o'rd$+<é>",
+      "pa ss/w\\\"o'rd$+<\\u00e9>",
+      "pa ss/w\\\"o'rd$+\\u003cé\\u003e",
+      "pa ss/w\"o'\\''rd$+<é>",
+      "pa ss/w\\\"o'rd\\$+<é>",
+      "pa\\ ss/w\\\"o\\'rd\\$+\\<é\\>",
+  };
+  for (const std::string& form : forms) {
+    const Redacted result = redact("x <" + form + "> y\n", exact);
+    EXPECT_TRUE(result.names("exact-value")) << form;
+    EXPECT_EQ(result.text.find(form.substr(4, 8)), std::string::npos) << form << " " << result.text;
+  }
+}
+
+TEST(Redactor, FindsEachLineOfAMultiLineValueAndNothingUnderEightBytes) {
+  const std::vector<std::string> exact = {"first line of it\nshort\r\nthird line of it\n",
+                                          "sevenby"};
+  const Redacted result = redact("third line of it\nshort\nsevenby\nx first line of it", exact);
+  EXPECT_EQ(result.text, "[REDACTED]\nshort\nsevenby\nx [REDACTED]");
+}
+
+TEST(Redactor, FindsASecretCutAtAnyPlaceByChunks) {
+  const auto rules = RuleSet::make({}).value();
+  const std::string text = "line\nexport API_TOKEN=abcdef1234567890 x\nzz exact-needle-1 end\n";
+  const std::string expected = "line\nexport API_TOKEN=[REDACTED] x\nzz [REDACTED] end\n";
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    Redactor redactor(rules, {"exact-needle-1"});
+    std::string out;
+    const Redactor::Sink sink = [&](std::string_view bytes) { out += bytes; };
+    redactor.append(std::string_view(text).substr(0, cut), sink);
+    redactor.append(std::string_view(text).substr(cut), sink);
+    redactor.finish(sink);
+    ASSERT_EQ(out, expected) << cut;
+  }
+}
+
+TEST(Redactor, GivesOutACompleteLineWithoutWaitingForTheNext) {
+  Redactor redactor(RuleSet::make({}).value(), {});
+  std::string out;
+  redactor.append("done\nhalf a li", [&](std::string_view bytes) { out += bytes; });
+  EXPECT_EQ(out, "done\n");
+}
+
+TEST(Redactor, HandlesVeryLongLinesInBoundedMemory) {
+  Redactor redactor(RuleSet::make({}).value(), {"needle-in-hay"});
+  const std::string chunk(1000, 'x');
+  std::size_t given = 0;
+  std::string tail;
+  std::size_t most_behind = 0;
+  std::size_t fed = 0;
+  const Redactor::Sink sink = [&](std::string_view bytes) {
+    given += bytes.size();
+    tail.append(bytes);
+    tail.erase(0, tail.size() - std::min<std::size_t>(tail.size(), 2000));
+  };
+  for (int i = 0; i < 5000; ++i) {
+    redactor.append(chunk, sink);
+    fed += chunk.size();
+    most_behind = std::max(most_behind, fed - given);
+  }
+  EXPECT_LE(most_behind, 66'000U);
+  redactor.append(" needle-in-hay password=abcd1234 ", sink);
+  redactor.finish(sink);
+  EXPECT_TRUE(tail.ends_with("x [REDACTED] password=[REDACTED] ")) << tail.substr(tail.size() - 50);
+}
+
+std::string key_body(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n";
+  }
+  return text;
+}
+
+TEST(Redactor, ReplacesTheBodyOfAPrivateKeyByOneMark) {
+  const std::string begin = "-----BEGIN RSA PRIVATE KEY-----\n";
+  const std::string end = "-----END RSA PRIVATE KEY-----\n";
+  const Redacted result = redact("a\n" + begin + key_body(20) + "abc=\n" + end + "b\n");
+  EXPECT_EQ(result.text, "a\n" + begin + "[REDACTED]\n" + end + "b\n");
+  ASSERT_EQ(result.counts.size(), 1U);
+  EXPECT_EQ(result.counts[0].count, 1U);
+}
+
+TEST(Redactor, AnUnterminatedKeyGoesToItsEndAndNoFurther) {
+  const std::string begin = "-----BEGIN OPENSSH PRIVATE KEY-----\n";
+  EXPECT_EQ(redact(begin + key_body(3)).text.find("MIIE"), std::string::npos);
+  EXPECT_EQ(redact(begin + key_body(3) + "$ echo done\ndone\n").text,
+            begin + "[REDACTED]\n$ echo done\ndone\n");
+}
+
+TEST(Redactor, FindsKeysThatAreIndentedNumberedQuotedOrInOneLine) {
+  const std::string begin = "-----BEGIN EC PRIVATE KEY-----";
+  const std::string end = "-----END EC PRIVATE KEY-----";
+  const std::string line = key_body(1).substr(0, 64);
+  for (const auto& [lead, tail] :
+       std::vector<std::pair<std::string, std::string>>{{"    ", ""},
+                                                        {"+", ""},
+                                                        {"> ", ""},
+                                                        {"     7\t", ""},
+                                                        {"12:", ""},
+                                                        {"\"", "\\n\" +"},
+                                                        {"key.pem:", ""}}) {
+    std::string text;
+    for (const std::string& part : {begin, line, line, end}) text += lead + part + tail + "\n";
+    EXPECT_EQ(redact(text).text.find("MIIE"), std::string::npos) << redact(text).text;
+  }
+  const std::string in_json =
+      "{\"key\":\"" + begin + "\\n" + line + "\\n" + line + "\\n" + end + "\\n\"}";
+  EXPECT_EQ(redact(in_json).text, "{\"key\":\"" + begin + "[REDACTED]" + end + "\\n\"}");
+}
+
+TEST(Redactor, AMentionOfAKeysHeaderIsNoKey) {
+  for (const char* text :
+       {"if (s.startsWith(\"-----BEGIN PRIVATE KEY-----\")) {\nreturn parse(s);\n",
+        "-----BEGIN CERTIFICATE-----\nMIIDdzCCAl+gAwIBAgIEAgAAuTANBgkq\n",
+        "expected -----BEGIN RSA PRIVATE KEY-----\nbut got: nothing\n"}) {
+    EXPECT_EQ(redact(text).text, text);
+  }
+}
+
+TEST(Redactor, AppliesTheProfilesPatternsLineByLine) {
+  const Redacted result =
+      redact("id acme-12345 acme-9\nkey(zzz) ^start\n", {}, {"acme-[0-9]{5}", "key\\((\\w+)\\)"});
+  EXPECT_EQ(result.text, "id [REDACTED] acme-9\nkey([REDACTED]) ^start\n");
+  EXPECT_TRUE(result.names("pattern-1"));
+  EXPECT_TRUE(result.names("pattern-2"));
+  EXPECT_EQ(redact("a\nab\n", {}, {"^a$"}).text, "[REDACTED]\nab\n");
+  EXPECT_EQ(redact("a\nb\n", {}, {"a\\sb|x*"}).text, "a\nb\n");
+}
+
+TEST(RuleSet, RefusesAnExpressionThatIsNoneAndSaysWhich) {
+  const auto result = RuleSet::make({"ok", "(broken"});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(result.error().where, "/output/patterns/1");
+}
+
+TEST(Redactor, CorpusHolds) {
+  const auto corpus = read_corpus("redact");
+  EXPECT_GE(corpus.size(), 12U);
+  for (const auto& [name, content] : corpus) EXPECT_TRUE(redactor_holds(content)) << name;
+}
+
+TEST(Redactor, RandomPiecesInRandomChunksGiveTheSame) {
+  std::mt19937 random(5);
+  const std::vector<std::string> pieces = {
+      "password=",     "abcd1234", "\n",   "-----BEGIN PRIVATE KEY-----", key_body(1),
+      "\n\n",          " plain ",  "\"",   "-----END PRIVATE KEY-----",   "eyJhbGciOiJIUzI1NiJ9.",
+      "https://u:pw1", "@host/",   "\r\n", std::string(9000, 'q'),        "ghp_",
+      "123456789",     "abbbc"};
+  for (int round = 0; round < 300; ++round) {
+    std::string input = {char(random()), char(random()), char(random() % 12)};
+    for (int i = 0; i < 12; ++i) input += pieces[random() % pieces.size()];
+    ASSERT_TRUE(redactor_holds(input)) << round;
+  }
+}
+
+}  // namespace
+}  // namespace sbx
