@@ -122,6 +122,7 @@ class ViewPlanner {
     for (const ViewRoot& root : view_.roots) {
       if (root.node.path != "/") collect_root(root);
     }
+    for (const ViewRoot& root : view_.roots) hold_parents(root);
     for (const ViewProtect& protect : view_.protects) collect_protect(protect);
   }
 
@@ -189,6 +190,30 @@ class ViewPlanner {
           placements_.back().shown_as = "overlay";
         }
         return;
+    }
+  }
+
+  // A narrower root within a writable one: the directories on the way to it become mount points of
+  // their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
+  // stand open under another name, in the next run.
+  void hold_parents(const ViewRoot& root) {
+    if (root.access == Access::kReadWrite || filesystem().overlay) return;
+    const ViewRoot* holder = nullptr;
+    for (const ViewRoot& other : view_.roots) {
+      const bool above = other.node.path != root.node.path &&
+                         is_below(root.node.path, other.node.path);
+      if (above && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
+        holder = &other;
+      }
+    }
+    if (holder == nullptr || holder->access != Access::kReadWrite || holder == host_root_) return;
+    const std::string& path = root.node.path;
+    for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
+         at = path.find('/', at + 1)) {
+      const std::string parent = path.substr(0, at);
+      if (!has_placement(parent)) {
+        bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes, "");
+      }
     }
   }
 
@@ -460,6 +485,7 @@ class ViewPlanner {
   void make_etc() {
     for (const Link& link : view_.system_links) make_link(relative(link.path), link.target);
     for (const Link& link : view_.tool_links) {
+      if (!is_ours(parent_of(link.path))) continue;  // shown already, with its directory
       make_parents(link.path);
       make_link(relative(link.path), link.target);
     }
