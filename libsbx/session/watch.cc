@@ -133,6 +133,27 @@ std::int64_t TreeWatch::scratch_bytes() const {
   return static_cast<std::int64_t>(info.f_blocks - info.f_bfree) * info.f_bsize;
 }
 
+// System V segments live on when nobody has them attached. Columns 15 and 16 of each line are the
+// resident and the swapped bytes.
+std::int64_t TreeWatch::segment_bytes() const {
+  std::string text;
+  std::array<char, 4096> part{};
+  while (shared_memory_.is_open()) {
+    const ssize_t size = pread(shared_memory_.get(), part.data(), part.size(),
+                               static_cast<off_t>(text.size()));
+    if (size <= 0) break;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+  std::int64_t bytes = 0;
+  for (const std::string_view line : split(text, '\n')) {
+    int column = 0;
+    for (const std::string_view field : split(line, ' ')) {
+      if (!field.empty() && ++column >= 15) bytes += number(field);
+    }
+  }
+  return bytes;
+}
+
 TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
   static const std::int64_t kPage = sysconf(_SC_PAGESIZE);
   OwnedFd host_proc;
@@ -165,7 +186,8 @@ TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
     }
   }
   if (limits_.memory_bytes) {
-    // A memory file that is mapped counts in both; the larger is never too much.
+    open_memory += segment_bytes();
+    // What is mapped as well counts in both; the larger is never too much.
     sums.resident_bytes += exact_memory ? std::max(shared, open_memory) : open_memory;
     sums.resident_bytes += scratch_bytes();
   }

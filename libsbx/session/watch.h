@@ -29,6 +29,8 @@ class TreeWatch {
   // The sandbox's procfs and its scratch tmpfs, once the child has sent them.
   void set_proc(OwnedFd fd) { proc_ = std::move(fd); }
   void set_scratch(OwnedFd fd) { scratch_ = std::move(fd); }
+  // Its /proc/sysvipc/shm, opened in its own IPC namespace.
+  void set_shared_memory(OwnedFd fd) { shared_memory_ = std::move(fd); }
 
   // Looks once. The name of the limit that is exceeded ("memory", "cpu", "pids"), or nullopt.
   // `next_ms` is when to look again at the latest, in milliseconds from now.
@@ -42,11 +44,13 @@ class TreeWatch {
   };
   Sums sum_processes(bool exact_memory);
   std::int64_t scratch_bytes() const;
+  std::int64_t segment_bytes() const;
 
   WatchLimits limits_;
   pid_t init_;
   OwnedFd proc_;
   OwnedFd scratch_;
+  OwnedFd shared_memory_;
 };
 
 }  // namespace sbx
