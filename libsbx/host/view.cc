@@ -89,7 +89,7 @@ class Inspector {
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
     const Base base = policy_.profile.filesystem.base;
-    if (base == Base::kSystem) add_system();
+    if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
     SBX_CHECK_OK(add_roots());
@@ -108,20 +108,20 @@ class Inspector {
   }
 
  private:
-  void add_system() {
+  void add_system(bool links_only) {
     for (const char* path :
          {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec"}) {
-      add_system_path(path);
+      add_system_path(path, links_only);
     }
     // Where functional package managers keep the programs that /usr or PATH point into.
-    for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path);
+    for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path, links_only);
   }
 
-  void add_system_path(const std::string& path) {
+  void add_system_path(const std::string& path, bool links_only) {
     Node node = look(path);
     if (node.kind == NodeKind::kLink) {
       view_.system_links.push_back({path, read_link(path)});
-    } else if (node.kind == NodeKind::kDirectory) {
+    } else if (node.kind == NodeKind::kDirectory && !links_only) {
       view_.system.push_back(std::move(node));
     }
   }
