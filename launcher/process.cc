@@ -21,7 +21,7 @@ namespace sbx {
 ProcessState prepare_process() {
   ProcessState state;
   for (int fd = 0; fd < 3; ++fd) {
-    if (fcntl(fd, F_GETFD) >= 0) continue;
+    if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
     if (fd == STDOUT_FILENO) state.stdout_was_closed = true;
     // The lowest free descriptor is the one that is closed.
     if (open("/dev/null", O_RDWR) < 0) _exit(125);

@@ -207,14 +207,13 @@ int drop_capabilities() {
   const bool may_bound = (data[0].effective & (1U << CAP_SETPCAP)) != 0;
   for (int cap = 0; cap < 64; ++cap) {
     if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0) continue;
-    if (errno == EINVAL) break;  // above the last one that this kernel knows
+    // Above the last one that this kernel knows: then it cannot be asked about either.
+    if (errno == EINVAL && ::prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0) break;
     // Without the capability the set only bounds what no_new_privs refuses already.
     if (errno != EPERM || may_bound) return failure();
     break;
   }
-  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0 && errno != EINVAL) {
-    return failure();
-  }
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) != 0) return failure();
   std::memset(data, 0, sizeof data);
   header = {_LINUX_CAPABILITY_VERSION_3, 0};
   if (::syscall(SYS_capset, &header, data) != 0) return failure();

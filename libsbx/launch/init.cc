@@ -39,6 +39,7 @@ bool reap(ChildContext& context, pid_t command) {
     int status = 0;
     struct rusage usage {};
     const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    if (pid < 0 && errno == ECHILD) return true;  // nothing is left to wait for, nor to tell
     if (pid == 0 || (pid < 0 && errno != EINTR)) return false;
     if (pid != command) continue;
     context.state->wait_status = status;

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// What make_plan decides, one promise a test; whole plans are compared in golden_test.cc.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "plan/sample_plan.h"
+#include "sys/kernel.h"
+
+namespace sbx::testing {
+namespace {
+
+LaunchPlan must_plan(const Sample& sample) {
+  Result<LaunchPlan> plan = sample.plan();
+  if (!plan.ok()) throw std::runtime_error(error_line(plan.error()));
+  return std::move(plan).value();
+}
+
+bool is_read_only(const Op* op) {
+  return op != nullptr && (op->flags & sys::kMountAttrReadOnly) != 0;
+}
+
+Sample with_roots(const std::string& roots) {
+  return written_sample(R"("filesystem": {"protect": [], "roots": [)" + roots + "]}");
+}
+
+TEST(Planner, MapsIdsThenMountsThenPivotsThenForksTheCommand) {
+  const LaunchPlan plan = must_plan(shipped_sample("default"));
+  EXPECT_LT(first_of(plan, OpKind::kDieWithParent), first_of(plan, OpKind::kWriteFile));
+  EXPECT_STREQ(plan.text(plan.ops[1].a), "/proc/self/setgroups");
+  EXPECT_LT(first_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kMountTmpfs));
+  EXPECT_LT(last_of(plan, OpKind::kBind), first_of(plan, OpKind::kPivot));
+  EXPECT_LT(first_of(plan, OpKind::kPivot), first_of(plan, OpKind::kLoopbackUp));
+  EXPECT_LT(first_of(plan, OpKind::kNotDumpable), first_of(plan, OpKind::kForkCommand));
+}
+
+TEST(Planner, DropsCapabilitiesAfterTheLastMountAndLoadsTheFilterLast) {
+  const LaunchPlan plan = must_plan(shipped_sample("default"));
+  EXPECT_LT(first_of(plan, OpKind::kForkCommand), first_of(plan, OpKind::kNoNewPrivs));
+  EXPECT_LT(first_of(plan, OpKind::kNoNewPrivs), first_of(plan, OpKind::kLandlockCreate));
+  EXPECT_LT(first_of(plan, OpKind::kLandlockRestrict), first_of(plan, OpKind::kDropCapabilities));
+  EXPECT_LT(first_of(plan, OpKind::kDropCapabilities), first_of(plan, OpKind::kCloseDescriptors));
+  EXPECT_LT(first_of(plan, OpKind::kCloseDescriptors), first_of(plan, OpKind::kSeccomp));
+  EXPECT_EQ(first_of(plan, OpKind::kExecute) + 1, static_cast<int>(plan.ops.size()));
+}
+
+TEST(Planner, GivesTheSamePlanForTheSameInput) {
+  const Sample sample = shipped_sample("default");
+  EXPECT_EQ(dump_plan(must_plan(sample)), dump_plan(must_plan(sample)));
+}
+
+TEST(Planner, DoesNotDependOnTheOrderOfRoots) {
+  const std::string a = R"({"path": "/data", "access": "ro"})";
+  const std::string b = R"({"path": "/data/out", "access": "rw"})";
+  const std::string c = R"({"path": "/data/out/secret", "access": "none"})";
+  const std::string w = R"({"path": "${workspace}", "access": "rw"})";
+  const std::string one = dump_plan(must_plan(with_roots(a + "," + b + "," + c + "," + w)));
+  const std::string two = dump_plan(must_plan(with_roots(w + "," + c + "," + b + "," + a)));
+  // Landlock's rules are a set: their order alone may differ.
+  const auto mounts = [](const std::string& dump) { return dump.substr(0, dump.find("pivot")); };
+  EXPECT_EQ(mounts(one), mounts(two));
+  EXPECT_EQ(one.size(), two.size());
+}
+
+TEST(Planner, LetsTheMostSpecificPathWin) {
+  const LaunchPlan plan = must_plan(
+      with_roots(R"({"path": "${workspace}", "access": "rw"}, {"path": "/data", "access": "ro"},
+                    {"path": "/data/out", "access": "rw"},
+                    {"path": "/data/out/secret", "access": "none"})"));
+  ASSERT_NE(step_at(plan, "data/out"), nullptr);
+  EXPECT_TRUE(is_read_only(step_at(plan, "data")));
+  EXPECT_FALSE(is_read_only(step_at(plan, "data/out")));
+  const Op* mask = step_at(plan, "data/out/secret");
+  ASSERT_NE(mask, nullptr);
+  EXPECT_STREQ(plan.text(mask->b), "proc/empty");
+  EXPECT_LT(step_at(plan, "data"), step_at(plan, "data/out"));
+  EXPECT_LT(step_at(plan, "data/out"), mask);
+}
+
+TEST(Planner, DoesNotMakeAHiddenPathExistWhereNothingShowsIt) {
+  const LaunchPlan plan = must_plan(with_roots(
+      R"({"path": "${workspace}", "access": "rw"}, {"path": "/nowhere", "access": "none"})"));
+  EXPECT_EQ(step_at(plan, "nowhere"), nullptr);
+}
+
+TEST(Planner, RefusesAWorkingDirectoryThatNothingShows) {
+  Sample sample = shipped_sample("default");
+  sample.request.cwd = "/somewhere/else";
+  const auto plan = sample.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kCwdNotVisible);
+}
+
+TEST(Planner, RefusesAHiddenWorkingDirectory) {
+  Sample sample = with_roots(
+      R"({"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/a", "access": "none"})");
+  sample.request.cwd = "/home/user/work/a/b";
+  const auto plan = sample.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kCwdNotVisible);
+}
+
+TEST(Planner, RefusesAHiddenWorkingDirectoryWithoutMountsToo) {
+  Sample sample = with_roots(
+      R"({"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/a", "access": "none"})");
+  OperatorFlags flags;
+  flags.allow_degraded = true;
+  apply_flags(sample, flags);
+  sample.policy.profile.isolation.require = {};
+  take_namespaces(sample.facts);
+  for (const char* cwd : {"/home/user/work/a", "/somewhere/else"}) {
+    sample.request.cwd = cwd;
+    const auto plan = sample.plan();
+    ASSERT_FALSE(plan.ok()) << cwd;
+    EXPECT_EQ(plan.error().code, ErrorCode::kCwdNotVisible);
+  }
+  sample.request.cwd = "/home/user/work/deep/down";
+  EXPECT_TRUE(sample.plan().ok());
+}
+
+TEST(Planner, AcceptsAWorkingDirectoryBelowARoot) {
+  Sample sample = shipped_sample("default");
+  for (const char* cwd : {"/home/user/work/deep/down", "/tmp", "/usr/share", "/"}) {
+    sample.request.cwd = cwd;
+    EXPECT_TRUE(sample.plan().ok()) << cwd;
+  }
+}
+
+TEST(Planner, ProtectsAPathReadOnlyAndItsParentsAsMountPoints) {
+  const LaunchPlan plan = must_plan(shipped_sample("default"));
+  EXPECT_TRUE(is_read_only(step_at(plan, "home/user/work/.git/hooks")));
+  const Op* parent = step_at(plan, "home/user/work/.git");
+  ASSERT_NE(parent, nullptr);
+  EXPECT_FALSE(is_read_only(parent));
+  EXPECT_LT(parent, step_at(plan, "home/user/work/.git/hooks"));
+}
+
+TEST(Planner, ReportsAMissingProtectedPathWhereTheProfileSaysSo) {
+  const LaunchPlan plan = must_plan(shipped_sample("default"));
+  ASSERT_EQ(plan.report_created.size(), 1U);
+  EXPECT_EQ(plan.report_created[0].node.path, "/home/user/work/.git/config");
+  EXPECT_TRUE(plan.stubs.empty());
+}
+
+TEST(Planner, HoldsThePlaceOfAMissingProtectedPathByAStub) {
+  const LaunchPlan plan = must_plan(written_sample(R"("filesystem": {"protect": [".bashrc"]})"));
+  ASSERT_EQ(plan.stubs, std::vector<std::string>{"/home/user/work/.bashrc"});
+  EXPECT_TRUE(is_read_only(step_at(plan, "home/user/work/.bashrc")));
+}
+
+TEST(Planner, RefusesARequiredLayerThatCannotBeHadWithTheMend) {
+  Sample sample = shipped_sample("default");
+  for (const Layer layer :
+       {Layer::kUser, Layer::kMount, Layer::kPid, Layer::kNet, Layer::kSeccomp, Layer::kLandlock}) {
+    sample.facts = full_facts();
+    sample.facts.obstacles[static_cast<std::size_t>(layer)] = {"the reason", "the mend", 1};
+    for (const Fallback fallback : {Fallback::kRefuse, Fallback::kDegrade}) {
+      sample.policy.profile.isolation.fallback = fallback;
+      const auto plan = sample.plan();
+      ASSERT_FALSE(plan.ok()) << layer_name(layer);
+      EXPECT_EQ(plan.error().code, ErrorCode::kLayerUnavailable);
+      EXPECT_EQ(plan.error().hint, "the mend");
+      EXPECT_NE(plan.error().message.find(layer_name(layer)), std::string::npos);
+      EXPECT_NE(plan.error().message.find("the reason"), std::string::npos);
+    }
+  }
+}
+
+TEST(Planner, RefusesALayerThatIsNotRequiredUnlessTheFallbackIsDegrade) {
+  Sample sample = shipped_sample("default");  // ipc and uts are not required
+  sample.facts.obstacles[static_cast<std::size_t>(Layer::kIpc)] = {"the reason", "", 1};
+  EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable);
+  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  const LaunchPlan plan = must_plan(sample);
+  EXPECT_FALSE(plan.wanted.has(Layer::kIpc));
+  ASSERT_TRUE(is_degraded(plan, "ipc"));
+}
+
+TEST(Planner, RefusesToRequireWhatTheProfileTurnsOff) {
+  Sample sample = written_sample(R"("isolation": {"namespaces": ["user", "mount"]})");
+  const auto plan = sample.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kLayerUnavailable);
+  EXPECT_EQ(plan.error().where, "/isolation/require");
+}
+
+TEST(Planner, DoesWithoutLandlockOnlyWhereItsModeIsAuto) {
+  Sample sample = written_sample(R"("isolation": {"require": []})");
+  sample.facts.landlock_abi = 0;
+  sample.facts.obstacles[static_cast<std::size_t>(Layer::kLandlock)] = {"no Landlock", "", 38};
+  EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable);
+  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable)
+      << "landlock.mode require is a requirement, whatever the fallback";
+  sample.policy.profile.landlock = LandlockMode::kAuto;
+  const LaunchPlan plan = must_plan(sample);
+  EXPECT_TRUE(is_degraded(plan, "landlock"));
+  EXPECT_EQ(first_of(plan, OpKind::kLandlockCreate), -1);
+}
+
+TEST(Planner, NamesEveryLayerThatIsLost) {
+  Sample sample =
+      written_sample(R"("isolation": {"require": ["seccomp", "landlock"], "fallback": "degrade"})");
+  take_namespaces(sample.facts);
+  const LaunchPlan plan = must_plan(sample);
+  for (const char* layer : {"user", "mount", "pid", "net", "ipc", "uts", "cgroup", "tree"}) {
+    EXPECT_TRUE(is_degraded(plan, layer)) << layer;
+  }
+  EXPECT_EQ(plan.clone_flags, 0U);
+  EXPECT_FALSE(plan.has_pid_namespace);
+  for (const Layer layer :
+       {Layer::kSeccomp, Layer::kLandlock, Layer::kNoNewPrivs, Layer::kCapabilities}) {
+    EXPECT_TRUE(plan.wanted.has(layer)) << layer_name(layer);
+  }
+}
+
+TEST(Planner, GuardsTheNetworkByLandlockWithoutANamespace) {
+  Sample sample =
+      written_sample(R"("isolation": {"require": ["seccomp", "landlock"], "fallback": "degrade"})");
+  const LaunchPlan whole = must_plan(sample);
+  EXPECT_EQ(whole.ops[static_cast<std::size_t>(first_of(whole, OpKind::kLandlockCreate))].ino, 0U);
+  take_namespaces(sample.facts);
+  const LaunchPlan degraded = must_plan(sample);
+  EXPECT_NE(degraded.ops[static_cast<std::size_t>(first_of(degraded, OpKind::kLandlockCreate))].ino,
+            0U);
+}
+
+TEST(Planner, GrantsNothingOfAHiddenPathWithoutMounts) {
+  Sample sample = with_roots(
+      R"({"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/a", "access": "none"})");
+  sample.policy.profile.isolation.require = {};
+  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  take_namespaces(sample.facts);
+  const LaunchPlan plan = must_plan(sample);
+  std::vector<std::string> granted;
+  for (const Op& op : plan.ops) {
+    if (op.kind == OpKind::kLandlockAllow) granted.emplace_back(plan.text(op.a));
+  }
+  const auto has = [&](std::string_view path) {
+    return std::find(granted.begin(), granted.end(), path) != granted.end();
+  };
+  EXPECT_FALSE(has("/home/user/work"));
+  EXPECT_FALSE(has("/home/user/work/a"));
+  EXPECT_TRUE(has("/home/user/work/aside"));
+  EXPECT_TRUE(is_degraded(plan, "files"));
+}
+
+TEST(Planner, GrantsReadingButNotWritingOfAProtectedPathWithoutMounts) {
+  Sample sample = shipped_sample("default");
+  sample.policy.profile.isolation.require = {};
+  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  take_namespaces(sample.facts);
+  const LaunchPlan plan = must_plan(sample);
+  const auto rights = [&](std::string_view path) {
+    std::uint64_t sum = 0;
+    for (const Op& op : plan.ops) {
+      if (op.kind == OpKind::kLandlockAllow && is_below(path, plan.text(op.a))) sum |= op.flags;
+    }
+    return sum;
+  };
+  EXPECT_EQ(rights("/home/user/work/.git/hooks/pre-commit") & sys::kLandlockFsWriteFile, 0U);
+  EXPECT_NE(rights("/home/user/work/.git/hooks/pre-commit") & sys::kLandlockFsReadFile, 0U);
+  EXPECT_NE(rights("/home/user/work/aside/file") & sys::kLandlockFsWriteFile, 0U);
+  EXPECT_NE(rights("/home/user/work") & sys::kLandlockFsReadDir, 0U);
+  EXPECT_EQ(rights("/home/user/work") & sys::kLandlockFsMakeReg, 0U);
+}
+
+TEST(Planner, PutsTheTemporaryDirectoryOfTheSessionInThePlaceOfTmpWithoutMounts) {
+  Sample sample = shipped_sample("default");
+  sample.policy.profile.isolation.require = {};
+  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  take_namespaces(sample.facts);
+  sample.view.scratch = {"/tmp/sbx-run-1/tmp", NodeKind::kDirectory, 1, 2};
+  sample.view.scratch_home = {"/tmp/sbx-run-1/home", NodeKind::kDirectory, 1, 3};
+  const LaunchPlan plan = must_plan(sample);
+  const auto has = [&](const std::string& entry) {
+    return std::find(plan.environment.begin(), plan.environment.end(), entry) !=
+           plan.environment.end();
+  };
+  EXPECT_TRUE(has("TMPDIR=/tmp/sbx-run-1/tmp"));
+  EXPECT_TRUE(has("HOME=/tmp/sbx-run-1/home"));
+  EXPECT_EQ(plan.home, "/tmp/sbx-run-1/home");
+  EXPECT_TRUE(is_degraded(plan, "tmp"));
+}
+
+TEST(Planner, NamesWhatEnforcesEachLimit) {
+  Sample sample = shipped_sample("strict");
+  LaunchPlan plan = must_plan(sample);
+  EXPECT_EQ(limit_enforcer(plan, "timeout"), "watch");
+  EXPECT_EQ(limit_enforcer(plan, "memory"), "watch");
+  EXPECT_EQ(limit_enforcer(plan, "pids"), "rlimit");
+  EXPECT_EQ(limit_enforcer(plan, "open_files"), "rlimit");
+  EXPECT_EQ(limit_enforcer(plan, "file"), "rlimit");
+  EXPECT_EQ(limit_enforcer(plan, "output"), "watch");
+  sample.facts.uid = 0;  // global root is exempt from RLIMIT_NPROC
+  plan = must_plan(sample);
+  EXPECT_EQ(limit_enforcer(plan, "pids"), "watch");
+  sample.facts.cgroup.base = "/sys/fs/cgroup/user";
+  plan = must_plan(sample);
+  EXPECT_EQ(limit_enforcer(plan, "memory"), "cgroup2");
+  EXPECT_EQ(limit_enforcer(plan, "pids"), "cgroup2");
+}
+
+TEST(Planner, SetsRlimitsForWhatRlimitsBound) {
+  Sample sample = shipped_sample("strict");
+  const LaunchPlan plan = must_plan(sample);
+  std::map<int, std::uint64_t> hard;
+  for (const Op& op : plan.ops) {
+    if (op.kind == OpKind::kSetLimit) hard[op.slot] = op.ino;
+  }
+  EXPECT_EQ(hard.at(RLIMIT_CORE), 0U);
+  EXPECT_EQ(hard.at(RLIMIT_NOFILE), 256U);
+  EXPECT_EQ(hard.at(RLIMIT_FSIZE), 65536U * 1024);
+  EXPECT_GE(hard.at(RLIMIT_NPROC), 64U);
+}
+
+TEST(Planner, KeepsTheHostsNetworkOutOfTheNamespacesInModeOpen) {
+  Sample sample = shipped_sample("default");
+  OperatorFlags flags;
+  flags.network = NetworkMode::kOpen;
+  apply_flags(sample, flags);
+  const LaunchPlan plan = must_plan(sample);
+  EXPECT_FALSE(plan.wanted.has(Layer::kNet));
+  EXPECT_TRUE(plan.wanted.has(Layer::kSeccomp)) << "an open network must not take the filter off";
+  EXPECT_EQ(first_of(plan, OpKind::kLoopbackUp), -1);
+}
+
+TEST(Planner, LetsNoNestedUserNamespaceBeMadeUnlessTheProfileAllowsIt) {
+  const auto has_bound = [](const LaunchPlan& plan) {
+    return std::any_of(plan.ops.begin(), plan.ops.end(), [&](const Op& op) {
+      return op.kind == OpKind::kWriteFile &&
+             std::string_view(plan.text(op.a)).ends_with("sys/user/max_user_namespaces");
+    });
+  };
+  EXPECT_TRUE(has_bound(must_plan(shipped_sample("default"))));
+  EXPECT_FALSE(has_bound(must_plan(written_sample(R"("seccomp": {"allow": ["unshare"]})"))));
+}
+
+TEST(Planner, NamesTheSystemCallThatDoesNotExist) {
+  Sample sample = written_sample(R"("seccomp": {"allow": ["opennat"]})");
+  const auto plan = sample.plan();
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().code, ErrorCode::kBadValue);
+  EXPECT_EQ(plan.error().where, "/seccomp/allow/0");
+}
+
+TEST(Planner, TriesAProgramInEveryDirectoryOfPath) {
+  Sample sample = shipped_sample("default");
+  sample.request.argv = {"make", "test"};
+  EXPECT_EQ(must_plan(sample).executables,
+            (std::vector<std::string>{"/usr/bin/make", "/bin/make"}));
+  sample.request.argv = {"./configure"};
+  EXPECT_EQ(must_plan(sample).executables, std::vector<std::string>{"./configure"});
+}
+
+TEST(Planner, RefusesAnEmptyProgram) {
+  Sample sample = shipped_sample("default");
+  sample.request.argv = {""};
+  EXPECT_EQ(sample.plan().error().code, ErrorCode::kNotFound);
+}
+
+TEST(Planner, AppliesNothingInTheUnconfinedProfileAndSaysSo) {
+  const LaunchPlan plan = must_plan(shipped_sample("unconfined"));
+  EXPECT_TRUE(plan.wanted.empty());
+  ASSERT_EQ(plan.warnings.size(), 1U);
+  EXPECT_EQ(plan.warnings[0].substr(0, 10), "unconfined");
+}
+
+}  // namespace
+}  // namespace sbx::testing

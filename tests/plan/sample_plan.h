@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up machines and file trees, so that plans can be made and compared anywhere: a shipped or
+// written profile, a workspace in /home/user/work, and a kernel that has everything unless the test
+// takes something away. Reads no file of the host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace sbx::testing {
+
+struct Sample {
+  Policy policy;
+  Request request;
+  HostFacts facts;
+  View view;
+  Environment environment;
+
+  Result<LaunchPlan> plan() const {
+    return make_plan(PlanInput{policy, request, facts, view, environment});
+  }
+};
+
+inline constexpr const char* kWorkspace = "/home/user/work";
+
+// A Linux 6.18 with everything, and an ordinary caller.
+HostFacts full_facts();
+// No namespace of any kind can be had, with a reason and a mend each.
+void take_namespaces(HostFacts& facts);
+
+// The view of a policy on a made-up machine where every root is a directory, except that paths
+// ending in ".txt" are files; `.git/hooks` exists, other protected paths do not.
+View made_up_view(const Policy& policy);
+
+Sample shipped_sample(std::string_view profile);
+// A profile that extends `default`: the text of the further keys, as in R"("seccomp": {…})".
+Sample written_sample(const std::string& keys);
+// Flags over a sample's profile; everything that follows from the policy is made anew.
+void apply_flags(Sample& sample, const OperatorFlags& flags);
+
+// Index of the first (last) step of that kind, or -1.
+int first_of(const LaunchPlan& plan, OpKind kind);
+int last_of(const LaunchPlan& plan, OpKind kind);
+// The step that makes something at `destination` (relative to the new root), of whatever kind.
+const Op* step_at(const LaunchPlan& plan, std::string_view destination);
+
+std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit);
+bool is_degraded(const LaunchPlan& plan, std::string_view what);
+
+}  // namespace sbx::testing
