@@ -150,6 +150,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
 
 std::vector<std::string> request_argv(const Policy& policy, const Request& request) {
   if (!request.argv.empty()) return request.argv;
+  // Behind "--" the text is never read as the shell's own options.
+  if (request.command.starts_with('-') || request.command.starts_with('+')) {
+    return {policy.profile.commands.shell, "-c", "--", request.command};
+  }
   return {policy.profile.commands.shell, "-c", request.command};
 }
 

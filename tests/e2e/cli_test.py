@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: bad input is one clear error and nothing runs; every verb answers."""
+
+import json
+import os
+import unittest
+
+import harness
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+
+class BadInput(harness.Case):
+    """Contract 2 and 11: one error with code, where and hint, as JSON on stdout and as a line on
+    stderr; exit 125; nothing runs."""
+
+    def refuse(self, *arguments, code="bad_flag", where=None, env=None):
+        extra = {} if env is None else {"env": {**os.environ, **env}}
+        answer = self.run_json(*arguments, **extra)
+        self.assert_error(answer, code)
+        self.assertEqual(self.last.returncode, 125)
+        error = answer["error"]
+        self.assertTrue(error["message"] and error["hint"], error)
+        if where is not None:
+            self.assertEqual(error["where"], where, error)
+        stderr = self.last.stderr.decode()
+        self.assertTrue(stderr.startswith(f"sbx-run: {code}: "), stderr)
+        self.assertEqual(stderr.count("\n"), 1, stderr)
+        self.assertEqual(os.listdir(self.work), [])
+        return error
+
+    COMMAND = ("-c", "touch ran")
+    BAD_VALUES = {
+        "--timeout": ("", "0", "-1", "1.5s", "x", "10", None, "1d", "99999999999999999999s"),
+        "--cpu-time": ("", "0", "-1s", "5 s"),
+        "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T"),
+        "--tmp-size": ("", "0", "-1M"),
+        "--file-size": ("", "0", "x"),
+        "--max-output": ("", "0", "-64K", "64KK"),
+        "--pids": ("", "0", "-3", "2.5", "many", "4194305"),
+        "--net": ("", "foo", "NONE"),
+        "--allow-host": ("",),
+        "--scrub": ("", "on", "Default"),
+        "--env": ("", "NAME", "=x"),
+        "--pass-env": ("",),
+        "--require": ("", "x", "user,", "user,x"),
+        "--stdin": ("",),
+        "--owner-pid": ("", "x", "-1", "1.5", "99999999999"),
+        "--workspace": ("",),
+        "--cwd": ("",),
+        "--profile": ("",),
+        "--ro": ("",),
+        "--rw": ("",),
+        "--hide": ("",),
+    }
+
+    def test_bad_values_name_the_flag(self):
+        for flag, values in self.BAD_VALUES.items():
+            for value in values:
+                if value is None or (flag, value) == ("--timeout", "10"):
+                    continue  # seconds without a unit are fine
+                with self.subTest(flag=flag, value=value):
+                    self.refuse(flag, value, *self.COMMAND, where=flag)
+                    self.refuse(f"{flag}={value}", *self.COMMAND, where=flag)
+
+    def test_a_flag_without_its_value_names_the_flag(self):
+        for flag in self.BAD_VALUES:
+            with self.subTest(flag=flag):
+                self.refuse(*self.COMMAND, flag, where=flag)
+
+    def test_a_flag_that_may_stand_once_is_refused_twice(self):
+        self.refuse("--timeout", "5s", "--timeout", "6s", *self.COMMAND, where="--timeout")
+
+    def test_switches_take_no_value(self):
+        for flag in ("--merge=5", "--allow-degraded=false", "--overlay=no"):
+            with self.subTest(flag=flag):
+                self.refuse(flag, *self.COMMAND)
+
+    def test_an_unknown_flag_names_the_nearest(self):
+        error = self.refuse("--timeuot", "5s", *self.COMMAND, where="--timeuot")
+        self.assertIn("--timeout", error["hint"])
+        error = self.refuse("--memroy=5M", *self.COMMAND, where="--memroy")
+        self.assertIn("--memory", error["hint"])
+        self.refuse("--xyzzyxyzzy", *self.COMMAND, where="--xyzzyxyzzy")
+
+    def test_a_program_without_the_two_dashes_is_refused(self):
+        error = self.refuse("touch", "ran", where="touch")
+        self.assertIn("--", error["hint"])
+
+    def test_command_and_program_exclude_each_other(self):
+        self.refuse("-c", "touch ran", "--", "touch", "ran", where="-c")
+        self.refuse("--merge", where="-c")
+        self.refuse("--", where="-c")
+
+    def test_paths_that_cannot_be_shown(self):
+        for flag in ("--ro", "--rw", "--hide"):
+            with self.subTest(flag=flag):
+                self.refuse(flag, "relative", *self.COMMAND, code="path_refused", where=flag)
+                self.refuse(flag, "/usr/../etc", *self.COMMAND, code="path_refused", where=flag)
+                missing = os.path.join(self.base, "missing")
+                self.refuse(flag, missing, *self.COMMAND, code="path_not_found", where=flag)
+                self.assertFalse(os.path.exists(missing))
+        self.refuse("--workspace", "/nonexistent", *self.COMMAND, code="path_not_found", where="--workspace")
+        self.refuse("--cwd", "/nonexistent", *self.COMMAND, code="cwd_not_visible", where="--cwd")
+        self.refuse("--cwd", "/sys", *self.COMMAND, code="cwd_not_visible", where="--cwd")
+        self.refuse("--stdin", "/nonexistent", *self.COMMAND, code="path_not_found", where="--stdin")
+        fifo = os.path.join(self.base, "fifo")
+        os.mkfifo(fifo)
+        self.refuse("--stdin", fifo, *self.COMMAND, code="path_refused", where="--stdin")
+
+    def test_profiles_that_do_not_exist(self):
+        self.refuse("--profile", "nope", *self.COMMAND, code="profile_not_found", where="--profile")
+        self.refuse(*self.COMMAND, code="profile_not_found", where="SBX_PROFILE", env={"SBX_PROFILE": "nope"})
+
+    def test_an_owner_that_does_not_run(self):
+        self.refuse("--owner-pid", "4194000", *self.COMMAND, where="--owner-pid")
+
+    def test_variables_with_bad_values_are_named(self):
+        for name, values in {
+            "SBX_SCRUB_MODE": ("on", "OFF"),
+            "SBX_FALLBACK": ("maybe",),
+            "SBX_ALLOW_NETWORK": ("maybe",),
+            "SBX_MAX_OUTPUT_KB": ("0", "-1", "1.5", "64K"),
+            "SBX_MAX_FILE_KB": ("0", "x"),
+        }.items():
+            for value in values:
+                with self.subTest(name=name, value=value):
+                    self.refuse(*self.COMMAND, env={name: value}, where=name)
+        self.refuse(*self.COMMAND, code="path_refused", where="SBX_ALLOWED_ROOTS", env={"SBX_ALLOWED_ROOTS": "/usr,rel"})
+
+    def test_control_bytes_of_bad_input_reach_no_terminal(self):
+        self.refuse("--net", "\x1b[2Jx", *self.COMMAND, where="--net")
+        self.assertNotIn(b"\x1b", self.last.stderr + self.last.stdout)
+
+    def test_bad_words_of_other_verbs(self):
+        for words in (("profile", "frob"), ("profile", "show"), ("schema", "frob"), ("explain", "--frob"),
+                      ("doctor", "--frob"), ("version", "--frob"), ("profile",), ("schema",)):
+            with self.subTest(words=words):
+                self.refuse(*words)
+
+
+class Variables(harness.Case):
+    """Contract 4: SBX_* are the operator's; flags win over them."""
+
+    def with_variables(self, command, *flags, **variables):
+        return self.sh(command, *flags, env={**os.environ, **variables})
+
+    def test_profile(self):
+        self.assertEqual(
+            self.with_variables("true", SBX_PROFILE="strict")["sandbox"]["profile"], "strict"
+        )
+        answer = self.with_variables("true", "--profile", "default", SBX_PROFILE="strict")
+        self.assertEqual(answer["sandbox"]["profile"], "default")
+
+    def test_allowed_roots(self):
+        roots = [os.path.join(self.base, name) for name in ("one", "two")]
+        for root in roots:
+            os.mkdir(root)
+        answer = self.with_variables(
+            f"touch {roots[0]}/x {roots[1]}/x && echo ok", SBX_ALLOWED_ROOTS=",".join(roots)
+        )
+        self.assertEqual(answer["stdout"], "ok\n", answer)
+        self.assertTrue(os.path.exists(os.path.join(roots[1], "x")))
+
+    def test_output_and_file_limits(self):
+        answer = self.with_variables("seq 10000", SBX_MAX_OUTPUT_KB="2")
+        self.assertTrue(answer["truncated"]["stdout"])
+        self.assertLess(len(answer["stdout"]), 2200)
+        answer = self.with_variables("seq 10000", "--max-output", "64K", SBX_MAX_OUTPUT_KB="2")
+        self.assertFalse(answer["truncated"]["stdout"])
+        answer = self.with_variables("exec head -c 8K /dev/zero > f", SBX_MAX_FILE_KB="4")
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "file_size"))
+
+    def test_scrub_mode_and_fallback(self):
+        answer = self.with_variables("echo $MY_TOKEN", SBX_SCRUB_MODE="off", MY_TOKEN="t")
+        self.assertEqual(answer["stdout"], "t\n")
+        answer = self.with_variables("echo $MY_TOKEN", "--scrub", "default", SBX_SCRUB_MODE="off", MY_TOKEN="t")
+        self.assertEqual(answer["stdout"], "\n")
+        for value in ("refuse", "degrade"):
+            self.assertEqual(self.with_variables("true", SBX_FALLBACK=value)["exit_code"], 0)
+        for value in ("true", "false", "1", "0"):
+            self.assertEqual(self.with_variables("true", SBX_ALLOW_NETWORK=value)["exit_code"], 0)
+
+    def test_they_do_not_reach_the_command(self):
+        answer = self.with_variables("env | grep ^SBX_ || echo none", SBX_FALLBACK="refuse")
+        self.assertEqual(answer["stdout"], "none\n")
+
+
+class Environment(harness.Case):
+    """Mission E6 and contract 11: what of the caller's environment the command gets."""
+
+    CALLER = {
+        "PATH": "/usr/bin:/bin", "HOME": "/nonexistent/h", "LANG": "C.UTF-8", "LC_TIME": "C",
+        "TERM": "xterm", "TZ": "UTC", "PROJECT": "p", "GITHUB_TOKEN": "t", "AWS_REGION": "r",
+        "MY_API_KEY": "k", "DB_PASSWORD": "w", "SSH_AUTH_SOCK": "/s", "AUTHOR": "me",
+        "LD_PRELOAD": "", "PYTHONPATH": "/p", "BASH_ENV": "/nonexistent/b", "NODE_OPTIONS": "--x",
+        "GIT_SSH_COMMAND": "evil", "PROMPT_COMMAND": "x", "SBX_FALLBACK": "refuse",
+    }
+    NEVER = {
+        "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
+        "BASH_ENV", "ENV", "PROMPT_COMMAND", "CDPATH", "PERL5LIB", "RUBYOPT", "GIT_SSH_COMMAND",
+    }
+
+    def inside(self, *flags):
+        answer = self.run_json(*flags, "--", "/usr/bin/env", "-0", env=self.CALLER)
+        self.assertEqual(answer["exit_code"], 0, answer)
+        return dict(entry.split("=", 1) for entry in answer["stdout"].split("\0") if entry)
+
+    def test_default_strips_credentials_and_what_loads_code(self):
+        seen = self.inside()
+        for name in ("GITHUB_TOKEN", "MY_API_KEY", "DB_PASSWORD", "SSH_AUTH_SOCK", "AWS_REGION"):
+            self.assertNotIn(name, seen)
+        self.assertFalse(self.NEVER & set(seen))
+        for name in ("PROJECT", "AUTHOR", "LANG", "LC_TIME", "TERM", "TZ", "PATH"):
+            self.assertEqual(seen[name], self.CALLER[name])
+
+    def test_strict_keeps_safe_names_only(self):
+        seen = self.inside("--scrub", "strict")
+        self.assertNotIn("PROJECT", seen)
+        self.assertNotIn("AUTHOR", seen)
+        for name in ("PATH", "LANG", "LC_TIME", "TERM", "TZ"):
+            self.assertEqual(seen[name], self.CALLER[name])
+        self.assertFalse(self.NEVER & set(seen))
+
+    def test_off_keeps_everything(self):
+        seen = self.inside("--scrub", "off")
+        for name in set(self.CALLER) - {"HOME"}:
+            self.assertEqual(seen[name], self.CALLER[name], name)
+
+    def test_a_name_is_passed_or_set_by_the_operator(self):
+        seen = self.inside("--pass-env", "GITHUB_TOKEN", "--pass-env", "UNSET_NAME", "--env", "A=b=c",
+                           "--env", "EMPTY=", "--env", "PROJECT=q", "--scrub", "strict")
+        self.assertEqual(
+            (seen["GITHUB_TOKEN"], seen["A"], seen["EMPTY"], seen["PROJECT"]), ("t", "b=c", "", "q")
+        )
+        self.assertNotIn("UNSET_NAME", seen)
+
+    def test_nothing_asks_a_question(self):
+        for mode in ("off", "default", "strict"):
+            seen = self.inside("--scrub", mode)
+            for name, value in {
+                "CI": "1", "DEBIAN_FRONTEND": "noninteractive", "GIT_TERMINAL_PROMPT": "0",
+                "PAGER": "cat", "GIT_PAGER": "cat", "EDITOR": "false", "NO_COLOR": "1",
+                "PIP_NO_INPUT": "1",
+            }.items():
+                self.assertEqual(seen[name], value, (mode, name))
+
+
+class Verbs(harness.Case):
+    """Contract 2: the verbs that run nothing, and the profiles that are shipped."""
+
+    def text(self, *arguments):
+        done = self.raw(*arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, b""), done)
+        return done.stdout.decode()
+
+    def test_every_verb_has_help(self):
+        for verb in ([], ["run"], ["exec"], ["explain"], ["doctor"], ["profile"], ["schema"], ["version"]):
+            with self.subTest(verb=verb):
+                self.assertIn("--help", self.text(*verb, "--help"))
+
+    def test_version_and_doctor_answer_as_text_and_json(self):
+        self.assertTrue(self.text("--version").startswith("sbx-run "))
+        self.assertIn("libraries", json.loads(self.text("--version", "--json")))
+        self.assertTrue(self.text("doctor"))
+        self.assertTrue(json.loads(self.text("doctor", "--json")))
+
+    def test_explain_runs_nothing_and_shows_the_view_as_a_tree(self):
+        text = self.text("explain", "--ro", self.base, "-c", "touch ran")
+        self.assertEqual(os.listdir(self.work), [])
+        lines = text.splitlines()
+        outer = next(line for line in lines if line.endswith(os.path.basename(self.base)))
+        inner = next(line for line in lines if line.endswith("work") and line.strip().startswith("rw"))
+        self.assertIn("ro ", outer)
+        # The deeper path stands further in.
+        self.assertGreater(inner.index("/"), outer.index("/"))
+        document = json.loads(self.text("explain", "--json", "--", "touch", "ran"))
+        self.assertEqual(document["argv"], ["touch", "ran"])
+        self.assertIn({"path": self.work, "access": "rw"}, document["mounts"])
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_profiles_can_be_listed_shown_and_validated(self):
+        names = [entry["name"] for entry in json.loads(self.text("profile", "list", "--json"))]
+        for name in names:
+            with self.subTest(name=name):
+                shown = self.text("profile", "show", name)
+                self.assertNotIn("extends", json.loads(shown))
+                path = self.write(f"{name}.json", shown)
+                self.assertEqual(json.loads(self.text("profile", "validate", path))["valid"], True)
+        bad = self.write("bad.json", '{"name": "bad", "limits": {"pids": -1}, "nmae": 1}')
+        done = self.raw("profile", "validate", bad)
+        answer = json.loads(done.stdout)
+        self.assertEqual((done.returncode, answer["valid"]), (125, False))
+        self.assertTrue(answer["errors"])
+
+    def test_every_shipped_profile_runs_or_explains_or_says_why_not(self):
+        names = [entry["name"] for entry in json.loads(self.text("profile", "list", "--json"))]
+        for name in ("default", "readonly", "strict", "build", "network", "unconfined"):
+            self.assertIn(name, names)
+            with self.subTest(profile=name):
+                answer = self.sh("true", "--profile", name)
+                self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+                self.assertEqual(answer["sandbox"]["profile"], name)
+        for name in (name for name in names if name.startswith("tool-")):
+            with self.subTest(profile=name):
+                done = self.raw("explain", "--json", "--profile", name)
+                document = json.loads(done.stdout)
+                if done.returncode == 0:
+                    self.assertEqual(document["profile"], name)
+                else:
+                    self.assert_error(document, "unsupported")
+
+    def test_unconfined_says_so(self):
+        self.assertIn("unconfined", self.sh("true", "--profile", "unconfined")["sandbox"]["warnings"][0])
+
+    def test_errors_lists_each_code_once(self):
+        codes = [entry["code"] for entry in json.loads(self.text("schema", "errors"))]
+        self.assertEqual(len(codes), len(set(codes)))
+        self.assertIn("layer_unavailable", codes)
+
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_real_answers_match_the_result_schema(self):
+        schema = json.loads(self.text("schema", "result"))
+        jsonschema.Draft7Validator.check_schema(schema)
+        exact = self.profile({"output": {"exact_bytes": True}}, "exact.json")
+        for arguments in (
+            ("-c", "echo x"), ("-c", "kill -9 $$"), ("--timeout", "100ms", "-c", "sleep 9"),
+            ("--nonsense",), ("--", "no-such-program"), ("--max-output", "1K", "-c", "seq 10000"),
+            ("--file-size", "1K", "-c", "exec head -c 4K /dev/zero > f"), ("-c", "mount -t tmpfs x /tmp"),
+            ("--overlay", "-c", "touch made"), ("--profile", "unconfined", "-c", "true"),
+            ("--profile", "network", "-c", "true"), ("--profile", exact, "-c", "printf '\\377'"),
+            ("--merge", "--description", "why", "--", "echo", "a b"), ("--profile", "nope", "-c", "x"),
+        ):
+            with self.subTest(arguments=arguments):
+                jsonschema.validate(self.run_json(*arguments), schema, cls=jsonschema.Draft7Validator)
+
+    def test_commands_arrive_as_they_are_written(self):
+        for command in ("[ 1 = 1 ] && echo yes", "echo yes # {a,b}", "--version; echo yes", "'[' a = a ']' && echo yes",
+                        "echo \"yes\"", "[a,b]; echo yes"):
+            with self.subTest(command=command):
+                answer = self.sh(command)
+                self.assertEqual((answer["argv"][0], answer["argv"][-1]), ("bash", command))
+                self.assertTrue(answer["stdout"].endswith("yes\n"), answer)
+
+
+if __name__ == "__main__":
+    unittest.main()

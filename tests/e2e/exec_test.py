@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exec: transparent like env(1) on pipes, and a terminal of its own where the caller has one."""
+
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+import harness
+
+PYTHON = "/usr/bin/python3"
+
+
+class Transparent(harness.Case):
+    """Contract 2: stdin, stdout, stderr and the exit status are the command's; the result goes only
+    where it was asked to go."""
+
+    def exec(self, *arguments, **options):
+        return self.raw("exec", *arguments, **options)
+
+    def test_the_three_streams_and_the_status_are_the_commands(self):
+        done = self.exec("-c", "cat; echo err >&2; exit 5", stdin=None, input=b"in\n\0\xff")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, b"in\n\0\xff", b"err\n"))
+
+    def test_a_signal_gives_128_plus_its_number(self):
+        self.assertEqual(self.exec("-c", "kill -KILL $$").returncode, 137)
+
+    def test_its_own_statuses_are_like_those_of_env(self):
+        done = self.exec("--", "no-such-program-at-all")
+        self.assertEqual((done.returncode, done.stdout), (127, b""))
+        self.assertTrue(done.stderr.startswith(b"sbx-run: not_found: "))
+        self.assertEqual(done.stderr.count(b"\n"), 1)
+        self.write("work/plain", "text")
+        self.assertEqual(self.exec("--", "./plain").returncode, 126)
+        self.assertEqual(self.exec("--timeout", "200ms", "--", "sleep", "60").returncode, 124)
+        self.assertEqual(self.exec("--nonsense", "--", "true").returncode, 125)
+
+    def test_arguments_arrive_as_they_are(self):
+        done = self.exec("--", "printf", "%s|", "a b", "$HOME", "--", "-c", "", "ä\n")
+        self.assertEqual(done.stdout.decode(), "a b|$HOME|--|-c||ä\n|")
+
+    def test_output_of_a_hundred_megabytes_is_whole(self):
+        process = subprocess.Popen(
+            [harness.SBX_RUN, "exec", "--", "head", "-c", "100M", "/dev/zero"],
+            cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        )
+        count = 0
+        with process.stdout as stream:
+            while part := stream.read(1 << 20):
+                count += len(part)
+        self.assertEqual((process.wait(harness.BOUND), count), (0, 100 << 20))
+
+    def test_the_result_goes_to_a_file_or_a_descriptor_only(self):
+        path = os.path.join(self.base, "result.json")
+        done = self.exec("--result-file", path, "-c", "echo out; exit 3")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"out\n", b""))
+        with open(path) as file:
+            answer = json.load(file)
+        self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 3))
+        read, write = os.pipe()
+        done = self.exec("--result-fd", str(write), "-c", "ls -l /proc/self/fd | wc -l", pass_fds=(write,))
+        os.close(write)
+        with os.fdopen(read) as file:
+            self.assertEqual(json.load(file)["exit_code"], 0)
+        self.assertEqual(done.stdout, b"5\n")  # total, 0, 1, 2 and ls's own: not the result's
+
+    def test_an_error_is_in_the_result_too(self):
+        path = os.path.join(self.base, "result.json")
+        self.exec("--result-file", path, "--", "no-such-program-at-all")
+        with open(path) as file:
+            self.assert_error(json.load(file), "not_found")
+
+    def test_a_result_file_that_cannot_be_written_is_an_error_before_the_start(self):
+        fifo = os.path.join(self.base, "fifo")
+        os.mkfifo(fifo)
+        target = self.write("target", "precious")
+        link = os.path.join(self.base, "link")
+        os.symlink(target, link)
+        dangling = os.path.join(self.base, "dangling")
+        os.symlink(os.path.join(self.base, "new"), dangling)
+        for path in (fifo, link, dangling, self.base, "/nonexistent/x", "/dev/null", "/dev/full"):
+            with self.subTest(path=path):
+                done = self.exec("--result-file", path, "-c", "touch ran")
+                self.assertEqual((done.returncode, done.stdout), (125, b""))
+                self.assertIn(b"output_unwritable", done.stderr)
+                self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+        with open(target) as file:
+            self.assertEqual(file.read(), "precious")
+        self.assertFalse(os.path.exists(os.path.join(self.base, "new")))
+
+    def test_a_result_descriptor_must_be_open_for_writing(self):
+        reading = os.open("/dev/null", os.O_RDONLY)
+        self.addCleanup(os.close, reading)
+        for number in ("99", "x", "-1", str(reading)):
+            with self.subTest(number=number):
+                done = self.exec("--result-fd", number, "-c", "touch ran", pass_fds=(reading,))
+                self.assertEqual((done.returncode, done.stdout), (125, b""))
+                self.assertIn(b"--result-fd", done.stderr)
+                self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_a_directory_as_standard_descriptor_is_refused(self):
+        fd = os.open("/", os.O_RDONLY)
+        self.addCleanup(os.close, fd)
+        done = self.exec("-c", "touch ran", stdin=fd)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(b"bad_descriptor", done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_term_ends_the_tree(self):
+        path = os.path.join(self.base, "result.json")
+        process = subprocess.Popen(
+            [harness.SBX_RUN, "exec", "--result-file", path, "-c", "echo up; sleep 600 & wait"],
+            cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        )
+        with process.stdout as stream:
+            self.assertEqual(stream.readline(), b"up\n")
+            process.terminate()
+            self.assertEqual(stream.read(), b"")  # nobody holds it any more
+        self.assertEqual(process.wait(harness.BOUND), 143)
+        with open(path) as file:
+            self.assertEqual(json.load(file)["status"], "cancelled")
+
+    def test_one_terminal_among_pipes_is_passed_as_it_is(self):
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        done = self.exec(
+            "-c", "test -t 0 || echo in; test -t 1 || echo out; test -t 2 && echo err;"
+            " (: </dev/tty) 2>/dev/null || echo none",
+            stdout=subprocess.PIPE, stderr=slave,
+        )
+        os.close(slave)
+        self.assertEqual(done.stdout, b"in\nout\nerr\nnone\n")
+
+
+class Screen:
+    """A terminal with sbx-run exec on its slave, driven from its master."""
+
+    def __init__(self, case, *arguments, rows=30, columns=90):
+        self.case = case
+        self.text = b""
+        self.pid, self.master = os.forkpty()
+        if self.pid == 0:
+            try:
+                os.chdir(case.work)
+                fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+                os.execv(harness.SBX_RUN, [harness.SBX_RUN, "exec", *arguments])
+            finally:
+                os._exit(99)
+        self.status = None
+        case.addCleanup(self.close)
+
+    def close(self):
+        if self.status is None:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        os.close(self.master)
+
+    def pump(self, seconds):
+        if not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            part = os.read(self.master, 65536)
+        except OSError:  # EIO: nobody has the slave open
+            return False
+        self.text += part
+        return bool(part)
+
+    def expect(self, pattern, seconds=30):
+        """Waits for the pattern, and takes everything up to its end off the text."""
+        end = time.monotonic() + seconds
+        while True:
+            match = re.search(pattern, self.text)
+            if match:
+                self.text = self.text[match.end():]
+                return match
+            if time.monotonic() > end or not self.pump(1):
+                self.case.fail(f"{pattern!r} is not in {self.text[-2000:]!r}")
+
+    def type(self, text):
+        os.write(self.master, text.encode())
+
+    def wait(self, seconds=30):
+        """The exit status, once everything that was written has been read."""
+        end = time.monotonic() + seconds
+        while self.pump(0.1) and time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+                while select.select([self.master], [], [], 0)[0] and self.pump(0):
+                    pass
+                return self.status
+        pid, status = os.waitpid(self.pid, 0 if time.monotonic() < end else os.WNOHANG)
+        self.case.assertTrue(pid, f"it does not end: {self.text[-2000:]!r}")
+        self.status = os.waitstatus_to_exitcode(status)
+        return self.status
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+
+class Terminal(harness.Case):
+    """Contract 2: where all three descriptors are the caller's terminal, the command gets a pty of
+    its own, with job control, window size and signals; the caller's is never the controlling one."""
+
+    def bash(self, *flags):
+        screen = Screen(self, *flags, "--", "bash", "--norc", "--noprofile", "-i")
+        screen.type("PS1='ready''> '\r")
+        screen.expect(rb"ready> ")
+        return screen
+
+    def test_the_terminal_inside_is_its_own_and_has_the_window_size(self):
+        screen = Screen(self, "-c", "tty; stty size; ls /dev/pts | tr '\\n' ' '; echo; exec true </dev/tty")
+        self.assertEqual(screen.wait(), 0)
+        self.assertEqual(
+            screen.text.replace(b"\r", b"").splitlines(), [b"/dev/pts/0", b"30 90", b"0 ptmx "]
+        )
+
+    def test_a_new_window_size_arrives_with_sigwinch(self):
+        screen = Screen(
+            self, "-c", "trap 'stty size; exit 6' WINCH; echo up; while :; do sleep 0.05; done"
+        )
+        screen.expect(rb"up")
+        screen.resize(41, 123)
+        screen.expect(rb"41 123")
+        self.assertEqual(screen.wait(), 6)
+
+    def test_control_c_interrupts_the_program_inside_and_not_sbx_run(self):
+        screen = self.bash()
+        screen.type("sh -c 'echo he''re; exec sleep 600'\r")
+        screen.expect(rb"here\r\n")
+        screen.type("\x03")
+        screen.expect(rb"ready> ")
+        screen.type("echo status=$?; exit 7\r")
+        screen.expect(rb"status=130")
+        self.assertEqual(screen.wait(), 7)
+
+    def test_control_z_stops_and_fg_goes_on(self):
+        screen = self.bash()
+        screen.type("sh -c 'echo he''re; exec cat'\r")
+        screen.expect(rb"here\r\n")  # before, the line would go through readline
+        screen.type("first\r")
+        screen.expect(rb"first\r\nfirst\r\n")
+        screen.type("\x1a")
+        screen.expect(rb"Stopped")
+        screen.expect(rb"ready> ")
+        screen.type("jobs; fg\r")
+        screen.expect(rb"Stopped.*\n(?s:.*)exec cat'\r\n")
+        screen.type("again\r")
+        screen.expect(rb"again\r\nagain\r\n")
+        screen.type("\x04")
+        screen.expect(rb"ready> ")
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_control_d_ends_the_input(self):
+        screen = Screen(self, "-c", "cat; echo over")
+        screen.type("line\r")
+        screen.expect(rb"line\r\nline\r\n")
+        screen.type("\x04")
+        screen.expect(rb"over")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_a_python_prompt_works(self):
+        screen = Screen(self, "--", PYTHON, "-q")
+        screen.expect(rb">>> ")
+        screen.type("6 * 7\r")
+        screen.expect(rb"42\r\n")
+        screen.type("exit(4)\r")
+        self.assertEqual(screen.wait(), 4)
+
+    def test_a_program_in_raw_mode_gets_each_byte(self):
+        program = (
+            "import os,tty,termios\n"
+            "old = termios.tcgetattr(0)\n"
+            "tty.setraw(0)\n"
+            "os.write(1, b'raw')\n"
+            "got = b''\n"
+            "while len(got) < 4: got += os.read(0, 1)\n"
+            "termios.tcsetattr(0, termios.TCSANOW, old)\n"
+            "print(got)\n"
+        )
+        self.write("work/raw.py", program)
+        screen = Screen(self, "--", PYTHON, "raw.py")
+        screen.expect(rb"raw")
+        screen.type("\x03q\r\x1b")
+        screen.expect(re.escape(rb"b'\x03q\r\x1b'"))
+        self.assertEqual(screen.wait(), 0)
+
+    def test_large_output_is_complete(self):
+        screen = Screen(self, "--", "seq", "200000")
+        self.assertEqual(screen.wait(60), 0)
+        lines = screen.text.replace(b"\r", b"").split()
+        self.assertEqual((len(lines), lines[0], lines[-1]), (200000, b"1", b"200000"))
+
+    def settings(self, *command, after):
+        """Terminal settings before and after; `after` acts on the running sbx-run."""
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        before = termios.tcgetattr(slave)
+        script = (
+            "import fcntl,os,sys,termios\nos.setsid()\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+            "os.execv(sys.argv[1], sys.argv[1:])\n"
+        )
+        process = subprocess.Popen(
+            [PYTHON, "-c", script, harness.SBX_RUN, "exec", *command],
+            cwd=self.work, stdin=slave, stdout=slave, stderr=slave,
+        )
+        try:
+            text = b""
+            while b"up" not in text:
+                self.assertTrue(select.select([master], [], [], 30)[0], text)
+                text += os.read(master, 4096)
+            self.assertFalse(termios.tcgetattr(slave)[3] & termios.ICANON)  # raw meanwhile
+            after(process)
+            status = process.wait(harness.BOUND)
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+        self.assertEqual(termios.tcgetattr(slave), before)
+        return status
+
+    def test_the_terminals_settings_come_back(self):
+        self.assertEqual(
+            self.settings("-c", "stty -echo raw; echo up; sleep 0.3", after=lambda p: None), 0
+        )
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with self.subTest(signal=number):
+                status = self.settings("-c", "echo up; sleep 600", after=lambda p: p.send_signal(number))
+                self.assertEqual(status, 128 + number)
+        self.assertEqual(
+            self.settings("--timeout", "1s", "-c", "echo up; sleep 600", after=lambda p: None), 124
+        )
+
+    def test_input_cannot_be_pushed_into_a_terminal(self):
+        program = (
+            "import errno,fcntl,termios\n"
+            "for request in (termios.TIOCSTI, termios.TIOCSTI | 1 << 32, 0x541c):\n"
+            "    for name in ('/dev/tty', '/dev/stdin'):\n"
+            "        try:\n"
+            "            with open(name) as tty: fcntl.ioctl(tty, request, b'x'); print('pushed')\n"
+            "        except OSError as error: print(errno.errorcode[error.errno])\n"
+            "        except OverflowError: print('EPERM')\n"
+        )
+        self.write("work/push.py", program)
+        screen = Screen(self, "--", PYTHON, "push.py")
+        self.assertEqual(screen.wait(), 0)
+        self.assertEqual(screen.text.split(), [b"EPERM"] * 6)
+
+    def test_a_reader_that_stops_reading_does_not_stop_the_time_limit(self):
+        screen = Screen(self, "--timeout", "1s", "--", "yes")
+        end = time.monotonic() + 20
+        pid = 0
+        while not pid and time.monotonic() < end:
+            time.sleep(0.05)
+            pid, status = os.waitpid(screen.pid, os.WNOHANG)
+        self.assertTrue(pid, "sbx-run waits for the terminal")
+        screen.status = os.waitstatus_to_exitcode(status)
+        self.assertEqual(screen.status, 124)
+
+    def test_a_terminal_that_goes_away_ends_the_command(self):
+        screen = Screen(self, "-c", "echo up; sleep 600")
+        screen.expect(rb"up")
+        os.close(screen.master)
+        screen.master = os.open("/dev/null", os.O_RDONLY)
+        end = time.monotonic() + 20
+        pid = 0
+        while not pid and time.monotonic() < end:
+            time.sleep(0.02)
+            pid, status = os.waitpid(screen.pid, os.WNOHANG)
+        self.assertTrue(pid)
+        screen.status = os.waitstatus_to_exitcode(status)
+        self.assertEqual(screen.status, 128 + signal.SIGHUP)
+
+
+if __name__ == "__main__":
+    unittest.main()
