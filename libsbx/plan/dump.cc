@@ -10,7 +10,8 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 33> kNames = {"write_file",
+constexpr std::array<const char*, 34> kNames = {"write_file",
+                                                "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
                                                 "make_dir",
