@@ -253,7 +253,22 @@ CgroupFacts find_cgroup_in(const CgroupPlaces& places) {
   return judge_directory(*directory, places.pid != 0 ? places.pid : ::getpid());
 }
 
-CgroupFacts find_cgroup() { return find_cgroup_in({}); }
+CgroupFacts find_cgroup() {
+  const CgroupPlaces places;
+  // Where systemd mounts it: printing the mount table costs the kernel more than several mounts.
+  for (const char* point : {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"}) {
+    struct statfs kind = {};
+    if (::statfs(point, &kind) != 0 || kind.f_type != sys::kCgroup2SuperMagic) continue;
+    const std::optional<std::string> self = read_all(AT_FDCWD, places.self.c_str());
+    const std::optional<std::string_view> path = self ? own_cgroup(*self) : std::nullopt;
+    if (!path) break;
+    const std::string directory = *path == "/" ? point : point + std::string(*path);
+    // In a container the mount may show another part of the tree; the table tells which.
+    if (::access(directory.c_str(), F_OK) != 0) break;
+    return judge_directory(directory, ::getpid());
+  }
+  return find_cgroup_in(places);
+}
 
 Result<CgroupBox> make_box(const CgroupFacts& facts, const CgroupLimits& limits) {
   constexpr int kMaxTries = 8;
