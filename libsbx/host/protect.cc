@@ -125,7 +125,8 @@ class Resolver {
     const ViewRoot* root = writable_root(path);
     if (root == nullptr || ++links_ > kMaxLinks) return;
     std::vector<std::string> parts;
-    for (const std::string_view part : split(path.substr(root->node.path.size()), '/')) {
+    const std::string_view below = std::string_view(path).substr(root->node.path.size());
+    for (const std::string_view part : split(below, '/')) {
       if (!part.empty()) parts.emplace_back(part);
     }
     parts.insert(parts.end(), rest.begin(), rest.end());

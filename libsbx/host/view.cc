@@ -150,8 +150,8 @@ class Inspector {
     }
     for (const char* path :
          {"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release",
-          "/etc/services", "/etc/protocols", "/etc/ssl/openssl.cnf",
-          "/etc/ssl/cert.pem", "/etc/pki/tls/openssl.cnf"}) {
+          "/etc/services", "/etc/protocols", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem",
+          "/etc/pki/tls/openssl.cnf"}) {
       add_etc_file(path);
     }
     if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
@@ -182,7 +182,47 @@ class Inspector {
                      "create it, mark it \"optional\": true, or remove it", ENOENT};
       }
       SBX_CHECK_OK(check_root(root, node));
+      SBX_CHECK_OK(check_stays(root, node));
       view_.roots.push_back({std::move(node), root.access, root.where});
+    }
+    hide_link_targets();
+    return {};
+  }
+
+  // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
+  void hide_link_targets() {
+    std::vector<ViewRoot> more;
+    for (const ViewRoot& root : view_.roots) {
+      if (root.node.kind != NodeKind::kLink) continue;
+      const std::unique_ptr<char, decltype(&std::free)> real(
+          realpath(root.node.path.c_str(), nullptr), &std::free);
+      if (real == nullptr) continue;
+      const std::string target = real.get();
+      const bool shown =
+          std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& other) {
+            return other.access != Access::kNone && is_below(target, other.node.path);
+          });
+      const bool holds_roots =
+          std::any_of(view_.roots.begin(), view_.roots.end(),
+                      [&](const ViewRoot& other) { return is_below(other.node.path, target); });
+      if (shown && !holds_roots) more.push_back({look(target), Access::kNone, root.where});
+    }
+    view_.roots.insert(view_.roots.end(), more.begin(), more.end());
+  }
+
+  // What lies in a writable root may have been planted by an earlier command: a root below one must
+  // not have been led out of it by a symlink on the way.
+  Status check_stays(const Root& root, const Node& node) const {
+    for (const Root& holder : policy_.profile.filesystem.roots) {
+      const bool within = holder.access == Access::kReadWrite && holder.path != root.path &&
+                          is_below(root.path, holder.path);
+      if (!within || is_below(node.path, holder.path == "/" ? "/" : resolve_parent(holder.path))) {
+        continue;
+      }
+      return Error{
+          ErrorCode::kPathRefused,
+          "a symlink leads out of the root " + holder.path + ": " + root.path + " is " + node.path,
+          root.where, "name the target itself"};
     }
     return {};
   }

@@ -200,8 +200,8 @@ class ViewPlanner {
     if (root.access == Access::kReadWrite || filesystem().overlay) return;
     const ViewRoot* holder = nullptr;
     for (const ViewRoot& other : view_.roots) {
-      const bool above = other.node.path != root.node.path &&
-                         is_below(root.node.path, other.node.path);
+      const bool above =
+          other.node.path != root.node.path && is_below(root.node.path, other.node.path);
       if (above && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
         holder = &other;
       }
