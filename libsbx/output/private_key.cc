@@ -40,6 +40,15 @@ bool is_header_field(std::string_view text) {
   return false;
 }
 
+// "RSA PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "OpenVPN Static key V1"
+bool is_key_title(std::string_view title) {
+  const bool plain = std::all_of(title.begin(), title.end(), [](char c) {
+    return c == ' ' || (is_base64(c) && c != '+' && c != '/' && c != '=');
+  });
+  return plain && (title.find("PRIVATE KEY") != std::string_view::npos ||
+                   title.find("OpenVPN Static key") != std::string_view::npos);
+}
+
 // How far base64 with decorated line ends goes on from `at`.
 std::size_t skip_body(std::string_view text, std::size_t at) {
   for (;;) {
@@ -74,16 +83,14 @@ PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t 
   last_line_seen_ = blank_line_seen_ = false;
   prefix_ = line.substr(at - std::min(at, kLongestPrefix), std::min(at, kLongestPrefix));
   if (line[at] != '-') {
-    open_ = true;
+    const std::size_t count = std::min(line.find(':', at) + 1, line.size());
+    open_ = line.find_first_not_of(" 0123456789\r", count) == std::string_view::npos;
     return {};
   }
   const std::size_t close = line.substr(0, at + kLongestHeader).find(kDashes, at + 10);
   if (close == std::string_view::npos) return {};
-  const std::string_view title = line.substr(at, close - at);
-  if (title.find("PRIVATE KEY") == std::string_view::npos &&
-      title.find("OpenVPN Static key") == std::string_view::npos) {
-    return {};
-  }
+  const std::string_view title = line.substr(at + 10, close - at - 10);
+  if (!is_key_title(title)) return {};
   const std::size_t text = close + kDashes.size();
   open_ = skip_decoration(line, text) == line.size();
   return open_ ? Part{} : body(line, text, text);

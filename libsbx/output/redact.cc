@@ -111,14 +111,17 @@ std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const S
     owed_.clear();
   }
   std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
-    return a.begin != b.begin ? a.begin < b.begin : a.rule < b.rule;
+    if (a.begin != b.begin) return a.begin < b.begin;
+    return a.rule != b.rule && (a.rule == kContinuation || a.rule < b.rule);
   });
   std::size_t done = 0;
   for (std::size_t i = 0; i < spans_.size();) {
     Span merged = spans_[i];
     for (++i; i < spans_.size() && spans_[i].begin < merged.end; ++i) {
       merged.end = std::max(merged.end, spans_[i].end);
-      if (merged.rule != kContinuation) merged.rule = std::min(merged.rule, spans_[i].rule);
+      const std::size_t rule = spans_[i].rule;
+      if (is_key_rule(rule) || (!is_key_rule(merged.rule) && rule < merged.rule))
+        merged.rule = rule;
     }
     if (merged.begin > done) sink(text.substr(done, merged.begin - done));
     done = merged.end;
@@ -218,7 +221,7 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
   std::size_t line_begin = 0;
   std::size_t line_end = 0;
   for (const LiteralHit& hit : hits_) {
-    if (hit.begin < from || key_.is_open()) continue;
+    if (hit.begin < from) continue;
     if (hit.begin >= line_end) {
       line_begin = hit.begin == 0 ? 0 : text.rfind('\n', hit.begin - 1) + 1;
       line_end = line_end_at(text, hit.begin);
