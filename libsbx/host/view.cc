@@ -301,6 +301,11 @@ class Inspector {
 
   // Entries of /proc that tell of the whole machine or of its keys.
   void add_proc_masks() {
+    for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
+      if (look(std::string("/proc/") + name).kind != NodeKind::kMissing) {
+        view_.proc_knobs.emplace_back(name);
+      }
+    }
     // All of /proc is read-only inside; what is left is to be read.
     for (const char* name : {"keys", "latency_stats"}) add_proc_mask(name);
     // Files of mode 0400 that a root caller's command, still the owner, could open.

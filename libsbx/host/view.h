@@ -61,6 +61,7 @@ struct View {
   std::vector<Node> tools;    // base tools: files and directories shown
   std::vector<Link> tool_links;
   std::vector<std::string> proc_masks;  // existing entries of /proc that are masked
+  std::vector<std::string> proc_knobs;  // those that set the machine: read-only where /proc is not
   std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)
   std::string staging;                  // an existing directory to build the new root on
   Node home;                            // the caller's home, for base host and home host

@@ -589,7 +589,7 @@ class ViewPlanner {
     std::uint64_t attributes = kMaskAttributes;
     if (options_.nested_userns) {
       attributes &= ~sys::kMountAttrReadOnly;  // uid_map and gid_map are written there
-      for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
+      for (const std::string& name : view_.proc_knobs) {
         const std::string path = std::string(stage) + "/" + name;
         builder_.bind_system(path, path, kMaskAttributes);
       }
