@@ -11,3 +11,8 @@ sbx_test(plan SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/check_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sample_plan.cc
   LINK sbx_all)
+
+# A container's filter, for the end-to-end tests of the degraded tiers. Static, like sbx-run.
+add_executable(docker_filter ${PROJECT_SOURCE_DIR}/tests/support/docker_filter.c)
+target_link_options(docker_filter PRIVATE -static)
+set_target_properties(docker_filter PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Machines that refuse namespaces: nothing runs unless the operator allows a weaker tier, and what
+that tier is gets named. Containers are simulated without privilege: Docker's filter by a helper, a
+limit of user namespaces and a masked /proc by unshare(1)."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import harness
+
+LOST = ("user", "mount", "pid", "net", "ipc", "uts", "cgroup")
+HELD = ("seccomp", "landlock", "no_new_privs", "capabilities")
+
+
+def alive(marker):
+    """Processes whose command line holds the marker."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                if marker.encode() in file.read():
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+class Degraded(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.tmp = os.path.join(self.base, "tmp")
+        os.mkdir(self.tmp)
+        self.weak = self.profile({"isolation": {"require": ["seccomp", "landlock"],
+                                                "fallback": "degrade"}})
+
+    def under(self, wrapper, *arguments, **options):
+        """The answer of sbx-run below a wrapper that takes something from it."""
+        environment = {**os.environ, "TMPDIR": self.tmp, **options.pop("env", {})}
+        done = subprocess.run([*wrapper, harness.SBX_RUN, *arguments], cwd=self.work,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=harness.BOUND, env=environment, **options)
+        self.last = done
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            self.fail(f"no JSON: {done.stdout!r} {done.stderr!r}")
+
+    def docker(self, *arguments, **options):
+        return self.under([harness.probe("docker_filter")], *arguments, **options)
+
+    def weakly(self, command, *flags, **options):
+        answer = self.docker("--profile", self.weak, *flags, "-c", command, **options)
+        self.assertNotEqual(answer["status"], "error", answer["error"])
+        return answer
+
+    def assert_names_what_is_lost(self, answer):
+        layers = answer["sandbox"]["layers"]
+        named = {entry["what"]: entry["reason"] for entry in answer["sandbox"]["degraded"]}
+        for layer in LOST:
+            self.assertFalse(layers[layer], layer)
+            self.assertTrue(named.get(layer), layer)
+        for layer in HELD:
+            self.assertTrue(layers[layer], layer)
+
+    # --- refused ---
+
+    def test_the_default_profile_runs_nothing_in_a_container(self):
+        answer = self.docker("-c", ": > ran")
+        self.assert_error(answer, "layer_unavailable")
+        self.assertTrue(answer["error"]["hint"])
+        self.assertEqual(self.last.returncode, 125)
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_allowing_degradation_does_not_go_below_what_is_required(self):
+        answer = self.docker("--allow-degraded", "-c", ": > ran")
+        self.assert_error(answer, "layer_unavailable")
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_a_required_layer_on_the_command_line_is_required(self):
+        answer = self.docker("--profile", self.weak, "--require", "pid", "-c", ": > ran")
+        self.assert_error(answer, "layer_unavailable")
+        self.assertEqual(os.listdir(self.work), [])
+
+    # --- the weaker tier ---
+
+    def test_the_weaker_tier_names_each_lost_layer_and_confirms_the_others(self):
+        answer = self.weakly("echo fine")
+        self.assertEqual(answer["stdout"], "fine\n")
+        self.assert_names_what_is_lost(answer)
+
+    def test_files_outside_are_held_by_landlock(self):
+        secret = self.write("secret", "hidden")
+        answer = self.weakly(f"cat {secret}; : > {self.base}/new; : > {self.tmp}/new; : > inside")
+        self.assertNotIn("hidden", answer["stdout"])
+        self.assertEqual(answer["stderr"].count("Permission denied"), 3, answer["stderr"])
+        self.assertEqual(os.listdir(self.work), ["inside"])
+        self.assertFalse(os.path.exists(f"{self.base}/new"))
+
+    def test_a_hidden_directory_stays_hidden(self):
+        self.write("work/hidden/key", "secret text")
+        self.write("work/open/file", "public text")
+        answer = self.weakly("cat hidden/key open/file", "--hide", f"{self.work}/hidden")
+        self.assertEqual(answer["stdout"], "public text")
+
+    def test_a_protected_path_can_be_read_and_not_written(self):
+        self.write("work/.git/hooks/sample", "a hook\n")
+        answer = self.weakly("cat .git/hooks/sample; echo bad > .git/hooks/sample; "
+                             "mv .git old; mkdir .git/hooks/more; ls -A")
+        self.assertEqual(answer["stdout"], "a hook\n.git\n")
+        with open(f"{self.work}/.git/hooks/sample") as file:
+            self.assertEqual(file.read(), "a hook\n")
+
+    def test_the_filter_is_in_force(self):
+        answer = self.weakly("unshare -U true; echo $?")
+        self.assertNotEqual(answer["stdout"], "0\n")
+        self.assertIn("Operation not permitted", answer["stderr"])
+
+    def test_a_hidden_working_directory_is_refused(self):
+        os.mkdir(f"{self.work}/hidden")
+        answer = self.docker("--profile", self.weak, "--hide", f"{self.work}/hidden", "--cwd",
+                             "hidden", "-c", "true")
+        self.assert_error(answer, "cwd_not_visible")
+
+    # --- temporary files ---
+
+    def test_tmpdir_and_home_are_private_directories_that_are_removed(self):
+        answer = self.weakly("echo $TMPDIR $HOME; stat -c %a $TMPDIR $HOME; "
+                             "echo x > $TMPDIR/a && echo y > ~/b && cat $TMPDIR/a ~/b")
+        lines = answer["stdout"].split("\n")
+        for path in lines[0].split():
+            self.assertTrue(path.startswith(self.tmp + "/sbx-run-"), path)
+        self.assertEqual(lines[1:5], ["700", "700", "x", "y"])
+        self.assertEqual(os.listdir(self.tmp), [])
+
+    def test_whatever_lies_in_tmpdir_is_removed_and_no_symlink_is_followed(self):
+        keep = self.write("keep/file", "kept")
+        answer = self.weakly(
+            f"cd $TMPDIR; ln -s {self.base}/keep link; ln -s {self.work} work; mkfifo fifo; "
+            "mkdir -p shut/in/side; : > shut/in/side/file; : > \"$(printf 'new\\nline')\"; "
+            "for i in $(seq 300); do mkdir d; cd d; : > f; done; cd $TMPDIR; "
+            "chmod 0 shut/in; chmod 0 shut; echo done")
+        self.assertEqual(answer["stdout"], "done\n", answer["stderr"])
+        self.assertEqual(os.listdir(self.tmp), [])
+        self.assertTrue(os.path.exists(keep))
+        self.assertTrue(os.path.isdir(self.work))
+
+    def test_tmpdir_is_removed_when_sbx_run_is_killed(self):
+        with subprocess.Popen([harness.probe("docker_filter"), harness.SBX_RUN, "--profile",
+                               self.weak, "-c", "mkdir $TMPDIR/d; : > $TMPDIR/d/f; : > up; "
+                               "exec sleep 1000.125"],
+                              cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL,
+                              env={**os.environ, "TMPDIR": self.tmp}) as process:
+            self.wait_until(lambda: os.path.exists(f"{self.work}/up"))
+            process.send_signal(signal.SIGKILL)
+        self.wait_until(lambda: os.listdir(self.tmp) == [])
+        self.wait_until(lambda: not alive("sleep\0" + "1000.125"))
+
+    def wait_until(self, condition):
+        end = time.monotonic() + 20
+        while not condition():
+            self.assertLess(time.monotonic(), end, "this never became true")
+            time.sleep(0.02)
+
+    # --- the tree ---
+
+    def test_daemons_end_with_the_command(self):
+        mark = f"1000.{os.getpid()}1"
+        answer = self.weakly(f"(setsid sleep {mark} >/dev/null 2>&1 &) ; (sleep {mark} &); echo on")
+        self.assertEqual(answer["stdout"], "on\n")
+        self.assertEqual(alive(mark), [])
+
+    def test_daemons_end_at_the_timeout(self):
+        mark = f"1000.{os.getpid()}2"
+        answer = self.weakly(f"(setsid setsid sleep {mark} &); (setsid sleep {mark} &); sleep {mark}",
+                             "--timeout", "500ms")
+        self.assertEqual((answer["status"], answer["timed_out"]), ("timed_out", True))
+        self.wait_until(lambda: alive(mark) == [])
+
+    # --- other ways to lose namespaces ---
+
+    def test_a_limit_of_no_user_namespaces_is_named(self):
+        shell = ["unshare", "-Ur", "sh", "-c",
+                 'echo 0 > /proc/sys/user/max_user_namespaces || exit 99; exec "$@"', "sh"]
+        self.skip_unless_it_runs([*shell, "true"])
+        environment = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+        answer = self.under([*shell, *environment], "-c", ": > ran")
+        self.assert_error(answer, "layer_unavailable")
+        self.assertIn("max_user_namespaces", answer["error"]["message"] + answer["error"]["hint"])
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_a_masked_proc_is_shown_and_named(self):
+        masked = ["unshare", "-Urmpf", "--mount-proc", "sh", "-c",
+                  'mount --bind /dev/null /proc/kcore || exit 99; exec "$@"', "sh"]
+        self.skip_unless_it_runs([*masked, "true"])
+        answer = self.under(masked, "-c", "test -r /proc/self/status && echo there; "
+                            "echo 1 > /proc/sys/kernel/panic")
+        self.assertEqual(answer["status"], "exited", answer["error"])
+        self.assertEqual(answer["stdout"], "there\n")
+        self.assertIn("proc", [entry["what"] for entry in answer["sandbox"]["degraded"]])
+
+    def skip_unless_it_runs(self, command):
+        if subprocess.run(command, capture_output=True, check=False).returncode != 0:
+            self.skipTest("this kernel does not let an unprivileged process simulate that")
+
+
+class Nested(harness.Case):
+    """sbx-run inside sbx-run: works, and says that a second listener cannot be had."""
+
+    def test_a_sandbox_within_a_sandbox_runs_and_names_what_it_cannot_do(self):
+        outer = self.profile({"seccomp": {"allow": [
+            "unshare", "clone", "mount", "umount2", "pivot_root", "open_tree", "move_mount",
+            "mount_setattr", "sethostname"]}}, "outer.json")
+        answer = self.sh(f"{harness.SBX_RUN} --profile {self.inner()} -c 'echo inner; id -u'",
+                         "--profile", outer, "--ro", os.path.dirname(harness.SBX_RUN), "--ro",
+                         os.path.join(self.base, "inner.json"))
+        self.assertEqual(answer["status"], "exited", answer)
+        inner = json.loads(answer["stdout"])
+        self.assertEqual(inner["status"], "exited", inner["error"])
+        self.assertEqual(inner["stdout"], f"inner\n{os.getuid()}\n")
+        self.assertTrue(inner["sandbox"]["layers"]["seccomp"])
+        self.assertTrue(inner["sandbox"]["layers"]["landlock"])
+        self.assertIn("denials", [entry["what"] for entry in inner["sandbox"]["degraded"]])
+
+    def inner(self):
+        return self.profile({"isolation": {"require": ["seccomp", "landlock"],
+                                           "fallback": "degrade"}}, "inner.json")
+
+
+if __name__ == "__main__":
+    unittest.main()
