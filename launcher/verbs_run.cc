@@ -45,8 +45,8 @@ bool is_terminal_of_all_three() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
-Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation,
-                             bool terminal, int signal_fd) {
+Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
+                             int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd owner;

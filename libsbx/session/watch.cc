@@ -139,8 +139,8 @@ std::int64_t TreeWatch::segment_bytes() const {
   std::string text;
   std::array<char, 4096> part{};
   while (shared_memory_.is_open()) {
-    const ssize_t size = pread(shared_memory_.get(), part.data(), part.size(),
-                               static_cast<off_t>(text.size()));
+    const ssize_t size =
+        pread(shared_memory_.get(), part.data(), part.size(), static_cast<off_t>(text.size()));
     if (size <= 0) break;
     text.append(part.data(), static_cast<std::size_t>(size));
   }

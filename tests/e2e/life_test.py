@@ -502,6 +502,24 @@ class Surroundings(harness.Case):
         answer = self.sh('echo x > "$TMPDIR/y" && cat /tmp/y', env=environment)
         self.assertEqual(answer["stdout"], "x\n", answer)
 
+    def test_a_read_only_tmp_of_the_host_is_fine(self):
+        mounts = "mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp"
+        wrapper = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+        possible = subprocess.run([*wrapper, mounts], capture_output=True, check=False)
+        if possible.returncode != 0:
+            self.skipTest(f"no user namespace for the test itself: {possible.stderr!r}")
+        script = mounts + '; ! touch /tmp/x 2>/dev/null && cd / && exec "$@"'
+        done = subprocess.run(
+            [*wrapper, script, "sh", harness.SBX_RUN, "--workspace", "/usr", "--cwd", "/usr",
+             "-c", "echo ok > /tmp/x && cat /tmp/x"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=harness.BOUND,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(json.loads(done.stdout)["stdout"], "ok\n")
+
     def test_descriptors_of_the_caller_stay_outside(self):
         secret = self.write("secret", "x")
         fd = os.open(secret, os.O_RDONLY)
