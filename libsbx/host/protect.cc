@@ -3,6 +3,7 @@
 // a symlink or a `.git` file names is only ever used to add protection, never to show a path.
 #include "host/protect.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -26,7 +27,7 @@ constexpr int kMaxLinks = 16;  // symlinks and `.git` files followed for one pro
 Node look(const std::string& path) {
   struct stat info {};
   Node node{path, NodeKind::kMissing, 0, 0};
-  if (lstat(path.c_str(), &info) != 0) return node;
+  if (lstat(path.c_str(), &info) != 0 || is_stub(path)) return node;
   node.dev = info.st_dev;
   node.ino = info.st_ino;
   node.kind = S_ISDIR(info.st_mode)   ? NodeKind::kDirectory
@@ -179,6 +180,22 @@ class Resolver {
 };
 
 }  // namespace
+
+bool is_stub(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+      (info.st_mode & 07777U) != kStubMode) {
+    return false;
+  }
+  // A directory with something in it is none, whatever its mode: that can be set from inside.
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
+  if (dir == nullptr) return false;
+  while (const dirent* entry = readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") return false;
+  }
+  return true;
+}
 
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
                        std::vector<ViewProtect>& out) {

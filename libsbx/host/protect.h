@@ -17,7 +17,12 @@ namespace sbx {
 // masked. Beside `.git/X`, the files that would lead git to another configuration (`commondir`,
 // `config.worktree`) are protected where they exist and reported where they are created.
 // Errors: kPathRefused for a relative path that escapes.
+// A stub that another run holds there counts as missing.
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
                        std::vector<ViewProtect>& out);
+
+// The mode that marks a stub: an empty directory that holds the place of a missing protected path.
+inline constexpr unsigned kStubMode = 01500;
+bool is_stub(const std::string& path);
 
 }  // namespace sbx

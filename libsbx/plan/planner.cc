@@ -135,7 +135,11 @@ class Planner {
       return;
     }
     const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
-    const bool host_base = profile_.filesystem.base == Base::kHost;
+    const auto& roots = input_.view.roots;
+    const bool host_base =
+        profile_.filesystem.base == Base::kHost ||
+        std::any_of(roots.begin(), roots.end(),
+                    [](const ViewRoot& root) { return root.node.path == "/"; });
     if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
   }
 

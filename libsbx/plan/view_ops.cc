@@ -95,16 +95,7 @@ class ViewPlanner {
                              ""});
       late_attributes_.emplace_back("dev", kDeviceAttributes);
     }
-    for (const Node& node : view_.system) bind_system(node, "ro");
-    for (const Node& node : view_.tools) {
-      // A directory of PATH may be the user's own.
-      if (is_below(node.path, "/usr") && !is_below(node.path, "/usr/local")) {
-        bind_system(node, "ro");
-      } else {
-        bind(node, kReadOnlyAttributes, "ro");
-      }
-    }
-    for (const Node& node : view_.etc_binds) bind_system(node, "");
+    if (!has_host_root_) collect_base();
     if (tmp_is_writable()) {
       inside("/tmp", "proc/tmp", "private");
     } else if (has_host_root_) {
@@ -124,6 +115,19 @@ class ViewPlanner {
     }
     for (const ViewRoot& root : view_.roots) hold_parents(root);
     for (const ViewProtect& protect : view_.protects) collect_protect(protect);
+  }
+
+  void collect_base() {
+    for (const Node& node : view_.system) bind_system(node, "ro");
+    for (const Node& node : view_.tools) {
+      // A directory of PATH may be the user's own.
+      if (is_below(node.path, "/usr") && !is_below(node.path, "/usr/local")) {
+        bind_system(node, "ro");
+      } else {
+        bind(node, kReadOnlyAttributes, "ro");
+      }
+    }
+    for (const Node& node : view_.etc_binds) bind_system(node, "");
   }
 
   void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
@@ -483,13 +487,13 @@ class ViewPlanner {
   // --- /etc, /dev, /proc ---
 
   void make_etc() {
+    if (has_host_root_) return;  // the host's own
     for (const Link& link : view_.system_links) make_link(relative(link.path), link.target);
     for (const Link& link : view_.tool_links) {
       if (!is_ours(parent_of(link.path))) continue;  // shown already, with its directory
       make_parents(link.path);
       make_link(relative(link.path), link.target);
     }
-    if (has_host_root_) return;  // the host's own, read-only
     make_common_places();
     if (!is_ours("/etc")) return;  // a root of the profile stands there
     make_dir("etc", 0755);

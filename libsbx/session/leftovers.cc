@@ -13,15 +13,9 @@
 #include <cerrno>
 
 #include "session/remove_tree.h"
-#include "sys/calls.h"
 
 namespace sbx {
 namespace {
-
-void remove_stubs(const std::vector<std::string>& stubs) {
-  // rmdir(2) takes an empty directory only: what somebody put there meanwhile stays.
-  for (const std::string& path : stubs) rmdir(path.c_str());
-}
 
 // Without a pid namespace the command's last descendants may outlive sbx-run by a moment, and write
 // while their files are removed.
@@ -42,7 +36,7 @@ Leftovers::~Leftovers() {
       box_.reset();
     }
   }
-  remove_stubs(stubs_);
+  stubs_.remove();
   if (!scratch_.empty()) remove_tree(scratch_);
   if (watchdog_pid_ < 0) return;
   watchdog_.reset();
@@ -56,20 +50,6 @@ Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
   }
   SBX_TRY(CgroupBox box, make_box(facts, limits));
   box_ = std::move(box);
-  return {};
-}
-
-Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
-  for (const std::string& path : paths) {
-    if (mkdir(path.c_str(), 0700) != 0) {
-      if (errno == EEXIST) continue;
-      return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
-                   "the place of a missing protected path must be held during the run: make the "
-                   "root writable, or write {\"path\": …, \"missing\": \"report\"}",
-                   errno};
-    }
-    stubs_.push_back(path);
-  }
   return {};
 }
 
@@ -106,19 +86,19 @@ Status Leftovers::watch() {
     return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
   }
   if (watchdog_pid_ > 0) return {};
-  // The watchdog: no signal of the terminal ends it, and it holds nothing but its pipe.
+  // The watchdog: no signal of the terminal ends it, and it holds nothing but its pipe
+  // and the locks on the stubs.
   setsid();
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
   const int keep = read_end.get();
   if (box_) box_->directory.reset();
-  if (keep > 0) sys::close_range(0, static_cast<unsigned>(keep) - 1, 0);
-  sys::close_range(static_cast<unsigned>(keep) + 1, ~0U, 0);
+  stubs_.close_all_but(keep);
   char byte = 0;
   while (read(keep, &byte, 1) < 0 && errno == EINTR) {
   }
   if (box_ && kill_box(*box_).ok()) (void)remove_box(*box_, 2000).ok();
   if (!leaf_.empty()) rmdir(leaf_.c_str());
-  remove_stubs(stubs_);
+  stubs_.remove();
   if (!scratch_.empty()) remove_scratch(scratch_);
   _exit(0);
 }

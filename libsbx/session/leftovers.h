@@ -11,6 +11,7 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/cgroup.h"
+#include "session/stubs.h"
 
 namespace sbx {
 
@@ -23,8 +24,8 @@ class Leftovers {
 
   // Errors: those of make_box() and enter_leaf().
   Status make_cgroup(CgroupFacts& facts, const CgroupLimits& limits);
-  // Makes an empty directory for each path. Errors: kSetupFailed; nothing is left behind then.
-  Status make_stubs(const std::vector<std::string>& paths);
+  // Errors: those of Stubs::make(); nothing is left behind then.
+  Status make_stubs(const std::vector<std::string>& paths) { return stubs_.make(paths); }
   // Makes a directory of mode 0700 below `base`, with "tmp" and "home" in it, and answers its path.
   // Errors: kSetupFailed.
   Result<std::string> make_scratch(const std::string& base);
@@ -37,7 +38,7 @@ class Leftovers {
  private:
   std::optional<CgroupBox> box_;
   std::string leaf_;
-  std::vector<std::string> stubs_;
+  Stubs stubs_;
   std::string scratch_;
   OwnedFd watchdog_;  // its end of file makes the watchdog clean up
   pid_t watchdog_pid_ = -1;

@@ -221,6 +221,26 @@ class Missing(ProtectCase):
         process.send_signal(signal.SIGKILL)
         self.poll(lambda: sorted(os.listdir(self.work)) == ["started"])
 
+    def test_runs_at_the_same_time_hold_it_until_the_last_has_ended(self):
+        profile = self.held([".git/hooks"])
+        first = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c",
+                                  "touch started; until test -e go; do sleep 0.05; done"],
+                                 cwd=self.work, stdout=subprocess.DEVNULL)
+        self.addCleanup(first.wait)
+        self.poll(lambda: os.path.exists(self.work + "/started"))
+        second = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c",
+                                   "touch second; until test -e ended; do sleep 0.05; done;"
+                                   "mkdir -p .git/hooks; touch tried"],
+                                  cwd=self.work, stdout=subprocess.DEVNULL)
+        self.addCleanup(second.wait)
+        self.poll(lambda: os.path.exists(self.work + "/second"))
+        self.write("work/go", "")
+        first.wait(timeout=20)
+        self.write("work/ended", "")
+        second.wait(timeout=20)
+        self.assertEqual(sorted(os.listdir(self.work)),
+                         ["ended", "go", "second", "started", "tried"])
+
     def test_one_that_may_be_created_is_reported(self):
         profile = self.held([{"path": ".git/hooks", "missing": "report"}])
         answer = self.sh("mkdir -p .git/hooks; echo x > .git/hooks/x", "--profile", profile)

@@ -156,6 +156,16 @@ class Roots(ViewCase):
         answer = self.sh("ls sub/deep real/deep", "--profile", profile)
         self.assertEqual(answer["stdout"], "", answer)  # hidden, by both names
 
+    def test_the_root_directory_can_be_a_root(self):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as outside:
+            for flag, written in (("--ro", False), ("--rw", True)):
+                answer = self.sh(f"cat /etc/debian_version >/dev/null && ls -A /sys /run;"
+                                 f"echo x > {outside}/f; cat /etc/os-release >&2",
+                                 flag, "/", "--hide", os.path.realpath("/etc/os-release"))
+                self.assertEqual(answer["stdout"], "/run:\n\n/sys:\n", answer)
+                self.assertIn("os-release: Permission denied", answer["stderr"])
+                self.assertEqual(os.path.exists(outside + "/f"), written, answer)
+
     def test_a_run_leaves_the_host_as_it_was(self):
         self.write("work/sub/file", "x")
         before = snapshot(self.base)
