@@ -33,6 +33,7 @@ sbx_room(output
     output/rule_set.cc
     output/secret_formats.cc
     output/secret_value.cc
+    output/stream.cc
     output/utf8.cc
     ${redaction_tables}
   LINK sbx_base sbx_re2)

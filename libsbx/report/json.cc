@@ -216,8 +216,8 @@ std::string outcome_to_json(const Outcome& outcome) {
   json.key("redactions");
   json.begin_object();
   json.key("count");
-  json.count(0);
-  write_strings(json, "rules", {});
+  json.count(outcome.redactions.count);
+  write_strings(json, "rules", outcome.redactions.rules);
   json.end_object();
   write_sandbox(json, outcome.sandbox);
   write_changes(json, outcome.changes);

@@ -69,6 +69,11 @@ struct SandboxReport {
   std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
 };
 
+struct Redactions {
+  std::uint64_t count = 0;
+  std::vector<std::string> rules;  // that found something
+};
+
 struct Change {
   std::string path;
   std::string kind;  // created | modified | deleted | replaced
@@ -89,6 +94,7 @@ struct Outcome {
   Usage usage;
   std::string limit;  // which limit ended it; empty: none
   std::vector<Denial> denials;
+  Redactions redactions;
   SandboxReport sandbox;
   std::optional<std::vector<Change>> changes;
   std::optional<Error> error;

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -116,6 +117,7 @@ class Run {
     const bool wants_cgroup = input_.policy.profile.limits.memory_mb.has_value() ||
                               input_.policy.profile.limits.pids.has_value();
     if (wants_cgroup) input_.facts.cgroup = find_cgroup();
+    if (Status status = choose_redaction(); !status.ok()) return fail(outcome, status.error());
     for (bool probed = false;; probed = true) {
       Leftovers leftovers;
       Result<LaunchPlan> planned = plan(leftovers);
@@ -135,6 +137,28 @@ class Run {
       // allows that, else for an error that names the cause and the mend.
       probe_layers(input_.facts);
       if (!any_obstacle()) return fail(outcome, error);
+    }
+  }
+
+  // Secrets of known formats, the profile's patterns, and the values of variables that the command
+  // gets although their names say that they are secret.
+  Status choose_redaction() {
+    if (!input_.policy.profile.output.redact) return {};
+    SBX_TRY(redaction_.rules, RuleSet::make(input_.policy.profile.output.patterns));
+    for (const auto& [name, value] :
+         make_environment(input_.policy, input_.inherited, input_.facts.user_name)) {
+      if (is_sensitive_name(name)) redaction_.exact_values.push_back(value);
+    }
+    return {};
+  }
+
+  static void note_redactions(Outcome& outcome, const OutputStream& output) {
+    for (const RuleCount& rule : output.redactions()) {
+      outcome.redactions.count += rule.count;
+      auto& rules = outcome.redactions.rules;
+      if (std::find(rules.begin(), rules.end(), rule.rule) == rules.end()) {
+        rules.push_back(rule.rule);
+      }
     }
   }
 
@@ -195,6 +219,7 @@ class Run {
     out.merge = input_.merge;
     out.stdin_fd = input_.stdin_fd;
     out.capture = {input_.policy.output_bytes, limits.output_lines};
+    out.redaction = redaction_;
     out.timeout_ms = limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
       if (limit.enforcer != "watch") continue;
@@ -241,8 +266,8 @@ class Run {
     outcome.exit_status = error_exit_status(error.code);
   }
 
-  static StreamText stream(const Capture& capture, bool exact) {
-    CapturedText text = capture.finish(exact);
+  static StreamText stream(OutputStream& output, bool exact) {
+    CapturedText text = output.finish(exact);
     return StreamText{std::move(text.text), text.bytes, text.truncated, text.base64};
   }
 
@@ -251,6 +276,8 @@ class Run {
     note(outcome, plan, supervised);
     outcome.out = stream(supervised.out, input_.policy.profile.output.exact_bytes);
     outcome.err = stream(supervised.err, input_.policy.profile.output.exact_bytes);
+    note_redactions(outcome, supervised.out);
+    note_redactions(outcome, supervised.err);
     outcome.usage = {to_ms(supervised.tree_usage.ru_utime), to_ms(supervised.tree_usage.ru_stime),
                      supervised.usage.ru_maxrss};
     outcome.denials = std::move(supervised.denials);
@@ -305,6 +332,7 @@ class Run {
 
   RunInput& input_;
   Environment environment_;
+  RedactionInput redaction_;
   View view_;
 };
 

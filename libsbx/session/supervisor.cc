@@ -68,7 +68,8 @@ Result<Pipe> make_pipe() {
 
 class Supervisor {
  public:
-  explicit Supervisor(const SuperviseInput& input) : input_(input), result_(input.capture) {}
+  explicit Supervisor(const SuperviseInput& input)
+      : input_(input), result_(input.capture, input.redaction) {}
 
   Result<Supervised> run() {
     SBX_CHECK_OK(start());
@@ -328,13 +329,13 @@ class Supervisor {
     note_end();
   }
 
-  void drain(OwnedFd& pipe, Capture& capture) {
+  void drain(OwnedFd& pipe, OutputStream& stream) {
     static std::array<char, 64 * 1024> buffer;  // one supervisor a process
     // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
     for (int i = 0; i < 16 && pipe.is_open(); ++i) {
       const ssize_t size = read(pipe.get(), buffer.data(), buffer.size());
       if (size > 0) {
-        capture.append({buffer.data(), static_cast<std::size_t>(size)});
+        stream.append({buffer.data(), static_cast<std::size_t>(size)});
         if (static_cast<std::size_t>(size) < buffer.size()) return;
       } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {
         remove(pipe.get());

@@ -14,7 +14,7 @@
 
 #include "base/result.h"
 #include "launch/spawn.h"
-#include "output/capture.h"
+#include "output/stream.h"
 #include "plan/plan.h"
 #include "session/refusals.h"
 #include "session/watch.h"
@@ -33,6 +33,7 @@ struct SuperviseInput {
   bool merge = false;
   int stdin_fd = -1;  // kCapture: what becomes 0; -1: /dev/null
   CaptureLimits capture{};
+  RedactionInput redaction{};
   std::optional<std::int64_t> timeout_ms{};
   WatchLimits watch{};
   int cgroup_fd = -1;
@@ -54,12 +55,13 @@ struct Supervised {
   std::uint32_t confirmed = 0;
   std::optional<Error> failure;  // a step failed: the command did not start
   std::uint8_t failed_layer = kNoLayer;
-  Capture out;
-  Capture err;
+  OutputStream out;
+  OutputStream err;
   std::vector<Denial> denials;
   std::vector<OwnedFd> overlays;  // upper directories, in the order of plan.overlays
 
-  explicit Supervised(const CaptureLimits& limits) : out(limits), err(limits) {}
+  Supervised(const CaptureLimits& limits, const RedactionInput& redaction)
+      : out(limits, redaction), err(limits, redaction) {}
 };
 
 // Errors: those of spawn(). Everything that happens later is in the answer.

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// OutputStream: the bytes of one stream → redacted where that is asked for, then kept as head and
+// tail, with the exact number of bytes that were written. Values only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "output/capture.h"
+#include "output/redact.h"
+
+namespace sbx {
+
+struct RedactionInput {
+  std::shared_ptr<const RuleSet> rules;  // null: nothing is redacted
+  std::vector<std::string> exact_values;
+};
+
+class OutputStream {
+ public:
+  OutputStream(const CaptureLimits& limits, const RedactionInput& redaction);
+
+  void append(std::string_view bytes);
+
+  // The end of the stream; `bytes` of the answer counts what was written. Call once.
+  CapturedText finish(bool exact_bytes);
+
+  std::vector<RuleCount> redactions() const;
+
+ private:
+  std::optional<Redactor> redactor_;
+  Capture capture_;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace sbx
