@@ -78,16 +78,9 @@ void add_listings(View& view) {
 }
 
 Sample sample(Profile profile) {
-  Sample out;
-  PolicyContext context{kWorkspace, "/home/user"};
-  Result<Policy> policy = make_policy(std::move(profile), {}, context);
-  if (!policy.ok()) throw std::runtime_error(error_line(policy.error()));
-  out.policy = std::move(policy).value();
-  out.request.command = "true";
-  out.facts = full_facts();
-  out.view = made_up_view(out.policy);
-  out.environment = make_environment(out.policy, {{"PATH", "/usr/bin:/bin"}}, "user");
-  return out;
+  Result<Sample> made = sample_of(std::move(profile));
+  if (!made.ok()) throw std::runtime_error(error_line(made.error()));
+  return std::move(made).value();
 }
 
 }  // namespace
@@ -153,6 +146,16 @@ View made_up_view(const Policy& policy) {
   if (!policy.home.empty()) view.home = directory(policy.home);
   add_listings(view);
   return view;
+}
+
+Result<Sample> sample_of(Profile profile) {
+  Sample out;
+  SBX_TRY(out.policy, make_policy(std::move(profile), {}, {kWorkspace, "/home/user"}));
+  out.request.command = "true";
+  out.facts = full_facts();
+  out.view = made_up_view(out.policy);
+  out.environment = make_environment(out.policy, {{"PATH", "/usr/bin:/bin"}}, "user");
+  return out;
 }
 
 Sample shipped_sample(std::string_view profile) {

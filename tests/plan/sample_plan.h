@@ -36,6 +36,8 @@ void take_namespaces(HostFacts& facts);
 // ending in ".txt" are files; `.git/hooks` exists, other protected paths do not.
 View made_up_view(const Policy& policy);
 
+// A request to run `true` under the profile on that machine. Errors: those of make_policy().
+Result<Sample> sample_of(Profile profile);
 Sample shipped_sample(std::string_view profile);
 // A profile that extends `default`: the text of the further keys, as in R"("seccomp": {…})".
 Sample written_sample(const std::string& keys);

@@ -9,7 +9,9 @@ sbx_test(plan SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/planner_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/golden_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/check_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sample_plan.cc
+  ${PROJECT_SOURCE_DIR}/fuzz/plan/fuzz_plan.cc
   LINK sbx_all)
 
 # A container's filter, for the end-to-end tests of the degraded tiers. Static, like sbx-run.

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file of the plan fuzzer's corpus, through the fuzzer's own entry point, on every machine.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+namespace {
+
+TEST(PlanCorpus, ReplaysWithoutABreachOnEveryMachine) {
+  int replayed = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/plan/corpus")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    ASSERT_FALSE(bytes.empty()) << entry.path();
+    for (int machine = 0; machine < 256; ++machine) {
+      bytes[0] = static_cast<char>(machine);
+      EXPECT_EQ(
+          LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
+          0);
+    }
+    ++replayed;
+  }
+  EXPECT_GE(replayed, 10);
+}
+
+}  // namespace

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scrub modes as tables: what is taken out, and what must not be.
+#include "policy/environment.h"
+
+#include <gtest/gtest.h>
+
+namespace sbx {
+namespace {
+
+TEST(Environment, KnowsTheNamesOfCredentials) {
+  for (const char* name : {"GITHUB_TOKEN",
+                           "GH_TOKEN",
+                           "NPM_AUTH",
+                           "OPENAI_API_KEY",
+                           "ANTHROPIC_API_KEY",
+                           "api_key",
+                           "DB_PASSWORD",
+                           "PGPASSWORD",
+                           "MYSQL_PWD",
+                           "SECRET",
+                           "CLIENT_SECRET",
+                           "AWS_REGION",
+                           "AWS_ACCESS_KEY_ID",
+                           "AWS_SECRET_ACCESS_KEY",
+                           "AWS_SESSION_TOKEN",
+                           "AZURE_TENANT_ID",
+                           "VAULT_ADDR",
+                           "GPG_KEY",
+                           "SSH_KEY",
+                           "SIGNING_KEY",
+                           "PRIVATE_KEY",
+                           "DATABASE_URL",
+                           "SENTRY_DSN",
+                           "REDIS_URL",
+                           "SLACK_WEBHOOK_URL",
+                           "COOKIE",
+                           "BEARER",
+                           "JWT",
+                           "GITLAB_PAT",
+                           "GOOGLE_APPLICATION_CREDENTIALS",
+                           "SSH_AUTH_SOCK",
+                           "DBUS_SESSION_BUS_ADDRESS",
+                           "XDG_RUNTIME_DIR",
+                           "DISPLAY",
+                           "DOCKER_HOST",
+                           "KUBECONFIG",
+                           "GIT_ASKPASS",
+                           "SUDO_ASKPASS",
+                           "NETRC",
+                           "Npm_Config_AuthToken"}) {
+    EXPECT_TRUE(is_sensitive_name(name)) << name;
+  }
+}
+
+TEST(Environment, LeavesOrdinaryNamesAlone) {
+  for (const char* name : {"PATH",
+                           "HOME",
+                           "USER",
+                           "LANG",
+                           "LC_ALL",
+                           "TERM",
+                           "SHELL",
+                           "PWD",
+                           "OLDPWD",
+                           "TZ",
+                           "EDITOR",
+                           "AUTHOR",
+                           "GIT_AUTHOR_NAME",
+                           "KEYBOARD",
+                           "MONKEY",
+                           "KEYMAP",
+                           "PATTERN",
+                           "COMPASS",
+                           "BYPASSED",
+                           "SPIN",
+                           "PINNED",
+                           "CERTAIN",
+                           "JAVA_HOME",
+                           "GOPATH",
+                           "CARGO_HOME",
+                           "NODE_ENV",
+                           "VIRTUAL_ENV",
+                           "CC",
+                           "CFLAGS",
+                           "MAKEFLAGS",
+                           "HTTP_PROXY",
+                           "XDG_DATA_HOME",
+                           "HOSTNAME",
+                           ""}) {
+    EXPECT_FALSE(is_sensitive_name(name)) << name;
+  }
+}
+
+TEST(Environment, NeverTakesWhatChangesWhatProgramsLoad) {
+  for (const char* name :
+       {"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS",
+        "BASH_ENV", "ENV", "PROMPT_COMMAND", "CDPATH", "PERL5LIB", "RUBYOPT", "GIT_SSH_COMMAND",
+        "LD_DEBUG", "BASH_FUNC_ls%%", "GCONV_PATH", "IFS"}) {
+    EXPECT_TRUE(is_never_settable(name)) << name;
+  }
+  for (const char* name :
+       {"PATH", "HOME", "NODE_ENV", "ENVIRONMENT", "OLD_PATH", "RUBY", "LDFLAGS"}) {
+    EXPECT_FALSE(is_never_settable(name)) << name;
+  }
+}
+
+class Scrub : public ::testing::Test {
+ protected:
+  Environment scrubbed(ScrubMode mode) {
+    policy_.profile.environment.scrub = mode;
+    return make_environment(policy_, inherited_, "ann");
+  }
+
+  Policy policy_ = [] {
+    Policy policy;
+    policy.home = "/home/ann";
+    return policy;
+  }();
+  Environment inherited_ = {{"PATH", "/opt/bin"},      {"GITHUB_TOKEN", "secret"},
+                            {"CFLAGS", "-O2"},         {"LD_PRELOAD", "x.so"},
+                            {"SBX_PROFILE", "strict"}, {"LC_ALL", "C"},
+                            {"HOME", "/root"},         {"USER", "bob"},
+                            {"PAGER", "less"}};
+};
+
+TEST_F(Scrub, DefaultTakesCredentialsOut) {
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_FALSE(out.contains("GITHUB_TOKEN"));
+  EXPECT_FALSE(out.contains("LD_PRELOAD"));
+  EXPECT_FALSE(out.contains("SBX_PROFILE"));
+  EXPECT_EQ(out.at("CFLAGS"), "-O2");
+  EXPECT_EQ(out.at("PATH"), "/opt/bin");
+  EXPECT_EQ(out.at("HOME"), "/home/ann");
+  EXPECT_EQ(out.at("USER"), "ann");
+  EXPECT_EQ(out.at("TMPDIR"), "/tmp");
+}
+
+TEST_F(Scrub, StrictKeepsSafeNamesOnly) {
+  const Environment out = scrubbed(ScrubMode::kStrict);
+  EXPECT_FALSE(out.contains("GITHUB_TOKEN"));
+  EXPECT_FALSE(out.contains("CFLAGS"));
+  EXPECT_EQ(out.at("PATH"), "/opt/bin");
+  EXPECT_EQ(out.at("LC_ALL"), "C");
+}
+
+TEST_F(Scrub, OffKeepsEverything) {
+  const Environment out = scrubbed(ScrubMode::kOff);
+  EXPECT_EQ(out.at("GITHUB_TOKEN"), "secret");
+  EXPECT_EQ(out.at("LD_PRELOAD"), "x.so");
+}
+
+TEST_F(Scrub, SetsWhatKeepsProgramsFromAsking) {
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  for (const auto& [name, value] : Environment{{"CI", "1"},
+                                               {"DEBIAN_FRONTEND", "noninteractive"},
+                                               {"GIT_TERMINAL_PROMPT", "0"},
+                                               {"PAGER", "cat"},
+                                               {"GIT_PAGER", "cat"},
+                                               {"EDITOR", "false"},
+                                               {"NO_COLOR", "1"},
+                                               {"PIP_NO_INPUT", "1"}}) {
+    EXPECT_EQ(out.at(name), value) << name;
+  }
+}
+
+TEST_F(Scrub, PassesWhatTheOperatorNamesAndIgnoresWhatIsNotSet) {
+  policy_.profile.environment.pass = {"GITHUB_TOKEN", "NOT_SET"};
+  const Environment out = scrubbed(ScrubMode::kStrict);
+  EXPECT_EQ(out.at("GITHUB_TOKEN"), "secret");
+  EXPECT_FALSE(out.contains("NOT_SET"));
+}
+
+TEST_F(Scrub, LetsTheOperatorsSetWinOverEverything) {
+  policy_.profile.environment.set = {{"PATH", "/set"}, {"CI", "0"}, {"LD_LIBRARY_PATH", "/libs"}};
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_EQ(out.at("PATH"), "/set");
+  EXPECT_EQ(out.at("CI"), "0");
+  EXPECT_EQ(out.at("LD_LIBRARY_PATH"), "/libs");
+}
+
+TEST_F(Scrub, GivesAPathWhereTheCallerHasNoneAndNoHomeWhereThePolicyHasNone) {
+  inherited_.erase("PATH");
+  policy_.home.clear();
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_NE(out.at("PATH").find("/usr/bin"), std::string::npos);
+  EXPECT_FALSE(out.contains("HOME"));
+}
+
+}  // namespace
+}  // namespace sbx

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Profile and flags become a policy: paths, variables, and which of the two wins.
+#include "policy/policy.h"
+
+#include <gtest/gtest.h>
+
+namespace sbx {
+namespace {
+
+const PolicyContext kContext{"/home/ann/work", "/home/ann"};
+
+Result<Policy> with_root(const std::string& path) {
+  Profile profile;
+  profile.filesystem.roots = {{path, Access::kReadWrite, false, "/filesystem/roots/0"}};
+  return make_policy(profile, {}, kContext);
+}
+
+TEST(NormalPath, IsAbsoluteWithoutDotsOrRepeatedSlashes) {
+  EXPECT_EQ(normal_path("/a//b/./c/", "/", "").value(), "/a/b/c");
+  EXPECT_EQ(normal_path("sub/dir", "/base", "").value(), "/base/sub/dir");
+  EXPECT_EQ(normal_path("/", "/", "").value(), "/");
+  EXPECT_EQ(normal_path("./", "/base", "").value(), "/base");
+  EXPECT_EQ(normal_path("/a/..b/c..", "/", "").value(), "/a/..b/c..");
+}
+
+TEST(NormalPath, RefusesWhatLeadsUpOrIsNoPath) {
+  for (const std::string& path :
+       {std::string("/a/../b"), std::string(".."), std::string("/a/.."), std::string(),
+        std::string("/a\0b", 4), "/" + std::string(5000, 'a')}) {
+    const auto normal = normal_path(path, "/", "here");
+    ASSERT_FALSE(normal.ok()) << path;
+    EXPECT_EQ(normal.error().code, ErrorCode::kPathRefused);
+    EXPECT_EQ(normal.error().where, "here");
+  }
+}
+
+TEST(IsBelow, ComparesWholeComponents) {
+  EXPECT_TRUE(is_below("/a/b", "/a"));
+  EXPECT_TRUE(is_below("/a", "/a"));
+  EXPECT_TRUE(is_below("/a", "/"));
+  EXPECT_FALSE(is_below("/ab", "/a"));
+  EXPECT_FALSE(is_below("/a", "/a/b"));
+}
+
+TEST(Policy, ReplacesVariablesInRoots) {
+  EXPECT_EQ(with_root("${workspace}").value().profile.filesystem.roots[0].path, "/home/ann/work");
+  EXPECT_EQ(with_root("${home}/.cache").value().profile.filesystem.roots[0].path,
+            "/home/ann/.cache");
+  EXPECT_EQ(with_root("${tmp}/x").value().profile.filesystem.roots[0].path, "/tmp/x");
+}
+
+TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {
+  for (const char* path : {"relative", "${unknown}/x", "${workspace}/../other", "x${workspace}"}) {
+    const auto policy = with_root(path);
+    ASSERT_FALSE(policy.ok()) << path;
+    EXPECT_EQ(policy.error().code, ErrorCode::kPathRefused);
+    EXPECT_EQ(policy.error().where, "/filesystem/roots/0");
+  }
+}
+
+TEST(Policy, RefusesAVariableThatStandsForNothing) {
+  Profile profile;
+  profile.filesystem.roots = {{"${home}/x", Access::kReadOnly, false, "here"}};
+  const auto policy = make_policy(profile, {}, {"/work", ""});
+  ASSERT_FALSE(policy.ok());
+  EXPECT_NE(policy.error().message.find("${home}"), std::string::npos);
+}
+
+TEST(Policy, ReplacesARootByAFlagForTheSamePathAndKeepsTheOthers) {
+  Profile profile;
+  profile.filesystem.roots = {{"${workspace}", Access::kReadWrite, false, ""},
+                              {"/data", Access::kReadOnly, false, ""}};
+  OperatorFlags flags;
+  flags.roots = {{"/home/ann/work/", Access::kReadOnly, false, "--ro"}};
+  const Policy policy = make_policy(profile, flags, kContext).value();
+  ASSERT_EQ(policy.profile.filesystem.roots.size(), 2U);
+  EXPECT_EQ(policy.profile.filesystem.roots[0].path, "/data");
+  EXPECT_EQ(policy.profile.filesystem.roots[1].access, Access::kReadOnly);
+}
+
+TEST(Policy, LetsFlagsWinOverTheProfile) {
+  Profile profile;
+  profile.limits.timeout_ms = 1000;
+  profile.limits.memory_mb = 64;
+  profile.limits.output_kb = 4;
+  profile.environment.set = {{"A", "profile"}, {"B", "profile"}};
+  OperatorFlags flags;
+  flags.limits.timeout_ms = 5000;
+  flags.output_bytes = 10;
+  flags.set_env = {{"A", "flag"}};
+  flags.scrub = ScrubMode::kStrict;
+  flags.require = {Layer::kCgroup};
+  flags.allow_degraded = true;
+  const Policy policy = make_policy(profile, flags, kContext).value();
+  EXPECT_EQ(policy.profile.limits.timeout_ms, 5000);
+  EXPECT_EQ(policy.profile.limits.memory_mb, 64);
+  EXPECT_EQ(policy.output_bytes, 10);
+  EXPECT_EQ(policy.profile.environment.set.at("A"), "flag");
+  EXPECT_EQ(policy.profile.environment.set.at("B"), "profile");
+  EXPECT_EQ(policy.profile.environment.scrub, ScrubMode::kStrict);
+  EXPECT_TRUE(policy.profile.isolation.require.has(Layer::kCgroup));
+  EXPECT_EQ(policy.profile.isolation.fallback, Fallback::kDegrade);
+}
+
+TEST(Policy, MakesAnAllowlistOfAnAllowedHost) {
+  OperatorFlags flags;
+  flags.allow_hosts = {"example.org:443"};
+  const Policy policy = make_policy({}, flags, kContext).value();
+  EXPECT_EQ(policy.profile.network.mode, NetworkMode::kAllowlist);
+  EXPECT_EQ(policy.profile.network.allow, std::vector<std::string>{"example.org:443"});
+}
+
+TEST(Policy, TakesTheNetNamespaceAwayFromAnOpenNetworkOnly) {
+  Profile profile;
+  profile.isolation.namespaces.add(Layer::kNet);
+  profile.isolation.require.add(Layer::kNet);
+  OperatorFlags flags;
+  EXPECT_TRUE(
+      make_policy(profile, flags, kContext).value().profile.isolation.namespaces.has(Layer::kNet));
+  flags.network = NetworkMode::kOpen;
+  const Policy open = make_policy(profile, flags, kContext).value();
+  EXPECT_FALSE(open.profile.isolation.namespaces.has(Layer::kNet));
+  EXPECT_FALSE(open.profile.isolation.require.has(Layer::kNet));
+}
+
+TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
+  const auto home = [](const std::string& path) {
+    return make_policy({}, {}, {"/work", path}).value().home;
+  };
+  EXPECT_EQ(home("/home/ann"), "/home/ann");
+  EXPECT_EQ(home("/root"), "/root");
+  for (const char* path : {"", "/", "/tmp/u", "/usr/home/ann", "/var/lib/daemon", "/nonexistent",
+                           "/dev", "/etc/x", "/home/../etc"}) {
+    EXPECT_EQ(home(path), "/home/sandbox") << path;
+  }
+  Profile none;
+  none.filesystem.home = HomeMode::kNone;
+  EXPECT_EQ(make_policy(none, {}, kContext).value().home, "");
+}
+
+TEST(RequestArgv, RunsACommandThroughTheProfilesShell) {
+  Policy policy;
+  policy.profile.commands.shell = "sh";
+  Request request;
+  request.command = "echo a | cat";
+  EXPECT_EQ(request_argv(policy, request), (std::vector<std::string>{"sh", "-c", "echo a | cat"}));
+  request.argv = {"ls", "-l"};
+  EXPECT_EQ(request_argv(policy, request), (std::vector<std::string>{"ls", "-l"}));
+}
+
+}  // namespace
+}  // namespace sbx

@@ -1,0 +1,4 @@
+sbx_test(policy SOURCES
+  ${CMAKE_CURRENT_LIST_DIR}/policy_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/environment_test.cc
+  LINK sbx_all)
