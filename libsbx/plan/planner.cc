@@ -136,10 +136,9 @@ class Planner {
     }
     const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
     const auto& roots = input_.view.roots;
-    const bool host_base =
-        profile_.filesystem.base == Base::kHost ||
-        std::any_of(roots.begin(), roots.end(),
-                    [](const ViewRoot& root) { return root.node.path == "/"; });
+    const bool host_base = profile_.filesystem.base == Base::kHost ||
+                           std::any_of(roots.begin(), roots.end(),
+                                       [](const ViewRoot& root) { return root.node.path == "/"; });
     if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
   }
 
