@@ -321,7 +321,9 @@ TEST(Redactor, FindsKeysThatAreIndentedNumberedQuotedOrInOneLine) {
                                                         {"\"", "\\n\" +"},
                                                         {"key.pem:", ""}}) {
     std::string text;
-    for (const std::string& part : {begin, line, line, end}) text += lead + part + tail + "\n";
+    for (const std::string& part : {begin, line, line, end}) {
+      text.append(lead).append(part).append(tail).append("\n");
+    }
     EXPECT_EQ(redact(text).text.find("MIIE"), std::string::npos) << redact(text).text;
   }
   const std::string in_json =
