@@ -180,8 +180,9 @@ class Planner {
       builder_.write_file(Layer::kUser, "/proc/self/gid_map", gid + " " + gid + " 1");
       builder_.confirm_last(Layer::kUser);
     }
-    if (wants(Layer::kUser) && !wants(Layer::kMount) && !nested_) {
-      // Without a procfs of its own: the file belongs to the namespace of whoever opens it.
+    if (wants(Layer::kUser) && !wants(Layer::kMount) && !nested_ && input_.facts.proc_mountable) {
+      // Without a procfs of its own: the file belongs to the namespace of whoever opens it. Where
+      // /proc is masked it cannot be written, and the filter refuses such namespaces alone.
       builder_.write_file(Layer::kUser, "/proc/sys/user/max_user_namespaces", "0");
     }
   }
