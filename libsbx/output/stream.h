@@ -12,6 +12,7 @@
 
 #include "output/capture.h"
 #include "output/redact.h"
+#include "output/result_line.h"
 
 namespace sbx {
 
@@ -22,7 +23,8 @@ struct RedactionInput {
 
 class OutputStream {
  public:
-  OutputStream(const CaptureLimits& limits, const RedactionInput& redaction);
+  // `find_result`: look for the last `__RESULT__:{…}` line, after redaction.
+  OutputStream(const CaptureLimits& limits, const RedactionInput& redaction, bool find_result);
 
   void append(std::string_view bytes);
 
@@ -30,9 +32,14 @@ class OutputStream {
   CapturedText finish(bool exact_bytes);
 
   std::vector<RuleCount> redactions() const;
+  // After finish(); null where none was looked for.
+  const ResultLine* result() const { return result_ ? &*result_ : nullptr; }
 
  private:
+  void keep(std::string_view safe);
+
   std::optional<Redactor> redactor_;
+  std::optional<ResultLine> result_;
   Capture capture_;
   std::uint64_t written_ = 0;
 };

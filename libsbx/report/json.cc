@@ -160,6 +160,8 @@ void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
     json.end_object();
   });
   write_strings(json, "warnings", sandbox.warnings);
+  write_array(json, "supplementary_groups", sandbox.groups,
+              [&](unsigned group) { json.count(group); });
   json.end_object();
 }
 
@@ -207,7 +209,7 @@ std::string outcome_to_json(const Outcome& outcome) {
   json.key("output_path");
   json.null();
   json.key("result_json");
-  json.null();
+  json.verbatim(outcome.result_json.value_or("null"));
   write_command(json, outcome);
   json.key("limit");
   json.string_or_null(outcome.limit);

@@ -31,6 +31,8 @@ class JsonWriter {
   void string(std::string_view bytes);
   void string_or_null(std::string_view bytes);  // empty: null
   void null() { literal("null"); }
+  // A text that is JSON already.
+  void verbatim(std::string_view text) { literal(text); }
   void boolean(bool value) { literal(value ? "true" : "false"); }
   void integer(std::int64_t value) { literal(std::to_string(value)); }
   void count(std::uint64_t value) { literal(std::to_string(value)); }

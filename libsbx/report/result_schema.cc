@@ -147,7 +147,7 @@ constexpr const char* kResultSchema = R"json({
     "sandbox": {
       "description": "What was in force, as the kernel confirmed it.",
       "type": "object", "additionalProperties": false,
-      "required": ["profile", "layers", "limits", "degraded", "warnings"],
+      "required": ["profile", "layers", "limits", "degraded", "warnings", "supplementary_groups"],
       "properties": {
         "profile": {"description": "The profile's name.", "type": "string"},
         "layers": {
@@ -186,6 +186,10 @@ constexpr const char* kResultSchema = R"json({
             "type": "object", "additionalProperties": false, "required": ["what", "reason"],
             "properties": {"what": {"type": "string"}, "reason": {"type": "string"}}
           }
+        },
+        "supplementary_groups": {
+          "description": "Groups of the caller that the command keeps: setgroups is denied.",
+          "type": "array", "items": {"type": "integer", "minimum": 0}
         },
         "warnings": {
           "description": "What a reader should know about this sandbox, such as that there was none.",

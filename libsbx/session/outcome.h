@@ -66,6 +66,7 @@ struct SandboxReport {
   int landlock_abi = 0;  // 0 when not in force
   std::vector<LimitReport> limits;
   std::vector<Degradation> degraded;
+  std::vector<unsigned> groups;       // supplementary groups, which a single-id map keeps
   std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
 };
 
@@ -82,7 +83,8 @@ struct Change {
 struct Outcome {
   RunStatus status = RunStatus::kError;
   std::optional<int> exit_code;
-  int signal = 0;  // 0 unless signaled
+  int signal = 0;                          // 0 unless signaled
+  std::optional<std::string> result_json;  // one JSON object, as text
   StreamText out;
   StreamText err;
   std::string command;

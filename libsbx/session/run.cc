@@ -220,6 +220,7 @@ class Run {
     out.stdin_fd = input_.stdin_fd;
     out.capture = {input_.policy.output_bytes, limits.output_lines};
     out.redaction = redaction_;
+    out.find_result = input_.policy.profile.output.result_json;
     out.timeout_ms = limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
       if (limit.enforcer != "watch") continue;
@@ -242,6 +243,7 @@ class Run {
     outcome.sandbox.limits = plan.limits;
     outcome.sandbox.degraded = plan.degraded;
     outcome.sandbox.warnings = plan.warnings;
+    outcome.sandbox.groups.assign(input_.facts.groups.begin(), input_.facts.groups.end());
   }
 
   static void note(Outcome& outcome, const LaunchPlan& plan, const Supervised& supervised) {
@@ -276,6 +278,14 @@ class Run {
     note(outcome, plan, supervised);
     outcome.out = stream(supervised.out, input_.policy.profile.output.exact_bytes);
     outcome.err = stream(supervised.err, input_.policy.profile.output.exact_bytes);
+    if (const ResultLine* result = supervised.out.result()) {
+      outcome.result_json = result->json();
+      if (result->invalid_lines() > 0) {
+        outcome.sandbox.warnings.push_back(
+            "result_json: " + std::to_string(result->invalid_lines()) +
+            " __RESULT__ lines are not valid: " + result->problem());
+      }
+    }
     note_redactions(outcome, supervised.out);
     note_redactions(outcome, supervised.err);
     outcome.usage = {to_ms(supervised.tree_usage.ru_utime), to_ms(supervised.tree_usage.ru_stime),

@@ -69,7 +69,7 @@ Result<Pipe> make_pipe() {
 class Supervisor {
  public:
   explicit Supervisor(const SuperviseInput& input)
-      : input_(input), result_(input.capture, input.redaction) {}
+      : input_(input), result_(input.capture, input.redaction, input.find_result) {}
 
   Result<Supervised> run() {
     SBX_CHECK_OK(start());

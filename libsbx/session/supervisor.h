@@ -34,6 +34,7 @@ struct SuperviseInput {
   int stdin_fd = -1;  // kCapture: what becomes 0; -1: /dev/null
   CaptureLimits capture{};
   RedactionInput redaction{};
+  bool find_result = false;
   std::optional<std::int64_t> timeout_ms{};
   WatchLimits watch{};
   int cgroup_fd = -1;
@@ -60,8 +61,8 @@ struct Supervised {
   std::vector<Denial> denials;
   std::vector<OwnedFd> overlays;  // upper directories, in the order of plan.overlays
 
-  Supervised(const CaptureLimits& limits, const RedactionInput& redaction)
-      : out(limits, redaction), err(limits, redaction) {}
+  Supervised(const CaptureLimits& limits, const RedactionInput& redaction, bool find_result)
+      : out(limits, redaction, find_result), err(limits, redaction, false) {}
 };
 
 // Errors: those of spawn(). Everything that happens later is in the answer.

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What becomes of a command's output: redacted, searched for a result, kept within its cap."""
+
+import base64
+import os
+import re
+import unittest
+
+import harness
+
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cE3gI5"
+
+
+class Output(harness.Case):
+    def test_a_token_of_a_known_format_does_not_reach_the_answer(self):  # B9
+        answer = self.sh(f"echo token {TOKEN}; echo {TOKEN} >&2")
+        self.assertNotIn(TOKEN, self.last.stdout.decode().replace(answer["command"], ""))
+        self.assertEqual(answer["stdout"], "token [REDACTED]\n")
+        self.assertEqual(answer["redactions"]["count"], 2)
+        self.assertEqual(answer["stdout_bytes"], len(f"token {TOKEN}\n"))
+
+    def test_a_token_that_is_written_in_two_halves_is_redacted_too(self):
+        answer = self.sh(f"printf {TOKEN[:12]}; sleep 0.2; echo {TOKEN[12:]}")
+        self.assertEqual(answer["stdout"], "[REDACTED]\n")
+
+    def test_the_value_of_a_secret_variable_is_redacted_in_its_forms(self):
+        secret = "correct-horse-battery-staple"
+        flags = ["--env", f"MY_SECRET={secret}"]
+        answer = self.sh('echo "$MY_SECRET"; printf %s "$MY_SECRET" | base64', *flags)
+        self.assertNotIn(secret, answer["stdout"])
+        self.assertNotIn(base64.b64encode(secret.encode()).decode()[:-4], answer["stdout"])
+
+    def test_ordinary_output_is_left_alone(self):
+        text = "commit 3f2504e04f8911d39a0c0305e82c3301aabbccdd in 1.25 s, 100%\n"
+        self.assertEqual(self.out(f"printf '%s' '{text[:-1]}'; echo"), text)
+
+    def test_a_profile_can_turn_redaction_off_and_add_patterns(self):
+        off = self.profile({"output": {"redact": False}}, "off.json")
+        self.assertEqual(self.out(f"echo {TOKEN}", "--profile", off), TOKEN + "\n")
+        more = self.profile({"output": {"patterns": ["ticket-[0-9]+"]}}, "more.json")
+        self.assertEqual(self.out("echo ticket-4711", "--profile", more), "[REDACTED]\n")
+
+    def test_a_pattern_that_is_no_expression_is_an_error_before_the_start(self):
+        bad = self.profile({"output": {"patterns": ["("]}})
+        answer = self.sh("touch started", "--profile", bad)
+        self.assert_error(answer, "bad_value")
+        self.assertIn("/output/patterns/0", answer["error"]["where"])
+        self.assertFalse(os.path.exists(os.path.join(self.work, "started")))
+
+    def test_the_last_valid_result_line_is_in_the_answer(self):  # C2
+        profile = self.profile({"output": {"result_json": True}})
+        command = """echo '__RESULT__:{"n":1}'; echo text; echo '__RESULT__:{"n":2}'; echo '__RESULT__:{'"""
+        answer = self.sh(command, "--profile", profile)
+        self.assertEqual(answer["result_json"], {"n": 2})
+        self.assertTrue(any("__RESULT__" in w for w in answer["sandbox"]["warnings"]), answer)
+
+    def test_without_the_profile_asking_there_is_no_result(self):
+        answer = self.sh("""echo '__RESULT__:{"n":1}'""")
+        self.assertIsNone(answer["result_json"])
+
+    def test_a_flood_keeps_its_head_and_tail_and_counts_what_is_left_out(self):  # A4
+        answer = self.sh("seq 1 200000", "--max-output", "10K")
+        text = answer["stdout"]
+        self.assertTrue(answer["truncated"]["stdout"])
+        self.assertTrue(text.startswith("1\n2\n"))
+        self.assertTrue(text.endswith("199999\n200000\n"))
+        left_out = int(re.search(r"(\d+) bytes", text).group(1))
+        marker = re.search(r"[^\n]*\d+ bytes[^\n]*\n", text).group(0)
+        # The marker begins a line of its own, by a newline where the head does not end with one.
+        excess = left_out + len(text) - len(marker) - answer["stdout_bytes"]
+        self.assertIn(excess, (0, 1))
+
+    def test_the_answer_is_valid_utf8_whatever_was_printed(self):
+        answer = self.sh(r"printf 'a\xff\xfeb\xe2\x82\xac\x1b[2J\000'")
+        self.assertEqual(answer["stdout"], "a\ufffd\ufffdb\u20ac\x1b[2J\x00")
+
+    def test_exact_bytes_come_as_base64_where_the_profile_asks(self):
+        profile = self.profile({"output": {"exact_bytes": True}})
+        answer = self.sh(r"printf '\xff\x00'", "--profile", profile)
+        self.assertEqual(answer["encoding"]["stdout"], "base64")
+        self.assertEqual(base64.b64decode(answer["stdout"]), b"\xff\x00")
+
+    def test_an_overlay_keeps_writes_apart_and_lists_them(self):
+        self.write("work/keep", "a")
+        self.write("work/old/file", "b")
+        command = "echo new > made; rm keep; echo more >> old/file; mkdir dir"
+        answer = self.sh(command, "--overlay")
+        if answer["status"] == "error":
+            self.skipTest("overlayfs in a user namespace: " + answer["error"]["message"])
+        changes = {c["path"].removeprefix(self.work + "/"): c["kind"] for c in answer["changes"]}
+        self.assertEqual(
+            changes,
+            {"made": "created", "keep": "deleted", "old/file": "modified", "dir": "created"},
+        )
+        self.assertEqual(sorted(os.listdir(self.work)), ["keep", "old"])
+        with open(os.path.join(self.work, "old/file")) as file:
+            self.assertEqual(file.read(), "b")
+
+
+if __name__ == "__main__":
+    unittest.main()
