@@ -47,7 +47,7 @@ Environment read_environment(char** environ_block) {
   return out;
 }
 
-OwnedFd signal_descriptor(bool with_terminal) {
+Result<OwnedFd> signal_descriptor(bool with_terminal) {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
@@ -58,7 +58,10 @@ OwnedFd signal_descriptor(bool with_terminal) {
   }
   if (with_terminal) sigaddset(&set, SIGWINCH);
   sigprocmask(SIG_SETMASK, &set, nullptr);
-  return OwnedFd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  OwnedFd fd(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (fd.is_open()) return fd;
+  return Error{ErrorCode::kSetupFailed, "signalfd: " + errno_text(errno), "signalfd",
+               "raise the limit of open files (ulimit -n)", errno};
 }
 
 Result<OwnedFd> owner_descriptor(const std::string& text) {
@@ -76,6 +79,12 @@ Result<OwnedFd> owner_descriptor(const std::string& text) {
   if (!fd.is_open() && !text.empty()) {
     return Error{ErrorCode::kBadFlag, "pidfd_open(" + text + "): " + errno_text(errno),
                  "--owner-pid", "name a process that runs", errno};
+  }
+  if (!fd.is_open()) {
+    const bool gone = errno == ESRCH;
+    return Error{gone ? ErrorCode::kCancelled : ErrorCode::kSetupFailed,
+                 "pidfd_open(caller): " + errno_text(errno), "pidfd_open",
+                 gone ? "the caller has ended" : "--owner-pid 0 runs without an owner", errno};
   }
   return fd;
 }

@@ -24,10 +24,11 @@ ProcessState prepare_process();
 Environment read_environment(char** environ_block);
 
 // Blocks INT, TERM, HUP (those not ignored by the caller) and, with a terminal, WINCH.
-OwnedFd signal_descriptor(bool with_terminal);
+// Errors: kSetupFailed.
+Result<OwnedFd> signal_descriptor(bool with_terminal);
 
 // A pidfd of the process to end with: `text` a pid, "0" for none, empty for the caller.
-// Errors: kBadFlag.
+// Errors: kBadFlag; kCancelled when the caller has ended already; kSetupFailed.
 Result<OwnedFd> owner_descriptor(const std::string& text);
 
 // Whether the text could be written whole.

@@ -89,10 +89,11 @@ int verb_run(const Invocation& invocation) {
   Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
-  const OwnedFd signals = signal_descriptor(false);
-  Result<Outcome> outcome = run_outcome(options, invocation, signals.get());
+  Result<OwnedFd> signals = signal_descriptor(false);
+  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1);
+  Result<Outcome> outcome = run_outcome(options, invocation, signals.value().get());
   return answer(outcome.ok() ? outcome.value() : error_outcome(outcome.error()), invocation,
-                signals.get());
+                signals.value().get());
 }
 
 int verb_exec(const Invocation& invocation) {
@@ -111,14 +112,19 @@ int verb_exec(const Invocation& invocation) {
     return 125;
   }
   const bool terminal = is_terminal_of_all_three();
-  const OwnedFd signals = signal_descriptor(terminal);
-  Result<Outcome> run = parsed.ok() ? exec_outcome(options, invocation, terminal, signals.get())
-                                    : Result<Outcome>(parsed.error());
+  Result<OwnedFd> signals = signal_descriptor(terminal);
+  if (!signals.ok()) {
+    complain(signals.error());
+    return 125;
+  }
+  Result<Outcome> run = parsed.ok()
+                            ? exec_outcome(options, invocation, terminal, signals.value().get())
+                            : Result<Outcome>(parsed.error());
   const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
   if (outcome.error) complain(*outcome.error);
   if (!target.value().is_open()) return outcome.exit_status;
   const int written =
-      write_answer(target.value().get(), outcome_to_json(outcome) + "\n", signals.get());
+      write_answer(target.value().get(), outcome_to_json(outcome) + "\n", signals.value().get());
   if (written == 0) return outcome.exit_status;
   if (written > 0) return 128 + written;
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written",
