@@ -118,9 +118,7 @@ bool is_type_annotation(std::string_view line, std::size_t begin, std::size_t en
   return end > begin && at_or_nul(line, next) == '=' && at_or_nul(line, next + 1) != '=';
 }
 
-}  // namespace
-
-std::optional<Assignment> read_assignment(std::string_view line, std::size_t at) {
+std::optional<Assignment> read_in_line(std::string_view line, std::size_t at) {
   std::size_t begin = at;
   std::size_t end = at;
   const std::size_t leftmost = at - std::min(at, kLongestName);
@@ -177,6 +175,22 @@ std::optional<Assignment> read_assignment(std::string_view line, std::size_t at)
   if (!found.quoted && !rest.empty()) {
     // `Password=x;` is a connection string, `password = x;` is code.
     found.in_code = std::string_view(",)([").find(rest[0]) < 4 || (rest[0] == ';' && found.spaced);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Assignment> read_assignment(std::string_view line, std::size_t at) {
+  // A NUL byte ends an assignment as a newline does: `env -0`, /proc/PID/environ.
+  const std::size_t nul = line.rfind('\0', at);
+  const std::size_t begin = nul == std::string_view::npos ? 0 : nul + 1;
+  if (begin > at) return std::nullopt;
+  std::optional<Assignment> found =
+      read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin);
+  if (found) {
+    found->value_begin += begin;
+    found->value_end += begin;
   }
   return found;
 }

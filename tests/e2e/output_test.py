@@ -30,6 +30,13 @@ class Output(harness.Case):
         self.assertNotIn(secret, answer["stdout"])
         self.assertNotIn(base64.b64encode(secret.encode()).decode()[:-4], answer["stdout"])
 
+    def test_a_secret_value_ends_with_its_nul_byte(self):
+        command = r"printf 'A_TOKEN=k9d2x7Qw41pz\0NEXT=1\0B_TOKEN=x1y2z3w4q5\0LAST=2\0'"
+        self.assertEqual(
+            self.out(command.replace("\\\\", "\\")),
+            "A_TOKEN=[REDACTED]\0NEXT=1\0B_TOKEN=[REDACTED]\0LAST=2\0",
+        )
+
     def test_ordinary_output_is_left_alone(self):
         text = "commit 3f2504e04f8911d39a0c0305e82c3301aabbccdd in 1.25 s, 100%\n"
         self.assertEqual(self.out(f"printf '%s' '{text[:-1]}'; echo"), text)
