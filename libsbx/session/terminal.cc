@@ -24,8 +24,8 @@ bool is_ready(int fd, short events) {
   return poll(&ready, 1, 0) == 1 && (ready.revents & (events | POLLHUP | POLLERR)) != 0;
 }
 
-// A description of our own, that does not block: the caller's is shared with others. Where it cannot
-// be opened again (a terminal of another mount namespace) the caller's must do.
+// A description of our own, that does not block: the caller's is shared with others. Where it
+// cannot be opened again (a terminal of another mount namespace) the caller's must do.
 OwnedFd reopen_terminal() {
   return OwnedFd(open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// docker_filter PROGRAM [ARG…]: executes it under a filter that answers as Docker's default one does
-// to a container without capabilities: no namespaces, no mounts (EPERM), no clone3 (ENOSYS).
+// docker_filter PROGRAM [ARG…]: executes it under a filter that answers as Docker's default one
+// does to a container without capabilities: no namespaces, no mounts (EPERM), no clone3 (ENOSYS).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -16,7 +16,7 @@
 #define ANSWER(error) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 #define REFUSE(number, error) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), ANSWER(error)
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   struct sock_filter program[] = {
       LOAD(nr),
       REFUSE(SYS_clone3, ENOSYS),
