@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiny hand-made plans without namespaces, run as whoever runs the test: what the command gets, and
+// what the shared page tells when a step fails. Everything that is started ends within a test.
+#include "launch/spawn.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/temp_dir.h"
+#include "plan/builder.h"
+
+namespace sbx {
+namespace {
+
+constexpr int kPatienceMs = 20'000;
+
+struct Step {
+  OpKind kind;
+  std::string argument;
+  std::uint8_t confirms = kNoLayer;
+};
+
+// The smallest plan that starts a program, with extra steps before the fork or behind it.
+LaunchPlan tiny_plan(const std::vector<std::string>& argv, const std::vector<Step>& before = {},
+                     const std::vector<Step>& behind = {}) {
+  PlanBuilder builder;
+  const auto add = [&](const Step& step) {
+    Op& op = builder.add(step.kind);
+    op.a = builder.text(step.argument);
+    op.slot = static_cast<std::int32_t>(ReportTag::kScratch);
+    op.confirms = step.confirms;
+  };
+  add({OpKind::kDieWithParent, ""});
+  for (const Step& step : before) add(step);
+  add({OpKind::kForkCommand, ""});
+  add({OpKind::kNewSession, ""});
+  for (const Step& step : behind) add(step);
+  add({OpKind::kCloseDescriptors, ""});
+  add({OpKind::kExecute, ""});
+  LaunchPlan plan = std::move(builder.plan());
+  plan.argv = argv;
+  plan.executables = {argv.front()};
+  plan.environment = {"PATH=/usr/bin:/bin", "GREETING=hello"};
+  return plan;
+}
+
+LaunchPlan shell_plan(const std::string& script) { return tiny_plan({"/bin/sh", "-c", script}); }
+
+// As `failed_step` counts: from 1.
+std::uint32_t number_of(const LaunchPlan& plan, OpKind kind) {
+  std::uint32_t number = 1;
+  while (number <= plan.ops.size() && plan.ops[number - 1].kind != kind) ++number;
+  return number;
+}
+
+// A run with nothing on stdin, and stdout and stderr on a pipe.
+class TinyRun {
+ public:
+  explicit TinyRun(const LaunchPlan& plan, bool use_clone3 = true) {
+    const OwnedFd input(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    output_.reset(ends[0]);
+    const OwnedFd writing(ends[1]);
+    SpawnRequest request{plan, input.get(), writing.get(), writing.get()};
+    request.use_clone3 = use_clone3;
+    Result<Spawned> spawned = spawn(request);
+    EXPECT_TRUE(spawned.ok()) << (spawned.ok() ? "" : spawned.error().message);
+    if (spawned.ok()) spawned_.emplace(std::move(spawned).value());
+  }
+  ~TinyRun() { wait(); }
+  TinyRun(const TinyRun&) = delete;
+  TinyRun& operator=(const TinyRun&) = delete;
+
+  bool started() const { return spawned_.has_value(); }
+  Spawned& spawned() { return *spawned_; }
+  const SharedState& state() const { return *spawned_->state; }
+
+  // Waits until PID 1 has ended; its exit status, or -1.
+  int wait() {
+    if (!started() || spawned_->pid <= 0) return status_;
+    if (!becomes_ready(spawned_->pidfd.get())) {
+      ADD_FAILURE() << "PID 1 did not end";
+      ::kill(spawned_->pid, SIGKILL);
+    }
+    int status = 0;
+    const pid_t pid = ::waitpid(spawned_->pid, &status, 0);
+    spawned_->pid = -1;
+    if (pid > 0 && WIFEXITED(status)) status_ = WEXITSTATUS(status);
+    return status_;
+  }
+
+  std::string line() {
+    std::string out;
+    char byte = 0;
+    while (!out.ends_with('\n') && becomes_ready(output_.get()) &&
+           ::read(output_.get(), &byte, 1) == 1) {
+      out += byte;
+    }
+    return out;
+  }
+
+  // What the command wrote, up to end of file, which comes when every writer has ended.
+  std::string output() {
+    std::string out;
+    char chunk[512];
+    while (becomes_ready(output_.get())) {
+      const ssize_t size = ::read(output_.get(), chunk, sizeof chunk);
+      if (size <= 0) return out;
+      out.append(chunk, static_cast<std::size_t>(size));
+    }
+    ADD_FAILURE() << "the command's output did not end";
+    return out;
+  }
+
+ private:
+  static bool becomes_ready(int fd) {
+    struct pollfd item {
+      fd, POLLIN, 0
+    };
+    return ::poll(&item, 1, kPatienceMs) == 1;
+  }
+
+  OwnedFd output_;
+  std::optional<Spawned> spawned_;
+  int status_ = -1;
+};
+
+// How the command exited; -1 when it did not.
+int exit_of(TinyRun& run) {
+  run.wait();
+  const bool exited = run.state().ended == 1 && WIFEXITED(run.state().wait_status);
+  return exited ? WEXITSTATUS(run.state().wait_status) : -1;
+}
+
+// Runs a plan whose step of `kind` fails: the page says which and why, and the command wrote
+// nothing, for it was never executed.
+void expect_failure(const LaunchPlan& plan, OpKind kind, int error) {
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.output(), "");
+  run.wait();
+  EXPECT_EQ(run.state().failed_step, number_of(plan, kind));
+  EXPECT_EQ(run.state().failed_errno, error);
+  EXPECT_EQ(run.state().executed, 0U);
+}
+
+TEST(Spawn, RunsAProgramToItsEndWithEitherClone) {
+  for (const bool use_clone3 : {true, false}) {
+    const LaunchPlan plan = tiny_plan({"/bin/true"});
+    TinyRun run(plan, use_clone3);
+    ASSERT_TRUE(run.started());
+    EXPECT_EQ(run.wait(), 0);
+    EXPECT_EQ(exit_of(run), 0);
+  }
+}
+
+TEST(Spawn, TellsHowTheCommandEnded) {
+  const LaunchPlan plan = shell_plan("exit 7");
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.wait(), 0) << "PID 1 itself ends well";
+  EXPECT_EQ(exit_of(run), 7);
+  EXPECT_EQ(run.state().executed, 1U);
+  EXPECT_EQ(run.state().failed_step, 0U);
+  EXPECT_GT(run.state().usage.ru_maxrss, 0);
+}
+
+TEST(Spawn, TellsWhichSignalEndedTheCommandThoughTheCallerIgnoresIt) {
+  const LaunchPlan plan = shell_plan("kill -PIPE $$; exit 0");
+  const auto before = ::signal(SIGPIPE, SIG_IGN);
+  TinyRun run(plan);
+  ::signal(SIGPIPE, before);
+  ASSERT_TRUE(run.started());
+  run.wait();
+  ASSERT_EQ(run.state().ended, 1U);
+  ASSERT_TRUE(WIFSIGNALED(run.state().wait_status));
+  EXPECT_EQ(WTERMSIG(run.state().wait_status), SIGPIPE);
+}
+
+TEST(Spawn, GivesTheCommandItsArgumentsEnvironmentAndStandardDescriptors) {
+  const LaunchPlan plan = tiny_plan(
+      {"/bin/sh", "-c", "echo $GREETING $0 $1 ${HOME-none}; echo oops >&2; read x || echo end", "a",
+       "b c"});
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.output(), "hello a b c none\noops\nend\n");
+}
+
+TEST(Spawn, LeavesTheCommandNoOtherDescriptor) {
+  const OwnedFd high(::fcntl(STDIN_FILENO, F_DUPFD, 50));
+  ASSERT_TRUE(high.is_open());
+  const LaunchPlan plan = shell_plan(
+      "i=3; while [ $i -lt 64 ]; do [ ! -e /proc/$$/fd/$i ] || echo $i; i=$((i+1)); done; echo .");
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.output(), ".\n");
+}
+
+TEST(Spawn, MakesTheCommandTheLeaderOfASession) {
+  const LaunchPlan plan = shell_plan("set -- $(cat /proc/$$/stat); [ $6 = $$ ]");  // proc(5)
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(exit_of(run), 0);
+}
+
+TEST(Spawn, TriesEveryPathInTurn) {
+  LaunchPlan plan = tiny_plan({"true"});
+  plan.executables = {"/nonexistent/true", "/dev/null/true", "/bin/true"};
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(exit_of(run), 0);
+}
+
+TEST(Spawn, GivesAScriptWithoutAnInterpreterToTheShell) {
+  const test::TempDir dir;
+  LaunchPlan plan = tiny_plan({"script", "argument"});
+  plan.executables = {dir.file("script", "echo $0 $1\n", 0755)};
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.output(), plan.executables.front() + " argument\n");
+}
+
+TEST(Spawn, StopsAtAStepBeforeTheFork) {
+  const LaunchPlan plan =
+      tiny_plan({"/bin/echo", "started"}, {{OpKind::kEnterRoot, "/nonexistent"}});
+  expect_failure(plan, OpKind::kEnterRoot, ENOENT);
+}
+
+TEST(Spawn, StopsAtAStepOfTheCommandsOwnProcess) {
+  const LaunchPlan plan =
+      tiny_plan({"/bin/echo", "started"}, {}, {{OpKind::kChangeDir, "/dev/null"}});
+  expect_failure(plan, OpKind::kChangeDir, ENOTDIR);
+}
+
+TEST(Spawn, SaysThatTheProgramDoesNotExist) {
+  expect_failure(tiny_plan({"/nonexistent/program"}), OpKind::kExecute, ENOENT);
+}
+
+TEST(Spawn, SaysThatTheProgramCannotBeExecutedThoughALaterPathIsMissing) {
+  const test::TempDir dir;
+  LaunchPlan plan = tiny_plan({"tool"});
+  plan.executables = {dir.file("tool", "echo started\n", 0644), "/nonexistent/tool"};
+  expect_failure(plan, OpKind::kExecute, EACCES);
+}
+
+TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
+  const auto first = static_cast<std::uint8_t>(Layer::kNoNewPrivs);
+  const auto second = static_cast<std::uint8_t>(Layer::kCapabilities);
+  const LaunchPlan plan =
+      tiny_plan({"/bin/true"}, {},
+                {{OpKind::kNoNewPrivs, "", first}, {OpKind::kChangeDir, "/nonexistent", second}});
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  run.wait();
+  EXPECT_EQ(run.spawned().confirmed_bits(), 1U << first);
+}
+
+TEST(Spawn, HandsOutWhatAStepReports) {
+  const test::TempDir dir;
+  const LaunchPlan plan = tiny_plan({"/bin/true"}, {{OpKind::kReportFd, dir.path()}});
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  run.wait();
+  const int control = run.spawned().control.get();
+  const std::vector<Received> reports = receive_reports(control);
+  ASSERT_EQ(reports.size(), 1U);
+  EXPECT_EQ(reports[0].tag, ReportTag::kScratch);
+  struct stat sent {};
+  struct stat expected {};
+  ASSERT_EQ(::fstat(reports[0].fd.get(), &sent), 0);
+  ASSERT_EQ(::stat(dir.path().c_str(), &expected), 0);
+  EXPECT_EQ(sent.st_ino, expected.st_ino);
+  EXPECT_TRUE(receive_reports(control).empty());
+  EXPECT_EQ(errno, 0) << "end of file once PID 1 has ended";
+}
+
+TEST(Spawn, EndsTheCommandAndItsDescendantsWithTheLifeline) {
+  const LaunchPlan plan = shell_plan("setsid sleep 60 & echo ready; exec sleep 60");
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  EXPECT_EQ(run.line(), "ready\n");
+  run.spawned().lifeline.reset();
+  EXPECT_EQ(run.wait(), 0);
+  EXPECT_EQ(run.output(), "") << "end of file: no sleep holds the pipe any more";
+}
+
+}  // namespace
+}  // namespace sbx

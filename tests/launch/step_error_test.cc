@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// A failed step → the code, the words and the hint that a person gets. Pure: nothing is started.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "launch/spawn.h"
+#include "plan/builder.h"
+
+namespace sbx {
+namespace {
+
+// A plan of one operation, that failed.
+Error error_of(OpKind kind, int error, const std::string& argument = "") {
+  PlanBuilder builder;
+  Op& op = builder.add(kind);
+  op.a = builder.text(argument);
+  op.b = builder.text("source");
+  builder.plan().argv = {"tool", "--flag"};
+  builder.plan().cwd = argument;
+  SharedState state{};
+  state.failed_step = 1;
+  state.failed_errno = error;
+  return step_error(builder.plan(), state);
+}
+
+TEST(StepError, SaysThatAProgramDoesNotExistInside) {
+  for (const int number : {ENOENT, ENOTDIR}) {
+    const Error error = error_of(OpKind::kExecute, number);
+    EXPECT_EQ(error.code, ErrorCode::kNotFound);
+    EXPECT_EQ(error.message, "no such program inside the sandbox: tool");
+    EXPECT_EQ(error.where, "execve");
+    EXPECT_EQ(error.hint, "show its directory with --ro, or name it by its full path");
+    EXPECT_EQ(error.sys_errno, number);
+  }
+}
+
+TEST(StepError, SaysThatAProgramCannotBeExecuted) {
+  const Error error = error_of(OpKind::kExecute, EACCES);
+  EXPECT_EQ(error.code, ErrorCode::kNotExecutable);
+  EXPECT_EQ(error.message, "execve(tool): EACCES: Permission denied");
+  EXPECT_EQ(error.sys_errno, EACCES);
+}
+
+TEST(StepError, NamesTheWorkingDirectoryThatIsNotShown) {
+  const Error error = error_of(OpKind::kChangeDir, ENOENT, "/hidden");
+  EXPECT_EQ(error.code, ErrorCode::kCwdNotVisible);
+  EXPECT_EQ(error.message, "chdir(/hidden): ENOENT: No such file or directory");
+  EXPECT_EQ(error.where, "--cwd");
+  EXPECT_EQ(error.sys_errno, ENOENT);
+}
+
+TEST(StepError, NamesTheLimitsThatKeepTheCommandFromBeingForked) {
+  const Error error = error_of(OpKind::kForkCommand, EAGAIN);
+  EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
+  EXPECT_NE(error.message.find("EAGAIN"), std::string::npos) << error.message;
+  EXPECT_NE(error.hint.find("ulimit -u"), std::string::npos) << error.hint;
+}
+
+TEST(StepError, AdvisesToRunAgainWhenAPathWasReplaced) {
+  const Error error = error_of(OpKind::kBind, ESTALE, "/project");
+  EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
+  EXPECT_EQ(error.hint, "the path was replaced while the sandbox was built: run again");
+  EXPECT_EQ(error.sys_errno, ESTALE);
+}
+
+TEST(StepError, TellsAnyOtherStepWithItsArguments) {
+  const Error error = error_of(OpKind::kMakeDir, EROFS, "/mnt/place");
+  EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
+  EXPECT_EQ(error.where, "make_dir /mnt/place 0000");
+  EXPECT_EQ(error.message,
+            "set-up step failed: make_dir /mnt/place 0000: EROFS: Read-only file system");
+  EXPECT_NE(error.hint.find("doctor"), std::string::npos) << error.hint;
+}
+
+TEST(StepError, PicksTheStepThatFailedAmongMany) {
+  PlanBuilder builder;
+  builder.add(OpKind::kNotDumpable);
+  builder.add(OpKind::kForkCommand);
+  builder.add(OpKind::kNewSession);
+  SharedState state{};
+  state.failed_step = 3;
+  state.failed_errno = EPERM;
+  EXPECT_EQ(step_error(builder.plan(), state).where, "new_session");
+}
+
+}  // namespace
+}  // namespace sbx
