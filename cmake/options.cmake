@@ -18,11 +18,13 @@ add_library(sbx_options INTERFACE)
 target_compile_features(sbx_options INTERFACE cxx_std_20)
 target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC bug 105329: false alarms on std::string
   -fno-plt -fstack-protector-strong -ffunction-sections -fdata-sections)
 target_compile_definitions(sbx_options INTERFACE
   _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2> SBX_VERSION="${PROJECT_VERSION}")
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/libsbx ${PROJECT_BINARY_DIR}/generated)
-target_link_options(sbx_options INTERFACE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now)
+target_link_options(sbx_options INTERFACE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now
+  $<$<CONFIG:Release>:-s>)
 if(SBX_SANITIZE)
   target_compile_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(sbx_options INTERFACE -fsanitize=${SBX_SANITIZE})

@@ -16,6 +16,11 @@
 namespace sbx {
 namespace {
 
+// A failure shows in the call that follows.
+void make_enterable(int dirfd, const char* name) {
+  [[maybe_unused]] const int ignored = fchmodat(dirfd, name, 0700, AT_SYMLINK_NOFOLLOW);
+}
+
 constexpr unsigned kMaxNames = 100'000'000;  // bounds the search for a free name
 
 struct CloseDir {
@@ -62,7 +67,7 @@ class Remover {
   bool remove_entry(const char* name) {
     if (unlinkat(top_, name, 0) == 0 || unlinkat(top_, name, AT_REMOVEDIR) == 0) return true;
     // A directory that its owner may not enter is the command's doing.
-    (void)fchmodat(top_, name, 0700, AT_SYMLINK_NOFOLLOW);
+    make_enterable(top_, name);
     const Directory inner = open_inside(top_, name);
     if (inner == nullptr) return false;
     const int inner_fd = dirfd(inner.get());
@@ -78,7 +83,7 @@ class Remover {
 
   void move_up(int from, const char* name) {
     // Moving a directory rewrites its "..", for which it must be writable.
-    (void)fchmodat(from, name, 0700, AT_SYMLINK_NOFOLLOW);
+    make_enterable(from, name);
     while (next_ < kMaxNames) {
       const std::string free = "sbx-" + std::to_string(next_++);
       if (renameat2(from, name, top_, free.c_str(), RENAME_NOREPLACE) == 0) {
@@ -97,6 +102,7 @@ class Remover {
 }  // namespace
 
 bool remove_tree(const std::string& path) {
+  make_enterable(AT_FDCWD, path.c_str());  // or open may be refused
   const OwnedFd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!top.is_open()) return errno == ENOENT;
   (void)fchmod(top.get(), 0700);

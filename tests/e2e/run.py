@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one method of one end-to-end test file: run.py FILE CLASS.METHOD. Exit 0 passed or skipped
-(with a line that ctest recognises), 1 failed."""
+(with the reason on a line of its own), 1 failed."""
 
 import importlib.util
 import os
@@ -18,7 +18,7 @@ def main():
     suite = unittest.defaultTestLoader.loadTestsFromName(name, module)
     result = unittest.TextTestRunner(verbosity=2).run(suite)
     for _, reason in result.skipped:
-        print(f"[  SKIPPED ] {name}: {reason}")
+        print(f"SKIPPED: {reason}")
     if result.testsRun != 1:
         print(f"{name}: {result.testsRun} tests were run in place of one")
         return 1
