@@ -77,7 +77,7 @@ std::vector<Change> list_changes(const std::vector<std::string>& lowers,
   }
   std::sort(out.begin(), out.end(),
             [](const Change& a, const Change& b) { return a.path < b.path; });
-  if (out.size() >= kMaxChanges) out.push_back({"…", "truncated"});
+  if (out.size() >= kMaxChanges) out.back() = {"…", "truncated"};
   return out;
 }
 
