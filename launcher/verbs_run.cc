@@ -62,11 +62,11 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
     input.pty_rows = size.ws_row;
     input.pty_columns = size.ws_col;
   }
-  return run_command(std::move(input));
+  return CommandRun(std::move(input)).run();
 }
 
-Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocation,
-                            int signal_fd) {
+// Ends the process with the answer; comes back only with what kept the run from being tried.
+Error run_and_answer(const RunOptions& options, const Invocation& invocation, int signal_fd) {
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd stdin_file;
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file));
@@ -76,7 +76,8 @@ Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocat
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
-  return run_command(std::move(input));
+  CommandRun run(std::move(input));
+  _exit(answer(run.run(), invocation, signal_fd));
 }
 
 }  // namespace
@@ -84,16 +85,17 @@ Result<Outcome> run_outcome(const RunOptions& options, const Invocation& invocat
 int verb_run(const Invocation& invocation) {
   CLI::App app{"sbx-run: one command in a sandbox of its own", "sbx-run"};
   RunOptions options;
-  add_run_options(app, options);
+  // Without a flag there is nothing to know flags for.
+  if (invocation.arguments.empty() || invocation.arguments.front() != "--")
+    add_run_options(app, options);
   app.footer(verbs_help());
   Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);
   if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1);
-  Result<Outcome> outcome = run_outcome(options, invocation, signals.value().get());
-  return answer(outcome.ok() ? outcome.value() : error_outcome(outcome.error()), invocation,
-                signals.value().get());
+  const Error error = run_and_answer(options, invocation, signals.value().get());
+  return answer(error_outcome(error), invocation, signals.value().get());
 }
 
 int verb_exec(const Invocation& invocation) {

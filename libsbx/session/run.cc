@@ -83,11 +83,13 @@ Status list_narrowed(View& view, const Policy& policy) {
 
 class Run {
  public:
-  explicit Run(RunInput& input) : input_(input) {}
+  explicit Run(RunInput& input)
+      : input_(input),
+        base_environment_(make_environment(input.policy, input.inherited, input.facts.user_name)) {}
 
   // `leftovers` holds the directory for temporary files where one must be made.
   Result<LaunchPlan> plan(Leftovers& leftovers) {
-    environment_ = make_environment(input_.policy, input_.inherited, input_.facts.user_name);
+    environment_ = base_environment_;
     const auto path = environment_.find("PATH");
     SBX_TRY(view_, inspect_view(input_.policy, tool_names(input_.policy, input_.request),
                                 path == environment_.end() ? "" : path->second));
@@ -120,14 +122,15 @@ class Run {
     if (Status status = choose_redaction(); !status.ok()) return fail(outcome, status.error());
     for (bool probed = false;; probed = true) {
       Leftovers leftovers;
-      Result<LaunchPlan> planned = plan(leftovers);
-      if (!planned.ok()) return fail(outcome, planned.error());
-      const LaunchPlan& plan = planned.value();
+      planned_.emplace(plan(leftovers));
+      if (!planned_->ok()) return fail(outcome, planned_->error());
+      const LaunchPlan& plan = planned_->value();
       describe(outcome, plan);
       if (Status status = prepare(plan, leftovers); !status.ok()) {
         return fail(outcome, status.error());
       }
-      Result<Supervised> supervised = supervise(supervise_input(plan, leftovers));
+      supervised_.emplace(supervise(supervise_input(plan, leftovers)));
+      Result<Supervised>& supervised = *supervised_;
       const bool started = supervised.ok() && !supervised.value().failure;
       if (started) return finish(outcome, plan, supervised.value(), leftovers);
       const Error error = supervised.ok() ? *supervised.value().failure : supervised.error();
@@ -145,8 +148,7 @@ class Run {
   Status choose_redaction() {
     if (!input_.policy.profile.output.redact) return {};
     SBX_TRY(redaction_.rules, RuleSet::make(input_.policy.profile.output.patterns));
-    for (const auto& [name, value] :
-         make_environment(input_.policy, input_.inherited, input_.facts.user_name)) {
+    for (const auto& [name, value] : base_environment_) {
       if (is_sensitive_name(name)) redaction_.exact_values.push_back(value);
     }
     return {};
@@ -341,7 +343,10 @@ class Run {
   }
 
   RunInput& input_;
-  Environment environment_;
+  Environment base_environment_;
+  Environment environment_;  // with the directory for temporary files, where one is made
+  std::optional<Result<LaunchPlan>> planned_;
+  std::optional<Result<Supervised>> supervised_;
   RedactionInput redaction_;
   View view_;
 };
@@ -371,7 +376,20 @@ Outcome error_outcome(const Error& error) {
   return outcome;
 }
 
-Outcome run_command(RunInput input) { return Run(input).run(); }
+class CommandRun::Impl {
+ public:
+  explicit Impl(RunInput input) : input_(std::move(input)), run_(input_) {}
+  const Outcome& run() { return outcome_.emplace(run_.run()); }
+
+ private:
+  RunInput input_;
+  Run run_;
+  std::optional<Outcome> outcome_;
+};
+
+CommandRun::CommandRun(RunInput input) : impl_(std::make_unique<Impl>(std::move(input))) {}
+CommandRun::~CommandRun() = default;
+const Outcome& CommandRun::run() { return impl_->run(); }
 
 Result<LaunchPlan> plan_command(RunInput& input) {
   const LimitsProfile& limits = input.policy.profile.limits;

@@ -3,6 +3,7 @@
 // tier only where the policy allows it, and says so.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,22 @@ struct RunInput {
   unsigned pty_columns = 80;
 };
 
-// Never fails otherwise than in the outcome.
-Outcome run_command(RunInput input);
+// One run. A process that ends right after it does so while this lives: freeing what was made
+// before the clone would first copy the pages that were shared with PID 1.
+class CommandRun {
+ public:
+  explicit CommandRun(RunInput input);
+  ~CommandRun();
+  CommandRun(const CommandRun&) = delete;
+  CommandRun& operator=(const CommandRun&) = delete;
+
+  // Once. Never fails otherwise than in the outcome.
+  const Outcome& run();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 // The plan that run_command would execute, for `explain`. Probes the host where the policy may
 // have to fall back.
