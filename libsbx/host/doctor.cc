@@ -133,8 +133,9 @@ void append_obstacle(std::string& text, const Obstacle& obstacle) {
 
 std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
   std::string text;
-  append_line(text, fmt::format("kernel {} ({}), uid {} ({})", facts.kernel_release,
-                                facts.architecture, facts.uid, facts.user_name));
+  append_line(text,
+              fmt::format("kernel {} ({}), uid {} ({}), capabilities: {}", facts.kernel_release,
+                          facts.architecture, facts.uid, facts.user_name, facts.capabilities));
   append_line(text, "\nLayers");
   for (const LayerText& layer : kLayers) {
     const Obstacle& obstacle = facts.obstacle(layer.layer);
@@ -199,6 +200,7 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
       {"kernel", facts.kernel_release},
       {"architecture", facts.architecture},
       {"uid", facts.uid},
+      {"capabilities", facts.capabilities},
       {"gid", facts.gid},
       {"layers", layers},
       {"landlock",

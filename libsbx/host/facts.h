@@ -47,6 +47,7 @@ struct HostFacts {
   bool overlay_on_tmpfs = true;
   std::array<Obstacle, kLayerCount> obstacles;  // by Layer
   CgroupFacts cgroup;
+  std::string capabilities;  // of the caller, effective: "none", "some" or "all"; probed
   std::string kernel_release;
   std::string architecture;
 

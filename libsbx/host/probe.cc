@@ -2,6 +2,7 @@
 // Tries each layer in a child of its own and notes the first call that fails. Whatever a child
 // changes is in namespaces that die with it. After the clone a child only makes system calls: it
 // writes what it tried into a shared page and exits; the parent finds the words.
+#include <cap-ng.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -286,9 +287,26 @@ bool clone3_exists() {
 
 }  // namespace
 
+namespace {
+
+std::string caller_capabilities() {
+  if (capng_get_caps_process() != 0) return "";
+  switch (capng_have_capabilities(CAPNG_SELECT_CAPS)) {
+    case CAPNG_NONE:
+      return "none";
+    case CAPNG_FULL:
+      return "all";
+    default:
+      return "some";
+  }
+}
+
+}  // namespace
+
 void probe_layers(HostFacts& facts) {
   const HostHints hints = read_host_hints();
   facts.clone3 = clone3_exists();
+  facts.capabilities = caller_capabilities();
   const auto record = [&](Layer layer, const Probe& probe) {
     const Obstacle obstacle = explain(layer, run(probe, facts), hints);
     if (obstacle.present()) facts.obstacles[static_cast<std::size_t>(layer)] = obstacle;

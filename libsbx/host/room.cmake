@@ -8,4 +8,4 @@ sbx_room(host SOURCES
   host/probe.cc
   host/view.cc
   host/protect.cc
-  LINK sbx_base sbx_profile sbx_policy nlohmann_json::nlohmann_json fmt::fmt-header-only)
+  LINK sbx_base PkgConfig::CAPNG sbx_profile sbx_policy nlohmann_json::nlohmann_json fmt::fmt-header-only)
