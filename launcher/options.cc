@@ -11,7 +11,7 @@
 namespace sbx {
 namespace {
 
-Error bad(std::string where, std::string value, std::string hint) {
+Error bad(std::string where, const std::string& value, std::string hint) {
   return Error{ErrorCode::kBadFlag, "bad value for " + where + ": '" + value + "'",
                std::move(where), std::move(hint)};
 }
