@@ -167,7 +167,7 @@ class Inspector {
     if (kind == NodeKind::kMissing) return;
     if (kind == NodeKind::kLink && path != "/etc/resolv.conf") {
       view_.etc_links.push_back({path, read_link(path)});
-    } else if (std::optional<std::string> content = read_small_file(path, 32 * 1024)) {
+    } else if (std::optional<std::string> content = read_small_file(path, std::size_t{32} << 10)) {
       view_.etc_files.push_back({path, std::move(*content)});
     }
   }

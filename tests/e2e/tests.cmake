@@ -13,7 +13,7 @@ foreach(file IN LISTS e2e_files)
       set(name e2e.${stem}.${class}.${CMAKE_MATCH_1})
       add_test(NAME ${name} COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/run.py ${file}
         ${class}.${CMAKE_MATCH_1})
-      set_tests_properties(${name} PROPERTIES TIMEOUT 180
+      set_tests_properties(${name} PROPERTIES TIMEOUT 180 LABELS e2e
         SKIP_REGULAR_EXPRESSION "SKIPPED: "
         ENVIRONMENT "SBX_RUN=$<TARGET_FILE:sbx-run>;SBX_SOURCE=${PROJECT_SOURCE_DIR};SBX_TEST_TOOLS=${PROJECT_BINARY_DIR}/tests")
     endif()

@@ -258,7 +258,7 @@ TEST(Closure, TheDefaultToolsOfBashExecTakeLittleTime) {
     best_ms = std::min(best_ms, spent.count());
   }
   RecordProperty("best_us", static_cast<int>(best_ms * 1000));
-  EXPECT_LT(best_ms, 50);  // 1.2 ms on a quiet machine; sanitizers cost ten times that
+  EXPECT_LT(best_ms, 5000);  // 1.2 ms on a quiet machine: a bound against quadratic work only
 }
 
 }  // namespace
