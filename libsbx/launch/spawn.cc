@@ -24,7 +24,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kStackSize = 64 * 1024;
+constexpr std::size_t kStackSize = std::size_t{64} << 10;
 
 Error system_error(ErrorCode code, std::string call, std::string hint = "") {
   const int error = errno;
