@@ -269,7 +269,11 @@ class Planner {
     if (!input_.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
       tmp->second = input_.view.scratch.path;  // unless the operator has set another
     }
-    for (const auto& [name, value] : environment) plan.environment.push_back(name + "=" + value);
+    for (const auto& [name, value] : environment) {
+      std::string& entry = plan.environment.emplace_back(name);
+      entry += '=';
+      entry += value;
+    }
     const std::string& program = plan.argv.front();
     if (program.find('/') != std::string::npos) {
       plan.executables.push_back(program);

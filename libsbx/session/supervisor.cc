@@ -330,7 +330,7 @@ class Supervisor {
   }
 
   void drain(OwnedFd& pipe, OutputStream& stream) {
-    static std::array<char, 64 * 1024> buffer;  // one supervisor a process
+    static std::array<char, std::size_t{64} << 10> buffer;  // one supervisor a process
     // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
     for (int i = 0; i < 16 && pipe.is_open(); ++i) {
       const ssize_t size = read(pipe.get(), buffer.data(), buffer.size());
