@@ -182,7 +182,7 @@ TEST(Probe, UnderDockersFilterNamespacesAreRefusedAndTheRestStands) {
 
 TEST(Probe, ALimitOfZeroIsNamedWithTheSysctlThatMendsIt) {
   Report report = probe_after([] {
-    const std::string entered = enter_namespaces(0);
+    std::string entered = enter_namespaces(0);
     if (!entered.empty()) return entered;
     return std::string(write_text("/proc/sys/user/max_user_namespaces", "0") ? "" : "sysctl");
   });
@@ -195,7 +195,7 @@ TEST(Probe, ALimitOfZeroIsNamedWithTheSysctlThatMendsIt) {
 
 TEST(Probe, ALimitOfZeroOnOneKindLeavesTheOthers) {
   Report report = probe_after([] {
-    const std::string entered = enter_namespaces(0);
+    std::string entered = enter_namespaces(0);
     if (!entered.empty()) return entered;
     return std::string(write_text("/proc/sys/user/max_net_namespaces", "0") ? "" : "sysctl");
   });
@@ -210,7 +210,7 @@ TEST(Probe, ALimitOfZeroOnOneKindLeavesTheOthers) {
 
 TEST(Probe, AMaskedProcCannotBeMountedAnewAndNothingElseIsLost) {
   Report report = probe_after([] {
-    const std::string entered = enter_namespaces(CLONE_NEWNS);
+    std::string entered = enter_namespaces(CLONE_NEWNS);
     if (!entered.empty()) return entered;
     if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         ::mount("/dev/null", "/proc/version", nullptr, MS_BIND, nullptr) != 0) {
