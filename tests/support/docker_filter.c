@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docker_filter PROGRAM [ARG…]: executes it under a filter that answers as Docker's default one
 // does to a container without capabilities: no namespaces, no mounts (EPERM), no clone3 (ENOSYS).
-#define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
