@@ -61,6 +61,17 @@ constexpr std::array kMeanings = {
                  "A standard descriptor is of a kind that must not go inside, such as a "
                  "directory."},
     ErrorMeaning{ErrorCode::kCancelled, "cancelled", "The run was ended by its caller."},
+    ErrorMeaning{ErrorCode::kSpillFailed, "spill_failed",
+                 "The full log cannot be written whole; the answer itself is complete."},
+    ErrorMeaning{ErrorCode::kBadMessage, "bad_message", "A line is no JSON-RPC 2.0 request."},
+    ErrorMeaning{ErrorCode::kUnknownMethod, "unknown_method",
+                 "There is no method or tool of that name."},
+    ErrorMeaning{ErrorCode::kTaskNotFound, "task_not_found",
+                 "The session has no task of that id, or keeps it no longer."},
+    ErrorMeaning{ErrorCode::kSessionFailed, "session_failed",
+                 "The session's server cannot be reached or started."},
+    ErrorMeaning{ErrorCode::kTooMany, "too_many",
+                 "A bound on tasks, requests or clients is reached."},
     ErrorMeaning{ErrorCode::kInternal, "internal", "A defect of sbx itself; please report it."},
 };
 

@@ -37,6 +37,12 @@ enum class ErrorCode {
   kOutputUnwritable,  // the answer, the audit log or a result file cannot be written
   kBadDescriptor,     // a standard descriptor that must not go inside (a directory)
   kCancelled,         // ended by a signal or by the caller
+  kSpillFailed,       // the full log cannot be written (disk full, cap of the file system)
+  kBadMessage,        // a line that is no JSON-RPC request
+  kUnknownMethod,     // a method or tool that does not exist
+  kTaskNotFound,      // no task of that id in this session
+  kSessionFailed,     // the session's server cannot be reached or started
+  kTooMany,           // a bound on tasks, requests or clients is reached
   kInternal,          // a bug in sbx: please report it
 };
 

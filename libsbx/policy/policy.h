@@ -46,12 +46,28 @@ struct Policy {
   std::optional<std::int64_t> file_bytes;
 };
 
-// What the caller wants run.
+// A file that is written into the workspace before the start.
+struct RequestFile {
+  std::string path;  // relative to the workspace
+  std::string content;
+  std::optional<unsigned> mode;  // permission bits; nullopt: 0644
+};
+
+// What the caller wants run (contract section 6). Absent values leave the policy as it is.
 struct Request {
   std::string command;            // with -c: the text; else the arguments joined for display
   std::vector<std::string> argv;  // empty: `command` through the profile's shell
   std::optional<std::string> description;
   std::optional<std::string> cwd;  // relative to the workspace, or absolute
+  std::map<std::string, std::string> env;
+  std::optional<std::string> stdin_text;
+  std::optional<std::int64_t> timeout_ms;
+  std::vector<RequestFile> files;
+  bool network = false;
+  std::optional<std::int64_t> output_kb;
+  std::optional<std::int64_t> file_kb;
+  bool merge = false;
+  std::string approval;  // the digest of a granted approval; empty: none
 };
 
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
