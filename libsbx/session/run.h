@@ -3,8 +3,12 @@
 // tier only where the policy allows it, and says so.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/facts.h"
@@ -27,19 +31,41 @@ struct RunInput {
   int owner_pidfd = -1;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
+  // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
+  std::function<void(OutputChannel, std::string_view)> on_output{};
 };
 
 // One run. A process that ends right after it does so while this lives: freeing what was made
 // before the clone would first copy the pages that were shared with PID 1.
 class CommandRun {
  public:
+  using Clock = std::chrono::steady_clock;
+
+  // What `input` refers to must live as long as this.
   explicit CommandRun(RunInput input);
   ~CommandRun();
   CommandRun(const CommandRun&) = delete;
   CommandRun& operator=(const CommandRun&) = delete;
 
-  // Once. Never fails otherwise than in the outcome.
+  // Once, to the end. Never fails otherwise than in the outcome.
   const Outcome& run();
+
+  // Or driven from a loop of the caller's: start(), then step() whenever poll_fd() can be read or
+  // deadline() is reached, until is_done(). None of them blocks for longer than a launch takes.
+  void start();
+  void step();
+  int poll_fd() const;  // the same for the whole run; valid after start()
+  std::optional<Clock::time_point> deadline() const;
+  bool is_done() const;
+  const Outcome& outcome() const;  // once done
+  pid_t pid() const;               // of the sandbox's PID 1; -1 unless it runs
+
+  // The tree is killed; status cancelled, or killed. No effect once something else has ended it.
+  void cancel();
+  // SIGTERM to everything inside, SIGKILL to what is left after `grace`; status killed.
+  void terminate(std::chrono::milliseconds grace);
+  // While held back the output is not read, so that the command waits for its reader.
+  void hold_output(bool hold);
 
  private:
   class Impl;
