@@ -21,6 +21,8 @@ struct RedactionInput {
   std::vector<std::string> exact_values;
 };
 
+enum class OutputChannel : std::uint8_t { kOut, kErr };  // merged output is all kOut
+
 class OutputStream {
  public:
   // `find_result`: look for the last `__RESULT__:{…}` line, after redaction.

@@ -24,8 +24,8 @@ namespace sbx {
 struct SessionOptions {
   std::string name;  // empty: one without a name
   Policy policy;
-  HostFacts facts;         // quick facts
-  Environment inherited;   // the operator's environment
+  HostFacts facts;             // quick facts
+  Environment inherited;       // the operator's environment
   bool own_workspace = false;  // made for this session: cleared by reset, removed at the end
   int owner_pidfd = -1;        // everything ends with this process; -1: none
 };
