@@ -16,15 +16,32 @@
 namespace sbx {
 namespace {
 
-volatile sig_atomic_t g_terminate = 0;  // set by the handler of a process that does nothing else
+volatile sig_atomic_t g_terminate = 0;  // set by the handlers of a process that does nothing else
+volatile sig_atomic_t g_ask_to_end = 0;
 
 void on_child(int) {}
 void on_terminate(int) { g_terminate = 1; }
+// Only from outside: kill(2) from another pid namespace shows no sender, and SI_USER cannot be
+// forged by rt_sigqueueinfo(2).
+void on_ask(int, siginfo_t* info, void*) {
+  if (info->si_code == SI_USER && info->si_pid == 0) g_ask_to_end = 1;
+}
 
 void install(int number, void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   ::sigaction(number, &action, nullptr);
+}
+
+void install_ask(bool has_pid_namespace) {
+  struct sigaction action {};
+  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = on_ask;
+  if (!has_pid_namespace) {
+    action.sa_flags = 0;
+    action.sa_handler = [](int) { g_ask_to_end = 1; };
+  }
+  ::sigaction(kAskToEnd, &action, nullptr);
 }
 
 [[noreturn]] void finish(const ChildContext& context) {
@@ -71,9 +88,11 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   ::sigfillset(&open);
   ::sigdelset(&open, SIGCHLD);
   ::sigdelset(&open, SIGTERM);
+  ::sigdelset(&open, kAskToEnd);
   install(SIGCHLD, on_child);
   // The first process of a pid namespace gets no signal from inside that it has no handler for.
   if (!context.has_pid_namespace) install(SIGTERM, on_terminate);
+  install_ask(context.has_pid_namespace);
   for (;;) {
     if (reap(context, command)) finish(context);
     struct pollfd lifeline {
@@ -81,6 +100,10 @@ void run_init(ChildContext& context, pid_t command) noexcept {
     };
     ::ppoll(&lifeline, 1, nullptr, &open);
     if ((lifeline.revents & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
+    if (g_ask_to_end != 0) {
+      g_ask_to_end = 0;
+      ask_descendants_to_end(context.has_pid_namespace);
+    }
   }
 }
 

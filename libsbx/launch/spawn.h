@@ -4,6 +4,7 @@
 // its own loop. Not thread-safe against other forks of the same process.
 #pragma once
 
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -19,6 +20,9 @@
 #include "plan/plan.h"
 
 namespace sbx {
+
+// Sent to PID 1 from outside: SIGTERM to everything else inside.
+inline constexpr int kAskToEnd = SIGUSR1;
 
 // What the child and PID 1 write and the supervisor reads: one shared page, no pointers. The
 // command itself never has it: exec replaces its memory.

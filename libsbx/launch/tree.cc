@@ -19,8 +19,8 @@ long now_ms() {
   return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
 }
 
-// Sends SIGKILL to each pid in the list; returns how many there were.
-int kill_listed(int fd) {
+// Sends the signal to each pid in the list; returns how many there were.
+int signal_listed(int fd, int number) {
   char buffer[4096];
   int count = 0;
   pid_t pid = 0;
@@ -31,7 +31,8 @@ int kill_listed(int fd) {
       if (buffer[i] >= '0' && buffer[i] <= '9') {
         pid = pid * 10 + (buffer[i] - '0');
       } else if (pid > 0) {
-        ::kill(pid, SIGKILL);
+        ::kill(pid, number);
+        if (number != SIGKILL) ::kill(-pid, number);  // its process group, where it leads one
         ++count;
         pid = 0;
       }
@@ -41,13 +42,24 @@ int kill_listed(int fd) {
 
 }  // namespace
 
+void ask_descendants_to_end(bool has_pid_namespace) noexcept {
+  if (has_pid_namespace) {
+    ::kill(-1, SIGTERM);  // everything in it but PID 1 itself
+    return;
+  }
+  const int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  signal_listed(fd, SIGTERM);
+  ::close(fd);
+}
+
 bool kill_descendants(int max_ms) noexcept {
   const long end = now_ms() + max_ms;
   for (;;) {
     // thread-self: the subreaper is single-threaded, or its children belong to this thread.
     const int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
-    const int count = kill_listed(fd);
+    const int count = signal_listed(fd, SIGKILL);
     ::close(fd);
     pid_t reaped = 0;
     do {

@@ -9,4 +9,8 @@ namespace sbx {
 // must be a child subreaper and have no other children.
 bool kill_descendants(int max_ms) noexcept;
 
+// SIGTERM to everything else in the caller's pid namespace, of which it is PID 1; without one, to
+// its children and the process groups that they lead.
+void ask_descendants_to_end(bool has_pid_namespace) noexcept;
+
 }  // namespace sbx

@@ -22,6 +22,7 @@ void OutputStream::append(std::string_view bytes) {
 
 void OutputStream::keep(std::string_view safe) {
   capture_.append(safe);
+  if (sink_) sink_(safe);
   if (result_) result_->append(safe);
 }
 

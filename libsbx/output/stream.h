@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "output/capture.h"
@@ -28,6 +30,9 @@ class OutputStream {
   // `find_result`: look for the last `__RESULT__:{…}` line, after redaction.
   OutputStream(const CaptureLimits& limits, const RedactionInput& redaction, bool find_result);
 
+  // Gets every byte that leaves the redactor, once, in order.
+  void set_sink(std::function<void(std::string_view)> sink) { sink_ = std::move(sink); }
+
   void append(std::string_view bytes);
 
   // The end of the stream; `bytes` of the answer counts what was written. Call once.
@@ -40,6 +45,7 @@ class OutputStream {
  private:
   void keep(std::string_view safe);
 
+  std::function<void(std::string_view)> sink_;
   std::optional<Redactor> redactor_;
   std::optional<ResultLine> result_;
   Capture capture_;

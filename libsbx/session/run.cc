@@ -3,6 +3,7 @@
 #include "session/run.h"
 
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,8 @@
 
 namespace sbx {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 std::int64_t unix_ms() {
   using std::chrono::duration_cast;
@@ -104,43 +107,79 @@ class Run {
                                input_.pty_columns});
   }
 
-  Outcome run() {
-    Outcome outcome;
-    outcome.started_at_ms = unix_ms();
-    const auto began = std::chrono::steady_clock::now();
-    attempt(outcome);
-    outcome.duration_ms =
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count();
-    return outcome;
-  }
-
- private:
-  void attempt(Outcome& outcome) {
+  void start() {
+    began_ = Clock::now();
+    outcome_.started_at_ms = unix_ms();
+    epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+    if (!epoll_.is_open()) {
+      return fail(Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno),
+                        "epoll_create1", "raise the limit of open files (ulimit -n)", errno});
+    }
     const bool wants_cgroup = input_.policy.profile.limits.memory_mb.has_value() ||
                               input_.policy.profile.limits.pids.has_value();
     if (wants_cgroup) input_.facts.cgroup = find_cgroup();
-    if (Status status = choose_redaction(); !status.ok()) return fail(outcome, status.error());
-    for (bool probed = false;; probed = true) {
-      Leftovers leftovers;
-      planned_.emplace(plan(leftovers));
-      if (!planned_->ok()) return fail(outcome, planned_->error());
-      const LaunchPlan& plan = planned_->value();
-      describe(outcome, plan);
-      if (Status status = prepare(plan, leftovers); !status.ok()) {
-        return fail(outcome, status.error());
-      }
-      supervised_.emplace(supervise(supervise_input(plan, leftovers)));
-      Result<Supervised>& supervised = *supervised_;
-      const bool started = supervised.ok() && !supervised.value().failure;
-      if (started) return finish(outcome, plan, supervised.value(), leftovers);
-      const Error error = supervised.ok() ? *supervised.value().failure : supervised.error();
-      if (supervised.ok()) note(outcome, plan, supervised.value());
-      if (probed || !is_refusal(error, supervised)) return fail(outcome, error);
-      // Find out which layers cannot be had, then plan again: with what is left where the policy
-      // allows that, else for an error that names the cause and the mend.
-      probe_layers(input_.facts);
-      if (!any_obstacle()) return fail(outcome, error);
+    if (Status status = choose_redaction(); !status.ok()) return fail(status.error());
+    attempt();
+  }
+
+  void step(int wait_ms) {
+    if (is_done_) return;
+    supervisor_->step(wait_ms);
+    if (supervisor_->is_finished()) conclude();
+  }
+
+  bool is_done() const { return is_done_; }
+  const Outcome& outcome() const { return outcome_; }
+  int poll_fd() const { return epoll_.get(); }
+  std::optional<Clock::time_point> deadline() const {
+    return is_done_ ? std::nullopt : supervisor_->deadline();
+  }
+  Supervisor* supervisor() { return is_done_ ? nullptr : supervisor_.get(); }
+
+ private:
+  void attempt() {
+    supervisor_.reset();
+    leftovers_.emplace();
+    planned_.emplace(plan(*leftovers_));
+    if (!planned_->ok()) return fail(planned_->error());
+    const LaunchPlan& plan = planned_->value();
+    describe(outcome_, plan);
+    if (Status status = prepare(plan, *leftovers_); !status.ok()) return fail(status.error());
+    supervisor_ = std::make_unique<Supervisor>(supervise_input(plan, *leftovers_));
+    if (Status status = supervisor_->start(); !status.ok()) {
+      const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;
+      return attempt_failed(status.error(), is_refusal);
     }
+    // What the loop needs may fail right after the clone.
+    if (supervisor_->is_finished()) conclude();
+  }
+
+  void conclude() {
+    Supervised& supervised = supervisor_->collect();
+    if (!supervised.failure) {
+      finish(outcome_, planned_->value(), supervised, *leftovers_);
+      return done();
+    }
+    note(outcome_, planned_->value(), supervised);
+    attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
+                                            supervised.failure->code == ErrorCode::kSetupFailed);
+  }
+
+  // Find out which layers cannot be had, then plan again: with what is left where the policy
+  // allows that, else for an error that names the cause and the mend.
+  void attempt_failed(const Error& failure, bool is_refusal) {
+    const Error error = failure;  // it lives in the supervisor, which the next attempt replaces
+    if (probed_ || !is_refusal) return fail(error);
+    probed_ = true;
+    probe_layers(input_.facts);
+    if (!any_obstacle()) return fail(error);
+    attempt();
+  }
+
+  void done() {
+    is_done_ = true;
+    leftovers_.reset();
+    outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
   }
 
   // Secrets of known formats, the profile's patterns, and the values of variables that the command
@@ -164,10 +203,6 @@ class Run {
     }
   }
 
-  static bool is_refusal(const Error& error, const Result<Supervised>& supervised) {
-    if (!supervised.ok()) return error.code == ErrorCode::kLayerUnavailable;
-    return supervised.value().failed_layer != kNoLayer && error.code == ErrorCode::kSetupFailed;
-  }
   bool any_obstacle() const {
     for (const Obstacle& obstacle : input_.facts.obstacles) {
       if (obstacle.present()) return true;
@@ -217,6 +252,9 @@ class Run {
   SuperviseInput supervise_input(const LaunchPlan& plan, const Leftovers& leftovers) const {
     const LimitsProfile& limits = input_.policy.profile.limits;
     SuperviseInput out{plan};
+    out.epoll_fd = epoll_.get();
+    out.is_alone = input_.is_alone;
+    out.on_output = input_.on_output;
     out.mode = input_.mode;
     out.merge = input_.merge;
     out.stdin_fd = input_.stdin_fd;
@@ -259,7 +297,8 @@ class Run {
     }
   }
 
-  void fail(Outcome& outcome, const Error& error) const {
+  void fail(const Error& error) {
+    Outcome& outcome = outcome_;
     outcome.command = input_.request.command;
     outcome.description = input_.request.description;
     if (outcome.argv.empty()) outcome.argv = request_argv(input_.policy, input_.request);
@@ -268,6 +307,7 @@ class Run {
     outcome.status = RunStatus::kError;
     outcome.error = error;
     outcome.exit_status = error_exit_status(error.code);
+    done();
   }
 
   static StreamText stream(OutputStream& output, bool exact) {
@@ -330,25 +370,32 @@ class Run {
     } else if (supervised.cause == Cause::kOwnerGone) {
       outcome.status = RunStatus::kCancelled;
       outcome.exit_status = 128 + SIGHUP;
-    } else if (supervised.has_status && WIFEXITED(status)) {
+    } else if (supervised.cause != Cause::kKilled && supervised.has_status && WIFEXITED(status)) {
       outcome.status = RunStatus::kExited;
       outcome.exit_code = WEXITSTATUS(status);
       outcome.exit_status = WEXITSTATUS(status);
     } else {
       // PID 1 was ended from outside before it could tell: the kernel's OOM killer or a person.
-      outcome.status = supervised.has_status ? RunStatus::kSignaled : RunStatus::kKilled;
+      const bool is_own = supervised.has_status && supervised.cause != Cause::kKilled;
+      outcome.status = is_own ? RunStatus::kSignaled : RunStatus::kKilled;
       outcome.signal = signal != 0 ? signal : SIGKILL;
       outcome.exit_status = 128 + outcome.signal;
     }
   }
 
   RunInput& input_;
+  Outcome outcome_;
+  bool is_done_ = false;
+  bool probed_ = false;
+  Clock::time_point began_;
+  OwnedFd epoll_;
   Environment base_environment_;
   Environment environment_;  // with the directory for temporary files, where one is made
   std::optional<Result<LaunchPlan>> planned_;
-  std::optional<Result<Supervised>> supervised_;
   RedactionInput redaction_;
   View view_;
+  std::optional<Leftovers> leftovers_;
+  std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 
 }  // namespace
@@ -379,17 +426,45 @@ Outcome error_outcome(const Error& error) {
 class CommandRun::Impl {
  public:
   explicit Impl(RunInput input) : input_(std::move(input)), run_(input_) {}
-  const Outcome& run() { return outcome_.emplace(run_.run()); }
+  Run& run() { return run_; }
 
  private:
   RunInput input_;
   Run run_;
-  std::optional<Outcome> outcome_;
 };
 
 CommandRun::CommandRun(RunInput input) : impl_(std::make_unique<Impl>(std::move(input))) {}
 CommandRun::~CommandRun() = default;
-const Outcome& CommandRun::run() { return impl_->run(); }
+
+const Outcome& CommandRun::run() {
+  Run& run = impl_->run();
+  run.start();
+  while (!run.is_done()) run.step(-1);
+  return run.outcome();
+}
+
+void CommandRun::start() { impl_->run().start(); }
+void CommandRun::step() { impl_->run().step(0); }
+int CommandRun::poll_fd() const { return impl_->run().poll_fd(); }
+std::optional<CommandRun::Clock::time_point> CommandRun::deadline() const {
+  return impl_->run().deadline();
+}
+bool CommandRun::is_done() const { return impl_->run().is_done(); }
+const Outcome& CommandRun::outcome() const { return impl_->run().outcome(); }
+
+pid_t CommandRun::pid() const {
+  Supervisor* const supervisor = impl_->run().supervisor();
+  return supervisor == nullptr ? -1 : supervisor->pid();
+}
+void CommandRun::cancel() {
+  if (Supervisor* const supervisor = impl_->run().supervisor()) supervisor->cancel(SIGTERM);
+}
+void CommandRun::terminate(std::chrono::milliseconds grace) {
+  if (Supervisor* const supervisor = impl_->run().supervisor()) supervisor->terminate(grace);
+}
+void CommandRun::hold_output(bool hold) {
+  if (Supervisor* const supervisor = impl_->run().supervisor()) supervisor->hold_output(hold);
+}
 
 Result<LaunchPlan> plan_command(RunInput& input) {
   const LimitsProfile& limits = input.policy.profile.limits;

@@ -66,32 +66,51 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-class Supervisor {
- public:
-  explicit Supervisor(const SuperviseInput& input)
-      : input_(input), result_(input.capture, input.redaction, input.find_result) {}
+}  // namespace
 
-  Result<Supervised> run() {
-    SBX_CHECK_OK(start());
-    while (!is_finished()) {
-      std::array<epoll_event, 16> events{};
-      const int count = epoll_wait(epoll_.get(), events.data(), events.size(), wait_ms());
-      if (count < 0 && errno != EINTR) give_up(failed("epoll_wait"));
-      for (int i = 0; i < count; ++i) {
-        handle(static_cast<Source>(events[static_cast<std::size_t>(i)].data.u32),
-               events[static_cast<std::size_t>(i)].events);
-      }
-      check_clocks();
-    }
-    collect();
-    return std::move(result_);
+class Supervisor::Impl {
+ public:
+  explicit Impl(SuperviseInput input)
+      : input_(std::move(input)), result_(input_.capture, input_.redaction, input_.find_result) {
+    if (!input_.on_output) return;
+    result_.out.set_sink(
+        [this](std::string_view text) { input_.on_output(OutputChannel::kOut, text); });
+    result_.err.set_sink(
+        [this](std::string_view text) { input_.on_output(OutputChannel::kErr, text); });
   }
 
- private:
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  // Given up by its owner: nothing may run on, and the set is another's to use again.
+  ~Impl() {
+    if (spawned_ && !init_gone_) {
+      kill_tree();
+      while (wait4(spawned_->pid, nullptr, 0, nullptr) < 0 && errno == EINTR) {
+      }
+      end_strays();
+    }
+    for (const int fd :
+         {input_.signal_fd, input_.owner_pidfd, out_.get(), err_.get(), refusals_.listener(),
+          spawned_ ? spawned_->pidfd.get() : -1, spawned_ ? spawned_->control.get() : -1}) {
+      if (fd >= 0) remove(fd);
+    }
+  }
+
+  void step(int wait_ms) {
+    std::array<epoll_event, 16> events{};
+    if (wait_ms != 0) wait_ms = at_most(wait_ms);
+    const int count = epoll_wait(input_.epoll_fd, events.data(), events.size(), wait_ms);
+    if (count < 0 && errno != EINTR) give_up(failed("epoll_wait"));
+    for (int i = 0; i < count; ++i) {
+      handle(static_cast<Source>(events[static_cast<std::size_t>(i)].data.u32),
+             events[static_cast<std::size_t>(i)].events);
+    }
+    check_clocks();
+  }
+
   Status start() {
-    epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_.is_open()) return failed("epoll_create1");
-    if (!input_.plan.has_pid_namespace && prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+    if (input_.is_alone && !input_.plan.has_pid_namespace &&
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
       return failed("prctl(PR_SET_CHILD_SUBREAPER)");
     }
     Pipe out;
@@ -135,11 +154,15 @@ class Supervisor {
       while (wait4(spawned_->pid, nullptr, 0, &result_.tree_usage) < 0 && errno == EINTR) {
       }
       init_gone_ = true;
-      if (!input_.plan.has_pid_namespace) kill_descendants(10'000);
+      end_strays();
     }
     out_.reset();
     err_.reset();
     terminal_.reset();
+  }
+
+  void end_strays() const {
+    if (input_.is_alone && !input_.plan.has_pid_namespace) kill_descendants(10'000);
   }
 
   // A fork bomb needs some milliseconds to matter, a memory hog more.
@@ -149,26 +172,65 @@ class Supervisor {
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = static_cast<std::uint32_t>(source);
-    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+    if (epoll_ctl(input_.epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) return {};
     return failed("epoll_ctl(EPOLL_CTL_ADD)");
   }
-  void remove(int fd) { epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr); }
+  void remove(int fd) { epoll_ctl(input_.epoll_fd, EPOLL_CTL_DEL, fd, nullptr); }
 
   bool is_finished() const {
     const bool drained = !out_.is_open() && !err_.is_open() && !pty_is_open();
-    return (init_gone_ && drained) || (drain_until_ && Clock::now() >= *drain_until_);
+    return (init_gone_ && drained) || (drain_until_ && !held_ && Clock::now() >= *drain_until_);
   }
   bool pty_is_open() const { return terminal_ && terminal_->is_open(); }
 
-  int wait_ms() const {
+  std::optional<Clock::time_point> deadline() const {
     auto until = Clock::time_point::max();
     if (deadline_ && !killed_) until = std::min(until, *deadline_);
     if (next_look_ && !killed_) until = std::min(until, *next_look_);
-    if (drain_until_) until = std::min(until, *drain_until_);
-    if (until == Clock::time_point::max()) return -1;
-    const auto left = std::chrono::ceil<Milliseconds>(until - Clock::now());
-    return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
+    if (kill_at_ && !killed_) until = std::min(until, *kill_at_);
+    if (drain_until_ && !held_) until = std::min(until, *drain_until_);
+    if (until == Clock::time_point::max()) return std::nullopt;
+    return until;
   }
+
+  // `wait_ms` (-1: for ever), but not beyond the deadline.
+  int at_most(int wait_ms) const {
+    const auto until = deadline();
+    if (!until) return wait_ms;
+    const std::int64_t left = std::chrono::ceil<Milliseconds>(*until - Clock::now()).count();
+    const std::int64_t longest = wait_ms < 0 ? 60'000 : wait_ms;
+    return static_cast<int>(std::clamp<std::int64_t>(left, 0, longest));
+  }
+
+  void cancel(int signal_number) {
+    if (result_.cause == Cause::kNone) result_.cancel_signal = signal_number;
+    end(Cause::kCancelled);
+  }
+
+  void terminate(Milliseconds grace) {
+    if (result_.cause != Cause::kNone || init_gone_) return;
+    result_.cause = Cause::kKilled;
+    kill_at_ = Clock::now() + grace;
+    if (sys::pidfd_send_signal(spawned_->pidfd.get(), kAskToEnd) != 0) kill_tree();
+  }
+
+  // A pipe whose writers are gone would wake the loop again and again: it leaves the set.
+  void hold_output(bool hold) {
+    if (hold == held_) return;
+    held_ = hold;
+    for (OwnedFd* const pipe : {&out_, &err_}) {
+      if (!pipe->is_open()) continue;
+      if (hold) {
+        remove(pipe->get());
+      } else if (Status status = add(pipe->get(), pipe == &out_ ? Source::kOut : Source::kErr);
+                 !status.ok()) {
+        give_up(status.error());
+      }
+    }
+    if (!hold && drain_until_) drain_until_ = Clock::now() + kDrain;
+  }
+
+  pid_t pid() const { return spawned_ && !init_gone_ ? spawned_->pid : -1; }
 
   void handle(Source source, std::uint32_t events) {
     switch (source) {
@@ -231,6 +293,7 @@ class Supervisor {
   void check_clocks() {
     const auto now = Clock::now();
     if (killed_ || init_gone_) return;
+    if (kill_at_ && now >= *kill_at_) kill_tree();
     if (deadline_ && now >= *deadline_) {
       end(Cause::kTimedOut);
       return;
@@ -252,8 +315,7 @@ class Supervisor {
       if (terminal_) terminal_->resize();
       return;
     }
-    if (result_.cause == Cause::kNone) result_.cancel_signal = static_cast<int>(info.ssi_signo);
-    end(Cause::kCancelled);
+    cancel(static_cast<int>(info.ssi_signo));
   }
 
   // --- what the child tells ---
@@ -296,7 +358,7 @@ class Supervisor {
         }
         return;
       case ReportTag::kPty:
-        terminal_.emplace(std::move(report.fd), epoll_.get(),
+        terminal_.emplace(std::move(report.fd), input_.epoll_fd,
                           static_cast<std::uint32_t>(Source::kPty),
                           static_cast<std::uint32_t>(Source::kTerminalIn),
                           static_cast<std::uint32_t>(Source::kTerminalOut));
@@ -325,14 +387,14 @@ class Supervisor {
     init_gone_ = true;
     remove(spawned_->pidfd.get());
     // PID 1 of no namespace may have been killed from inside: what it left is ours now.
-    if (!input_.plan.has_pid_namespace) kill_descendants(10'000);
+    end_strays();
     note_end();
   }
 
   void drain(OwnedFd& pipe, OutputStream& stream) {
     static std::array<char, std::size_t{64} << 10> buffer;  // one supervisor a process
     // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
-    for (int i = 0; i < 16 && pipe.is_open(); ++i) {
+    for (int i = 0; i < 16 && pipe.is_open() && !held_; ++i) {
       const ssize_t size = read(pipe.get(), buffer.data(), buffer.size());
       if (size > 0) {
         stream.append({buffer.data(), static_cast<std::size_t>(size)});
@@ -346,7 +408,7 @@ class Supervisor {
     }
   }
 
-  void collect() {
+  Supervised& collect() {
     if (refusals_.listener() >= 0) refusals_.answer();
     if (terminal_) terminal_->restore();
     const SharedState& state = *spawned_->state;
@@ -359,11 +421,12 @@ class Supervisor {
     result_.wait_status = state.wait_status;
     result_.usage = state.usage;
     result_.denials = refusals_.denials();
+    return result_;
   }
 
-  const SuperviseInput& input_;
+ private:
+  const SuperviseInput input_;
   Supervised result_;
-  OwnedFd epoll_;
   OwnedFd out_;
   OwnedFd err_;
   std::optional<Spawned> spawned_;
@@ -374,12 +437,24 @@ class Supervisor {
   std::optional<Clock::time_point> deadline_;
   std::optional<Clock::time_point> next_look_;
   std::optional<Clock::time_point> drain_until_;
+  std::optional<Clock::time_point> kill_at_;
+  bool held_ = false;
   bool killed_ = false;
   bool init_gone_ = false;
 };
 
-}  // namespace
-
-Result<Supervised> supervise(const SuperviseInput& input) { return Supervisor(input).run(); }
+Supervisor::Supervisor(SuperviseInput input) : impl_(std::make_unique<Impl>(std::move(input))) {}
+Supervisor::~Supervisor() = default;
+Status Supervisor::start() { return impl_->start(); }
+void Supervisor::step(int wait_ms) { impl_->step(wait_ms); }
+std::optional<Supervisor::Clock::time_point> Supervisor::deadline() const {
+  return impl_->deadline();
+}
+bool Supervisor::is_finished() const { return impl_->is_finished(); }
+Supervised& Supervisor::collect() { return impl_->collect(); }
+pid_t Supervisor::pid() const { return impl_->pid(); }
+void Supervisor::cancel(int signal_number) { impl_->cancel(signal_number); }
+void Supervisor::terminate(std::chrono::milliseconds grace) { impl_->terminate(grace); }
+void Supervisor::hold_output(bool hold) { impl_->hold_output(hold); }
 
 }  // namespace sbx

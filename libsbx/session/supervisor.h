@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The supervisor of one run: one thread, one epoll set over PID 1's pidfd, the control socket, the
 // output pipes, signals, the caller's pidfd, the terminal and the seccomp listener. It starts the
-// plan, waits, and says how it ended; it decides nothing about policy.
+// plan, waits, and says how it ended; it decides nothing about policy. It is driven from outside,
+// so that one thread can supervise many.
 #pragma once
 
 #include <sys/resource.h>
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -40,10 +44,23 @@ struct SuperviseInput {
   int cgroup_fd = -1;
   int signal_fd = -1;    // signalfd of INT, TERM, HUP (and WINCH with a terminal); -1: none
   int owner_pidfd = -1;  // everything ends with this process; -1: none
+  int epoll_fd = -1;     // the epoll set, empty
+  // This process has no other children: without a pid namespace it becomes a subreaper, and ends
+  // what a killed PID 1 left behind.
+  bool is_alone = true;
+  std::function<void(OutputChannel, std::string_view)> on_output{};
 };
 
 // What ended a run. The first one to happen stands.
-enum class Cause : std::uint8_t { kNone, kEnded, kTimedOut, kLimit, kCancelled, kOwnerGone };
+enum class Cause : std::uint8_t {
+  kNone,
+  kEnded,
+  kTimedOut,
+  kLimit,
+  kCancelled,
+  kOwnerGone,
+  kKilled,
+};
 
 struct Supervised {
   Cause cause = Cause::kNone;
@@ -65,7 +82,31 @@ struct Supervised {
       : out(limits, redaction, find_result), err(limits, redaction, false) {}
 };
 
-// Errors: those of spawn(). Everything that happens later is in the answer.
-Result<Supervised> supervise(const SuperviseInput& input);
+class Supervisor {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Supervisor(SuperviseInput input);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Errors: those of spawn(). Everything that happens later is in the answer.
+  Status start();
+  // Waits for at most `wait_ms` (-1: until something happens) and handles what has happened.
+  void step(int wait_ms);
+  std::optional<Clock::time_point> deadline() const;
+  bool is_finished() const;
+  Supervised& collect();  // once finished
+
+  pid_t pid() const;  // of PID 1; -1 when it does not run
+  void cancel(int signal_number);
+  void terminate(std::chrono::milliseconds grace);
+  void hold_output(bool hold);
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace sbx
