@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// IP addresses and endpoints as values: text and sockaddr both ways, networks, and the classes of
+// addresses that a name must not lead to. Pure; an IPv4-mapped IPv6 address is its IPv4 one.
+#pragma once
+
+#include <sys/socket.h>
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sbx {
+
+struct IpAddress {
+  bool is_v6 = false;
+  std::array<std::uint8_t, 16> bytes{};  // network order; an IPv4 address is the first four
+
+  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
+};
+
+struct Endpoint {
+  IpAddress address;
+  std::uint16_t port = 0;  // host order
+
+  friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
+};
+
+// Plain forms only: no port, no brackets, no zone.
+std::optional<IpAddress> parse_ip(std::string_view text);
+IpAddress ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d);
+std::string ip_text(const IpAddress& address);
+std::string endpoint_text(const Endpoint& endpoint);  // "192.0.2.1:80", "[2001:db8::1]:80"
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+SocketAddress to_sockaddr(const Endpoint& endpoint);
+// nullopt for other families.
+std::optional<Endpoint> from_sockaddr(const sockaddr_storage& storage);
+// getsockname(2); nullopt when it fails.
+std::optional<Endpoint> local_endpoint(int socket_fd);
+
+// Both of one family, and the first `bits` bits equal.
+bool in_network(const IpAddress& address, const IpAddress& network, int bits);
+
+bool is_loopback(const IpAddress& address);
+
+// The IPv4 address that an IPv6 one leads to: IPv4-compatible, NAT64 (RFC 6052, RFC 8215), 6to4.
+std::optional<IpAddress> embedded_ipv4(const IpAddress& address);
+
+// Loopback, link-local, unspecified, multicast, broadcast, cloud metadata services, and the range
+// that the gateway itself answers names from; IPv6 forms of such IPv4 addresses too.
+bool is_special(const IpAddress& address);
+
+}  // namespace sbx
