@@ -3,4 +3,5 @@ sbx_test(session
     ${CMAKE_CURRENT_LIST_DIR}/changes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/leftovers_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/remove_tree_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/run_test.cc
   LINK sbx_all)
