@@ -40,32 +40,6 @@ Result<std::string> choose_workspace(const RunOptions& options) {
   return real_directory(".", "the current directory", ErrorCode::kPathNotFound);
 }
 
-// Arguments joined for display, quoted where a shell would need it.
-std::string display(const std::vector<std::string>& argv) {
-  std::string out;
-  for (const std::string& argument : argv) {
-    if (!out.empty()) out += ' ';
-    const bool plain =
-        !argument.empty() && argument.find_first_not_of(
-                                 "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                 "@%_+=:,./-") == std::string::npos;
-    if (plain) {
-      out += argument;
-      continue;
-    }
-    out += '\'';
-    for (const char c : argument) {
-      if (c == '\'') {
-        out += "'\\''";
-      } else {
-        out += c;
-      }
-    }
-    out += '\'';
-  }
-  return out;
-}
-
 }  // namespace
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -108,7 +82,7 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
 
   Request& request = out.request;
   request.argv = options.program;
-  request.command = options.program.empty() ? options.command : display(options.program);
+  request.command = options.program.empty() ? options.command : display_arguments(options.program);
   if (!options.description.empty()) request.description = options.description;
   if (options.program.empty() == options.command.empty()) {
     return Error{ErrorCode::kBadFlag,

@@ -12,6 +12,7 @@
 #include "profile/schema.h"
 #include "report/explain.h"
 #include "report/json.h"
+#include "rpc/params.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -126,13 +127,14 @@ int verb_profile(const Invocation& invocation) {
 int verb_schema(const Invocation& invocation) {
   CLI::App app{"JSON Schema (draft-07) for editors and programs", "sbx-run schema"};
   std::string what;
-  app.add_option("what", what, "profile, result or errors")->required();
+  app.add_option("what", what, "profile, request, result or errors")->required();
   if (const auto status = parse_simple(app, invocation)) return *status;
   if (what == "profile") return print(profile_schema_json());
+  if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
   if (what == "errors") return print(errors_json());
   return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
-                      "schema profile, schema result, schema errors"},
+                      "schema profile, schema request, schema result, schema errors"},
                 true);
 }
 

@@ -32,7 +32,7 @@ class Planner {
 
   Result<LaunchPlan> run() {
     SBX_CHECK_OK(choose_layers());
-    choose_paths();
+    SBX_CHECK_OK(choose_paths());
     if (!wants(Layer::kMount)) SBX_CHECK_OK(check_cwd());
     LaunchPlan& plan = builder_.plan();
     plan.use_pty = input_.use_pty;
@@ -126,13 +126,13 @@ class Planner {
     return {};
   }
 
-  void choose_paths() {
+  Status choose_paths() {
     LaunchPlan& plan = builder_.plan();
-    plan.cwd = input_.request.cwd.value_or(input_.policy.workspace);
+    SBX_TRY(plan.cwd, request_cwd(input_.policy, input_.request));
     plan.home = input_.policy.home;
     if (!wants(Layer::kMount) && !input_.view.scratch_home.path.empty()) {
       plan.home = input_.view.scratch_home.path;
-      return;
+      return {};
     }
     const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
     const auto& roots = input_.view.roots;
@@ -140,6 +140,7 @@ class Planner {
                            std::any_of(roots.begin(), roots.end(),
                                        [](const ViewRoot& root) { return root.node.path == "/"; });
     if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
+    return {};
   }
 
   // With a mount view the planner of the view knows what is shown. Without one everything of the

@@ -148,6 +148,11 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   return policy;
 }
 
+Result<std::string> request_cwd(const Policy& policy, const Request& request) {
+  if (!request.cwd) return policy.workspace;
+  return normal_path(*request.cwd, policy.workspace, "/cwd");
+}
+
 std::vector<std::string> request_argv(const Policy& policy, const Request& request) {
   if (!request.argv.empty()) return request.argv;
   // Behind "--" the text is never read as the shell's own options.
@@ -155,6 +160,29 @@ std::vector<std::string> request_argv(const Policy& policy, const Request& reque
     return {policy.profile.commands.shell, "-c", "--", request.command};
   }
   return {policy.profile.commands.shell, "-c", request.command};
+}
+
+std::string display_arguments(const std::vector<std::string>& argv) {
+  static constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789@%_+=:,./-";
+  std::string out;
+  for (const std::string& argument : argv) {
+    if (!out.empty()) out += ' ';
+    if (!argument.empty() && argument.find_first_not_of(kPlain) == std::string::npos) {
+      out += argument;
+      continue;
+    }
+    out += '\'';
+    for (const char c : argument) {
+      if (c == '\'') {
+        out += "'\\''";
+      } else {
+        out += c;
+      }
+    }
+    out += '\'';
+  }
+  return out;
 }
 
 }  // namespace sbx

@@ -58,12 +58,12 @@ struct Request {
   std::string command;            // with -c: the text; else the arguments joined for display
   std::vector<std::string> argv;  // empty: `command` through the profile's shell
   std::optional<std::string> description;
-  std::optional<std::string> cwd;  // relative to the workspace, or absolute
+  std::optional<std::string> cwd;  // relative to the workspace, or absolute; see request_cwd()
   std::map<std::string, std::string> env;
   std::optional<std::string> stdin_text;
   std::optional<std::int64_t> timeout_ms;
   std::vector<RequestFile> files;
-  bool network = false;
+  std::optional<bool> network;  // true: must be granted; false: none; absent: as the policy says
   std::optional<std::int64_t> output_kb;
   std::optional<std::int64_t> file_kb;
   bool merge = false;
@@ -81,7 +81,13 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
 // Whether `path` is `ancestor` or lies below it; both are normal paths.
 bool is_below(std::string_view path, std::string_view ancestor);
 
+// Where the request starts: its cwd below the workspace, or the workspace. Errors: kPathRefused.
+Result<std::string> request_cwd(const Policy& policy, const Request& request);
+
 // The argv that runs the request: its own, or SHELL -c COMMAND.
 std::vector<std::string> request_argv(const Policy& policy, const Request& request);
+
+// Arguments joined for display, quoted where a shell would need it: "a b" → 'a b'.
+std::string display_arguments(const std::vector<std::string>& argv);
 
 }  // namespace sbx

@@ -1,4 +1,5 @@
 sbx_test(policy SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/policy_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/environment_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/request_test.cc
   LINK sbx_all)

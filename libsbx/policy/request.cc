@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rule for every limit; then the network; then the variables.
+#include "policy/request.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "policy/environment.h"
+
+namespace sbx {
+namespace {
+
+using Limit = std::optional<std::int64_t>;
+
+// `limit` and `ceiling` in `unit`s of the request's value. No limit: any value lowers it. No
+// ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away.
+Status lower_or_raise(Limit& limit, const Limit& ceiling, const Limit& wanted, std::int64_t unit,
+                      const std::string& name) {
+  if (!wanted) return {};
+  const std::int64_t value = *wanted * unit;
+  if (limit) {
+    const std::int64_t highest = std::max(*limit, ceiling ? *ceiling * unit : 0);
+    if (value > highest) {
+      // A limit that a flag set in bytes may lie between two values of the request's.
+      return Error{ErrorCode::kAboveCeiling,
+                   name + " " + std::to_string(*wanted) + " is above the ceiling of " +
+                       std::to_string(highest / unit),
+                   "/" + name, "ask for less, or have the operator raise ceilings." + name};
+    }
+  }
+  limit = value;
+  return {};
+}
+
+Status apply_network(Profile& profile, const std::optional<bool>& wanted) {
+  if (!wanted) return {};
+  if (*wanted) {
+    if (profile.network.mode != NetworkMode::kNone) return {};
+    return Error{ErrorCode::kNotGranted, "the profile grants no network", "/network",
+                 std::string("the operator grants it with ") + std::string(kNetworkGrant)};
+  }
+  // Mode open shares the host's network namespace, which mode none must not.
+  if (profile.network.mode == NetworkMode::kOpen) profile.isolation.namespaces.add(Layer::kNet);
+  profile.network.mode = NetworkMode::kNone;
+  return {};
+}
+
+bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
+
+Status apply_env(EnvironmentProfile& environment, const std::map<std::string, std::string>& env) {
+  if (env.empty()) return {};
+  if (!environment.request) {
+    return Error{ErrorCode::kNotGranted, "the profile lets no request set variables", "/env",
+                 "the operator grants it with environment.request = true"};
+  }
+  for (const auto& [name, value] : env) {
+    if (name.empty() || name.find('=') != std::string::npos || has_nul(name) || has_nul(value)) {
+      return Error{ErrorCode::kBadValue, "not a variable: " + escape_control_bytes(name), "/env",
+                   "names have no '=', and neither names nor values a NUL byte"};
+    }
+    if (is_never_settable(name)) {
+      return Error{
+          ErrorCode::kNotGranted,
+          escape_control_bytes(name) + " changes what programs load or run: no request may set it",
+          "/env/" + name, "the operator can, with environment.set"};
+    }
+    environment.set.try_emplace(name, value);  // the operator's own value wins
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Policy> apply_request(const Policy& policy, const Request& request) {
+  Policy out = policy;
+  Profile& profile = out.profile;
+  const LimitsProfile& ceilings = profile.ceilings;
+  SBX_CHECK_OK(lower_or_raise(profile.limits.timeout_ms, ceilings.timeout_ms, request.timeout_ms, 1,
+                              "timeout_ms"));
+  SBX_CHECK_OK(
+      lower_or_raise(out.output_bytes, ceilings.output_kb, request.output_kb, 1024, "output_kb"));
+  SBX_CHECK_OK(lower_or_raise(out.file_bytes, ceilings.file_kb, request.file_kb, 1024, "file_kb"));
+  SBX_CHECK_OK(apply_network(profile, request.network));
+  SBX_CHECK_OK(apply_env(profile.environment, request.env));
+  if (const auto cwd = request_cwd(policy, request); !cwd.ok()) return cwd.error();
+  return out;
+}
+
+bool is_network_refusal(const Error& error) {
+  return error.code == ErrorCode::kNotGranted && error.where == "/network";
+}
+
+}  // namespace sbx

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy + Request → the Policy of one run. The caller may lower what the operator set, and raise a
+// limit only up to the profile's ceilings. Values only: no I/O, no JSON, no environment.
+#pragma once
+
+#include "base/result.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+// What the request changes: limits, network, variables. Its files, stdin, cwd and description are
+// the run's. Errors, with `where` a pointer into the params: kAboveCeiling naming the value, the
+// ceiling and its setting; kNotGranted naming the setting; kPathRefused for a cwd with "..".
+Result<Policy> apply_request(const Policy& policy, const Request& request);
+
+// Whether the error is a refusal of the operator's (status `denied`) and no mistake in the params.
+// Only /network is one: what is asked for there may be granted, and the answer says how.
+bool is_network_refusal(const Error& error);
+
+// What the operator would add to grant the network: a profile path and value.
+inline constexpr std::string_view kNetworkGrant = R"(network.mode = "outbound")";
+
+}  // namespace sbx

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The params of `run` and `start` (contract sections 6 and 11): JSON → Request, strictly, from the
+// one table that the request's schema is printed from. Looks at no policy and touches no files.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "policy/policy.h"
+#include "profile/spec.h"
+
+namespace sbx {
+
+// What `run` and `start` take; other methods and tools build tables of their own beside it.
+extern const ObjectSpec kRequestSpec;
+
+// Null is absent. Errors: those of read_json_strict() and check_fields(), kMissingField for neither
+// command nor argv, kBadValue for both of two that exclude each other. `where` is a JSON pointer
+// behind `pointer`; of several errors the first in the order of the table's keys is answered.
+Result<Request> parse_request(std::string_view params, const std::string& pointer = "");
+
+// The same for a document that read_json_strict() has made.
+Result<Request> decode_request(const nlohmann::json& params, const std::string& pointer = "");
+
+// `text` as JSON within the bounds of a request: 16 MiB, 64 levels.
+Result<nlohmann::json> read_params(std::string_view text);
+
+// {"type": "object", …} with $schema, indented.
+std::string request_schema_json();
+
+}  // namespace sbx

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request held against a policy: what it may lower, raise, and never gets.
+#include "policy/request.h"
+
+#include <gtest/gtest.h>
+
+#include "policy/environment.h"
+
+namespace sbx {
+namespace {
+
+Policy sample_policy() {
+  Policy policy;
+  policy.workspace = "/work";
+  policy.profile.limits.timeout_ms = 120'000;
+  policy.profile.ceilings.timeout_ms = 600'000;
+  policy.profile.ceilings.output_kb = 1024;
+  policy.output_bytes = 100 * 1024;
+  policy.file_bytes = 256 * 1024;
+  return policy;
+}
+
+Request sample_request() {
+  Request request;
+  request.command = "true";
+  return request;
+}
+
+TEST(ApplyRequest, LeavesThePolicyAsItIsWhereNothingIsAsked) {
+  const auto applied = apply_request(sample_policy(), sample_request());
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied.value().profile.limits.timeout_ms, 120'000);
+  EXPECT_EQ(applied.value().output_bytes, 100 * 1024);
+  EXPECT_EQ(applied.value().file_bytes, 256 * 1024);
+}
+
+// C3
+TEST(ApplyRequest, LowersEveryLimit) {
+  Request request = sample_request();
+  request.timeout_ms = 1;
+  request.output_kb = 1;
+  request.file_kb = 1;
+  const auto applied = apply_request(sample_policy(), request);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied.value().profile.limits.timeout_ms, 1);
+  EXPECT_EQ(applied.value().output_bytes, 1024);
+  EXPECT_EQ(applied.value().file_bytes, 1024);
+}
+
+TEST(ApplyRequest, RaisesUpToTheCeilingAndNoFurther) {
+  Request request = sample_request();
+  request.timeout_ms = 600'000;
+  request.output_kb = 1024;
+  const auto raised = apply_request(sample_policy(), request);
+  ASSERT_TRUE(raised.ok());
+  EXPECT_EQ(raised.value().profile.limits.timeout_ms, 600'000);
+  EXPECT_EQ(raised.value().output_bytes, 1024 * 1024);
+
+  request.timeout_ms = 600'001;
+  const auto refused = apply_request(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kAboveCeiling);
+  EXPECT_EQ(refused.error().where, "/timeout_ms");
+  EXPECT_EQ(refused.error().message, "timeout_ms 600001 is above the ceiling of 600000");
+  EXPECT_NE(refused.error().hint.find("ceilings.timeout_ms"), std::string::npos);
+}
+
+TEST(ApplyRequest, TakesTheLimitForAnAbsentCeiling) {
+  Request request = sample_request();
+  request.file_kb = 256;
+  EXPECT_TRUE(apply_request(sample_policy(), request).ok());
+  request.file_kb = 257;
+  const auto refused = apply_request(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kAboveCeiling);
+  EXPECT_EQ(refused.error().message, "file_kb 257 is above the ceiling of 256");
+}
+
+TEST(ApplyRequest, MayLimitWhatHasNoLimit) {
+  Policy policy = sample_policy();
+  policy.file_bytes.reset();
+  Request request = sample_request();
+  request.file_kb = 5000;
+  const auto applied = apply_request(policy, request);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied.value().file_bytes, 5000 * 1024);
+}
+
+TEST(ApplyRequest, KeepsALimitThatLiesAboveItsCeiling) {
+  Policy policy = sample_policy();
+  policy.profile.ceilings.timeout_ms = 1000;
+  Request request = sample_request();
+  request.timeout_ms = 120'000;
+  EXPECT_TRUE(apply_request(policy, request).ok());
+}
+
+// C4
+TEST(ApplyRequest, RefusesANetworkThatIsNotGranted) {
+  Request request = sample_request();
+  request.network = true;
+  const auto refused = apply_request(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_TRUE(is_network_refusal(refused.error()));
+  EXPECT_NE(refused.error().hint.find("network.mode"), std::string::npos);
+
+  Policy granting = sample_policy();
+  granting.profile.network.mode = NetworkMode::kAllowlist;
+  const auto granted = apply_request(granting, request);
+  ASSERT_TRUE(granted.ok());
+  EXPECT_EQ(granted.value().profile.network.mode, NetworkMode::kAllowlist);
+}
+
+TEST(ApplyRequest, TakesTheNetworkAwayWhereTheRequestWantsNone) {
+  Policy policy = sample_policy();
+  policy.profile.network.mode = NetworkMode::kOpen;
+  Request request = sample_request();
+  request.network = false;
+  const auto applied = apply_request(policy, request);
+  ASSERT_TRUE(applied.ok());
+  EXPECT_EQ(applied.value().profile.network.mode, NetworkMode::kNone);
+  EXPECT_TRUE(applied.value().profile.isolation.namespaces.has(Layer::kNet));
+}
+
+TEST(ApplyRequest, RefusesVariablesThatTheProfileDoesNotGrant) {
+  Request request = sample_request();
+  request.env = {{"A", "1"}};
+  const auto refused = apply_request(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kNotGranted);
+  EXPECT_EQ(refused.error().where, "/env");
+  EXPECT_NE(refused.error().hint.find("environment.request"), std::string::npos);
+  EXPECT_FALSE(is_network_refusal(refused.error()));
+}
+
+// E6
+TEST(ApplyRequest, NeverSetsWhatChangesOtherPrograms) {
+  Policy policy = sample_policy();
+  policy.profile.environment.request = true;
+  for (const char* name : {"LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"}) {
+    Request request = sample_request();
+    request.env = {{name, "x"}};
+    const auto refused = apply_request(policy, request);
+    ASSERT_FALSE(refused.ok()) << name;
+    EXPECT_EQ(refused.error().code, ErrorCode::kNotGranted);
+    EXPECT_EQ(refused.error().where, std::string("/env/") + name);
+  }
+}
+
+TEST(ApplyRequest, RefusesVariablesThatAreNone) {
+  Policy policy = sample_policy();
+  policy.profile.environment.request = true;
+  const std::string nul("a\0b", 3);
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"", "x"}, {"A=B", "x"}, {nul, "x"}, {"A", nul}}) {
+    Request request = sample_request();
+    request.env = {{name, value}};
+    const auto refused = apply_request(policy, request);
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, ErrorCode::kBadValue);
+  }
+}
+
+TEST(ApplyRequest, LetsTheOperatorsOwnVariablesWin) {
+  Policy policy = sample_policy();
+  policy.profile.environment.request = true;
+  policy.profile.environment.set = {{"MODE", "operator"}};
+  Request request = sample_request();
+  request.env = {{"MODE", "caller"}, {"OTHER", "caller"}};
+  const auto applied = apply_request(policy, request);
+  ASSERT_TRUE(applied.ok());
+  const Environment environment = make_environment(applied.value(), {}, "user");
+  EXPECT_EQ(environment.at("MODE"), "operator");
+  EXPECT_EQ(environment.at("OTHER"), "caller");
+}
+
+TEST(ApplyRequest, RefusesACwdThatLeavesByDots) {
+  Request request = sample_request();
+  request.cwd = "a/../../b";
+  const auto refused = apply_request(sample_policy(), request);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kPathRefused);
+  EXPECT_EQ(refused.error().where, "/cwd");
+}
+
+TEST(RequestCwd, LiesBelowTheWorkspaceUnlessItIsAbsolute) {
+  Request request = sample_request();
+  EXPECT_EQ(request_cwd(sample_policy(), request).value(), "/work");
+  request.cwd = "a/./b/";
+  EXPECT_EQ(request_cwd(sample_policy(), request).value(), "/work/a/b");
+  request.cwd = "/usr";
+  EXPECT_EQ(request_cwd(sample_policy(), request).value(), "/usr");
+}
+
+TEST(DisplayArguments, QuotesWhatAShellWouldSplit) {
+  EXPECT_EQ(display_arguments({"ls", "-l", "a b", "it's", ""}), R"(ls -l 'a b' 'it'\''s' '')");
+}
+
+}  // namespace
+}  // namespace sbx

@@ -1,0 +1,4 @@
+sbx_test(rpc
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/params_test.cc
+  LINK sbx_all)
