@@ -72,6 +72,13 @@ class Gateway {
   // destination of each connection is what getsockname() says of it: with an AnyIP route every
   // destination is local. Made non-blocking here.
   Status add_listener(OwnedFd listener);
+  // The same for a listener that was made for one destination, on demand: when nothing has come for
+  // a second it is closed (what waits in it is accepted first), so that its port is free again for
+  // servers inside and a scan of ports does not use up descriptors.
+  Status add_listener_for_a_while(OwnedFd listener);
+  // Whether a connection to exactly `destination` would find an open listener of ours; it then
+  // stays open for another second. The session makes one where there is none.
+  bool has_listener(const Endpoint& destination);
   // Port 53 inside, bound to a wildcard address; either may be closed (not open). Answers come
   // from the address that was asked.
   Status add_dns(OwnedFd udp, OwnedFd tcp_listener);
