@@ -21,12 +21,14 @@ struct Node {
   NodeKind kind = NodeKind::kMissing;
   std::uint64_t dev = 0;
   std::uint64_t ino = 0;
+  friend bool operator==(const Node&, const Node&) = default;
 };
 
 struct ViewRoot {
   Node node;
   Access access = Access::kReadOnly;
   std::string where;
+  friend bool operator==(const ViewRoot&, const ViewRoot&) = default;
 };
 
 // One protected path within a rw root, resolved.
@@ -36,16 +38,19 @@ struct ViewProtect {
   std::vector<Node> parents;  // directories between the root and the path, outermost first
   bool report_missing = false;
   bool mask = false;  // a symlink that leads nowhere: masked, so that it never leads somewhere
+  friend bool operator==(const ViewProtect&, const ViewProtect&) = default;
 };
 
 // A file of /etc that is copied into the view, or a symlink recreated there.
 struct EtcFile {
   std::string path;
   std::string content;
+  friend bool operator==(const EtcFile&, const EtcFile&) = default;
 };
 struct Link {
   std::string path;
   std::string target;
+  friend bool operator==(const Link&, const Link&) = default;
 };
 
 struct View {
@@ -69,6 +74,7 @@ struct View {
   Node scratch_home;  // and of the private home
   // For Landlock without a mount view: directory → its entries, where a path inside is narrower.
   std::map<std::string, std::vector<Node>> listings;
+  friend bool operator==(const View&, const View&) = default;
 };
 
 // Errors: kPathNotFound for a root that does not exist and is not optional; kPathRefused for a

@@ -22,6 +22,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "launch/handover.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -295,6 +296,19 @@ int execute(ChildContext& context) {
   return result;
 }
 
+int receive_command(ChildContext& context) {
+  if (context.send_before_exec) {
+    const int error = send_reports(context);
+    if (error != 0) return error;
+  }
+  const int error = await_command(*context.slot, context.control);
+  if (error != 0) return error;
+  context.argv = context.slot->argv;
+  context.envp = context.slot->envp;
+  context.executables = context.slot->executables;
+  return 0;
+}
+
 // PID 1's command line can be read inside, and would tell the operator's flags and hidden paths.
 // proc(5): arguments, environment and the program's name lie in a row.
 void forget_arguments() {
@@ -374,8 +388,9 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kMountTmpfs:
       return ::mount("tmpfs", a, "tmpfs", op.flags, b) == 0 ? 0 : failure();
     case OpKind::kEnterRoot:
-    case OpKind::kChangeDir:
       return ::chdir(a) == 0 ? 0 : failure();
+    case OpKind::kChangeDir:
+      return ::chdir(context.slot == nullptr ? a : context.slot->cwd) == 0 ? 0 : failure();
     case OpKind::kMakeDir:
       return ::mkdir(a, static_cast<mode_t>(op.flags)) == 0 ? 0 : failure();
     case OpKind::kMakeFile:
@@ -444,6 +459,8 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return sys::close_range(3, ~0U, sys::kCloseRangeCloexec) == 0 ? 0 : failure();
     case OpKind::kSeccomp:
       return load_filter(context, op.flags);
+    case OpKind::kAwaitCommand:
+      return receive_command(context);
     case OpKind::kExecute:
       return execute(context);
   }
@@ -456,6 +473,12 @@ void run_child(ChildContext& context) noexcept {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses
+  // What asks PID 1 to end waits until it has its handlers.
+  sigset_t blocked;
+  ::sigemptyset(&blocked);
+  ::sigaddset(&blocked, kAskToEnd);
+  ::sigaddset(&blocked, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   const std::uint32_t fork_index = walk(context, 0);
   // The command's process shares memory and descriptors until it execs: no page tables are copied,
   // and the listener that it makes after its filter needs no call that the filter could refuse.

@@ -16,6 +16,7 @@ struct ChildContext {
   std::uint32_t op_count = 0;
   const char* arena = nullptr;
   SharedState* state = nullptr;
+  CommandSlot* slot = nullptr;  // where the command comes later
   int standard[3] = {-1, -1, -1};
   int control = -1;
   int lifeline = -1;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "launch/child.h"
+#include "launch/handover.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -72,6 +73,12 @@ std::uint32_t confirmed_by_clone(const LaunchPlan& plan) {
   return bits;
 }
 
+// The slot, where there is one, lies behind the page of the state.
+constexpr std::size_t kStateSize = 4096;
+static_assert(sizeof(SharedState) <= kStateSize);
+
+std::size_t shared_size(bool has_slot) { return kStateSize + (has_slot ? kHandoverSize : 0); }
+
 long clone_child(const SpawnRequest& request, int* pidfd) {
   const std::uint64_t flags = request.plan.clone_flags | CLONE_PIDFD;
   if (!request.use_clone3) return sys::clone_like_fork(flags | SIGCHLD, pidfd);
@@ -96,19 +103,23 @@ Spawned::Spawned(Spawned&& other) noexcept
       pidfd(std::move(other.pidfd)),
       control(std::move(other.control)),
       lifeline(std::move(other.lifeline)),
-      state(std::exchange(other.state, nullptr)) {}
+      state(std::exchange(other.state, nullptr)),
+      slot(std::exchange(other.slot, nullptr)) {}
 
 Spawned::~Spawned() {
-  if (state != nullptr) ::munmap(state, sizeof(SharedState));
+  if (state != nullptr) ::munmap(state, shared_size(slot != nullptr));
 }
 
 Result<Spawned> spawn(const SpawnRequest& request) {
   const LaunchPlan& plan = request.plan;
   Spawned spawned;
-  void* const page = ::mmap(nullptr, sizeof(SharedState), PROT_READ | PROT_WRITE,
+  void* const page = ::mmap(nullptr, shared_size(plan.awaits_command), PROT_READ | PROT_WRITE,
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(shared page)");
   spawned.state = new (page) SharedState{};
+  if (plan.awaits_command) {
+    spawned.slot = new (static_cast<char*>(page) + kStateSize) CommandSlot{};
+  }
 
   int control[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, control) != 0) {
@@ -137,6 +148,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.op_count = static_cast<std::uint32_t>(plan.ops.size());
   context.arena = plan.arena.data();
   context.state = spawned.state;
+  context.slot = spawned.slot;
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
   context.has_pid_namespace = plan.has_pid_namespace;

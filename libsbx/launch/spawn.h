@@ -36,6 +36,8 @@ struct SharedState {
   struct rusage usage;  // of the command and what it waited for
 };
 
+struct CommandSlot;
+
 struct SpawnRequest {
   const LaunchPlan& plan;
   int stdin_fd;  // become 0, 1, 2 of the command; the child's copies, the caller closes its own
@@ -50,7 +52,8 @@ struct Spawned {
   OwnedFd pidfd;
   OwnedFd control;   // SOCK_SEQPACKET: descriptors with their ReportTag, then end of file
   OwnedFd lifeline;  // closed by the caller's death: PID 1 ends with it
-  SharedState* state = nullptr;  // unmapped by release()
+  SharedState* state = nullptr;  // mapped as long as this lives, and the slot with it
+  CommandSlot* slot = nullptr;   // of a plan that awaits its command
 
   Spawned() = default;
   Spawned(Spawned&&) noexcept;

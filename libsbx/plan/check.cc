@@ -72,10 +72,15 @@ Status check_plan(const LaunchPlan& plan) {
   bool dropped = false;
   bool closed = false;
   bool filtered = false;
+  bool awaited = false;
   bool executed = false;
   for (const Op& op : plan.ops) {
     if (executed) return broken(plan, op, "nothing follows the exec");
-    if (filtered && op.kind != OpKind::kExecute) return broken(plan, op, "the filter comes last");
+    const bool waits =
+        plan.awaits_command && (op.kind == OpKind::kAwaitCommand || op.kind == OpKind::kChangeDir);
+    if (filtered && op.kind != OpKind::kExecute && !waits) {
+      return broken(plan, op, "the filter comes last");
+    }
     if (is_mount(op.kind) && (pivoted || in_command)) {
       return broken(plan, op, "mounts come before the pivot");
     }
@@ -110,6 +115,10 @@ Status check_plan(const LaunchPlan& plan) {
         }
         filtered = true;
         break;
+      case OpKind::kAwaitCommand:
+        if (!closed) return broken(plan, op, "descriptors are closed before the wait");
+        awaited = true;
+        break;
       case OpKind::kExecute:
         if (!in_command || !closed) return broken(plan, op, "descriptors are closed before exec");
         executed = true;
@@ -118,6 +127,9 @@ Status check_plan(const LaunchPlan& plan) {
         break;
     }
     if (op.confirms != kNoLayer) confirmed.add(static_cast<Layer>(op.confirms));
+  }
+  if (plan.awaits_command != awaited) {
+    return Error{ErrorCode::kInternal, "the plan does not await its command", "plan", ""};
   }
   if (!executed) {
     return Error{ErrorCode::kInternal, "the plan does not end in an exec", "plan", ""};

@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 34> kNames = {"write_file",
+constexpr std::array<const char*, 35> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -43,6 +43,7 @@ constexpr std::array<const char*, 34> kNames = {"write_file",
                                                 "drop_capabilities",
                                                 "close_descriptors",
                                                 "seccomp",
+                                                "await_command",
                                                 "execute"};
 static_assert(static_cast<std::size_t>(OpKind::kExecute) + 1 == kNames.size());
 

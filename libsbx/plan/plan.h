@@ -57,7 +57,8 @@ enum class OpKind : std::uint8_t {
   kLandlockRestrict,
   kDropCapabilities,
   kCloseDescriptors,
-  kSeccomp,  // the plan's filter; flags: 1 with a listener that is sent out
+  kSeccomp,       // the plan's filter; flags: 1 with a listener that is sent out
+  kAwaitCommand,  // until the supervisor hands the command over (launch/handover.h)
   kExecute,
 };
 const char* op_name(OpKind kind);
@@ -88,6 +89,7 @@ struct LaunchPlan {
   bool filter_notifies = false;
   bool has_pid_namespace = false;
   bool use_pty = false;
+  bool awaits_command = false;  // argv, environment, executables and cwd come later
 
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"
@@ -123,10 +125,16 @@ struct PlanInput {
   bool use_pty = false;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
+  bool awaits_command = false;
 };
 
 // Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.
 Result<LaunchPlan> make_plan(const PlanInput& input);
+
+// The command's part of a plan: argv, environment, executables, cwd. For a plan that awaits it,
+// `input` may hold another request and environment than the plan was made with. Pure.
+// Errors: kNotFound when no program is named.
+Status set_command(LaunchPlan& plan, const PlanInput& input);
 
 // The order rules that every plan keeps: nothing is mounted after the pivot, capabilities go after
 // the last mount, no_new_privs before Landlock and the filter, the filter last before exec; the

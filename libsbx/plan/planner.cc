@@ -36,10 +36,8 @@ class Planner {
     if (!wants(Layer::kMount)) SBX_CHECK_OK(check_cwd());
     LaunchPlan& plan = builder_.plan();
     plan.use_pty = input_.use_pty;
-    plan.argv = request_argv(input_.policy, input_.request);
-    if (plan.argv.empty() || plan.argv.front().empty()) {
-      return Error{ErrorCode::kNotFound, "no program to run was named", "argv", ""};
-    }
+    plan.awaits_command = input_.awaits_command;
+    if (!plan.awaits_command) SBX_CHECK_OK(set_command(plan, input_));
     add_namespaces();
     if (wants(Layer::kMount)) {
       SBX_CHECK_OK(add_view(builder_, input_,
@@ -57,7 +55,7 @@ class Planner {
       op.ino = input_.pty_columns;
     }
     add_limits();
-    builder_.add(OpKind::kChangeDir).a = builder_.text(plan.cwd);
+    if (!plan.awaits_command) builder_.add(OpKind::kChangeDir).a = builder_.text(plan.cwd);
     if (!is_unconfined()) {
       builder_.add(OpKind::kNoNewPrivs, Layer::kNoNewPrivs);
       builder_.confirm_last(Layer::kNoNewPrivs);
@@ -72,7 +70,11 @@ class Planner {
     }
     builder_.add(OpKind::kCloseDescriptors);
     SBX_CHECK_OK(add_filter());
-    add_command();
+    if (plan.awaits_command) {
+      builder_.add(OpKind::kAwaitCommand);
+      builder_.add(OpKind::kChangeDir);
+    }
+    builder_.add(OpKind::kExecute);
     describe_limits();
     describe_degradations();
     return std::move(plan);
@@ -262,32 +264,6 @@ class Planner {
     return {};
   }
 
-  void add_command() {
-    LaunchPlan& plan = builder_.plan();
-    Environment environment = input_.environment;
-    if (!plan.home.empty()) environment["HOME"] = plan.home;
-    const auto tmp = environment.find("TMPDIR");
-    if (!input_.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
-      tmp->second = input_.view.scratch.path;  // unless the operator has set another
-    }
-    for (const auto& [name, value] : environment) {
-      std::string& entry = plan.environment.emplace_back(name);
-      entry += '=';
-      entry += value;
-    }
-    const std::string& program = plan.argv.front();
-    if (program.find('/') != std::string::npos) {
-      plan.executables.push_back(program);
-    } else {
-      const auto path = environment.find("PATH");
-      for (const std::string_view part : split(
-               path == environment.end() ? "/usr/bin:/bin" : std::string_view(path->second), ':')) {
-        plan.executables.push_back(part.empty() ? program : std::string(part) + "/" + program);
-      }
-    }
-    builder_.add(OpKind::kExecute);
-  }
-
   // --- what is said of it ---
 
   void describe_limits() {
@@ -372,6 +348,38 @@ bool allows_nested_namespaces(const Profile& profile) {
              ? false
              : std::find(allow.begin(), allow.end(), "unshare") != allow.end() ||
                    std::find(allow.begin(), allow.end(), "clone") != allow.end();
+}
+
+Status set_command(LaunchPlan& plan, const PlanInput& input) {
+  plan.argv = request_argv(input.policy, input.request);
+  if (plan.argv.empty() || plan.argv.front().empty()) {
+    return Error{ErrorCode::kNotFound, "no program to run was named", "argv", ""};
+  }
+  plan.cwd = input.request.cwd.value_or(input.policy.workspace);
+  Environment environment = input.environment;
+  if (!plan.home.empty()) environment["HOME"] = plan.home;
+  const auto tmp = environment.find("TMPDIR");
+  if (!input.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
+    tmp->second = input.view.scratch.path;  // unless the operator has set another
+  }
+  plan.environment.clear();
+  for (const auto& [name, value] : environment) {
+    std::string& entry = plan.environment.emplace_back(name);
+    entry += '=';
+    entry += value;
+  }
+  plan.executables.clear();
+  const std::string& program = plan.argv.front();
+  if (program.find('/') != std::string::npos) {
+    plan.executables.push_back(program);
+    return {};
+  }
+  const auto path = environment.find("PATH");
+  for (const std::string_view part :
+       split(path == environment.end() ? "/usr/bin:/bin" : std::string_view(path->second), ':')) {
+    plan.executables.push_back(part.empty() ? program : std::string(part) + "/" + program);
+  }
+  return {};
 }
 
 Result<LaunchPlan> make_plan(const PlanInput& input) {

@@ -60,12 +60,14 @@ struct Root {
   Access access = Access::kReadOnly;
   bool optional = false;
   std::string where;  // profile pointer or flag, for errors
+  friend bool operator==(const Root&, const Root&) = default;
 };
 
 struct Protect {
   std::string path;             // relative to every rw root, such as ".git/hooks"
   bool report_missing = false;  // {"missing": "report"}: may be created, is named afterwards
   std::string where;
+  friend bool operator==(const Protect&, const Protect&) = default;
 };
 
 struct FilesystemProfile {
@@ -75,6 +77,7 @@ struct FilesystemProfile {
   HomeMode home = HomeMode::kPrivate;
   std::vector<std::string> devices;  // absolute paths below /dev
   bool overlay = false;
+  friend bool operator==(const FilesystemProfile&, const FilesystemProfile&) = default;
 };
 
 struct NetworkProfile {
@@ -82,18 +85,21 @@ struct NetworkProfile {
   std::vector<std::string> allow;
   std::vector<std::string> unix_sockets;
   std::vector<int> host_ports;
+  friend bool operator==(const NetworkProfile&, const NetworkProfile&) = default;
 };
 
 struct IsolationProfile {
   LayerSet namespaces;  // only the seven namespace layers
   LayerSet require;
   Fallback fallback = Fallback::kRefuse;
+  friend bool operator==(const IsolationProfile&, const IsolationProfile&) = default;
 };
 
 struct SeccompProfile {
   SeccompMode mode = SeccompMode::kDefault;
   std::vector<std::string> allow;  // system call names
   std::vector<std::string> deny;
+  friend bool operator==(const SeccompProfile&, const SeccompProfile&) = default;
 };
 
 // Counts and sizes; null in JSON is "no limit" and std::nullopt here.
@@ -107,6 +113,7 @@ struct LimitsProfile {
   std::optional<std::int64_t> tmp_mb;
   std::optional<std::int64_t> output_kb;
   std::optional<std::int64_t> output_lines;
+  friend bool operator==(const LimitsProfile&, const LimitsProfile&) = default;
 };
 
 struct EnvironmentProfile {
@@ -124,6 +131,7 @@ struct CommandsProfile {
   std::vector<std::string> ask;
   bool readonly = false;
   bool confine_paths = false;
+  friend bool operator==(const CommandsProfile&, const CommandsProfile&) = default;
 };
 
 struct OutputProfile {

@@ -1,4 +1,4 @@
-sbx_room(session SOURCES session/outcome.cc session/run.cc session/supervisor.cc session/watch.cc
+sbx_room(session SOURCES session/outcome.cc session/run.cc session/sandbox.cc session/warm_pool.cc session/supervisor.cc session/watch.cc
   session/refusals.cc session/terminal.cc session/leftovers.cc session/stubs.cc session/remove_tree.cc
   session/changes.cc
   LINK sbx_base sbx_profile sbx_policy sbx_host sbx_plan sbx_launch sbx_output)

@@ -19,7 +19,8 @@
 #include "host/view.h"
 #include "output/utf8.h"
 #include "session/changes.h"
-#include "session/leftovers.h"
+#include "session/sandbox.h"
+#include "session/warm_pool.h"
 
 namespace sbx {
 namespace {
@@ -37,75 +38,11 @@ double to_ms(const struct timeval& time) {
   return static_cast<double>(time.tv_sec) * 1000.0 + static_cast<double>(time.tv_usec) / 1000.0;
 }
 
-// The programs that base `tools` shows: what the policy allows, and the shell that runs them.
-std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
-  const CommandsProfile& commands = policy.profile.commands;
-  std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
-  if (request.argv.empty()) {
-    names.push_back(commands.shell);
-  } else if (!commands.allow) {
-    names.push_back(request.argv.front());
-  }
-  return names;
-}
-
-// Landlock without a mount view grants directory by directory where something inside is narrower.
-Status list_narrowed(View& view, const Policy& policy) {
-  const auto list_above = [&](const std::string& path) -> Status {
-    for (const ViewRoot& root : view.roots) {
-      if (root.access == Access::kNone || root.node.path == path ||
-          !is_below(path, root.node.path) || root.node.kind != NodeKind::kDirectory) {
-        continue;
-      }
-      for (std::size_t at = root.node.path.size(); at != std::string::npos && at < path.size();
-           at = path.find('/', at + 1)) {
-        const std::string parent = at == 0 ? "/" : path.substr(0, at);
-        SBX_CHECK_OK(list_directory(view, parent));
-      }
-    }
-    return {};
-  };
-  for (std::size_t i = 0; i < view.roots.size(); ++i) {
-    SBX_CHECK_OK(list_above(view.roots[i].node.path));
-  }
-  for (std::size_t i = 0; i < view.protects.size(); ++i) {
-    const ViewProtect& protect = view.protects[i];
-    if (protect.node.kind == NodeKind::kMissing && protect.report_missing) continue;
-    SBX_CHECK_OK(list_above(protect.node.path));
-  }
-  if (policy.profile.filesystem.base == Base::kHost) {
-    for (const ViewRoot& root : view.roots) {
-      if (root.access != Access::kNone) continue;
-      for (std::size_t at = 0; at != std::string::npos; at = root.node.path.find('/', at + 1)) {
-        SBX_CHECK_OK(list_directory(view, at == 0 ? "/" : root.node.path.substr(0, at)));
-      }
-    }
-  }
-  return {};
-}
-
 class Run {
  public:
   explicit Run(RunInput& input)
       : input_(input),
         base_environment_(make_environment(input.policy, input.inherited, input.facts.user_name)) {}
-
-  // `leftovers` holds the directory for temporary files where one must be made.
-  Result<LaunchPlan> plan(Leftovers& leftovers) {
-    environment_ = base_environment_;
-    const auto path = environment_.find("PATH");
-    SBX_TRY(view_, inspect_view(input_.policy, tool_names(input_.policy, input_.request),
-                                path == environment_.end() ? "" : path->second));
-    const bool no_mounts = !input_.policy.profile.isolation.namespaces.has(Layer::kMount) ||
-                           input_.facts.obstacle(Layer::kMount).present();
-    if (no_mounts) {
-      SBX_CHECK_OK(list_narrowed(view_, input_.policy));
-      SBX_CHECK_OK(add_scratch(leftovers));
-    }
-    return make_plan(PlanInput{input_.policy, input_.request, input_.facts, view_, environment_,
-                               input_.mode == OutputMode::kTerminal, input_.pty_rows,
-                               input_.pty_columns});
-  }
 
   void start() {
     began_ = Clock::now();
@@ -139,13 +76,21 @@ class Run {
  private:
   void attempt() {
     supervisor_.reset();
-    leftovers_.emplace();
-    planned_.emplace(plan(*leftovers_));
-    if (!planned_->ok()) return fail(planned_->error());
-    const LaunchPlan& plan = planned_->value();
-    describe(outcome_, plan);
-    if (Status status = prepare(plan, *leftovers_); !status.ok()) return fail(status.error());
-    supervisor_ = std::make_unique<Supervisor>(supervise_input(plan, *leftovers_));
+    sandbox_.reset();
+    SandboxInput wanted = sandbox_input();
+    if (input_.warm != nullptr && !probed_) sandbox_ = input_.warm->take(wanted);
+    if (sandbox_ == nullptr) {
+      Result<std::unique_ptr<Sandbox>> planned = plan_sandbox(wanted);
+      if (!planned.ok()) return fail(planned.error());
+      sandbox_ = std::move(planned).value();
+    }
+    describe(outcome_, sandbox_->plan);
+    if (!sandbox_->spawned) {
+      if (Status status = prepare_sandbox(wanted, *sandbox_); !status.ok()) {
+        return fail(status.error());
+      }
+    }
+    supervisor_ = std::make_unique<Supervisor>(supervise_input());
     if (Status status = supervisor_->start(); !status.ok()) {
       const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;
       return attempt_failed(status.error(), is_refusal);
@@ -157,10 +102,10 @@ class Run {
   void conclude() {
     Supervised& supervised = supervisor_->collect();
     if (!supervised.failure) {
-      finish(outcome_, planned_->value(), supervised, *leftovers_);
+      finish(outcome_, sandbox_->plan, supervised, sandbox_->leftovers);
       return done();
     }
-    note(outcome_, planned_->value(), supervised);
+    note(outcome_, sandbox_->plan, supervised);
     attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
                                             supervised.failure->code == ErrorCode::kSetupFailed);
   }
@@ -178,7 +123,8 @@ class Run {
 
   void done() {
     is_done_ = true;
-    leftovers_.reset();
+    supervisor_.reset();
+    sandbox_.reset();
     outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
   }
 
@@ -210,48 +156,17 @@ class Run {
     return !input_.facts.proc_mountable || !input_.facts.seccomp_notify;
   }
 
-  Status prepare(const LaunchPlan& plan, Leftovers& leftovers) {
-    if (!input_.facts.cgroup.base.empty()) {
-      const LimitsProfile& limits = input_.policy.profile.limits;
-      CgroupLimits wanted;
-      wanted.memory_bytes = limits.memory_mb.value_or(0) << 20;
-      // PID 1 is one of them.
-      if (limits.pids) wanted.pids = *limits.pids + 1;
-      SBX_CHECK_OK(leftovers.make_cgroup(input_.facts.cgroup, wanted));
-    }
-    SBX_CHECK_OK(leftovers.make_stubs(plan.stubs));
-    return leftovers.watch();
+  SandboxInput sandbox_input() {
+    return SandboxInput{input_.policy,    input_.request,    input_.facts,
+                        input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
+                        input_.pty_rows,  input_.pty_columns};
   }
 
-  // A place for temporary files and for HOME, where the host's own are the only ones there are.
-  Status add_scratch(Leftovers& leftovers) {
-    const bool is_wanted = input_.policy.profile.landlock != LandlockMode::kOff &&
-                           input_.policy.profile.limits.tmp_mb.value_or(1) > 0;
-    if (!is_wanted) return {};
-    const auto configured = input_.inherited.find("TMPDIR");
-    std::string base = "/tmp";
-    if (configured != input_.inherited.end() && configured->second.starts_with('/')) {
-      base = configured->second;
-    }
-    const std::unique_ptr<char, decltype(&std::free)> real(realpath(base.c_str(), nullptr),
-                                                           &std::free);
-    SBX_TRY(const std::string path, leftovers.make_scratch(real == nullptr ? base : real.get()));
-    view_.scratch = look(path + "/tmp");
-    if (input_.policy.profile.filesystem.home == HomeMode::kPrivate) {
-      view_.scratch_home = look(path + "/home");
-    }
-    return {};
-  }
-
-  static Node look(const std::string& path) {
-    struct stat info {};
-    if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
-    return {path, NodeKind::kDirectory, info.st_dev, info.st_ino};
-  }
-
-  SuperviseInput supervise_input(const LaunchPlan& plan, const Leftovers& leftovers) const {
+  SuperviseInput supervise_input() {
     const LimitsProfile& limits = input_.policy.profile.limits;
+    const LaunchPlan& plan = sandbox_->plan;
     SuperviseInput out{plan};
+    if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
     out.is_alone = input_.is_alone;
     out.on_output = input_.on_output;
@@ -268,7 +183,7 @@ class Run {
       if (limit.limit == "pids") out.watch.pids = limits.pids;
       if (limit.limit == "cpu") out.watch.cpu_ms = limits.cpu_ms;
     }
-    out.cgroup_fd = leftovers.cgroup_fd();
+    out.cgroup_fd = sandbox_->leftovers.cgroup_fd();
     out.signal_fd = input_.signal_fd;
     out.owner_pidfd = input_.owner_pidfd;
     return out;
@@ -390,11 +305,8 @@ class Run {
   Clock::time_point began_;
   OwnedFd epoll_;
   Environment base_environment_;
-  Environment environment_;  // with the directory for temporary files, where one is made
-  std::optional<Result<LaunchPlan>> planned_;
   RedactionInput redaction_;
-  View view_;
-  std::optional<Leftovers> leftovers_;
+  std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 
@@ -470,8 +382,13 @@ Result<LaunchPlan> plan_command(RunInput& input) {
   const LimitsProfile& limits = input.policy.profile.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
   probe_layers(input.facts);
-  Leftovers leftovers;  // nothing is left when the plan has been made
-  return Run(input).plan(leftovers);
+  const Environment environment =
+      make_environment(input.policy, input.inherited, input.facts.user_name);
+  SBX_TRY(const std::unique_ptr<Sandbox> sandbox,
+          plan_sandbox(SandboxInput{input.policy, input.request, input.facts, input.inherited,
+                                    environment, input.mode == OutputMode::kTerminal,
+                                    input.pty_rows, input.pty_columns}));
+  return std::move(sandbox->plan);
 }
 
 }  // namespace sbx

@@ -19,6 +19,8 @@
 
 namespace sbx {
 
+class WarmPool;
+
 struct RunInput {
   const Policy& policy;
   const Request& request;
@@ -31,7 +33,8 @@ struct RunInput {
   int owner_pidfd = -1;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
-  bool is_alone = true;  // no other run and no other child in this process
+  WarmPool* warm = nullptr;  // sandboxes made ready in advance; null: none
+  bool is_alone = true;      // no other run and no other child in this process
   // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
   std::function<void(OutputChannel, std::string_view)> on_output{};
 };

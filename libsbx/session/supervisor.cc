@@ -17,6 +17,7 @@
 #include <chrono>
 #include <utility>
 
+#include "launch/handover.h"
 #include "launch/tree.h"
 #include "session/terminal.h"
 #include "sys/calls.h"
@@ -109,6 +110,8 @@ class Supervisor::Impl {
   }
 
   Status start() {
+    if (input_.waiting)
+      spawned_.emplace(std::move(*input_.waiting));  // whatever fails, it is ended
     if (input_.is_alone && !input_.plan.has_pid_namespace &&
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
       return failed("prctl(PR_SET_CHILD_SUBREAPER)");
@@ -134,14 +137,20 @@ class Supervisor::Impl {
     if (input_.signal_fd >= 0) SBX_CHECK_OK(add(input_.signal_fd, Source::kSignals));
     if (input_.owner_pidfd >= 0) SBX_CHECK_OK(add(input_.owner_pidfd, Source::kOwner));
     started_ = Clock::now();
-    SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1], standard[2],
-                                                input_.cgroup_fd}));
-    spawned_.emplace(std::move(spawned));
+    if (!spawned_) {
+      SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1],
+                                                  standard[2], input_.cgroup_fd}));
+      spawned_.emplace(std::move(spawned));
+    }
     watch_.emplace(input_.watch, spawned_->pid);
     if (input_.watch.any()) next_look_ = started_ + Milliseconds(first_look_ms());
     if (input_.timeout_ms) deadline_ = started_ + Milliseconds(*input_.timeout_ms);
     Status status = add(spawned_->pidfd.get(), Source::kInit);
     if (status.ok()) status = add(spawned_->control.get(), Source::kControl);
+    if (status.ok() && spawned_->slot != nullptr) {
+      const int fds[3] = {standard[0], standard[1], standard[2]};
+      status = hand_over(*spawned_, input_.plan, fds);
+    }
     if (!status.ok()) give_up(status.error());
     return {};
   }
@@ -425,7 +434,7 @@ class Supervisor::Impl {
   }
 
  private:
-  const SuperviseInput input_;
+  SuperviseInput input_;
   Supervised result_;
   OwnedFd out_;
   OwnedFd err_;

@@ -45,6 +45,7 @@ struct SuperviseInput {
   int signal_fd = -1;    // signalfd of INT, TERM, HUP (and WINCH with a terminal); -1: none
   int owner_pidfd = -1;  // everything ends with this process; -1: none
   int epoll_fd = -1;     // the epoll set, empty
+  std::optional<Spawned> waiting{};  // of a plan that awaits its command
   // This process has no other children: without a pid namespace it becomes a subreaper, and ends
   // what a killed PID 1 left behind.
   bool is_alone = true;

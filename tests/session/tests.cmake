@@ -4,4 +4,5 @@ sbx_test(session
     ${CMAKE_CURRENT_LIST_DIR}/leftovers_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/remove_tree_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/run_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
   LINK sbx_all)

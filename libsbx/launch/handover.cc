@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both sides of the handover.
+#include "launch/handover.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace sbx {
+namespace {
+
+// Places strings and arrays of pointers behind the slot.
+class Packer {
+ public:
+  explicit Packer(CommandSlot& slot)
+      : next_(reinterpret_cast<char*>(&slot + 1)),
+        end_(reinterpret_cast<char*>(&slot) + kHandoverSize) {}
+
+  const char* text(const std::string& string) {
+    char* const place = take(string.size() + 1);
+    if (place != nullptr) std::memcpy(place, string.c_str(), string.size() + 1);
+    return place;
+  }
+
+  // `spare` places stand in front of the array that is answered; NULL stands at its end.
+  char** array(const std::vector<std::string>& strings, std::size_t spare) {
+    next_ += (alignof(char*) - reinterpret_cast<std::uintptr_t>(next_) % alignof(char*)) %
+             alignof(char*);
+    char** const array =
+        reinterpret_cast<char**>(take((spare + strings.size() + 1) * sizeof(char*)));
+    if (array == nullptr) return nullptr;
+    for (std::size_t i = 0; i < strings.size(); ++i) {
+      array[spare + i] = const_cast<char*>(text(strings[i]));
+    }
+    array[spare + strings.size()] = nullptr;
+    return array + spare;
+  }
+
+  bool fits() const { return fits_; }
+
+ private:
+  char* take(std::size_t size) {
+    if (next_ > end_ || size > static_cast<std::size_t>(end_ - next_)) fits_ = false;
+    if (!fits_) return nullptr;
+    char* const place = next_;
+    next_ += size;
+    return place;
+  }
+
+  char* next_;
+  char* end_;
+  bool fits_ = true;
+};
+
+constexpr std::size_t kFdBytes = 3 * sizeof(int);
+
+}  // namespace
+
+bool fits_handover(const LaunchPlan& plan) {
+  std::size_t size = sizeof(CommandSlot) + plan.cwd.size() + 256;
+  for (const auto* strings : {&plan.argv, &plan.environment, &plan.executables}) {
+    for (const std::string& string : *strings) size += string.size() + 1 + sizeof(char*);
+  }
+  return size <= kHandoverSize;
+}
+
+Status hand_over(Spawned& spawned, const LaunchPlan& plan, const int (&standard)[3]) {
+  CommandSlot& slot = *spawned.slot;
+  Packer packer(slot);
+  slot.cwd = packer.text(plan.cwd);
+  slot.executables = packer.array(plan.executables, 0);
+  slot.argv = packer.array(plan.argv, 1);
+  slot.envp = packer.array(plan.environment, 0);
+  if (!packer.fits()) {
+    return Error{ErrorCode::kTooLarge, "arguments and environment are too long to hand over",
+                 "argv", "at most 1 MiB together"};
+  }
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(kFdBytes)] = {};
+  char byte = 0;
+  struct iovec data {
+    &byte, 1
+  };
+  struct msghdr message {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = buffer;
+  message.msg_controllen = sizeof buffer;
+  struct cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(kFdBytes);
+  std::memcpy(CMSG_DATA(header), standard, kFdBytes);
+  if (::sendmsg(spawned.control.get(), &message, MSG_NOSIGNAL) == 1) return {};
+  const int error = errno;
+  return Error{ErrorCode::kSetupFailed, "sendmsg(control): " + errno_text(error), "sendmsg", "",
+               error};
+}
+
+int await_command(CommandSlot& slot, int control) noexcept {
+  slot.is_waiting.store(1);
+  for (;;) {
+    struct pollfd waiting {
+      control, POLLIN, 0
+    };
+    if (::poll(&waiting, 1, -1) < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    alignas(struct cmsghdr) char buffer[CMSG_SPACE(kFdBytes)] = {};
+    char byte = 0;
+    struct iovec data {
+      &byte, 1
+    };
+    struct msghdr message {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = buffer;
+    message.msg_controllen = sizeof buffer;
+    const ssize_t size = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    if (size < 0) return errno;
+    if (size == 0) ::_exit(0);  // nobody wants it any more
+    const struct cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
+        header->cmsg_len != CMSG_LEN(kFdBytes)) {
+      return EBADMSG;
+    }
+    int received[3];
+    std::memcpy(received, CMSG_DATA(header), kFdBytes);
+    for (int fd = 0; fd < 3; ++fd) {
+      if (::dup2(received[fd], fd) < 0) return errno;
+      ::close(received[fd]);
+    }
+    return 0;
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made in advance, checked when taken, thrown away when stale.
+#include "session/warm_pool.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "launch/handover.h"
+
+namespace sbx {
+namespace {
+
+// The waiting process receives three descriptors more than it has.
+constexpr std::int64_t kFewestOpenFiles = 32;
+constexpr std::chrono::seconds kOldest{60};
+
+bool can_wait(const Policy& policy, const HostFacts& facts) {
+  const Profile& profile = policy.profile;
+  return profile.isolation.namespaces.has(Layer::kMount) &&
+         profile.isolation.namespaces.has(Layer::kPid) &&
+         !facts.obstacle(Layer::kMount).present() && !facts.obstacle(Layer::kPid).present() &&
+         profile.limits.open_files.value_or(kFewestOpenFiles) >= kFewestOpenFiles &&
+         profile.workspace == WorkspaceMode::kPersistent;
+}
+
+bool has_ended(const Spawned& spawned) {
+  struct pollfd ended {
+    spawned.pidfd.get(), POLLIN, 0
+  };
+  return spawned.state->failed_step.load() != 0 || poll(&ended, 1, 0) != 0;
+}
+
+}  // namespace
+
+WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size)
+    : policy_(std::move(policy)),
+      facts_(std::move(facts)),
+      inherited_(std::move(inherited)),
+      environment_(make_environment(policy_, inherited_, facts_.user_name)),
+      size_(size),
+      is_broken_(!can_wait(policy_, facts_)) {
+  if (policy_.profile.limits.memory_mb || policy_.profile.limits.pids) {
+    facts_.cgroup = find_cgroup();
+  }
+}
+
+WarmPool::~WarmPool() = default;
+
+SandboxInput WarmPool::own_input(const Request& request) {
+  SandboxInput input{policy_, request, facts_, inherited_, environment_};
+  input.awaits_command = true;
+  return input;
+}
+
+bool WarmPool::fits(const SandboxInput& wanted) const {
+  const Profile& mine = policy_.profile;
+  const Profile& other = wanted.policy.profile;
+  LimitsProfile limits = other.limits;
+  limits.timeout_ms = mine.limits.timeout_ms;  // these two are the supervisor's
+  limits.output_kb = mine.limits.output_kb;
+  const std::string cwd = wanted.request.cwd.value_or(policy_.workspace);
+  return !wanted.use_pty && mine.filesystem == other.filesystem && mine.network == other.network &&
+         mine.isolation == other.isolation && mine.seccomp == other.seccomp &&
+         mine.landlock == other.landlock && mine.limits == limits &&
+         mine.commands == other.commands && policy_.file_bytes == wanted.policy.file_bytes &&
+         policy_.workspace == wanted.policy.workspace && policy_.home == wanted.policy.home &&
+         is_below(cwd, policy_.workspace) &&
+         (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
+}
+
+bool WarmPool::is_current(const Sandbox& sandbox, const SandboxInput& wanted) const {
+  if (has_ended(*sandbox.spawned)) return false;
+  const Result<View> now = look_at_files(wanted);
+  return now.ok() && now.value() == sandbox.view;
+}
+
+std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
+  if (!fits(wanted)) return nullptr;
+  while (!ready_.empty()) {
+    Entry entry = std::move(ready_.front());
+    ready_.pop_front();
+    Sandbox& sandbox = *entry.sandbox;
+    const bool is_fresh = Clock::now() - entry.made < kOldest && is_current(sandbox, wanted);
+    if (is_fresh &&
+        set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
+                                            wanted.environment})
+            .ok() &&
+        fits_handover(sandbox.plan)) {
+      return std::move(entry.sandbox);
+    }
+  }
+  return nullptr;
+}
+
+bool WarmPool::refill() {
+  if (is_full()) return false;
+  const Request nothing;
+  SandboxInput input = own_input(nothing);
+  Result<std::unique_ptr<Sandbox>> planned = plan_sandbox(input);
+  Status status = planned.ok() ? prepare_sandbox(input, *planned.value()) : planned.error();
+  if (status.ok()) {
+    Sandbox& sandbox = *planned.value();
+    // What the command gets as 0, 1 and 2 comes with it.
+    const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+    Result<Spawned> spawned = spawn(SpawnRequest{sandbox.plan, null.get(), null.get(), null.get(),
+                                                 sandbox.leftovers.cgroup_fd()});
+    if (spawned.ok()) {
+      sandbox.spawned.emplace(std::move(spawned).value());
+      ready_.push_back({std::move(planned).value(), Clock::now()});
+      return !is_full();
+    }
+  }
+  is_broken_ = true;
+  return false;
+}
+
+}  // namespace sbx

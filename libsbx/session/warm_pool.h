@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// WarmPool: sandboxes of one policy that were made ready in advance and wait for their command.
+// Each is used once. One that no longer shows what the policy would show now (a protected path that
+// has come to be, a root that was replaced) is thrown away, not used.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <memory>
+
+#include "session/sandbox.h"
+
+namespace sbx {
+
+class WarmPool {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `size` sandboxes are kept ready, none of them for longer than a minute.
+  WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size);
+  ~WarmPool();
+  WarmPool(const WarmPool&) = delete;
+  WarmPool& operator=(const WarmPool&) = delete;
+
+  // One whose plan holds the wanted command, or null: none is ready, or the request differs from
+  // the policy in more than command, environment, working directory, output and time.
+  std::unique_ptr<Sandbox> take(const SandboxInput& wanted);
+
+  // Makes one sandbox where one is missing, which takes as long as a launch; true when more are.
+  // After a failure the pool stays empty for good: the run itself then says what is wrong.
+  bool refill();
+  bool is_full() const { return is_broken_ || ready_.size() >= size_; }
+
+ private:
+  struct Entry {
+    std::unique_ptr<Sandbox> sandbox;
+    Clock::time_point made;
+  };
+  SandboxInput own_input(const Request& request);
+  bool fits(const SandboxInput& wanted) const;
+  bool is_current(const Sandbox& sandbox, const SandboxInput& wanted) const;
+
+  Policy policy_;
+  HostFacts facts_;
+  Environment inherited_;
+  Environment environment_;
+  std::size_t size_;
+  std::deque<Entry> ready_;
+  bool is_broken_ = false;
+};
+
+}  // namespace sbx

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sandboxes made in advance: used once, as good as new ones, thrown away when they are stale.
+#include "session/warm_pool.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "profile/store.h"
+#include "session/run.h"
+
+namespace sbx {
+namespace {
+
+class WarmPoolTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/sbx-warm-test-XXXXXX";
+    ASSERT_NE(mkdtemp(path), nullptr);
+    workspace_ = path;
+    Result<LoadedProfile> loaded = load_profile("default", ProfileSearch{});
+    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+    profile_ = loaded.value().profile;
+    policy_ = policy_with({});
+    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 2);
+  }
+  void TearDown() override {
+    pool_.reset();
+    std::filesystem::remove_all(workspace_);
+  }
+
+  Policy policy_with(const OperatorFlags& flags) {
+    PolicyContext context;
+    context.workspace = workspace_;
+    Result<Policy> policy = make_policy(profile_, flags, context);
+    EXPECT_TRUE(policy.ok());
+    return std::move(policy).value();
+  }
+
+  Outcome run(const std::string& command, const Policy& policy) {
+    Request request;
+    request.command = command;
+    RunInput input{policy, request, read_quick_facts(nullptr), inherited_};
+    input.is_alone = false;
+    input.warm = &*pool_;
+    return CommandRun(std::move(input)).run();
+  }
+  Outcome run(const std::string& command) { return run(command, policy_); }
+
+  std::string workspace_;
+  Profile profile_;
+  Policy policy_;
+  Environment inherited_{{"PATH", "/usr/bin:/bin"}, {"LANG", "C.UTF-8"}};
+  std::optional<WarmPool> pool_;
+};
+
+TEST_F(WarmPoolTest, IsFilledToItsSizeAndEmptiedByRuns) {
+  EXPECT_TRUE(pool_->refill());
+  EXPECT_FALSE(pool_->refill());
+  EXPECT_TRUE(pool_->is_full());
+  EXPECT_EQ(run("echo one").out.text, "one\n");
+  EXPECT_FALSE(pool_->is_full());
+  EXPECT_EQ(run("echo two").out.text, "two\n");
+  EXPECT_EQ(run("echo cold").out.text, "cold\n");
+}
+
+TEST_F(WarmPoolTest, ACommandFindsWhatItWouldFindInANewSandbox) {
+  const std::string look =
+      "pwd; env | sort; id; cat /proc/self/status | grep -E 'Seccomp|NoNewPrivs|CapEff|Umask'; "
+      "ls -a /tmp /dev/shm; readlink /proc/self/fd/0; ls /proc/self/fd; ulimit -a; cat "
+      "/proc/1/comm; "
+      "grep -c . /proc/self/mountinfo; trap; exit 7";
+  const Outcome cold = run(look);
+  pool_->refill();
+  pool_->refill();
+  const Outcome warm = run(look);
+  ASSERT_FALSE(pool_->is_full()) << "the warm sandbox was not used";
+  EXPECT_EQ(warm.out.text, cold.out.text);
+  EXPECT_EQ(warm.err.text, cold.err.text);
+  EXPECT_EQ(warm.exit_code, 7);
+  EXPECT_EQ(warm.sandbox.confirmed, cold.sandbox.confirmed);
+  EXPECT_EQ(warm.sandbox.landlock_abi, cold.sandbox.landlock_abi);
+}
+
+TEST_F(WarmPoolTest, NoStatePassesFromOneCommandToTheNextButTheWorkspace) {
+  pool_->refill();
+  pool_->refill();
+  run("touch /tmp/left /dev/shm/left ~/left kept");
+  EXPECT_EQ(run("ls -A /tmp /dev/shm ~ | grep left; ls").out.text, "kept\n");
+}
+
+TEST_F(WarmPoolTest, RefusedCallsAreReportedAsEver) {
+  pool_->refill();
+  const Outcome outcome = run("unshare -Ur true");
+  ASSERT_FALSE(outcome.denials.empty());
+  EXPECT_EQ(outcome.denials.front().layer, "seccomp");
+}
+
+TEST_F(WarmPoolTest, WhatHasBecomeProtectedSinceIsProtected) {
+  pool_->refill();
+  pool_->refill();
+  std::filesystem::create_directories(workspace_ + "/.git/hooks");
+  EXPECT_EQ(run("echo evil > .git/hooks/pre-commit || echo refused").out.text, "refused\n");
+  EXPECT_FALSE(std::filesystem::exists(workspace_ + "/.git/hooks/pre-commit"));
+}
+
+TEST_F(WarmPoolTest, AReplacedWorkspaceIsSeen) {
+  pool_->refill();
+  std::filesystem::rename(workspace_, workspace_ + ".old");
+  std::filesystem::create_directory(workspace_);
+  std::ofstream(workspace_ + "/new") << "x";
+  EXPECT_EQ(run("ls").out.text, "new\n");
+  std::filesystem::remove_all(workspace_ + ".old");
+}
+
+TEST_F(WarmPoolTest, AnotherPolicyIsNotServed) {
+  pool_->refill();
+  pool_->refill();
+  OperatorFlags flags;
+  flags.limits.pids = 77;
+  EXPECT_EQ(run("echo x", policy_with(flags)).out.text, "x\n");
+  EXPECT_TRUE(pool_->is_full());
+}
+
+TEST_F(WarmPoolTest, AMissingProgramIsAnErrorAsEver) {
+  pool_->refill();
+  Request request;
+  request.argv = {"no-such-program"};
+  RunInput input{policy_, request, read_quick_facts(nullptr), inherited_};
+  input.warm = &*pool_;
+  CommandRun run(std::move(input));
+  EXPECT_EQ(run.run().exit_status, 127);
+}
+
+TEST_F(WarmPoolTest, ACommandTooLongToHandOverRunsAllTheSame) {
+  pool_->refill();
+  Request request;
+  request.argv = {"bash", "-c", "echo $#", "x"};
+  for (int i = 0; i < 100; ++i) request.argv.emplace_back(12'000, 'a');
+  RunInput input{policy_, request, read_quick_facts(nullptr), inherited_};
+  input.warm = &*pool_;
+  CommandRun run(std::move(input));
+  EXPECT_EQ(run.run().out.text, "100\n");
+}
+
+TEST_F(WarmPoolTest, ASandboxThatWasKilledIsNotUsed) {
+  pool_->refill();
+  pool_->refill();
+  std::ifstream children("/proc/thread-self/children");
+  int killed = 0;
+  for (pid_t pid = 0; children >> pid;) {
+    EXPECT_EQ(kill(pid, SIGKILL), 0);
+    siginfo_t ended{};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT), 0);
+    ++killed;
+  }
+  ASSERT_GE(killed, 2);
+  EXPECT_EQ(run("echo fine").out.text, "fine\n");
+}
+
+TEST_F(WarmPoolTest, ItsEndEndsTheWaitingSandboxes) {
+  pool_->refill();
+  pool_.reset();
+  // Reaped, so there is no child of ours left.
+  errno = 0;
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD);
+  pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+}
+
+}  // namespace
+}  // namespace sbx
