@@ -1,0 +1,1 @@
+sbx_fuzz(tools SOURCES ${CMAKE_CURRENT_LIST_DIR}/fuzz_tools.cc LINK sbx_all)

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The result's JSON, read leniently: it is our own.
+#include "tools/reply.h"
+
+#include <csignal>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace sbx {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string text_at(const ordered_json& object, const char* key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+std::optional<int> number_at(const ordered_json& object, const char* key) {
+  const auto at = object.find(key);
+  if (at == object.end() || !at->is_number_integer()) return std::nullopt;
+  return at->get<int>();
+}
+
+// The member as JSON text; empty where it is absent, null or an empty list.
+std::string json_at(const ordered_json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() || at->empty() ? "" : json_text(*at);
+}
+
+std::optional<int> signal_number(const std::string& name) {
+  for (int number = 1; number < NSIG; ++number) {
+    const char* known = sigabbrev_np(number);
+    if (known != nullptr && name == std::string("SIG") + known) return number;
+  }
+  return std::nullopt;
+}
+
+ErrorCode code_named(std::string_view name) {
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    if (meaning.name == name) return meaning.code;
+  }
+  return ErrorCode::kInternal;
+}
+
+void read_error(const ordered_json& body, Reply& reply) {
+  const auto error = body.find("error");
+  if (error != body.end() && error->is_object()) {
+    reply.error_name = text_at(*error, "code");
+    reply.error = Error{code_named(reply.error_name), text_at(*error, "message"),
+                        text_at(*error, "where"), text_at(*error, "hint")};
+    return;
+  }
+  if (reply.status != "denied") return;
+  // The first refusal of the command policy says why.
+  reply.error_name = error_name(ErrorCode::kDenied);
+  reply.error = Error{ErrorCode::kDenied, "refused by the command policy", "", ""};
+  const auto denials = body.find("denials");
+  if (denials == body.end() || !denials->is_array() || denials->empty()) return;
+  const ordered_json& denial = denials->front();
+  reply.error->message = "refused: " + text_at(denial, "operation") + " " +
+                         text_at(denial, "program") + " " + text_at(denial, "target");
+  reply.error->hint = text_at(denial, "grant");
+}
+
+}  // namespace
+
+Reply read_reply(const Result<std::string>& result) {
+  Reply reply;
+  if (!result.ok()) {
+    reply.status = "error";
+    reply.error = result.error();
+    reply.error_name = error_name(result.error().code);
+    return reply;
+  }
+  reply.body = result.value();
+  const ordered_json body = parse_json(reply.body);
+  if (!body.is_object()) return reply;
+  reply.status = text_at(body, "status");
+  reply.exit_code = number_at(body, "exit_code");
+  reply.signal = signal_number(text_at(body, "signal"));
+  reply.out = text_at(body, "stdout");
+  reply.err = text_at(body, "stderr");
+  const auto duration = body.find("duration_ms");
+  if (duration != body.end() && duration->is_number()) reply.duration_ms = duration->get<double>();
+  reply.cwd = text_at(body, "cwd");
+  reply.limit = text_at(body, "limit");
+  const auto running = body.find("is_running");
+  reply.is_running = running != body.end() && running->is_boolean() && running->get<bool>();
+  reply.approval = json_at(body, "approval");
+  const auto json = body.find("result_json");
+  if (json != body.end() && !json->is_null()) reply.result_json = json_text(*json);
+  const auto sandbox = body.find("sandbox");
+  if (sandbox != body.end() && sandbox->is_object()) reply.degraded = json_at(*sandbox, "degraded");
+  read_error(body, reply);
+  return reply;
+}
+
+bool did_not_run(const Reply& reply) {
+  return reply.status == "error" || reply.status == "denied" || reply.status == "needs_approval";
+}
+
+int exit_number(const Reply& reply) {
+  if (reply.exit_code) return *reply.exit_code;
+  if (reply.status == "timed_out") return 124;
+  if (reply.status == "denied") return 126;
+  if (reply.status == "needs_approval") return 3;
+  if (reply.status == "error") {
+    const bool missing = reply.error && reply.error->code == ErrorCode::kNotFound;
+    const bool not_executable = reply.error && reply.error->code == ErrorCode::kNotExecutable;
+    return missing ? 127 : not_executable ? 126 : 125;
+  }
+  if (reply.signal) return 128 + *reply.signal;
+  return reply.status == "cancelled" ? 128 + SIGINT : 128 + SIGKILL;
+}
+
+std::string reason(const Reply& reply) {
+  if (reply.status == "needs_approval") {
+    std::string text = "needs approval";
+    const ordered_json approval = parse_json(reply.approval);
+    const auto rules = approval.find("rules");
+    if (rules != approval.end() && rules->is_array() && !rules->empty()) {
+      const ordered_json& rule = rules->front();
+      const std::string why = rule.is_object()   ? text_at(rule, "reason")
+                              : rule.is_string() ? rule.get<std::string>()
+                                                 : "";
+      if (!why.empty()) text += ": " + why;
+    }
+    const std::string digest = text_at(approval, "digest");
+    if (!digest.empty()) text += " (the operator grants it with --approve " + digest + ")";
+    return text;
+  }
+  if (!reply.error) return reply.status;
+  const Error& error = *reply.error;
+  std::string text = error.message;
+  if (!error.where.empty()) text += " at " + error.where;
+  if (!error.hint.empty()) text += " (" + error.hint + ")";
+  return text;
+}
+
+int tool_exit_status(const Reply& reply) { return did_not_run(reply) ? exit_number(reply) : 0; }
+
+bool is_failure(const Reply& reply) {
+  return did_not_run(reply) || reply.status == "timed_out" || reply.status == "cancelled" ||
+         reply.status == "limit";
+}
+
+ordered_json error_json(std::string_view code, const Error& error) {
+  ordered_json out = {{"code", code}, {"message", error.message}};
+  out["where"] = error.where.empty() ? ordered_json(nullptr) : ordered_json(error.where);
+  out["hint"] = error.hint.empty() ? ordered_json(nullptr) : ordered_json(error.hint);
+  return out;
+}
+
+ordered_json parse_json(std::string_view text) {
+  ordered_json value = ordered_json::parse(text, nullptr, false);
+  return value.is_discarded() ? ordered_json(nullptr) : value;
+}
+
+}  // namespace sbx

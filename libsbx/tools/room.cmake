@@ -1,0 +1,13 @@
+sbx_room(tools
+  SOURCES
+    tools/bash.cc
+    tools/bash_exec.cc
+    tools/code_execution.cc
+    tools/definitions.cc
+    tools/execute_command.cc
+    tools/json_text.cc
+    tools/params.cc
+    tools/reply.cc
+    tools/shell.cc
+    tools/tool.cc
+  LINK sbx_base sbx_profile sbx_policy nlohmann_json::nlohmann_json)

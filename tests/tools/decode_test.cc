@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Params of each tool → the method calls that they stand for.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/tool.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+ToolSettings settings() {
+  ToolSettings out;
+  out.timeout_ms = 120'000;
+  out.timeout_ceiling_ms = 600'000;
+  return out;
+}
+
+ToolCall decode(std::string_view tool, std::string_view params) {
+  Result<ToolCall> call = decode_tool_call(tool, params, settings());
+  EXPECT_TRUE(call.ok()) << (call.ok() ? "" : error_line(call.error()));
+  return call.ok() ? call.value() : ToolCall{};
+}
+
+json first_params(const ToolCall& call) {
+  return call.calls.empty() ? json() : json::parse(call.calls.front().params);
+}
+
+// CODE at WHERE
+std::string refusal(std::string_view tool, std::string_view params) {
+  const Result<ToolCall> call = decode_tool_call(tool, params, settings());
+  if (call.ok()) return "accepted";
+  return std::string(error_name(call.error().code)) + " at " + call.error().where;
+}
+
+// A2
+TEST(DecodeBash, TurnsSecondsIntoMillisecondsAndClampsThemTo600) {
+  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":2})")),
+            json::parse(R"({"command":"a","description":"d","merge":true,"timeout_ms":2000})"));
+  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":0.5})"))
+                .at("timeout_ms"),
+            500);
+  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":601})"))
+                .at("timeout_ms"),
+            600'000);
+  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":1e12})"))
+                .at("timeout_ms"),
+            600'000);
+  // Without one the profile's limit is in force.
+  EXPECT_FALSE(
+      first_params(decode("bash", R"({"command":"a","description":"d"})")).contains("timeout_ms"));
+}
+
+TEST(DecodeBash, NeverAsksForMoreThanTheOperatorsCeiling) {
+  ToolSettings low = settings();
+  low.timeout_ceiling_ms = 30'000;
+  const Result<ToolCall> call =
+      decode_tool_call("bash", R"({"command":"a","description":"d","timeout":400})", low);
+  ASSERT_TRUE(call.ok());
+  EXPECT_EQ(call.value().timeout_ms, 30'000);
+}
+
+// A2
+TEST(DecodeBash, WantsACommandAndADescription) {
+  EXPECT_EQ(refusal("bash", R"({"description":"d"})"), "missing_field at ");
+  EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "missing_field at ");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":null})"), "missing_field at ");
+  EXPECT_EQ(refusal("bash", R"({"command":3,"description":"d"})"), "wrong_type at /command");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","timeout":0})"),
+            "out_of_range at /timeout");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","timeout":-1})"),
+            "out_of_range at /timeout");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","timeout":"2"})"),
+            "wrong_type at /timeout");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","comand":"b"})"),
+            "unknown_field at /comand");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","command":"b","description":"d"})"),
+            "duplicate_key at /command");
+  EXPECT_EQ(refusal("bash", "[]"), "wrong_type at ");
+  EXPECT_EQ(refusal("bash", "{"), "bad_json at ");
+}
+
+// A2, A7: in the background the timeout is ignored.
+TEST(DecodeBash, StartsInTheBackgroundWithoutATimeout) {
+  const ToolCall call =
+      decode("bash", R"({"command":"a","description":"d","timeout":1,"run_in_background":true})");
+  ASSERT_EQ(call.calls.size(), 1U);
+  EXPECT_EQ(call.calls.front().method, "start");
+  EXPECT_EQ(first_params(call), json::parse(R"({"command":"a","description":"d"})"));
+}
+
+// A8
+TEST(DecodeBash, TakesTheShellIdUnderEitherName) {
+  const ToolCall poll = decode("bash_output", R"({"shell_id":"x"})");
+  EXPECT_EQ(poll.calls.front().method, "output");
+  EXPECT_TRUE(poll.calls.front().from_cursor);
+  EXPECT_EQ(first_params(poll), json::parse(R"({"task_id":"x"})"));
+  EXPECT_EQ(decode("kill_shell", R"({"task_id":"x"})").calls.front().method, "kill");
+  EXPECT_EQ(refusal("kill_shell", "{}"), "missing_field at /shell_id");
+  EXPECT_EQ(refusal("kill_shell", R"({"shell_id":"x","task_id":"y"})"), "bad_value at /task_id");
+}
+
+std::string methods(const ToolCall& call) {
+  std::string text;
+  for (const MethodCall& one : call.calls) text += (text.empty() ? "" : " ") + one.method;
+  return text;
+}
+
+// B1: the modes by params.
+TEST(DecodeShell, PicksTheModeByParams) {
+  EXPECT_EQ(methods(decode("shell", R"({"command":"pytest -v"})")), "run");
+  EXPECT_EQ(methods(decode("shell", R"({"command":"npm run build","run_in_background":true})")),
+            "start");
+  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t"})")), "status");
+  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","kill":true})")), "kill status");
+  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","stdin_text":"yes"})")), "stdin status");
+  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","wait":true})")), "wait");
+  EXPECT_EQ(
+      methods(decode("shell", R"({"task_id":"t","stream":true,"stream_pattern":"ERROR|WARN"})")),
+      "output status");
+}
+
+// B5, B6
+TEST(DecodeShell, GivesTwoSecondsOfGraceAndEndsStdinWithANewline) {
+  EXPECT_EQ(first_params(decode("shell", R"({"task_id":"t","kill":true})")),
+            json::parse(R"({"task_id":"t","grace_ms":2000})"));
+  EXPECT_EQ(first_params(decode("shell", R"({"task_id":"t","stdin_text":"yes"})")),
+            json::parse(R"({"task_id":"t","text":"yes\n"})"));
+}
+
+TEST(DecodeShell, RefusesModesThatContradictEachOther) {
+  EXPECT_EQ(refusal("shell", "{}"), "missing_field at /command");
+  EXPECT_EQ(refusal("shell", R"({"command":"a","task_id":"t"})"), "bad_value at /command");
+  EXPECT_EQ(refusal("shell", R"({"command":"a","kill":true})"), "bad_value at /kill");
+  EXPECT_EQ(refusal("shell", R"({"command":"a","stdin_text":"x"})"), "bad_value at /stdin_text");
+  EXPECT_EQ(refusal("shell", R"({"task_id":"t","kill":true,"wait":true})"),
+            "bad_value at /task_id");
+  EXPECT_EQ(refusal("shell", R"({"task_id":"t","stream_pattern":"x"})"),
+            "bad_value at /stream_pattern");
+}
+
+// B8
+TEST(DecodeShell, BoundsTheTimeoutAndPassesTheDirectory) {
+  EXPECT_EQ(refusal("shell", R"({"command":"a","timeout":0.5})"), "out_of_range at /timeout");
+  EXPECT_EQ(refusal("shell", R"({"command":"a","timeout":1801})"), "out_of_range at /timeout");
+  EXPECT_EQ(first_params(decode("shell", R"({"command":"a","timeout":1.5,"cwd":"sub"})")),
+            json::parse(R"({"command":"a","timeout_ms":1500,"cwd":"sub"})"));
+}
+
+// C1
+TEST(DecodeBashExec, MapsThePagesNamesOntoARun) {
+  EXPECT_EQ(
+      first_params(decode("bash_exec", R"({"command":"c","timeout_ms":5,"env":{"A":"b"},
+          "allow_network":true,"max_output_kb":1,"max_file_kb":2,
+          "files":[{"path":"a/b","content":"x"}]})")),
+      json::parse(R"({"command":"c","timeout_ms":5,"env":{"A":"b"},"network":true,"output_kb":1,
+          "file_kb":2,"files":[{"path":"a/b","content":"x"}]})"));
+  // C4: without the call's word there is no network, whatever the profile says.
+  EXPECT_EQ(first_params(decode("bash_exec", R"({"command":"c"})")).at("network"), false);
+}
+
+// C1
+TEST(DecodeBashExec, RefusesUnknownParamsAndFields) {
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","cwd":"/"})"), "unknown_field at /cwd");
+  EXPECT_EQ(
+      refusal("bash_exec", R"({"command":"c","files":[{"path":"a","content":"x","mode":"1"}]})"),
+      "unknown_field at /files/0/mode");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","files":[{"path":"a"}]})"),
+            "missing_field at /files/0");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","timeout_ms":0})"),
+            "out_of_range at /timeout_ms");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","timeout_ms":1.5})"),
+            "wrong_type at /timeout_ms");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","max_output_kb":-1})"),
+            "out_of_range at /max_output_kb");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"c","env":{"A":1}})"), "wrong_type at /env/A");
+}
+
+// D1, E
+TEST(DecodeOthers, TakeACommandAndMilliseconds) {
+  EXPECT_EQ(first_params(decode("execute_command", R"({"command":"c","timeout_ms":7})")),
+            json::parse(R"({"command":"c","timeout_ms":7})"));
+  EXPECT_EQ(first_params(decode("code_execution", R"({"command":"c","description":"d"})")),
+            json::parse(R"({"command":"c","description":"d"})"));
+  EXPECT_EQ(refusal("execute_command", R"({"command":"c","description":"d"})"),
+            "unknown_field at /description");
+}
+
+TEST(DecodeOthers, AnUnknownToolNamesTheNearest) {
+  const Result<ToolCall> call = decode_tool_call("bash_exce", "{}", settings());
+  ASSERT_FALSE(call.ok());
+  EXPECT_EQ(error_name(call.error().code), "unknown_method");
+  EXPECT_EQ(call.error().hint, "did you mean bash_exec?");
+}
+
+// D1: the page says sh, whatever profile the operator names.
+TEST(FitProfile, SetsTheShellThatThePageNames) {
+  Profile profile;
+  fit_profile("execute_command", profile);
+  EXPECT_EQ(profile.commands.shell, "sh");
+  fit_profile("bash", profile);
+  EXPECT_EQ(profile.commands.shell, "bash");
+  profile.commands.shell = "zsh";
+  fit_profile("shell", profile);
+  EXPECT_EQ(profile.commands.shell, "zsh");  // B12: its page lets the operator choose
+}
+
+TEST(ToolSettings, ComeFromThePolicy) {
+  Policy policy;
+  policy.profile.limits.timeout_ms = 2000;
+  policy.profile.ceilings.timeout_ms = 1000;
+  policy.profile.commands.allow = {"ls"};
+  const ToolSettings out = tool_settings(policy);
+  EXPECT_EQ(out.timeout_ms, 2000);
+  EXPECT_EQ(out.timeout_ceiling_ms, 2000);
+  EXPECT_EQ(out.allowed_commands, std::vector<std::string>{"ls"});
+}
+
+}  // namespace
+}  // namespace sbx
