@@ -2,6 +2,8 @@
 // Lines in and out.
 #include "rpc/framing.h"
 
+#include <limits.h>
+#include <poll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -90,15 +92,29 @@ void LineQueue::push(std::string line) {
   lines_.push_back(std::move(line));
 }
 
-IoState LineQueue::flush(int fd) {
-  while (!lines_.empty()) {
-    std::array<struct iovec, 64> parts;  // NOLINT: filled below
-    const std::size_t count = std::min(parts.size(), lines_.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::size_t skip = i == 0 ? written_ : 0;
-      parts[i] = {lines_[i].data() + skip, lines_[i].size() - skip};
+ssize_t LineQueue::write_some(int fd, bool may_block) const {
+  std::array<struct iovec, 64> parts;  // NOLINT: filled below
+  const std::size_t count = may_block ? 1 : std::min(parts.size(), lines_.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t skip = i == 0 ? written_ : 0;
+    parts[i] = {const_cast<char*>(lines_[i].data()) + skip, lines_[i].size() - skip};
+  }
+  if (may_block) {
+    struct pollfd ready {
+      fd, POLLOUT, 0
+    };
+    if (poll(&ready, 1, 0) == 0) {
+      errno = EAGAIN;
+      return -1;
     }
-    const ssize_t size = writev(fd, parts.data(), static_cast<int>(count));
+    parts[0].iov_len = std::min<std::size_t>(parts[0].iov_len, PIPE_BUF);
+  }
+  return writev(fd, parts.data(), static_cast<int>(count));
+}
+
+IoState LineQueue::flush(int fd, bool may_block) {
+  while (!lines_.empty()) {
+    const ssize_t size = write_some(fd, may_block);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return errno == EAGAIN ? IoState::kBlocked : IoState::kClosed;
     bytes_ -= static_cast<std::size_t>(size);

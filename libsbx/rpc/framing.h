@@ -4,6 +4,8 @@
 // clients.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -45,19 +47,23 @@ enum class IoState : std::uint8_t {
   kClosed,   // end of file, or the other side has gone
 };
 
-// Reads once from a descriptor that does not block, into `reader`.
+// Reads once into `reader`, from a descriptor that does not block or that can be read.
 IoState read_some(int fd, LineReader& reader);
 
-// Lines on their way out of a descriptor that does not block.
+// Lines on their way out.
 class LineQueue {
  public:
   void push(std::string line);  // the end of the line is added
   // Writes what goes. kOpen: all is written; kBlocked: poll for writing; kClosed: nobody reads.
-  IoState flush(int fd);
+  // A descriptor that may block (standard output, whose flags are shared with others) is asked
+  // before each write, which then takes what pipe(7) promises not to block.
+  IoState flush(int fd, bool may_block = false);
   std::size_t bytes() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
 
  private:
+  ssize_t write_some(int fd, bool may_block) const;
+
   std::deque<std::string> lines_;
   std::size_t written_ = 0;  // of the first
   std::size_t bytes_ = 0;

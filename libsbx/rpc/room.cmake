@@ -1,5 +1,10 @@
 sbx_room(rpc
   SOURCES
+    rpc/connection.cc
     rpc/framing.cc
+    rpc/json_rpc.cc
+    rpc/json_scan.cc
     rpc/params.cc
-  LINK sbx_base sbx_profile sbx_policy sbx_output nlohmann_json::nlohmann_json)
+    rpc/server.cc
+  LINK sbx_base sbx_profile sbx_policy sbx_output sbx_session sbx_report
+  nlohmann_json::nlohmann_json)

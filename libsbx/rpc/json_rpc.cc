@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// The members of a message, and what each must be.
+#include "rpc/json_rpc.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "output/utf8.h"
+#include "profile/json_reader.h"
+#include "report/json_writer.h"
+#include "rpc/framing.h"
+#include "rpc/json_scan.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxIdBytes = 1024;  // it is held as long as the call runs, and echoed
+
+Error bad_json(std::string why, std::size_t byte) {
+  return Error{ErrorCode::kBadJson,
+               "not valid JSON: " + std::move(why) + " (byte " + std::to_string(byte + 1) + ")", "",
+               "send one JSON object a line, in UTF-8"};
+}
+
+Error bad_message(std::string message, std::string where, std::string hint) {
+  return Error{ErrorCode::kBadMessage, std::move(message), std::move(where), std::move(hint)};
+}
+
+// A well-formed JSON string without its quotes and escapes.
+std::string plain(std::string_view text) {
+  const std::string_view inner = text.substr(1, text.size() - 2);
+  if (inner.find('\\') == std::string_view::npos) return std::string(inner);
+  const auto value = read_json_strict(text, {text.size(), 1});
+  return value.ok() ? value.value().get<std::string>() : std::string(inner);
+}
+
+class MessageReader {
+ public:
+  explicit MessageReader(const std::vector<RawMember>& members) : members_(members) {}
+
+  std::variant<RpcMessage, RpcRefusal> read() {
+    RpcMessage message;
+    if (auto error = read_id(message)) return RpcRefusal{"null", kRpcInvalidRequest, *error};
+    if (auto error = read_rest(message)) {
+      return RpcRefusal{message.id.empty() ? "null" : message.id, refusal_code_, *error};
+    }
+    return message;
+  }
+
+ private:
+  const RawMember* find(std::string_view key) const {
+    for (const RawMember& member : members_) {
+      if (member.key == key) return &member;
+    }
+    return nullptr;
+  }
+
+  std::optional<Error> read_id(RpcMessage& message) const {
+    const RawMember* id = find("id");
+    if (id == nullptr) return std::nullopt;
+    const char first = id->value.front();
+    if (first == '{' || first == '[' || first == 't' || first == 'f') {
+      return bad_message("an id is a string, a number or null", "/id", "");
+    }
+    if (id->value.size() > kMaxIdBytes) {
+      return Error{ErrorCode::kTooLarge, "an id is at most 1024 bytes long", "/id", ""};
+    }
+    message.id = id->value;
+    return std::nullopt;
+  }
+
+  std::optional<Error> read_rest(RpcMessage& message) {
+    static constexpr std::array<std::string_view, 6> kKnown = {"jsonrpc", "id",     "method",
+                                                               "params",  "result", "error"};
+    for (const RawMember& member : members_) {
+      if (std::find(kKnown.begin(), kKnown.end(), member.key) != kKnown.end()) continue;
+      const auto nearest = nearest_name(member.key, kKnown);
+      std::string where;
+      append_to_pointer(where, member.key);
+      return Error{ErrorCode::kUnknownField, "no message has a member '" + member.key + "'",
+                   std::move(where), nearest ? "did you mean " + std::string(*nearest) + "?" : ""};
+    }
+    const RawMember* version = find("jsonrpc");
+    if (version == nullptr || version->value.front() != '"' || plain(version->value) != "2.0") {
+      return bad_message("not a JSON-RPC 2.0 message", "/jsonrpc", "add \"jsonrpc\": \"2.0\"");
+    }
+    return find("method") != nullptr ? read_call(message) : read_response(message);
+  }
+
+  std::optional<Error> read_call(RpcMessage& message) {
+    const RawMember* method = find("method");
+    if (method->value.front() != '"') return bad_message("a method is a string", "/method", "");
+    message.method = plain(method->value);
+    if (message.method.empty()) return bad_message("a method has a name", "/method", "");
+    if (find("result") != nullptr || find("error") != nullptr) {
+      return bad_message("a message is a request or a response, not both", "", "");
+    }
+    message.params = "{}";
+    const RawMember* params = find("params");
+    if (params == nullptr || params->value == "null") return std::nullopt;
+    if (params->value.front() != '{') {
+      refusal_code_ = kRpcBadParams;
+      return Error{ErrorCode::kWrongType, "params must be an object", "", "name each parameter"};
+    }
+    message.params = params->value;
+    return std::nullopt;
+  }
+
+  std::optional<Error> read_response(RpcMessage& message) const {
+    const RawMember* result = find("result");
+    const RawMember* error = find("error");
+    if ((result == nullptr) == (error == nullptr) || message.id.empty() ||
+        find("params") != nullptr) {
+      return bad_message("neither a request nor a response", "/method", "name a method");
+    }
+    (result != nullptr ? message.result : message.error) =
+        result != nullptr ? result->value : error->value;
+    return std::nullopt;
+  }
+
+  const std::vector<RawMember>& members_;
+  int refusal_code_ = kRpcInvalidRequest;
+};
+
+void begin(JsonWriter& json) {
+  json.begin_object();
+  json.key("jsonrpc");
+  json.string("2.0");
+}
+
+}  // namespace
+
+Result<std::vector<RawMember>> read_members(std::string_view text) {
+  if (!is_valid_utf8(text)) return bad_json("ill-formed UTF-8", 0);
+  JsonScan check(text);
+  const bool is_whole = check.value().has_value() && (check.skip_space(), check.at_end());
+  if (!is_whole) {
+    return bad_json(check.at_end() ? "it ends too soon" : "unexpected character", check.position());
+  }
+  JsonScan scan(text);
+  scan.skip_space();
+  if (!scan.take('{')) return Error{ErrorCode::kWrongType, "not a JSON object", "", ""};
+  std::vector<RawMember> members;
+  scan.skip_space();
+  while (!scan.take('}')) {  // the text is known to be well-formed
+    scan.take(',');
+    scan.skip_space();
+    std::string key = plain(*scan.string());
+    for (const RawMember& member : members) {
+      if (member.key != key) continue;
+      std::string where;
+      append_to_pointer(where, key);
+      return Error{ErrorCode::kDuplicateKey, "the same key stands twice in one object",
+                   std::move(where), "remove one of the two"};
+    }
+    // The comparisons above are square in the number of members.
+    if (members.size() >= 64) return bad_message("too many members", "", "");
+    scan.skip_space();
+    scan.take(':');
+    members.push_back({std::move(key), *scan.value()});
+    scan.skip_space();
+  }
+  return members;
+}
+
+std::variant<RpcMessage, RpcRefusal> read_message(std::string_view line) {
+  const auto members = read_members(line);
+  if (members.ok()) return MessageReader(members.value()).read();
+  const Error& error = members.error();
+  if (error.code == ErrorCode::kBadJson) return RpcRefusal{"null", kRpcParseError, error};
+  if (error.code != ErrorCode::kWrongType) return RpcRefusal{"null", kRpcInvalidRequest, error};
+  const bool is_batch = line[line.find_first_not_of(" \t\r\n")] == '[';
+  return RpcRefusal{"null", kRpcInvalidRequest,
+                    bad_message(is_batch ? "batches are not supported" : "not a JSON object", "",
+                                "send one JSON object a line")};
+}
+
+RpcRefusal refuse_long_line() {
+  return RpcRefusal{
+      "null", kRpcInvalidRequest,
+      Error{ErrorCode::kTooLarge,
+            "a message of more than " + std::to_string(kMaxLineBytes) + " bytes was not read", "",
+            "write large files in parts"}};
+}
+
+int rpc_code(const Error& error) {
+  switch (error.code) {
+    case ErrorCode::kUnknownMethod:
+      return kRpcUnknownMethod;
+    case ErrorCode::kInternal:
+      return kRpcInternal;
+    case ErrorCode::kBadMessage:
+      return kRpcInvalidRequest;
+    case ErrorCode::kBadJson:
+    case ErrorCode::kUnknownField:
+    case ErrorCode::kWrongType:
+    case ErrorCode::kOutOfRange:
+    case ErrorCode::kBadValue:
+    case ErrorCode::kDuplicateKey:
+    case ErrorCode::kMissingField:
+    case ErrorCode::kTooDeep:
+    case ErrorCode::kTooLarge:
+    case ErrorCode::kAboveCeiling:
+    case ErrorCode::kTaskNotFound:
+      return kRpcBadParams;
+    default:
+      return error.where.starts_with('/') ? kRpcBadParams : kRpcFailed;
+  }
+}
+
+std::string write_request(std::string_view id, std::string_view method, std::string_view params) {
+  std::string out;
+  JsonWriter json(out);
+  begin(json);
+  if (!id.empty()) {
+    json.key("id");
+    json.verbatim(id);
+  }
+  json.key("method");
+  json.string(method);
+  json.key("params");
+  json.verbatim(params.empty() ? "{}" : params);
+  json.end_object();
+  return out;
+}
+
+std::string write_notification(std::string_view method, std::string_view params) {
+  return write_request("", method, params);
+}
+
+std::string write_result(std::string_view id, std::string_view result) {
+  std::string out;
+  out.reserve(result.size() + id.size() + 40);
+  JsonWriter json(out);
+  begin(json);
+  json.key("id");
+  json.verbatim(id);
+  json.key("result");
+  json.verbatim(result);
+  json.end_object();
+  return out;
+}
+
+std::string write_error(std::string_view id, int code, const Error& error) {
+  std::string out;
+  JsonWriter json(out);
+  begin(json);
+  json.key("id");
+  json.verbatim(id);
+  json.key("error");
+  json.begin_object();
+  json.key("code");
+  json.integer(code);
+  json.key("message");
+  json.string(error.message);
+  json.key("data");
+  json.begin_object();
+  json.key("code");
+  json.string(error_name(error.code));
+  json.key("message");
+  json.string(error.message);
+  json.key("where");
+  json.string_or_null(error.where);
+  json.key("hint");
+  json.string_or_null(error.hint);
+  json.end_object();
+  json.end_object();
+  json.end_object();
+  return out;
+}
+
+std::string write_refusal(const RpcRefusal& refusal) {
+  return write_error(refusal.id, refusal.code, refusal.error);
+}
+
+}  // namespace sbx

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The grammar of RFC 8259, one function a production.
+#include "rpc/json_scan.h"
+
+namespace sbx {
+
+void JsonScan::skip_space() {
+  while (at_ < text_.size() &&
+         (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n' || text_[at_] == '\r')) {
+    ++at_;
+  }
+}
+
+bool JsonScan::take(char c) {
+  if (at_ >= text_.size() || text_[at_] != c) return false;
+  ++at_;
+  return true;
+}
+
+bool JsonScan::word(std::string_view expected) {
+  if (text_.substr(at_, expected.size()) != expected) return false;
+  at_ += expected.size();
+  return true;
+}
+
+bool JsonScan::digits() {
+  const std::size_t begin = at_;
+  while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') ++at_;
+  return at_ > begin;
+}
+
+bool JsonScan::number() {
+  take('-');
+  if (!take('0') && !digits()) return false;
+  if (take('.') && !digits()) return false;
+  if (!take('e') && !take('E')) return true;
+  if (!take('+')) take('-');
+  return digits();
+}
+
+std::optional<unsigned> JsonScan::hex4() {
+  unsigned value = 0;
+  for (int i = 0; i < 4; ++i, ++at_) {
+    const char c = peek();
+    const bool is_digit = c >= '0' && c <= '9';
+    const char lower = static_cast<char>(c | 0x20);
+    if (!is_digit && (lower < 'a' || lower > 'f')) return std::nullopt;
+    value = value * 16 + static_cast<unsigned>(is_digit ? c - '0' : lower - 'a' + 10);
+  }
+  return value;
+}
+
+// Behind the backslash. Half a surrogate pair is refused: it is no character.
+bool JsonScan::escape() {
+  if (!take('u')) {
+    if (at_ >= text_.size() ||
+        std::string_view("\"\\/bfnrt").find(text_[at_]) == std::string_view::npos) {
+      return false;
+    }
+    ++at_;
+    return true;
+  }
+  const auto unit = hex4();
+  if (!unit || (*unit >= 0xDC00 && *unit <= 0xDFFF)) return false;
+  if (*unit < 0xD800 || *unit > 0xDBFF) return true;
+  if (!word("\\u")) return false;
+  const auto low = hex4();
+  return low && *low >= 0xDC00 && *low <= 0xDFFF;
+}
+
+std::optional<std::string_view> JsonScan::string() {
+  const std::size_t begin = at_;
+  if (!take('"')) return std::nullopt;
+  while (at_ < text_.size()) {
+    const char c = text_[at_];
+    if (static_cast<unsigned char>(c) < 0x20) return std::nullopt;
+    ++at_;
+    if (c == '"') return text_.substr(begin, at_ - begin);
+    if (c == '\\' && !escape()) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+bool JsonScan::scalar() {
+  switch (peek()) {
+    case '"':
+      return string().has_value();
+    case 't':
+      return word("true");
+    case 'f':
+      return word("false");
+    case 'n':
+      return word("null");
+    default:
+      return number();
+  }
+}
+
+bool JsonScan::key() {
+  skip_space();
+  if (!string()) return false;
+  skip_space();
+  return take(':');
+}
+
+// Behind the bracket that opens a container which is not empty: what must stand before its first
+// value.
+bool JsonScan::opened() { return !in_object_.back() || key(); }
+
+std::optional<std::string_view> JsonScan::value() {
+  in_object_.clear();
+  skip_space();
+  const std::size_t begin = at_;
+  for (;;) {
+    skip_space();
+    const bool is_object = peek() == '{';
+    if (is_object || peek() == '[') {
+      ++at_;
+      in_object_.push_back(is_object);
+      skip_space();
+      if (peek() != (is_object ? '}' : ']')) {
+        if (!opened()) return std::nullopt;
+        continue;
+      }
+    } else if (!scalar()) {
+      return std::nullopt;
+    }
+    // A value has ended, or an empty container is about to.
+    for (;;) {
+      if (in_object_.empty()) return text_.substr(begin, at_ - begin);
+      skip_space();
+      if (take(in_object_.back() ? '}' : ']')) {
+        in_object_.pop_back();
+        continue;
+      }
+      if (!take(',') || !opened()) return std::nullopt;
+      break;
+    }
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,499 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server's loop over a fake dispatcher: many clients, slow and dead ones, bounds, and every way
+// to end. The server runs in a thread of the test; clients block.
+#include "rpc/server.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "fake_calls.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A client that blocks, at most 20 seconds.
+class Peer {
+ public:
+  explicit Peer(OwnedFd fd) : fd_(std::move(fd)) {
+    const struct timeval bound { 20, 0 };
+    setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof bound);
+    setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &bound, sizeof bound);
+  }
+  bool say(const std::string& text) {
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const ssize_t size = send(fd_.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
+      if (size <= 0) return false;
+      rest.remove_prefix(static_cast<std::size_t>(size));
+    }
+    return true;
+  }
+  bool ask(const std::string& id, const std::string& method, const std::string& params = "{}") {
+    return say(write_request(id, method, params) + "\n");
+  }
+  // The next message; null at the end.
+  json hear() {
+    for (;;) {
+      if (auto line = reader_.next()) return json::parse(line->text);
+      if (read_some(fd_.get(), reader_) != IoState::kOpen) return nullptr;
+    }
+  }
+  void half_close() { shutdown(fd_.get(), SHUT_WR); }
+  void close() { fd_.reset(); }
+
+ private:
+  OwnedFd fd_;
+  LineReader reader_{std::size_t{256} << 20};
+};
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    signal(SIGPIPE, SIG_IGN);
+    directory_ = testing::TempDir() + "/sbx-server-XXXXXX";
+    ASSERT_NE(mkdtemp(directory_.data()), nullptr);
+    options_.greeting = {R"("version":"x")", "secret"};
+  }
+  void TearDown() override {
+    if (thread_.joinable()) {
+      stop_.reset();
+      thread_.join();
+    }
+    std::filesystem::remove_all(directory_);
+  }
+
+  void listen_on_socket() {
+    options_.listener.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const sockaddr_un address = name();
+    ASSERT_EQ(
+        bind(options_.listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+        0);
+    ASSERT_EQ(listen(options_.listener.get(), 64), 0);
+  }
+  // The server's end of a pair, as `--fd` gives it; the test's end comes back.
+  OwnedFd pair(bool server_may_block = false) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    if (!server_may_block) fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    stream_.in.reset(ends[0]);
+    return OwnedFd(ends[1]);
+  }
+  // stop_'s end of file ends the server where nothing else does, as the owner's end.
+  void serve() {
+    int ends[2];
+    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    stop_.reset(ends[1]);
+    owner_.reset(ends[0]);
+    options_.owner_pidfd = ends[0];
+    thread_ = std::thread([this] {
+      Server server(calls_, std::move(options_));
+      if (stream_.in.is_open()) server.add_stream(std::move(stream_), true);
+      const Status status = server.run();
+      EXPECT_TRUE(status.ok());
+      is_done_ = true;
+    });
+  }
+  void wait_for_end() { thread_.join(); }
+  Peer connect() const {
+    OwnedFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_un address = name();
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return Peer(std::move(fd));
+  }
+  sockaddr_un name() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = directory_ + "/s";
+    path.copy(address.sun_path, sizeof address.sun_path - 1);
+    return address;
+  }
+
+  std::string directory_;
+  FakeCalls calls_;  // touched by the server's thread only, while it runs
+  ServerOptions options_;
+  Connection::Ends stream_;
+  OwnedFd stop_;
+  OwnedFd owner_;
+  std::thread thread_;
+  std::atomic<bool> is_done_{false};
+};
+
+TEST_F(ServerTest, AnswersEveryCallWithItsOwnId) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  for (const std::string id : {"1", "123456789012345678901234567890", "\"\\u0041\"", "null"}) {
+    peer.ask(id, "echo", R"({"a":1})");
+  }
+  EXPECT_EQ(peer.hear(), (json{{"jsonrpc", "2.0"}, {"id", 1}, {"result", {{"a", 1}}}}));
+  EXPECT_TRUE(peer.hear()["id"].is_number());
+  EXPECT_EQ(peer.hear()["id"], "A");
+  EXPECT_TRUE(peer.hear()["id"].is_null());
+}
+
+TEST_F(ServerTest, SaysWhatIsWrongAndGoesOn) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.say("{nonsense\n[]\n\xff\n" + write_request("1", "nothing", "{}") + "\n");
+  EXPECT_EQ(peer.hear()["error"]["code"], kRpcParseError);
+  EXPECT_EQ(peer.hear()["error"]["code"], kRpcInvalidRequest);
+  EXPECT_EQ(peer.hear()["error"]["code"], kRpcParseError);
+  EXPECT_EQ(peer.hear()["error"]["code"], kRpcUnknownMethod);
+  peer.ask("2", "echo");
+  EXPECT_EQ(peer.hear()["id"], 2);
+}
+
+// Contract 11: a line over 16 MiB.
+TEST_F(ServerTest, AnswersALineOver16MiBBeforeItEndsAndDiscardsTheRest) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  const std::string mebibyte(1 << 20, 'x');
+  for (int i = 0; i < 17; ++i) ASSERT_TRUE(peer.say(mebibyte));
+  const json answer = peer.hear();
+  EXPECT_TRUE(answer["id"].is_null());
+  EXPECT_EQ(answer["error"]["data"]["code"], "too_large");
+  for (int i = 0; i < 17; ++i) ASSERT_TRUE(peer.say(mebibyte));
+  peer.say("\n");
+  peer.ask("2", "echo");
+  EXPECT_EQ(peer.hear()["id"], 2);
+}
+
+TEST_F(ServerTest, ACallWithoutAnIdIsDoneAndNotAnswered) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.say(write_notification("echo", "{}") + "\n" + write_notification("nothing", "{}") + "\n");
+  peer.ask("1", "echo");
+  EXPECT_EQ(peer.hear()["id"], 1);
+}
+
+TEST_F(ServerTest, AnIdInUseIsRefused) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.ask("1", "hold");
+  peer.ask("1", "echo");
+  EXPECT_EQ(peer.hear()["error"]["data"]["where"], "/id");
+}
+
+TEST_F(ServerTest, OnlyTheTokenMakesAnOperator) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.ask("1", "approve");
+  EXPECT_EQ(peer.hear()["result"], false);
+  peer.ask("2", "hello", R"({"token":"Secret"})");
+  EXPECT_EQ(peer.hear()["error"]["data"]["where"], "/token");
+  peer.ask("3", "hello", R"({"token":"secret"})");
+  EXPECT_EQ(peer.hear()["result"], (json{{"version", "x"}, {"operator", true}}));
+  peer.ask("4", "approve");
+  EXPECT_EQ(peer.hear()["result"], true);
+  Peer other = connect();
+  other.ask("1", "approve");
+  EXPECT_EQ(other.hear()["result"], false);
+}
+
+TEST_F(ServerTest, AGuesserOfTokensGetsThreeAttempts) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  for (const std::string token : {"\"a\"", "\"b\"", "7", "\"secret\""}) {
+    peer.ask("1", "hello", R"({"token":)" + token + "}");
+    EXPECT_TRUE(peer.hear().contains("error")) << token;
+  }
+}
+
+TEST_F(ServerTest, AClientThatDoesNotReadIsReadNoMoreAndHurtsNobody) {
+  options_.limits.connection.hold_bytes = 64 << 10;
+  listen_on_socket();
+  serve();
+  Peer slow = connect();
+  Peer other = connect();
+  constexpr int kCalls = 150;
+  std::thread sender([&] {
+    for (int i = 0; i < kCalls; ++i) slow.ask(std::to_string(i), "big", R"({"bytes":32768})");
+  });
+  for (int i = 0; i < 100; ++i) {
+    other.ask(std::to_string(i), "echo");
+    ASSERT_EQ(other.hear()["id"], i);
+  }
+  for (int i = 0; i < kCalls; ++i) ASSERT_EQ(slow.hear()["id"], i);
+  sender.join();
+}
+
+TEST_F(ServerTest, WhatWaitsForASlowClientStaysWithinTheBound) {
+  options_.limits.connection.hold_bytes = 64 << 10;
+  listen_on_socket();
+  serve();
+  Peer slow = connect();
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) {
+    requests += write_request(std::to_string(i), "big", R"({"bytes":32768})") + "\n";
+  }
+  ASSERT_TRUE(slow.say(requests));
+  Peer other = connect();
+  other.ask("1", "echo");
+  other.hear();
+  std::this_thread::sleep_for(milliseconds(50));
+  stop_.reset();
+  thread_.join();
+  EXPECT_LT(calls_.calls, 100);
+}
+
+TEST_F(ServerTest, AClientForWhichTooMuchWaitsIsDropped) {
+  options_.limits.connection.drop_bytes = 1 << 20;
+  listen_on_socket();
+  serve();
+  Peer slow = connect();
+  slow.ask("1", "big", R"({"bytes":4000000})");
+  EXPECT_EQ(slow.hear(), nullptr);
+  Peer other = connect();
+  other.ask("1", "echo");
+  EXPECT_EQ(other.hear()["id"], 1);
+}
+
+TEST_F(ServerTest, ClientsThatDieHurtNoOther) {
+  listen_on_socket();
+  serve();
+  Peer watcher = connect();
+  for (int i = 0; i < 200; ++i) {
+    Peer dying = connect();
+    dying.ask("1", "hold");
+    dying.ask("2", "big", R"({"bytes":300000})");
+    dying.say("{\"half a");
+  }
+  for (int i = 0; i < 50; ++i) {
+    watcher.ask(std::to_string(i), "echo");
+    ASSERT_EQ(watcher.hear()["id"], i);
+  }
+  watcher.ask("\"t\"", "tell", R"({"x":1})");
+  EXPECT_EQ(watcher.hear()["params"]["x"], 1);
+  EXPECT_EQ(watcher.hear()["id"], "t");
+  stop_.reset();
+  thread_.join();
+  EXPECT_LE(calls_.clients.size(), 1U);
+  EXPECT_TRUE(calls_.held.empty());
+}
+
+TEST_F(ServerTest, WhatAClientSentBeforeItLeftIsStillDone) {
+  listen_on_socket();
+  serve();
+  {
+    Peer leaving = connect();
+    for (int i = 0; i < 20; ++i) leaving.ask("", "echo");
+  }
+  Peer other = connect();
+  other.ask("1", "shutdown");
+  EXPECT_EQ(other.hear()["id"], 1);
+  wait_for_end();
+  EXPECT_EQ(calls_.calls, 21);
+}
+
+TEST_F(ServerTest, AClientThatOnlyStopsTalkingGetsItsAnswers) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.ask("1", "big", R"({"bytes":600000})");
+  peer.say(write_request("2", "echo", "{}"));  // without the end of the line
+  peer.half_close();
+  EXPECT_EQ(peer.hear()["id"], 1);
+  EXPECT_EQ(peer.hear()["id"], 2);
+  EXPECT_EQ(peer.hear(), nullptr);
+}
+
+TEST_F(ServerTest, CallsAndClientsBeyondTheBoundsAreRefused) {
+  options_.limits.connection.max_calls = 3;
+  options_.limits.max_clients = 2;
+  listen_on_socket();
+  serve();
+  Peer first = connect();
+  for (int i = 0; i < 4; ++i) first.ask(std::to_string(i), "hold");
+  const json refused = first.hear();
+  EXPECT_EQ(refused["id"], 3);
+  EXPECT_EQ(refused["error"]["data"]["code"], "too_many");
+  Peer second = connect();
+  second.ask("1", "echo");
+  EXPECT_EQ(second.hear()["id"], 1);
+  Peer third = connect();
+  EXPECT_EQ(third.hear()["error"]["data"]["code"], "too_many");
+  EXPECT_EQ(third.hear(), nullptr);
+}
+
+TEST_F(ServerTest, WithoutDescriptorsItStillServesItsClients) {
+  listen_on_socket();
+  serve();
+  Peer peer = connect();
+  peer.ask("1", "echo");
+  peer.hear();
+  std::vector<OwnedFd> waiting;
+  for (int i = 0; i < 8; ++i) waiting.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  struct rlimit before {};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const struct rlimit none { 0, before.rlim_max };
+  setrlimit(RLIMIT_NOFILE, &none);
+  const sockaddr_un address = name();
+  for (const OwnedFd& fd : waiting) {
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  for (int i = 0; i < 20; ++i) {
+    peer.ask(std::to_string(i), "echo");
+    EXPECT_EQ(peer.hear()["id"], i);
+  }
+  setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST_F(ServerTest, LeavesWhenThereIsNobodyToServe) {
+  options_.limits.idle = milliseconds(50);
+  bool told = false;
+  options_.before_leaving = [&told] { told = true; };
+  listen_on_socket();
+  const auto began = steady_clock::now();
+  serve();
+  {
+    Peer peer = connect();
+    std::this_thread::sleep_for(milliseconds(150));
+    peer.ask("1", "echo");
+    EXPECT_EQ(peer.hear()["id"], 1);  // a client keeps it
+  }
+  wait_for_end();
+  EXPECT_GE(steady_clock::now() - began, milliseconds(200));
+  EXPECT_TRUE(told);
+}
+
+TEST_F(ServerTest, ATaskKeepsItFromLeaving) {
+  options_.limits.idle = milliseconds(20);
+  calls_.tasks = 1;
+  listen_on_socket();
+  serve();
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_FALSE(is_done_);
+}
+
+TEST_F(ServerTest, AStreamIsServedHoweverLongItIsSilent) {
+  options_.limits.idle = milliseconds(20);
+  Peer peer(pair());
+  serve();
+  std::this_thread::sleep_for(milliseconds(200));
+  peer.ask("1", "approve");
+  EXPECT_EQ(peer.hear()["result"], true);
+}
+
+TEST_F(ServerTest, TheEndOfTheStreamEndsEverything) {
+  calls_.tasks = 3;
+  Peer peer(pair());
+  serve();
+  peer.close();
+  wait_for_end();
+  EXPECT_TRUE(calls_.ended);
+  EXPECT_EQ(calls_.tasks, 0);
+}
+
+TEST_F(ServerTest, CallsInFlightGetAMomentAtTheEndOfTheStream) {
+  options_.limits.drain = milliseconds(100);
+  Peer peer(pair(true));
+  serve();
+  peer.ask("1", "hold");
+  peer.ask("2", "big", R"({"bytes":600000})");
+  peer.half_close();
+  EXPECT_EQ(peer.hear()["id"], 2);
+  EXPECT_EQ(peer.hear()["method"], "task.cancelled");
+  EXPECT_EQ(peer.hear()["result"], "ended");
+  wait_for_end();
+}
+
+TEST_F(ServerTest, ShutdownIsAnsweredAndTellsOtherClients) {
+  listen_on_socket();
+  calls_.tasks = 1;
+  serve();
+  Peer other = connect();
+  other.ask("1", "echo");
+  other.hear();
+  Peer peer = connect();
+  peer.ask("1", "shutdown");
+  EXPECT_EQ(peer.hear()["id"], 1);
+  EXPECT_EQ(other.hear()["method"], "task.cancelled");
+  wait_for_end();
+}
+
+TEST_F(ServerTest, TasksThatDoNotEndAreNotWaitedForLongerThanTheGrace) {
+  options_.limits.ending = milliseconds(100);
+  calls_.obeys = false;
+  calls_.tasks = 1;
+  Peer peer(pair());
+  serve();
+  peer.ask("1", "shutdown");
+  EXPECT_EQ(peer.hear()["id"], 1);
+  wait_for_end();
+}
+
+TEST_F(ServerTest, AClientThatNeverReadsDoesNotKeepItFromEnding) {
+  options_.limits.farewell = milliseconds(100);
+  Peer peer(pair());
+  serve();
+  peer.ask("1", "big", R"({"bytes":30000000})");
+  stop_.reset();
+  wait_for_end();
+}
+
+TEST_F(ServerTest, TheOwnersEndEndsIt) {
+  listen_on_socket();
+  calls_.tasks = 1;
+  calls_.obeys = false;
+  serve();
+  stop_.reset();
+  wait_for_end();
+  EXPECT_TRUE(calls_.ended);
+}
+
+TEST_F(ServerTest, ReadsAFileAndWritesAPipeThatBlocks) {
+  const std::string path = directory_ + "/requests";
+  OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const std::string text =
+      write_request("1", "big", R"({"bytes":2000000})") + "\n" + write_request("2", "echo", "{}");
+  ASSERT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  lseek(file.get(), 0, SEEK_SET);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  stream_ = {std::move(file), OwnedFd(ends[1]), true};
+  const OwnedFd read_end(ends[0]);
+  serve();
+  LineReader reader;
+  std::vector<std::string> lines;
+  while (read_some(read_end.get(), reader) == IoState::kOpen) {
+    while (auto line = reader.next()) lines.push_back(line->text);
+  }
+  wait_for_end();
+  ASSERT_EQ(lines.size(), 3U);  // and what the end tells
+  EXPECT_EQ(lines[0].size(), 2'000'000U + 38);
+  EXPECT_EQ(lines[1], R"({"jsonrpc":"2.0","id":2,"result":{}})");
+}
+
+TEST_F(ServerTest, NobodyReadsStdoutAnyMoreSoItEnds) {
+  int in[2];
+  int out[2];
+  ASSERT_EQ(pipe2(in, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  const OwnedFd writer(in[1]);
+  stream_ = {OwnedFd(in[0]), OwnedFd(out[1]), true};
+  OwnedFd(out[0]).reset();
+  serve();
+  wait_for_end();
+}
+
+}  // namespace
+}  // namespace sbx
