@@ -55,7 +55,7 @@ ProfileSearch profile_search(const Environment& environment) {
   return search;
 }
 
-Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
+Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation) {
   const Environment& environment = invocation.environment;
   std::string name = options.profile;
   if (name.empty()) name = lookup(environment, "SBX_PROFILE");
@@ -76,26 +76,37 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   SBX_TRY(context.workspace, choose_workspace(options));
   const std::string home = lookup(environment, "HOME");
   if (home.starts_with('/')) context.home = home;
-  Prepared out;
+  SessionOptions out;
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
+  out.inherited = environment;
+  return out;
+}
 
+Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(SessionOptions session, prepare_session(options, invocation));
+  Prepared out;
+  out.policy = std::move(session.policy);
+  out.facts = std::move(session.facts);
   Request& request = out.request;
   request.argv = options.program;
   request.command = options.program.empty() ? options.command : display_arguments(options.program);
   if (!options.description.empty()) request.description = options.description;
-  if (options.program.empty() == options.command.empty()) {
-    return Error{ErrorCode::kBadFlag,
-                 options.command.empty() ? "there is no command to run"
-                                         : "-c COMMAND and -- PROGRAM exclude each other",
-                 "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
-  }
+  SBX_CHECK_OK(check_command(options));
   if (!options.cwd.empty()) {
     const std::string path =
-        options.cwd.starts_with('/') ? options.cwd : context.workspace + "/" + options.cwd;
+        options.cwd.starts_with('/') ? options.cwd : out.policy.workspace + "/" + options.cwd;
     SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));
   }
   return out;
+}
+
+Status check_command(const RunOptions& options) {
+  if (options.program.empty() != options.command.empty()) return {};
+  return Error{ErrorCode::kBadFlag,
+               options.command.empty() ? "there is no command to run"
+                                       : "-c COMMAND and -- PROGRAM exclude each other",
+               "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
 }
 
 Result<int> choose_stdin(const std::string& source, OwnedFd& opened) {

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "profile/store.h"
 #include "session/run.h"
+#include "session/session.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -22,7 +23,14 @@ struct Prepared {
 // Where installed profiles lie.
 ProfileSearch profile_search(const Environment& environment);
 
-// Errors: those of the profile, the flags, the variables and the paths.
+// The part that a session and a single run share: everything but the command. The environment is
+// copied. Errors: those of the profile, the flags, the variables and the workspace.
+Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation);
+
+// One command, by -c or behind `--`. Errors: kBadFlag.
+Status check_command(const RunOptions& options);
+
+// Errors: those of prepare_session(), of check_command() and of the working directory.
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
 
 // What becomes descriptor 0 of a captured run: -1 stands for /dev/null. `opened` keeps a file open.

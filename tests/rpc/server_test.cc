@@ -479,7 +479,7 @@ TEST_F(ServerTest, ReadsAFileAndWritesAPipeThatBlocks) {
   }
   wait_for_end();
   ASSERT_EQ(lines.size(), 3U);  // and what the end tells
-  EXPECT_EQ(lines[0].size(), 2'000'000U + 38);
+  EXPECT_EQ(lines[0].size(), 2'000'000U + 36);
   EXPECT_EQ(lines[1], R"({"jsonrpc":"2.0","id":2,"result":{}})");
 }
 
