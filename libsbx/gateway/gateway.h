@@ -96,6 +96,10 @@ class Gateway {
   void count_refusal(const std::string& operation, const Endpoint& destination,
                      const std::string& program);
 
+  // Whether bytes that the sandbox has written are still to be handed on: what a run waits for,
+  // briefly, when its command has ended.
+  bool has_unsent() const;
+
   std::vector<GatewayDenial> denials() const;  // at most 257; the last may stand for all others
   std::vector<GatewayConnection> connections() const;  // oldest first, live ones too; at most 1024
   std::uint64_t unlisted_connections() const;          // let through beyond that bound
