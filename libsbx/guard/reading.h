@@ -23,9 +23,10 @@ struct Word {
   Span span;
   // The value. Where `known` is false, it is what could be made out, each unknown part left out.
   std::string text;
-  bool known = true;      // false: a part is made at run time ($1, $(date), an unset variable)
-  bool has_glob = false;  // an unquoted * ? or [ ; `text` holds the pattern
-  bool splits = false;    // an unknown part stands unquoted: it may become several words or none
+  bool known = true;       // false: a part is made at run time ($1, $(date), an unset variable)
+  bool has_glob = false;   // an unquoted * ? or [ ; `text` holds the pattern
+  bool has_tilde = false;  // begins with an unquoted ~, which the shell makes a home directory
+  bool splits = false;     // an unknown part stands unquoted: it may become several words or none
 };
 
 struct Assignment {

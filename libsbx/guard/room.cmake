@@ -1,4 +1,22 @@
 sbx_room(guard
   SOURCES
+    guard/ansi_c.cc
+    guard/braces.cc
+    guard/expand.cc
+    guard/field.cc
+    guard/field_builder.cc
+    guard/look_through.cc
+    guard/operation.cc
+    guard/options.cc
+    guard/output.cc
+    guard/parse_compound.cc
+    guard/parse_redirections.cc
+    guard/parse_words.cc
+    guard/parser.cc
     guard/reading.cc
+    guard/runs.cc
+    guard/scope.cc
+    guard/simple.cc
+    guard/walk.cc
+    guard/wrappers.cc
   LINK sbx_base sbx_profile sbx_policy)

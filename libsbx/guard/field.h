@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field: a word while it is worked on, with kHole in its text where a part is made at run time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "guard/syntax.h"
+
+namespace sbx {
+
+struct Field {
+  Span span;
+  std::string text;
+  bool has_glob = false;
+  bool splits = false;
+  bool has_tilde = false;
+  bool is_process = false;                    // <(…)
+  std::optional<std::string> process_output;  // what it gives, where that is constant
+
+  bool is_known() const { return text.find(kHole) == std::string::npos; }
+};
+
+// What a program is called by: the part of its path behind the last slash; nullopt: not known.
+std::optional<std::string_view> program_name(const Field& field);
+
+Word to_word(const Field& field);
+
+}  // namespace sbx

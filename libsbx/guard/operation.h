@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operation: what ${x%y} and the like make of a constant value, where that is plain. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sbx {
+
+// `word` is what follows the operation, expanded. nullopt: not known without a shell.
+std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
+                                           std::string_view word);
+
+}  // namespace sbx

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: blocks, chains, pipelines and compound commands, and what they do to variables.
+#include <algorithm>
+#include <utility>
+
+#include "guard/parser.h"
+#include "guard/walker.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxOutput = 65536;
+
+}  // namespace
+
+void Walker::add_unknown(Span span, const char* what) {
+  if (!reading_.unknown.empty() && reading_.unknown.back().span == span) return;
+  reading_.unknown.push_back({span, what});
+}
+
+// Everything that may grow with the text is paid for here, so that no text costs more than a fixed
+// amount: a word that is handed on and on, a variable that is doubled.
+bool Walker::spend(std::size_t work) {
+  if (stopped_) return false;
+  if (work <= work_left_) {
+    work_left_ -= work;
+    return true;
+  }
+  stopped_ = true;
+  reading_.complete = false;
+  reading_.unknown.push_back({{}, "the command is too large to be read whole"});
+  return false;
+}
+
+void Walker::forget_names(const NameRange& range) {
+  if (!spend(range.end - range.begin)) return;
+  for (std::size_t i = range.begin; i < range.end; ++i) scope_.forget(tree_->assigned[i]);
+}
+
+Text Walker::walk_block(const Block& block, const Place& place, const Text& input) {
+  Text output = "";
+  for (const Chain& chain : block.chains) {
+    if (!spend(1)) return std::nullopt;
+    const Text more = walk_chain(chain, place, input);
+    if (output && more && output->size() + more->size() <= kMaxOutput) {
+      *output += *more;
+    } else {
+      output.reset();
+    }
+  }
+  return output;
+}
+
+Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& input) {
+  const Scope::Mark mark = scope_.mark();
+  Place inner = place;
+  inner.in_background = place.in_background || chain.in_background;
+  Text output = "";
+  NameRange uncertain;  // names of the links that may not have run
+  for (const Link& link : chain.links) {
+    if (link.connective == Connective::kOr) forget_names(uncertain);
+    const Text more = walk_pipeline(link.pipeline, inner, input);
+    if (link.connective == Connective::kOr) {
+      forget_names(link.assigned);
+    } else if (output && more) {  // what prints something constant succeeds
+      *output += *more;
+    } else {
+      output.reset();
+    }
+    if (link.connective != Connective::kFirst) {
+      if (uncertain.end == 0) uncertain.begin = link.assigned.begin;
+      uncertain.end = link.assigned.end;
+    }
+  }
+  if (chain.in_background) {
+    scope_.undo(mark);
+  } else {
+    forget_names(uncertain);
+  }
+  return output;
+}
+
+Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input) {
+  Place inner = place;
+  const std::size_t stages = pipeline.stages.size();
+  if (stages != 1 || place.stages == 1) {  // one alone in a stage of another belongs to that
+    inner.pipeline = ++pipelines_;
+    inner.stage = 0;
+    inner.stages = static_cast<std::uint32_t>(std::max<std::size_t>(stages, 1));
+  }
+  if (stages == 1) return walk_node(pipeline.stages[0], inner, input);
+  Text output = stages == 0 ? Text("") : input;
+  for (const Node& stage : pipeline.stages) {
+    const Scope::Mark mark = scope_.mark();
+    output = walk_node(stage, inner, output);
+    scope_.undo(mark);
+    ++inner.stage;
+  }
+  // Some shells run the last one themselves.
+  if (stages > 0) forget_names(pipeline.stages.back().assigned);
+  return output;
+}
+
+Text Walker::walk_node(const Node& node, const Place& place, const Text& input) {
+  if (!spend(1)) return std::nullopt;
+  const Place outer = std::exchange(substitution_place_, place);
+  substitution_place_.pipeline = 0;
+  substitution_place_.stage = 0;
+  substitution_place_.stages = 1;
+  Text output;
+  if (node.kind == NodeKind::kSimple) {
+    output = walk_simple(node, place, input);
+  } else {
+    Text own_input = input;
+    bool prints = true;
+    std::vector<Redirection> redirections =
+        expand_redirections(node.redirections, own_input, prints);
+    output = walk_compound(node, place, own_input);
+    if (!prints) output = "";
+    if (!redirections.empty()) {
+      emit(place, node.span, {});
+      reading_.commands.back().redirections = std::move(redirections);
+    }
+  }
+  substitution_place_ = outer;
+  return output;
+}
+
+Text Walker::walk_compound(const Node& node, const Place& place, const Text& input) {
+  switch (node.kind) {
+    case NodeKind::kSimple:
+      break;
+    case NodeKind::kGroup:
+      return walk_block(node.blocks[0], place, input);
+    case NodeKind::kSubshell: {
+      const Scope::Mark mark = scope_.mark();
+      Text output = walk_block(node.blocks[0], place, input);
+      scope_.undo(mark);
+      return output;
+    }
+    case NodeKind::kIf:
+    case NodeKind::kCase:
+      walk_branches(node, place, input);
+      break;
+    case NodeKind::kLoop:
+    case NodeKind::kFor:
+    case NodeKind::kArithmeticFor:
+      walk_loop(node, place, input);
+      break;
+    case NodeKind::kFunction:
+      walk_function(node, place);
+      return "";
+    case NodeKind::kCoprocess: {
+      const Scope::Mark mark = scope_.mark();
+      Place inner = place;
+      inner.in_background = true;
+      for (const Node& child : node.children) walk_node(child, inner, std::nullopt);
+      scope_.undo(mark);
+      forget_names(node.assigned);
+      break;
+    }
+    case NodeKind::kArithmetic:
+      expand_quoted(node.arithmetic);
+      forget_names(node.assigned);
+      return "";
+    case NodeKind::kTest:
+      for (const WordNode& word : node.words) expand_single(word);
+      forget_names(node.assigned);
+      return "";
+  }
+  return std::nullopt;
+}
+
+// if and case: each branch begins with what was known before it.
+void Walker::walk_branches(const Node& node, const Place& place, const Text& input) {
+  const bool is_if = node.kind == NodeKind::kIf;
+  for (const WordNode& word : node.words) expand_single(word);
+  for (const WordNode& pattern : node.patterns) expand_single(pattern);
+  for (std::size_t i = 0; i < node.blocks.size(); ++i) {
+    const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
+    if (is_condition) {
+      walk_block(node.blocks[i], place, input);
+      continue;
+    }
+    const Scope::Mark mark = scope_.mark();
+    walk_block(node.blocks[i], place, input);
+    scope_.undo(mark);
+  }
+  const std::size_t certain = is_if ? 1 : 0;  // the first condition always runs
+  for (std::size_t i = certain; i < node.blocks.size(); ++i) forget_names(node.blocks[i].assigned);
+}
+
+void Walker::walk_loop(const Node& node, const Place& place, const Text& input) {
+  std::vector<Field> values;
+  for (const WordNode& word : node.words) expand_word(word, values);
+  expand_quoted(node.arithmetic);
+  forget_names(node.assigned);
+  const Scope::Mark mark = scope_.mark();
+  if (node.kind == NodeKind::kFor && node.has_in && values.size() == 1 && !values[0].has_glob &&
+      !values[0].has_tilde && !values[0].is_process && !values[0].splits) {
+    const std::size_t body = node.blocks.empty() ? 0 : node.blocks[0].assigned.begin;
+    const auto& names = tree_->assigned;
+    const bool changes =
+        !node.blocks.empty() &&
+        std::any_of(names.begin() + body, names.begin() + node.blocks[0].assigned.end,
+                    [&node](const std::string& name) { return name == node.name || name == "*"; });
+    if (!changes) scope_.set(node.name, {{values[0].text}, false});
+  }
+  for (const Block& block : node.blocks) walk_block(block, place, input);
+  scope_.undo(mark);
+  forget_names(node.assigned);
+}
+
+void Walker::walk_function(const Node& node, const Place& place) {
+  const Scope::Mark mark = scope_.mark();
+  scope_.forget("*");
+  Place inner = place;
+  inner.function = static_cast<std::int32_t>(reading_.functions.size());
+  inner.pipeline = 0;
+  inner.stage = 0;
+  inner.stages = 1;
+  reading_.functions.push_back({node.name_span, node.name});
+  const bool is_new = open_functions_.insert(node.name).second;
+  for (const Node& child : node.children) walk_node(child, inner, std::nullopt);
+  if (is_new) open_functions_.erase(node.name);
+  functions_.insert(node.name);
+  scope_.undo(mark);
+  // It may be called at any time from now on.
+  if (!spend(node.assigned.end - node.assigned.begin)) return;
+  for (std::size_t i = node.assigned.begin; i < node.assigned.end; ++i) {
+    scope_.distrust(tree_->assigned[i]);
+  }
+}
+
+}  // namespace sbx

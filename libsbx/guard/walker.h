@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: a syntax tree → the commands of a reading. Follows plainly constant variables in the
+// order of the text, and reads on in the texts that commands hand to other shells. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "guard/field.h"
+#include "guard/runs.h"
+#include "guard/scope.h"
+#include "guard/syntax.h"
+
+namespace sbx {
+
+using Text = std::optional<std::string>;  // of an input or output; nullopt: not known
+
+// What a command takes over from what it stands in.
+struct Place {
+  std::vector<std::string> via;
+  bool has_more_words = false;
+  std::uint32_t pipeline = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t stages = 1;
+  std::int32_t function = -1;
+  bool in_background = false;
+};
+
+class FieldBuilder;
+
+class Walker {
+ public:
+  explicit Walker(Reading& reading) : reading_(reading) {}
+
+  void read_text(std::string_view text);
+  void read_words(const std::vector<Field>& words);
+
+ private:
+  // walk.cc: nodes. Each answers what it would print.
+  Text walk_block(const Block& block, const Place& place, const Text& input);
+  Text walk_chain(const Chain& chain, const Place& place, const Text& input);
+  Text walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input);
+  Text walk_node(const Node& node, const Place& place, const Text& input);
+  Text walk_compound(const Node& node, const Place& place, const Text& input);
+  Text walk_simple(const Node& node, const Place& place, const Text& input);
+  void walk_branches(const Node& node, const Place& place, const Text& input);
+  void walk_loop(const Node& node, const Place& place, const Text& input);
+  void walk_function(const Node& node, const Place& place);
+  void forget_names(const NameRange& range);
+
+  // simple.cc: simple commands.
+  std::vector<Field> expand_operands(const Node& node);
+  std::vector<Redirection> expand_redirections(const std::vector<RedirectionNode>& nodes,
+                                               Text& input, bool& prints);
+  void expand_assignments(const Node& node, std::vector<Assignment>& assignments,
+                          std::vector<std::pair<std::string, Value>>& values);
+  void apply_builtin(const std::vector<Field>& words);
+  void apply_declaration(const std::vector<Field>& words);
+  void emit(const Place& place, Span span, const std::vector<Field>& words);
+
+  // look_through.cc: commands run by commands.
+  void look_through(const std::vector<Field>& words, const Place& place, const Text& input,
+                    bool in_shell);
+  void follow(const Run& run, const Place& place, const Text& input, bool in_shell);
+  void read_script(std::string_view text, Span span, const Place& place, const Text& input);
+
+  // expand.cc: words.
+  void expand_word(const WordNode& word, std::vector<Field>& fields);
+  Field expand_single(const WordNode& word);
+  std::string expand_quoted(const std::vector<Part>& parts);
+  Text substitute(const Part& part);
+  void add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder& builder);
+  void add_part(const Part& part, bool quoted, FieldBuilder& builder);
+  void add_parameter(const Part& part, bool quoted, FieldBuilder& builder);
+  Value parameter_value(const Parameter& parameter, bool& is_list, bool& is_number);
+  Value base_value(const Parameter& parameter, bool& is_known);
+
+  void add_unknown(Span span, const char* what);
+  bool spend(std::size_t work);
+
+  Reading& reading_;
+  const Tree* tree_ = nullptr;
+  Scope scope_;
+  Place substitution_place_;                            // of commands in substitutions
+  std::unordered_set<std::string> functions_;           // names of all functions so far
+  std::unordered_set<std::string> open_functions_;      // those whose body is being read
+  std::map<const Part*, Text>* substituted_ = nullptr;  // within one word with braces
+  std::uint32_t pipelines_ = 0;
+  int depth_ = 0;
+  std::size_t work_left_ = 16u << 20;
+  bool stopped_ = false;
+};
+
+}  // namespace sbx

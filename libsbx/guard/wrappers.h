@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wrappers: the programs that run the program that their arguments name, and how their own options
+// are told from it. Data, from their man pages.
+#pragma once
+
+#include <string_view>
+
+namespace sbx {
+
+struct Wrapper {
+  std::string_view name;
+  std::string_view short_with_value;  // letters
+  std::string_view long_with_value;   // names between spaces, where the value may be the next word
+  int operands = 0;                   // of its own, before the program
+  bool takes_assignments = false;     // NAME=value before the program
+  std::string_view ends = {};         // letters of options with which nothing is run
+};
+
+const Wrapper* find_wrapper(std::string_view program);
+
+}  // namespace sbx
