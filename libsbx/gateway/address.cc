@@ -79,6 +79,17 @@ IpAddress ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d) {
   return address;
 }
 
+IpAddress ip_from_bytes(std::string_view bytes) {
+  IpAddress address;
+  if (bytes.size() == 16) {
+    in6_addr raw{};
+    std::memcpy(raw.s6_addr, bytes.data(), 16);
+    return unmapped(raw);
+  }
+  if (bytes.size() == 4) std::memcpy(address.bytes.data(), bytes.data(), 4);
+  return address;
+}
+
 std::string ip_text(const IpAddress& address) {
   char text[INET6_ADDRSTRLEN] = "";
   inet_ntop(address.is_v6 ? AF_INET6 : AF_INET, address.bytes.data(), text, sizeof(text));

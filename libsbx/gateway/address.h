@@ -31,6 +31,8 @@ struct Endpoint {
 // Plain forms only: no port, no brackets, no zone.
 std::optional<IpAddress> parse_ip(std::string_view text);
 IpAddress ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d);
+// 4 or 16 bytes in network order; all zeros for any other size.
+IpAddress ip_from_bytes(std::string_view bytes);
 std::string ip_text(const IpAddress& address);
 std::string endpoint_text(const Endpoint& endpoint);  // "192.0.2.1:80", "[2001:db8::1]:80"
 

@@ -1,0 +1,5 @@
+foreach(target IN ITEMS dns client_hello resolv_conf)
+  sbx_fuzz(gateway_${target}
+    SOURCES ${CMAKE_CURRENT_LIST_DIR}/${target}_fuzz.cc ${CMAKE_CURRENT_LIST_DIR}/properties.cc
+    LINK sbx_all)
+endforeach()

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connection: the order is judge, resolve, filter, dial, relay; each step that fails resets the
+// client, since to a program that is what a refused destination looks like once it is accepted.
+#include "gateway/connection.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr auto kPublishLimit = std::chrono::seconds(10);
+
+// A relay that waits to fill packets would add delay that the program did not ask for; a peer that
+// vanished must not hold a place for ever.
+void tune(int socket_fd) {
+  const int on = 1;
+  setsockopt(socket_fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(socket_fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+}
+
+}  // namespace
+
+Connection::~Connection() {
+  if (holds_name_) context_.names.release(destination_.name);
+}
+
+void Connection::start() {
+  const auto endpoint = local_endpoint(client_.get());
+  if (!endpoint) {
+    abort();
+    return;
+  }
+  destination_ = judge_destination(context_, *endpoint);
+  if (!destination_.is_allowed) {
+    deny_destination(context_, destination_, "connect", {});
+    abort();
+    return;
+  }
+  client_watch_ = context_.reactor.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
+  if (!client_watch_.is_on()) {
+    abort();
+    return;
+  }
+  if (!destination_.name.empty()) {
+    resolve();
+    return;
+  }
+  std::vector<Endpoint> targets{*endpoint};
+  // A server on the host's loopback often listens on IPv4 only.
+  if (destination_.is_host_port && endpoint->address.is_v6) {
+    targets.push_back({ipv4(127, 0, 0, 1), endpoint->port});
+  }
+  dial(std::move(targets));
+}
+
+void Connection::resolve() {
+  context_.names.hold(destination_.name);
+  holds_name_ = true;
+  context_.resolver.resolve(destination_.name,
+                            [weak = weak_from_this()](const Resolution& resolution) {
+                              const auto self = weak.lock();
+                              if (self && !self->ended_) self->on_resolved(resolution);
+                            });
+}
+
+void Connection::on_resolved(const Resolution& resolution) {
+  std::vector<Endpoint> targets;
+  for (const IpAddress& address : resolution.addresses) {
+    const Endpoint target{address, destination_.endpoint.port};
+    if (context_.rules.allows_resolved(target, context_.own.get())) targets.push_back(target);
+  }
+  if (targets.empty()) {
+    if (!resolution.addresses.empty()) {
+      const Endpoint refused{resolution.addresses.front(), destination_.endpoint.port};
+      context_.ledger.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
+                           allow_grant(endpoint_text(refused)));
+    }
+    abort();
+    return;
+  }
+  dial(std::move(targets));
+}
+
+void Connection::dial(std::vector<Endpoint> targets) {
+  record_ = context_.ledger.open_connection();
+  record_->name = destination_.name;
+  record_->port = destination_.endpoint.port;
+  dialer_ = std::make_shared<Dialer>(context_.reactor, std::move(targets),
+                                     [this](OwnedFd server, const Endpoint& address) {
+                                       if (ended_) return;  // the client gave up in this very step
+                                       context_.reactor.bury(std::exchange(dialer_, nullptr));
+                                       if (!server.is_open()) {
+                                         abort();
+                                         return;
+                                       }
+                                       record_->address = ip_text(address.address);
+                                       relay(std::move(server));
+                                     });
+  const auto dialer = dialer_;
+  dialer->start();
+}
+
+void Connection::relay(OwnedFd server) {
+  client_watch_.stop();
+  tune(client_.get());
+  tune(server.get());
+  Relay::JudgeHello judge;
+  if (!destination_.name.empty() && context_.rules.mode() == NetworkMode::kAllowlist) {
+    judge = [this](bool readable, const std::string& name) { return judge_hello(readable, name); };
+  }
+  relay_ =
+      std::make_shared<Relay>(context_.reactor, context_.pool, std::move(client_),
+                              std::move(server), record_, std::move(judge), [this] { finish(); });
+  const auto relay = relay_;
+  relay->start();
+}
+
+bool Connection::judge_hello(bool readable, const std::string& server_name) {
+  if (readable && (server_name.empty() || server_name == destination_.name)) return true;
+  const std::string port = ":" + std::to_string(destination_.endpoint.port);
+  const std::string said = readable ? server_name + port : "(unreadable)";
+  context_.ledger.deny("tls_sni", said + " at " + destination_.text(),
+                       readable ? allow_grant(said) : std::string());
+  return false;
+}
+
+void Connection::start_published(OwnedFd server) {
+  published_ = std::move(server);
+  if (!published_.is_open()) {
+    abort();
+    return;
+  }
+  record_ = std::make_shared<GatewayConnection>();  // inbound: counted nowhere
+  client_watch_ = context_.reactor.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
+  published_limit_ = context_.reactor.after(kPublishLimit, [this] { abort(); });
+  published_watch_ = context_.reactor.watch(published_.get(), EPOLLOUT, [this](std::uint32_t) {
+    int error = 0;
+    socklen_t size = sizeof(error);
+    getsockopt(published_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error != 0) {
+      abort();
+      return;
+    }
+    published_limit_.stop();
+    published_watch_.stop();
+    relay(std::move(published_));
+  });
+  if (!client_watch_.is_on() || !published_watch_.is_on()) abort();
+}
+
+void Connection::abort() {
+  client_watch_.stop();
+  if (client_.is_open()) reset_socket(std::move(client_));
+  finish();
+}
+
+void Connection::finish() {
+  if (ended_) return;
+  ended_ = true;
+  client_watch_.stop();
+  published_limit_.stop();
+  published_watch_.stop();
+  if (dialer_) context_.reactor.bury(std::exchange(dialer_, nullptr));
+  if (relay_) context_.reactor.bury(std::exchange(relay_, nullptr));
+  end_();
+}
+
+}  // namespace sbx

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connection: one accepted socket → judged, its name resolved, dialled, relayed; or reset.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "gateway/context.h"
+#include "gateway/dialer.h"
+#include "gateway/relay.h"
+
+namespace sbx {
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  // Called once, when nothing is left of it.
+  using OnEnd = std::function<void()>;
+  Connection(GatewayContext& context, OwnedFd client, OnEnd end)
+      : context_(context), client_(std::move(client)), end_(std::move(end)) {}
+  ~Connection();
+
+  // A connection of the sandbox, to where its socket says.
+  void start();
+  // A connection of the host to a published port; `server` may still be connecting.
+  void start_published(OwnedFd server);
+
+ private:
+  void resolve();
+  void on_resolved(const Resolution& resolution);
+  void dial(std::vector<Endpoint> targets);
+  void relay(OwnedFd server);
+  bool judge_hello(bool readable, const std::string& server_name);
+  void abort();
+  void finish();
+
+  GatewayContext& context_;
+  OwnedFd client_;
+  Reactor::Watch client_watch_;  // while dialling: the client may give up
+  OwnedFd published_;
+  Reactor::Watch published_watch_;
+  Reactor::Timer published_limit_;
+  OnEnd end_;
+  Destination destination_;
+  bool holds_name_ = false;
+  std::shared_ptr<GatewayConnection> record_;
+  std::shared_ptr<Dialer> dialer_;
+  std::shared_ptr<Relay> relay_;
+  bool ended_ = false;
+};
+
+}  // namespace sbx

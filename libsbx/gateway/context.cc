@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Destinations: an address that a name was answered with stands for that name, and nothing else.
+#include "gateway/context.h"
+
+namespace sbx {
+
+std::string Destination::text() const {
+  return name.empty() ? endpoint_text(endpoint) : name + ":" + std::to_string(endpoint.port);
+}
+
+Destination judge_destination(GatewayContext& context, const Endpoint& endpoint) {
+  Destination destination;
+  destination.endpoint = endpoint;
+  destination.is_host_port = context.rules.is_host_port(endpoint);
+  if (destination.is_host_port) {
+    destination.is_allowed = true;
+  } else if (auto name = context.names.name_of(endpoint.address)) {
+    destination.name = std::move(*name);
+    destination.is_allowed = context.rules.allows_name(destination.name, endpoint.port);
+  } else {
+    destination.is_allowed = context.rules.allows_literal(endpoint, context.own.get());
+  }
+  return destination;
+}
+
+void deny_destination(GatewayContext& context, const Destination& destination,
+                      const std::string& operation, const std::string& program) {
+  const Endpoint& endpoint = destination.endpoint;
+  std::string grant = allow_grant(destination.text());
+  if (is_loopback(endpoint.address)) {
+    grant = "network.host_ports += [" + std::to_string(endpoint.port) + "]";
+  } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
+    grant.clear();  // an address of a name that was forgotten, or never given out
+  }
+  context.ledger.deny(operation, destination.text(), grant, program);
+}
+
+}  // namespace sbx

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of one gateway share: rules, names, records, and the host's own addresses, which
+// are listed anew when they are asked for after a while.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "gateway/address.h"
+#include "gateway/ledger.h"
+#include "gateway/name_map.h"
+#include "gateway/reactor.h"
+#include "gateway/relay.h"
+#include "gateway/resolver.h"
+#include "gateway/rules.h"
+
+namespace sbx {
+
+class OwnAddresses {
+ public:
+  explicit OwnAddresses(std::function<std::vector<IpAddress>()> list) : list_(std::move(list)) {}
+  const std::vector<IpAddress>& get() {
+    const auto now = Reactor::Clock::now();
+    if (now >= until_) {
+      addresses_ = list_();
+      until_ = now + std::chrono::seconds(1);
+    }
+    return addresses_;
+  }
+
+ private:
+  std::function<std::vector<IpAddress>()> list_;
+  std::vector<IpAddress> addresses_;
+  Reactor::Clock::time_point until_ = Reactor::Clock::time_point::min();
+};
+
+struct GatewayContext {
+  GatewayContext(Rules rules_in, ResolvConf conf, HostsFile hosts, std::uint16_t dns_port,
+                 std::function<std::vector<IpAddress>()> list_own)
+      : rules(std::move(rules_in)),
+        search(conf.search),
+        own(std::move(list_own)),
+        resolver(reactor, std::move(conf), std::move(hosts), dns_port) {}
+
+  Reactor reactor;
+  Rules rules;
+  std::vector<std::string> search;  // suffixes that the inside's resolver may try too
+  NameMap names;
+  Ledger ledger;
+  RelayPool pool;
+  OwnAddresses own;
+  Resolver resolver;
+};
+
+// What a destination of the sandbox stands for.
+struct Destination {
+  Endpoint endpoint;
+  std::string name;  // it stands for this name; empty: a literal address
+  bool is_host_port = false;
+  bool is_allowed = false;
+  std::string text() const;  // "name:port" or "address:port"
+};
+Destination judge_destination(GatewayContext& context, const Endpoint& endpoint);
+void deny_destination(GatewayContext& context, const Destination& destination,
+                      const std::string& operation, const std::string& program);
+
+}  // namespace sbx

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gateway: listeners in, connections on their way. The parts do the work; this holds them, accepts,
+// and keeps the number of connections within bounds.
+#include "gateway/gateway.h"
+
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "gateway/connection.h"
+#include "gateway/context.h"
+#include "gateway/dns_server.h"
+#include "gateway/resolv_conf.h"
+
+namespace sbx {
+namespace {
+
+constexpr int kAcceptsPerStep = 64;
+constexpr std::size_t kMostConnections = 8192;
+constexpr auto kAcceptPause = std::chrono::milliseconds(50);
+
+// Each connection holds two descriptors, three while two addresses are tried; the rest of the
+// process wants some too.
+std::size_t connections_by_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+    return kMostConnections;
+  }
+  const std::size_t descriptors = limit.rlim_cur;
+  const std::size_t reserved = 128;
+  const std::size_t room = descriptors > 2 * reserved ? (descriptors - reserved) / 3 : 32;
+  return std::min(room, kMostConnections);
+}
+
+Error system_error(const char* what, const char* call) {
+  const int error = errno;
+  return {.code = ErrorCode::kSetupFailed,
+          .message = std::string(what) + ": " + errno_text(error),
+          .where = call,
+          .hint = "",
+          .sys_errno = error};
+}
+
+Status make_non_blocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0) return {};
+  return system_error("cannot make a listener non-blocking", "fcntl");
+}
+
+}  // namespace
+
+std::vector<IpAddress> host_addresses() {
+  std::vector<IpAddress> addresses;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return addresses;
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr) continue;
+    const int family = at->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    sockaddr_storage storage{};
+    std::memcpy(&storage, at->ifa_addr,
+                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    if (const auto endpoint = from_sockaddr(storage)) addresses.push_back(endpoint->address);
+  }
+  freeifaddrs(list);
+  return addresses;
+}
+
+class Gateway::Impl {
+ public:
+  explicit Impl(const GatewayOptions& options)
+      : context_(Rules(options.mode, options.allow, options.host_ports),
+                 parse_resolv_conf(options.resolv_conf), parse_hosts(options.hosts),
+                 options.dns_port, options.own_addresses ? options.own_addresses : host_addresses),
+        dns_(context_),
+        max_connections_(options.max_connections > 0 ? options.max_connections
+                                                     : connections_by_limit()) {}
+
+  GatewayContext& context() { return context_; }
+  const GatewayContext& context() const { return context_; }
+  DnsServer& dns() { return dns_; }
+
+  Status add(OwnedFd listener, std::function<OwnedFd()> dial);
+
+ private:
+  struct Listener {
+    OwnedFd socket;
+    Reactor::Watch watch;
+    Reactor::Timer pause;
+    std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
+  };
+
+  void on_accept(Listener& listener);
+  void start(OwnedFd client, const Listener& listener);
+
+  GatewayContext context_;
+  DnsServer dns_;
+  std::size_t max_connections_;
+  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+};
+
+Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial) {
+  SBX_CHECK_OK(make_non_blocking(socket.get()));
+  auto listener = std::make_unique<Listener>();
+  Listener& added = *listener;
+  added.dial = std::move(dial);
+  added.watch = context_.reactor.watch(socket.get(), EPOLLIN,
+                                       [this, &added](std::uint32_t) { on_accept(added); });
+  if (!added.watch.is_on()) return system_error("cannot watch a listener", "epoll_ctl");
+  added.socket = std::move(socket);
+  listeners_.push_back(std::move(listener));
+  return {};
+}
+
+void Gateway::Impl::on_accept(Listener& listener) {
+  for (int i = 0; i < kAcceptsPerStep; ++i) {
+    OwnedFd client(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (client.is_open()) {
+      start(std::move(client), listener);
+      continue;
+    }
+    if (errno == ECONNABORTED || errno == EINTR) continue;
+    if (errno == EAGAIN) return;
+    // Out of descriptors or memory: the client stays in the queue, and the loop must not spin.
+    listener.watch.want(0);
+    listener.pause =
+        context_.reactor.after(kAcceptPause, [&listener] { listener.watch.want(EPOLLIN); });
+    return;
+  }
+}
+
+void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
+  if (connections_.size() >= max_connections_) {
+    context_.ledger.deny("connections",
+                         "more than " + std::to_string(max_connections_) + " at once", "");
+    reset_socket(std::move(client));
+    return;
+  }
+  const std::uint64_t id = next_id_++;
+  const auto connection = std::make_shared<Connection>(context_, std::move(client), [this, id] {
+    const auto found = connections_.find(id);
+    context_.reactor.bury(std::move(found->second));
+    connections_.erase(found);
+  });
+  connections_.emplace(id, connection);
+  if (listener.dial) {
+    connection->start_published(listener.dial());
+  } else {
+    connection->start();
+  }
+}
+
+Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Gateway::~Gateway() = default;
+
+Result<std::unique_ptr<Gateway>> Gateway::create(GatewayOptions options) {
+  if (options.mode == NetworkMode::kOpen) {
+    return Error{.code = ErrorCode::kInternal,
+                 .message = "the host's own network needs no gateway",
+                 .where = "network.mode",
+                 .hint = ""};
+  }
+  auto impl = std::make_unique<Impl>(options);
+  SBX_CHECK_OK(impl->context().reactor.open());
+  return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
+}
+
+int Gateway::poll_fd() const { return impl_->context().reactor.fd(); }
+
+std::optional<std::chrono::steady_clock::time_point> Gateway::deadline() const {
+  return impl_->context().reactor.deadline();
+}
+
+void Gateway::step() { impl_->context().reactor.step(); }
+
+Status Gateway::add_listener(OwnedFd listener) { return impl_->add(std::move(listener), nullptr); }
+
+Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
+  for (const OwnedFd* each : {&udp, &tcp_listener}) {
+    if (each->is_open()) SBX_CHECK_OK(make_non_blocking(each->get()));
+  }
+  if (udp.is_open()) SBX_CHECK_OK(impl_->dns().add_udp(std::move(udp)));
+  if (tcp_listener.is_open()) SBX_CHECK_OK(impl_->dns().add_tcp(std::move(tcp_listener)));
+  return {};
+}
+
+Status Gateway::add_publish(OwnedFd listener, std::function<OwnedFd()> dial) {
+  return impl_->add(std::move(listener), std::move(dial));
+}
+
+bool Gateway::would_relay(const Endpoint& destination) {
+  return judge_destination(impl_->context(), destination).is_allowed;
+}
+
+std::vector<std::uint16_t> Gateway::listen_ports() const { return impl_->context().rules.ports(); }
+
+void Gateway::count_refusal(const std::string& operation, const Endpoint& destination,
+                            const std::string& program) {
+  GatewayContext& context = impl_->context();
+  deny_destination(context, judge_destination(context, destination), operation, program);
+}
+
+std::vector<GatewayDenial> Gateway::denials() const { return impl_->context().ledger.denials(); }
+
+std::vector<GatewayConnection> Gateway::connections() const {
+  return impl_->context().ledger.connections();
+}
+
+std::uint64_t Gateway::unlisted_connections() const {
+  return impl_->context().ledger.unlisted_connections();
+}
+
+}  // namespace sbx

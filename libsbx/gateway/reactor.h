@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reactor: descriptors and points in time → callbacks, behind one epoll descriptor. Handles are
+// owned by whoever asked: dropping one ends its callbacks, also those of events already fetched.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+
+namespace sbx {
+
+class Reactor {
+ public:
+  using Clock = std::chrono::steady_clock;
+  using OnEvents = std::function<void(std::uint32_t events)>;
+  using OnTime = std::function<void()>;
+
+  // One descriptor's registration. Must be dropped before the descriptor is closed.
+  class Watch {
+   public:
+    Watch() = default;
+    Watch(Watch&& other) noexcept { swap(other); }
+    Watch& operator=(Watch&& other) noexcept {
+      Watch old(std::move(*this));
+      swap(other);
+      return *this;
+    }
+    ~Watch() { stop(); }
+    bool is_on() const { return reactor_ != nullptr; }
+    // Level-triggered; 0 still reports EPOLLERR and EPOLLHUP.
+    void want(std::uint32_t events);
+    void stop();
+
+   private:
+    friend class Reactor;
+    void swap(Watch& other) noexcept;
+    Reactor* reactor_ = nullptr;
+    std::uint64_t token_ = 0;
+    int fd_ = -1;
+    std::uint32_t events_ = 0;
+  };
+
+  class Timer {
+   public:
+    Timer() = default;
+    Timer(Timer&& other) noexcept { swap(other); }
+    Timer& operator=(Timer&& other) noexcept {
+      Timer old(std::move(*this));
+      swap(other);
+      return *this;
+    }
+    ~Timer() { stop(); }
+    void stop();
+
+   private:
+    friend class Reactor;
+    void swap(Timer& other) noexcept;
+    Reactor* reactor_ = nullptr;
+    std::pair<Clock::time_point, std::uint64_t> key_;
+  };
+
+  Reactor() = default;
+  Reactor(const Reactor&) = delete;
+  Reactor& operator=(const Reactor&) = delete;
+
+  Status open();
+  int fd() const { return epoll_.get(); }
+  std::optional<Clock::time_point> deadline() const;
+  // What is due and what is ready, a bounded number of both.
+  void step();
+
+  // Not on (is_on) when the kernel refuses the registration.
+  Watch watch(int fd, std::uint32_t events, OnEvents callback);
+  Timer after(Clock::duration delay, OnTime callback);
+  // Keeps an object whose own callback is running until the end of the step.
+  void bury(std::shared_ptr<void> object) { buried_.push_back(std::move(object)); }
+
+ private:
+  void run_timers();
+
+  OwnedFd epoll_;
+  std::uint64_t next_token_ = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<OnEvents>> watches_;
+  std::map<std::pair<Clock::time_point, std::uint64_t>, OnTime> timers_;
+  std::vector<std::shared_ptr<void>> buried_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole gateway between two namespaces: what is reached, what is refused, and what is said of
+// it.
+#include "gateway/gateway.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "gateway/hello.h"
+#include "gateway/world.h"
+
+namespace sbx::test {
+namespace {
+
+class GatewayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!world_obstacle().empty()) GTEST_SKIP() << world_obstacle();
+  }
+};
+
+// A request and its answer, over a connection that is made already.
+void expect_talk(World& world, int client, int server) {
+  ASSERT_TRUE(send_all(client, "ping"));
+  Seen at_server;
+  ASSERT_TRUE(world.until([&] { return look(server, at_server), at_server.bytes == "ping"; }));
+  ASSERT_TRUE(send_all(server, "pong"));
+  Seen at_client;
+  ASSERT_TRUE(world.until([&] { return look(client, at_client), at_client.bytes == "pong"; }));
+}
+
+bool is_refused(World& world, const Endpoint& destination) {
+  const OwnedFd client = inside_client(destination);
+  Seen seen;
+  return world.until([&] { return look(client.get(), seen), seen.is_reset; });
+}
+
+// E5: an allowlist by address, network and port.
+TEST_F(GatewayTest, ReachesAnAllowedAddressAndRefusesOthersWithTheGrant) {
+  World world({"203.0.113.7:80", "203.0.113.64/26:80"});
+  world.listen_inside({80, 81});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  auto [client, accepted] = world.connect_through(at("203.0.113.7", 80), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  expect_talk(world, client.get(), accepted.get());
+  EXPECT_TRUE(is_refused(world, at("203.0.113.8", 80)));
+  EXPECT_TRUE(is_refused(world, at("203.0.113.7", 81)));
+  EXPECT_TRUE(is_refused(world, at("203.0.113.7", 81)));
+
+  bool seen = false;
+  for (const GatewayDenial& denial : world.gateway().denials()) {
+    if (denial.target != "203.0.113.7:81") continue;
+    seen = true;
+    EXPECT_EQ(denial.operation, "connect");
+    EXPECT_EQ(denial.count, 2U);
+    EXPECT_EQ(denial.grant, "network.allow += [\"203.0.113.7:81\"]");
+  }
+  EXPECT_TRUE(seen);
+  const OwnedFd in_network = outside_tcp(at("203.0.113.70", 80));
+  EXPECT_TRUE(world.connect_through(at("203.0.113.70", 80), in_network.get()).second.is_open());
+}
+
+TEST_F(GatewayTest, ReachesAnAllowedIpv6Address) {
+  World world({"[2001:db8::7]:443"});
+  world.listen_inside({443});
+  const OwnedFd server = outside_tcp(at("2001:db8::7", 443));
+  auto [client, accepted] = world.connect_through(at("2001:db8::7", 443), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  expect_talk(world, client.get(), accepted.get());
+  EXPECT_TRUE(is_refused(world, at("2001:db8::8", 443)));
+  EXPECT_TRUE(world.is_denied("connect", "[2001:db8::8]:443"));
+}
+
+TEST_F(GatewayTest, ReachesAnAllowedNameByTheAddressItIsAnsweredWith) {
+  World world({"example.test:80", "*.wild.test:80"});
+  world.dns = std::make_unique<FakeDns>(
+      table({{"example.test", {"203.0.113.7"}}, {"a.wild.test", {"2001:db8::9"}}}));
+  world.listen_inside({80, 22});
+  world.serve_dns_inside();
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  const std::string address = world.lookup("example.test");
+  ASSERT_TRUE(address.starts_with("198.1")) << address;
+  auto [client, accepted] = world.connect_through(at(address, 80), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  expect_talk(world, client.get(), accepted.get());
+  EXPECT_TRUE(is_refused(world, at(address, 22)));
+  EXPECT_TRUE(world.is_denied("connect", "example.test:22"));
+  // The name's real address was not allowed as such.
+  EXPECT_TRUE(is_refused(world, at("203.0.113.7", 80)));
+
+  const std::string v6 = world.lookup("a.wild.test", DnsType::kAaaa);
+  ASSERT_TRUE(v6.starts_with("fd00:5b::")) << v6;
+  const OwnedFd v6_server = outside_tcp(at("2001:db8::9", 80));
+  EXPECT_TRUE(world.connect_through(at(v6, 80), v6_server.get()).second.is_open());
+  // IPv4 inside, IPv6 outside.
+  const std::string v4 = world.lookup("a.wild.test");
+  EXPECT_TRUE(world.connect_through(at(v4, 80), v6_server.get()).second.is_open());
+  EXPECT_EQ(world.lookup("wild.test"), "#3");
+}
+
+TEST_F(GatewayTest, RecordsWhatWasLetThrough) {
+  World world({"example.test:80"},
+              [](GatewayOptions& options) { options.hosts = "203.0.113.7 example.test\n"; });
+  world.listen_inside({80});
+  world.serve_dns_inside();
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  auto [client, accepted] =
+      world.connect_through(at(world.lookup("example.test"), 80), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  ASSERT_TRUE(send_all(client.get(), "12345"));
+  ASSERT_TRUE(send_all(accepted.get(), "1234567"));
+  ASSERT_TRUE(world.until([&] {
+    const auto list = world.gateway().connections();
+    return list.size() == 1 && list[0].bytes_out == 5 && list[0].bytes_in == 7;
+  }));
+  const GatewayConnection record = world.gateway().connections().front();
+  EXPECT_EQ(record.name, "example.test");
+  EXPECT_EQ(record.address, "203.0.113.7");
+  EXPECT_EQ(record.port, 80);
+}
+
+// Rebinding: an allowed name that its owner points at the host.
+TEST_F(GatewayTest, RefusesANameThatLeadsToTheHostUnlessThatAddressIsListed) {
+  const std::map<std::string, std::vector<std::string>> names = {
+      {"loop.test", {"127.0.0.1"}},         {"meta.test", {"169.254.169.254"}},
+      {"own.test", {"203.0.113.200"}},      {"six.test", {"::1"}},
+      {"mapped.test", {"64:ff9b::7f00:1"}}, {"zero.test", {"0.0.0.0"}},
+      {"fake.test", {"198.18.0.1"}},        {"compat.test", {"::127.0.0.1"}}};
+  std::vector<std::string> allow = {"127.0.0.1:81"};
+  for (const auto& [name, addresses] : names) allow.push_back(name + ":80");
+  World world(allow, [](GatewayOptions& options) {
+    options.own_addresses = [] { return std::vector<IpAddress>{ipv4(203, 0, 113, 200)}; };
+  });
+  world.dns = std::make_unique<FakeDns>(table(names));
+  world.serve_dns_inside();
+  for (const auto& [name, addresses] : names) {
+    const auto type = addresses[0].find(':') == std::string::npos ? DnsType::kA : DnsType::kAaaa;
+    if (name == "loop.test") continue;  // its address is listed, for another port
+    EXPECT_EQ(world.lookup(name, type), "#3") << name;
+    const std::string shown = ip_text(*parse_ip(addresses[0]));
+    EXPECT_TRUE(world.is_denied("dns", name + " (" + shown + ")")) << name << " " << shown;
+  }
+  const OwnedFd host = outside_tcp(at("127.0.0.1", 80));
+  world.listen_inside({80});
+  EXPECT_TRUE(is_refused(world, at(world.lookup("loop.test"), 80)));
+  EXPECT_TRUE(world.is_denied("connect", "loop.test:80 (127.0.0.1)"));
+}
+
+TEST_F(GatewayTest, FollowsANameToALoopbackAddressThatIsListed) {
+  World world({"loop.test:80", "127.0.0.1:80"},
+              [](GatewayOptions& options) { options.hosts = "127.0.0.1 loop.test"; });
+  world.serve_dns_inside();
+  world.listen_inside({80});
+  const OwnedFd host = outside_tcp(at("127.0.0.1", 80));
+  EXPECT_TRUE(
+      world.connect_through(at(world.lookup("loop.test"), 80), host.get()).second.is_open());
+}
+
+TEST_F(GatewayTest, MapsHostPortsAndNoOthersInEveryMode) {
+  for (const NetworkMode mode :
+       {NetworkMode::kNone, NetworkMode::kAllowlist, NetworkMode::kOutbound}) {
+    World world({}, [&](GatewayOptions& options) {
+      options.mode = mode;
+      options.host_ports = {5432};
+    });
+    world.listen_inside({5432, 5433});
+    const OwnedFd host = outside_tcp(at("127.0.0.1", 5432));
+    const OwnedFd other = outside_tcp(at("127.0.0.1", 5433));
+    EXPECT_TRUE(world.connect_through(at("127.0.0.1", 5432), host.get()).second.is_open());
+    EXPECT_TRUE(world.connect_through(at("::1", 5432), host.get()).second.is_open());
+    EXPECT_TRUE(is_refused(world, at("127.0.0.1", 5433)));
+    EXPECT_TRUE(is_refused(world, at("127.0.0.2", 5433)));
+    EXPECT_EQ(world.gateway().would_relay(at("203.0.113.9", 5432)), mode == NetworkMode::kOutbound);
+    bool has_grant = false;
+    for (const GatewayDenial& denial : world.gateway().denials()) {
+      has_grant = has_grant || denial.grant == "network.host_ports += [5433]";
+    }
+    EXPECT_TRUE(has_grant);
+  }
+}
+
+TEST_F(GatewayTest, OutboundReachesAnythingButTheHostItself) {
+  World world({}, [](GatewayOptions& options) {
+    options.mode = NetworkMode::kOutbound;
+    options.own_addresses = [] { return std::vector<IpAddress>{ipv4(203, 0, 113, 200)}; };
+  });
+  world.dns = std::make_unique<FakeDns>(table({{"any.test", {"203.0.113.7"}}}));
+  world.serve_dns_inside();
+  world.listen_inside({8080});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 8080));
+  EXPECT_TRUE(world.connect_through(at("203.0.113.7", 8080), server.get()).second.is_open());
+  EXPECT_TRUE(
+      world.connect_through(at(world.lookup("any.test"), 8080), server.get()).second.is_open());
+  const OwnedFd own = outside_tcp(at("203.0.113.200", 8080));
+  const OwnedFd loop = outside_tcp(at("127.0.0.1", 8080));
+  for (const char* address : {"203.0.113.200", "127.0.0.1", "::1", "169.254.169.254", "0.0.0.0",
+                              "fe80::1", "64:ff9b::a9fe:a9fe", "224.0.0.1", "fd00:ec2::254"}) {
+    EXPECT_FALSE(world.gateway().would_relay(at(address, 8080))) << address;
+  }
+  EXPECT_TRUE(is_refused(world, at("203.0.113.200", 8080)));
+  EXPECT_TRUE(is_refused(world, at("127.0.0.1", 8080)));
+  EXPECT_TRUE(world.gateway().would_relay(at("10.1.2.3", 1)));
+}
+
+TEST_F(GatewayTest, ResetsTheClientWhenNobodyListensThere) {
+  World world({"203.0.113.7:80"});
+  world.listen_inside({80});
+  EXPECT_TRUE(is_refused(world, at("203.0.113.7", 80)));
+  EXPECT_TRUE(world.gateway().denials().empty());
+}
+
+TEST_F(GatewayTest, TriesTheNextAddressOfANameWhenOneDoesNotAnswer) {
+  World world({"two.test:80"}, [](GatewayOptions& options) {
+    options.hosts = "203.0.113.10 two.test\n203.0.113.11 two.test\n";
+  });
+  world.serve_dns_inside();
+  world.listen_inside({80});
+  const OwnedFd server = outside_tcp(at("203.0.113.11", 80));
+  EXPECT_TRUE(
+      world.connect_through(at(world.lookup("two.test"), 80), server.get()).second.is_open());
+}
+
+class SniTest : public GatewayTest {
+ protected:
+  void SetUp() override {
+    GatewayTest::SetUp();
+    if (IsSkipped()) return;
+    world_ = std::make_unique<World>(
+        std::vector<std::string>{"example.test:443", "203.0.113.8:443"},
+        [](GatewayOptions& options) { options.hosts = "203.0.113.7 example.test\n"; });
+    world_->listen_inside({443});
+    world_->serve_dns_inside();
+    server_ = outside_tcp(at("203.0.113.7", 443));
+    auto pair = world_->connect_through(at(world_->lookup("example.test"), 443), server_.get());
+    client_ = std::move(pair.first);
+    accepted_ = std::move(pair.second);
+    ASSERT_TRUE(accepted_.is_open());
+  }
+  bool arrives(const std::string& bytes) {
+    Seen seen;
+    return world_->until([&] { return look(accepted_.get(), seen), seen.bytes == bytes; });
+  }
+  // Both sides see a reset, and the server not one byte.
+  bool is_cut() {
+    Seen at_client, at_server;
+    return world_->until([&] {
+      look(client_.get(), at_client);
+      look(accepted_.get(), at_server);
+      return at_client.is_reset && at_server.is_reset;
+    }) && at_server.bytes.empty();
+  }
+
+  std::unique_ptr<World> world_;
+  OwnedFd server_, client_, accepted_;
+};
+
+TEST_F(SniTest, PassesAHelloForTheNameThatWasAllowed) {
+  const std::string hello = client_hello({"EXAMPLE.test", 0, 0});
+  ASSERT_TRUE(send_all(client_.get(), hello));
+  EXPECT_TRUE(arrives(hello));
+}
+
+TEST_F(SniTest, PassesAHelloThatComesInManyPieces) {
+  const std::string hello = client_hello({"example.test", 7, 300});
+  for (std::size_t i = 0; i < hello.size(); i += 50) {
+    ASSERT_TRUE(send_all(client_.get(), hello.substr(i, 50)));
+    world_->settle();
+  }
+  EXPECT_TRUE(arrives(hello));
+}
+
+TEST_F(SniTest, PassesAHelloWithoutAName) {
+  const std::string hello = client_hello({"", 0, 0});
+  ASSERT_TRUE(send_all(client_.get(), hello));
+  EXPECT_TRUE(arrives(hello));
+}
+
+TEST_F(SniTest, PassesWhatIsNoTls) {
+  ASSERT_TRUE(send_all(client_.get(), "GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_TRUE(arrives("GET / HTTP/1.1\r\n\r\n"));
+}
+
+TEST_F(SniTest, RefusesAHelloForAnotherName) {
+  ASSERT_TRUE(send_all(client_.get(), client_hello({"other.test", 0, 0})));
+  EXPECT_TRUE(is_cut());
+  EXPECT_TRUE(world_->is_denied("tls_sni", "other.test:443 at example.test:443"));
+}
+
+TEST_F(SniTest, RefusesAHelloForAnotherNameCutIntoRecords) {
+  ASSERT_TRUE(send_all(client_.get(), client_hello({"other.test", 1, 0})));
+  EXPECT_TRUE(is_cut());
+}
+
+TEST_F(SniTest, RefusesAHelloThatCannotBeRead) {
+  std::string hello = client_hello({"example.test", 0, 0});
+  hello[5] = 2;  // a server's
+  ASSERT_TRUE(send_all(client_.get(), hello));
+  EXPECT_TRUE(is_cut());
+  EXPECT_TRUE(world_->is_denied("tls_sni", "(unreadable) at example.test:443"));
+}
+
+TEST_F(SniTest, LetsAServerSpeakFirst) {
+  ASSERT_TRUE(send_all(accepted_.get(), "220 ready\r\n"));
+  Seen seen;
+  EXPECT_TRUE(
+      world_->until([&] { return look(client_.get(), seen), seen.bytes == "220 ready\r\n"; }));
+}
+
+TEST_F(SniTest, DoesNotLookIntoWhatGoesToAnAllowedAddress) {
+  const OwnedFd server = outside_tcp(at("203.0.113.8", 443));
+  auto [client, accepted] = world_->connect_through(at("203.0.113.8", 443), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  const std::string hello = client_hello({"other.test", 0, 0});
+  ASSERT_TRUE(send_all(client.get(), hello));
+  Seen seen;
+  EXPECT_TRUE(world_->until([&] { return look(accepted.get(), seen), seen.bytes == hello; }));
+}
+
+TEST_F(GatewayTest, RefusesConnectionsBeyondItsBoundAndCountsThem) {
+  World world({"203.0.113.7:80"}, [](GatewayOptions& options) { options.max_connections = 2; });
+  world.listen_inside({80});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  auto first = world.connect_through(at("203.0.113.7", 80), server.get());
+  auto second = world.connect_through(at("203.0.113.7", 80), server.get());
+  ASSERT_TRUE(first.second.is_open() && second.second.is_open());
+  EXPECT_TRUE(is_refused(world, at("203.0.113.7", 80)));
+  EXPECT_TRUE(world.is_denied("connections", "more than 2 at once"));
+  first.first.reset();
+  first.second.reset();
+  world.settle();
+  EXPECT_TRUE(world.connect_through(at("203.0.113.7", 80), server.get()).second.is_open());
+}
+
+TEST_F(GatewayTest, CarriesAThousandConnectionsAtOnce) {
+  const std::size_t count = 1000;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < 4 * count + 256) GTEST_SKIP() << "too few descriptors are allowed";
+  World world({"203.0.113.7:80"});
+  world.listen_inside({80});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  std::vector<OwnedFd> clients, accepted;
+  for (std::size_t i = 0; i < count; ++i) {
+    clients.push_back(inside_client(at("203.0.113.7", 80)));
+  }
+  ASSERT_TRUE(world.until([&] {
+    for (;;) {
+      OwnedFd next(accept4(server.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (!next.is_open()) break;
+      accepted.push_back(std::move(next));
+    }
+    return accepted.size() == count;
+  })) << accepted.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    ASSERT_TRUE(send_all(clients[i].get(), std::to_string(i)));
+    shutdown(clients[i].get(), SHUT_WR);
+  }
+  std::vector<Seen> seen(count);
+  ASSERT_TRUE(world.until([&] {
+    std::size_t ended = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      look(accepted[i].get(), seen[i]);
+      ended += seen[i].at_end ? 1 : 0;
+    }
+    return ended == count;
+  }));
+  std::size_t sum = 0;
+  for (const Seen& each : seen) sum += std::stoul(each.bytes);
+  EXPECT_EQ(sum, count * (count - 1) / 2);
+}
+
+TEST_F(GatewayTest, BoundsItsListsOfRefusalsAndConnections) {
+  World world({"203.0.113.7:80"});
+  for (int port = 1; port <= 400; ++port) {
+    world.gateway().count_refusal("connect", at("203.0.113.9", port), "curl");
+  }
+  const auto denials = world.gateway().denials();
+  ASSERT_EQ(denials.size(), 257U);
+  EXPECT_EQ(denials.back().count, 144U);
+  EXPECT_EQ(denials.front().program, "curl");
+}
+
+TEST_F(GatewayTest, PublishesAPortOfTheSandboxOnTheHost) {
+  World world({});
+  const OwnedFd inside = inside_tcp(at("127.0.0.1", 3000));
+  const OwnedFd probe = outside_tcp(at("127.0.0.1", 13000));
+  ASSERT_TRUE(world.gateway()
+                  .add_publish(outside_tcp(at("127.0.0.1", 13001)),
+                               [] { return inside_client(at("127.0.0.1", 3000)); })
+                  .ok());
+  const OwnedFd client = outside_client(at("127.0.0.1", 13001));
+  OwnedFd accepted;
+  ASSERT_TRUE(world.until([&] {
+    accepted.reset(accept4(inside.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    return accepted.is_open();
+  }));
+  expect_talk(world, client.get(), accepted.get());
+  EXPECT_TRUE(world.gateway().connections().empty());
+}
+
+TEST_F(GatewayTest, ResetsAVisitorOfAPublishedPortWhereNothingListens) {
+  World world({});
+  ASSERT_TRUE(world.gateway()
+                  .add_publish(outside_tcp(at("127.0.0.1", 13002)),
+                               [] { return inside_client(at("127.0.0.1", 3001)); })
+                  .ok());
+  const OwnedFd client = outside_client(at("127.0.0.1", 13002));
+  Seen seen;
+  EXPECT_TRUE(world.until([&] { return look(client.get(), seen), seen.is_reset; }));
+}
+
+TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
+  World world({"203.0.113.7:80"});
+  world.listen_inside({80});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  auto [client, accepted] = world.connect_through(at("203.0.113.7", 80), server.get());
+  ASSERT_TRUE(accepted.is_open());
+  world.settle();
+  EXPECT_FALSE(world.gateway().deadline().has_value());
+}
+
+TEST(Gateway, IsNotForTheHostsOwnNetwork) {
+  GatewayOptions options;
+  options.mode = NetworkMode::kOpen;
+  EXPECT_FALSE(Gateway::create(std::move(options)).ok());
+}
+
+TEST(Gateway, NamesThePortsThatCanBeBoundInAdvance) {
+  GatewayOptions options;
+  options.allow = {*parse_host_rule("a.test"), *parse_host_rule("10.0.0.0/8:5432")};
+  options.host_ports = {99};
+  const auto gateway = Gateway::create(std::move(options));
+  EXPECT_EQ(gateway.value()->listen_ports(), (std::vector<std::uint16_t>{80, 99, 443, 5432}));
+}
+
+}  // namespace
+}  // namespace sbx::test
