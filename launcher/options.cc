@@ -245,6 +245,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
       ->allow_extra_args(false);
   app.add_option("--owner-pid", options.owner_pid, "end with this process; 0: with none");
   app.add_option("--description", options.description, "a few words for the answer");
+  app.add_option("--audit", options.audit, "FILE that one JSON line a run is added to");
+  app.add_flag("--stream", options.stream, "JSON lines while it runs, the result last")
+      ->disable_flag_override();
   app.add_flag("--merge", options.merge, "stdout and stderr as one, in the order written")
       ->disable_flag_override();
   app.add_flag("--allow-degraded", options.allow_degraded,

@@ -42,9 +42,11 @@ struct RunOptions {
   std::string owner_pid;
   std::string command;
   std::string description;
+  std::string audit;
   std::string result_file;
   std::string result_fd;
   bool merge = false;
+  bool stream = false;
   bool allow_degraded = false;
   bool overlay = false;
   bool json = false;

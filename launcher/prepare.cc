@@ -40,6 +40,17 @@ Result<std::string> choose_workspace(const RunOptions& options) {
   return real_directory(".", "the current directory", ErrorCode::kPathNotFound);
 }
 
+// A log is opened before the command starts, wherever that starts.
+Result<std::string> absolute_path(const std::string& path) {
+  if (path.starts_with('/')) return path;
+  const std::unique_ptr<char, decltype(&std::free)> here(realpath(".", nullptr), &std::free);
+  if (here == nullptr) {
+    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), "--audit",
+                 "write the path from /", errno};
+  }
+  return std::string(here.get()) + "/" + path;
+}
+
 }  // namespace
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -67,17 +78,22 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
     return error;
   }
   LoadedProfile loaded = std::move(found).value();
-  SBX_TRY(const OperatorFlags flags, operator_flags(options, environment));
-  if (loaded.profile.workspace == WorkspaceMode::kFresh) {
-    return Error{ErrorCode::kUnsupported, "fresh workspaces are not available in this version",
-                 "/workspace/mode", "use workspace mode persistent"};
+  SBX_TRY(OperatorFlags flags, operator_flags(options, environment));
+  if (!options.audit.empty()) {
+    SBX_TRY(flags.audit_file, absolute_path(options.audit));
   }
+  const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
   PolicyContext context;
-  SBX_TRY(context.workspace, choose_workspace(options));
+  if (!is_fresh) {
+    SBX_TRY(context.workspace, choose_workspace(options));
+  }
   const std::string home = lookup(environment, "HOME");
   if (home.starts_with('/')) context.home = home;
   SessionOptions out;
+  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit_file.empty();
+  const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
+  out.policy.profile_sha256 = profile_sha256;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   out.inherited = environment;
   return out;
@@ -93,7 +109,10 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   request.command = options.program.empty() ? options.command : display_arguments(options.program);
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_command(options));
-  if (!options.cwd.empty()) {
+  const bool is_fresh = out.policy.profile.workspace == WorkspaceMode::kFresh;
+  if (!options.cwd.empty() && is_fresh) {
+    request.cwd = options.cwd;  // relative to what does not exist yet
+  } else if (!options.cwd.empty()) {
     const std::string path =
         options.cwd.starts_with('/') ? options.cwd : out.policy.workspace + "/" + options.cwd;
     SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));

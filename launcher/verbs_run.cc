@@ -5,25 +5,33 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
+#include "audit.h"
 #include "base/text.h"
 #include "prepare.h"
+#include "report/events.h"
 #include "report/json.h"
+#include "stream.h"
 #include "verbs.h"
 
 namespace sbx {
 namespace {
 
-int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd) {
-  if (outcome.error) complain(*outcome.error);
-  const int written = invocation.process.stdout_was_closed
-                          ? -1
-                          : write_answer(STDOUT_FILENO, outcome_to_json(outcome) + "\n", signal_fd);
-  if (written == 0) return outcome.exit_status;
-  if (written > 0) return 128 + written;
+int unwritable() {
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
                  "give sbx-run a stdout that is open"});
   return 125;
+}
+
+// As an event with --stream.
+int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd, bool stream) {
+  if (outcome.error) complain(*outcome.error);
+  if (invocation.process.stdout_was_closed) return unwritable();
+  const std::string text = stream ? result_event(outcome) : outcome_to_json(outcome);
+  const int written = write_answer(STDOUT_FILENO, text + "\n", signal_fd);
+  if (written == 0) return outcome.exit_status;
+  return written > 0 ? 128 + written : unwritable();
 }
 
 Result<OwnedFd> result_descriptor(const RunOptions& options) {
@@ -47,6 +55,10 @@ bool is_terminal_of_all_three() {
 
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
                              int signal_fd) {
+  if (options.stream) {
+    return Error{ErrorCode::kBadFlag, "exec passes the output through as it is", "--stream",
+                 "leave --stream out, or leave exec out"};
+  }
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd owner;
@@ -62,7 +74,11 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
     input.pty_rows = size.ws_row;
     input.pty_columns = size.ws_col;
   }
-  return CommandRun(std::move(input)).run();
+  SBX_TRY(Audit audit, Audit::open(prepared.policy));
+  CommandRun run(std::move(input));
+  Outcome outcome = run.run();
+  audit.record(outcome);
+  return outcome;
 }
 
 // Ends the process with the answer; comes back only with what kept the run from being tried.
@@ -76,8 +92,19 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
-  CommandRun run(std::move(input));
-  _exit(answer(run.run(), invocation, signal_fd));
+  SBX_TRY(Audit audit, Audit::open(prepared.policy));
+  std::unique_ptr<CommandRun> run;
+  bool is_read = true;
+  if (options.stream) {
+    is_read = !invocation.process.stdout_was_closed &&
+              run_streaming(std::move(input), STDOUT_FILENO, run);
+  } else {
+    run = std::make_unique<CommandRun>(std::move(input));
+    run->run();
+  }
+  Outcome outcome = run->outcome();
+  audit.record(outcome);
+  _exit(is_read ? answer(outcome, invocation, signal_fd, options.stream) : unwritable());
 }
 
 }  // namespace
@@ -90,12 +117,12 @@ int verb_run(const Invocation& invocation) {
     add_run_options(app, options);
   app.footer(verbs_help());
   Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
-  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1);
+  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);
-  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1);
+  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1, options.stream);
   const Error error = run_and_answer(options, invocation, signals.value().get());
-  return answer(error_outcome(error), invocation, signals.value().get());
+  return answer(error_outcome(error), invocation, signals.value().get(), options.stream);
 }
 
 int verb_exec(const Invocation& invocation) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace sbx {
 namespace {
@@ -112,5 +113,18 @@ std::size_t cut_character_prefix(std::string_view bytes) {
   while (count < most && (static_cast<unsigned char>(bytes[count]) & 0xC0) == 0x80) ++count;
   return count;
 }
+
+std::string Utf8Stream::append(std::string_view bytes) {
+  std::string joined;
+  if (!held_.empty()) {
+    joined = held_ + std::string(bytes);
+    bytes = joined;
+  }
+  const std::size_t cut = cut_character_suffix(bytes);
+  held_.assign(bytes.substr(bytes.size() - cut));
+  return repair_utf8(bytes.substr(0, bytes.size() - cut));
+}
+
+std::string Utf8Stream::finish() { return repair_utf8(std::exchange(held_, {})); }
 
 }  // namespace sbx

@@ -28,4 +28,16 @@ std::size_t cut_character_suffix(std::string_view bytes);
 // How many continuation bytes stand at the start, at most 3: the rest of a character cut before.
 std::size_t cut_character_prefix(std::string_view bytes);
 
+// A stream that is cut anywhere → valid UTF-8, the same as if it had come in one piece. Holds back
+// at most three bytes.
+class Utf8Stream {
+ public:
+  std::string append(std::string_view bytes);
+  // The end: what was held back is ill-formed.
+  std::string finish();
+
+ private:
+  std::string held_;
+};
+
 }  // namespace sbx

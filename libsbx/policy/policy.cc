@@ -106,9 +106,21 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
   return out;
 }
 
+Policy with_workspace(const Policy& policy, const std::string& workspace) {
+  Policy out = policy;
+  for (Root& root : out.profile.filesystem.roots) {
+    if (!is_below(root.path, policy.workspace)) continue;
+    root.path = workspace + root.path.substr(policy.workspace.size());
+  }
+  out.workspace = workspace;
+  return out;
+}
+
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
-                           const PolicyContext& context) {
+                           const PolicyContext& given) {
   Policy policy;
+  PolicyContext context = given;
+  if (profile.workspace == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
   std::vector<Root> flag_roots = flags.roots;
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
@@ -129,6 +141,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
   if (flags.overlay) profile.filesystem.overlay = true;
+  if (!flags.audit_file.empty()) profile.audit_file = flags.audit_file;
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);

@@ -29,6 +29,7 @@ struct OperatorFlags {
   std::optional<std::vector<std::string>> commands_allow;
   bool allow_degraded = false;
   bool overlay = false;
+  std::string audit_file;  // absolute; empty: as the profile says
 };
 
 // What the launcher knows and a profile's variables stand for.
@@ -44,6 +45,7 @@ struct Policy {
   std::string home;                          // path of the home directory inside
   std::optional<std::int64_t> output_bytes;  // nullopt: no cap
   std::optional<std::int64_t> file_bytes;
+  std::string profile_sha256;  // of the resolved profile; where there is an audit log
 };
 
 // A file that is written into the workspace before the start.
@@ -70,8 +72,15 @@ struct Request {
   std::string approval;  // the digest of a granted approval; empty: none
 };
 
+// What ${workspace} stands for until a run has made its fresh workspace: a path that never exists.
+inline constexpr std::string_view kFreshWorkspace = "/nonexistent/sbx-workspace";
+
+// With workspace mode fresh, context.workspace is not looked at: see kFreshWorkspace.
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                            const PolicyContext& context);
+
+// The policy with another workspace: its roots in and below the former one move along.
+Policy with_workspace(const Policy& policy, const std::string& workspace);
 
 // `path` made absolute below `base`, without ".", repeated slashes or a slash at the end.
 // Errors: kPathRefused for "..", NUL, or an empty path.

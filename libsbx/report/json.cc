@@ -3,60 +3,11 @@
 // time zone or the locale.
 #include "report/json.h"
 
-#include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <cstdio>
-#include <cstring>
-
+#include "report/json_parts.h"
 #include "report/json_writer.h"
 
 namespace sbx {
 namespace {
-
-std::string signal_name(int number) {
-  if (number == SIGRTMIN) return "SIGRTMIN";
-  if (number > SIGRTMIN && number <= SIGRTMAX) {
-    return "SIGRTMIN+" + std::to_string(number - SIGRTMIN);
-  }
-  const char* abbreviation = sigabbrev_np(number);
-  return "SIG" + (abbreviation != nullptr ? std::string(abbreviation) : std::to_string(number));
-}
-
-// Unix milliseconds → "2026-01-31T12:00:00.123Z".
-std::string utc_time(std::int64_t unix_ms) {
-  using std::chrono::days;
-  using std::chrono::milliseconds;
-  constexpr std::int64_t kYear9999 = 253'402'300'799'999;
-  const milliseconds since_epoch(std::clamp<std::int64_t>(unix_ms, 0, kYear9999));
-  const auto day = std::chrono::floor<days>(since_epoch);
-  const std::chrono::year_month_day date{std::chrono::sys_days(day)};
-  const std::chrono::hh_mm_ss time{since_epoch - day};
-  char text[32];
-  const int length = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-                                   int(date.year()), unsigned(date.month()), unsigned(date.day()),
-                                   int(time.hours().count()), int(time.minutes().count()),
-                                   int(time.seconds().count()), int(time.subseconds().count()));
-  return {text, static_cast<std::size_t>(length)};
-}
-
-template <typename T, typename Write>
-void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& values,
-                 Write write) {
-  json.key(key);
-  json.begin_array();
-  for (const T& value : values) write(value);
-  json.end_array();
-}
-
-void write_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
-  write_array(json, key, values, [&](const std::string& value) { json.string(value); });
-}
-
-void write_member(JsonWriter& json, std::string_view key, std::string_view value) {
-  json.key(key);
-  json.string(value);
-}
 
 void write_status(JsonWriter& json, const Outcome& outcome) {
   write_member(json, "status", run_status_name(outcome.status));
@@ -117,18 +68,6 @@ void write_command(JsonWriter& json, const Outcome& outcome) {
   json.end_object();
 }
 
-void write_denial(JsonWriter& json, const Denial& denial) {
-  json.begin_object();
-  write_member(json, "layer", denial.layer);
-  write_member(json, "operation", denial.operation);
-  write_member(json, "target", denial.target);
-  json.key("count");
-  json.count(denial.count);
-  write_member(json, "program", denial.program);
-  write_member(json, "grant", denial.grant);
-  json.end_object();
-}
-
 void write_layers(JsonWriter& json, const SandboxReport& sandbox) {
   json.key("layers");
   json.begin_object();
@@ -179,22 +118,6 @@ void write_changes(JsonWriter& json, const std::optional<std::vector<Change>>& c
   });
 }
 
-void write_error(JsonWriter& json, const std::optional<Error>& error) {
-  json.key("error");
-  if (!error) {
-    json.null();
-    return;
-  }
-  json.begin_object();
-  write_member(json, "code", error_name(error->code));
-  write_member(json, "message", error->message);
-  json.key("where");
-  json.string_or_null(error->where);
-  json.key("hint");
-  json.string_or_null(error->hint);
-  json.end_object();
-}
-
 }  // namespace
 
 std::string outcome_to_json(const Outcome& outcome) {
@@ -207,20 +130,14 @@ std::string outcome_to_json(const Outcome& outcome) {
   write_status(json, outcome);
   write_streams(json, outcome.out, outcome.err);
   json.key("output_path");
-  json.null();
+  json.string_or_null(outcome.output_path);
   json.key("result_json");
   json.verbatim(outcome.result_json.value_or("null"));
   write_command(json, outcome);
   json.key("limit");
   json.string_or_null(outcome.limit);
-  write_array(json, "denials", outcome.denials,
-              [&](const Denial& denial) { write_denial(json, denial); });
-  json.key("redactions");
-  json.begin_object();
-  json.key("count");
-  json.count(outcome.redactions.count);
-  write_strings(json, "rules", outcome.redactions.rules);
-  json.end_object();
+  write_denials(json, outcome.denials);
+  write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
   write_changes(json, outcome.changes);
   json.key("approval");

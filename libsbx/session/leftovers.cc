@@ -11,7 +11,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
+#include <memory>
 
+#include "session/places.h"
 #include "session/remove_tree.h"
 
 namespace sbx {
@@ -38,6 +41,7 @@ Leftovers::~Leftovers() {
   }
   stubs_.remove();
   if (!scratch_.empty()) remove_tree(scratch_);
+  remove_workspace();
   if (watchdog_pid_ < 0) return;
   watchdog_.reset();
   while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -65,6 +69,33 @@ Result<std::string> Leftovers::make_scratch(const std::string& base) {
                "set TMPDIR to a directory that can be written", errno};
 }
 
+Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& places) {
+  Error error{ErrorCode::kSetupFailed, "there is no place for a fresh workspace", "workspace.mode",
+              "set XDG_CACHE_HOME or TMPDIR to a directory that can be written"};
+  for (const std::string& place : places) {
+    const Result<OwnedFd> base = open_private_directory(place);
+    if (!base.ok()) {
+      error = base.error();
+      continue;
+    }
+    // The view takes no root whose path holds a symlink, as a home's may.
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.c_str(), nullptr),
+                                                           &std::free);
+    std::string path = (real == nullptr ? place : std::string(real.get())) + "/run-XXXXXX";
+    if (mkdtemp(path.data()) != nullptr) return workspace_ = path;
+    error = Error{ErrorCode::kSetupFailed, "mkdtemp(" + path + "): " + errno_text(errno), path,
+                  "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
+  }
+  return error;
+}
+
+bool Leftovers::remove_workspace() {
+  if (workspace_.empty()) return true;
+  if (!remove_tree(workspace_)) return false;
+  workspace_.clear();
+  return true;
+}
+
 bool Leftovers::ran_out_of_memory() const {
   if (!box_) return false;
   const auto events = read_memory_events(*box_);
@@ -72,7 +103,8 @@ bool Leftovers::ran_out_of_memory() const {
 }
 
 Status Leftovers::watch() {
-  if (watchdog_pid_ >= 0 || (!box_ && leaf_.empty() && stubs_.empty() && scratch_.empty())) {
+  if (watchdog_pid_ >= 0 ||
+      (!box_ && leaf_.empty() && stubs_.empty() && scratch_.empty() && workspace_.empty())) {
     return {};
   }
   int ends[2] = {-1, -1};
@@ -100,6 +132,7 @@ Status Leftovers::watch() {
   if (!leaf_.empty()) rmdir(leaf_.c_str());
   stubs_.remove();
   if (!scratch_.empty()) remove_scratch(scratch_);
+  if (!workspace_.empty()) remove_scratch(workspace_);
   _exit(0);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Leftovers: what one run makes on the host and must not leave there: its cgroup, stubs that hold
-// the place of protected paths that do not exist, and, where there is no mount namespace, a
-// directory for temporary files. Removed by the destructor; a small watchdog process removes them
-// when this process is killed first.
+// the place of protected paths that do not exist, a fresh workspace, and, where there is no mount
+// namespace, a directory for temporary files. Removed by the destructor; a small watchdog process
+// removes them when this process is killed first.
 #pragma once
 
 #include <string>
@@ -29,6 +29,11 @@ class Leftovers {
   // Makes a directory of mode 0700 below `base`, with "tmp" and "home" in it, and answers its path.
   // Errors: kSetupFailed.
   Result<std::string> make_scratch(const std::string& base);
+  // Makes an empty directory of mode 0700 in the first of `places` that can be used, and answers
+  // its path. Errors: kSetupFailed.
+  Result<std::string> make_workspace(const std::vector<std::string>& places);
+  // Removes it now; false where something in it stays.
+  bool remove_workspace();
   // Starts the watchdog, when all of the above have been made. Errors: kSetupFailed.
   Status watch();
 
@@ -40,6 +45,7 @@ class Leftovers {
   std::string leaf_;
   Stubs stubs_;
   std::string scratch_;
+  std::string workspace_;
   OwnedFd watchdog_;  // its end of file makes the watchdog clean up
   pid_t watchdog_pid_ = -1;
 };

@@ -84,6 +84,7 @@ struct Outcome {
   RunStatus status = RunStatus::kError;
   std::optional<int> exit_code;
   int signal = 0;                          // 0 unless signaled
+  std::string output_path;                 // of the full log; empty: none
   std::optional<std::string> result_json;  // one JSON object, as text
   StreamText out;
   StreamText err;

@@ -19,8 +19,13 @@
 #include "host/view.h"
 #include "output/utf8.h"
 #include "session/changes.h"
+#include "session/leftovers.h"
+#include "session/places.h"
+#include "session/redaction.h"
 #include "session/sandbox.h"
+#include "session/spill.h"
 #include "session/warm_pool.h"
+#include "session/workspace_files.h"
 
 namespace sbx {
 namespace {
@@ -42,6 +47,7 @@ class Run {
  public:
   explicit Run(RunInput& input)
       : input_(input),
+        policy_(input.policy),
         base_environment_(make_environment(input.policy, input.inherited, input.facts.user_name)) {}
 
   void start() {
@@ -52,10 +58,17 @@ class Run {
       return fail(Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno),
                         "epoll_create1", "raise the limit of open files (ulimit -n)", errno});
     }
-    const bool wants_cgroup = input_.policy.profile.limits.memory_mb.has_value() ||
-                              input_.policy.profile.limits.pids.has_value();
+    const bool wants_cgroup =
+        policy_.profile.limits.memory_mb.has_value() || policy_.profile.limits.pids.has_value();
     if (wants_cgroup) input_.facts.cgroup = find_cgroup();
-    if (Status status = choose_redaction(); !status.ok()) return fail(status.error());
+    Result<RedactionInput> redaction = choose_redaction(policy_, base_environment_);
+    if (!redaction.ok()) return fail(redaction.error());
+    redaction_ = std::move(redaction).value();
+    if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
+    if (policy_.profile.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
+      spill_.emplace(log_places(input_.inherited, policy_), outcome_.started_at_ms,
+                     static_cast<std::uint64_t>(policy_.profile.output.spill_mb) << 20);
+    }
     attempt();
   }
 
@@ -74,6 +87,29 @@ class Run {
   Supervisor* supervisor() { return is_done_ ? nullptr : supervisor_.get(); }
 
  private:
+  // A fresh workspace and the request's files are there before the plan is made, since that looks
+  // at what there is.
+  Status prepare_workspace() {
+    if (policy_.profile.workspace == WorkspaceMode::kFresh) {
+      SBX_TRY(const std::string path,
+              workspace_.make_workspace(workspace_places(input_.inherited)));
+      SBX_CHECK_OK(workspace_.watch());
+      policy_ = with_workspace(policy_, path);
+      input_.warm = nullptr;  // what was made ready in advance does not show it
+    }
+    if (input_.request.files.empty()) return {};
+    if (policy_.profile.filesystem.overlay) {
+      return Error{ErrorCode::kNotGranted,
+                   "files would be written to the workspace itself, beside its overlay", "/files",
+                   "the operator grants it with filesystem.overlay = false"};
+    }
+    Policy only_roots = policy_;
+    only_roots.profile.filesystem.base = Base::kNone;
+    SBX_TRY(const View places, inspect_view(only_roots, {}, ""));
+    return write_workspace_files(policy_.workspace, input_.request.files, places,
+                                 policy_.file_bytes);
+  }
+
   void attempt() {
     supervisor_.reset();
     sandbox_.reset();
@@ -103,11 +139,23 @@ class Run {
     Supervised& supervised = supervisor_->collect();
     if (!supervised.failure) {
       finish(outcome_, sandbox_->plan, supervised, sandbox_->leftovers);
+      finish_spill();
       return done();
     }
     note(outcome_, sandbox_->plan, supervised);
     attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
                                             supervised.failure->code == ErrorCode::kSetupFailed);
+  }
+
+  void finish_spill() {
+    if (!spill_) return;
+    const Status status = spill_->finish();
+    outcome_.output_path = spill_->path();
+    if (spill_->left_out() > 0) {
+      outcome_.sandbox.warnings.push_back("output_path: " + std::to_string(spill_->left_out()) +
+                                          " bytes are beyond output.spill_mb and left out");
+    }
+    if (!status.ok()) outcome_.error = status.error();
   }
 
   // Find out which layers cannot be had, then plan again: with what is left where the policy
@@ -125,18 +173,12 @@ class Run {
     is_done_ = true;
     supervisor_.reset();
     sandbox_.reset();
-    outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
-  }
-
-  // Secrets of known formats, the profile's patterns, and the values of variables that the command
-  // gets although their names say that they are secret.
-  Status choose_redaction() {
-    if (!input_.policy.profile.output.redact) return {};
-    SBX_TRY(redaction_.rules, RuleSet::make(input_.policy.profile.output.patterns));
-    for (const auto& [name, value] : base_environment_) {
-      if (is_sensitive_name(name)) redaction_.exact_values.push_back(value);
+    if (!workspace_.remove_workspace()) {
+      outcome_.sandbox.warnings.push_back("workspace: " + policy_.workspace +
+                                          " could not be removed whole");
     }
-    return {};
+    redact_outcome(redaction_, outcome_);
+    outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
   }
 
   static void note_redactions(Outcome& outcome, const OutputStream& output) {
@@ -157,25 +199,31 @@ class Run {
   }
 
   SandboxInput sandbox_input() {
-    return SandboxInput{input_.policy,    input_.request,    input_.facts,
+    return SandboxInput{policy_,          input_.request,    input_.facts,
                         input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
                         input_.pty_rows,  input_.pty_columns};
   }
 
   SuperviseInput supervise_input() {
-    const LimitsProfile& limits = input_.policy.profile.limits;
+    const LimitsProfile& limits = policy_.profile.limits;
     const LaunchPlan& plan = sandbox_->plan;
     SuperviseInput out{plan};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
     out.is_alone = input_.is_alone;
     out.on_output = input_.on_output;
+    if (spill_) {
+      out.on_output = [this](OutputChannel channel, std::string_view text) {
+        spill_->append(text);
+        if (input_.on_output) input_.on_output(channel, text);
+      };
+    }
     out.mode = input_.mode;
     out.merge = input_.merge;
     out.stdin_fd = input_.stdin_fd;
-    out.capture = {input_.policy.output_bytes, limits.output_lines};
+    out.capture = {policy_.output_bytes, limits.output_lines};
     out.redaction = redaction_;
-    out.find_result = input_.policy.profile.output.result_json;
+    out.find_result = policy_.profile.output.result_json;
     out.timeout_ms = limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
       if (limit.enforcer != "watch") continue;
@@ -194,7 +242,7 @@ class Run {
     outcome.description = input_.request.description;
     outcome.argv = plan.argv;
     outcome.cwd = plan.cwd;
-    outcome.sandbox.profile = input_.policy.profile.name;
+    outcome.sandbox.profile = policy_.profile.name;
     outcome.sandbox.limits = plan.limits;
     outcome.sandbox.degraded = plan.degraded;
     outcome.sandbox.warnings = plan.warnings;
@@ -216,9 +264,12 @@ class Run {
     Outcome& outcome = outcome_;
     outcome.command = input_.request.command;
     outcome.description = input_.request.description;
-    if (outcome.argv.empty()) outcome.argv = request_argv(input_.policy, input_.request);
-    if (outcome.cwd.empty()) outcome.cwd = input_.request.cwd.value_or(input_.policy.workspace);
-    outcome.sandbox.profile = input_.policy.profile.name;
+    if (outcome.argv.empty()) outcome.argv = request_argv(policy_, input_.request);
+    if (outcome.cwd.empty()) {
+      const auto cwd = request_cwd(policy_, input_.request);
+      outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
+    }
+    outcome.sandbox.profile = policy_.profile.name;
     outcome.status = RunStatus::kError;
     outcome.error = error;
     outcome.exit_status = error_exit_status(error.code);
@@ -233,8 +284,8 @@ class Run {
   void finish(Outcome& outcome, const LaunchPlan& plan, Supervised& supervised,
               Leftovers& leftovers) const {
     note(outcome, plan, supervised);
-    outcome.out = stream(supervised.out, input_.policy.profile.output.exact_bytes);
-    outcome.err = stream(supervised.err, input_.policy.profile.output.exact_bytes);
+    outcome.out = stream(supervised.out, policy_.profile.output.exact_bytes);
+    outcome.err = stream(supervised.err, policy_.profile.output.exact_bytes);
     if (const ResultLine* result = supervised.out.result()) {
       outcome.result_json = result->json();
       if (result->invalid_lines() > 0) {
@@ -254,7 +305,7 @@ class Run {
       outcome.denials.push_back({"mount", "protected_created", protect.node.path, 1, "",
                                  "remove it from filesystem.protect"});
     }
-    if (input_.policy.profile.filesystem.overlay) {
+    if (policy_.profile.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
     decide(outcome, supervised, leftovers);
@@ -299,6 +350,7 @@ class Run {
   }
 
   RunInput& input_;
+  Policy policy_;  // with the workspace of this run, where it is a fresh one
   Outcome outcome_;
   bool is_done_ = false;
   bool probed_ = false;
@@ -306,6 +358,8 @@ class Run {
   OwnedFd epoll_;
   Environment base_environment_;
   RedactionInput redaction_;
+  std::optional<Spill> spill_;
+  Leftovers workspace_;  // a fresh one
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
@@ -384,8 +438,14 @@ Result<LaunchPlan> plan_command(RunInput& input) {
   probe_layers(input.facts);
   const Environment environment =
       make_environment(input.policy, input.inherited, input.facts.user_name);
+  Leftovers workspace;  // gone when the plan has been made
+  Policy policy = input.policy;
+  if (policy.profile.workspace == WorkspaceMode::kFresh) {
+    SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
+    policy = with_workspace(policy, path);
+  }
   SBX_TRY(const std::unique_ptr<Sandbox> sandbox,
-          plan_sandbox(SandboxInput{input.policy, input.request, input.facts, input.inherited,
+          plan_sandbox(SandboxInput{policy, input.request, input.facts, input.inherited,
                                     environment, input.mode == OutputMode::kTerminal,
                                     input.pty_rows, input.pty_columns}));
   return std::move(sandbox->plan);

@@ -2,7 +2,10 @@ sbx_test(session
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/changes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/leftovers_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/logs_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/remove_tree_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/workspace_files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/run_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
   LINK sbx_all)

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outcome → line → file.
+#include "audit.h"
+
+#include "report/audit.h"
+
+namespace sbx {
+
+Result<Audit> Audit::open(const Policy& policy) {
+  Audit audit;
+  if (policy.profile.audit_file.empty()) return audit;
+  SBX_TRY(audit.file_, AppendFile::open(policy.profile.audit_file, "audit.file"));
+  audit.profile_sha256_ = policy.profile_sha256;
+  return audit;
+}
+
+void Audit::record(Outcome& outcome) {
+  if (!file_) return;
+  const Status status = file_->append_line(audit_line({"", profile_sha256_}, outcome));
+  if (!status.ok() && !outcome.error) outcome.error = status.error();
+}
+
+}  // namespace sbx

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The audit log of one run: opened before the command starts, one line at its end.
+#pragma once
+
+#include <optional>
+
+#include "base/result.h"
+#include "policy/policy.h"
+#include "session/append_file.h"
+#include "session/outcome.h"
+
+namespace sbx {
+
+class Audit {
+ public:
+  // Nothing is logged where the policy names no file. Errors: kOutputUnwritable.
+  static Result<Audit> open(const Policy& policy);
+
+  // Adds the line. Where that fails, the outcome's error says so, unless it has one.
+  void record(Outcome& outcome);
+
+ private:
+  std::optional<AppendFile> file_;
+  std::string profile_sha256_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keys in the order of the contract.
+#include "report/audit.h"
+
+#include "report/json_parts.h"
+
+namespace sbx {
+namespace {
+
+std::string_view verdict_of(const Outcome& outcome) {
+  switch (outcome.status) {
+    case RunStatus::kDenied:
+      return "deny";
+    case RunStatus::kNeedsApproval:
+      return "ask";
+    case RunStatus::kError:
+      return "";
+    default:
+      return "allow";
+  }
+}
+
+void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text) {
+  json.key(key);
+  json.string_or_null(text);
+}
+
+}  // namespace
+
+std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  write_member(json, "time", utc_time(outcome.started_at_ms));
+  write_text_or_null(json, "session", facts.session);
+  write_text_or_null(json, "profile", outcome.sandbox.profile);
+  write_text_or_null(json, "profile_sha256", facts.profile_sha256);
+  write_member(json, "command", outcome.command);
+  write_text_or_null(json, "description", outcome.description.value_or(""));
+  write_text_or_null(json, "cwd", outcome.cwd);
+  write_text_or_null(json, "verdict", verdict_of(outcome));
+  write_member(json, "status", run_status_name(outcome.status));
+  json.key("exit_code");
+  if (outcome.exit_code) {
+    json.integer(*outcome.exit_code);
+  } else {
+    json.null();
+  }
+  write_text_or_null(json, "signal", outcome.signal != 0 ? signal_name(outcome.signal) : "");
+  json.key("stdout_bytes");
+  json.count(outcome.out.bytes);
+  json.key("stderr_bytes");
+  json.count(outcome.err.bytes);
+  json.key("duration_ms");
+  json.tenths(outcome.duration_ms);
+  write_denials(json, outcome.denials);
+  write_redactions(json, outcome.redactions);
+  write_error(json, outcome.error);
+  json.end_object();
+  return text;
+}
+
+}  // namespace sbx

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing here reads the clock, the time zone or the locale.
+#include "report/json_parts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+namespace sbx {
+std::string signal_name(int number) {
+  if (number == SIGRTMIN) return "SIGRTMIN";
+  if (number > SIGRTMIN && number <= SIGRTMAX) {
+    return "SIGRTMIN+" + std::to_string(number - SIGRTMIN);
+  }
+  const char* abbreviation = sigabbrev_np(number);
+  return "SIG" + (abbreviation != nullptr ? std::string(abbreviation) : std::to_string(number));
+}
+
+std::string utc_time(std::int64_t unix_ms) {
+  using std::chrono::days;
+  using std::chrono::milliseconds;
+  constexpr std::int64_t kYear9999 = 253'402'300'799'999;
+  const milliseconds since_epoch(std::clamp<std::int64_t>(unix_ms, 0, kYear9999));
+  const auto day = std::chrono::floor<days>(since_epoch);
+  const std::chrono::year_month_day date{std::chrono::sys_days(day)};
+  const std::chrono::hh_mm_ss time{since_epoch - day};
+  char text[32];
+  const int length = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+                                   int(date.year()), unsigned(date.month()), unsigned(date.day()),
+                                   int(time.hours().count()), int(time.minutes().count()),
+                                   int(time.seconds().count()), int(time.subseconds().count()));
+  return {text, static_cast<std::size_t>(length)};
+}
+
+void write_member(JsonWriter& json, std::string_view key, std::string_view value) {
+  json.key(key);
+  json.string(value);
+}
+
+void write_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values) {
+  write_array(json, key, values, [&](const std::string& value) { json.string(value); });
+}
+
+void write_denial_members(JsonWriter& json, const Denial& denial) {
+  write_member(json, "layer", denial.layer);
+  write_member(json, "operation", denial.operation);
+  write_member(json, "target", denial.target);
+  json.key("count");
+  json.count(denial.count);
+  write_member(json, "program", denial.program);
+  write_member(json, "grant", denial.grant);
+}
+
+void write_denials(JsonWriter& json, const std::vector<Denial>& denials) {
+  write_array(json, "denials", denials, [&](const Denial& denial) {
+    json.begin_object();
+    write_denial_members(json, denial);
+    json.end_object();
+  });
+}
+
+void write_redactions(JsonWriter& json, const Redactions& redactions) {
+  json.key("redactions");
+  json.begin_object();
+  json.key("count");
+  json.count(redactions.count);
+  write_strings(json, "rules", redactions.rules);
+  json.end_object();
+}
+
+void write_error(JsonWriter& json, const std::optional<Error>& error) {
+  json.key("error");
+  if (!error) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  write_member(json, "code", error_name(error->code));
+  write_member(json, "message", error->message);
+  json.key("where");
+  json.string_or_null(error->where);
+  json.key("hint");
+  json.string_or_null(error->hint);
+  json.end_object();
+}
+
+}  // namespace sbx

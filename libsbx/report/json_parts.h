@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts that an answer and an audit record have in common.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/json_writer.h"
+#include "session/outcome.h"
+
+namespace sbx {
+
+std::string signal_name(int number);  // "SIGSEGV"
+
+// Unix milliseconds → "2026-01-31T12:00:00.123Z".
+std::string utc_time(std::int64_t unix_ms);
+
+template <typename T, typename Write>
+void write_array(JsonWriter& json, std::string_view key, const std::vector<T>& values,
+                 Write write) {
+  json.key(key);
+  json.begin_array();
+  for (const T& value : values) write(value);
+  json.end_array();
+}
+
+void write_member(JsonWriter& json, std::string_view key, std::string_view value);
+void write_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values);
+void write_denial_members(JsonWriter& json, const Denial& denial);
+void write_denials(JsonWriter& json, const std::vector<Denial>& denials);
+void write_redactions(JsonWriter& json, const Redactions& redactions);
+void write_error(JsonWriter& json, const std::optional<Error>& error);
+
+}  // namespace sbx

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where sbx keeps what is its own on the host: fresh workspaces below the user's cache directory,
+// full logs below the state directory, both in the temporary directory where there is none. The
+// environment is a value that the launcher hands in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+// Directories in the order in which they are to be tried; they need not exist.
+std::vector<std::string> workspace_places(const Environment& environment);
+// Those first that the command cannot write under this policy.
+std::vector<std::string> log_places(const Environment& environment, const Policy& policy);
+
+// Makes `path` with its parents (mode 0700) where it is missing, and opens it. Its last component
+// must be a directory of this user's, not a symlink, that nobody else may write.
+// Errors: kSetupFailed.
+Result<OwnedFd> open_private_directory(const std::string& path);
+
+}  // namespace sbx
