@@ -28,6 +28,12 @@ Connection::~Connection() {
   if (holds_name_) context_.names.release(destination_.name);
 }
 
+bool Connection::has_unsent() const {
+  if (ended_) return false;
+  if (relay_) return relay_->has_unsent(!is_published_);
+  return !is_published_ && has_unread(client_.get());
+}
+
 void Connection::start() {
   const auto endpoint = local_endpoint(client_.get());
   if (!endpoint) {
@@ -129,6 +135,7 @@ bool Connection::judge_hello(bool readable, const std::string& server_name) {
 }
 
 void Connection::start_published(OwnedFd server) {
+  is_published_ = true;
   published_ = std::move(server);
   if (!published_.is_open()) {
     abort();

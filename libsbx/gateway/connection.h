@@ -26,6 +26,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // A connection of the host to a published port; `server` may still be connecting.
   void start_published(OwnedFd server);
+  // Whether the sandbox has written what is not yet handed on.
+  bool has_unsent() const;
 
  private:
   void resolve();
@@ -39,6 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   GatewayContext& context_;
   OwnedFd client_;
   Reactor::Watch client_watch_;  // while dialling: the client may give up
+  bool is_published_ = false;
   OwnedFd published_;
   Reactor::Watch published_watch_;
   Reactor::Timer published_limit_;

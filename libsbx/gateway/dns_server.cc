@@ -99,7 +99,8 @@ class DnsServer::TcpClient : public std::enable_shared_from_this<TcpClient> {
   TcpClient(DnsServer& server, OwnedFd socket) : server_(server), socket_(std::move(socket)) {}
 
   bool start() {
-    watch_ = reactor().watch(socket_.get(), EPOLLIN, [this](std::uint32_t events) { on_events(events); });
+    watch_ = reactor().watch(socket_.get(), EPOLLIN,
+                             [this](std::uint32_t events) { on_events(events); });
     rest();
     return watch_.is_on();
   }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
@@ -89,6 +90,7 @@ class Gateway::Impl {
   DnsServer& dns() { return dns_; }
 
   Status add(OwnedFd listener, std::function<OwnedFd()> dial);
+  bool has_unsent() const;
 
  private:
   struct Listener {
@@ -160,6 +162,16 @@ void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
   }
 }
 
+bool Gateway::Impl::has_unsent() const {
+  const bool is_queued =
+      std::any_of(listeners_.begin(), listeners_.end(), [](const auto& listener) {
+        pollfd waiting{listener->socket.get(), POLLIN, 0};
+        return !listener->dial && poll(&waiting, 1, 0) > 0;
+      });
+  return is_queued || std::any_of(connections_.begin(), connections_.end(),
+                                  [](const auto& entry) { return entry.second->has_unsent(); });
+}
+
 Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Gateway::~Gateway() = default;
 
@@ -209,6 +221,8 @@ void Gateway::count_refusal(const std::string& operation, const Endpoint& destin
   GatewayContext& context = impl_->context();
   deny_destination(context, judge_destination(context, destination), operation, program);
 }
+
+bool Gateway::has_unsent() const { return impl_->has_unsent(); }
 
 std::vector<GatewayDenial> Gateway::denials() const { return impl_->context().ledger.denials(); }
 

@@ -4,6 +4,7 @@
 #include "gateway/relay.h"
 
 #include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -27,6 +28,11 @@ bool must_wait() { return errno == EAGAIN || errno == EINTR; }
 void reset_socket(OwnedFd socket) {
   const linger abort{.l_onoff = 1, .l_linger = 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof(abort));
+}
+
+bool has_unread(int socket_fd) {
+  int size = 0;
+  return ioctl(socket_fd, FIONREAD, &size) == 0 && size > 0;
 }
 
 std::optional<SplicePipe> RelayPool::take() {
@@ -68,6 +74,13 @@ void Relay::start() {
       return;
     }
   }
+}
+
+bool Relay::has_unsent(bool from_client) const {
+  const int from = from_client ? kClient : kServer;
+  if (ended_ || flows_[from].end_passed_on) return false;
+  // A hello that is not whole yet never goes on by itself.
+  return flows_[from].is_blocked() || has_unread(sides_[from].socket.get());
 }
 
 void Relay::on_events(int side, std::uint32_t events) {

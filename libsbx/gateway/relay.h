@@ -56,6 +56,8 @@ class Relay {
         std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end);
   ~Relay();
   void start();
+  // Whether the client, or the server, has written what is not yet handed on.
+  bool has_unsent(bool from_client) const;
 
  private:
   // From side i to side 1 - i.
@@ -98,6 +100,9 @@ class Relay {
   OnEnd end_;
   bool ended_ = false;
 };
+
+// Bytes that can be read at once.
+bool has_unread(int socket_fd);
 
 // Closes so that the peer sees a reset, not an end.
 void reset_socket(OwnedFd socket);

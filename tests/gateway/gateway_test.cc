@@ -415,6 +415,22 @@ TEST_F(GatewayTest, ResetsAVisitorOfAPublishedPortWhereNothingListens) {
   EXPECT_TRUE(world.until([&] { return look(client.get(), seen), seen.is_reset; }));
 }
 
+TEST_F(GatewayTest, KnowsWhetherSomethingWrittenIsStillToBeHandedOn) {
+  World world({"203.0.113.7:80"});
+  world.listen_inside({80});
+  const OwnedFd server = outside_tcp(at("203.0.113.7", 80));
+  EXPECT_FALSE(world.gateway().has_unsent());
+  OwnedFd client = inside_client(at("203.0.113.7", 80));
+  ASSERT_TRUE(send_all(client.get(), "last words"));
+  client.reset();  // a command that ends right after it has written
+  EXPECT_TRUE(world.gateway().has_unsent());
+  ASSERT_TRUE(world.until([&] { return !world.gateway().has_unsent(); }));
+  const OwnedFd accepted(accept4(server.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Seen seen;
+  EXPECT_TRUE(world.until([&] { return look(accepted.get(), seen), seen.at_end; }));
+  EXPECT_EQ(seen.bytes, "last words");
+}
+
 TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
   World world({"203.0.113.7:80"});
   world.listen_inside({80});
