@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 #include <utility>
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr int kAcceptsPerStep = 64;
 constexpr std::size_t kMostConnections = 8192;
+constexpr auto kBriefListener = std::chrono::seconds(1);
 constexpr auto kAcceptPause = std::chrono::milliseconds(50);
 
 // Each connection holds two descriptors, three while two addresses are tried; the rest of the
@@ -89,7 +91,8 @@ class Gateway::Impl {
   const GatewayContext& context() const { return context_; }
   DnsServer& dns() { return dns_; }
 
-  Status add(OwnedFd listener, std::function<OwnedFd()> dial);
+  Status add(OwnedFd listener, std::function<OwnedFd()> dial, bool is_brief = false);
+  bool has_listener(const Endpoint& destination);
   bool has_unsent() const;
 
  private:
@@ -97,34 +100,94 @@ class Gateway::Impl {
     OwnedFd socket;
     Reactor::Watch watch;
     Reactor::Timer pause;
+    Endpoint bound;
+    bool takes_v4 = false;  // of an IPv6 wildcard: IPv4 connections too
+    bool is_brief = false;  // closed when nothing comes for a while
+    Reactor::Timer expiry;
     std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
   };
 
   void on_accept(Listener& listener);
+  void accept_all(Listener& listener);
+  void prolong(Listener& listener);
+  void close(const Listener& listener);
+  Listener* find(const Endpoint& bound);
   void start(OwnedFd client, const Listener& listener);
 
   GatewayContext context_;
   DnsServer dns_;
   std::size_t max_connections_;
-  std::vector<std::unique_ptr<Listener>> listeners_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::map<Endpoint, Listener*> by_endpoint_;  // the sandbox's
   std::uint64_t next_id_ = 1;
   std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
 };
 
-Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial) {
+Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
   SBX_CHECK_OK(make_non_blocking(socket.get()));
-  auto listener = std::make_unique<Listener>();
+  const auto bound = local_endpoint(socket.get());
+  if (!bound) return system_error("cannot read a listener's address", "getsockname");
+  auto listener = std::make_shared<Listener>();
   Listener& added = *listener;
+  int v6_only = 1;
+  socklen_t size = sizeof(v6_only);
+  added.takes_v4 =
+      getsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size) == 0 && v6_only == 0;
+  added.bound = *bound;
+  added.is_brief = is_brief;
   added.dial = std::move(dial);
   added.watch = context_.reactor.watch(socket.get(), EPOLLIN,
                                        [this, &added](std::uint32_t) { on_accept(added); });
   if (!added.watch.is_on()) return system_error("cannot watch a listener", "epoll_ctl");
   added.socket = std::move(socket);
+  if (!added.dial) by_endpoint_[added.bound] = &added;
+  prolong(added);
   listeners_.push_back(std::move(listener));
   return {};
 }
 
+Gateway::Impl::Listener* Gateway::Impl::find(const Endpoint& bound) {
+  const auto found = by_endpoint_.find(bound);
+  return found == by_endpoint_.end() ? nullptr : found->second;
+}
+
+bool Gateway::Impl::has_listener(const Endpoint& destination) {
+  if (Listener* const exact = find(destination)) {
+    prolong(*exact);
+    return true;
+  }
+  const Listener* const any_v4 = find({ipv4(0, 0, 0, 0), destination.port});
+  const Listener* const any_v6 = find({*parse_ip("::"), destination.port});
+  if (destination.address.is_v6) return any_v6 != nullptr;
+  return any_v4 != nullptr || (any_v6 != nullptr && any_v6->takes_v4);
+}
+
+void Gateway::Impl::prolong(Listener& listener) {
+  if (!listener.is_brief) return;
+  listener.expiry = context_.reactor.after(kBriefListener, [this, &listener] {
+    accept_all(listener);
+    close(listener);
+  });
+}
+
+void Gateway::Impl::close(const Listener& listener) {
+  const auto indexed = by_endpoint_.find(listener.bound);
+  if (indexed != by_endpoint_.end() && indexed->second == &listener) by_endpoint_.erase(indexed);
+  const auto held = std::find_if(listeners_.begin(), listeners_.end(),
+                                 [&](const auto& each) { return each.get() == &listener; });
+  (*held)->watch.stop();
+  (*held)->pause.stop();
+  (*held)->socket.reset();  // now: its port is wanted inside
+  context_.reactor.bury(*held);
+  listeners_.erase(held);
+}
+
 void Gateway::Impl::on_accept(Listener& listener) {
+  prolong(listener);
+  accept_all(listener);
+}
+
+void Gateway::Impl::accept_all(Listener& listener) {
   for (int i = 0; i < kAcceptsPerStep; ++i) {
     OwnedFd client(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.is_open()) {
@@ -196,6 +259,12 @@ std::optional<std::chrono::steady_clock::time_point> Gateway::deadline() const {
 void Gateway::step() { impl_->context().reactor.step(); }
 
 Status Gateway::add_listener(OwnedFd listener) { return impl_->add(std::move(listener), nullptr); }
+
+Status Gateway::add_listener_for_a_while(OwnedFd listener) {
+  return impl_->add(std::move(listener), nullptr, true);
+}
+
+bool Gateway::has_listener(const Endpoint& destination) { return impl_->has_listener(destination); }
 
 Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
   for (const OwnedFd* each : {&udp, &tcp_listener}) {

@@ -431,6 +431,30 @@ TEST_F(GatewayTest, KnowsWhetherSomethingWrittenIsStillToBeHandedOn) {
   EXPECT_EQ(seen.bytes, "last words");
 }
 
+TEST_F(GatewayTest, ClosesAListenerMadeForOneDestinationWhenNothingComes) {
+  World world({"203.0.113.7:80"});
+  const Endpoint destination = at("203.0.113.7", 80);
+  const OwnedFd server = outside_tcp(destination);
+  EXPECT_FALSE(world.gateway().has_listener(destination));
+  ASSERT_TRUE(world.gateway().add_listener_for_a_while(inside_tcp(destination)).ok());
+  EXPECT_TRUE(world.gateway().has_listener(destination));
+  EXPECT_FALSE(world.gateway().has_listener(at("203.0.113.8", 80)));
+  auto [client, accepted] = world.connect_through(destination, server.get());
+  ASSERT_TRUE(accepted.is_open());
+  ASSERT_TRUE(world.until([&] { return !world.gateway().deadline().has_value(); }));
+  EXPECT_FALSE(world.gateway().has_listener(destination));
+  EXPECT_TRUE(inside_tcp(destination).is_open()) << "the port is free again";
+  expect_talk(world, client.get(), accepted.get());
+}
+
+TEST_F(GatewayTest, KnowsThatAWildcardListenerTakesEveryAddress) {
+  World world({"203.0.113.7:80"});
+  world.listen_inside({80});
+  EXPECT_TRUE(world.gateway().has_listener(at("203.0.113.7", 80)));
+  EXPECT_TRUE(world.gateway().has_listener(at("2001:db8::1", 80)));
+  EXPECT_FALSE(world.gateway().has_listener(at("203.0.113.7", 81)));
+}
+
 TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
   World world({"203.0.113.7:80"});
   world.listen_inside({80});
