@@ -150,7 +150,8 @@ void Walker::read_script(std::string_view text, Span span, const Place& place, c
   Tree tree;
   parse_shell(source, depth_, tree);
   for (const Unknown& fault : tree.faults) add_unknown(fault.span, fault.what.c_str());
-  if (!tree.faults.empty()) reading_.complete = false;
+  // What a hole stands for may be what is wrong; the text is in `unknown` then.
+  if (!tree.faults.empty() && text.find(kHole) == std::string_view::npos) reading_.complete = false;
   const Tree* outer = std::exchange(tree_, &tree);
   walk_block(tree.block, place, input);
   tree_ = outer;

@@ -372,6 +372,9 @@ Runs find_runs(const std::vector<Field>& words) {
   } else if (const Wrapper* wrapper = find_wrapper(name)) {
     add_wrapped(*wrapper, words, runs);
   }
+  for (Run& run : runs.runs) {
+    if (run.kind == RunKind::kWords) run.text.span = words[0].span;
+  }
   return runs;
 }
 

@@ -156,7 +156,7 @@ Text Walker::walk_simple(const Node& node, const Place& place, const Text& outer
   for (const auto& [name, value] : values) {
     if (is_special || node.kind != NodeKind::kSimple) scope_.forget(name);
   }
-  if (!program || !words[0].is_known()) {
+  if (!words[0].is_known() || words[0].has_glob) {
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
                                                  : "the program's name is made at run time");
   }

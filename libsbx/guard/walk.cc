@@ -10,6 +10,7 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMaxOutput = 65536;
+constexpr std::size_t kNodeWork = 256;  // about 65000 commands at most
 
 }  // namespace
 
@@ -102,7 +103,7 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
 }
 
 Text Walker::walk_node(const Node& node, const Place& place, const Text& input) {
-  if (!spend(1)) return std::nullopt;
+  if (!spend(kNodeWork)) return std::nullopt;
   const Place outer = std::exchange(substitution_place_, place);
   substitution_place_.pipeline = 0;
   substitution_place_.stage = 0;
@@ -198,13 +199,7 @@ void Walker::walk_loop(const Node& node, const Place& place, const Text& input) 
   const Scope::Mark mark = scope_.mark();
   if (node.kind == NodeKind::kFor && node.has_in && values.size() == 1 && !values[0].has_glob &&
       !values[0].has_tilde && !values[0].is_process && !values[0].splits) {
-    const std::size_t body = node.blocks.empty() ? 0 : node.blocks[0].assigned.begin;
-    const auto& names = tree_->assigned;
-    const bool changes =
-        !node.blocks.empty() &&
-        std::any_of(names.begin() + body, names.begin() + node.blocks[0].assigned.end,
-                    [&node](const std::string& name) { return name == node.name || name == "*"; });
-    if (!changes) scope_.set(node.name, {{values[0].text}, false});
+    scope_.set(node.name, {{values[0].text}, false});  // each turn begins with it
   }
   for (const Block& block : node.blocks) walk_block(block, place, input);
   scope_.undo(mark);
