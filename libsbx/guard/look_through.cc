@@ -165,6 +165,7 @@ void Walker::read_text(std::string_view text) {
   }
   Source source;
   source.text = text.substr(0, kMaxText);
+  work_left_ += kWorkPerByte * source.text.size();
   Tree tree;
   parse_shell(source, depth_, tree);
   for (Unknown& fault : tree.faults) reading_.unknown.push_back(std::move(fault));
@@ -175,7 +176,9 @@ void Walker::read_text(std::string_view text) {
 
 void Walker::read_words(const std::vector<Field>& words) {
   if (words.empty()) return;
-  emit({}, {words[0].span.begin, words.back().span.end}, words);
+  const Span whole = {words[0].span.begin, words.back().span.end};
+  work_left_ += kWorkPerByte * (whole.end - whole.begin);
+  emit({}, whole, words);
   look_through(words, {}, std::nullopt, false);
 }
 

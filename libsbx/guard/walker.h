@@ -32,6 +32,10 @@ struct Place {
 
 class FieldBuilder;
 
+// How much work a reading may take, about its bytes and commands: this, and some for each byte.
+inline constexpr std::size_t kLeastWork = 2u << 20;
+inline constexpr std::size_t kWorkPerByte = 16;
+
 class Walker {
  public:
   explicit Walker(Reading& reading) : reading_(reading) {}
@@ -91,7 +95,7 @@ class Walker {
   std::map<const Part*, Text>* substituted_ = nullptr;  // within one word with braces
   std::uint32_t pipelines_ = 0;
   int depth_ = 0;
-  std::size_t work_left_ = 16u << 20;
+  std::size_t work_left_ = kLeastWork;
   bool stopped_ = false;
 };
 
