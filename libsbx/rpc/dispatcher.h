@@ -34,6 +34,11 @@ class Dispatcher {
   // The result as JSON, or the error of a JSON-RPC answer.
   using Reply = std::function<void(Result<std::string> result)>;
 
+  // What `tool` does; `params` is a JSON object. It answers as call() does, and may use call().
+  using ToolHandler =
+      std::function<void(ClientId client, std::string_view id, std::string_view name,
+                         std::string_view params, Reply reply)>;
+
   explicit Dispatcher(SessionOptions options);
   ~Dispatcher();
   Dispatcher(const Dispatcher&) = delete;
@@ -43,9 +48,12 @@ class Dispatcher {
   // Cancels its runs; its tasks go on.
   void remove_client(ClientId client);
 
+  // Without one, there are no tools.
+  void set_tool_handler(ToolHandler handler);
+
   // Calls `method` with a JSON object as `params` (empty: {}). `id` is the client's own name for
   // the call as JSON text ("7", "\"a\""), for cancel; may be empty. `reply` is called exactly once,
-  // possibly before this returns, and never after remove_client().
+  // possibly before this returns, and never after remove_client(); it may use call().
   void call(ClientId client, std::string_view id, std::string_view method, std::string_view params,
             Reply reply);
   // Cancels a call that has not been answered yet: its command is killed, its reply says so.
@@ -58,7 +66,7 @@ class Dispatcher {
   bool is_idle() const;  // neither runs nor tasks that still run
   // Ends every run and task: SIGTERM, after the grace SIGKILL. is_idle() becomes true.
   void end_all();
-  bool wants_shutdown() const;  // `shutdown` was called
+  bool wants_shutdown() const;  // `shutdown` was called, or the owner has ended
 
  private:
   class Impl;

@@ -48,10 +48,15 @@ Leftovers::~Leftovers() {
   }
 }
 
-Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
+Status Leftovers::enter_leaf(CgroupFacts& facts) {
   if (facts.must_move) {
-    SBX_TRY(leaf_, enter_leaf(facts));
+    SBX_TRY(leaf_, sbx::enter_leaf(facts));
   }
+  return {};
+}
+
+Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
+  SBX_CHECK_OK(enter_leaf(facts));
   SBX_TRY(CgroupBox box, make_box(facts, limits));
   box_ = std::move(box);
   return {};

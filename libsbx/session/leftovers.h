@@ -22,6 +22,9 @@ class Leftovers {
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
 
+  // Moves this process where boxes can be made beside it, if it must. Errors: those of
+  // enter_leaf().
+  Status enter_leaf(CgroupFacts& facts);
   // Errors: those of make_box() and enter_leaf().
   Status make_cgroup(CgroupFacts& facts, const CgroupLimits& limits);
   // Errors: those of Stubs::make(); nothing is left behind then.
@@ -34,6 +37,8 @@ class Leftovers {
   Result<std::string> make_workspace(const std::vector<std::string>& places);
   // Removes it now; false where something in it stays.
   bool remove_workspace();
+  // `path` is a workspace that this process made: it is removed with the rest.
+  void adopt_workspace(std::string path) { workspace_ = std::move(path); }
   // Starts the watchdog, when all of the above have been made. Errors: kSetupFailed.
   Status watch();
 

@@ -102,12 +102,16 @@ class Remover {
 }  // namespace
 
 bool remove_tree(const std::string& path) {
+  clear_tree(path);
+  return rmdir(path.c_str()) == 0 || errno == ENOENT;
+}
+
+bool clear_tree(const std::string& path) {
   make_enterable(AT_FDCWD, path.c_str());  // or open may be refused
   const OwnedFd top(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!top.is_open()) return errno == ENOENT;
+  if (!top.is_open()) return false;
   (void)fchmod(top.get(), 0700);
-  const bool empty = Remover(top.get()).run();
-  return rmdir(path.c_str()) == 0 && empty;
+  return Remover(top.get()).run();
 }
 
 }  // namespace sbx

@@ -11,4 +11,7 @@ namespace sbx {
 // `path` is a directory that this process made; its parent is trusted. True when it is gone.
 bool remove_tree(const std::string& path);
 
+// The same for what is in it; the directory stays. True when it is empty.
+bool clear_tree(const std::string& path);
+
 }  // namespace sbx

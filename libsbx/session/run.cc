@@ -58,9 +58,7 @@ class Run {
       return fail(Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno),
                         "epoll_create1", "raise the limit of open files (ulimit -n)", errno});
     }
-    const bool wants_cgroup =
-        policy_.profile.limits.memory_mb.has_value() || policy_.profile.limits.pids.has_value();
-    if (wants_cgroup) input_.facts.cgroup = find_cgroup();
+    choose_cgroup(policy_, input_.facts);
     Result<RedactionInput> redaction = choose_redaction(policy_, base_environment_);
     if (!redaction.ok()) return fail(redaction.error());
     redaction_ = std::move(redaction).value();

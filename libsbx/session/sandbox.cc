@@ -108,6 +108,16 @@ Result<View> look_at_files(const SandboxInput& input) {
                       path == input.environment.end() ? "" : path->second);
 }
 
+void choose_cgroup(const Policy& policy, HostFacts& facts) {
+  const LimitsProfile& limits = policy.profile.limits;
+  const bool is_known = !facts.cgroup.base.empty() || !facts.cgroup.reason.empty();
+  if (!limits.memory_mb && !limits.pids) {
+    facts.cgroup = {};
+  } else if (!is_known) {
+    facts.cgroup = find_cgroup();
+  }
+}
+
 Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input) {
   auto sandbox = std::make_unique<Sandbox>();
   SBX_TRY(sandbox->view, look_at_files(input));

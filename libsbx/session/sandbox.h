@@ -40,6 +40,10 @@ struct Sandbox {
   std::optional<Spawned> spawned;  // one that awaits its command
 };
 
+// Finds the cgroup below which boxes can be made, where the policy needs one and the facts do not
+// tell yet: a session finds it once, since this process may have to move for it.
+void choose_cgroup(const Policy& policy, HostFacts& facts);
+
 // Looks at the files and plans. Makes nothing on the host but a directory for temporary files where
 // there is no mount namespace. Errors: those of inspect_view() and make_plan().
 Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input);

@@ -1,25 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 // Session: one profile, one workspace, and the runs and tasks in it, on one thread. Driven from
-// outside: poll poll_fd() for reading until deadline(), then step().
+// outside: poll poll_fd() for reading until deadline(), then step(). The process must ignore
+// SIGPIPE, and have SIGCHLD at its default.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/facts.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
+#include "session/leftovers.h"
 #include "session/outcome.h"
+#include "session/task.h"
+#include "session/warm_pool.h"
 
 namespace sbx {
+
+// What a session keeps at the most.
+struct SessionBounds {
+  std::size_t running = 2048;  // runs and tasks that run at once
+  std::size_t ended = 1000;    // tasks that are remembered after their end
+  std::chrono::seconds ended_for{15 * 60};
+  std::size_t kept_bytes = std::size_t{256} << 20;  // of output and requests, all tasks together
+};
 
 struct SessionOptions {
   std::string name;  // empty: one without a name
@@ -28,6 +44,93 @@ struct SessionOptions {
   Environment inherited;       // the operator's environment
   bool own_workspace = false;  // made for this session: cleared by reset, removed at the end
   int owner_pidfd = -1;        // everything ends with this process; -1: none
+  std::size_t warm = 0;        // sandboxes that are kept ready once there has been a command
+  SessionBounds bounds{};
+};
+
+class Session {
+ public:
+  using Clock = Task::Clock;
+  using TaskPointer = std::shared_ptr<Task>;
+
+  explicit Session(SessionOptions options);
+  // Kills what still runs, at once.
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const SessionOptions& options() const { return options_; }
+
+  // Starts the command at once. One that is refused, or cannot start, is a task that has ended
+  // already. Errors are mistakes in the request, with a pointer into the params: those of
+  // apply_request(); kTooMany; kSessionFailed during a reset.
+  Result<TaskPointer> start(TaskKind kind, Request request);
+
+  TaskPointer find(std::string_view id) const;  // null: none, or forgotten
+  std::vector<TaskPointer> tasks() const;       // in the order of their start
+
+  // SIGTERM, after the grace SIGKILL.
+  void terminate(Task& task, std::chrono::milliseconds grace);
+  void cancel(Task& task);
+  // Sends on what waits in task.input().
+  void write_stdin(Task& task);
+
+  // Ends everything: tasks are asked to, runs are killed. With `reset` the tasks are then forgotten
+  // and the workspace is cleared where it is the session's own.
+  void end_all(const std::string& reason, std::chrono::milliseconds grace);
+  void reset(std::chrono::milliseconds grace);
+  bool is_resetting() const { return resetting_; }
+  // After a reset: what could not be removed from the workspace.
+  const Status& reset_status() const { return reset_status_; }
+
+  bool is_idle() const { return running_.empty() && !resetting_; }
+  bool has_lost_owner() const { return owner_gone_; }
+
+  int poll_fd() const { return epoll_.get(); }
+  std::optional<Clock::time_point> deadline() const;
+  void step();  // never blocks
+
+  // Forgets ended tasks beyond the bounds; step() and start() do so as well.
+  void forget_old();
+
+  // Tasks and runs that have written, ended or been cancelled since the last call.
+  std::vector<TaskPointer> take_changed();
+
+ private:
+  struct Running {
+    TaskPointer task;
+    std::optional<Clock::time_point> timer;
+    bool stdin_watched = false;
+  };
+  using Key = std::uint64_t;  // of a task that runs; 0: the owner
+
+  Status set_up();
+  void watch(Key key, const TaskPointer& task);
+  void step_task(Key key);
+  void set_timer(Key key, Running& running);
+  void end_owner();
+  void note_change(const TaskPointer& task);
+  void finish_reset();
+  void keep_within_bytes(Task& task);
+
+  SessionOptions options_;
+  OwnedFd epoll_;
+  Leftovers leftovers_;  // of the session itself
+  std::optional<WarmPool> pool_;
+  Status set_up_;
+  Key next_key_ = 1;
+  std::unordered_map<Key, Running> running_;
+  std::unordered_map<const Task*, Key> keys_;
+  std::set<std::pair<Clock::time_point, Key>> timers_;
+  std::map<std::string, TaskPointer, std::less<>> tasks_;
+  std::deque<TaskPointer> order_;  // tasks, by start
+  std::vector<TaskPointer> changed_;
+  std::size_t ended_ = 0;       // of tasks_
+  std::size_t kept_bytes_ = 0;  // by tasks_ and running_
+  Clock::time_point look_for_old_at_;
+  bool owner_gone_ = false;
+  bool resetting_ = false;
+  Status reset_status_;
 };
 
 }  // namespace sbx

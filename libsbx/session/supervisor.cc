@@ -214,9 +214,11 @@ class Supervisor::Impl {
   void cancel(int signal_number) {
     if (result_.cause == Cause::kNone) result_.cancel_signal = signal_number;
     end(Cause::kCancelled);
+    if (kill_at_) kill_tree();  // nobody waits for the grace any more
   }
 
   void terminate(Milliseconds grace) {
+    if (kill_at_) kill_at_ = std::min(*kill_at_, Clock::now() + grace);
     if (result_.cause != Cause::kNone || init_gone_) return;
     result_.cause = Cause::kKilled;
     kill_at_ = Clock::now() + grace;

@@ -42,9 +42,7 @@ WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::s
       environment_(make_environment(policy_, inherited_, facts_.user_name)),
       size_(size),
       is_broken_(!can_wait(policy_, facts_)) {
-  if (policy_.profile.limits.memory_mb || policy_.profile.limits.pids) {
-    facts_.cgroup = find_cgroup();
-  }
+  choose_cgroup(policy_, facts_);
 }
 
 WarmPool::~WarmPool() = default;

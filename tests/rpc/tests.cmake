@@ -1,5 +1,7 @@
 sbx_test(rpc
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/dispatcher_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/method_params_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/framing_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/json_rpc_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/params_test.cc

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+// One epoll set over the sets of all runs, and one list of their deadlines.
+#include "session/session.h"
+
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "policy/request.h"
+#include "session/remove_tree.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kLeastKeptBytes = std::size_t{64} << 10;
+
+// RFC 9562, version 4. Empty where there is no randomness.
+std::string make_uuid() {
+  std::array<unsigned char, 16> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return {};
+  bytes[6] = static_cast<unsigned char>((bytes[6] & 0x0FU) | 0x40U);
+  bytes[8] = static_cast<unsigned char>((bytes[8] & 0x3FU) | 0x80U);
+  std::string text;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += "0123456789abcdef"[bytes[i] >> 4U];
+    text += "0123456789abcdef"[bytes[i] & 15U];
+  }
+  return text;
+}
+
+Outcome network_refusal(const Error& error) {
+  Outcome outcome;
+  outcome.status = RunStatus::kDenied;
+  outcome.exit_status = error_exit_status(ErrorCode::kDenied);
+  outcome.error = error;
+  outcome.denials.push_back({"network", "request", "", 1, "", std::string(kNetworkGrant)});
+  return outcome;
+}
+
+bool add_to(int epoll, int fd, std::uint32_t events, std::uint64_t key) {
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = key;
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+Error watch_failed() {
+  return Error{ErrorCode::kSetupFailed, "epoll_ctl: " + errno_text(errno), "epoll_ctl",
+               "raise fs.epoll.max_user_watches", errno};
+}
+
+}  // namespace
+
+Session::Session(SessionOptions options)
+    : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+  if (options_.owner_pidfd >= 0 && !add_to(epoll_.get(), options_.owner_pidfd, EPOLLIN, 0)) {
+    owner_gone_ = true;  // unwatched, it might leave everything behind: nothing is started
+  }
+  set_up_ = set_up();
+}
+
+Session::~Session() {
+  for (auto& [key, running] : running_) running.task->cancel();  // all at once, then one by one
+  running_.clear();
+}
+
+// What all runs share: this process moves to where their cgroups can be made, once.
+Status Session::set_up() {
+  if (options_.own_workspace) leftovers_.adopt_workspace(options_.policy.workspace);
+  choose_cgroup(options_.policy, options_.facts);
+  SBX_CHECK_OK(leftovers_.enter_leaf(options_.facts.cgroup));
+  return leftovers_.watch();
+}
+
+Result<Session::TaskPointer> Session::start(TaskKind kind, Request request) {
+  forget_old();
+  if (resetting_ || owner_gone_) {
+    return Error{ErrorCode::kSessionFailed,
+                 resetting_ ? "the session is being reset" : "the session's owner has ended", "",
+                 resetting_ ? "try again when `reset` has answered" : "open another session"};
+  }
+  if (running_.size() >= options_.bounds.running) {
+    return Error{ErrorCode::kTooMany,
+                 std::to_string(running_.size()) + " commands run in this session already", "",
+                 "wait for some of them, or kill them"};
+  }
+  if (kept_bytes_ > options_.bounds.kept_bytes) {
+    return Error{ErrorCode::kTooMany,
+                 "the commands of this session hold " + std::to_string(kept_bytes_) + " bytes", "",
+                 "wait for some of them, or kill them"};
+  }
+  Result<Policy> policy = apply_request(options_.policy, request);
+  if (!policy.ok() && !is_network_refusal(policy.error())) return policy.error();
+  const bool is_refused = !policy.ok();
+  Policy own = is_refused ? options_.policy : std::move(policy).value();
+  // Mission A2: a task has no time limit but the one that it was given.
+  if (kind == TaskKind::kTask && !request.timeout_ms) {
+    own.profile.limits.timeout_ms = std::nullopt;
+  }
+  std::string id = kind == TaskKind::kTask ? make_uuid() : std::string();
+  if (kind == TaskKind::kTask && id.empty()) {
+    return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",
+                 errno};
+  }
+  auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request));
+  if (is_refused) {
+    task->refuse(network_refusal(policy.error()));
+    return task;
+  }
+  if (!set_up_.ok()) {
+    task->refuse(error_outcome(set_up_.error()));
+    return task;
+  }
+  if (!pool_ && options_.warm > 0) {
+    pool_.emplace(options_.policy, options_.facts, options_.inherited, options_.warm);
+  }
+  task->start(options_.facts, options_.inherited, pool_ ? &*pool_ : nullptr);
+  if (task->is_running()) watch(next_key_++, task);
+  return task;
+}
+
+void Session::watch(Key key, const TaskPointer& task) {
+  if (!add_to(epoll_.get(), task->poll_fd(), EPOLLIN, key)) {
+    task->refuse(error_outcome(watch_failed()));
+    return;
+  }
+  Running& running = running_[key];
+  running.task = task;
+  kept_bytes_ += task->kept_bytes();
+  keys_[task.get()] = key;
+  set_timer(key, running);
+  write_stdin(*task);
+  if (task->kind() != TaskKind::kTask) return;
+  tasks_[task->id()] = task;
+  order_.push_back(task);
+}
+
+Session::TaskPointer Session::find(std::string_view id) const {
+  const auto found = tasks_.find(id);
+  return found == tasks_.end() ? nullptr : found->second;
+}
+
+std::vector<Session::TaskPointer> Session::tasks() const { return {order_.begin(), order_.end()}; }
+
+void Session::set_timer(Key key, Running& running) {
+  const auto deadline = running.task->deadline();
+  if (deadline == running.timer) return;
+  if (running.timer) timers_.erase({*running.timer, key});
+  if (deadline) timers_.insert({*deadline, key});
+  running.timer = deadline;
+}
+
+void Session::terminate(Task& task, std::chrono::milliseconds grace) {
+  const auto key = keys_.find(&task);
+  if (key == keys_.end()) return;
+  task.terminate(grace);
+  set_timer(key->second, running_.at(key->second));
+}
+
+void Session::cancel(Task& task) {
+  const auto key = keys_.find(&task);
+  if (key == keys_.end()) return;
+  task.cancel();
+  set_timer(key->second, running_.at(key->second));
+}
+
+void Session::write_stdin(Task& task) {
+  const auto key = keys_.find(&task);
+  if (key == keys_.end()) return;
+  Running& running = running_.at(key->second);
+  task.input().write();
+  const bool wanted = task.input().is_waiting();
+  if (wanted == running.stdin_watched) return;
+  if (!wanted) {
+    // A pipe that has been closed has left the set.
+    running.stdin_watched = false;
+    if (task.input().fd() >= 0) {
+      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, task.input().fd(), nullptr);
+    }
+    return;
+  }
+  running.stdin_watched = add_to(epoll_.get(), task.input().fd(), EPOLLOUT, key->second);
+  if (!running.stdin_watched) task.input().end(watch_failed());
+}
+
+std::optional<Session::Clock::time_point> Session::deadline() const {
+  const bool has_work =
+      !changed_.empty() || (resetting_ && running_.empty()) || (pool_ && !pool_->is_full());
+  if (!has_work) {
+    return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
+  }
+  return Clock::now();
+}
+
+void Session::step() {
+  std::array<epoll_event, 64> events{};
+  const int count = epoll_wait(epoll_.get(), events.data(), events.size(), 0);
+  for (int i = 0; i < count; ++i) {
+    const Key key = events[static_cast<std::size_t>(i)].data.u64;
+    if (key == 0) {
+      end_owner();
+    } else {
+      step_task(key);
+    }
+  }
+  std::vector<Key> due;
+  const auto now = Clock::now();
+  for (const auto& [time, key] : timers_) {
+    if (time > now) break;
+    due.push_back(key);
+  }
+  for (const Key key : due) step_task(key);
+  // While commands run, and nobody waits for this thread.
+  if (count <= 0 && due.empty() && changed_.empty() && pool_) pool_->refill();
+  if (resetting_ && running_.empty()) finish_reset();
+  forget_old();
+}
+
+void Session::step_task(Key key) {
+  const auto found = running_.find(key);
+  if (found == running_.end()) return;
+  Running& running = found->second;
+  const TaskPointer task = running.task;
+  const std::size_t kept = task->kept_bytes();
+  const std::uint64_t written = task->output().end();
+  task->step();
+  write_stdin(*task);
+  if (task->output().end() != written) note_change(task);
+  kept_bytes_ += task->kept_bytes() - kept;  // modulo 2^64 where it shrank
+  keep_within_bytes(*task);
+  if (task->is_running()) {
+    set_timer(key, running);
+    return;
+  }
+  if (running.timer) timers_.erase({*running.timer, key});
+  running_.erase(found);
+  keys_.erase(task.get());
+  if (task->kind() == TaskKind::kTask) {
+    ++ended_;
+  } else {
+    kept_bytes_ -= task->kept_bytes();
+  }
+  note_change(task);
+}
+
+void Session::note_change(const TaskPointer& task) {
+  if (std::find(changed_.begin(), changed_.end(), task) == changed_.end()) changed_.push_back(task);
+}
+
+std::vector<Session::TaskPointer> Session::take_changed() { return std::exchange(changed_, {}); }
+
+void Session::end_owner() {
+  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, options_.owner_pidfd, nullptr);
+  owner_gone_ = true;
+  end_all("owner", std::chrono::milliseconds(0));
+}
+
+void Session::end_all(const std::string& reason, std::chrono::milliseconds grace) {
+  for (auto& [key, running] : running_) {
+    Task& task = *running.task;
+    if (task.cancel_reason().empty()) task.mark_cancelled(reason);
+    if (task.kind() == TaskKind::kTask && grace.count() > 0) {
+      task.terminate(grace);
+    } else {
+      task.cancel();
+    }
+    set_timer(key, running);
+    note_change(running.task);
+  }
+}
+
+void Session::reset(std::chrono::milliseconds grace) {
+  resetting_ = true;
+  end_all("reset", grace);
+}
+
+void Session::finish_reset() {
+  resetting_ = false;
+  tasks_.clear();
+  order_.clear();
+  ended_ = 0;
+  kept_bytes_ = 0;
+  pool_.reset();  // what holds a place in the workspace for it is about to go
+  reset_status_ = {};
+  if (!options_.own_workspace || clear_tree(options_.policy.workspace)) return;
+  reset_status_ = Error{ErrorCode::kSessionFailed,
+                        "the workspace cannot be cleared: " + options_.policy.workspace, "",
+                        "remove by hand what is left in it"};
+}
+
+void Session::forget_old() {
+  const auto now = Clock::now();
+  std::size_t ended = ended_;
+  const auto too_much = [&] {
+    return ended > options_.bounds.ended || kept_bytes_ > options_.bounds.kept_bytes;
+  };
+  if (!too_much() && now < look_for_old_at_) return;
+  look_for_old_at_ = now + std::chrono::seconds(1);
+  std::erase_if(order_, [&](const TaskPointer& task) {
+    if (task->is_running()) return false;
+    if (!too_much() && now - task->ended_at() <= options_.bounds.ended_for) return false;
+    --ended;
+    kept_bytes_ -= task->kept_bytes();
+    tasks_.erase(task->id());
+    return true;
+  });
+  ended_ = ended;
+}
+
+// The commands together must not take the session's memory: once no ended task can be forgotten,
+// those that go on writing keep less.
+void Session::keep_within_bytes(Task& task) {
+  if (kept_bytes_ <= options_.bounds.kept_bytes) return;
+  forget_old();
+  if (kept_bytes_ <= options_.bounds.kept_bytes) return;
+  const std::size_t kept = task.output().kept_bytes();
+  task.output().lower_limit(std::max(kept / 4, kLeastKeptBytes));
+  kept_bytes_ -= kept - task.output().kept_bytes();
+}
+
+}  // namespace sbx

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command run with what surrounds it.
+#include "session/task.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kLeastKeptBytes = std::size_t{1} << 20;
+constexpr std::size_t kMostKeptBytes = std::size_t{16} << 20;
+
+// Mission A7: 1 MiB of each stream; more where the policy lets a run answer with more.
+TaskOutputLimits output_limits(const Policy& policy) {
+  TaskOutputLimits limits;
+  limits.stream_bytes = kMostKeptBytes;
+  if (policy.output_bytes) {
+    limits.stream_bytes =
+        std::clamp(static_cast<std::size_t>(*policy.output_bytes), kLeastKeptBytes, kMostKeptBytes);
+  }
+  limits.lines = policy.profile.limits.output_lines;  // mission B12
+  return limits;
+}
+
+}  // namespace
+
+Task::Task(TaskKind kind, std::string id, Policy policy, Request request)
+    : kind_(kind),
+      id_(std::move(id)),
+      policy_(std::move(policy)),
+      request_(std::move(request)),
+      output_(output_limits(policy_)) {
+  using std::chrono::duration_cast;
+  started_ = Clock::now();
+  started_at_ms_ =
+      duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+}
+
+std::string Task::cwd() const {
+  if (!is_running() && !outcome_.cwd.empty()) return outcome_.cwd;
+  if (!request_.cwd) return policy_.workspace;
+  return request_.cwd->starts_with('/') ? *request_.cwd : policy_.workspace + "/" + *request_.cwd;
+}
+
+double Task::uptime_seconds() const {
+  const auto until = is_running() ? Clock::now() : ended_at_;
+  return std::chrono::duration<double>(until - started_).count();
+}
+
+void Task::start(const HostFacts& facts, const Environment& inherited, WarmPool* warm) {
+  RunInput input{policy_, request_, facts, inherited};
+  input.is_alone = false;
+  input.warm = warm;
+  input.merge = request_.merge;
+  if (kind_ == TaskKind::kTask || request_.stdin_text) {
+    Result<OwnedFd> reader = stdin_.open();
+    if (!reader.ok()) return refuse(error_outcome(reader.error()));
+    stdin_reader_ = std::move(reader).value();
+    input.stdin_fd = stdin_reader_.get();
+    // Into a queue that is new and empty: it cannot be refused.
+    if (request_.stdin_text) (void)stdin_.push(*request_.stdin_text, true, nullptr).ok();
+  }
+  if (kind_ != TaskKind::kRun) {
+    input.on_output = [this](OutputChannel channel, std::string_view text) {
+      output_.append(channel, text);
+      // The command has its input. Until then a weaker tier may be tried with the same descriptor.
+      stdin_reader_.reset();
+    };
+  }
+  run_ = std::make_unique<CommandRun>(std::move(input));
+  run_->start();
+  pid_ = run_->pid();
+  if (run_->is_done()) take_outcome();
+}
+
+void Task::refuse(Outcome outcome) {
+  run_.reset();
+  outcome.command = request_.command;
+  outcome.argv = request_argv(policy_, request_);
+  outcome.description = request_.description;
+  outcome.cwd = cwd();
+  outcome.sandbox.profile = policy_.profile.name;
+  outcome_ = std::move(outcome);
+  ended_at_ = Clock::now();
+}
+
+void Task::step() {
+  if (!run_) return;
+  run_->step();
+  stdin_.write();
+  if (run_->is_done()) take_outcome();
+}
+
+std::optional<Task::Clock::time_point> Task::deadline() const {
+  return run_ ? run_->deadline() : std::nullopt;
+}
+
+void Task::terminate(std::chrono::milliseconds grace) {
+  if (run_) run_->terminate(grace);
+}
+
+void Task::cancel() {
+  if (run_) run_->cancel();
+}
+
+std::size_t Task::kept_bytes() const {
+  const auto size = [](const std::optional<std::string>& text) { return text ? text->size() : 0; };
+  std::size_t bytes = output_.kept_bytes() + 2 * size(request_.stdin_text);
+  for (const RequestFile& file : request_.files) bytes += file.content.size();
+  // The words of the command are in the request and, twice, in the outcome.
+  return bytes + 3 * request_.command.size() + 2 * size(request_.description);
+}
+
+void Task::take_outcome() {
+  outcome_ = run_->outcome();
+  if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {
+    outcome_.status = RunStatus::kCancelled;
+  }
+  if (kind_ == TaskKind::kTask) {
+    outcome_.out.text = {};
+    outcome_.err.text = {};
+  }
+  run_.reset();
+  request_.files.clear();
+  request_.stdin_text.reset();
+  output_.finish();
+  ended_at_ = Clock::now();
+  stdin_reader_.reset();
+  stdin_.end(Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"});
+}
+
+}  // namespace sbx

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Task: one command of a session, its output kept for whoever asks, its input open, and how it
+// ended. A `run` is a task that nobody can name. Driven by the session; knows no JSON.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "session/outcome.h"
+#include "session/run.h"
+#include "session/stdin_queue.h"
+#include "session/task_output.h"
+
+namespace sbx {
+
+enum class TaskKind : std::uint8_t {
+  kTask,         // has an id; output kept; input open unless the request gives it
+  kRun,          // its outcome holds its output
+  kStreamedRun,  // … which is kept for followers as well
+};
+
+class Task {
+ public:
+  using Clock = CommandRun::Clock;
+
+  Task(TaskKind kind, std::string id, Policy policy, Request request);
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  // --- what it is ---
+  TaskKind kind() const { return kind_; }
+  const std::string& id() const { return id_; }  // a UUID; empty for a run
+  const Policy& policy() const { return policy_; }
+  const Request& request() const { return request_; }
+  std::string cwd() const;
+  pid_t pid() const { return pid_; }  // that it started with; -1 when it never ran
+  std::int64_t started_at_ms() const { return started_at_ms_; }
+  double uptime_seconds() const;  // of an ended one: how long it ran
+
+  // --- how it goes ---
+  bool is_running() const { return run_ != nullptr; }
+  // Null while it runs. The texts of a task are in output(), not here.
+  const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
+  Clock::time_point ended_at() const { return ended_at_; }
+  const TaskOutput& output() const { return output_; }
+  TaskOutput& output() { return output_; }
+  std::size_t kept_bytes() const;  // of output and request together
+
+  // --- what can be done to it ---
+  // `warm` may be null. There is an outcome at once where it cannot start.
+  void start(const HostFacts& facts, const Environment& inherited, WarmPool* warm);
+  void refuse(Outcome outcome);  // instead of start()
+  void step();                   // never blocks
+  int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
+  std::optional<Clock::time_point> deadline() const;
+  void terminate(std::chrono::milliseconds grace);
+  void cancel();
+  // It is ended for this reason ("reset", "shutdown", "owner"), not by a `kill`: its status will be
+  // `cancelled`.
+  void mark_cancelled(std::string reason) { cancel_reason_ = std::move(reason); }
+  const std::string& cancel_reason() const { return cancel_reason_; }
+  StdinQueue& input() { return stdin_; }
+
+ private:
+  void take_outcome();
+
+  TaskKind kind_;
+  std::string id_;
+  Policy policy_;
+  Request request_;
+  TaskOutput output_;
+  StdinQueue stdin_;
+  OwnedFd stdin_reader_;  // until the command has it
+  std::unique_ptr<CommandRun> run_;
+  Outcome outcome_;
+  std::string cancel_reason_;
+  pid_t pid_ = -1;
+  std::int64_t started_at_ms_ = 0;
+  Clock::time_point started_;
+  Clock::time_point ended_at_;
+};
+
+}  // namespace sbx
