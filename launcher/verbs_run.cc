@@ -7,9 +7,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "audit.h"
 #include "base/text.h"
 #include "prepare.h"
+#include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
 #include "stream.h"

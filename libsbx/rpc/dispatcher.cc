@@ -225,7 +225,9 @@ void Dispatcher::Impl::step() {
   send_answers();  // of a start, before what its task says
   for (const Session::TaskPointer& task : told) tell_followers(*task);
   for (const Session::TaskPointer& task : changed) {
-    if (!task->is_running()) answer_ended(task);
+    if (task->is_running()) continue;
+    if (audit_.ok()) audit_.value().record(*task->outcome());
+    answer_ended(task);
   }
   answer_late();
   answer_resets();

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "report/audit_log.h"
 #include "rpc/dispatcher.h"
 #include "rpc/follower.h"
 #include "rpc/method_params.h"
@@ -18,7 +19,9 @@ class Dispatcher::Impl {
  public:
   using Clock = Session::Clock;
 
-  explicit Impl(SessionOptions options) : session_(std::move(options)) {}
+  explicit Impl(SessionOptions options)
+      : session_(std::move(options)),
+        audit_(Audit::open(session_.options().policy, session_.options().name)) {}
 
   ClientId add_client(ClientOptions options);
   void remove_client(ClientId client);
@@ -64,6 +67,7 @@ class Dispatcher::Impl {
 
   // --- methods.cc ---
   Status dispatch(Caller& caller, std::string_view method, std::string_view params);
+  Result<Session::TaskPointer> start(TaskKind kind, Request request);
   Status call_run(Caller& caller, std::string_view params);
   Status call_start(Caller& caller, std::string_view params);
   Status call_tool(Caller& caller, std::string_view params);
@@ -90,6 +94,7 @@ class Dispatcher::Impl {
   Follower::Notify notify_of(ClientId client) const;
 
   Session session_;
+  Result<Audit> audit_;
   ToolHandler tool_handler_;
   std::map<ClientId, ClientOptions> clients_;
   ClientId next_client_ = 1;

@@ -58,6 +58,14 @@ Status Dispatcher::Impl::dispatch(Caller& caller, std::string_view method,
 
 // --- commands ---
 
+// What ends at once is logged here, the rest when it ends: step().
+Result<Session::TaskPointer> Dispatcher::Impl::start(TaskKind kind, Request request) {
+  if (!audit_.ok()) return audit_.error();
+  SBX_TRY(const Session::TaskPointer task, session_.start(kind, std::move(request)));
+  if (!task->is_running()) audit_.value().record(*task->outcome());
+  return task;
+}
+
 Status Dispatcher::Impl::call_run(Caller& caller, std::string_view params) {
   SBX_TRY(nlohmann::json document, read_params(params));
   SBX_TRY(const MethodParams own, take_follower_params(document, false));
@@ -83,7 +91,7 @@ Status Dispatcher::Impl::call_start(Caller& caller, std::string_view params) {
   SBX_TRY(const MethodParams own, take_follower_params(document, true));
   SBX_TRY(Request request, decode_request(document));
   SBX_TRY(Follower follower, Follower::make(own.match, 0));
-  SBX_TRY(const Session::TaskPointer task, session_.start(TaskKind::kTask, std::move(request)));
+  SBX_TRY(const Session::TaskPointer task, start(TaskKind::kTask, std::move(request)));
   if (!task->is_running()) {
     answer(caller, outcome_to_json(*task->outcome()));
     return {};

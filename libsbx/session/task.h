@@ -46,6 +46,7 @@ class Task {
   bool is_running() const { return run_ != nullptr; }
   // Null while it runs. The texts of a task are in output(), not here.
   const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
+  Outcome* outcome() { return is_running() ? nullptr : &outcome_; }
   Clock::time_point ended_at() const { return ended_at_; }
   const TaskOutput& output() const { return output_; }
   TaskOutput& output() { return output_; }

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -44,7 +45,9 @@ class DispatcherTest : public testing::Test {
     Result<Policy> policy = make_policy(loaded.value().profile, OperatorFlags{}, context);
     ASSERT_TRUE(policy.ok()) << policy.error().message;
     SessionOptions options;
+    options.name = "named";
     options.policy = std::move(policy).value();
+    options.policy.profile.audit_file = workspace_ + ".audit";
     options.facts = read_quick_facts(nullptr);
     options.inherited = {{"PATH", "/usr/bin:/bin"}};
     dispatcher_.emplace(std::move(options));
@@ -53,6 +56,7 @@ class DispatcherTest : public testing::Test {
   void TearDown() override {
     dispatcher_.reset();
     std::filesystem::remove_all(workspace_);
+    std::filesystem::remove(workspace_ + ".audit");
   }
 
   static ClientOptions noting(std::vector<Event>& events) {
@@ -462,6 +466,21 @@ TEST_F(DispatcherTest, AToolIsCalledThroughItsHandler) {
   });
   const json answer = call("tool", {{"name", "x"}, {"params", {{"a", 1}}}});
   EXPECT_EQ(answer, json::parse(R"({"name": "x", "params": {"a": 1}})"));
+}
+
+// Mission B14, C9.
+TEST_F(DispatcherTest, EveryCommandIsInTheAuditLog) {
+  call("run", {{"command", "exit 3"}});
+  call("run", {{"command", "true"}, {"network", true}});
+  call("wait", {{"task_id", start("exit 4")}});
+  std::ifstream file(workspace_ + ".audit");
+  std::vector<json> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0].at("exit_code"), 3);
+  EXPECT_EQ(lines[0].at("session"), "named");
+  EXPECT_EQ(lines[1].at("status"), "denied");
+  EXPECT_EQ(lines[2].at("command"), "exit 4");
 }
 
 TEST_F(DispatcherTest, ExplainsWithoutRunning) {

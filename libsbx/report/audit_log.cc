@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outcome → line → file.
-#include "audit.h"
+#include "report/audit_log.h"
 
 #include "report/audit.h"
 
 namespace sbx {
 
-Result<Audit> Audit::open(const Policy& policy) {
+Result<Audit> Audit::open(const Policy& policy, std::string session) {
   Audit audit;
+  audit.session_ = std::move(session);
   if (policy.profile.audit_file.empty()) return audit;
   SBX_TRY(audit.file_, AppendFile::open(policy.profile.audit_file, "audit.file"));
   audit.profile_sha256_ = policy.profile_sha256;
@@ -16,7 +17,7 @@ Result<Audit> Audit::open(const Policy& policy) {
 
 void Audit::record(Outcome& outcome) {
   if (!file_) return;
-  const Status status = file_->append_line(audit_line({"", profile_sha256_}, outcome));
+  const Status status = file_->append_line(audit_line({session_, profile_sha256_}, outcome));
   if (!status.ok() && !outcome.error) outcome.error = status.error();
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The audit log of one run: opened before the command starts, one line at its end.
+// The audit log of a run or a session: opened before a command starts, one line at each end.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/result.h"
 #include "policy/policy.h"
@@ -13,14 +14,16 @@ namespace sbx {
 
 class Audit {
  public:
-  // Nothing is logged where the policy names no file. Errors: kOutputUnwritable.
-  static Result<Audit> open(const Policy& policy);
+  // Nothing is logged where the policy names no file. `session` is its name, or empty.
+  // Errors: kOutputUnwritable.
+  static Result<Audit> open(const Policy& policy, std::string session = {});
 
   // Adds the line. Where that fails, the outcome's error says so, unless it has one.
   void record(Outcome& outcome);
 
  private:
   std::optional<AppendFile> file_;
+  std::string session_;
   std::string profile_sha256_;
 };
 
