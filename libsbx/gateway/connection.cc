@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: the order is judge, resolve, filter, dial, relay; each step that fails resets the
-// client, since to a program that is what a refused destination looks like once it is accepted.
+// RelayedConnection: the order is judge, resolve, filter, dial, relay; each step that fails resets
+// the client, since to a program that is what a refused destination looks like once it is accepted.
 #include "gateway/connection.h"
 
 #include <netinet/in.h>
@@ -24,17 +24,17 @@ void tune(int socket_fd) {
 
 }  // namespace
 
-Connection::~Connection() {
+RelayedConnection::~RelayedConnection() {
   if (holds_name_) context_.names.release(destination_.name);
 }
 
-bool Connection::has_unsent() const {
+bool RelayedConnection::has_unsent() const {
   if (ended_) return false;
   if (relay_) return relay_->has_unsent(!is_published_);
   return !is_published_ && has_unread(client_.get());
 }
 
-void Connection::start() {
+void RelayedConnection::start() {
   const auto endpoint = local_endpoint(client_.get());
   if (!endpoint) {
     abort();
@@ -63,7 +63,7 @@ void Connection::start() {
   dial(std::move(targets));
 }
 
-void Connection::resolve() {
+void RelayedConnection::resolve() {
   context_.names.hold(destination_.name);
   holds_name_ = true;
   context_.resolver.resolve(destination_.name,
@@ -73,7 +73,7 @@ void Connection::resolve() {
                             });
 }
 
-void Connection::on_resolved(const Resolution& resolution) {
+void RelayedConnection::on_resolved(const Resolution& resolution) {
   std::vector<Endpoint> targets;
   for (const IpAddress& address : resolution.addresses) {
     const Endpoint target{address, destination_.endpoint.port};
@@ -91,7 +91,7 @@ void Connection::on_resolved(const Resolution& resolution) {
   dial(std::move(targets));
 }
 
-void Connection::dial(std::vector<Endpoint> targets) {
+void RelayedConnection::dial(std::vector<Endpoint> targets) {
   record_ = context_.ledger.open_connection();
   record_->name = destination_.name;
   record_->port = destination_.endpoint.port;
@@ -110,7 +110,7 @@ void Connection::dial(std::vector<Endpoint> targets) {
   dialer->start();
 }
 
-void Connection::relay(OwnedFd server) {
+void RelayedConnection::relay(OwnedFd server) {
   client_watch_.stop();
   tune(client_.get());
   tune(server.get());
@@ -125,7 +125,7 @@ void Connection::relay(OwnedFd server) {
   relay->start();
 }
 
-bool Connection::judge_hello(bool readable, const std::string& server_name) {
+bool RelayedConnection::judge_hello(bool readable, const std::string& server_name) {
   if (readable && (server_name.empty() || server_name == destination_.name)) return true;
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = readable ? server_name + port : "(unreadable)";
@@ -134,7 +134,7 @@ bool Connection::judge_hello(bool readable, const std::string& server_name) {
   return false;
 }
 
-void Connection::start_published(OwnedFd server) {
+void RelayedConnection::start_published(OwnedFd server) {
   is_published_ = true;
   published_ = std::move(server);
   if (!published_.is_open()) {
@@ -159,13 +159,13 @@ void Connection::start_published(OwnedFd server) {
   if (!client_watch_.is_on() || !published_watch_.is_on()) abort();
 }
 
-void Connection::abort() {
+void RelayedConnection::abort() {
   client_watch_.stop();
   if (client_.is_open()) reset_socket(std::move(client_));
   finish();
 }
 
-void Connection::finish() {
+void RelayedConnection::finish() {
   if (ended_) return;
   ended_ = true;
   client_watch_.stop();

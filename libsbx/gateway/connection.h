@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connection: one accepted socket → judged, its name resolved, dialled, relayed; or reset.
+// RelayedConnection: one accepted socket → judged, its name resolved, dialled, relayed; or reset.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@
 
 namespace sbx {
 
-class Connection : public std::enable_shared_from_this<Connection> {
+class RelayedConnection : public std::enable_shared_from_this<RelayedConnection> {
  public:
   // Called once, when nothing is left of it.
   using OnEnd = std::function<void()>;
-  Connection(GatewayContext& context, OwnedFd client, OnEnd end)
+  RelayedConnection(GatewayContext& context, OwnedFd client, OnEnd end)
       : context_(context), client_(std::move(client)), end_(std::move(end)) {}
-  ~Connection();
+  ~RelayedConnection();
 
   // A connection of the sandbox, to where its socket says.
   void start();

@@ -120,7 +120,7 @@ class Gateway::Impl {
   std::vector<std::shared_ptr<Listener>> listeners_;
   std::map<Endpoint, Listener*> by_endpoint_;  // the sandbox's
   std::uint64_t next_id_ = 1;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<RelayedConnection>> connections_;
 };
 
 Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
@@ -212,11 +212,12 @@ void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
     return;
   }
   const std::uint64_t id = next_id_++;
-  const auto connection = std::make_shared<Connection>(context_, std::move(client), [this, id] {
-    const auto found = connections_.find(id);
-    context_.reactor.bury(std::move(found->second));
-    connections_.erase(found);
-  });
+  const auto connection =
+      std::make_shared<RelayedConnection>(context_, std::move(client), [this, id] {
+        const auto found = connections_.find(id);
+        context_.reactor.bury(std::move(found->second));
+        connections_.erase(found);
+      });
   connections_.emplace(id, connection);
   if (listener.dial) {
     connection->start_published(listener.dial());
