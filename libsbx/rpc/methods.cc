@@ -71,9 +71,8 @@ Status Dispatcher::Impl::call_run(Caller& caller, std::string_view params) {
   SBX_TRY(const MethodParams own, take_follower_params(document, false));
   SBX_TRY(Request request, decode_request(document));
   const bool is_streamed = own.stream.value_or(false);
-  SBX_TRY(
-      const Session::TaskPointer task,
-      session_.start(is_streamed ? TaskKind::kStreamedRun : TaskKind::kRun, std::move(request)));
+  SBX_TRY(const Session::TaskPointer task,
+          start(is_streamed ? TaskKind::kStreamedRun : TaskKind::kRun, std::move(request)));
   if (!task->is_running()) {
     answer(caller, outcome_to_json(*task->outcome()));
     return {};

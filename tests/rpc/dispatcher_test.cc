@@ -476,7 +476,7 @@ TEST_F(DispatcherTest, EveryCommandIsInTheAuditLog) {
   std::ifstream file(workspace_ + ".audit");
   std::vector<json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
-  ASSERT_EQ(lines.size(), 3U);
+  ASSERT_EQ(lines.size(), 3U) << json(lines).dump();
   EXPECT_EQ(lines[0].at("exit_code"), 3);
   EXPECT_EQ(lines[0].at("session"), "named");
   EXPECT_EQ(lines[1].at("status"), "denied");
