@@ -199,6 +199,14 @@ Status Dispatcher::Impl::call_stdin(Caller& caller, const MethodParams& params,
 
 Status Dispatcher::Impl::call_on_session(Caller& caller, std::string_view method,
                                          const MethodParams& params) {
+  if (method == "approve") {
+    if (!clients_.at(caller.client).is_operator) {
+      return Error{ErrorCode::kNotGranted, "only the operator's side approves", "",
+                   "approve on the stdio of serve, or open the socket with the operator's token"};
+    }
+    return Error{ErrorCode::kBadValue, "nothing waits for that approval", "/digest",
+                 "give the digest of an answer with status needs_approval"};
+  }
   if (method == "reset") {
     session_.reset(grace_of(params));
     wait(std::move(caller), Waits::kReset, nullptr);

@@ -209,6 +209,7 @@ TEST_F(DispatcherTest, EachMistakeIsAnErrorWithItsPlace) {
             ErrorCode::kAboveCeiling);
   EXPECT_EQ(call_error("status", {{"task_id", "none"}}).code, ErrorCode::kTaskNotFound);
   EXPECT_EQ(call_error("start", {{"command", "ls"}, {"match", "("}}).where, "/match");
+  EXPECT_EQ(call_error("approve", {{"digest", "x"}}).code, ErrorCode::kNotGranted);
   EXPECT_EQ(call_error("tool", {{"name", "bash"}}).code, ErrorCode::kUnknownMethod);
   const std::string id = start("true");
   EXPECT_EQ(call_error("output", {{"task_id", id}, {"since", 1000}}).where, "/since");
