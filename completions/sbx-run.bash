@@ -34,7 +34,7 @@ _sbx_run() {
     profile) words='list show validate' ;;
     schema) words='profile request result errors tool' ;;
     show) words=$(_sbx_run_profiles) ;;
-    call) words='run start status output stdin wait kill list reset check explain tool approve' ;;
+    call) words='run start status output stdin wait kill list reset check explain tool approve shutdown' ;;
     --pass-env) mapfile -t COMPREPLY < <(compgen -v -- "$current") ;;
     --workspace | --cwd) mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
   esac
@@ -45,13 +45,15 @@ _sbx_run() {
       explain) words="$run_options --json" ;;
       call) words="$run_options --params --session" ;;
       start | tool) words="$run_options --session" ;;
-      serve) words="$run_options --session --socket" ;;
+      serve) words="$run_options --session --socket --fd" ;;
       mcp) words="$run_options --tool" ;;
       run | check) words=$run_options ;;
       output) words='--session --since --follow --match --json --help' ;;
       wait) words='--session --timeout --json --help' ;;
       kill) words='--session --grace --json --help' ;;
-      status | stdin | list | reset) words='--session --json --help' ;;
+      stdin) words='--session --text --close --json --help' ;;
+      reset) words='--session --grace --json --help' ;;
+      status | list) words='--session --json --help' ;;
       doctor) words='--json --apparmor --help' ;;
       schema) words='--for --help' ;;
       profile) words='--json --help' ;;

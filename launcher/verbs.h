@@ -18,6 +18,16 @@ struct Invocation {
 
 int verb_run(const Invocation& invocation);
 int verb_exec(const Invocation& invocation);
+int verb_call(const Invocation& invocation);
+int verb_start(const Invocation& invocation);
+int verb_status(const Invocation& invocation);
+int verb_output(const Invocation& invocation);
+int verb_stdin(const Invocation& invocation);
+int verb_wait(const Invocation& invocation);
+int verb_kill(const Invocation& invocation);
+int verb_list(const Invocation& invocation);
+int verb_reset(const Invocation& invocation);
+int verb_serve(const Invocation& invocation);
 int verb_explain(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);

@@ -10,6 +10,7 @@ sbx_room(rpc
     rpc/methods.cc
     rpc/params.cc
     rpc/server.cc
+    rpc/socket_place.cc
     rpc/task_json.cc
   LINK sbx_base sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report
   nlohmann_json::nlohmann_json)

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding, starting and asking.
+#include "session_client.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "profile/json_reader.h"
+#include "report/json_writer.h"
+#include "rpc/json_rpc.h"
+#include "serve_protocol.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kAttempts = 20;
+constexpr int kStartMilliseconds = 15'000;
+
+Error session_error(const std::string& message, std::string hint) {
+  return Error{ErrorCode::kSessionFailed, message, "--session", std::move(hint)};
+}
+
+Result<std::string> absolute(const std::string& path, const std::string& flag) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  if (real != nullptr) return std::string(real.get());
+  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(errno), flag,
+               "name one that exists", errno};
+}
+
+// An error as it stands in an answer, or as a refused start of `serve` prints it.
+Error error_of(const json& error) {
+  const auto text = [&](const char* key) {
+    const auto found = error.find(key);
+    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  Error out{ErrorCode::kSessionFailed, text("message"), text("where"), text("hint")};
+  const std::string code = text("code");
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    if (meaning.name == code) out.code = meaning.code;
+  }
+  return out;
+}
+
+// What becomes the server: its own session, no terminal, nothing of the starter's but its
+// environment. Never returns.
+[[noreturn]] void become_server(int ready_fd, std::vector<std::string>& arguments) {
+  setsid();
+  if (fork() != 0) _exit(0);
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  dup2(null, 0);
+  dup2(ready_fd, 1);
+  dup2(null, 2);
+  sys::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+  // The starter may have been told to ignore or block what must end a server.
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  if (chdir("/") != 0) _exit(125);
+  std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  execv("/proc/self/exe", argv.data());
+  _exit(125);
+}
+
+// The one line that `serve` prints. Empty: it ended without a word, or took too long.
+std::string read_ready_line(int fd) {
+  std::string text;
+  char chunk[4096];
+  struct pollfd ready {
+    fd, POLLIN, 0
+  };
+  while (text.find('\n') == std::string::npos && text.size() < (1U << 20)) {
+    if (poll(&ready, 1, kStartMilliseconds) <= 0) break;
+    const ssize_t size = read(fd, chunk, sizeof chunk);
+    if (size <= 0) break;
+    text.append(chunk, static_cast<std::size_t>(size));
+  }
+  return text;
+}
+
+Status start_server(const SessionClient::Wanted& wanted) {
+  std::vector<std::string> arguments = {"sbx-run", "serve", "--session=" + wanted.session};
+  for (std::string& argument : flag_arguments(wanted.flags)) {
+    arguments.push_back(std::move(argument));
+  }
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return session_error("pipe2: " + errno_text(errno), "");
+  const OwnedFd read_end(ends[0]);
+  OwnedFd write_end(ends[1]);
+  const pid_t child = fork();
+  if (child == 0) become_server(write_end.get(), arguments);
+  if (child < 0) return session_error("fork: " + errno_text(errno), "");
+  write_end.reset();
+  waitpid(child, nullptr, 0);
+  const Result<json> said = read_json_strict(read_ready_line(read_end.get()));
+  if (!said.ok() || !said.value().is_object()) {
+    return session_error("the server of session '" + wanted.session + "' did not come up",
+                         "sbx-run serve --session " + wanted.session + " says why");
+  }
+  const auto error = said.value().find("error");
+  if (error == said.value().end() || !error->is_object()) return {};
+  return error_of(*error);
+}
+
+std::string shown(const std::vector<std::string>& values) {
+  std::string out;
+  for (const std::string& value : values) out += " " + value;
+  return out;
+}
+
+// What a running session has for a flag; nullopt: it was started without it.
+std::optional<std::vector<std::string>> values_of(const json& greeting, const std::string& flag) {
+  std::vector<std::string> values;
+  const auto options = greeting.find("options");
+  if (options != greeting.end() && options->is_object() && options->contains(flag)) {
+    for (const json& value : options->at(flag)) {
+      if (value.is_string()) values.push_back(value.get<std::string>());
+    }
+    return values;
+  }
+  // These two it has in any case.
+  const char* key = flag == "--profile" ? "profile" : flag == "--workspace" ? "workspace" : "";
+  const auto own = greeting.find(key);
+  if (own == greeting.end() || !own->is_string()) return std::nullopt;
+  values.push_back(own->get<std::string>());
+  return values;
+}
+
+// A session that runs keeps what it was started with.
+Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted) {
+  const auto protocol = greeting.find("protocol");
+  if (protocol == greeting.end() || *protocol != kServeProtocol) {
+    return session_error("session '" + wanted.session + "' is served by another version of sbx-run",
+                         "end that server, or use another --session");
+  }
+  for (const auto& [flag, values] : wanted.flags) {
+    const std::optional<std::vector<std::string>> has = values_of(greeting, flag);
+    if (has == values) continue;
+    return Error{ErrorCode::kSessionFailed,
+                 "session '" + wanted.session + "' runs " +
+                     (has ? "with " + flag + shown(*has) : "without " + flag) + ", not with " +
+                     flag + shown(values),
+                 flag,
+                 "leave the flag out, use another --session, or end this one: sbx-run call "
+                 "shutdown --session " +
+                     wanted.session};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SessionFlags> session_flags(const RunOptions& options) {
+  SessionFlags flags;
+  const auto one = [&](const char* flag, const std::string& value) {
+    if (!value.empty()) flags[flag] = {value};
+  };
+  const auto many = [&](const char* flag, const std::vector<std::string>& values) {
+    if (!values.empty()) flags[flag] = values;
+  };
+  std::string profile = options.profile;
+  if (profile.find('/') != std::string::npos) {
+    SBX_TRY(profile, absolute(profile, "--profile"));
+  }
+  std::string workspace = options.workspace;
+  if (!workspace.empty()) {
+    SBX_TRY(workspace, absolute(workspace, "--workspace"));
+  }
+  one("--profile", profile);
+  one("--workspace", workspace);
+  many("--ro", options.ro);
+  many("--rw", options.rw);
+  many("--hide", options.hide);
+  one("--net", options.net);
+  many("--allow-host", options.allow_hosts);
+  one("--memory", options.memory);
+  one("--cpu-time", options.cpu_time);
+  one("--pids", options.pids);
+  one("--file-size", options.file_size);
+  one("--tmp-size", options.tmp_size);
+  one("--max-output", options.max_output);
+  many("--env", options.env);
+  many("--pass-env", options.pass_env);
+  one("--scrub", options.scrub);
+  many("--require", options.require);
+  one("--owner-pid", options.owner_pid);
+  std::string audit = options.audit;
+  if (!audit.empty() && !audit.starts_with('/')) {
+    SBX_TRY(const std::string here, absolute(".", "--audit"));
+    audit = here + "/" + audit;
+  }
+  one("--audit", audit);
+  if (options.allow_degraded) flags["--allow-degraded"] = {};
+  if (options.overlay) flags["--overlay"] = {};
+  return flags;
+}
+
+std::vector<std::string> flag_arguments(const SessionFlags& flags) {
+  std::vector<std::string> arguments;
+  for (const auto& [flag, values] : flags) {
+    if (values.empty()) arguments.push_back(flag);
+    for (const std::string& value : values) arguments.push_back(flag + "=" + value);
+  }
+  return arguments;
+}
+
+std::string flags_json(const SessionFlags& flags) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  for (const auto& [flag, values] : flags) {
+    json.key(flag);
+    json.begin_array();
+    for (const std::string& value : values) json.string(value);
+    json.end_array();
+  }
+  json.end_object();
+  return text;
+}
+
+Result<Directory> runtime_directory(const Environment& environment) {
+  const auto runtime = environment.find("XDG_RUNTIME_DIR");
+  return open_runtime_directory(runtime == environment.end() ? "" : runtime->second);
+}
+
+std::string socket_name(const std::string& session) { return session + ".sock"; }
+
+Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation& invocation) {
+  SBX_CHECK_OK(check_session_name(wanted.session));
+  SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
+  const std::string name = socket_name(wanted.session);
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Result<OwnedFd> fd = connect_socket(directory, name);
+    if (!fd.ok()) {
+      const int why = fd.error().sys_errno;
+      if (why != ENOENT && why != ECONNREFUSED) return fd.error();
+      if (!wanted.may_start) {
+        return session_error("session '" + wanted.session + "' does not run",
+                             "sbx-run start --session " + wanted.session + " -c COMMAND starts it");
+      }
+      SBX_CHECK_OK(start_server(wanted));
+      continue;
+    }
+    SessionClient client(std::move(fd).value());
+    std::string params = "{}";
+    if (wanted.as_operator) {
+      params.clear();
+      JsonWriter json(params);
+      json.begin_object();
+      json.key("token");
+      json.string(read_token(directory, name));
+      json.end_object();
+    }
+    const Result<std::string> greeting = client.call("hello", params);
+    if (greeting.ok()) {
+      SBX_TRY(const json said, read_json_strict(greeting.value()));
+      SBX_CHECK_OK(check_agreement(said, wanted));
+      return client;
+    }
+    if (greeting.error().sys_errno != ECONNRESET) return greeting.error();
+    // It was leaving: nothing has been asked of it yet.
+    const struct timespec pause { 0, 20'000'000 };
+    nanosleep(&pause, nullptr);
+  }
+  return session_error("no server of session '" + wanted.session + "' stays",
+                       "sbx-run serve --session " + wanted.session + " says why");
+}
+
+Result<std::string> SessionClient::read_line() {
+  for (;;) {
+    if (auto line = reader_.next()) return std::move(line->text);
+    const IoState state = read_some(fd_.get(), reader_);
+    if (state != IoState::kClosed) continue;
+    Error error = session_error("the session's server has gone", "");
+    error.sys_errno = ECONNRESET;
+    return error;
+  }
+}
+
+Result<std::string> SessionClient::call(std::string_view method, std::string_view params,
+                                        const Notify& notify) {
+  const std::string id = std::to_string(++last_id_);
+  const std::string line = write_request(id, method, params) + "\n";
+  const bool is_sent = write_all(fd_.get(), line);
+  for (;;) {
+    SBX_TRY(const std::string text, read_line());
+    auto read = read_message(text);
+    const auto* message = std::get_if<RpcMessage>(&read);
+    if (message == nullptr) return session_error("the server does not speak JSON-RPC", "");
+    if (!message->method.empty()) {
+      if (notify) notify(message->method, message->params);
+    } else if (!message->error.empty()) {
+      // A refusal of the connection itself has no id.
+      SBX_TRY(const json error, read_json_strict(message->error));
+      const auto data = error.find("data");
+      return error_of(data == error.end() ? error : *data);
+    } else if (message->id == id) {
+      return std::move(message->result);
+    }
+    if (!is_sent) return session_error("the session's server has gone", "");
+  }
+}
+
+Status SessionClient::next(const Notify& notify) {
+  SBX_TRY(const std::string text, read_line());
+  auto read = read_message(text);
+  const auto* message = std::get_if<RpcMessage>(&read);
+  if (message != nullptr && !message->method.empty()) notify(message->method, message->params);
+  return {};
+}
+
+}  // namespace sbx

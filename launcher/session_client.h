@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's server as the command line sees it: found by name or started, and spoken to in
+// JSON-RPC.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "options.h"
+#include "rpc/framing.h"
+#include "rpc/socket_place.h"
+#include "verbs.h"
+
+namespace sbx {
+
+// What fixes a session when its server starts: each such flag that was given, with its values (none
+// for a switch), paths made absolute.
+using SessionFlags = std::map<std::string, std::vector<std::string>>;
+Result<SessionFlags> session_flags(const RunOptions& options);
+// As arguments for `serve`.
+std::vector<std::string> flag_arguments(const SessionFlags& flags);
+// As a JSON object of arrays.
+std::string flags_json(const SessionFlags& flags);
+
+Result<Directory> runtime_directory(const Environment& environment);
+std::string socket_name(const std::string& session);
+
+class SessionClient {
+ public:
+  struct Wanted {
+    std::string session;
+    bool may_start = false;    // else a session that does not run is an error
+    bool as_operator = false;  // shows the token
+    SessionFlags flags;        // of a session that is to be started; one that runs must agree
+  };
+  // Errors: kSessionFailed; those of `serve` where it had to be started and did not come up.
+  static Result<SessionClient> open(const Wanted& wanted, const Invocation& invocation);
+
+  // Sends one call and waits for its answer; notifications that come meanwhile are handed out.
+  // `params` is a JSON object. Errors: the server's; kSessionFailed where it goes away.
+  using Notify = std::function<void(const std::string& method, const std::string& params)>;
+  Result<std::string> call(std::string_view method, std::string_view params,
+                           const Notify& notify = {});
+  // The next notification. Errors: kSessionFailed where the server goes away.
+  Status next(const Notify& notify);
+
+ private:
+  explicit SessionClient(OwnedFd fd) : fd_(std::move(fd)) {}
+  Result<std::string> read_line();
+
+  OwnedFd fd_;
+  LineReader reader_{std::size_t{256} << 20};
+  unsigned last_id_ = 0;
+};
+
+}  // namespace sbx

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+// serve: a session behind JSON-RPC, on standard input and output, on a socket, or on a descriptor
+// that was handed over.
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+
+#include "base/text.h"
+#include "own_workspace.h"
+#include "place_watchdog.h"
+#include "prepare.h"
+#include "report/json.h"
+#include "report/json_writer.h"
+#include "rpc/calls.h"
+#include "rpc/server.h"
+#include "rpc/socket_place.h"
+#include "serve_protocol.h"
+#include "session/remove_tree.h"
+#include "session_client.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+struct ServeOptions {
+  RunOptions run;
+  std::string socket;
+  std::string fd;
+  std::string session;
+  bool is_on_socket() const { return !socket.empty() || !session.empty(); }
+};
+
+// Removes the workspace that was made for a session which then did not come to be.
+struct WorkspaceGuard {
+  std::string path;
+  ~WorkspaceGuard() {
+    if (!path.empty()) remove_tree(path);
+  }
+};
+
+Result<std::string> make_token() {
+  std::array<unsigned char, 32> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "",
+                 errno};
+  }
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string token;
+  for (const unsigned char byte : bytes) {
+    token += kDigits[byte >> 4];
+    token += kDigits[byte & 15];
+  }
+  return token;
+}
+
+// The members that every client is greeted with.
+std::string greeting_members(const ServeOptions& options, const SessionFlags& flags,
+                             const Policy& policy) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.key("version");
+  json.string(SBX_VERSION);
+  json.key("protocol");
+  json.integer(kServeProtocol);
+  json.key("pid");
+  json.integer(getpid());
+  json.key("session");
+  json.string_or_null(options.session);
+  json.key("profile");
+  json.string(policy.profile.name);
+  json.key("workspace");
+  json.string(policy.workspace);
+  json.key("options");
+  json.verbatim(flags_json(flags));
+  json.end_object();
+  return text.substr(1, text.size() - 2);
+}
+
+// What the starter reads first. `path` may be empty.
+std::string ready_json(const std::string& path, std::string_view token) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  json.key("socket");
+  json.string_or_null(path);
+  json.key("pid");
+  json.integer(getpid());
+  json.key("operator_token");
+  json.string_or_null(token);
+  json.end_object();
+  return text;
+}
+
+Result<OwnedFd> own_copy(int fd) {
+  OwnedFd copy(fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  if (copy.is_open()) return copy;
+  return Error{ErrorCode::kSetupFailed, "fcntl(F_DUPFD_CLOEXEC): " + errno_text(errno), "fcntl", "",
+               errno};
+}
+
+void point_at_null(int fd) {
+  const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null.is_open()) dup2(null.get(), fd);
+}
+
+Result<Connection::Ends> standard_ends() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO}) SBX_CHECK_OK(check_standard_descriptor(fd));
+  Connection::Ends ends;
+  SBX_TRY(ends.in, own_copy(STDIN_FILENO));
+  SBX_TRY(ends.out, own_copy(STDOUT_FILENO));
+  ends.may_block = true;
+  point_at_null(STDIN_FILENO);
+  point_at_null(STDOUT_FILENO);
+  return ends;
+}
+
+Result<Connection::Ends> handed_over(const std::string& text) {
+  const auto number = parse_count(text, 1 << 20);
+  const int fd = number ? static_cast<int>(*number) : -1;
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (fd < 3 || getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_STREAM) {
+    return Error{ErrorCode::kBadFlag, "bad value for --fd: '" + text + "'", "--fd",
+                 "the number, from 3, of a connected stream socket"};
+  }
+  fcntl(fd, F_SETFD, FD_CLOEXEC);
+  fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  Connection::Ends ends;
+  ends.in.reset(fd);
+  return ends;
+}
+
+class Serving {
+ public:
+  Serving(ServeOptions options, const Invocation& invocation)
+      : options_(std::move(options)), invocation_(invocation) {}
+
+  // Errors: what kept the server from coming up.
+  Status serve() {
+    SBX_TRY(flags_, session_flags(options_.run));
+    SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+    SBX_TRY(const OwnedFd owner, owner_of_server());
+    bool is_taken = false;
+    OwnedFd listener;
+    if (options_.is_on_socket()) {
+      SBX_TRY(SocketPlace place, make_place(listener, is_taken));
+      place_.emplace(std::move(place));
+      if (is_taken) return answer_taken();
+    }
+    PlaceWatchdog watchdog;
+    WorkspaceGuard workspace;
+    const bool is_own = options_.run.workspace.empty();
+    if (is_own) {
+      SBX_TRY(options_.run.workspace, choose_own_workspace(invocation_.environment));
+      workspace.path = options_.run.workspace;
+    }
+    if (place_ || is_own) {
+      SBX_CHECK_OK(watchdog.watch(place_ ? &*place_ : nullptr, workspace.path));
+    }
+    if (is_own && mkdir(workspace.path.c_str(), 0700) != 0) {
+      return Error{ErrorCode::kSetupFailed, "mkdir(" + workspace.path + "): " + errno_text(errno),
+                   "--workspace", "name one that exists", errno};
+    }
+    SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
+    session.name = options_.session;
+    session.own_workspace = is_own;
+    session.owner_pidfd = owner.get();
+    ServerOptions server;
+    SBX_TRY(server.greeting.operator_token, make_token());
+    server.greeting.members = greeting_members(options_, flags_, session.policy);
+    server.listener = std::move(listener);
+    server.signal_fd = signals.get();
+    server.owner_pidfd = owner.get();
+    server.before_leaving = [this] {
+      if (place_) place_->remove();
+    };
+    return loop(std::move(session), std::move(server));
+  }
+
+ private:
+  // A server on a stream is its starter's, as a plain run is; one behind a socket is nobody's.
+  Result<OwnedFd> owner_of_server() const {
+    if (options_.run.owner_pid.empty() && options_.is_on_socket()) return OwnedFd();
+    return owner_descriptor(options_.run.owner_pid);
+  }
+
+  Result<SocketPlace> make_place(OwnedFd& listener, bool& is_taken) const {
+    std::string name = socket_name(options_.session);
+    Directory directory;
+    if (options_.session.empty()) {
+      const std::size_t slash = options_.socket.rfind('/');
+      name = options_.socket.substr(slash == std::string::npos ? 0 : slash + 1);
+      if (name.empty() || name == "." || name == "..") {
+        return Error{ErrorCode::kBadFlag, "bad value for --socket: '" + options_.socket + "'",
+                     "--socket", "a path with a name for the socket at its end"};
+      }
+      SBX_TRY(directory, open_socket_directory(options_.socket));
+    } else {
+      SBX_CHECK_OK(check_session_name(options_.session));
+      SBX_TRY(directory, runtime_directory(invocation_.environment));
+    }
+    return SocketPlace::make(std::move(directory), name, listener, is_taken);
+  }
+
+  // Two starters at once: the first one's server serves both.
+  Status answer_taken() const {
+    const std::string path = place_->directory().path + "/" + place_->name();
+    if (options_.session.empty()) {
+      return Error{ErrorCode::kSessionFailed, "another server answers on " + path, "--socket",
+                   "end it, or name another socket"};
+    }
+    write_all(STDOUT_FILENO, ready_json(path, "") + "\n");
+    return {};
+  }
+
+  Status loop(SessionOptions session, ServerOptions options) {
+    const std::string token = options.greeting.operator_token;
+    Connection::Ends ends;
+    const bool is_standard = !options_.is_on_socket() && options_.fd.empty();
+    if (is_standard) {
+      SBX_TRY(ends, standard_ends());
+    } else if (!options_.fd.empty()) {
+      SBX_TRY(ends, handed_over(options_.fd));
+    }
+    if (place_ && !options_.session.empty()) SBX_CHECK_OK(place_->write_token(token));
+    Dispatcher dispatcher(std::move(session));
+    DispatcherCalls calls(dispatcher);
+    Server server(calls, std::move(options));
+    if (place_) {
+      const std::string path = place_->directory().path + "/" + place_->name();
+      write_all(STDOUT_FILENO, ready_json(path, token) + "\n");
+      point_at_null(STDOUT_FILENO);
+    } else {
+      // Who handed the descriptor over gets the token, and shows it where it acts as the operator.
+      if (!is_standard) {
+        write_all(ends.in.get(), write_notification("server.ready", ready_json("", token)) + "\n");
+      }
+      server.add_stream(std::move(ends), is_standard);
+    }
+    return server.run();
+  }
+
+  ServeOptions options_;
+  const Invocation& invocation_;
+  SessionFlags flags_;
+  std::optional<SocketPlace> place_;
+};
+
+Status check_ways(const ServeOptions& options) {
+  const int ways = (options.socket.empty() ? 0 : 1) + (options.fd.empty() ? 0 : 1) +
+                   (options.session.empty() ? 0 : 1);
+  if (ways > 1) {
+    return Error{ErrorCode::kBadFlag, "--socket, --session and --fd exclude each other", "--socket",
+                 "choose one"};
+  }
+  if (!options.run.command.empty() || !options.run.program.empty()) {
+    return Error{ErrorCode::kBadFlag, "serve runs no command of its own", "-c",
+                 "send it as a request"};
+  }
+  return {};
+}
+
+}  // namespace
+
+int verb_serve(const Invocation& invocation) {
+  CLI::App app{"The session server: JSON-RPC 2.0, one message a line", "sbx-run serve"};
+  ServeOptions options;
+  add_run_options(app, options.run);
+  app.add_option("--socket", options.socket, "PATH of a Unix socket to serve on");
+  app.add_option("--session", options.session, "NAME of the session to serve");
+  app.add_option("--fd", options.fd, "descriptor N, a connected socket to serve on");
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.run.program);
+  if (parsed.ok() && parsed.value().help) {
+    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  }
+  Status status = parsed.ok() ? check_ways(options) : Status(parsed.error());
+  if (status.ok()) status = Serving(std::move(options), invocation).serve();
+  if (status.ok()) return 0;
+  complain(status.error());
+  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(status.error())) + "\n");
+  return 125;
+}
+
+}  // namespace sbx

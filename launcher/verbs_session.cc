@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: Apache-2.0
+// start, status, output, stdin, wait, kill, list, reset and call: one method each, its answer on
+// stdout, its exit status by contract sections 5 and 11.
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <climits>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "prepare.h"
+#include "profile/json_reader.h"
+#include "report/json.h"
+#include "report/json_writer.h"
+#include "rpc/dispatcher.h"
+#include "session_client.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kDefaultSession = "default";
+
+struct TaskOptions {
+  std::string session = kDefaultSession;
+  std::string task_id;
+  std::string since;
+  std::string match;
+  std::string text;
+  std::string timeout;
+  std::string grace;
+  bool follow = false;
+  bool close = false;
+  bool json = false;  // answers are JSON anyway
+};
+
+bool print(const std::string& text) {
+  if (write_all(STDOUT_FILENO, text + "\n")) return true;
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"});
+  return false;
+}
+
+int refuse(const Error& error) {
+  complain(error);
+  print(outcome_to_json(error_outcome(error)));
+  return 125;
+}
+
+int signal_number(const json& answer) {
+  const auto name = answer.find("signal");
+  if (name == answer.end() || !name->is_string()) return 0;
+  for (int number = 1; number < NSIG; ++number) {
+    const char* abbreviation = sigabbrev_np(number);
+    if (abbreviation != nullptr && name->get<std::string>() == std::string("SIG") + abbreviation) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+int error_status(const json& answer) {
+  const auto error = answer.find("error");
+  const std::string code = error != answer.end() && error->is_object()
+                               ? error->value("code", std::string())
+                               : std::string();
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    if (meaning.name == code) return error_exit_status(meaning.code);
+  }
+  return 125;
+}
+
+// What `run` would have exited with; 0 for an answer that is no result.
+int exit_status(const json& answer) {
+  const auto found = answer.is_object() ? answer.find("status") : answer.end();
+  if (found == answer.end() || !found->is_string()) return 0;
+  const std::string status = found->get<std::string>();
+  const int number = signal_number(answer);
+  if (status == "exited") {
+    const auto code = answer.find("exit_code");
+    return code != answer.end() && code->is_number_integer() ? code->get<int>() : 125;
+  }
+  if (status == "timed_out") return 124;
+  if (status == "signaled" || status == "limit" || status == "killed") {
+    return 128 + (number != 0 ? number : SIGKILL);
+  }
+  if (status == "cancelled") return 128 + (number != 0 ? number : SIGINT);
+  if (status == "denied") return 126;
+  if (status == "needs_approval") return 3;
+  if (status == "error") return error_status(answer);
+  return 0;
+}
+
+json parsed(const std::string& text) {
+  Result<json> value = read_json_strict(text, {std::size_t{256} << 20, 128});
+  return value.ok() ? std::move(value).value() : json();
+}
+
+Result<std::string> read_text(int fd, std::size_t at_most, const std::string& where) {
+  std::string text;
+  char chunk[65536];
+  for (;;) {
+    const ssize_t size = read(fd, chunk, sizeof chunk);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) {
+      return Error{ErrorCode::kPathRefused, "read: " + errno_text(errno), where, "", errno};
+    }
+    if (size == 0) return text;
+    text.append(chunk, static_cast<std::size_t>(size));
+    if (text.size() > at_most) {
+      return Error{ErrorCode::kTooLarge, "more than " + std::to_string(at_most) + " bytes", where,
+                   "send it in parts"};
+    }
+  }
+}
+
+// Without a source, nothing; a file or "-".
+Result<std::string> read_source(const std::string& source, const std::string& where) {
+  OwnedFd opened;
+  Result<int> fd = choose_stdin(source, opened);
+  if (!fd.ok()) {
+    fd.error().where = where;
+    return fd.error();
+  }
+  if (fd.value() < 0) return std::string();
+  return read_text(fd.value(), std::size_t{12} << 20, where);
+}
+
+Result<std::int64_t> duration(const std::string& text, const std::string& flag) {
+  const auto ms = parse_duration_ms(text);
+  if (ms) return *ms;
+  return Error{ErrorCode::kBadFlag, "bad value for " + flag + ": '" + text + "'", flag,
+               "a time such as 10s, 500ms or 2m"};
+}
+
+// The part of `start` that is the request; the rest fixed the session.
+Result<json> start_params(const RunOptions& options) {
+  SBX_CHECK_OK(check_command(options));
+  json params = {{"follow", false}};
+  if (options.program.empty()) {
+    params["command"] = options.command;
+  } else {
+    params["argv"] = options.program;
+  }
+  if (!options.description.empty()) params["description"] = options.description;
+  if (!options.cwd.empty()) params["cwd"] = options.cwd;
+  if (options.merge) params["merge"] = true;
+  if (!options.timeout.empty()) {
+    SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
+  }
+  if (!options.stdin_source.empty() && options.stdin_source != "none") {
+    SBX_TRY(params["stdin"], read_source(options.stdin_source, "--stdin"));
+  }
+  return params;
+}
+
+// --- verbs that name a task
+
+using Params = Result<json> (*)(const TaskOptions&);
+
+Result<json> task_params(const TaskOptions& options) {
+  json params = json::object();
+  if (!options.task_id.empty()) params["task_id"] = options.task_id;
+  return params;
+}
+
+Result<json> output_params(const TaskOptions& options) {
+  SBX_TRY(json params, task_params(options));
+  if (!options.since.empty()) {
+    const auto since = parse_count(options.since, INT64_MAX);
+    if (!since) {
+      return Error{ErrorCode::kBadFlag, "bad value for --since: '" + options.since + "'", "--since",
+                   "the \"next\" of the answer before"};
+    }
+    params["since"] = *since;
+  }
+  if (options.follow) params["follow"] = true;
+  if (!options.match.empty()) params["match"] = options.match;
+  return params;
+}
+
+Result<json> stdin_params(const TaskOptions& options) {
+  SBX_TRY(json params, task_params(options));
+  if (!options.text.empty()) {
+    params["text"] = options.text + "\n";  // mission B6
+  } else if (!options.close || isatty(STDIN_FILENO) == 0) {
+    SBX_TRY(params["text"], read_source("-", "stdin"));
+  }
+  if (options.close) params["close"] = true;
+  return params;
+}
+
+Result<json> wait_params(const TaskOptions& options) {
+  SBX_TRY(json params, task_params(options));
+  if (options.timeout.empty()) return params;
+  SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
+  return params;
+}
+
+Result<json> kill_params(const TaskOptions& options) {
+  SBX_TRY(json params, task_params(options));
+  if (options.grace.empty()) return params;
+  SBX_TRY(params["grace_ms"], duration(options.grace, "--grace"));
+  return params;
+}
+
+// Parses, or gives the exit status when there is nothing more to do.
+std::optional<int> parse(CLI::App& app, const Invocation& invocation,
+                         std::vector<std::string>& program) {
+  Result<ParseOutcome> outcome = parse_options(app, invocation.arguments, program);
+  if (!outcome.ok()) return refuse(outcome.error());
+  if (!outcome.value().help) return std::nullopt;
+  return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
+}
+
+std::optional<int> parse_task(CLI::App& app, const Invocation& invocation, TaskOptions& options,
+                              bool needs_task) {
+  auto* task = app.add_option("task_id", options.task_id, "the task, as start printed it");
+  if (needs_task) task->required();
+  app.add_option("--session", options.session, "NAME of the session (default: default)");
+  app.add_flag("--json", options.json, "as JSON, which it is anyway");
+  std::vector<std::string> rest;
+  if (const auto status = parse(app, invocation, rest)) return status;
+  if (rest.empty()) return std::nullopt;
+  return refuse(Error{ErrorCode::kBadFlag, "there is nothing to run here", "--", ""});
+}
+
+Result<std::string> ask(const std::string& session, const Invocation& invocation,
+                        const std::string& method, const Result<json>& params) {
+  if (!params.ok()) return params.error();
+  SBX_TRY(SessionClient client, SessionClient::open({session, false, false, {}}, invocation));
+  return client.call(method, params.value().dump());
+}
+
+int simple_verb(const Invocation& invocation, CLI::App& app, TaskOptions& options,
+                const std::string& method, Params params, bool needs_task) {
+  if (const auto status = parse_task(app, invocation, options, needs_task)) return *status;
+  const Result<std::string> answer = ask(options.session, invocation, method, params(options));
+  if (!answer.ok()) return refuse(answer.error());
+  return print(answer.value()) ? 0 : 125;
+}
+
+// --- output --follow
+
+struct Follow {
+  std::string task_id;
+  bool has_ended = false;
+  bool is_written = true;
+
+  void event(const char* name, const json& from, const char* const* keys) {
+    json line = {{"event", name}, {"task_id", task_id}};
+    for (; *keys != nullptr; ++keys) {
+      if (from.contains(*keys)) line[*keys] = from.at(*keys);
+    }
+    is_written = is_written && print(line.dump(-1, ' ', false, json::error_handler_t::replace));
+  }
+  void notification(const std::string& method, const std::string& text) {
+    static constexpr const char* kText[] = {"stream", "text", "offset", "dropped", nullptr};
+    static constexpr const char* kEnd[] = {"status", "exit_code", "signal", "timed_out", nullptr};
+    static constexpr const char* kReason[] = {"reason", nullptr};
+    const json params = parsed(text);
+    if (!params.is_object() || params.value("task_id", std::string()) != task_id) return;
+    if (method == "task.output") event("output", params, kText);
+    if (method == "task.match") event("match", params, kText);
+    if (method == "task.cancelled") event("cancelled", params, kReason);
+    if (method != "task.exit") return;
+    event("exit", params, kEnd);
+    has_ended = true;
+  }
+};
+
+int follow_output(const TaskOptions& options, const Invocation& invocation) {
+  Result<json> params = output_params(options);
+  if (!params.ok()) return refuse(params.error());
+  params.value()["follow"] = true;
+  Result<SessionClient> client =
+      SessionClient::open({options.session, false, false, {}}, invocation);
+  if (!client.ok()) return refuse(client.error());
+  Follow follow{options.task_id};
+  // What the answer holds comes first.
+  std::vector<std::pair<std::string, std::string>> early;
+  const Result<std::string> answer = client.value().call(
+      "output", params.value().dump(), [&](const std::string& method, const std::string& text) {
+        early.emplace_back(method, text);
+      });
+  if (!answer.ok()) return refuse(answer.error());
+  const json kept = parsed(answer.value());
+  for (const char* stream : {"stdout", "stderr"}) {
+    static constexpr const char* kText[] = {"stream", "text", "offset", nullptr};
+    const std::string text = kept.value(stream, std::string());
+    if (text.empty() || !options.match.empty()) continue;
+    const json piece = {{"stream", stream},
+                        {"text", text},
+                        {"offset", params.value().value("since", std::int64_t{0})}};
+    follow.event("output", piece, kText);
+  }
+  const auto notify = [&](const std::string& method, const std::string& text) {
+    follow.notification(method, text);
+  };
+  for (const auto& [method, text] : early) notify(method, text);
+  while (!follow.has_ended && follow.is_written) {
+    const Status status = client.value().next(notify);
+    if (!status.ok()) return refuse(status.error());
+  }
+  return follow.is_written ? 0 : 125;
+}
+
+// --- call, without a session
+
+// One call on a session of its own, which ends with it.
+class LocalCall {
+ public:
+  LocalCall(SessionOptions options, int signal_fd, int owner_fd)
+      : dispatcher_(std::move(options)), signal_fd_(signal_fd), owner_fd_(owner_fd) {}
+
+  // The answer, and the signal that came meanwhile.
+  std::pair<Result<std::string>, int> call(const std::string& method, const std::string& params) {
+    const ClientId client = dispatcher_.add_client(ClientOptions{{}, {}, true});
+    std::optional<Result<std::string>> answer;
+    dispatcher_.call(client, "1", method, params,
+                     [&](Result<std::string> result) { answer.emplace(std::move(result)); });
+    while (!answer) {
+      wait();
+      dispatcher_.step();
+    }
+    dispatcher_.remove_client(client);
+    return {*std::move(answer), signal_};
+  }
+
+ private:
+  void wait() {
+    using std::chrono::steady_clock;
+    int timeout_ms = -1;
+    if (const auto until = dispatcher_.deadline()) {
+      const auto left =
+          std::chrono::ceil<std::chrono::milliseconds>(*until - steady_clock::now()).count();
+      timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
+    }
+    struct pollfd ready[3] = {
+        {dispatcher_.poll_fd(), POLLIN, 0}, {signal_fd_, POLLIN, 0}, {owner_fd_, POLLIN, 0}};
+    if (poll(ready, 3, timeout_ms) <= 0) return;
+    if (ready[1].revents != 0) {
+      struct signalfd_siginfo info {};
+      if (read(signal_fd_, &info, sizeof info) == sizeof info) {
+        signal_ = static_cast<int>(info.ssi_signo);
+      }
+      dispatcher_.cancel(1, "1");
+      dispatcher_.end_all();
+    }
+    if (ready[2].revents != 0) {
+      owner_fd_ = -1;  // poll(2) passes over it
+      dispatcher_.end_all();
+    }
+  }
+
+  Dispatcher dispatcher_;
+  int signal_fd_;
+  int owner_fd_;
+  int signal_ = 0;
+};
+
+struct CallAnswer {
+  std::string text;
+  int signal = 0;
+};
+
+Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invocation,
+                             const std::string& method, const std::string& params) {
+  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
+  SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
+  SBX_TRY(SessionOptions session, prepare_session(options, invocation));
+  session.owner_pidfd = owner.get();
+  auto [answer, number] =
+      LocalCall(std::move(session), signals.get(), owner.get()).call(method, params);
+  if (!answer.ok()) return answer.error();
+  return CallAnswer{std::move(answer).value(), number};
+}
+
+Result<CallAnswer> call_session(const std::string& session, const RunOptions& options,
+                                const Invocation& invocation, const std::string& method,
+                                const std::string& params) {
+  SBX_TRY(SessionFlags flags, session_flags(options));
+  SBX_TRY(SessionClient client,
+          SessionClient::open({session, true, true, std::move(flags)}, invocation));
+  SBX_TRY(std::string answer, client.call(method, params));
+  return CallAnswer{std::move(answer), 0};
+}
+
+}  // namespace
+
+int verb_start(const Invocation& invocation) {
+  CLI::App app{"Start a background task of a session", "sbx-run start"};
+  RunOptions options;
+  std::string session = kDefaultSession;
+  add_run_options(app, options);
+  app.add_option("--session", session, "NAME of the session (default: default)");
+  if (const auto status = parse(app, invocation, options.program)) return *status;
+  const auto start = [&]() -> Result<std::string> {
+    SBX_TRY(const json params, start_params(options));
+    SBX_TRY(SessionFlags flags, session_flags(options));
+    SBX_TRY(SessionClient client,
+            SessionClient::open({session, true, false, std::move(flags)}, invocation));
+    return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
+  };
+  const Result<std::string> answer = start();
+  if (!answer.ok()) return refuse(answer.error());
+  if (!print(answer.value())) return 125;
+  return exit_status(parsed(answer.value()));
+}
+
+int verb_status(const Invocation& invocation) {
+  CLI::App app{"The state of a task and its output so far", "sbx-run status"};
+  TaskOptions options;
+  return simple_verb(invocation, app, options, "status", task_params, false);
+}
+
+int verb_list(const Invocation& invocation) {
+  CLI::App app{"The tasks of a session", "sbx-run list"};
+  TaskOptions options;
+  return simple_verb(invocation, app, options, "list", task_params, false);
+}
+
+int verb_reset(const Invocation& invocation) {
+  CLI::App app{"End every task of a session, and clear a workspace of its own", "sbx-run reset"};
+  TaskOptions options;
+  app.add_option("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  return simple_verb(invocation, app, options, "reset", kill_params, false);
+}
+
+int verb_stdin(const Invocation& invocation) {
+  CLI::App app{"Write to a task's standard input: --text, else what stdin holds", "sbx-run stdin"};
+  TaskOptions options;
+  app.add_option("--text", options.text, "TEXT to write, with a newline");
+  app.add_flag("--close", options.close, "end of file behind it");
+  return simple_verb(invocation, app, options, "stdin", stdin_params, true);
+}
+
+int verb_kill(const Invocation& invocation) {
+  CLI::App app{"End a task: SIGTERM, then SIGKILL to everything left", "sbx-run kill"};
+  TaskOptions options;
+  app.add_option("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  return simple_verb(invocation, app, options, "kill", kill_params, true);
+}
+
+int verb_wait(const Invocation& invocation) {
+  CLI::App app{"Wait for a task to end; exits as it did, 124 if it has not", "sbx-run wait"};
+  TaskOptions options;
+  app.add_option("--timeout", options.timeout, "how long at the most, such as 10s");
+  if (const auto status = parse_task(app, invocation, options, true)) return *status;
+  const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
+  if (!answer.ok()) return refuse(answer.error());
+  if (!print(answer.value())) return 125;
+  const json result = parsed(answer.value());
+  return result.is_object() && result.value("is_running", false) ? 124 : exit_status(result);
+}
+
+int verb_output(const Invocation& invocation) {
+  CLI::App app{"What a task has written", "sbx-run output"};
+  TaskOptions options;
+  app.add_option("--since", options.since, "from this offset on: the \"next\" of the last answer");
+  app.add_flag("--follow", options.follow, "JSON lines until it ends");
+  app.add_option("--match", options.match, "with --follow: only lines that match this RE2 REGEX");
+  if (const auto status = parse_task(app, invocation, options, true)) return *status;
+  if (options.follow || !options.match.empty()) return follow_output(options, invocation);
+  const Result<std::string> answer =
+      ask(options.session, invocation, "output", output_params(options));
+  if (!answer.ok()) return refuse(answer.error());
+  return print(answer.value()) ? 0 : 125;
+}
+
+int verb_call(const Invocation& invocation) {
+  CLI::App app{"One method of the session server, parameters as JSON on stdin", "sbx-run call"};
+  RunOptions options;
+  std::string method;
+  std::string params_file = "-";
+  std::string session;
+  add_run_options(app, options);
+  app.add_option("method", method, "METHOD, such as run")->required();
+  app.add_option("--params", params_file, "FILE with the parameters (default: -, stdin)");
+  app.add_option("--session", session, "NAME of a session (default: one for this call alone)");
+  if (const auto status = parse(app, invocation, options.program)) return *status;
+  const auto call = [&]() -> Result<CallAnswer> {
+    if (!options.command.empty() || !options.program.empty()) {
+      return Error{ErrorCode::kBadFlag, "call takes its command from the parameters", "-c",
+                   R"({"command": "…"} on stdin)"};
+    }
+    SBX_TRY(std::string params, read_source(params_file, "--params"));
+    if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
+    // One line on the wire, however it is laid out in the file.
+    if (session.empty()) return call_here(options, invocation, method, params);
+    SBX_TRY(const json document, read_json_strict(params));
+    return call_session(session, options, invocation, method, document.dump());
+  };
+  const Result<CallAnswer> answer = call();
+  if (!answer.ok()) {
+    complain(answer.error());
+    const json outcome = parsed(outcome_to_json(error_outcome(answer.error())));
+    print(json{{"error", outcome["error"]}}.dump());
+    return 125;
+  }
+  if (!print(answer.value().text)) return 125;
+  if (answer.value().signal != 0) return 128 + answer.value().signal;
+  return method == "run" || method == "start" || method == "wait"
+             ? exit_status(parsed(answer.value().text))
+             : 0;
+}
+
+}  // namespace sbx

@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""start, status, output, stdin, wait, kill, list, reset and call: sessions on the command line."""
+
+import json
+import os
+import socket
+import stat
+import subprocess
+import threading
+import unittest
+
+import harness
+import session_harness
+
+S = ("--session", "s")
+
+
+class Tasks(session_harness.Case):
+    """Contract 5; mission A7, A8, B3 to B7, B13."""
+
+    def start(self, command, *flags, session="s"):
+        answer = self.verb("start", "--session", session, *flags, "-c", command)
+        self.assertEqual(set(answer), {"task_id", "pid", "started_at"})
+        return answer["task_id"]
+
+    # A7, B3, B4, B6
+    def test_a_task_from_start_to_end(self):
+        task = self.start("echo one; read line; echo got $line; exit 5")
+        self.assertTrue(session_harness.until(
+            lambda: self.verb("status", *S, task)["stdout"] == "one\n"))
+        status = self.verb("status", *S, task)
+        self.assertTrue(status["is_running"])
+        self.assertIsNone(status["exit_code"])
+        self.assertGreaterEqual(status["uptime_seconds"], 0)
+        first = self.verb("output", *S, task)
+        self.assertEqual(first["stdout"], "one\n")
+        self.verb("wait", *S, "--timeout", "50ms", task, status=124)
+        self.verb("stdin", *S, "--text", "two", task)
+        ended = self.verb("wait", *S, task, status=5)
+        self.assertEqual((ended["status"], ended["exit_code"]), ("exited", 5))
+        second = self.verb("output", *S, "--since", str(first["next"]), task)
+        self.assertEqual(second["stdout"], "got two\n")
+        self.assertEqual(self.verb("output", *S, "--since", str(second["next"]), task)["stdout"], "")
+        listed = self.verb("list", *S)["tasks"]
+        self.assertEqual([(t["task_id"], t["exit_code"]) for t in listed], [(task, 5)])
+
+    def test_stdin_takes_what_comes_on_stdin(self):
+        task = self.start("cat")
+        self.verb("stdin", *S, "--close", task, input=b"some\ntext", stdin=None)
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "some\ntext")
+
+    # B5
+    def test_kill_ends_what_ignores_sigterm(self):
+        task = self.start(f"trap '' TERM; (trap '' TERM; sleep 1000; : {self.marker}x) & sleep 1000")
+        self.assertTrue(session_harness.until(
+            lambda: session_harness.processes(self.marker + "x")))
+        self.assertEqual(self.verb("kill", *S, "--grace", "200ms", task)["status"], "killed")
+        self.assertEqual(session_harness.processes(self.marker + "x"), [])
+        self.verb("wait", *S, task, status=137)
+
+    # B7, E9
+    def test_follow_streams_and_match_filters(self):
+        task = self.start("echo a1; echo b2 >&2; echo a3; exit 2")
+        done = self.cli("output", *S, "--follow", task)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        texts = {"stdout": "", "stderr": ""}
+        for event in events[:-1]:
+            self.assertEqual(event["event"], "output")
+            texts[event["stream"]] += event["text"]
+        self.assertEqual(texts, {"stdout": "a1\na3\n", "stderr": "b2\n"})
+        self.assertEqual((events[-1]["event"], events[-1]["exit_code"]), ("exit", 2))
+        done = self.cli("output", *S, "--follow", "--match", "^a", task)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([e.get("text") for e in events], ["a1", "a3", None])
+        self.assertTrue(all(e["task_id"] == task for e in events))
+        done = self.cli("output", *S, "--match", "(", task)
+        self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]),
+                         (125, "bad_value"))
+
+    # B13
+    def test_reset_ends_everything_and_clears_its_own_workspace(self):
+        self.start(f"echo x > file; sleep 1000; : {self.marker}x")
+        follower = subprocess.Popen([harness.SBX_RUN, "output", *S, "--follow",
+                                     self.verb("list", *S)["tasks"][0]["task_id"]],
+                                    env=self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.addCleanup(self.end, follower)
+        self.assertTrue(session_harness.until(
+            lambda: session_harness.processes(self.marker + "x")))
+        self.verb("reset", *S)
+        self.assertEqual(session_harness.processes(self.marker + "x"), [])
+        self.assertEqual(self.verb("list", *S)["tasks"], [])
+        events = [json.loads(line)["event"] for line in follower.communicate(timeout=30)[0].splitlines()]
+        self.assertIn("cancelled", events)
+        task = self.start("ls")
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "")
+
+    # E8
+    def test_the_workspace_lasts_and_tmp_does_not(self):
+        self.verb("wait", *S, self.start("echo kept > file; echo gone > /tmp/file"))
+        task = self.start("cat file; test ! -e /tmp/file")
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "kept\n")
+
+    def test_a_given_workspace_is_used(self):
+        task = self.start("pwd", "--workspace", self.work)
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], self.work + "\n")
+
+    def test_a_session_keeps_what_it_was_started_with(self):
+        self.start("true", "--profile", "readonly", "--workspace", self.work)
+        self.start("true")
+        self.start("true", "--profile", "readonly", "--workspace", os.path.join(self.work, "."))
+        for flags in (["--profile", "default"], ["--workspace", self.base], ["--net", "open"],
+                      ["--overlay"]):
+            answer = self.verb("start", *S, *flags, "-c", "true", status=125)
+            self.assertEqual(answer["error"]["code"], "session_failed", flags)
+            self.assertEqual(answer["error"]["where"], flags[0])
+
+    def test_sessions_are_apart(self):
+        task = self.start("true", session="one")
+        self.start("true", session="two")
+        answer = self.verb("status", "--session", "two", task, status=125)
+        self.assertEqual(answer["error"]["code"], "task_not_found")
+
+    def test_what_start_refuses_exits_as_run_does(self):
+        task = self.verb("start", *S, "--", "no-such-program")["task_id"]
+        answer = self.verb("wait", *S, task, status=127)
+        self.assertEqual((answer["status"], answer["error"]["code"]), ("error", "not_found"))
+        self.verb("start", *S, status=125)
+        self.verb("start", *S, "--cwd", "/nowhere", "-c", "true", status=125)
+        self.verb("start", *S, "--nonsense", "-c", "true", status=125)
+        self.verb("start", "--session", "new", "--profile", "nope", "-c", "true", status=125)
+
+    def test_verbs_do_not_start_a_session(self):
+        for verb in (["status"], ["list"], ["reset"], ["wait", "x"], ["kill", "x"], ["output", "x"]):
+            answer = self.verb(*verb, *S, status=125)
+            self.assertEqual(answer["error"]["code"], "session_failed", verb)
+        self.assertEqual(os.listdir(os.path.join(self.runtime, "sbx")), [])
+
+    def test_names_are_checked(self):
+        for name in ("../x", "a/b", ".x", "-x", "a" * 65, "a b", "ä", "a\n"):
+            answer = self.verb("start", f"--session={name}", "-c", "true", status=125)
+            self.assertEqual(answer["error"]["code"], "bad_flag", name)
+        self.verb("list", "--session", "a" * 64, status=125)
+
+    def test_a_hundred_tasks(self):
+        tasks = [self.start(f"echo {i}") for i in range(100)]
+        self.assertEqual(len(set(tasks)), 100)
+        for i in (0, 50, 99):
+            self.assertEqual(self.verb("wait", *S, tasks[i])["stdout"], f"{i}\n")
+
+    # Two starters at once come to one server.
+    def test_many_starters_at_once_share_one_server(self):
+        for _ in range(5):
+            answers = []
+
+            def start():
+                answers.append(self.cli("start", *S, "-c", "sleep 1000"))
+
+            threads = [threading.Thread(target=start) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual([a.returncode for a in answers], [0] * 8, answers)
+            self.assertEqual(len(self.verb("list", *S)["tasks"]), 8)
+            self.verb("call", "shutdown", *S)
+            self.assert_nothing_left()
+
+    def test_owner_pid_ties_the_session_to_a_process(self):
+        owner = subprocess.Popen(["/usr/bin/sleep", "1000"])
+        self.addCleanup(self.end, owner)
+        self.start(f"sleep 1000; : {self.marker}x", "--owner-pid", str(owner.pid))
+        owner.kill()
+        owner.wait()
+        self.assert_nothing_left()
+
+    # Contract 11, Life.
+    def test_an_idle_session_leaves(self):
+        self.verb("wait", *S, self.start("true"))
+        self.assertTrue(session_harness.until(lambda: not self.left(), 40), self.left())
+
+    def test_the_server_holds_nothing_of_its_starter(self):
+        read_end, write_end = os.pipe()
+        self.cli("start", *S, "-c", "sleep 1000", pass_fds=[write_end], stdout=subprocess.DEVNULL)
+        os.close(write_end)
+        self.assertEqual(os.read(read_end, 1), b"")  # it has no copy
+        os.close(read_end)
+        pid = json.loads(self.cli("call", "hello", *S).stdout)["pid"]
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        self.assertEqual(os.getsid(pid) == os.getsid(0), False)
+        for fd in (0, 1, 2):
+            self.assertEqual(os.readlink(f"/proc/{pid}/fd/{fd}"), "/dev/null")
+
+
+class Place(session_harness.Case):
+    """The runtime directory and what an attacker may have put there."""
+
+    def test_it_is_made_private(self):
+        self.verb("start", *S, "-c", "true")
+        top = os.path.join(self.runtime, "sbx")
+        self.assertEqual(stat.S_IMODE(os.stat(top).st_mode), 0o700)
+        for name in os.listdir(top):
+            self.assertEqual(stat.S_IMODE(os.stat(os.path.join(top, name)).st_mode), 0o600, name)
+
+    def test_one_that_is_open_to_others_or_a_symlink_is_refused(self):
+        top = os.path.join(self.runtime, "sbx")
+        os.mkdir(top)
+        os.chmod(top, 0o755)
+        self.assertEqual(self.verb("list", *S, status=125)["error"]["code"], "session_failed")
+        os.rmdir(top)
+        os.mkdir(os.path.join(self.base, "elsewhere"), 0o700)
+        os.symlink(os.path.join(self.base, "elsewhere"), top)
+        answer = self.verb("start", *S, "-c", "true", status=125)
+        self.assertEqual(answer["error"]["code"], "session_failed")
+        self.assertEqual(os.listdir(os.path.join(self.base, "elsewhere")), [])
+
+    def test_a_symlink_in_place_of_the_socket_is_not_followed(self):
+        top = os.path.join(self.runtime, "sbx")
+        os.mkdir(top, 0o700)
+        target = self.write("target", "precious")
+        os.symlink(target, os.path.join(top, "s.sock.token"))
+        self.verb("start", *S, "-c", "true")
+        with open(target) as file:
+            self.assertEqual(file.read(), "precious")
+
+    def test_a_stale_socket_is_replaced(self):
+        top = os.path.join(self.runtime, "sbx")
+        os.mkdir(top, 0o700)
+        stale = socket.socket(socket.AF_UNIX)
+        os.chdir(top)
+        stale.bind("s.sock")
+        os.chdir("/")
+        stale.close()
+        self.verb("start", *S, "-c", "true")
+
+    def test_another_protocol_is_said(self):
+        top = os.path.join(self.runtime, "sbx")
+        os.mkdir(top, 0o700)
+        listener = socket.socket(socket.AF_UNIX)
+        os.chdir(top)
+        listener.bind("s.sock")
+        os.chdir("/")
+        listener.listen()
+        self.addCleanup(listener.close)
+
+        def serve():
+            connection, _ = listener.accept()
+            connection.makefile("rb").readline()
+            connection.sendall(b'{"jsonrpc":"2.0","id":1,"result":{"version":"9","protocol":9}}\n')
+            connection.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        answer = self.verb("start", *S, "-c", "true", status=125)
+        thread.join()
+        self.assertIn("another version", answer["error"]["message"])
+
+
+class Call(session_harness.Case):
+    def call(self, method, params, *flags, status=0):
+        done = self.cli("call", method, *flags, input=json.dumps(params).encode(), stdin=None)
+        self.assertEqual(done.returncode, status, (done.stdout, done.stderr))
+        return json.loads(done.stdout)
+
+    def test_a_run_of_its_own_and_in_a_session(self):
+        for flags in ([], S):
+            self.assertEqual(self.call("run", {"command": "echo hi"}, *flags)["stdout"], "hi\n")
+            self.call("run", {"command": "exit 9"}, *flags, status=9)
+            self.call("run", {"command": "kill -9 $$"}, *flags, status=137)
+            self.call("run", {"command": "sleep 9", "timeout_ms": 100}, *flags, status=124)
+            self.assertEqual(self.call("list", {}, *flags)["tasks"], [])
+
+    def test_errors(self):
+        for flags in ([], S):
+            for method, params, code in (("run", {"comand": "x"}, "unknown_field"),
+                                         ("nothing", {}, "unknown_method"),
+                                         ("run", {}, "missing_field"),
+                                         ("wait", {"task_id": "x"}, "task_not_found")):
+                answer = self.call(method, params, *flags, status=125)
+                self.assertEqual(answer["error"]["code"], code)
+                self.assertEqual(set(answer), {"error"})
+
+    def test_params_from_a_file_or_none(self):
+        path = self.write("params", '{\n "command":\n "echo hi"}\n')
+        for flags in ([], S):
+            done = self.cli("call", "run", "--params", path, *flags)
+            self.assertEqual(json.loads(done.stdout)["stdout"], "hi\n")
+            self.assertEqual(json.loads(self.cli("call", "list", *flags).stdout), {"tasks": []})
+
+    def test_without_a_session_the_workspace_is_the_current_directory(self):
+        self.assertEqual(self.call("run", {"command": "pwd"})["stdout"], self.work + "\n")
+
+    def test_a_signal_ends_it_and_all_of_it(self):
+        process = subprocess.Popen([harness.SBX_RUN, "call", "run"], env=self.env, cwd=self.work,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        process.stdin.write(json.dumps({"command": f"sleep 1000; : {self.marker}x"}).encode())
+        process.stdin.close()
+        process.stdin = None
+        self.assertTrue(session_harness.until(
+            lambda: len(session_harness.processes(self.marker + "x")) >= 1))
+        process.terminate()
+        answer = json.loads(process.communicate(timeout=30)[0])
+        self.assertEqual((process.returncode, answer["status"]), (143, "cancelled"))
+        self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    unittest.main()
