@@ -154,7 +154,7 @@ Text Walker::walk_simple(const Node& node, const Place& place, const Text& outer
   const auto program = program_name(words[0]);
   const bool is_special = program && is_one_of(*program, kSpecial);
   for (const auto& [name, value] : values) {
-    if (is_special || node.kind != NodeKind::kSimple) scope_.forget(name);
+    if (is_special) scope_.forget(name);
   }
   if (!words[0].is_known() || words[0].has_glob) {
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
