@@ -107,16 +107,24 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   _exit(is_read ? answer(outcome, invocation, signal_fd, options.stream) : unwritable());
 }
 
+// Without a flag there is nothing to know flags for: the common case pays for none.
+Result<ParseOutcome> parse_run(const Invocation& invocation, RunOptions& options) {
+  const std::vector<std::string>& arguments = invocation.arguments;
+  if (!arguments.empty() && arguments.front() == "--") {
+    options.program.assign(arguments.begin() + 1, arguments.end());
+    return ParseOutcome{};
+  }
+  CLI::App app{"sbx-run: one command in a sandbox of its own", "sbx-run"};
+  add_run_options(app, options);
+  app.footer(verbs_help());
+  return parse_options(app, arguments, options.program);
+}
+
 }  // namespace
 
 int verb_run(const Invocation& invocation) {
-  CLI::App app{"sbx-run: one command in a sandbox of its own", "sbx-run"};
   RunOptions options;
-  // Without a flag there is nothing to know flags for.
-  if (invocation.arguments.empty() || invocation.arguments.front() != "--")
-    add_run_options(app, options);
-  app.footer(verbs_help());
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  Result<ParseOutcome> parsed = parse_run(invocation, options);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);

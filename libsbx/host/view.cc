@@ -148,11 +148,17 @@ class Inspector {
         view_.etc_binds.push_back(std::move(node));
       }
     }
-    for (const char* path :
-         {"/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/os-release",
-          "/etc/services", "/etc/protocols", "/etc/ssl/openssl.cnf", "/etc/ssl/cert.pem",
-          "/etc/pki/tls/openssl.cnf"}) {
+    for (const char* path : {"/etc/localtime", "/etc/timezone", "/etc/locale.alias",
+                             "/etc/os-release", "/etc/protocols", "/etc/ssl/cert.pem"}) {
       add_etc_file(path);
+    }
+    // A few KB are copied faster than bound, some pages are not.
+    for (const char* path : {"/etc/services", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"}) {
+      if (Node node = look(path); node.kind == NodeKind::kFile) {
+        view_.etc_binds.push_back(std::move(node));
+      } else {
+        add_etc_file(path);
+      }
     }
     if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
     for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {

@@ -14,6 +14,12 @@ namespace sbx {
 
 class PlanBuilder {
  public:
+  // As much as an ordinary plan needs: what grows is copied, and each page is paid for.
+  PlanBuilder() {
+    plan_.arena.reserve(std::size_t{16} << 10);
+    plan_.ops.reserve(128);
+  }
+
   std::uint32_t text(std::string_view value) {
     const auto [found, is_new] =
         offsets_.try_emplace(std::string(value), static_cast<std::uint32_t>(plan_.arena.size()));

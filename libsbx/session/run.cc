@@ -58,7 +58,6 @@ class Run {
       return fail(Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno),
                         "epoll_create1", "raise the limit of open files (ulimit -n)", errno});
     }
-    choose_cgroup(policy_, input_.facts);
     Result<RedactionInput> redaction = choose_redaction(policy_, base_environment_);
     if (!redaction.ok()) return fail(redaction.error());
     redaction_ = std::move(redaction).value();
@@ -114,6 +113,7 @@ class Run {
     SandboxInput wanted = sandbox_input();
     if (input_.warm != nullptr && !probed_) sandbox_ = input_.warm->take(wanted);
     if (sandbox_ == nullptr) {
+      choose_cgroup(policy_, input_.facts);
       Result<std::unique_ptr<Sandbox>> planned = plan_sandbox(wanted);
       if (!planned.ok()) return fail(planned.error());
       sandbox_ = std::move(planned).value();

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two clones that share memory until the exec: a host with a heap of gigabytes pays for no copy of
+// its page tables. The first ends at once, without a signal, so that the helper is nobody's child:
+// no SIGCHLD handler and no wait(2) of the host's ever hears of it.
+#include "helper.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kStackSize = std::size_t{64} << 10;
+constexpr int kHelperFd = 3;
+// The grace of the server's tasks is two seconds; beyond this it is stuck.
+constexpr int kLongestEndMs = 10'000;
+
+struct Start {
+  const char* program;
+  char** argv;
+  int socket;
+  char* stack_end;  // of the helper
+  int pidfd;        // the rest is written by the children, whose memory this is
+  int error;
+};
+
+// In the children memory is the host's: nothing but system calls.
+int run_helper(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  // Above the descriptors that are about to be replaced.
+  const int socket = ::fcntl(start.socket, F_DUPFD_CLOEXEC, kHelperFd + 1);
+  const bool placed = null >= 0 && socket >= 0 && ::dup2(null, 0) == 0 && ::dup2(socket, 1) == 1 &&
+                      ::dup2(null, 2) == 2 && ::dup2(socket, kHelperFd) == kHelperFd;
+  if (placed) {
+    ::syscall(SYS_close_range, kHelperFd + 1, ~0U, 0);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::execve(start.program, start.argv, environ);
+  }
+  start.error = errno;
+  ::_exit(127);
+}
+
+// Shares descriptors with the host, so that the pidfd is the host's.
+int run_between(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  const int pid = ::clone(run_helper, start.stack_end,
+                          CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &start, &start.pidfd);
+  if (pid < 0) start.error = errno;
+  ::_exit(0);
+}
+
+Error system_error(ErrorCode code, const std::string& call, std::string hint) {
+  const int error = errno;
+  return Error{code, call + ": " + errno_text(error), call, std::move(hint), error};
+}
+
+}  // namespace
+
+Helper::~Helper() {
+  if (!pidfd_.is_open()) return;
+  socket_.reset();
+  struct pollfd ended {
+    pidfd_.get(), POLLIN, 0
+  };
+  int ready = 0;
+  do {
+    ready = ::poll(&ended, 1, kLongestEndMs);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+}
+
+Result<Helper> Helper::start(const std::string& program, std::vector<std::string> argv) {
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return system_error(ErrorCode::kSetupFailed, "socketpair", "raise the limit of open files");
+  }
+  Helper helper;
+  helper.socket_.reset(ends[0]);
+  const OwnedFd theirs(ends[1]);
+  argv.push_back("--fd");
+  argv.push_back(std::to_string(kHelperFd));
+  argv.push_back("--owner-pid");
+  argv.push_back(std::to_string(::getpid()));
+  std::vector<char*> pointers;
+  for (std::string& argument : argv) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+
+  void* const stacks = ::mmap(nullptr, 2 * kStackSize, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (stacks == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(stack)", "");
+  char* const first_end = static_cast<char*>(stacks) + kStackSize;
+  Start start{program.c_str(), pointers.data(), theirs.get(), first_end + kStackSize, -1, 0};
+  // No handler of the host's may run in the children, on its memory.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int pid = ::clone(run_between, first_end, CLONE_VM | CLONE_VFORK | CLONE_FILES, &start);
+  if (pid < 0) {
+    start.error = errno;
+  } else {
+    while (::waitpid(pid, nullptr, __WCLONE) < 0 && errno == EINTR) {
+    }
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::munmap(stacks, 2 * kStackSize);
+  OwnedFd pidfd(start.pidfd);
+  if (start.error != 0) {
+    errno = start.error;
+    if (!pidfd.is_open()) return system_error(ErrorCode::kSetupFailed, "clone", "");
+    return system_error(ErrorCode::kNotFound, "execve(" + program + ")",
+                        "install sbx-run, or name it with \"program\"");
+  }
+  helper.pidfd_ = std::move(pidfd);
+  return helper;
+}
+
+Result<std::string> find_program() {
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 &&
+      info.dli_fname != nullptr) {
+    const std::string library = info.dli_fname;
+    const std::size_t slash = library.rfind('/');
+    const std::string directory = slash == std::string::npos ? "." : library.substr(0, slash);
+    // Beside it (a wheel); PREFIX/lib and PREFIX/lib/TRIPLET to PREFIX/bin.
+    for (const char* way : {"/sbx-run", "/../bin/sbx-run", "/../../bin/sbx-run"}) {
+      const std::string program = directory + way;
+      if (::access(program.c_str(), X_OK) == 0) return program;
+    }
+  }
+  return Error{ErrorCode::kNotFound, "there is no sbx-run beside the library", "/program",
+               "install sbx-run, or name it with \"program\"", ENOENT};
+}
+
+}  // namespace sbx

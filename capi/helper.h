@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The helper process of a session: started without copying the host's memory, no child of the host,
+// ended by closing its socket.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+
+namespace sbx {
+
+class Helper {
+ public:
+  Helper() = default;
+  Helper(Helper&&) noexcept = default;
+  Helper& operator=(Helper&&) = delete;
+  ~Helper();  // closes the socket and waits for the end
+
+  // `argv` is handed on with the descriptor and the owner behind it. Errors: kNotFound,
+  // kSetupFailed.
+  static Result<Helper> start(const std::string& program, std::vector<std::string> argv);
+
+  int socket() const { return socket_.get(); }
+
+ private:
+  OwnedFd socket_;
+  OwnedFd pidfd_;
+};
+
+// The sbx-run that belongs to this library: beside it, or in the bin directory of its prefix.
+// Errors: kNotFound.
+Result<std::string> find_program();
+
+}  // namespace sbx

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C functions: options and texts in, handles and codes out. No exception leaves.
+#include "sbx.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "client.h"
+#include "profile/json_reader.h"
+
+struct sbx_session {
+  explicit sbx_session(sbx::Helper helper) : client(std::move(helper)) {}
+  sbx::Client client;
+};
+
+struct sbx_error {
+  std::string code;
+  std::string message;
+  std::string where;
+  std::string hint;
+};
+
+namespace {
+
+using sbx::Error;
+using sbx::ErrorCode;
+using sbx::Result;
+
+struct Options {
+  std::string program;
+  std::vector<std::string> argv{"sbx-run", "serve"};
+};
+
+Error wrong_type(const std::string& key, const char* wanted) {
+  return Error{ErrorCode::kWrongType, "\"" + key + "\" must be " + wanted, "/" + key, ""};
+}
+
+Result<Options> read_options(const char* text) {
+  SBX_TRY(const nlohmann::json options, sbx::read_json_strict(text == nullptr ? "{}" : text));
+  if (!options.is_object()) {
+    return Error{ErrorCode::kWrongType, "the options must be an object", "", ""};
+  }
+  Options out;
+  for (const auto& [key, value] : options.items()) {
+    if (value.is_null()) continue;
+    if (key == "profile" || key == "workspace" || key == "program") {
+      if (!value.is_string()) return wrong_type(key, "a string");
+      const auto string = value.get<std::string>();
+      if (key == "program") {
+        out.program = string;
+      } else {
+        out.argv.push_back("--" + key + "=" + string);
+      }
+    } else if (key == "flags") {
+      if (!value.is_array()) return wrong_type(key, "an array of strings");
+      for (const nlohmann::json& flag : value) {
+        if (!flag.is_string()) return wrong_type(key, "an array of strings");
+        out.argv.push_back(flag.get<std::string>());
+      }
+    } else {
+      static constexpr std::string_view kKnown[] = {"profile", "workspace", "flags", "program"};
+      const auto nearest = sbx::nearest_name(key, kKnown);
+      return Error{ErrorCode::kUnknownField, "unknown option \"" + key + "\"", "/" + key,
+                   nearest ? "did you mean \"" + std::string(*nearest) + "\"?"
+                           : "known are profile, workspace, flags and program"};
+    }
+  }
+  for (const std::string& argument : out.argv) {
+    if (argument.find('\0') != std::string::npos) {
+      return Error{ErrorCode::kBadValue, "an option holds a NUL byte", "/flags", ""};
+    }
+  }
+  if (out.program.empty()) {
+    SBX_TRY(out.program, sbx::find_program());
+  }
+  return out;
+}
+
+// What a call is made of: checked here, so that nothing but one line ever goes out.
+Result<std::string> one_line(const char* params) {
+  if (params == nullptr) return std::string("{}");
+  SBX_TRY(const nlohmann::json object, sbx::read_json_strict(params));
+  if (!object.is_object()) {
+    return Error{ErrorCode::kWrongType, "params must be an object", "", ""};
+  }
+  std::string line = params;
+  if (line.find_first_of("\r\n") != std::string::npos) return object.dump();
+  return line;
+}
+
+int fail(const Error& error, sbx_error** out) {
+  if (out != nullptr) {
+    *out = new sbx_error{std::string(sbx::error_name(error.code)), error.message, error.where,
+                         error.hint};
+  }
+  return -1;
+}
+
+char* copy(const std::string& text) {
+  auto* const out = static_cast<char*>(std::malloc(text.size() + 1));
+  if (out == nullptr) throw std::bad_alloc();
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return out;
+}
+
+// Runs `work`, which answers Result<int>; whatever is thrown becomes an error.
+template <typename Work>
+int guarded(sbx_error** error, Work work) noexcept {
+  try {
+    Result<int> result = work();
+    return result.ok() ? result.value() : fail(result.error(), error);
+  } catch (const std::exception& thrown) {
+    try {
+      return fail(Error{ErrorCode::kInternal, thrown.what(), "", ""}, error);
+    } catch (...) {
+      return -1;
+    }
+  } catch (...) {
+    return -1;
+  }
+}
+
+Error bad_argument(const char* what) {
+  return Error{ErrorCode::kBadValue, std::string(what) + " is NULL", what, ""};
+}
+
+}  // namespace
+
+int sbx_open(const char* options_json, sbx_session** session, sbx_error** error) {
+  return guarded(error, [&]() -> Result<int> {
+    if (session == nullptr) return bad_argument("session");
+    SBX_TRY(Options options, read_options(options_json));
+    SBX_TRY(sbx::Helper helper, sbx::Helper::start(options.program, std::move(options.argv)));
+    auto made = std::make_unique<sbx_session>(std::move(helper));
+    SBX_CHECK_OK(made->client.open());
+    *session = made.release();
+    return 0;
+  });
+}
+
+int sbx_call(sbx_session* session, const char* method, const char* params_json, char** result_json,
+             sbx_error** error) {
+  return guarded(error, [&]() -> Result<int> {
+    if (session == nullptr) return bad_argument("session");
+    if (method == nullptr) return bad_argument("method");
+    SBX_TRY(const std::string params, one_line(params_json));
+    SBX_TRY(const std::string answer, session->client.call(method, params));
+    if (result_json != nullptr) *result_json = copy(answer);
+    return 0;
+  });
+}
+
+int sbx_submit(sbx_session* session, const char* method, const char* params_json, uint64_t* id,
+               sbx_error** error) {
+  return guarded(error, [&]() -> Result<int> {
+    if (session == nullptr) return bad_argument("session");
+    if (method == nullptr) return bad_argument("method");
+    if (id == nullptr) return bad_argument("id");
+    SBX_TRY(const std::string params, one_line(params_json));
+    SBX_TRY(*id, session->client.submit(method, params));
+    return 0;
+  });
+}
+
+int sbx_next(sbx_session* session, int timeout_ms, char** event_json, sbx_error** error) {
+  return guarded(error, [&]() -> Result<int> {
+    if (session == nullptr) return bad_argument("session");
+    if (event_json == nullptr) return bad_argument("event_json");
+    SBX_TRY(const std::optional<std::string> event, session->client.next(timeout_ms));
+    if (!event) return 0;
+    *event_json = copy(*event);
+    return 1;
+  });
+}
+
+int sbx_fd(const sbx_session* session) {
+  return session == nullptr ? -1 : session->client.poll_fd();
+}
+
+int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error) {
+  return guarded(error, [&]() -> Result<int> {
+    if (session == nullptr) return bad_argument("session");
+    SBX_CHECK_OK(session->client.cancel(id));
+    return 0;
+  });
+}
+
+const char* sbx_operator_token(const sbx_session* session) {
+  return session == nullptr ? "" : session->client.token().c_str();
+}
+
+void sbx_close(sbx_session* session) { delete session; }
+void sbx_free(char* text) { std::free(text); }
+
+const char* sbx_error_code(const sbx_error* error) {
+  return error == nullptr ? "" : error->code.c_str();
+}
+const char* sbx_error_message(const sbx_error* error) {
+  return error == nullptr ? "" : error->message.c_str();
+}
+const char* sbx_error_where(const sbx_error* error) {
+  return error == nullptr ? "" : error->where.c_str();
+}
+const char* sbx_error_hint(const sbx_error* error) {
+  return error == nullptr ? "" : error->hint.c_str();
+}
+void sbx_error_free(sbx_error* error) { delete error; }
+
+const char* sbx_version(void) { return SBX_VERSION; }
+int sbx_abi_version(void) { return SBX_ABI_VERSION; }
