@@ -276,6 +276,7 @@ class Socket(session_harness.Case):
         _, path, token = self.socket_server()
         peer = self.connect(path)
         self.assertFalse(peer.call("hello")["operator"])
+        self.assertEqual(peer.error("approve", digest="a" * 64)["data"]["code"], "not_granted")
         self.assertEqual(peer.error("hello", token="0" * 64)["data"]["where"], "/token")
         self.assertTrue(peer.call("hello", token=token)["operator"])
 
