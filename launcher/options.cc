@@ -107,7 +107,7 @@ class FlagReader {
       return Error{ErrorCode::kPathRefused, "a root must be an absolute path: '" + path + "'",
                    where, "write the path from /"};
     }
-    flags_.roots.push_back(Root{path, access, false, where});
+    flags_.roots.push_back(Root{path, access, false, where, false});
     return {};
   }
 

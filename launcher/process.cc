@@ -28,6 +28,7 @@ ProcessState prepare_process() {
   }
   signal(SIGCHLD, SIG_DFL);  // ignored, wait statuses would be lost
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // the caller's limit on file sizes is an error of write(2)
   struct rlimit files {};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
     files.rlim_cur = files.rlim_max;

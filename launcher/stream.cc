@@ -93,8 +93,10 @@ bool run_streaming(RunInput input, int fd, std::unique_ptr<CommandRun>& run) {
   run->start();
   bool is_read = true;  // by somebody
   while (!run->is_done()) {
-    if (is_read && events.queued() > kMostQueued) run->hold_output(true);
-    if (events.queued() <= kFewQueued) run->hold_output(false);
+    // Of a command that has ended only what is in its pipes is still to come.
+    const bool runs = run->pid() >= 0;
+    if (is_read && runs && events.queued() > kMostQueued) run->hold_output(true);
+    if (!runs || events.queued() <= kFewQueued) run->hold_output(false);
     // Without anything to write, poll(2) still tells that the reader has gone.
     struct pollfd ready[2] = {
         {run->poll_fd(), POLLIN, 0},

@@ -189,7 +189,7 @@ class Inspector {
       }
       SBX_CHECK_OK(check_root(root, node));
       SBX_CHECK_OK(check_stays(root, node));
-      view_.roots.push_back({std::move(node), root.access, root.where});
+      view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
     }
     hide_link_targets();
     return {};

@@ -28,6 +28,7 @@ struct ViewRoot {
   Node node;
   Access access = Access::kReadOnly;
   std::string where;
+  bool noexec = false;
   friend bool operator==(const ViewRoot&, const ViewRoot&) = default;
 };
 

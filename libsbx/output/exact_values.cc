@@ -101,6 +101,7 @@ class Forms {
   void add_value(std::string_view value) {
     add(std::string(value));
     for (std::size_t shift = 0; shift < 3; ++shift) add_base64(value, shift);
+    for (const std::size_t width : {64U, 76U}) add_wrapped_base64(value, width);
     add_url_forms(value);
     add_json_forms(value);
     add_shell_forms(value);
@@ -126,6 +127,19 @@ class Forms {
     std::string core = encoded.substr(first, last - first);
     add(with_replaced(with_replaced(core, "+", "-"), "/", "_"), true);
     add(std::move(core), true);
+  }
+
+  // base64(1), openssl and MIME break lines: the lines of the value by itself. A short last one
+  // says little, and would be found where it does not belong.
+  void add_wrapped_base64(std::string_view value, std::size_t width) {
+    const std::string encoded = base64_encode(value);
+    if (encoded.size() <= width) return;
+    constexpr std::size_t kTelling = 16;
+    for (std::size_t at = 0; at < encoded.size(); at += width) {
+      std::string line = encoded.substr(at, width);
+      line.erase(std::min(line.find('='), line.size()));
+      if (line.size() >= kTelling) add(std::move(line), true);
+    }
   }
 
   void add_url_forms(std::string_view value) {

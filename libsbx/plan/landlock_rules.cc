@@ -70,6 +70,7 @@ class RulePlanner {
     for (const Node& node : view_.tools) grant(node, kRead);
     for (const ViewRoot& root : view_.roots) {
       if (root.access == Access::kNone) continue;
+      handled_here_ = root.noexec ? handled_ & ~kLandlockFsExecute : handled_;
       grant(root.node, root.access == Access::kReadWrite ? kWrite : kRead);
     }
   }
@@ -86,7 +87,7 @@ class RulePlanner {
   }
 
   void allow(std::string_view path, std::uint64_t rights, bool is_directory) {
-    rights &= handled_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
+    rights &= handled_here_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
     if (rights == 0) return;
     Op& op = builder_.add(OpKind::kLandlockAllow, Layer::kLandlock);
     op.a = builder_.text(path);
@@ -160,6 +161,7 @@ class RulePlanner {
   const View& view_;
   bool has_mount_view_;
   std::uint64_t handled_;
+  std::uint64_t handled_here_ = handled_;  // in the root that is granted
 };
 
 }  // namespace

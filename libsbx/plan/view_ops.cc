@@ -185,16 +185,26 @@ class ViewPlanner {
                                "none"});
         return;
       case Access::kReadOnly:
-        bind(root.node, kReadOnlyAttributes, "ro");
+        bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
         return;
       case Access::kReadWrite:
-        bind(root.node, kWritableAttributes, "rw");
+        bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
         if (filesystem().overlay && is_directory) {
           placements_.back().kind = Kind::kOverlay;
           placements_.back().shown_as = "overlay";
         }
         return;
     }
+  }
+
+  // What the deepest root that holds `path` says of executing.
+  std::uint64_t exec_attribute(std::string_view path) const {
+    const ViewRoot* deepest = nullptr;
+    for (const ViewRoot& root : view_.roots) {
+      if (!is_below(path, root.node.path)) continue;
+      if (deepest == nullptr || is_below(root.node.path, deepest->node.path)) deepest = &root;
+    }
+    return deepest != nullptr && deepest->noexec ? sys::kMountAttrNoexec : 0;
   }
 
   // A narrower root within a writable one: the directories on the way to it become mount points of
@@ -216,7 +226,8 @@ class ViewPlanner {
          at = path.find('/', at + 1)) {
       const std::string parent = path.substr(0, at);
       if (!has_placement(parent)) {
-        bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes, "");
+        bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
+             "");
       }
     }
   }
@@ -241,7 +252,8 @@ class ViewPlanner {
   void collect_protect(const ViewProtect& protect) {
     if (filesystem().overlay) return;  // nothing reaches the host
     for (const Node& parent : protect.parents) {
-      if (!has_placement(parent.path)) bind(parent, kWritableAttributes, "");
+      if (!has_placement(parent.path))
+        bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
     }
     if (protect.mask) {
       if (has_placement(protect.node.path)) return;
@@ -250,7 +262,8 @@ class ViewPlanner {
       return;
     }
     if (protect.node.kind != NodeKind::kMissing) {
-      if (!has_placement(protect.node.path)) bind(protect.node, kReadOnlyAttributes, "protected");
+      if (!has_placement(protect.node.path))
+        bind(protect.node, kReadOnlyAttributes | exec_attribute(protect.node.path), "protected");
       return;
     }
     if (protect.report_missing) {

@@ -89,6 +89,7 @@ class Reader {
       in.text("path", root.path);
       in.choice("access", root.access, kAccessNames);
       in.flag("optional", root.optional);
+      in.flag("noexec", root.noexec);
       root.path = without_last_slashes(std::move(root.path));
       root.where = "/filesystem/roots/" + std::to_string(index);
     });
@@ -176,6 +177,7 @@ class Writer {
       item.text("path", root.path);
       item.choice("access", root.access, kAccessNames);
       if (root.optional) item.flag("optional", root.optional);
+      if (root.noexec) item.flag("noexec", root.noexec);
     }
     at_[key] = std::move(list);
   }

@@ -42,6 +42,7 @@ constexpr auto kRootFields = std::to_array<FieldSpec>({
     {"access", "rw: read and write; ro: read only (the default); none: hidden.",
      choice(kAccessNames)},
     {"optional", "true: a path that does not exist is left out. Else it is an error.", flag()},
+    {"noexec", "true: no program in it can be executed, or mapped as code.", flag()},
 });
 constexpr ObjectSpec kRootObject = {kRootFields};
 constexpr ValueSpec kRootSpec = object(kRootObject);

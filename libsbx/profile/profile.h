@@ -59,7 +59,8 @@ struct Root {
   std::string path;  // absolute after variables are replaced
   Access access = Access::kReadOnly;
   bool optional = false;
-  std::string where;  // profile pointer or flag, for errors
+  std::string where;    // profile pointer or flag, for errors
+  bool noexec = false;  // nothing in it can be executed
   friend bool operator==(const Root&, const Root&) = default;
 };
 

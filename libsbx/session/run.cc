@@ -18,6 +18,7 @@
 #include "host/cgroup.h"
 #include "host/view.h"
 #include "output/utf8.h"
+#include "policy/request.h"
 #include "session/changes.h"
 #include "session/leftovers.h"
 #include "session/places.h"
@@ -384,6 +385,11 @@ Outcome error_outcome(const Error& error) {
   outcome.error = error;
   outcome.started_at_ms = unix_ms();
   outcome.exit_status = error_exit_status(error.code);
+  if (is_network_refusal(error)) {
+    outcome.status = RunStatus::kDenied;
+    outcome.exit_status = 126;
+    outcome.denials.push_back({"network", "network", "", 1, "", std::string(kNetworkGrant)});
+  }
   return outcome;
 }
 

@@ -80,7 +80,8 @@ class CommandRun {
 // have to fall back.
 Result<LaunchPlan> plan_command(RunInput& input);
 
-// An outcome that says that nothing was run.
+// An outcome that says that nothing was run: status error, or denied where a request wants a network
+// that is not granted.
 Outcome error_outcome(const Error& error);
 
 // The exit status for an error that kept the command from starting: 125, 126 or 127.

@@ -77,6 +77,42 @@ class Output(harness.Case):
         excess = left_out + len(text) - len(marker) - answer["stdout_bytes"]
         self.assertIn(excess, (0, 1))
 
+    def test_a_line_of_fifty_megabytes_is_counted_and_cut(self):
+        answer = self.sh("head -c 50000000 /dev/zero; echo end")
+        self.assertEqual(answer["stdout_bytes"], 50000004)
+        self.assertTrue(answer["stdout"].endswith("\0\0\0end\n"))
+        self.assertLess(len(answer["stdout"]), 110 * 1024)
+
+    def test_both_streams_flooded_at_once_are_both_kept(self):
+        command = "seq 1 300000 & seq 1 300000 | sed s/^/e/ >&2; wait"
+        answer = self.sh(command, "--max-output", "1K")
+        size = sum(len(str(i)) + 1 for i in range(1, 300001))
+        self.assertEqual(answer["stdout_bytes"], size)
+        self.assertEqual(answer["stderr_bytes"], size + 300000)
+        self.assertTrue(answer["stdout"].startswith("1\n2\n"))
+        self.assertTrue(answer["stdout"].endswith("\n300000\n"))
+        self.assertTrue(answer["stderr"].endswith("\ne300000\n"))
+
+    def test_an_endless_flood_ends_with_its_time_and_keeps_its_end(self):
+        answer = self.sh("yes", "--timeout", "500ms")
+        self.assertEqual(answer["status"], "timed_out")
+        self.assertGreater(answer["stdout_bytes"], 1 << 20)
+        self.assertTrue(answer["truncated"]["stdout"])
+        self.assertTrue(answer["stdout"].startswith("y\ny\n"))
+
+    def test_a_line_limit_keeps_the_first_and_the_last_lines(self):
+        profile = self.profile({"limits": {"output_lines": 8}})
+        answer = self.sh("seq 1 1000", "--profile", profile)
+        lines = answer["stdout"].splitlines()
+        self.assertEqual(lines[:2], ["1", "2"])
+        self.assertIn("992 lines left out", lines[2])
+        self.assertEqual(lines[3:], [str(i) for i in range(995, 1001)])
+
+    def test_a_child_that_keeps_the_pipe_open_does_not_hold_the_answer(self):
+        answer = self.sh("sleep 50 & echo done")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "done\n"))
+        self.assertLess(answer["duration_ms"], 20000)
+
     def test_the_answer_is_valid_utf8_whatever_was_printed(self):
         answer = self.sh(r"printf 'a\xff\xfeb\xe2\x82\xac\x1b[2J\000'")
         self.assertEqual(answer["stdout"], "a\ufffd\ufffdb\u20ac\x1b[2J\x00")

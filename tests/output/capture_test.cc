@@ -149,5 +149,17 @@ TEST(Base64, EncodesTheVectorsOfRfc4648) {
   EXPECT_EQ(base64_encode("\xff\xfe\xfd\xfc"), "//79/A==");
 }
 
+TEST(Base64, DecodesWhatItEncodesAndNothingElse) {
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) {
+    EXPECT_EQ(base64_decode(base64_encode(bytes)), bytes);
+    bytes += static_cast<char>(i);
+  }
+  for (const char* text : {"A", "AA", "AAA", "A===", "AB==", "AAB=", "AAAA=", "AA\n==", "AA-_",
+                           "=AAA", "AA==AAAA", " AAA"}) {
+    EXPECT_EQ(base64_decode(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace sbx

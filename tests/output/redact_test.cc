@@ -232,6 +232,22 @@ TEST(Redactor, FindsExactValuesInEveryForm) {
   }
 }
 
+TEST(Redactor, FindsTheLinesOfAValueInWrappedBase64) {
+  std::string value;
+  for (int i = 0; i < 150; ++i) value += static_cast<char>('!' + i * 7 % 90);
+  const std::string encoded = base64_encode(value);
+  for (const std::size_t width : {64U, 76U}) {
+    std::string text;
+    for (std::size_t at = 0; at < encoded.size(); at += width) {
+      text += encoded.substr(at, width) + "\n";
+    }
+    const Redacted result = redact(text, {value});
+    for (std::size_t at = 0; at + 16 < encoded.size(); at += width) {
+      EXPECT_EQ(result.text.find(encoded.substr(at, 16)), std::string::npos) << result.text;
+    }
+  }
+}
+
 TEST(Redactor, FindsEachLineOfAMultiLineValueAndNothingUnderEightBytes) {
   const std::vector<std::string> exact = {"first line of it\nshort\r\nthird line of it\n",
                                           "sevenby"};

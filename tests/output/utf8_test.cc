@@ -138,6 +138,22 @@ TEST(Utf8, KnowsACharacterThatIsCutAtTheEndOrTheStart) {
   EXPECT_EQ(cut_character_prefix("a\x80"), 0U);
 }
 
+TEST(Utf8Stream, GivesTheSameWhereverItIsCut) {
+  const std::string text = "a\xE2\x82\xAC\xF0\x9F\x98\x80\xE2\x82z\xFF\xF0\x9F";
+  for (std::size_t first = 0; first <= text.size(); ++first) {
+    for (std::size_t second = first; second <= text.size(); ++second) {
+      Utf8Stream stream;
+      std::string out = stream.append(text.substr(0, first));
+      EXPECT_TRUE(is_valid_utf8(out));
+      out += stream.append(text.substr(first, second - first));
+      EXPECT_TRUE(is_valid_utf8(out));
+      out += stream.append(text.substr(second));
+      EXPECT_TRUE(is_valid_utf8(out));
+      EXPECT_EQ(out + stream.finish(), repair_utf8(text));
+    }
+  }
+}
+
 TEST(Utf8, CorpusHolds) {
   const auto corpus = read_corpus("utf8");
   EXPECT_GE(corpus.size(), 8U);

@@ -4,8 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
+
+#include "../../fuzz/rpc/params_property.h"
 
 namespace sbx {
 namespace {
@@ -178,6 +183,18 @@ TEST(RequestSchema, KnowsEveryFieldOfTheContract) {
   }
   EXPECT_EQ(schema["additionalProperties"], false);
   EXPECT_EQ(schema["not"]["required"], nlohmann::json::array({"command", "argv"}));
+}
+
+TEST(DecodeRequest, CorpusHolds) {
+  int replayed = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/rpc/params_corpus")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_TRUE(params_hold(bytes)) << entry.path();
+    ++replayed;
+  }
+  EXPECT_GE(replayed, 10);
 }
 
 }  // namespace

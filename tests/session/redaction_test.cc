@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "policy/request.h"
+#include "session/run.h"
+
 namespace sbx {
 namespace {
 
@@ -25,7 +28,8 @@ Outcome sample_outcome(const std::string& secret) {
   outcome.denials.push_back({"mount", "open", "/x/dir " + secret, 1, "", ""});
   outcome.changes = {{"/work/dir " + secret, "created"}};
   outcome.sandbox.warnings.push_back("about " + secret);
-  outcome.error = Error{ErrorCode::kPathNotFound, "no such path: " + secret, "/x/dir " + secret, ""};
+  outcome.error =
+      Error{ErrorCode::kPathNotFound, "no such path: " + secret, "/x/dir " + secret, ""};
   return outcome;
 }
 
@@ -77,6 +81,19 @@ TEST(RedactOutcome, DoesNothingWhereTheProfileDoesNotRedact) {
   Outcome outcome = sample_outcome(kToken);
   redact_outcome(choose_redaction(policy, {{"MY_SECRET", "correct-horse"}}).value(), outcome);
   EXPECT_EQ(outcome.description, "prints " + kToken);
+}
+
+TEST(ErrorOutcome, DeniesANetworkThatIsNotGranted) {
+  Policy policy;
+  policy.workspace = "/work";
+  Request request;
+  request.network = true;
+  const Outcome outcome = error_outcome(apply_request(policy, request).error());
+  EXPECT_EQ(outcome.status, RunStatus::kDenied);
+  EXPECT_EQ(outcome.exit_status, 126);
+  ASSERT_EQ(outcome.denials.size(), 1U);
+  EXPECT_EQ(outcome.denials[0].layer, "network");
+  EXPECT_EQ(outcome.denials[0].grant, kNetworkGrant);
 }
 
 }  // namespace

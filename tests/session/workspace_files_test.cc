@@ -32,7 +32,7 @@ class WorkspaceFiles : public testing::Test {
   void TearDown() override { fs::remove_all(base_); }
 
   void add_root(const fs::path& path, Access access) {
-    view_.roots.push_back({Node{path.string(), NodeKind::kDirectory, 0, 0}, access, ""});
+    view_.roots.push_back({Node{path.string(), NodeKind::kDirectory, 0, 0}, access, "", false});
   }
   void add_protect(const fs::path& path) {
     ViewProtect protect;

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The audit log: one line a run, whole, redacted, and written before anything can go wrong."""
+
+import json
+import os
+import re
+import stat
+import subprocess
+import unittest
+
+import harness
+
+TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cE3gI5"
+KEYS = [
+    "time",
+    "session",
+    "profile",
+    "profile_sha256",
+    "command",
+    "description",
+    "cwd",
+    "verdict",
+    "status",
+    "exit_code",
+    "signal",
+    "stdout_bytes",
+    "stderr_bytes",
+    "duration_ms",
+    "denials",
+    "redactions",
+    "error",
+]
+
+
+class Audit(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.log = os.path.join(self.base, "audit.jsonl")
+
+    def records(self):
+        with open(self.log) as file:
+            return [json.loads(line) for line in file]
+
+    def test_a_run_leaves_one_record_with_the_keys_of_the_contract(self):  # A2 B14 C9
+        command = "echo out; echo err >&2; exit 3"
+        self.sh(command, "--audit", self.log, "--description", "three")
+        (record,) = self.records()
+        self.assertEqual(list(record), KEYS)
+        self.assertRegex(record["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+        self.assertIsNone(record["session"])
+        self.assertEqual(record["profile"], "default")
+        self.assertRegex(record["profile_sha256"], r"^[0-9a-f]{64}$")
+        self.assertEqual(record["command"], command)
+        self.assertEqual(record["description"], "three")
+        self.assertEqual(record["cwd"], self.work)
+        self.assertEqual(record["verdict"], "allow")
+        self.assertEqual(record["status"], "exited")
+        self.assertEqual(record["exit_code"], 3)
+        self.assertIsNone(record["signal"])
+        self.assertEqual((record["stdout_bytes"], record["stderr_bytes"]), (4, 4))
+        self.assertGreater(record["duration_ms"], 0)
+        self.assertEqual(record["denials"], [])
+        self.assertEqual(record["redactions"], {"count": 0, "rules": []})
+        self.assertIsNone(record["error"])
+        self.assertEqual(stat.S_IMODE(os.stat(self.log).st_mode), 0o600)
+
+    def test_the_profile_can_name_the_log_and_exec_is_recorded_too(self):
+        profile = self.profile({"audit": {"file": self.log}})
+        self.raw("exec", "--profile", profile, "-c", "kill -SEGV $$")
+        self.sh("true", "--profile", profile)
+        first, second = self.records()
+        self.assertEqual((first["status"], first["signal"]), ("signaled", "SIGSEGV"))
+        self.assertEqual(second["status"], "exited")
+        self.assertEqual(first["profile_sha256"], second["profile_sha256"])
+
+    def test_the_hash_is_that_of_the_resolved_profile(self):
+        self.sh("true", "--audit", self.log)
+        self.sh("true", "--audit", self.log, "--timeout", "5s")
+        self.sh("true", "--audit", self.log, "--profile", "strict")
+        first, second, third = [record["profile_sha256"] for record in self.records()]
+        self.assertEqual(first, second)
+        self.assertNotEqual(first, third)
+
+    def test_secrets_do_not_reach_the_log(self):
+        self.sh(f"echo {TOKEN}", "--audit", self.log, "--description", f"prints {TOKEN}")
+        self.run_json("--audit", self.log, "--", f"/no/such/program {TOKEN}")
+        with open(self.log) as file:
+            self.assertNotIn(TOKEN, file.read())
+        record = self.records()[0]
+        self.assertEqual(record["command"], "echo [REDACTED]")
+        self.assertEqual(record["redactions"]["count"], 1)
+
+    def test_a_run_that_cannot_start_is_recorded(self):
+        self.run_json("--audit", self.log, "--", "/no/such/program")
+        (record,) = self.records()
+        self.assertEqual(record["status"], "error")
+        self.assertEqual(record["error"]["code"], "not_found")
+
+    def test_a_log_that_cannot_be_written_is_an_error_before_the_start(self):
+        real = self.write("real", "")
+        os.symlink(real, os.path.join(self.base, "link"))
+        os.mkfifo(os.path.join(self.base, "fifo"))
+        for name in ("link", "fifo", "work", "no/such"):
+            answer = self.sh("touch started", "--audit", os.path.join(self.base, name))
+            self.assert_error(answer, "output_unwritable")
+            self.assertEqual(answer["error"]["where"], "audit.file")
+            self.assertEqual(self.last.returncode, 125)
+        self.assertEqual(os.listdir(self.work), [])
+        self.assertEqual(os.stat(real).st_size, 0)
+
+    def test_records_of_concurrent_runs_stay_whole(self):
+        command = "true # " + "x" * 6000
+        runs = [
+            subprocess.Popen(
+                [harness.SBX_RUN, "--audit", self.log, "-c", command],
+                cwd=self.work,
+                stdout=subprocess.DEVNULL,
+            )
+            for _ in range(6)
+        ]
+        for run in runs:
+            self.assertEqual(run.wait(harness.BOUND), 0)
+        self.assertEqual([record["command"] for record in self.records()], [command] * 6)
+
+    def test_the_command_cannot_forge_a_record(self):
+        command = "echo '{\"status\": \"forged\"}'\ntrue"
+        self.sh(command, "--audit", self.log, "--description", 'a"}\n{"status":"forged"}')
+        (record,) = self.records()
+        self.assertEqual(record["command"], command)
+        self.assertEqual(record["status"], "exited")
+
+    def test_other_fields_of_the_answer_are_redacted_too(self):
+        answer = self.sh(f"true {TOKEN}", "--description", f"with {TOKEN}")
+        self.assertEqual(answer["command"], "true [REDACTED]")
+        self.assertEqual(answer["argv"][-1], "true [REDACTED]")
+        self.assertEqual(answer["description"], "with [REDACTED]")
+        self.assertFalse(re.search(TOKEN, self.last.stdout.decode()))
+
+
+if __name__ == "__main__":
+    unittest.main()
