@@ -128,7 +128,8 @@ View made_up_view(const Policy& policy) {
   }
   bool has_host_root = filesystem.base == Base::kHost;
   for (const Root& root : filesystem.roots) {
-    view.roots.push_back({node(root.path, made_up_kind(root.path)), root.access, root.where, root.noexec});
+    view.roots.push_back(
+        {node(root.path, made_up_kind(root.path)), root.access, root.where, root.noexec});
     has_host_root = has_host_root || root.path == "/";
   }
   if (has_host_root) view.host_masks = {directory("/run"), directory("/sys")};
