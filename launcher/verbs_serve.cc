@@ -27,6 +27,9 @@
 namespace sbx {
 namespace {
 
+// Kept ready for the next commands; each is under 1 MiB.
+constexpr std::size_t kWarmSandboxes = 2;
+
 struct ServeOptions {
   RunOptions run;
   std::string socket;
@@ -170,6 +173,7 @@ class Serving {
     SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
     session.name = options_.session;
     session.own_workspace = is_own;
+    session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();
     ServerOptions server;
     SBX_TRY(server.greeting.operator_token, make_token());

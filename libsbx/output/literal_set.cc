@@ -37,7 +37,13 @@ void LiteralFinder::compare_at(std::string_view text, std::size_t at,
     if (at < gram->offset || text.size() - (at - gram->offset) < literal.text.size()) continue;
     const std::size_t begin = at - gram->offset;
     if (!equal(text.substr(begin, literal.text.size()), literal)) continue;
-    hits.push_back({begin, begin + literal.text.size(), literal.tag});
+    const std::size_t end = begin + literal.text.size();
+    // A run of one letter, which holds a literal of that letter at every place, is one hit.
+    if (!hits.empty() && hits.back().tag == literal.tag && hits.back().end + 1 == end) {
+      hits.back().end = end;
+      continue;
+    }
+    hits.push_back({begin, end, literal.tag});
   }
 }
 

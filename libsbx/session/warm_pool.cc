@@ -15,7 +15,6 @@ namespace {
 
 // The waiting process receives three descriptors more than it has.
 constexpr std::int64_t kFewestOpenFiles = 32;
-constexpr std::chrono::seconds kOldest{60};
 
 bool can_wait(const Policy& policy, const HostFacts& facts) {
   const Profile& profile = policy.profile;
@@ -78,41 +77,52 @@ bool WarmPool::is_current(const Sandbox& sandbox, const SandboxInput& wanted) co
 std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
   if (!fits(wanted)) return nullptr;
   while (!ready_.empty()) {
-    Entry entry = std::move(ready_.front());
+    std::unique_ptr<Sandbox> taken = std::move(ready_.front());
     ready_.pop_front();
-    Sandbox& sandbox = *entry.sandbox;
-    const bool is_fresh = Clock::now() - entry.made < kOldest && is_current(sandbox, wanted);
-    if (is_fresh &&
-        set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
+    Sandbox& sandbox = *taken;
+    if (!is_current(sandbox, wanted)) {
+      pattern_.reset();
+      continue;
+    }
+    if (set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
                                             wanted.environment})
             .ok() &&
         fits_handover(sandbox.plan)) {
-      return std::move(entry.sandbox);
+      return taken;
     }
   }
   return nullptr;
 }
 
-bool WarmPool::refill() {
-  if (is_full()) return false;
+Result<std::unique_ptr<Sandbox>> WarmPool::make() {
   const Request nothing;
   SandboxInput input = own_input(nothing);
-  Result<std::unique_ptr<Sandbox>> planned = plan_sandbox(input);
-  Status status = planned.ok() ? prepare_sandbox(input, *planned.value()) : planned.error();
-  if (status.ok()) {
-    Sandbox& sandbox = *planned.value();
-    // What the command gets as 0, 1 and 2 comes with it.
-    const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
-    Result<Spawned> spawned = spawn(SpawnRequest{sandbox.plan, null.get(), null.get(), null.get(),
-                                                 sandbox.leftovers.cgroup_fd()});
-    if (spawned.ok()) {
-      sandbox.spawned.emplace(std::move(spawned).value());
-      ready_.push_back({std::move(planned).value(), Clock::now()});
-      return !is_full();
-    }
+  auto sandbox = std::make_unique<Sandbox>();
+  if (pattern_) {
+    sandbox->view = pattern_->view;
+    sandbox->plan = pattern_->plan;
+  } else {
+    SBX_TRY(sandbox, plan_sandbox(input));
+    pattern_.emplace(Pattern{sandbox->view, sandbox->plan});
   }
-  is_broken_ = true;
-  return false;
+  SBX_CHECK_OK(prepare_sandbox(input, *sandbox));
+  // What the command gets as 0, 1 and 2 comes with it.
+  const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  SBX_TRY(Spawned spawned, spawn(SpawnRequest{sandbox->plan, null.get(), null.get(), null.get(),
+                                              sandbox->leftovers.cgroup_fd()}));
+  sandbox->spawned.emplace(std::move(spawned));
+  return sandbox;
+}
+
+bool WarmPool::refill() {
+  if (is_full()) return false;
+  Result<std::unique_ptr<Sandbox>> made = make();
+  if (made.ok()) {
+    ready_.push_back(std::move(made).value());
+  } else {
+    is_broken_ = true;
+  }
+  return !is_full();
 }
 
 }  // namespace sbx

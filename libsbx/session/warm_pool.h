@@ -4,10 +4,10 @@
 // has come to be, a root that was replaced) is thrown away, not used.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "session/sandbox.h"
 
@@ -15,9 +15,7 @@ namespace sbx {
 
 class WarmPool {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  // `size` sandboxes are kept ready, none of them for longer than a minute.
+  // `size` sandboxes are kept ready.
   WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size);
   ~WarmPool();
   WarmPool(const WarmPool&) = delete;
@@ -33,10 +31,13 @@ class WarmPool {
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
 
  private:
-  struct Entry {
-    std::unique_ptr<Sandbox> sandbox;
-    Clock::time_point made;
+  // What the last sandbox was made of: good for the next one too, until a look shows that it is
+  // not.
+  struct Pattern {
+    View view;
+    LaunchPlan plan;
   };
+  Result<std::unique_ptr<Sandbox>> make();
   SandboxInput own_input(const Request& request);
   bool fits(const SandboxInput& wanted) const;
   bool is_current(const Sandbox& sandbox, const SandboxInput& wanted) const;
@@ -46,7 +47,8 @@ class WarmPool {
   Environment inherited_;
   Environment environment_;
   std::size_t size_;
-  std::deque<Entry> ready_;
+  std::deque<std::unique_ptr<Sandbox>> ready_;
+  std::optional<Pattern> pattern_;
   bool is_broken_ = false;
 };
 
