@@ -46,6 +46,10 @@ int run_helper(void* argument) {
                       ::dup2(null, 2) == 2 && ::dup2(socket, kHelperFd) == kHelperFd;
   if (placed) {
     ::syscall(SYS_close_range, kHelperFd + 1, ~0U, 0);
+    // A ^C at the host's terminal is the host's to answer.
+    ::setsid();
+    // A signal to the host's group may be pending here: its handler would run on the host's memory.
+    for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -72,8 +76,9 @@ Error system_error(ErrorCode code, const std::string& call, std::string hint) {
 }  // namespace
 
 Helper::~Helper() {
-  if (!pidfd_.is_open()) return;
-  socket_.reset();
+  // A fork of the host's holds copies of both, and nothing of the session.
+  if (!pidfd_.is_open() || owner_ != ::getpid()) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);
   struct pollfd ended {
     pidfd_.get(), POLLIN, 0
   };
@@ -82,6 +87,9 @@ Helper::~Helper() {
     ready = ::poll(&ended, 1, kLongestEndMs);
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  // An orphan's new parent is the host itself where that is PID 1 or a subreaper.
+  siginfo_t status{};
+  ::waitid(P_PIDFD, pidfd_.get(), &status, WEXITED | WNOHANG);
 }
 
 Result<Helper> Helper::start(const std::string& program, std::vector<std::string> argv) {
@@ -90,12 +98,13 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
     return system_error(ErrorCode::kSetupFailed, "socketpair", "raise the limit of open files");
   }
   Helper helper;
+  helper.owner_ = ::getpid();
   helper.socket_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
   argv.push_back("--fd");
   argv.push_back(std::to_string(kHelperFd));
   argv.push_back("--owner-pid");
-  argv.push_back(std::to_string(::getpid()));
+  argv.push_back(std::to_string(helper.owner_));
   std::vector<char*> pointers;
   for (std::string& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);

@@ -27,6 +27,7 @@ class Helper {
  private:
   OwnedFd socket_;
   OwnedFd pidfd_;
+  pid_t owner_ = -1;  // the process that started it
 };
 
 // The sbx-run that belongs to this library: beside it, or in the bin directory of its prefix.
