@@ -355,7 +355,7 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   if (plan.argv.empty() || plan.argv.front().empty()) {
     return Error{ErrorCode::kNotFound, "no program to run was named", "argv", ""};
   }
-  plan.cwd = input.request.cwd.value_or(input.policy.workspace);
+  SBX_TRY(plan.cwd, request_cwd(input.policy, input.request));
   Environment environment = input.environment;
   if (!plan.home.empty()) environment["HOME"] = plan.home;
   const auto tmp = environment.find("TMPDIR");

@@ -68,10 +68,12 @@ Follower::Notify Dispatcher::Impl::notify_of(ClientId client) const {
 // --- calls ---
 
 void Dispatcher::Impl::call(ClientId client, std::string_view id, std::string_view method,
-                            std::string_view params, Reply reply) {
+                            std::string_view params, Reply reply, const Policy* policy) {
   Caller caller{client, id.empty() ? std::string() : normal_id(id), std::move(reply)};
   if (clients_.contains(client)) {
+    const Policy* const outer = std::exchange(policy_, policy);
     Status status = dispatch(caller, method, params.empty() ? "{}" : params);
+    policy_ = outer;
     if (!status.ok()) answer(caller, std::move(status.error()));
   }
   send_answers();
@@ -249,8 +251,8 @@ void Dispatcher::set_tool_handler(ToolHandler handler) {
   impl_->set_tool_handler(std::move(handler));
 }
 void Dispatcher::call(ClientId client, std::string_view id, std::string_view method,
-                      std::string_view params, Reply reply) {
-  impl_->call(client, id, method, params, std::move(reply));
+                      std::string_view params, Reply reply, const Policy* policy) {
+  impl_->call(client, id, method, params, std::move(reply), policy);
 }
 void Dispatcher::cancel(ClientId client, std::string_view id) {
   (void)impl_->cancel(client, normal_id(id));

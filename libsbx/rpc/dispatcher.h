@@ -54,8 +54,9 @@ class Dispatcher {
   // Calls `method` with a JSON object as `params` (empty: {}). `id` is the client's own name for
   // the call as JSON text ("7", "\"a\""), for cancel; may be empty. `reply` is called exactly once,
   // possibly before this returns, and never after remove_client(); it may use call().
+  // `policy` stands for the session's own in what is started; it must live until this returns.
   void call(ClientId client, std::string_view id, std::string_view method, std::string_view params,
-            Reply reply);
+            Reply reply, const Policy* policy = nullptr);
   // Cancels a call that has not been answered yet: its command is killed, its reply says so.
   void cancel(ClientId client, std::string_view id);
 

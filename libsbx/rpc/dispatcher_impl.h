@@ -27,7 +27,7 @@ class Dispatcher::Impl {
   void remove_client(ClientId client);
   void set_tool_handler(ToolHandler handler) { tool_handler_ = std::move(handler); }
   void call(ClientId client, std::string_view id, std::string_view method, std::string_view params,
-            Reply reply);
+            Reply reply, const Policy* policy);
   bool cancel(ClientId client, const std::string& id);
 
   int poll_fd() const { return session_.poll_fd(); }
@@ -95,6 +95,7 @@ class Dispatcher::Impl {
 
   Session session_;
   Result<Audit> audit_;
+  const Policy* policy_ = nullptr;  // of the call that is being dispatched; null: the session's
   ToolHandler tool_handler_;
   std::map<ClientId, ClientOptions> clients_;
   ClientId next_client_ = 1;

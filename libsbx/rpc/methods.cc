@@ -61,7 +61,7 @@ Status Dispatcher::Impl::dispatch(Caller& caller, std::string_view method,
 // What ends at once is logged here, the rest when it ends: step().
 Result<Session::TaskPointer> Dispatcher::Impl::start(TaskKind kind, Request request) {
   if (!audit_.ok()) return audit_.error();
-  SBX_TRY(const Session::TaskPointer task, session_.start(kind, std::move(request)));
+  SBX_TRY(const Session::TaskPointer task, session_.start(kind, std::move(request), policy_));
   if (!task->is_running()) audit_.value().record(*task->outcome());
   return task;
 }
@@ -103,7 +103,7 @@ Status Dispatcher::Impl::call_start(Caller& caller, std::string_view params) {
 Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
   SBX_TRY(const nlohmann::json document, read_params(params));
   SBX_TRY(const Request request, decode_request(document));
-  SBX_TRY(const Policy policy, apply_request(session_.options().policy, request));
+  SBX_TRY(const Policy policy, apply_request(policy_ == nullptr ? session_.options().policy : *policy_, request));
   RunInput input{policy, request, session_.options().facts, session_.options().inherited};
   input.merge = request.merge;
   SBX_TRY(const LaunchPlan plan, plan_command(input));

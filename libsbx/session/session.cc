@@ -76,7 +76,8 @@ Status Session::set_up() {
   return leftovers_.watch();
 }
 
-Result<Session::TaskPointer> Session::start(TaskKind kind, Request request) {
+Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base) {
+  const Policy& granted = base == nullptr ? options_.policy : *base;
   forget_old();
   if (resetting_ || owner_gone_) {
     return Error{ErrorCode::kSessionFailed,
@@ -93,10 +94,10 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request) {
                  "the commands of this session hold " + std::to_string(kept_bytes_) + " bytes", "",
                  "wait for some of them, or kill them"};
   }
-  Result<Policy> policy = apply_request(options_.policy, request);
+  Result<Policy> policy = apply_request(granted, request);
   if (!policy.ok() && !is_network_refusal(policy.error())) return policy.error();
   const bool is_refused = !policy.ok();
-  Policy own = is_refused ? options_.policy : std::move(policy).value();
+  Policy own = is_refused ? granted : std::move(policy).value();
   // Mission A2: a task has no time limit but the one that it was given.
   if (kind == TaskKind::kTask && !request.timeout_ms) {
     own.profile.limits.timeout_ms = std::nullopt;
@@ -118,7 +119,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request) {
   if (!pool_ && options_.warm > 0) {
     pool_.emplace(options_.policy, options_.facts, options_.inherited, options_.warm);
   }
-  task->start(options_.facts, options_.inherited, pool_ ? &*pool_ : nullptr);
+  task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr);
   if (task->is_running()) watch(next_key_++, task);
   return task;
 }

@@ -64,7 +64,8 @@ class Session {
   // Starts the command at once. One that is refused, or cannot start, is a task that has ended
   // already. Errors are mistakes in the request, with a pointer into the params: those of
   // apply_request(); kTooMany; kSessionFailed during a reset.
-  Result<TaskPointer> start(TaskKind kind, Request request);
+  // `base` stands for the session's own policy, for this one.
+  Result<TaskPointer> start(TaskKind kind, Request request, const Policy* base = nullptr);
 
   TaskPointer find(std::string_view id) const;  // null: none, or forgotten
   std::vector<TaskPointer> tasks() const;       // in the order of their start

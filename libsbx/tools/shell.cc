@@ -95,6 +95,7 @@ Result<ToolCall> decode_task(const json& params) {
     call.mode = ToolMode::kKill;
     of_task["grace_ms"] = kGraceMs;
     call.calls.push_back(MethodCall{"kill", json_text(of_task), false, id});
+    return call;  // its answer is a status, when all has ended
   } else if (writes) {
     call.mode = ToolMode::kStdin;
     of_task["text"] = text_param(params, "stdin_text") + "\n";

@@ -114,7 +114,7 @@ TEST(DecodeShell, PicksTheModeByParams) {
   EXPECT_EQ(methods(decode("shell", R"({"command":"npm run build","run_in_background":true})")),
             "start");
   EXPECT_EQ(methods(decode("shell", R"({"task_id":"t"})")), "status");
-  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","kill":true})")), "kill status");
+  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","kill":true})")), "kill");
   EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","stdin_text":"yes"})")), "stdin status");
   EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","wait":true})")), "wait");
   EXPECT_EQ(
