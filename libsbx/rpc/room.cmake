@@ -6,11 +6,16 @@ sbx_room(rpc
     rpc/framing.cc
     rpc/json_rpc.cc
     rpc/json_scan.cc
+    rpc/mcp.cc
+    rpc/mcp_message.cc
+    rpc/mcp_progress.cc
     rpc/method_params.cc
     rpc/methods.cc
     rpc/params.cc
     rpc/server.cc
+    rpc/signed_state.cc
     rpc/socket_place.cc
     rpc/task_json.cc
-  LINK sbx_base sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report
+    rpc/tool_runner.cc
+  LINK sbx_base sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report sbx_tools
   nlohmann_json::nlohmann_json)

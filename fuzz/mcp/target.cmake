@@ -1,0 +1,1 @@
+sbx_fuzz(mcp SOURCES ${CMAKE_CURRENT_LIST_DIR}/fuzz_mcp.cc LINK sbx_all)

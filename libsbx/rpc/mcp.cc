@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+// Methods and calls. A call that waits for a person is answered with a question (2026-07-28: the
+// client calls again with the answer) or asks one of its own (the revisions before).
+#include "rpc/mcp.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/sha256.h"
+#include "rpc/mcp_message.h"
+#include "rpc/mcp_progress.h"
+#include "tools/json_text.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::chrono::minutes kApprovalLasts{10};
+constexpr std::size_t kMostCalls = 256;
+constexpr int kListLastsMs = 3'600'000;  // the list of tools does not change while we run
+constexpr std::string_view kQuestion = "approval";
+
+constexpr std::string_view kInstructions =
+    "Commands run in a sandbox: paths outside the workspace are not there or not writable, and the "
+    "network is closed unless the operator opened it. An error says what the operator would add.";
+
+std::string text_of(const McpJson& object, std::string_view key) {
+  const auto at = object.find(key);
+  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+// What the user is asked.
+McpJson question(const std::string& command, const std::string& approval) {
+  const McpJson asked = McpJson::parse(approval, nullptr, false);
+  std::string message = "Run this command?\n\n" + command + "\n";
+  const auto rules = asked.find("rules");
+  if (rules != asked.end() && rules->is_array()) {
+    for (const McpJson& rule : *rules) {
+      const std::string why = rule.is_object() ? text_of(rule, "reason") : "";
+      if (!why.empty()) message += "\n- " + why;
+    }
+  }
+  return {{"message", message},
+          {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
+}
+
+}  // namespace
+
+class McpServer::Impl {
+ public:
+  Impl(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options, Send send)
+      : dispatcher_(dispatcher),
+        runner_(runner),
+        options_(std::move(options)),
+        send_(std::move(send)),
+        states_(options_.key, kApprovalLasts) {
+    ClientOptions caller;
+    caller.notify = [this](std::string_view method, std::string_view params) {
+      notified(method, params);
+    };
+    caller_ = dispatcher_.add_client(std::move(caller));
+    ClientOptions op;
+    op.is_operator = true;
+    operator_ = dispatcher_.add_client(std::move(op));
+  }
+  ~Impl() {
+    dispatcher_.remove_client(caller_);
+    dispatcher_.remove_client(operator_);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  void receive(std::string_view line) {
+    auto read = read_mcp_message(line);
+    if (const auto* refusal = std::get_if<McpRefusal>(&read)) return send_(mcp_error(*refusal));
+    const McpMessage& message = std::get<McpMessage>(read);
+    if (message.kind == McpMessage::Kind::kResponse) return answered(message);
+    const McpJson params = McpJson::parse(message.params);
+    if (message.kind == McpMessage::Kind::kRequest) return request(message, params);
+    if (message.method == "notifications/cancelled") cancelled(params);
+  }
+
+  void refuse_long_line() {
+    refuse("null", kMcpInvalidRequest, "a message is at most 16 MiB long");
+  }
+
+  std::optional<Clock::time_point> deadline() const {
+    std::optional<Clock::time_point> first;
+    for (const auto& [id, call] : calls_) {
+      const auto due = call.progress.due();
+      if (due && (!first || *due < *first)) first = due;
+    }
+    return first;
+  }
+
+  void tick() {
+    const auto now = Clock::now();
+    for (auto& [id, call] : calls_) {
+      if (const auto params = call.progress.take(now)) {
+        send_(mcp_notification("notifications/progress", McpJson::parse(*params)));
+      }
+    }
+  }
+
+  bool has_calls() const { return !calls_.empty(); }
+
+ private:
+  struct Call {
+    std::string tool;
+    std::string arguments;
+    McpContext context;
+    McpProgress progress;
+    std::string question;  // the id of our own request to the client; empty: none
+    std::string digest;    // that the question is about
+    bool was_approved = false;
+    std::uint64_t serial = 0;  // a second call under a used id is another call
+  };
+
+  void refuse(const std::string& id, int code, std::string message, std::string data = "") {
+    send_(mcp_error({id, code, std::move(message), std::move(data)}));
+  }
+
+  void answer(const std::string& id, const McpContext& context, McpJson result) {
+    send_(mcp_result(id, std::move(result), context.is_modern, options_.version));
+  }
+
+  // --- methods ---
+
+  void request(const McpMessage& message, const McpJson& params) {
+    if (message.method == "initialize") return initialize(message.id, params);
+    if (message.method == "ping" && !params.contains("_meta"))
+      return answer(message.id, {}, McpJson::object());
+    auto read = read_mcp_context(message.id, params, is_open_, client_elicits_);
+    if (const auto* refusal = std::get_if<McpRefusal>(&read)) return send_(mcp_error(*refusal));
+    const McpContext& context = std::get<McpContext>(read);
+    if (message.method == "tools/call") return call_tool(message.id, params, context);
+    if (message.method == "tools/list") return list_tools(message.id, params, context);
+    if (message.method == "server/discover" && context.is_modern) {
+      return discover(message.id, context);
+    }
+    if (message.method == "ping" && !context.is_modern) {
+      return answer(message.id, context, McpJson::object());
+    }
+    if (message.method == "logging/setLevel" && !context.is_modern) {
+      return set_level(message.id, params, context);
+    }
+    refuse(message.id, kMcpUnknownMethod, "Method not found: " + message.method.substr(0, 100));
+  }
+
+  void initialize(const std::string& id, const McpJson& params) {
+    const std::string wanted = text_of(params, "protocolVersion");
+    if (wanted.empty()) return refuse(id, kMcpBadParams, "\"protocolVersion\" is missing");
+    is_open_ = true;
+    client_elicits_ = params.contains("capabilities") && elicits_forms(params["capabilities"]);
+    const bool known = wanted == kMcpLegacy || wanted == kMcpOldest;
+    answer(id, {},
+           {{"protocolVersion", known ? wanted : std::string(kMcpLegacy)},
+            {"capabilities", {{"tools", McpJson::object()}, {"logging", McpJson::object()}}},
+            {"serverInfo", {{"name", "sbx"}, {"title", "sbx"}, {"version", options_.version}}},
+            {"instructions", kInstructions}});
+  }
+
+  void discover(const std::string& id, const McpContext& context) {
+    answer(id, context,
+           {{"supportedVersions", McpJson::array({kMcpModern})},
+            {"capabilities", {{"tools", McpJson::object()}, {"logging", McpJson::object()}}},
+            {"serverInfo", {{"name", "sbx"}, {"version", options_.version}}},
+            {"instructions", kInstructions},
+            {"ttlMs", kListLastsMs},
+            {"cacheScope", "private"}});
+  }
+
+  void set_level(const std::string& id, const McpJson& params, const McpContext& context) {
+    log_level_ = text_of(params, "level");
+    if (log_level_.empty()) return refuse(id, kMcpBadParams, "\"level\" is missing");
+    answer(id, context, McpJson::object());
+  }
+
+  void list_tools(const std::string& id, const McpJson& params, const McpContext& context) {
+    if (params.contains("cursor")) return refuse(id, kMcpBadParams, "there is no such cursor");
+    McpJson tools = McpJson::array();
+    for (const std::string& name : options_.tools) {
+      tools.push_back(McpJson::parse(tool_definition(name, ToolFormat::kMcp).value()));
+    }
+    McpJson result = {{"tools", std::move(tools)}};
+    if (context.is_modern) {
+      result["ttlMs"] = kListLastsMs;
+      result["cacheScope"] = "private";
+    }
+    answer(id, context, std::move(result));
+  }
+
+  // --- calls ---
+
+  void call_tool(const std::string& id, const McpJson& params, const McpContext& context) {
+    const std::string name = text_of(params, "name");
+    if (name.empty()) return refuse(id, kMcpBadParams, "\"name\" must be a string");
+    if (std::find(options_.tools.begin(), options_.tools.end(), name) == options_.tools.end()) {
+      return refuse(id, kMcpBadParams, "Unknown tool: " + name.substr(0, 100));
+    }
+    const auto arguments = params.find("arguments");
+    const bool has_arguments = arguments != params.end() && !arguments->is_null();
+    if (has_arguments && !arguments->is_object()) {
+      return refuse(id, kMcpBadParams, "\"arguments\" must be an object");
+    }
+    if (calls_.contains(id)) return refuse(id, kMcpInvalidRequest, "this id is in use");
+    if (calls_.size() >= kMostCalls) {
+      return refuse(id, kMcpInvalidRequest, "too many calls at once");
+    }
+    Call call;
+    call.tool = name;
+    call.arguments = has_arguments ? arguments->dump() : "{}";
+    call.context = context;
+    call.progress = McpProgress(context.progress_token, Clock::now());
+    call.serial = ++next_serial_;
+    if (params.contains("requestState")) return resume(id, params, std::move(call));
+    calls_.insert_or_assign(id, std::move(call));
+    run(id, "");
+  }
+
+  // The client calls again, with what the user said.
+  void resume(const std::string& id, const McpJson& params, Call call) {
+    const Result<std::string> opened =
+        states_.open(text_of(params, "requestState"), fingerprint(call), Clock::now());
+    if (!opened.ok()) return refuse(id, kMcpBadParams, opened.error().message);
+    call.digest = opened.value();
+    calls_.insert_or_assign(id, std::move(call));
+    const auto responses = params.find("inputResponses");
+    const bool has_response = responses != params.end() && responses->is_object() &&
+                              responses->contains(kQuestion) && (*responses)[kQuestion].is_object();
+    // Without the answer the question is asked again, by finding out again what it is.
+    if (!has_response) return run(id, "");
+    decided(id, text_of((*responses)[kQuestion], "action") == "accept");
+  }
+
+  static std::string fingerprint(const Call& call) {
+    return sha256_hex(call.tool + "\n" + call.arguments);
+  }
+
+  void run(const std::string& id, const std::string& digest) {
+    Call& call = calls_.at(id);
+    ToolRunner::Call out;
+    out.client = caller_;
+    out.id = id;
+    out.tool = call.tool;
+    out.params = call.arguments;
+    if (!digest.empty()) {
+      McpJson with = McpJson::parse(call.arguments);
+      with["approval"] = digest;
+      out.params = with.dump();
+    }
+    out.is_streamed = call.progress.is_wanted();
+    out.waits_for_end = true;
+    runner_.run(std::move(out), [this, id, serial = call.serial](const ToolAnswer& answer) {
+      const auto found = calls_.find(id);
+      if (found != calls_.end() && found->second.serial == serial) finish(id, answer);
+    });
+  }
+
+  void finish(const std::string& id, const ToolAnswer& answer) {
+    Call& call = calls_.at(id);
+    const bool asks = !answer.approval.empty() && !call.was_approved;
+    if (asks && call.context.has_elicitation) return ask(id, answer.approval);
+    send_answer(id, answer);
+  }
+
+  void send_answer(const std::string& id, const ToolAnswer& tool) {
+    const McpContext context = calls_.at(id).context;
+    calls_.erase(id);
+    std::string text = tool.text;
+    if (text.ends_with('\n')) text.pop_back();
+    answer(id, context,
+           {{"content", McpJson::array({{{"type", "text"}, {"text", std::move(text)}}})},
+            {"structuredContent", McpJson::parse(tool.structured)},
+            {"isError", tool.is_error}});
+  }
+
+  // --- approvals ---
+
+  void ask(const std::string& id, const std::string& approval) {
+    Call& call = calls_.at(id);
+    call.digest = text_of(McpJson::parse(approval), "digest");
+    const McpJson arguments = McpJson::parse(call.arguments);
+    McpJson params = question(text_of(arguments, "command"), approval);
+    if (!call.context.is_modern) {
+      call.question = "sbx-" + std::to_string(++next_question_);
+      return send_(mcp_request(call.question, "elicitation/create", params));
+    }
+    params["mode"] = "form";
+    McpJson result = {
+        {"resultType", "input_required"},
+        {"inputRequests", {{kQuestion, {{"method", "elicitation/create"}, {"params", params}}}}},
+        {"requestState", states_.seal(call.digest, fingerprint(call), Clock::now())}};
+    const McpContext context = call.context;
+    calls_.erase(id);
+    answer(id, context, std::move(result));
+  }
+
+  void decided(const std::string& id, bool accepted) {
+    Call& call = calls_.at(id);
+    if (!accepted) {
+      return send_answer(
+          id, tool_refusal(call.tool, Error{ErrorCode::kDenied, "the user declined", "", ""}));
+    }
+    call.was_approved = true;
+    dispatcher_.call(operator_, "", "approve", json_text({{"digest", call.digest}}),
+                     [this, id, serial = call.serial](const Result<std::string>& granted) {
+                       const auto found = calls_.find(id);
+                       if (found == calls_.end() || found->second.serial != serial) return;
+                       if (granted.ok()) return run(id, found->second.digest);
+                       send_answer(id, tool_refusal(found->second.tool, granted.error()));
+                     });
+  }
+
+  // The answer to a question of ours.
+  void answered(const McpMessage& message) {
+    const auto asked = std::find_if(calls_.begin(), calls_.end(), [&](const auto& entry) {
+      return !entry.second.question.empty() && message.id == McpJson(entry.second.question).dump();
+    });
+    if (asked == calls_.end()) return;
+    asked->second.question.clear();
+    const McpJson result = McpJson::parse(message.result);
+    const std::string id = asked->first;
+    decided(id, result.is_object() && text_of(result, "action") == "accept");
+  }
+
+  // --- notifications ---
+
+  void cancelled(const McpJson& params) {
+    const auto id = params.find("requestId");
+    const auto found = id == params.end() ? calls_.end() : calls_.find(json_text(*id));
+    if (found == calls_.end()) return;
+    const std::string key = found->first;
+    const std::string asked = found->second.question;
+    calls_.erase(found);  // nothing more is sent for it
+    if (!asked.empty()) {
+      send_(mcp_notification("notifications/cancelled", {{"requestId", asked}}));
+    }
+    dispatcher_.cancel(caller_, key);
+  }
+
+  // Output of a run, and lines of a task that a call streams.
+  void notified(std::string_view method, std::string_view text) {
+    const McpJson params = McpJson::parse(text, nullptr, false);
+    if (!params.is_object()) return;
+    if (method == "task.output" && params.contains("id")) {
+      const auto found = calls_.find(json_text(params["id"]));
+      if (found != calls_.end()) found->second.progress.add(text_of(params, "text"));
+      return;
+    }
+    if (method != "task.match" && method != "task.output") return;
+    const std::string task = text_of(params, "task_id");
+    for (auto& [id, call] : calls_) {
+      if (call.tool != "shell") continue;
+      const McpJson arguments = McpJson::parse(call.arguments);
+      if (text_of(arguments, "task_id") != task) continue;
+      call.progress.add(text_of(params, "text"));
+      log(call.context, task, text_of(params, "text"));
+    }
+  }
+
+  // Only where the client asked for messages of this level.
+  void log(const McpContext& context, const std::string& task, const std::string& text) {
+    const std::string& level = context.is_modern ? context.log_level : log_level_;
+    if (level != "debug" && level != "info") return;
+    send_(mcp_notification(
+        "notifications/message",
+        {{"level", "info"}, {"logger", "shell"}, {"data", {{"task_id", task}, {"text", text}}}}));
+  }
+
+  Dispatcher& dispatcher_;
+  ToolRunner& runner_;
+  McpOptions options_;
+  Send send_;
+  SignedState states_;
+  ClientId caller_ = 0;
+  ClientId operator_ = 0;
+  bool is_open_ = false;  // by `initialize`
+  bool client_elicits_ = false;
+  std::string log_level_ = "info";
+  std::map<std::string, Call> calls_;  // by id, as JSON text
+  std::uint64_t next_serial_ = 0;
+  std::uint64_t next_question_ = 0;
+};
+
+McpServer::McpServer(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options, Send send)
+    : impl_(std::make_unique<Impl>(dispatcher, runner, std::move(options), std::move(send))) {}
+McpServer::~McpServer() = default;
+void McpServer::receive(std::string_view line) { impl_->receive(line); }
+void McpServer::refuse_long_line() { impl_->refuse_long_line(); }
+std::optional<McpServer::Clock::time_point> McpServer::deadline() const {
+  return impl_->deadline();
+}
+void McpServer::tick() { impl_->tick(); }
+bool McpServer::has_calls() const { return impl_->has_calls(); }
+
+}  // namespace sbx
