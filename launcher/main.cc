@@ -29,10 +29,12 @@ constexpr std::array kVerbs = {
     Verb{"reset", sbx::verb_reset, "end every task of a session"},
     Verb{"call", sbx::verb_call, "one method of the session server"},
     Verb{"serve", sbx::verb_serve, "the session server, JSON-RPC 2.0"},
+    Verb{"tool", sbx::verb_tool, "NAME: a tool's params on stdin, its own answer on stdout"},
+    Verb{"mcp", sbx::verb_mcp, "an MCP server on stdin and stdout that offers the tools"},
     Verb{"explain", sbx::verb_explain, "what would be built; runs nothing"},
     Verb{"doctor", sbx::verb_doctor, "what this machine can enforce"},
     Verb{"profile", sbx::verb_profile, "list, show NAME or validate FILE"},
-    Verb{"schema", sbx::verb_schema, "profile, request, result or errors, as JSON Schema"},
+    Verb{"schema", sbx::verb_schema, "profile, request, result, errors or tool NAME, as JSON Schema"},
     Verb{"version", sbx::verb_version, "version, features and libraries"},
 };
 

@@ -82,6 +82,10 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   if (!options.audit.empty()) {
     SBX_TRY(flags.audit_file, absolute_path(options.audit));
   }
+  const std::string allow_network = lookup(environment, "SBX_ALLOW_NETWORK");
+  NetworkMode& network = loaded.profile.network.mode;
+  const bool is_opened = allow_network == "true" || allow_network == "1";
+  if (is_opened && network == NetworkMode::kNone) network = NetworkMode::kOutbound;
   const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
   PolicyContext context;
   if (!is_fresh) {

@@ -28,6 +28,8 @@ int verb_kill(const Invocation& invocation);
 int verb_list(const Invocation& invocation);
 int verb_reset(const Invocation& invocation);
 int verb_serve(const Invocation& invocation);
+int verb_tool(const Invocation& invocation);
+int verb_mcp(const Invocation& invocation);
 int verb_explain(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);

@@ -13,6 +13,7 @@
 #include "report/explain.h"
 #include "report/json.h"
 #include "rpc/params.h"
+#include "tools/tool.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -124,18 +125,39 @@ int verb_profile(const Invocation& invocation) {
                 true);
 }
 
+namespace {
+
+Result<std::string> definition(const std::string& tool, const std::string& format) {
+  if (format == "anthropic") return tool_definition(tool, ToolFormat::kAnthropic);
+  if (format == "openai") return tool_definition(tool, ToolFormat::kOpenai);
+  if (format == "mcp") return tool_definition(tool, ToolFormat::kMcp);
+  return Error{ErrorCode::kBadFlag, "bad value for --for: '" + format + "'", "--for",
+               "anthropic, openai or mcp"};
+}
+
+}  // namespace
+
 int verb_schema(const Invocation& invocation) {
   CLI::App app{"JSON Schema (draft-07) for editors and programs", "sbx-run schema"};
   std::string what;
-  app.add_option("what", what, "profile, request, result or errors")->required();
+  std::string tool;
+  std::string format = "mcp";
+  app.add_option("what", what, "profile, request, result, errors or tool")->required();
+  app.add_option("name", tool, "of a tool");
+  app.add_option("--for", format, "of a tool: anthropic, openai or mcp (default: mcp)");
   if (const auto status = parse_simple(app, invocation)) return *status;
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
   if (what == "errors") return print(errors_json());
-  return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
-                      "schema profile, schema request, schema result, schema errors"},
-                true);
+  if (what == "tool") {
+    const Result<std::string> text = definition(tool, format);
+    return text.ok() ? print(text.value()) : refuse(text.error(), true);
+  }
+  return refuse(
+      Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
+            "schema profile, schema request, schema result, schema errors, schema tool NAME"},
+      true);
 }
 
 int verb_version(const Invocation& invocation) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// poll(2), rounded up to whole milliseconds so that nothing spins.
+#include "loop.h"
+
+#include <fcntl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "base/owned_fd.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // contract section 3
+
+}  // namespace
+
+void Loop::wait() {
+  int timeout_ms = -1;
+  if (until_) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now()).count();
+    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+  }
+  if (poll(fds_.data(), fds_.size(), timeout_ms) >= 0) return;
+  for (pollfd& fd : fds_) fd.revents = 0;  // EINTR: a turn without news
+}
+
+bool Loop::is_ready(int fd) const {
+  return std::any_of(fds_.begin(), fds_.end(),
+                     [&](const pollfd& one) { return one.fd == fd && one.revents != 0; });
+}
+
+int read_signal(int signal_fd) {
+  signalfd_siginfo info{};
+  const ssize_t size = ::read(signal_fd, &info, sizeof info);
+  return size == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+Result<std::string> read_params_text(const std::string& path) {
+  OwnedFd file;
+  const bool is_stdin = path.empty() || path == "-";
+  if (!is_stdin) file.reset(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+  if (!is_stdin && !file.is_open()) {
+    const int error = errno;
+    return Error{error == ENOENT ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
+                 "cannot read the params: " + path + ": " + errno_text(error), "--params",
+                 "name a file with a JSON object", error};
+  }
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (true) {
+    const ssize_t size = ::read(is_stdin ? STDIN_FILENO : file.get(), buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) {
+      const int error = errno;
+      return Error{ErrorCode::kPathRefused, "cannot read the params: " + errno_text(error),
+                   is_stdin ? "stdin" : "--params", "give a JSON object on stdin", error};
+    }
+    if (size == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(size));
+    if (text.size() > kMostBytes) {
+      return Error{ErrorCode::kTooLarge, "the params are over 16 MiB", "", "send less"};
+    }
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// tool: params on stdin, the tool's own answer on stdout.
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "loop.h"
+#include "prepare.h"
+#include "rpc/tool_runner.h"
+#include "tool_policy.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kCallId = "\"tool\"";
+constexpr std::chrono::seconds kAfterSignal{5};  // the tree is killed at once: this never passes
+
+struct ToolOptions {
+  RunOptions run;
+  std::string tool;
+  std::string params_file;
+};
+
+int print_answer(const ToolAnswer& answer, const Invocation& invocation, int signal_fd) {
+  if (answer.mistake) complain(*answer.mistake);
+  const int written = invocation.process.stdout_was_closed
+                          ? -1
+                          : write_answer(STDOUT_FILENO, answer.text, signal_fd);
+  if (written == 0) return answer.exit_status;
+  if (written > 0) return 128 + written;
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"});
+  return 125;
+}
+
+// Tasks end with the process that holds them.
+Status check_background(const ToolCall& call) {
+  if (call.mode == ToolMode::kRun) return {};
+  return Error{ErrorCode::kSessionFailed, "a background command needs a session that holds it",
+               call.mode == ToolMode::kBackground ? "/run_in_background" : "",
+               "sbx-run tool --session NAME " + call.tool};
+}
+
+// One call, to its end; `signal` is what ended it before.
+ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOptions& options,
+                    std::string params, int signal_fd, int& signal) {
+  std::optional<ToolAnswer> answer;
+  ToolRunner::Call call;
+  call.client = dispatcher.add_client({});
+  call.id = kCallId;
+  call.tool = options.tool;
+  call.params = std::move(params);
+  const ClientId client = call.client;
+  runner.run(std::move(call), [&](ToolAnswer done) { answer = std::move(done); });
+  auto give_up = Loop::Clock::time_point::max();
+  while (!answer && Loop::Clock::now() < give_up && !dispatcher.wants_shutdown()) {
+    Loop loop;
+    loop.read(dispatcher.poll_fd());
+    if (signal == 0) loop.read(signal_fd);
+    loop.until(dispatcher.deadline());
+    loop.wait();
+    if (signal == 0 && loop.is_ready(signal_fd)) {
+      signal = read_signal(signal_fd);
+      if (signal != 0) {
+        dispatcher.cancel(client, kCallId);
+        give_up = Loop::Clock::now() + kAfterSignal;
+      }
+    }
+    dispatcher.step();
+  }
+  if (answer) return std::move(*answer);
+  return tool_refusal(options.tool, Error{ErrorCode::kCancelled, "ended with its caller", "", ""});
+}
+
+Result<int> call_in_process(const ToolOptions& options, const Invocation& invocation,
+                            std::string params, int signal_fd) {
+  SBX_TRY(SessionOptions session, prepare_tool(options.run, invocation, options.tool));
+  SBX_TRY(const ToolCall decoded,
+          decode_tool_call(options.tool, params, tool_settings(session.policy)));
+  SBX_CHECK_OK(check_background(decoded));
+  SBX_TRY(const OwnedFd owner, owner_descriptor(options.run.owner_pid));
+  session.owner_pidfd = owner.get();
+  const Policy policy = session.policy;
+  Dispatcher dispatcher(std::move(session));
+  ToolRunner runner(dispatcher, [&](std::string_view) -> Result<Policy> { return policy; });
+  int signal = 0;
+  const ToolAnswer answer =
+      run_call(dispatcher, runner, options, std::move(params), signal_fd, signal);
+  const int status = print_answer(answer, invocation, signal_fd);
+  return signal == 0 ? status : 128 + signal;
+}
+
+}  // namespace
+
+int verb_tool(const Invocation& invocation) {
+  CLI::App app{"A tool's params as JSON on stdin, its own answer on stdout", "sbx-run tool"};
+  ToolOptions options;
+  add_run_options(app, options.run);
+  app.add_option("--params", options.params_file, "FILE with the params (default: stdin)");
+  app.add_option("name", options.tool, "bash, bash_output, kill_shell, shell, ...")->required();
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.run.program);
+  if (parsed.ok() && parsed.value().help) {
+    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  }
+  const auto refuse = [&](const Error& error) {
+    return print_answer(tool_refusal(options.tool, error), invocation, -1);
+  };
+  if (!parsed.ok()) return refuse(parsed.error());
+  Result<OwnedFd> signals = signal_descriptor(false);
+  if (!signals.ok()) return refuse(signals.error());
+  Result<std::string> params = read_params_text(options.params_file);
+  if (!params.ok()) return refuse(params.error());
+  Result<int> status =
+      call_in_process(options, invocation, std::move(params).value(), signals.value().get());
+  return status.ok() ? status.value() : refuse(status.error());
+}
+
+}  // namespace sbx
