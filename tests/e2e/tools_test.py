@@ -190,9 +190,9 @@ class BashExecTest(ToolCase):
         return self.json_tool("bash_exec", {"command": command, **params}, *flags, env=env)
 
     def test_c1_unknown_params_are_refused(self):
-        answer = self.run_it("true", timeout=5)
+        answer = self.run_it("true", timeout_m=5)
         self.assertEqual(answer["error"]["code"], "unknown_field")
-        self.assertEqual(answer["error"]["where"], "/timeout")
+        self.assertEqual(answer["error"]["where"], "/timeout_m")
         self.assertEqual(answer["error"]["hint"], "did you mean \"timeout_ms\"?")
         self.assertEqual(self.last.returncode, 125)
 
@@ -220,7 +220,7 @@ class BashExecTest(ToolCase):
         self.assertTrue(answer["stdout"].endswith("last\n"))
         small = self.run_it("head -c 200000 /dev/zero | tr '\\0' x", max_output_kb=1)
         self.assertLess(len(small["stdout"]), 1200)
-        refused = self.run_it("true", max_output_kb=1 << 30)
+        refused = self.run_it("true", max_output_kb=5000)
         self.assertEqual(refused["error"]["code"], "above_ceiling")
         self.assertEqual(refused["error"]["where"], "/max_output_kb")
         self.assertIn("max_output_kb", refused["error"]["message"])
