@@ -22,6 +22,7 @@
 #include "serve_protocol.h"
 #include "session/remove_tree.h"
 #include "session_client.h"
+#include "tool_policy.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -234,6 +235,8 @@ class Serving {
     }
     if (place_ && !options_.session.empty()) SBX_CHECK_OK(place_->write_token(token));
     Dispatcher dispatcher(std::move(session));
+    ToolRunner tools(dispatcher, tool_policies(options_.run, invocation_));
+    dispatcher.set_tool_handler(tools.handler());
     DispatcherCalls calls(dispatcher);
     Server server(calls, std::move(options));
     if (place_) {

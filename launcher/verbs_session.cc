@@ -20,6 +20,7 @@
 #include "report/json_writer.h"
 #include "rpc/dispatcher.h"
 #include "session_client.h"
+#include "tool_policy.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -318,8 +319,13 @@ int follow_output(const TaskOptions& options, const Invocation& invocation) {
 // One call on a session of its own, which ends with it.
 class LocalCall {
  public:
-  LocalCall(SessionOptions options, int signal_fd, int owner_fd)
-      : dispatcher_(std::move(options)), signal_fd_(signal_fd), owner_fd_(owner_fd) {}
+  LocalCall(SessionOptions options, ToolRunner::FindPolicy tools, int signal_fd, int owner_fd)
+      : dispatcher_(std::move(options)),
+        tools_(dispatcher_, std::move(tools)),
+        signal_fd_(signal_fd),
+        owner_fd_(owner_fd) {
+    dispatcher_.set_tool_handler(tools_.handler());
+  }
 
   // The answer, and the signal that came meanwhile.
   std::pair<Result<std::string>, int> call(const std::string& method, const std::string& params) {
@@ -362,6 +368,7 @@ class LocalCall {
   }
 
   Dispatcher dispatcher_;
+  ToolRunner tools_;
   int signal_fd_;
   int owner_fd_;
   int signal_ = 0;
@@ -379,7 +386,8 @@ Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invoca
   SBX_TRY(SessionOptions session, prepare_session(options, invocation));
   session.owner_pidfd = owner.get();
   auto [answer, number] =
-      LocalCall(std::move(session), signals.get(), owner.get()).call(method, params);
+      LocalCall(std::move(session), tool_policies(options, invocation), signals.get(), owner.get())
+          .call(method, params);
   if (!answer.ok()) return answer.error();
   return CallAnswer{std::move(answer).value(), number};
 }

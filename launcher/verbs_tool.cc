@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // tool: params on stdin, the tool's own answer on stdout.
-#include <poll.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "loop.h"
 #include "prepare.h"
 #include "rpc/tool_runner.h"
+#include "session_client.h"
 #include "tool_policy.h"
+#include "tools/json_text.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -22,6 +23,7 @@ struct ToolOptions {
   RunOptions run;
   std::string tool;
   std::string params_file;
+  std::string session;
 };
 
 int print_answer(const ToolAnswer& answer, const Invocation& invocation, int signal_fd) {
@@ -93,6 +95,58 @@ Result<int> call_in_process(const ToolOptions& options, const Invocation& invoca
   return signal == 0 ? status : 128 + signal;
 }
 
+// What a task that is streamed tells, as JSON lines, until it ends.
+class Stream {
+ public:
+  explicit Stream(std::string task) : task_(std::move(task)) {}
+
+  void take(const std::string& method, const std::string& params) {
+    nlohmann::ordered_json event = nlohmann::ordered_json::parse(params, nullptr, false);
+    if (!event.is_object() || event.value("task_id", "") != task_) return;
+    if (method == "task.exit") has_ended_ = true;
+    if (method != "task.match" && method != "task.output") return;
+    nlohmann::ordered_json line = {{"event", method.substr(5)}};
+    line.update(event);
+    write_all(STDOUT_FILENO, json_text(line) + "\n");
+  }
+  bool has_ended() const { return has_ended_; }
+
+ private:
+  std::string task_;
+  bool has_ended_ = false;
+};
+
+// The server decodes the params; errors point into them again.
+Error own_error(Error error) {
+  constexpr std::string_view kPrefix = "/params";
+  if (error.where.starts_with(kPrefix)) error.where.erase(0, kPrefix.size());
+  return error;
+}
+
+Result<int> call_in_session(const ToolOptions& options, const Invocation& invocation) {
+  SBX_TRY(const std::string text, read_params_text(options.params_file));
+  SBX_TRY(const ToolCall decoded, decode_tool_call(options.tool, text, {}));
+  SBX_TRY(SessionFlags flags, session_flags(options.run));
+  SBX_TRY(SessionClient client,
+          SessionClient::open({options.session, true, false, std::move(flags)}, invocation));
+  const nlohmann::ordered_json params = nlohmann::ordered_json::parse(text, nullptr, false);
+  Stream stream(decoded.task_id);
+  const auto notify = [&](const std::string& method, const std::string& event) {
+    if (decoded.mode == ToolMode::kStream) stream.take(method, event);
+  };
+  const auto call = [&](const nlohmann::ordered_json& of_tool) {
+    return client.call("tool", json_text({{"name", options.tool}, {"params", of_tool}}), notify);
+  };
+  Result<std::string> result = call(params);
+  if (!result.ok()) return own_error(result.error());
+  if (decoded.mode == ToolMode::kStream) {
+    while (!stream.has_ended()) SBX_CHECK_OK(client.next(notify));
+    result = call({{"task_id", decoded.task_id}});
+    if (!result.ok()) return own_error(result.error());
+  }
+  return print_answer(read_tool_result(result.value()), invocation, -1);
+}
+
 }  // namespace
 
 int verb_tool(const Invocation& invocation) {
@@ -100,6 +154,8 @@ int verb_tool(const Invocation& invocation) {
   ToolOptions options;
   add_run_options(app, options.run);
   app.add_option("--params", options.params_file, "FILE with the params (default: stdin)");
+  app.add_option("--session", options.session,
+                 "NAME of the session that holds it (default: one for this call alone)");
   app.add_option("name", options.tool, "bash, bash_output, kill_shell, shell, ...")->required();
   Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {
@@ -109,6 +165,10 @@ int verb_tool(const Invocation& invocation) {
     return print_answer(tool_refusal(options.tool, error), invocation, -1);
   };
   if (!parsed.ok()) return refuse(parsed.error());
+  if (!options.session.empty()) {
+    const Result<int> status = call_in_session(options, invocation);
+    return status.ok() ? status.value() : refuse(status.error());
+  }
   Result<OwnedFd> signals = signal_descriptor(false);
   if (!signals.ok()) return refuse(signals.error());
   Result<std::string> params = read_params_text(options.params_file);

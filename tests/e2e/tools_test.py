@@ -410,6 +410,84 @@ class CodeExecutionTest(ToolCase):
         self.assertIn("none", answer["stdout"])
 
 
+class SessionTest(ToolCase):
+    """Background tasks of `--session`, each call a process of its own."""
+
+    def setUp(self):
+        super().setUp()
+        runtime = os.path.join(self.base, "run")
+        os.mkdir(runtime, 0o700)
+        self.env = {"XDG_RUNTIME_DIR": runtime}
+        self.addCleanup(self.raw, "call", "shutdown", "--session", "t", input=b"{}", stdin=None,
+                        env={**os.environ, **self.env})
+
+    def ask(self, name, params):
+        return self.tool(name, params, "--session", "t", env=self.env)
+
+    def ask_json(self, params):
+        return self.json_tool("shell", params, "--session", "t", env=self.env)
+
+    def test_a7_a8_a_background_shell(self):
+        started = self.ask("bash", {"command": "echo one; sleep 600", "description": "d",
+                                    "run_in_background": True})
+        lines = started.splitlines()
+        self.assertTrue(lines[0].startswith("shell_id: "), started)
+        self.assertEqual(lines[1], "started in background: echo one; sleep 600")
+        shell_id = lines[0].removeprefix("shell_id: ")
+        text, end = "", time.monotonic() + BOUND
+        while "one" not in text and time.monotonic() < end:
+            text = self.ask("bash_output", {"shell_id": shell_id})
+        self.assertEqual(text, "status: running\none\n")
+        self.assertEqual(self.ask("bash_output", {"shell_id": shell_id}), "status: running\n")
+        self.assertEqual(self.ask("kill_shell", {"shell_id": shell_id}), f"killed: {shell_id}\n")
+        last = self.ask("bash_output", {"task_id": shell_id})
+        self.assertTrue(last.startswith("status: killed\nexit: "), last)
+
+    def test_b3_to_b6_the_shells_modes(self):
+        task = self.ask_json({"command": "read x; echo got $x; exit 3",
+                              "run_in_background": True})
+        self.assertEqual(set(task), {"task_id", "pid", "started_at"})
+        id_ = task["task_id"]
+        self.assertTrue(self.ask_json({"task_id": id_})["is_running"])
+        self.ask_json({"task_id": id_, "stdin_text": "yes"})
+        done = self.ask_json({"task_id": id_, "wait": True})
+        self.assertEqual(set(done), {"stdout", "stderr", "exit_code", "uptime_seconds",
+                                     "is_running"})
+        self.assertEqual((done["stdout"], done["exit_code"]), ("got yes\n", 3))
+        missing = self.ask_json({"task_id": "nope"})
+        self.assertEqual(missing["error"]["code"], "task_not_found")
+
+    def test_b5_a_stubborn_task_is_killed_after_the_grace(self):
+        id_ = self.ask_json({"command": "trap '' TERM; while :; do sleep 0.1; done",
+                             "run_in_background": True})["task_id"]
+        killed = self.ask_json({"task_id": id_, "kill": True})
+        self.assertFalse(killed["is_running"])
+
+    def test_b7_lines_that_match_are_pushed(self):
+        id_ = self.ask_json({"command": "read x; echo fine; echo ERROR bad; echo WARN odd",
+                             "run_in_background": True})["task_id"]
+        with subprocess.Popen([SBX_RUN, "tool", "shell", "--session", "t"], cwd=self.work,
+                              env={**os.environ, **self.env}, stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as stream:
+            stream.stdin.write(json.dumps({"task_id": id_, "stream": True,
+                                           "stream_pattern": "ERROR|WARN"}).encode())
+            stream.stdin.close()
+            self.ask_json({"task_id": id_, "stdin_text": "go"})
+            lines = [json.loads(line) for line in stream.stdout]
+        self.assertEqual([line["text"] for line in lines[:-1]], ["ERROR bad", "WARN odd"])
+        self.assertEqual({line["event"] for line in lines[:-1]}, {"match"})
+        self.assertFalse(lines[-1]["is_running"])
+
+    def test_the_method_tool(self):
+        params = {"name": "shell", "params": {"command": "echo hi"}}
+        answer = self.run_json("call", "tool", input=json.dumps(params).encode(), stdin=None)
+        self.assertEqual(answer["stdout"], "hi\n")
+        self.assertEqual(answer["tool"], {"name": "shell", "is_error": False, "exit_status": 0})
+        params = {"name": "bash", "params": {"command": "exit 3", "description": "d"}}
+        answer = self.run_json("call", "tool", input=json.dumps(params).encode(), stdin=None)
+        self.assertEqual(answer["text"], "exit: 3\n")
+
+
 class WireTest(ToolCase):
     def test_bad_input_is_named(self):
         for params, code in ((b"{", "bad_json"), (b"[]", "wrong_type"), (b"", "missing_field"),
