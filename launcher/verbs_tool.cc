@@ -102,7 +102,7 @@ class Stream {
 
   void take(const std::string& method, const std::string& params) {
     nlohmann::ordered_json event = nlohmann::ordered_json::parse(params, nullptr, false);
-    if (!event.is_object() || event.value("task_id", "") != task_) return;
+    if (!event.is_object() || !event.contains("task_id") || event["task_id"] != task_) return;
     if (method == "task.exit") has_ended_ = true;
     if (method != "task.match" && method != "task.output") return;
     nlohmann::ordered_json line = {{"event", method.substr(5)}};

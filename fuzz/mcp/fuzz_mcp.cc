@@ -39,6 +39,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       must_be_a_line(sbx::mcp_error(*refusal));
     }
   }
-  must_be_a_line(sbx::mcp_result(message.id, params, true, "1"));
+  must_be_a_line(sbx::mcp_result(message.id, {{"echo", params}}, true, "1"));
   return 0;
 }
