@@ -7,7 +7,7 @@ _sbx_run_profiles() { sbx-run profile list 2>/dev/null | cut -d' ' -f1; }
 _sbx_run() {
   local verbs='run exec call start status output stdin wait kill list reset check explain doctor profile
     schema tool serve mcp'
-  local run_options='-c --profile --workspace --cwd --ro --rw --hide --net --allow-host --timeout
+  local run_options='-c --profile --workspace --cwd --ro --rw --hide --net --allow-host --publish --timeout
     --memory --cpu-time --pids --file-size --tmp-size --max-output --env --pass-env --scrub --stdin
     --merge --require --allow-degraded --overlay --approve --audit --trace-denials --stream
     --owner-pid --description --help'

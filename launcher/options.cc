@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "profile/host_rule.h"
 
 namespace sbx {
 namespace {
@@ -57,6 +58,19 @@ Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) 
     }
   }
   return layers;
+}
+
+// "8080", "3000:8080", "0:8080".
+Result<PublishedPort> parse_publish(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto inside = parse_count(std::string_view(text).substr(colon + 1), 65535);
+  const auto host = colon == std::string::npos
+                        ? inside
+                        : parse_count(std::string_view(text).substr(0, colon), 65535);
+  if (!inside || *inside == 0 || !host) {
+    return bad("--publish", text, "PORT or HOST_PORT:PORT; host port 0 is any free one");
+  }
+  return PublishedPort{static_cast<int>(*host), static_cast<int>(*inside)};
 }
 
 class FlagReader {
@@ -116,8 +130,15 @@ class FlagReader {
       SBX_TRY(flags_.network, one_of(kNets, options_.net, "--net"));
     }
     for (const std::string& host : options_.allow_hosts) {
-      if (host.empty()) return bad("--allow-host", host, "HOST or HOST:PORT");
+      if (!parse_host_rule(host)) {
+        return bad("--allow-host", host,
+                   "NAME, *.NAME, an address or a network, each with or without :PORT");
+      }
       flags_.allow_hosts.push_back(host);
+    }
+    for (const std::string& text : options_.publish) {
+      SBX_TRY(const PublishedPort port, parse_publish(text));
+      flags_.publish.push_back(port);
     }
     if (!options_.scrub.empty()) {
       SBX_TRY(flags_.scrub, one_of(kScrubs, options_.scrub, "--scrub"));
@@ -129,7 +150,7 @@ class FlagReader {
     }
     if (options_.allow_degraded) flags_.allow_degraded = true;
     if (const std::string* network = variable("SBX_ALLOW_NETWORK")) {
-      SBX_CHECK_OK(check(one_of(kBooleans, *network, "SBX_ALLOW_NETWORK")));
+      SBX_TRY(flags_.allow_network, one_of(kBooleans, *network, "SBX_ALLOW_NETWORK"));
     }
     if (const std::string* commands = variable("SBX_ALLOWED_CMDS")) {
       std::vector<std::string> names;
@@ -142,10 +163,6 @@ class FlagReader {
       SBX_TRY(flags_.require, parse_layers(options_.require));
     }
     return {};
-  }
-
-  static Status check(const Result<bool>& result) {
-    return result.ok() ? Status{} : Status{result.error()};
   }
 
   Status read_limits() {
@@ -228,6 +245,9 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_option("--hide", options.hide, "PATH hidden; repeatable")->allow_extra_args(false);
   app.add_option("--net", options.net, "none, outbound or open");
   app.add_option("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable")
+      ->allow_extra_args(false);
+  app.add_option("--publish", options.publish,
+                 "[HOST_PORT:]PORT: a server inside, on the host's 127.0.0.1; repeatable")
       ->allow_extra_args(false);
   app.add_option("--timeout", options.timeout, "wall time, such as 10s or 500ms");
   app.add_option("--memory", options.memory, "memory of the whole tree, such as 512M");

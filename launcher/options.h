@@ -27,6 +27,7 @@ struct RunOptions {
   std::vector<std::string> hide;
   std::string net;
   std::vector<std::string> allow_hosts;
+  std::vector<std::string> publish;
   std::string timeout;
   std::string memory;
   std::string cpu_time;

@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "launch/handover.h"
+#include "launch/network.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -153,6 +154,17 @@ int loopback_up() {
   std::memcpy(request.ifr_name, "lo", 3);
   request.ifr_flags = IFF_UP;
   return ::ioctl(socket.fd, SIOCSIFFLAGS, &request) == 0 ? 0 : failure();
+}
+
+// IPv6 may be switched off; IPv4 is always there.
+int report_dns_listeners(ChildContext& context) {
+  int error = report(context, ReportTag::kDnsUdp4, listen_for_dns(false, true));
+  if (error == 0) error = report(context, ReportTag::kDnsTcp4, listen_for_dns(false, false));
+  if (error != 0) return error;
+  const int udp = listen_for_dns(true, true);
+  if (udp < 0) return errno == EAFNOSUPPORT ? 0 : failure();
+  error = report(context, ReportTag::kDnsUdp6, udp);
+  return error != 0 ? error : report(context, ReportTag::kDnsTcp6, listen_for_dns(true, false));
 }
 
 int die_with_parent(const ChildContext& context) {
@@ -425,6 +437,13 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return pivot();
     case OpKind::kLoopbackUp:
       return loopback_up();
+    case OpKind::kTuneNetwork:
+      context.has_low_ports = tune_network(op.flags);
+      return 0;
+    case OpKind::kLocalRoutes:
+      return add_local_routes();
+    case OpKind::kListenForDns:
+      return report_dns_listeners(context);
     case OpKind::kSetHostname:
       return ::sethostname(a, std::strlen(a)) == 0 ? 0 : failure();
     case OpKind::kNotDumpable:

@@ -9,7 +9,7 @@
 
 namespace sbx {
 
-inline constexpr int kMaxReports = 16;
+inline constexpr int kMaxReports = 64;
 
 struct ChildContext {
   const Op* ops = nullptr;
@@ -21,6 +21,7 @@ struct ChildContext {
   int control = -1;
   int lifeline = -1;
   bool has_pid_namespace = false;
+  bool has_user_namespace = false;
   const sock_filter* filter = nullptr;
   unsigned short filter_size = 0;
   char** argv = nullptr;  // argv[-1] is a spare place for "/bin/sh"
@@ -36,6 +37,7 @@ struct ChildContext {
   int report_count = 0;
   bool send_before_exec = true;
   int landlock_fd = -1;
+  bool has_low_ports = false;  // in the network namespace they need no capability
 };
 
 // Walks the operations, leaves PID 1 behind. Never returns.

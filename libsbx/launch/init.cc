@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // PID 1: hands descriptors out, reaps, ends with the command or with the supervisor. No heap.
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "launch/child.h"
+#include "launch/network.h"
 #include "launch/tree.h"
 #include "sys/calls.h"
 
@@ -66,6 +70,52 @@ bool reap(ChildContext& context, pid_t command) {
   }
 }
 
+// A namespace of its own gave it every capability, of which none is needed any more, except for
+// ports below 1024 where the namespace does not open them to all.
+void drop_capabilities(const ChildContext& context) {
+  if (!context.has_user_namespace) return;
+  struct __user_cap_header_struct header {
+    _LINUX_CAPABILITY_VERSION_3, 0
+  };
+  struct __user_cap_data_struct data[2] = {};
+  if (!context.has_low_ports) {
+    data[0].effective = data[0].permitted = 1U << CAP_NET_BIND_SERVICE;
+  }
+  if (::syscall(SYS_capset, &header, data) != 0) ::_exit(125);
+}
+
+void answer(int control, int fd, int error) {
+  char text[2] = {static_cast<char>(ReportTag::kAnswer), static_cast<char>(error)};
+  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
+  struct iovec data {
+    text, fd < 0 ? 2U : 1U
+  };
+  struct msghdr message {};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = buffer;
+    message.msg_controllen = sizeof buffer;
+    struct cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  // Blocking would be right, but the socket does not; the supervisor bounds what it asks for.
+  ::sendmsg(control, &message, MSG_NOSIGNAL);
+}
+
+// Makes what the supervisor asks for. Only it can write here: the command has no such descriptor.
+void serve(int control) {
+  InsideRequest request;
+  while (::recv(control, &request, sizeof request, MSG_DONTWAIT) == sizeof request) {
+    const int fd = make_inside_socket(request);
+    answer(control, fd, fd < 0 ? errno : 0);
+    if (fd >= 0) ::close(fd);
+  }
+}
+
 }  // namespace
 
 void run_init(ChildContext& context, pid_t command) noexcept {
@@ -80,6 +130,7 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   if (low > 0) sys::close_range(0, low - 1, 0);
   if (high > low + 1) sys::close_range(low + 1, high - 1, 0);
   sys::close_range(high + 1, ~0U, 0);
+  drop_capabilities(context);
 
   sigset_t blocked;
   sigset_t open;
@@ -95,11 +146,11 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   install_ask(context.has_pid_namespace);
   for (;;) {
     if (reap(context, command)) finish(context);
-    struct pollfd lifeline {
-      context.lifeline, 0, 0
-    };
-    ::ppoll(&lifeline, 1, nullptr, &open);
-    if ((lifeline.revents & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
+    struct pollfd waiting[2] = {{context.lifeline, 0, 0}, {context.control, POLLIN, 0}};
+    const int ready = ::ppoll(waiting, 2, nullptr, &open);
+    const int ended = ready < 0 ? 0 : (waiting[0].revents | waiting[1].revents);
+    if ((ended & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
+    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context.control);
     if (g_ask_to_end != 0) {
       g_ask_to_end = 0;
       ask_descendants_to_end(context.has_pid_namespace);

@@ -1,3 +1,3 @@
 sbx_room(launch SOURCES launch/spawn.cc launch/child.cc launch/init.cc launch/tree.cc
-  launch/handover.cc
+  launch/handover.cc launch/network.cc
   LINK sbx_base sbx_plan)

@@ -152,6 +152,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
   context.has_pid_namespace = plan.has_pid_namespace;
+  context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
   context.filter = plan.filter.data();
   context.filter_size = static_cast<unsigned short>(plan.filter.size());
   context.argv = argv.data() + 1;
@@ -178,6 +179,11 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   return spawned;
 }
 
+int ask_inside(int control, const InsideRequest& request) {
+  const ssize_t sent = ::send(control, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
+  return sent == static_cast<ssize_t>(sizeof request) ? 0 : errno;
+}
+
 std::vector<Received> receive_reports(int control) {
   alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
   char tags[kMaxReports] = {};
@@ -201,6 +207,11 @@ std::vector<Received> receive_reports(int control) {
     int fd = -1;
     std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
     out.push_back({static_cast<ReportTag>(tags[i]), OwnedFd(fd)});
+  }
+  // An answer without a descriptor: the tag and an errno.
+  if (count == 0 && size == 2 && static_cast<ReportTag>(tags[0]) == ReportTag::kAnswer) {
+    out.push_back({ReportTag::kAnswer, OwnedFd(), tags[1]});
+    return out;
   }
   if (count != static_cast<std::size_t>(size)) {
     out.clear();

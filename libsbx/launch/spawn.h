@@ -38,6 +38,23 @@ struct SharedState {
 
 struct CommandSlot;
 
+// What the supervisor may ask PID 1 for over the control socket: a socket made in the sandbox's
+// network namespace. Answers (ReportTag::kAnswer) come in the order of the requests.
+struct InsideRequest {
+  enum class Kind : std::uint8_t {
+    kListen,      // TCP, bound to `address` and `port`
+    kStream,      // TCP, unconnected
+    kSocketDiag,  // NETLINK_SOCK_DIAG, which lists what is in its namespace
+  };
+  Kind kind = Kind::kListen;
+  bool is_v6 = false;
+  std::uint16_t port = 0;         // host order
+  std::uint8_t address[16] = {};  // network order; an IPv4 address is the first four
+};
+
+// Sends a request; never blocks. Returns 0 or an errno.
+int ask_inside(int control, const InsideRequest& request);
+
 struct SpawnRequest {
   const LaunchPlan& plan;
   int stdin_fd;  // become 0, 1, 2 of the command; the child's copies, the caller closes its own
@@ -50,7 +67,8 @@ struct SpawnRequest {
 struct Spawned {
   pid_t pid = -1;  // of PID 1, in the caller's pid namespace
   OwnedFd pidfd;
-  OwnedFd control;   // SOCK_SEQPACKET: descriptors with their ReportTag, then end of file
+  // SOCK_SEQPACKET: descriptors with their ReportTag, answers to requests, then end of file.
+  OwnedFd control;
   OwnedFd lifeline;  // closed by the caller's death: PID 1 ends with it
   SharedState* state = nullptr;  // mapped as long as this lives, and the slot with it
   CommandSlot* slot = nullptr;   // of a plan that awaits its command
@@ -72,6 +90,7 @@ Result<Spawned> spawn(const SpawnRequest& request);
 struct Received {
   ReportTag tag;
   OwnedFd fd;
+  int error = 0;  // with kAnswer, where there is no descriptor
 };
 std::vector<Received> receive_reports(int control);
 

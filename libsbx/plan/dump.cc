@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 35> kNames = {"write_file",
+constexpr std::array<const char*, 38> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -28,6 +28,9 @@ constexpr std::array<const char*, 35> kNames = {"write_file",
                                                 "report_fd",
                                                 "pivot",
                                                 "loopback_up",
+                                                "tune_network",
+                                                "local_routes",
+                                                "listen_for_dns",
                                                 "set_hostname",
                                                 "not_dumpable",
                                                 "die_with_parent",
@@ -100,6 +103,9 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
       return fmt::format("{} fs={:#x} net={:#x} scopes={:#x}", name, op.dev, op.ino, op.flags);
     case OpKind::kLandlockAllow:
       return fmt::format("{} {} {:#x}", name, a(), op.flags);
+    case OpKind::kTuneNetwork:
+      return fmt::format("{}{}{}", name, (op.flags & kTuneLowPorts) != 0 ? " low_ports" : "",
+                         (op.flags & kTuneNoEcho) != 0 ? " no_echo" : "");
     case OpKind::kSeccomp:
       return fmt::format("{} {}", name, op.flags != 0 ? "notify" : "errno");
     case OpKind::kExecute:

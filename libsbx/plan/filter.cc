@@ -117,7 +117,7 @@ std::vector<CallRun> runs_of(const Verdicts& verdicts, const FilterSpec& spec) {
 
 void count(const Verdicts& verdicts, CompiledFilter& filter) {
   for (const Verdict& verdict : verdicts.of) {
-    if (verdict.check != nullptr) {
+    if (verdict.check != nullptr || verdict.action == FilterAction::kMediate) {
       ++filter.checked_calls;
     } else if (verdict.action == FilterAction::kAllow) {
       ++filter.allowed_calls;

@@ -25,6 +25,9 @@ struct FilterSpec {
   // false: Landlock alone guards the network, and the filter refuses what it cannot: UDP, TCP fast
   // open, MPTCP and the rest. True also for network mode open, where there is nothing to guard.
   bool network_namespace = true;
+  // connect goes to the supervisor, which makes it on the command's behalf (session/connects.h),
+  // and Unix datagram sockets, whose sends name any socket without a connect, are refused.
+  bool mediate_connect = false;
   bool allow_inet = true;  // false with no network namespace and mode none: AF_INET refused
   // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
@@ -32,7 +35,7 @@ struct FilterSpec {
 };
 
 // What becomes of one call.
-enum class FilterAction : std::uint8_t { kAllow, kRefuse, kUnknown, kKill };
+enum class FilterAction : std::uint8_t { kAllow, kMediate, kRefuse, kUnknown, kKill };
 
 struct CompiledFilter {
   std::vector<sock_filter> program;

@@ -65,7 +65,11 @@ class CheckBuilder {
 ArgCheck socket_check(const FilterSpec& spec) {
   const bool strict = spec.mode == SeccompMode::kStrict;
   CheckBuilder check(spec);
-  check.allow_if({{0, kWhole, {AF_UNIX}}});
+  if (spec.mediate_connect) {
+    check.allow_if({{0, kWhole, {AF_UNIX}}, {1, kSocketTypeMask, {SOCK_STREAM, SOCK_SEQPACKET}}});
+  } else {
+    check.allow_if({{0, kWhole, {AF_UNIX}}});
+  }
   if (!strict) {
     check.allow_if({{0, kWhole, {AF_NETLINK}},
                     {2, kWhole, {NETLINK_ROUTE, NETLINK_SOCK_DIAG, NETLINK_GENERIC}}});
@@ -126,6 +130,8 @@ std::uint32_t action_return(FilterAction action, const FilterSpec& spec) {
   switch (action) {
     case FilterAction::kAllow:
       return SECCOMP_RET_ALLOW;
+    case FilterAction::kMediate:
+      return SECCOMP_RET_USER_NOTIF;
     case FilterAction::kRefuse:
       return spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
     case FilterAction::kUnknown:
@@ -150,6 +156,8 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return allow_or_refuse(namespaces);
     case CallRule::kRefuse:
       return FilterAction::kRefuse;
+    case CallRule::kMediated:
+      return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
     case CallRule::kAbsent:
       return FilterAction::kUnknown;
     case CallRule::kCheckClone:

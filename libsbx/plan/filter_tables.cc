@@ -94,9 +94,13 @@ constexpr Call kEvents[] = {
 };
 
 constexpr Call kSockets[] = {
-    CALL(connect),     CALL(accept),     CALL(accept4),    CALL(recvfrom), CALL(recvmsg),
-    CALL(recvmmsg),    CALL(shutdown),   CALL(bind),       CALL(listen),   CALL(getsockname),
+    CALL(accept),     CALL(accept4),  CALL(recvfrom), CALL(recvmsg), CALL(recvmmsg),
+    CALL(shutdown),   CALL(bind),     CALL(listen),   CALL(getsockname),
     CALL(getpeername), CALL(setsockopt), CALL(getsockopt),
+};
+
+constexpr Call kConnect[] = {
+    CALL(connect),
 };
 
 constexpr Call kSelfSandbox[] = {
@@ -275,6 +279,8 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "clocks and timers: reading and waiting", kTime},
     {CallRule::kAllow, "waiting for descriptors", kEvents},
     {CallRule::kAllow, "sockets that exist: which may be made is checked in socket", kSockets},
+    {CallRule::kMediated, "a path can lead to a socket of the host: looked at where it is made",
+     kConnect},
     {CallRule::kAllow, "programs may sandbox themselves further", kSelfSandbox},
     {CallRule::kAllow,
      "changing ids, without privilege only to what one has: posix_spawn (make) resets them", kIds},

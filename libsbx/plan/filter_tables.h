@@ -17,6 +17,7 @@ enum class CallRule : std::uint8_t {
   kCrossProcess,  // as kDefaultOnly, where a pid namespace bounds what it can reach; else refused
   kNamespaces,    // refused, unless the policy grants user namespaces
   kRefuse,        // EPERM, and the supervisor hears of it
+  kMediated,      // allowed, or made by the supervisor where the policy mediates connections
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
   // Allowed for some arguments only (filter_checks.h):
   kCheckClone,

@@ -42,7 +42,10 @@ enum class OpKind : std::uint8_t {
   kReportFd,       // a: path inside the new root, slot: ReportTag: opened and sent out
   kPivot,          // pivot_root(".", "."), detach the old root, chdir("/")
   kLoopbackUp,
-  kSetHostname,  // a: name
+  kTuneNetwork,   // flags: TuneFlag: settings of the network namespace, where they can be written
+  kLocalRoutes,   // every address of both families is local: 0.0.0.0/0 and ::/0
+  kListenForDns,  // UDP and TCP port 53 of every address, sent out
+  kSetHostname,   // a: name
   kNotDumpable,
   kDieWithParent,
   kForkCommand,  // the rest happens in the command's own process
@@ -63,7 +66,24 @@ enum class OpKind : std::uint8_t {
 };
 const char* op_name(OpKind kind);
 
-enum class ReportTag : std::uint8_t { kProc, kScratch, kPty, kListener, kOverlay, kSharedMemory };
+enum class ReportTag : std::uint8_t {
+  kProc,
+  kScratch,
+  kPty,
+  kListener,
+  kOverlay,
+  kSharedMemory,
+  kDnsUdp4,
+  kDnsTcp4,
+  kDnsUdp6,
+  kDnsTcp6,
+  kAnswer,  // PID 1's to an InsideRequest (launch/spawn.h)
+};
+
+enum TuneFlag : std::uint64_t {
+  kTuneLowPorts = 1,  // ports below 1024 need no capability
+  kTuneNoEcho = 2,    // no answer to ping, where every address is local
+};
 
 inline constexpr std::uint8_t kNoLayer = 0xff;
 
@@ -87,6 +107,7 @@ struct LaunchPlan {
   std::string arena;  // NUL-terminated strings
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
+  bool mediates_connect = false;  // the filter hands connect to the supervisor
   bool has_pid_namespace = false;
   bool use_pty = false;
   bool awaits_command = false;  // argv, environment, executables and cwd come later

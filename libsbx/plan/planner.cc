@@ -39,12 +39,13 @@ class Planner {
     plan.awaits_command = input_.awaits_command;
     if (!plan.awaits_command) SBX_CHECK_OK(set_command(plan, input_));
     add_namespaces();
+    add_network();
     if (wants(Layer::kMount)) {
       SBX_CHECK_OK(add_view(builder_, input_,
                             ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
                                         wants(Layer::kUser), plan.use_pty}));
     }
-    add_network_and_names();
+    add_host_name();
     builder_.add(OpKind::kNotDumpable);
     builder_.add(OpKind::kForkCommand);
     builder_.add(OpKind::kNewSession);
@@ -190,11 +191,24 @@ class Planner {
     }
   }
 
-  void add_network_and_names() {
-    if (wants(Layer::kNet)) {
-      builder_.add(OpKind::kLoopbackUp, Layer::kNet);
-      builder_.confirm_last(Layer::kNet);
+  // Before the view: the /proc inside is read-only. What PID 1 makes later, on request, are the
+  // listeners of the gateway; only name servers must stand there from the start.
+  void add_network() {
+    if (!wants(Layer::kNet)) return;
+    builder_.add(OpKind::kLoopbackUp, Layer::kNet);
+    builder_.confirm_last(Layer::kNet);
+    const NetworkMode mode = profile_.network.mode;
+    const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+    if (relays || !profile_.network.host_ports.empty()) {
+      builder_.add(OpKind::kTuneNetwork, Layer::kNet).flags =
+          kTuneLowPorts | (relays ? kTuneNoEcho : std::uint64_t{0});
     }
+    if (!relays) return;
+    builder_.add(OpKind::kLocalRoutes, Layer::kNet);
+    builder_.add(OpKind::kListenForDns, Layer::kNet);
+  }
+
+  void add_host_name() {
     if (wants(Layer::kUts)) {
       builder_.add(OpKind::kSetHostname, Layer::kUts).a = builder_.text("sandbox");
       builder_.confirm_last(Layer::kUts);
@@ -249,9 +263,16 @@ class Planner {
     spec.network_namespace = wants(Layer::kNet) || profile_.network.mode == NetworkMode::kOpen;
     spec.allow_inet = wants(Layer::kNet) || profile_.network.mode != NetworkMode::kNone;
     spec.pid_namespace = wants(Layer::kPid);
+    // The operator's own word about connect stands over ours.
+    const auto names_connect = [](const std::vector<std::string>& names) {
+      return std::find(names.begin(), names.end(), "connect") != names.end();
+    };
+    spec.mediate_connect =
+        spec.notify_refused && !names_connect(spec.allow) && !names_connect(spec.deny);
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
+    plan.mediates_connect = spec.mediate_connect;
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;
@@ -327,10 +348,21 @@ class Planner {
                           ? "Landlock alone: TCP is refused, UDP and the rest is not"
                           : "no layer holds the network policy"});
     }
-    if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
+    const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+    if (relays && !wants(Layer::kNet)) {
       plan.degraded.push_back({"network",
-                               "this version has no gateway: nothing is reachable, as "
-                               "with mode none"});
+                               "without a network namespace there is no gateway: nothing is "
+                               "reachable, as with mode none"});
+    } else if ((relays || !profile_.network.host_ports.empty()) && !plan.mediates_connect) {
+      plan.degraded.push_back({"network",
+                               "connections are not handed to sbx: nothing is reachable, as with "
+                               "mode none"});
+    }
+    if (!plan.mediates_connect && !is_unconfined() &&
+        (wants(Layer::kSeccomp) || wants(Layer::kMount))) {
+      plan.degraded.push_back({"unix_sockets",
+                               "connections are not handed to sbx: a socket of the host that shows "
+                               "in a root can be connected to"});
     }
   }
 

@@ -527,6 +527,11 @@ class ViewPlanner {
     etc_file("nsswitch.conf",
              "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
              "protocols: files\nservices: files\nethers: files\nrpc: files\n");
+    const NetworkMode mode = input_.policy.profile.network.mode;
+    if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
+      // Any address would do: all are local there, and the gateway answers.
+      etc_file("resolv.conf", "nameserver 127.0.0.53\n");
+    }
     for (const EtcFile& file : view_.etc_files) {
       make_parents(file.path);
       if (made_.insert(std::string(relative(file.path))).second) {

@@ -2,6 +2,7 @@
 // Profile + flags + context → Policy. Pure.
 #include "policy/policy.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -40,6 +41,20 @@ Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
     SBX_TRY(root.path, normal_path(replaced, "/", root.where));
   }
   return {};
+}
+
+// A listed socket that lies in no root is shown by itself.
+void show_listed_sockets(Profile& profile) {
+  std::vector<Root>& roots = profile.filesystem.roots;
+  const std::vector<std::string>& listed = profile.network.unix_sockets;
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    const bool is_shown = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return is_below(listed[i], root.path);
+    });
+    if (is_shown) continue;
+    roots.push_back(
+        Root{listed[i], Access::kReadOnly, true, "/network/unix_sockets/" + std::to_string(i)});
+  }
 }
 
 // A flag for the same path replaces the profile's root; the order of roots never matters.
@@ -125,6 +140,11 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   std::vector<Root> flag_roots = flags.roots;
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
   merge_roots(profile.filesystem.roots, flag_roots);
+  show_listed_sockets(profile);
+  if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
+  if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
+    profile.network.mode = NetworkMode::kOutbound;
+  }
   if (flags.network) profile.network.mode = *flags.network;
   if (!flags.allow_hosts.empty()) {
     profile.network.mode = NetworkMode::kAllowlist;
@@ -155,6 +175,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   if (!policy.file_bytes && profile.limits.file_kb) {
     policy.file_bytes = *profile.limits.file_kb * 1024;
   }
+  policy.publish = flags.publish;
   policy.workspace = context.workspace;
   policy.home = home_inside(profile, context);
   policy.profile = std::move(profile);

@@ -14,11 +14,21 @@
 
 namespace sbx {
 
+// A server inside, made reachable on the host's 127.0.0.1.
+struct PublishedPort {
+  int host_port = 0;  // 0: the kernel chooses
+  int port = 0;       // inside
+};
+
 // What a flag of the command line, or an SBX_* variable, sets over the profile. Absent: untouched.
 struct OperatorFlags {
   std::vector<Root> roots;  // --ro, --rw, --hide in order, `where` naming the flag
   std::optional<NetworkMode> network;
   std::vector<std::string> allow_hosts;
+  // SBX_ALLOW_NETWORK. false: none, whatever the profile says; true: where the profile says none,
+  // any outbound connection. --net and --allow-host stand over it.
+  std::optional<bool> allow_network;
+  std::vector<PublishedPort> publish;  // --publish
   LimitsProfile limits;
   std::optional<std::int64_t> output_bytes;  // --max-output, finer than KB
   std::optional<std::int64_t> file_bytes;    // --file-size, finer than KB
@@ -46,6 +56,7 @@ struct Policy {
   std::optional<std::int64_t> output_bytes;  // nullopt: no cap
   std::optional<std::int64_t> file_bytes;
   std::string profile_sha256;  // of the resolved profile; where there is an audit log
+  std::vector<PublishedPort> publish;
 };
 
 // A file that is written into the workspace before the start.

@@ -85,7 +85,18 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy) {
       "instructions\n",
       seccomp_name(policy.profile.seccomp.mode), plan.filter_allowed, plan.filter_checked,
       plan.filter_refused, plan.filter.size());
-  out += fmt::format("network    {}\n", network_name(policy.profile.network.mode));
+  const NetworkProfile& network = policy.profile.network;
+  out += fmt::format("network    {}\n", network_name(network.mode));
+  if (network.mode == NetworkMode::kAllowlist) {
+    for (const std::string& host : network.allow) out += fmt::format("  {}\n", host);
+  }
+  for (const int port : network.host_ports) {
+    out += fmt::format("  127.0.0.1:{} leads to the host's\n", port);
+  }
+  for (const std::string& path : network.unix_sockets) out += fmt::format("  {}\n", path);
+  for (const PublishedPort& port : policy.publish) {
+    out += fmt::format("  the host's 127.0.0.1:{} leads to {}\n", port.host_port, port.port);
+  }
   out += "limits\n";
   for (const LimitReport& limit : plan.limits) {
     out += fmt::format("  {:<10} {} ({})\n", limit.limit, limit_value(policy, limit.limit),
@@ -123,7 +134,9 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy) {
                    {"refused", plan.filter_refused},
                    {"instructions", plan.filter.size()}};
   out["network"] = {{"mode", network_name(policy.profile.network.mode)},
-                    {"allow", policy.profile.network.allow}};
+                    {"allow", policy.profile.network.allow},
+                    {"unix_sockets", policy.profile.network.unix_sockets},
+                    {"host_ports", policy.profile.network.host_ports}};
   out["limits"] = Json::object();
   for (const LimitReport& limit : plan.limits) {
     out["limits"][limit.limit] = {{"value", limit_value(policy, limit.limit)},

@@ -98,6 +98,13 @@ void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
     write_member(json, "reason", part.reason);
     json.end_object();
   });
+  write_array(json, "published", sandbox.published, [&](const Published& published) {
+    json.begin_object();
+    write_member(json, "host", "127.0.0.1:" + std::to_string(published.host_port));
+    json.key("port");
+    json.count(static_cast<std::uint64_t>(published.port));
+    json.end_object();
+  });
   write_strings(json, "warnings", sandbox.warnings);
   write_array(json, "supplementary_groups", sandbox.groups,
               [&](unsigned group) { json.count(group); });

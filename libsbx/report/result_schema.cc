@@ -147,7 +147,8 @@ constexpr const char* kResultSchema = R"json({
     "sandbox": {
       "description": "What was in force, as the kernel confirmed it.",
       "type": "object", "additionalProperties": false,
-      "required": ["profile", "layers", "limits", "degraded", "warnings", "supplementary_groups"],
+      "required": ["profile", "layers", "limits", "degraded", "published", "warnings",
+        "supplementary_groups"],
       "properties": {
         "profile": {"description": "The profile's name.", "type": "string"},
         "layers": {
@@ -185,6 +186,17 @@ constexpr const char* kResultSchema = R"json({
           "items": {
             "type": "object", "additionalProperties": false, "required": ["what", "reason"],
             "properties": {"what": {"type": "string"}, "reason": {"type": "string"}}
+          }
+        },
+        "published": {
+          "description": "Ports of servers inside and what leads to them on the host (--publish).",
+          "type": "array",
+          "items": {
+            "type": "object", "additionalProperties": false, "required": ["host", "port"],
+            "properties": {
+              "host": {"type": "string"},
+              "port": {"type": "integer", "minimum": 1, "maximum": 65535}
+            }
           }
         },
         "supplementary_groups": {

@@ -60,13 +60,29 @@ struct LimitReport {
   std::string enforcer;  // cgroup2 | rlimit | watch | none
 };
 
+// A server inside that the host's 127.0.0.1 leads to.
+struct Published {
+  int host_port = 0;
+  int port = 0;
+};
+
+// One connection that the gateway let through, for the audit log.
+struct AllowedConnection {
+  std::string name;     // that it was made to; empty for a literal address
+  std::string address;  // that answered; empty: none
+  int port = 0;
+  std::uint64_t bytes_out = 0;  // from the command
+  std::uint64_t bytes_in = 0;   // to the command
+};
+
 struct SandboxReport {
   std::string profile;
   LayerSet confirmed;    // what the kernel confirmed
   int landlock_abi = 0;  // 0 when not in force
   std::vector<LimitReport> limits;
   std::vector<Degradation> degraded;
-  std::vector<unsigned> groups;       // supplementary groups, which a single-id map keeps
+  std::vector<unsigned> groups;  // supplementary groups, which a single-id map keeps
+  std::vector<Published> published;
   std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
 };
 
@@ -97,6 +113,8 @@ struct Outcome {
   Usage usage;
   std::string limit;  // which limit ended it; empty: none
   std::vector<Denial> denials;
+  std::vector<AllowedConnection> connections;  // oldest first, at most 1024
+  std::uint64_t unlisted_connections = 0;      // beyond that
   Redactions redactions;
   SandboxReport sandbox;
   std::optional<std::vector<Change>> changes;

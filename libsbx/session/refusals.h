@@ -1,28 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals: answers the seccomp listener (always with EPERM, never with "continue": what the call
-// points at may change after the look) and counts what was refused, by call and program.
+// Refusals: answers the seccomp listener, never with "continue": what the call points at may change
+// after the look. A connect may be mediated: somebody else decides, and does it. Every other call
+// is refused with EPERM and counted, by call and program.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/owned_fd.h"
 #include "session/outcome.h"
+#include "sys/kernel.h"
 
 namespace sbx {
 
+// The name of a process, as text that can be printed; empty when it has gone.
+std::string program_name(std::uint32_t pid);
+
 class Refusals {
  public:
-  void set_listener(OwnedFd fd) { listener_ = std::move(fd); }
+  // The errno for the caller (0: connected); nullopt when respond() will follow.
+  using Mediator = std::function<std::optional<int>(const sys::SeccompNotif&)>;
+
+  void set_listener(OwnedFd fd);
+  void mediate_connect(Mediator mediator) { mediator_ = std::move(mediator); }
   int listener() const { return listener_.get(); }
   void close() { listener_.reset(); }
 
   // Answers what waits, at most a bounded number of calls, without blocking. False once the last
   // task of the filter has gone.
   bool answer();
+
+  // Ends a mediated call, unless its caller has gone meanwhile.
+  void respond(std::uint64_t id, int error) const;
+  // Whether the caller still waits. Asked after its memory was read, it says that it was its own.
+  bool is_waiting(std::uint64_t id) const;
 
   std::vector<Denial> denials() const;
 
@@ -31,6 +47,7 @@ class Refusals {
   static constexpr std::size_t kMaxEntries = 128;
 
   OwnedFd listener_;
+  Mediator mediator_;
   std::map<std::pair<int, std::string>, std::uint64_t> counts_;
 };
 

@@ -21,6 +21,7 @@
 #include "policy/request.h"
 #include "session/changes.h"
 #include "session/leftovers.h"
+#include "session/network.h"
 #include "session/places.h"
 #include "session/redaction.h"
 #include "session/sandbox.h"
@@ -110,6 +111,7 @@ class Run {
 
   void attempt() {
     supervisor_.reset();
+    network_.reset();
     sandbox_.reset();
     SandboxInput wanted = sandbox_input();
     if (input_.warm != nullptr && !probed_) sandbox_ = input_.warm->take(wanted);
@@ -125,6 +127,10 @@ class Run {
         return fail(status.error());
       }
     }
+    Result<std::unique_ptr<RunNetwork>> network = RunNetwork::create(policy_, sandbox_->plan);
+    if (!network.ok()) return fail(network.error());
+    network_ = std::move(network).value();
+    if (network_ != nullptr) outcome_.sandbox.published = network_->published();
     supervisor_ = std::make_unique<Supervisor>(supervise_input());
     if (Status status = supervisor_->start(); !status.ok()) {
       const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;
@@ -171,6 +177,7 @@ class Run {
   void done() {
     is_done_ = true;
     supervisor_.reset();
+    network_.reset();
     sandbox_.reset();
     if (!workspace_.remove_workspace()) {
       outcome_.sandbox.warnings.push_back("workspace: " + policy_.workspace +
@@ -209,6 +216,7 @@ class Run {
     SuperviseInput out{plan};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
+    out.network = network_.get();
     out.is_alone = input_.is_alone;
     out.on_output = input_.on_output;
     if (spill_) {
@@ -298,6 +306,10 @@ class Run {
     outcome.usage = {to_ms(supervised.tree_usage.ru_utime), to_ms(supervised.tree_usage.ru_stime),
                      supervised.usage.ru_maxrss};
     outcome.denials = std::move(supervised.denials);
+    if (network_ != nullptr) {
+      outcome.connections = network_->connections();
+      outcome.unlisted_connections = network_->unlisted_connections();
+    }
     for (const ViewProtect& protect : plan.report_created) {
       struct stat info {};
       if (lstat(protect.node.path.c_str(), &info) != 0) continue;
@@ -360,6 +372,7 @@ class Run {
   std::optional<Spill> spill_;
   Leftovers workspace_;  // a fresh one
   std::unique_ptr<Sandbox> sandbox_;
+  std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 

@@ -22,6 +22,9 @@ namespace {
 std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
   const CommandsProfile& commands = policy.profile.commands;
   std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
+  if (commands.allow && policy.profile.network.mode != NetworkMode::kNone) {
+    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
+  }
   if (request.argv.empty()) {
     names.push_back(commands.shell);
   } else if (!commands.allow) {

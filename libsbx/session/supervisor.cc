@@ -15,10 +15,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "launch/handover.h"
 #include "launch/tree.h"
+#include "session/network.h"
 #include "session/terminal.h"
 #include "sys/calls.h"
 
@@ -42,6 +44,7 @@ enum class Source : std::uint32_t {
   kTerminalIn,
   kTerminalOut,
   kPty,
+  kNetwork,
 };
 
 struct Pipe {
@@ -92,7 +95,8 @@ class Supervisor::Impl {
     }
     for (const int fd :
          {input_.signal_fd, input_.owner_pidfd, out_.get(), err_.get(), refusals_.listener(),
-          spawned_ ? spawned_->pidfd.get() : -1, spawned_ ? spawned_->control.get() : -1}) {
+          spawned_ ? spawned_->pidfd.get() : -1, spawned_ ? spawned_->control.get() : -1,
+          input_.network != nullptr ? input_.network->poll_fd() : -1}) {
       if (fd >= 0) remove(fd);
     }
   }
@@ -136,6 +140,9 @@ class Supervisor::Impl {
     if (err_.is_open()) SBX_CHECK_OK(add(err_.get(), Source::kErr));
     if (input_.signal_fd >= 0) SBX_CHECK_OK(add(input_.signal_fd, Source::kSignals));
     if (input_.owner_pidfd >= 0) SBX_CHECK_OK(add(input_.owner_pidfd, Source::kOwner));
+    if (input_.network != nullptr) {
+      SBX_CHECK_OK(add(input_.network->poll_fd(), Source::kNetwork));
+    }
     started_ = Clock::now();
     if (!spawned_) {
       SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1],
@@ -150,6 +157,10 @@ class Supervisor::Impl {
     if (status.ok() && spawned_->slot != nullptr) {
       const int fds[3] = {standard[0], standard[1], standard[2]};
       status = hand_over(*spawned_, input_.plan, fds);
+    }
+    // What waits for its command takes the first message for that: nothing is asked for before.
+    if (input_.network != nullptr) {
+      input_.network->attach(spawned_->control.get(), refusals_);
     }
     if (!status.ok()) give_up(status.error());
     return {};
@@ -187,7 +198,8 @@ class Supervisor::Impl {
   void remove(int fd) { epoll_ctl(input_.epoll_fd, EPOLL_CTL_DEL, fd, nullptr); }
 
   bool is_finished() const {
-    const bool drained = !out_.is_open() && !err_.is_open() && !pty_is_open();
+    const bool drained = !out_.is_open() && !err_.is_open() && !pty_is_open() &&
+                         (input_.network == nullptr || !input_.network->has_unsent());
     return (init_gone_ && drained) || (drain_until_ && !held_ && Clock::now() >= *drain_until_);
   }
   bool pty_is_open() const { return terminal_ && terminal_->is_open(); }
@@ -198,6 +210,8 @@ class Supervisor::Impl {
     if (next_look_ && !killed_) until = std::min(until, *next_look_);
     if (kill_at_ && !killed_) until = std::min(until, *kill_at_);
     if (drain_until_ && !held_) until = std::min(until, *drain_until_);
+    if (input_.network != nullptr)
+      until = std::min(until, input_.network->deadline().value_or(until));
     if (until == Clock::time_point::max()) return std::nullopt;
     return until;
   }
@@ -270,6 +284,9 @@ class Supervisor::Impl {
         remove(input_.owner_pidfd);
         end(Cause::kOwnerGone);
         return;
+      case Source::kNetwork:
+        input_.network->step();
+        return;
       case Source::kTerminalIn:
       case Source::kTerminalOut:
       case Source::kPty:
@@ -303,6 +320,9 @@ class Supervisor::Impl {
 
   void check_clocks() {
     const auto now = Clock::now();
+    if (input_.network != nullptr && now >= input_.network->deadline().value_or(now + kDrain)) {
+      input_.network->step();
+    }
     if (killed_ || init_gone_) return;
     if (kill_at_ && now >= *kill_at_) kill_tree();
     if (deadline_ && now >= *deadline_) {
@@ -353,6 +373,7 @@ class Supervisor::Impl {
         watch_->set_proc(std::move(report.fd));
         return;
       case ReportTag::kScratch:
+        if (input_.network != nullptr) input_.network->take_scratch(report.fd.get());
         watch_->set_scratch(std::move(report.fd));
         return;
       case ReportTag::kSharedMemory:
@@ -377,6 +398,13 @@ class Supervisor::Impl {
       case ReportTag::kOverlay:
         result_.overlays.push_back(std::move(report.fd));
         return;
+      case ReportTag::kDnsUdp4:
+      case ReportTag::kDnsTcp4:
+      case ReportTag::kDnsUdp6:
+      case ReportTag::kDnsTcp6:
+      case ReportTag::kAnswer:
+        if (input_.network != nullptr) input_.network->take(report);
+        return;
     }
   }
 
@@ -396,6 +424,7 @@ class Supervisor::Impl {
       return;
     }
     init_gone_ = true;
+    if (input_.network != nullptr) input_.network->detach();
     remove(spawned_->pidfd.get());
     // PID 1 of no namespace may have been killed from inside: what it left is ours now.
     end_strays();
@@ -432,6 +461,10 @@ class Supervisor::Impl {
     result_.wait_status = state.wait_status;
     result_.usage = state.usage;
     result_.denials = refusals_.denials();
+    if (input_.network != nullptr) {
+      std::vector<Denial> more = input_.network->denials();
+      std::move(more.begin(), more.end(), std::back_inserter(result_.denials));
+    }
     return result_;
   }
 

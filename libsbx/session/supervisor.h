@@ -31,6 +31,8 @@ enum class OutputMode : std::uint8_t {
   kTerminal  // a pty inside, relayed to the caller's terminal
 };
 
+class RunNetwork;
+
 struct SuperviseInput {
   const LaunchPlan& plan;
   OutputMode mode = OutputMode::kCapture;
@@ -45,6 +47,7 @@ struct SuperviseInput {
   int signal_fd = -1;    // signalfd of INT, TERM, HUP (and WINCH with a terminal); -1: none
   int owner_pidfd = -1;  // everything ends with this process; -1: none
   int epoll_fd = -1;     // the epoll set, empty
+  RunNetwork* network = nullptr;     // of this run alone; null: connects are not mediated
   std::optional<Spawned> waiting{};  // of a plan that awaits its command
   // This process has no other children: without a pid namespace it becomes a subreaper, and ends
   // what a killed PID 1 left behind.

@@ -113,6 +113,31 @@ inline int execveat(int dirfd, const char* path, char* const* argv, char* const*
   return static_cast<int>(::syscall(SYS_execveat, dirfd, path, argv, envp, flags));
 }
 
+// A system call that touches neither errno nor any other thread-local: for a process that shares
+// its memory with one that goes on running. Returns the result or -errno.
+inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0,
+                               long d = 0) noexcept {
+#if defined(__x86_64__)
+  long result = number;
+  register long r10 __asm__("r10") = d;
+  __asm__ volatile("syscall"
+                   : "+a"(result)
+                   : "D"(a), "S"(b), "d"(c), "r"(r10)
+                   : "rcx", "r11", "memory");
+  return result;
+#elif defined(__aarch64__)
+  register long x8 __asm__("x8") = number;
+  register long x0 __asm__("x0") = a;
+  register long x1 __asm__("x1") = b;
+  register long x2 __asm__("x2") = c;
+  register long x3 __asm__("x3") = d;
+  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  return x0;
+#else
+#error "system calls are known for x86_64 and aarch64"
+#endif
+}
+
 // The kernel's own answers: glibc caches none of these today, and after clone(2) none may be.
 inline pid_t getpid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_getpid)); }
 inline pid_t gettid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }

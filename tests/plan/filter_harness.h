@@ -69,7 +69,7 @@ inline FilterAction fate(const CompiledFilter& filter, const std::string& name,
 }
 
 inline void PrintTo(FilterAction action, std::ostream* out) {
-  constexpr std::array kNames = {"allow", "refuse", "unknown", "kill"};
+  constexpr std::array kNames = {"allow", "mediate", "refuse", "unknown", "kill"};
   *out << kNames.at(static_cast<std::size_t>(action));
 }
 

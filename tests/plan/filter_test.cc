@@ -282,6 +282,24 @@ TEST(Filter, AllowsNetlinkOnlyForRoutesSocketsAndGeneric) {
   }
 }
 
+TEST(Filter, HandsConnectToTheSupervisorAndRefusesUnixDatagrams) {
+  for (FilterSpec spec : every_spec()) {
+    spec.mediate_connect = true;
+    const CompiledFilter filter = compiled(spec);
+    EXPECT_EQ(ret_of(filter, static_cast<std::uint32_t>(number_of("connect"))),
+              SECCOMP_RET_USER_NOTIF)
+        << describe(spec);
+    for (const char* const call : {"socket", "socketpair"}) {
+      for (const std::uint64_t flags : {std::uint64_t{0}, std::uint64_t{SOCK_CLOEXEC}, kGarbage}) {
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_STREAM | flags, 0}), FilterAction::kAllow);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_SEQPACKET | flags, 0}), FilterAction::kAllow);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_DGRAM | flags, 0}), FilterAction::kRefuse);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_RAW | flags, 0}), FilterAction::kRefuse);
+      }
+    }
+  }
+}
+
 TEST(Filter, StrictModeAllowsOnlyUnixSockets) {
   const CompiledFilter filter = compiled(strict_spec());
   for (std::uint64_t family = 0; family < 256; ++family) {

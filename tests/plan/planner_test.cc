@@ -368,5 +368,40 @@ TEST(Planner, AppliesNothingInTheUnconfinedProfileAndSaysSo) {
   EXPECT_EQ(plan.warnings[0].substr(0, 10), "unconfined");
 }
 
+TEST(Planner, MakesEveryAddressLocalOnlyWhereThereIsAGateway) {
+  for (const char* const mode : {"none", "allowlist", "outbound", "open"}) {
+    const Sample sample =
+        written_sample(std::string("\"network\": {\"mode\": \"") + mode + "\"}");
+    const auto plan = sample.plan();
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    const bool relays = mode == std::string("allowlist") || mode == std::string("outbound");
+    EXPECT_EQ(first_of(plan.value(), OpKind::kLocalRoutes) >= 0, relays) << mode;
+    EXPECT_EQ(first_of(plan.value(), OpKind::kListenForDns) >= 0, relays) << mode;
+    EXPECT_TRUE(plan.value().mediates_connect) << mode;
+    EXPECT_FALSE(is_degraded(plan.value(), "network")) << mode;
+    EXPECT_FALSE(is_degraded(plan.value(), "unix_sockets")) << mode;
+  }
+}
+
+TEST(Planner, SaysSoWhereConnectsCannotBeMediated) {
+  Sample sample = written_sample(R"("network": {"mode": "outbound"})");
+  sample.facts.seccomp_notify = false;
+  const auto plan = sample.plan();
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_FALSE(plan.value().mediates_connect);
+  EXPECT_TRUE(is_degraded(plan.value(), "network"));
+  EXPECT_TRUE(is_degraded(plan.value(), "unix_sockets"));
+}
+
+TEST(Planner, TheOperatorsWordOnConnectStands) {
+  for (const char* const list : {"allow", "deny"}) {
+    const Sample sample =
+        written_sample(std::string("\"seccomp\": {\"") + list + "\": [\"connect\"]}");
+    const auto plan = sample.plan();
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_FALSE(plan.value().mediates_connect) << list;
+  }
+}
+
 }  // namespace
 }  // namespace sbx::testing

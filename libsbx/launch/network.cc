@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// rtnetlink(7) by hand: one message at a time, each acknowledged; and sockets.
+#include "launch/network.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace sbx {
+namespace {
+
+constexpr int kLoopbackIndex = 1;  // lo is the first interface of every namespace
+constexpr int kOn = 1;
+constexpr int kIpv6Freebind = 78;  // Linux 4.15
+
+struct RouteMessage {
+  nlmsghdr header;
+  rtmsg route;
+  rtattr device;  // RTA_OIF
+  std::int32_t index;
+};
+
+struct AddressMessage {
+  nlmsghdr header;
+  ifaddrmsg address;
+  rtattr local;  // IFA_LOCAL
+  std::uint8_t bytes[16];
+};
+
+// Sends the request and reads its acknowledgement.
+int request(int socket, const void* message, std::size_t size) {
+  if (::send(socket, message, size, 0) < 0) return errno;
+  struct {
+    nlmsghdr header;
+    nlmsgerr error;
+    char rest[256];  // the request, quoted
+  } answer{};
+  if (::recv(socket, &answer, sizeof answer, 0) < 0) return errno;
+  return answer.header.nlmsg_type == NLMSG_ERROR ? -answer.error.error : EBADMSG;
+}
+
+// getaddrinfo(3) with AI_ADDRCONFIG answers only for families of which there is an address besides
+// the loopback's: the dummy address of RFC 7600, and one beside those that stand for names.
+int add_address(int socket, bool is_v6) {
+  constexpr std::uint8_t kV4[4] = {192, 0, 0, 8};
+  constexpr std::uint8_t kV6[16] = {0xfd, 0, 0, 0x5b, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1};
+  const std::size_t size = is_v6 ? sizeof kV6 : sizeof kV4;
+  AddressMessage message{};
+  message.header.nlmsg_len =
+      static_cast<std::uint32_t>(sizeof message - sizeof message.bytes + size);
+  message.header.nlmsg_type = RTM_NEWADDR;
+  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+  message.address.ifa_family = is_v6 ? AF_INET6 : AF_INET;
+  message.address.ifa_prefixlen = static_cast<unsigned char>(size * 8);
+  message.address.ifa_index = kLoopbackIndex;
+  message.local.rta_type = IFA_LOCAL;
+  message.local.rta_len = static_cast<unsigned short>(RTA_LENGTH(size));
+  std::memcpy(message.bytes, is_v6 ? kV6 : kV4, size);
+  return request(socket, &message, message.header.nlmsg_len);
+}
+
+int add_local_route(int socket, unsigned char family) {
+  RouteMessage message{};
+  message.header.nlmsg_len = sizeof message;
+  message.header.nlmsg_type = RTM_NEWROUTE;
+  message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+  message.route.rtm_family = family;  // no destination: the whole family
+  message.route.rtm_table = RT_TABLE_LOCAL;
+  message.route.rtm_protocol = RTPROT_BOOT;
+  message.route.rtm_scope = RT_SCOPE_HOST;
+  message.route.rtm_type = RTN_LOCAL;
+  message.device.rta_type = RTA_OIF;
+  message.device.rta_len = RTA_LENGTH(sizeof message.index);
+  message.index = kLoopbackIndex;
+  return request(socket, &message, sizeof message);
+}
+
+bool write_setting(const char* path, const char* value) {
+  const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool written = ::write(fd, value, 1) == 1;
+  ::close(fd);
+  return written;
+}
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+
+Address address_of(bool is_v6, std::uint16_t port, const std::uint8_t* bytes) {
+  Address address;
+  if (is_v6) {
+    sockaddr_in6 in6{};
+    in6.sin6_family = AF_INET6;
+    in6.sin6_port = htons(port);
+    std::memcpy(&in6.sin6_addr, bytes, sizeof in6.sin6_addr);
+    std::memcpy(&address.storage, &in6, sizeof in6);
+    address.size = sizeof in6;
+  } else {
+    sockaddr_in in4{};
+    in4.sin_family = AF_INET;
+    in4.sin_port = htons(port);
+    std::memcpy(&in4.sin_addr, bytes, sizeof in4.sin_addr);
+    std::memcpy(&address.storage, &in4, sizeof in4);
+    address.size = sizeof in4;
+  }
+  return address;
+}
+
+void set_option(int socket, int level, int name) {
+  ::setsockopt(socket, level, name, &kOn, sizeof kOn);
+}
+
+// Binds and, for TCP, listens; closes the socket where that fails.
+int bound(int socket, bool is_v6, std::uint16_t port, const std::uint8_t* bytes, bool is_udp) {
+  if (socket < 0) return -1;
+  set_option(socket, SOL_SOCKET, SO_REUSEADDR);
+  if (is_v6) {
+    set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY);
+    // A local route makes an address local for IPv4's bind(2), but not for IPv6's.
+    set_option(socket, IPPROTO_IPV6, kIpv6Freebind);
+  }
+  if (is_udp)
+    set_option(socket, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP, is_v6 ? IPV6_RECVPKTINFO : IP_PKTINFO);
+  const Address address = address_of(is_v6, port, bytes);
+  if (::bind(socket, reinterpret_cast<const sockaddr*>(&address.storage), address.size) == 0 &&
+      (is_udp || ::listen(socket, SOMAXCONN) == 0)) {
+    return socket;
+  }
+  const int error = errno;
+  ::close(socket);
+  errno = error;
+  return -1;
+}
+
+}  // namespace
+
+int add_local_routes() noexcept {
+  const int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (socket < 0) return errno;
+  int v4 = add_address(socket, false);
+  if (v4 == 0) v4 = add_local_route(socket, AF_INET);
+  int v6 = add_address(socket, true);
+  if (v6 == 0) v6 = add_local_route(socket, AF_INET6);
+  ::close(socket);
+  if (v4 != 0) return v4;
+  const bool is_off = v6 == EOPNOTSUPP || v6 == EAFNOSUPPORT || v6 == ENODEV || v6 == EACCES;
+  return is_off ? 0 : v6;
+}
+
+bool tune_network(std::uint64_t flags) noexcept {
+  if ((flags & kTuneNoEcho) != 0) {
+    write_setting("/proc/sys/net/ipv4/icmp_echo_ignore_all", "1");
+    write_setting("/proc/sys/net/ipv6/icmp/echo_ignore_all", "1");
+  }
+  if ((flags & kTuneLowPorts) == 0) return false;
+  return write_setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+}
+
+int make_inside_socket(const InsideRequest& request) noexcept {
+  constexpr int kFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+  if (request.kind == InsideRequest::Kind::kSocketDiag) {
+    return ::socket(AF_NETLINK, SOCK_RAW | kFlags, NETLINK_SOCK_DIAG);
+  }
+  const int socket = ::socket(request.is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kFlags, 0);
+  if (request.kind == InsideRequest::Kind::kStream) return socket;
+  return bound(socket, request.is_v6, request.port, request.address, false);
+}
+
+int listen_for_dns(bool is_v6, bool is_udp) noexcept {
+  const std::uint8_t any[16] = {};
+  const int type = (is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  return bound(::socket(is_v6 ? AF_INET6 : AF_INET, type, 0), is_v6, 53, any, is_udp);
+}
+
+}  // namespace sbx

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connects: decides on each connect(2) of the command and makes it on the command's behalf, on the
+// command's own socket, to an address that was copied once and, for a path, to the very inode that
+// was looked at. The call itself never goes on: its arguments could be others by then.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "gateway/gateway.h"
+#include "launch/spawn.h"
+#include "session/connector.h"
+#include "session/outcome.h"
+#include "session/refusals.h"
+#include "session/unix_peers.h"
+
+namespace sbx {
+
+struct ConnectRules {
+  NetworkMode mode = NetworkMode::kNone;
+  bool own_network = false;         // a network namespace of its own
+  bool own_pids = false;            // a pid namespace of its own
+  std::vector<std::string> listed;  // unix_sockets
+  std::vector<std::string> writable_roots;
+};
+
+class Connects {
+ public:
+  // Asks PID 1 for a socket; the answer comes to the function. Returns 0 or an errno.
+  using Answer = std::function<void(OwnedFd socket, int error)>;
+  using Ask = std::function<int(const InsideRequest&, Answer)>;
+
+  // `gateway` may be null: nothing outside is reachable then. `watch` puts a descriptor into the
+  // set whose events step() handles. What is referred to must outlive this.
+  Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, Ask ask,
+           std::function<bool(int)> watch);
+
+  UnixPeers& peers() { return peers_; }
+
+  // For Refusals::mediate_connect().
+  std::optional<int> begin(const sys::SeccompNotif& call);
+
+  void step();
+
+  std::vector<Denial> denials() const;
+
+ private:
+  struct Target;  // the socket and the address, copied
+  std::optional<int> decide(Target& target);
+  std::optional<int> to_network(Target& target, const Endpoint& destination);
+  std::optional<int> relay(Target& target, const Endpoint& destination);
+  std::optional<int> to_unix(Target& target);
+  std::optional<int> to_path(Target& target);
+  template <typename Socket>
+  bool is_inside(const Target& target, const Socket& socket) const;
+  std::optional<int> connect(Target& target);
+  void finish(std::uint64_t id, std::optional<int> error);
+  void count(const Target& target, std::string operation, std::string where, std::string grant);
+
+  ConnectRules rules_;
+  Gateway* gateway_;
+  Refusals& refusals_;
+  Ask ask_;
+  std::function<bool(int)> watch_;
+  std::unique_ptr<Connector> connector_;  // made when it is first needed
+  UnixPeers peers_;
+  bool asked_for_diag_ = false;
+  std::vector<std::shared_ptr<Target>> waiting_for_diag_;
+  std::vector<Denial> denials_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// UnixPeers: whose socket is it that a path inside leads to? One that the operator listed, one that
+// was made inside, or one of the host. Looks at inodes and asks the kernel which network namespace
+// their sockets are in, or who holds them; connects to nothing.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/owned_fd.h"
+
+namespace sbx {
+
+class UnixPeers {
+ public:
+  enum class Owner : std::uint8_t { kListed, kInside, kHost, kNobody };
+
+  struct Listed {
+    std::string path;  // absolute, on the host
+    // In a writable root the command chooses what lies at the path: then only the file counts that
+    // was there at the start.
+    bool is_pinned = false;
+    dev_t dev = 0;
+    ino_t ino = 0;
+  };
+
+  UnixPeers(std::vector<std::string> listed, const std::vector<std::string>& writable_roots);
+
+  // The private tmpfs: what lies there was made inside.
+  void set_scratch(int fd);
+  // A NETLINK_SOCK_DIAG socket of the sandbox's own network namespace.
+  void set_diag(OwnedFd diag) { diag_ = std::move(diag); }
+  bool has_diag() const { return diag_.is_open(); }
+
+  bool is_own_or_listed(const struct stat& info, Owner& owner) const;
+  // `path` is an O_PATH descriptor of a socket; `inside` is a process of the sandbox. With diag;
+  // nullopt where this kernel cannot list Unix sockets.
+  std::optional<Owner> owner_by_namespace(int path, const struct stat& info, pid_t inside);
+
+ private:
+  std::vector<Listed> listed_;
+  bool has_scratch_ = false;
+  dev_t scratch_ = 0;
+  OwnedFd diag_;
+  OwnedFd own_diag_;  // of this process's namespace
+};
+
+// For where no network namespace tells inside from outside: whether a process in the pid namespace
+// of `inside` holds the listening socket. By the inode of `path`, or by an abstract name (its
+// bytes, the leading zero among them).
+bool listens_inside(const struct stat& path, pid_t inside);
+bool listens_inside(std::string_view abstract_name, pid_t inside);
+
+}  // namespace sbx

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The network policy, from inside: what is allowed works with ordinary programs, all else fails at
+once and is named. Servers and name servers are those of world.py. Mission C4, E5."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import harness
+import world
+
+PYTHON = "/usr/bin/python3"
+
+
+class Networked(harness.Case):
+    @classmethod
+    def setUpClass(cls):
+        for tool in ("ip", "unshare", "openssl"):
+            if shutil.which(tool) is None:
+                raise unittest.SkipTest(f"{tool} is not installed")
+        cls.place = tempfile.mkdtemp(prefix="sbx-world-")
+        cls.world = world.World(cls.place)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.close()
+        shutil.rmtree(cls.place, ignore_errors=True)
+
+    def raw(self, *arguments, **options):
+        reply = self.world.order(argv=[harness.SBX_RUN, *arguments], cwd=self.work, **options)
+        return subprocess.CompletedProcess(arguments, reply["code"], reply["stdout"].encode(),
+                                           reply["stderr"].encode())
+
+    def py(self, code, *flags):
+        """The answer of a Python program that runs inside."""
+        self.write("work/program.py", code)
+        return self.run_json(*flags, "--", PYTHON, "program.py")
+
+    def denials(self, answer, operation="connect"):
+        return {d["target"]: d for d in answer["denials"]
+                if d["layer"] == "network" and d["operation"] == operation}
+
+
+class Allowlist(Networked):
+    ALLOW = ("--allow-host", "allowed.test")
+
+    def test_an_allowed_name_is_reached_by_ordinary_programs(self):  # E5
+        answer = self.sh(
+            "curl -sS http://allowed.test/c; wget -qO- http://allowed.test/w;"
+            " python3 -c 'import urllib.request as u;"
+            " print(u.urlopen(\"http://allowed.test/p\").read().decode(), end=\"\")';"
+            " exec 3<>/dev/tcp/allowed.test/80; printf 'GET /b HTTP/1.0\\r\\nHost: h\\r\\n\\r\\n' >&3;"
+            " tail -n1 <&3", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "allowed.test/c outside\nallowed.test/w outside\n"
+                         "allowed.test/p outside\nh/b outside\n", answer)
+        self.assertEqual(answer["denials"], [])
+        self.assertEqual(answer["sandbox"]["degraded"], [])
+        self.assertTrue(answer["sandbox"]["layers"]["net"])
+
+    def test_another_name_does_not_resolve_and_is_named_with_its_grant(self):
+        answer = self.sh("curl -sS http://other.test/; getent hosts other.test || echo none",
+                         *self.ALLOW)
+        self.assertEqual(answer["stdout"], "none\n")
+        self.assertIn("Could not resolve", answer["stderr"])
+        found = self.denials(answer, "dns")
+        self.assertIn("other.test", found)
+        self.assertIn("other.test", found["other.test"]["grant"])
+        with open(os.path.join(self.place, "dns.log")) as file:
+            self.assertNotIn("other.test", file.read().split())  # never forwarded
+
+    def test_a_port_that_is_not_allowed_is_refused_at_once(self):
+        answer = self.sh("curl -sS http://allowed.test:8080/; curl -sS http://10.77.0.1/", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "")
+        found = self.denials(answer)
+        self.assertEqual(set(found), {"allowed.test:8080", "10.77.0.1:80"})
+        self.assertEqual(found["allowed.test:8080"]["program"], "curl")
+        self.assertIn("allowed.test:8080", found["allowed.test:8080"]["grant"])
+
+    def test_wildcards_addresses_and_networks(self):
+        answer = self.sh("curl -sS http://sub.wild.test/; curl -sS http://10.77.0.1:8080/;"
+                         " curl -sS 'http://[fd77::1]:8080/'; curl -sS http://six.test/",
+                         "--allow-host", "*.wild.test", "--allow-host", "10.77.0.0/24:8080",
+                         "--allow-host", "[fd77::1]:8080", "--allow-host", "six.test")
+        self.assertEqual(answer["stdout"], "sub.wild.test/ outside\n10.77.0.1:8080/ outside-8080\n"
+                         "[fd77::1]:8080/ outside-8080\nsix.test/ outside\n", answer)
+
+    def test_names_that_lead_to_the_host_or_to_metadata_are_refused(self):
+        names = ("loop.test:8088", "meta.test", "own.test:8089")
+        flags = [flag for name in names for flag in ("--allow-host", name)]
+        answer = self.sh("for u in loop.test:8088 meta.test own.test:8089; do"
+                         " curl -sS -m 5 http://$u/; done", *flags)
+        self.assertEqual(answer["stdout"], "", answer)
+        self.assertEqual(set(self.denials(answer, "dns")),
+                         {"loop.test (127.0.0.1)", "meta.test (169.254.169.254)",
+                          "own.test (10.77.0.2)"}, answer["denials"])
+        answer = self.sh("curl -sS http://own.test:8089/", "--allow-host", "own.test:8089",
+                         "--allow-host", "10.77.0.2:8089")
+        self.assertEqual(answer["stdout"], "own.test:8089/ hub-own\n")
+
+    def test_tls_to_an_allowed_name_with_another_in_its_sni_is_refused(self):
+        shutil.copy(os.path.join(self.place, "cert.pem"), self.work)
+        answer = self.sh("curl -sS --cacert cert.pem https://allowed.test/good;"
+                         " curl -sS --cacert cert.pem --connect-to other.test:443:allowed.test:443"
+                         " https://other.test/bad", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "allowed.test/good tls\n", answer)
+        self.assertEqual(len(self.denials(answer, "tls_sni")), 1, answer["denials"])
+
+    def test_git_clones_over_http(self):
+        repo = os.path.join(self.place, "repo.git")
+        if not os.path.exists(repo):
+            seed = os.path.join(self.base, "seed")
+            for command in (["git", "init", "-q", seed],
+                            ["git", "-C", seed, "-c", "user.name=a", "-c", "user.email=a@b.c",
+                             "commit", "-q", "--allow-empty", "-m", "first"],
+                            ["git", "clone", "-q", "--bare", seed, repo],
+                            ["git", "-C", repo, "update-server-info"]):
+                subprocess.run(command, check=True, env={**os.environ, "HOME": self.base})
+        self.assertIn("first", self.out("git clone -q http://allowed.test/repo.git c"
+                                        " && git -C c log --oneline", *self.ALLOW))
+
+    def test_non_blocking_connects_half_close_and_many_at_once(self):
+        answer = self.py(
+            "import asyncio, socket\n"
+            "async def one(i):\n"
+            "    r, w = await asyncio.open_connection('allowed.test', 7000)\n"
+            "    w.write(b'%d' % i); w.write_eof()\n"
+            "    assert await r.read() == b'%d<end>' % i\n"
+            "    w.close()\n"
+            "async def main():\n"
+            "    for _ in range(4): await asyncio.gather(*(one(i) for i in range(100)))\n"
+            "asyncio.run(main())\n"
+            "s = socket.create_connection(('allowed.test', 7000), timeout=5)\n"
+            "port = s.getpeername()[1]; s.settimeout(None); s.sendall(b'x'); s.shutdown(socket.SHUT_WR)\n"
+            "print(s.makefile().read(), port)\n", "--allow-host", "allowed.test:7000")
+        self.assertEqual((answer["stdout"], answer["stderr"]), ("x<end> 7000\n", ""), answer)
+
+    def test_a_large_answer_arrives_whole(self):
+        self.assertEqual(self.out("curl -sS http://allowed.test/big | wc -c", *self.ALLOW).strip(),
+                         str(world.BIG))
+
+    def test_what_was_written_last_arrives_though_the_command_has_ended(self):
+        self.out("head -c 3000000 /dev/zero > /dev/tcp/allowed.test/7001",
+                 "--allow-host", "allowed.test:7001")
+        path = os.path.join(self.place, "sink")
+        for _ in range(200):
+            if os.path.exists(path) and os.path.getsize(path) == 3000000:
+                return
+            threading.Event().wait(0.02)
+        self.fail("the end is missing")
+
+    def test_servers_inside_keep_their_ports(self):
+        answer = self.py(
+            "import socket, urllib.request as u\n"
+            "print(u.urlopen('http://allowed.test:8080/').read().decode(), end='')\n"
+            "s = socket.create_server(('127.0.0.1', 8080)); s6 = socket.create_server(('0.0.0.0', 80))\n"
+            "c = socket.create_connection(('127.0.0.1', 8080)); s.accept()[0].sendall(b'mine')\n"
+            "print(c.recv(9))\n", "--allow-host", "allowed.test:8080")
+        self.assertEqual(answer["stdout"], "allowed.test:8080/ outside-8080\nb'mine'\n", answer)
+
+    def test_a_port_that_was_used_outside_is_free_again_for_a_server(self):
+        answer = self.py(
+            "import socket, time, urllib.request as u\n"
+            "u.urlopen('http://allowed.test:8080/').read()\n"
+            "for _ in range(200):\n"
+            "    try: s = socket.create_server(('0.0.0.0', 8080)); print('bound'); break\n"
+            "    except OSError: time.sleep(0.05)\n", "--allow-host", "allowed.test:8080")
+        self.assertEqual(answer["stdout"], "bound\n", answer)
+
+    def test_udp_and_ping_reach_nobody(self):
+        answer = self.py(
+            "import socket\n"
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(3)\n"
+            "s.connect(('10.77.0.1', 9999)); s.send(b'x')\n"
+            "try: s.recv(9)\n"
+            "except ConnectionRefusedError: print('refused')\n"
+            "try: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1); print('raw')\n"
+            "except PermissionError: print('no raw')\n", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "refused\nno raw\n", answer)
+        self.assertIn("10.77.0.1:9999", self.denials(answer, "udp"))
+
+    def test_the_literal_address_of_an_answer_stands_for_its_name(self):
+        answer = self.sh("a=$(getent ahostsv4 allowed.test | head -n1 | cut -d' ' -f1);"
+                         " curl -sS -H 'Host: h' http://$a/", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "h/ outside\n", answer)
+
+    def test_a_program_that_races_its_own_connect_gets_no_further(self):
+        # The address and the descriptor change while the call is looked at.
+        answer = self.py(
+            "import ctypes, os, socket, threading\n"
+            "libc = ctypes.CDLL(None, use_errno=True)\n"
+            "good = socket.inet_aton('127.0.0.1'); bad = socket.inet_aton('10.77.0.1')\n"
+            "buf = ctypes.create_string_buffer(b'\\x02\\0' + (8080).to_bytes(2, 'big') + good + bytes(8), 16)\n"
+            "done = False\n"
+            "def flip():\n"
+            "    while not done:\n"
+            "        buf[4:8] = bad; buf[4:8] = good\n"
+            "threading.Thread(target=flip).start()\n"
+            "n = 0\n"
+            "for _ in range(2000):\n"
+            "    s = socket.socket()\n"
+            "    n += libc.connect(s.fileno(), buf, 16) == 0\n"
+            "    s.close()\n"
+            "done = True\n"
+            "print(n)\n", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "0\n", answer)
+
+
+class Modes(Networked):
+    def test_outbound_reaches_the_outside_on_any_port_but_not_the_host(self):  # E5
+        answer = self.sh("curl -sS http://other.test/; curl -sS http://10.77.0.1:8080/;"
+                         " curl -sS -m5 http://10.77.0.2:8089/ || echo own;"
+                         " curl -sS -m5 http://127.0.0.1:8088/ || echo loopback;"
+                         " curl -sS -m5 http://loop.test:8088/ || echo name",
+                         "--net", "outbound")
+        self.assertEqual(answer["stdout"], "other.test/ outside\n10.77.0.1:8080/ outside-8080\n"
+                         "own\nloopback\nname\n", answer)
+        self.assertEqual(answer["sandbox"]["degraded"], [])
+
+    def test_open_is_the_hosts_network(self):
+        answer = self.sh("curl -sS http://127.0.0.1:8088/; curl -sS http://other.test/", "--net", "open")
+        self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\nother.test/ outside\n",
+                         answer)
+        self.assertFalse(answer["sandbox"]["layers"]["net"])
+
+    def test_none_reaches_nothing_and_says_what_was_tried(self):
+        answer = self.sh("curl -sS -m5 http://10.77.0.1/ || curl -sS -m5 http://127.0.0.1:8088/"
+                         " || echo nothing")
+        self.assertEqual(answer["stdout"], "nothing\n", answer)
+        self.assertIn("10.77.0.1:80", self.denials(answer))
+        self.assertIn("10.77.0.1:80", self.denials(answer)["10.77.0.1:80"]["grant"])
+
+    def test_a_server_and_its_client_inside_can_talk(self):
+        for flags in ((), ("--allow-host", "allowed.test"), ("--net", "outbound")):
+            answer = self.py(
+                "import socket\n"
+                "for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):\n"
+                "    s = socket.create_server((host, 8088), family=family)\n"
+                "    c = socket.create_connection((host, 8088)); s.accept()[0].sendall(b'hi')\n"
+                "    print(c.recv(2))\n", *flags)
+            self.assertEqual(answer["stdout"], "b'hi'\nb'hi'\n", answer)
+
+    def test_host_ports_lead_to_the_hosts_loopback_in_every_mode_but_open(self):
+        for mode in ("none", "allowlist", "outbound"):
+            path = self.profile({"network": {"mode": mode, "host_ports": [8088]}})
+            answer = self.sh("curl -sS http://127.0.0.1:8088/; curl -sS http://localhost:8088/;"
+                             " curl -sS http://127.0.0.1:8089/", "--profile", path)
+            self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n"
+                             "localhost:8088/ hub-loopback\n", (mode, answer))
+
+    def test_a_published_port_shows_a_server_inside(self):
+        self.write("work/index.html", "published\n")
+        reply = self.world.order(
+            argv=[harness.SBX_RUN, "--publish", "18000:8000", "--timeout", "20s", "--",
+                  PYTHON, "-m", "http.server", "8000", "--bind", "127.0.0.1"],
+            cwd=self.work, background="server")
+        self.assertIsNone(reply["code"])
+        fetch = ["curl", "-sS", "--retry", "40", "--retry-delay", "0", "--retry-max-time", "10",
+                 "--retry-all-errors", "http://127.0.0.1:18000/"]
+        self.assertEqual(self.world.order(argv=fetch, cwd=self.work)["stdout"], "published\n")
+        pid = self.world.order(argv=["sh", "-c", "pgrep -nf 'publish 18000:8000'"],
+                               cwd=self.work)["stdout"].strip()
+        self.world.order(argv=["kill", pid], cwd=self.work)
+        answer = json.loads(self.world.order(argv=["true"], cwd=self.work, wait="server")["stdout"])
+        self.assertEqual(answer["sandbox"]["published"],
+                         [{"host": "127.0.0.1:18000", "port": 8000}])
+
+    def test_the_operators_variable_grants_and_takes_the_network(self):  # C7
+        command = "curl -sS -m5 http://other.test/ || echo none"
+        for value, profile, expected in (("true", "default", "other.test/ outside\n"),
+                                         ("false", "network", "none\n")):
+            reply = self.world.order(
+                argv=["env", f"SBX_ALLOW_NETWORK={value}", harness.SBX_RUN, "--profile", profile,
+                      "-c", command], cwd=self.work)
+            self.assertEqual(json.loads(reply["stdout"])["stdout"], expected, reply)
+
+
+class UnixSockets(harness.Case):
+    def listen(self, path, kind=socket.SOCK_STREAM):
+        server = socket.socket(socket.AF_UNIX, kind)
+        server.bind(path)
+        os.chmod(path, 0o777)
+        self.addCleanup(server.close)
+        if kind != socket.SOCK_DGRAM:
+            server.listen()
+            server.settimeout(0.2)
+        return server
+
+    CONNECT = ("import socket, sys\n"
+               "s = socket.socket(socket.AF_UNIX)\n"
+               "try: s.connect(sys.argv[1]); print('connected')\n"
+               "except OSError as e: print(e.__class__.__name__)\n")
+
+    def connect(self, path, *flags):
+        self.write("work/c.py", self.CONNECT)
+        return self.run_json(*flags, "--", PYTHON, "c.py", path)
+
+    def test_a_hosts_socket_in_a_root_cannot_be_connected_to(self):
+        path = os.path.join(self.work, "host.sock")
+        server = self.listen(path)
+        os.symlink("host.sock", os.path.join(self.work, "link"))
+        for flags in ((), ("--net", "open"), ("--net", "outbound"), ("--ro", self.work)):
+            for name in (path, "host.sock", "./link", "../work/host.sock"):
+                answer = self.connect(name, *flags)
+                self.assertNotEqual(answer["stdout"], "connected\n", (flags, name, answer))
+        with self.assertRaises(TimeoutError):
+            server.accept()
+        answer = self.connect(path)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+        denial = [d for d in answer["denials"] if d["target"] == path][0]
+        self.assertEqual((denial["layer"], denial["operation"]), ("network", "connect"))
+        self.assertIn("network.unix_sockets", denial["grant"])
+
+    def test_a_listed_socket_can_be_connected_to(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        for mode in ("none", "open"):
+            profile = self.profile({"network": {"mode": mode, "unix_sockets": [path]}})
+            self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
+
+    def test_a_listed_socket_outside_of_every_root_is_shown(self):
+        path = os.path.join(self.base, "agent.sock")
+        self.listen(path)
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
+
+    def test_what_is_put_in_the_place_of_a_listed_socket_is_not_listed(self):
+        listed, other = (os.path.join(self.work, name) for name in ("listed", "other"))
+        self.listen(listed)
+        self.listen(other)
+        profile = self.profile({"network": {"unix_sockets": [listed]}})
+        self.write("work/c.py", self.CONNECT)
+        answer = self.sh("mv -f other listed; python3 c.py listed", "--profile", profile)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+
+    def test_sockets_made_inside_work_wherever_they_lie(self):
+        code = ("import os, socket, sys\n"
+                "for path in ('s.sock', '/tmp/s.sock', '\\0abstract'):\n"
+                "  for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):\n"
+                "    s = socket.socket(socket.AF_UNIX, kind); s.bind(path); s.listen()\n"
+                "    c = socket.socket(socket.AF_UNIX, kind); c.connect(path)\n"
+                "    a = s.accept()[0]; a.sendall(b'hi'); print(c.recv(2))\n"
+                "    s.close()\n"
+                "    if path[0] != '\\0': os.unlink(path)\n"
+                "a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\n")
+        self.write("work/p.py", code)
+        for flags in ((), ("--net", "open"), ("--net", "outbound")):
+            answer = self.run_json(*flags, "--", PYTHON, "p.py")
+            self.assertEqual(answer["stdout"], "b'hi'\n" * 6 + "b'x'\n", (flags, answer))
+            self.assertEqual(answer["denials"], [])
+
+    def test_a_socket_that_nobody_listens_on_is_refused_as_ever(self):
+        stale = socket.socket(socket.AF_UNIX)
+        stale.bind(os.path.join(self.work, "stale"))
+        stale.close()
+        self.assertEqual(self.connect("stale")["stdout"], "ConnectionRefusedError\n")
+        self.assertEqual(self.connect("missing")["stdout"], "FileNotFoundError\n")
+        self.write("work/plain", "")
+        self.assertEqual(self.connect("plain")["stdout"], "ConnectionRefusedError\n")
+
+    def test_datagrams_reach_no_socket_of_the_host(self):
+        path = os.path.join(self.work, "log")
+        server = self.listen(path, socket.SOCK_DGRAM)
+        server.setblocking(False)
+        self.write("work/d.py", "import socket\n"
+                   "for make in (lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),\n"
+                   "             lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]):\n"
+                   "  try: make().sendto(b'x', 'log'); print('sent')\n"
+                   "  except OSError as e: print(e.__class__.__name__)\n")
+        self.assertEqual(self.out("python3 d.py"), "PermissionError\n" * 2)
+        with self.assertRaises(BlockingIOError):
+            server.recv(1)
+
+    def test_descriptor_and_path_raced_against_the_look_reach_no_socket_of_the_host(self):
+        path = os.path.join(self.work, "host.sock")
+        server = self.listen(path)
+        # One thread swaps what the number stands for and what the address says.
+        self.write("work/r.py",
+                   "import ctypes, os, socket, threading\n"
+                   "libc = ctypes.CDLL(None, use_errno=True)\n"
+                   "good = b'\\x02\\0\\x1f\\x90' + socket.inet_aton('127.0.0.1') + bytes(100)\n"
+                   "bad = b'\\x01\\0' + b'host.sock' + bytes(97)\n"
+                   "buf = ctypes.create_string_buffer(good, 108)\n"
+                   "inet = socket.socket(); fd = os.dup(inet.fileno()); done = False\n"
+                   "def flip():\n"
+                   "    while not done:\n"
+                   "        u = socket.socket(socket.AF_UNIX)\n"
+                   "        os.dup2(u.fileno(), fd); ctypes.memmove(buf, bad, 108)\n"
+                   "        ctypes.memmove(buf, good, 108); os.dup2(inet.fileno(), fd); u.close()\n"
+                   "threading.Thread(target=flip).start()\n"
+                   "n = sum(libc.connect(fd, buf, 108) == 0 for _ in range(3000))\n"
+                   "done = True\n"
+                   "print(n)\n")
+        self.assertEqual(self.out("python3 r.py"), "0\n")
+        with self.assertRaises(TimeoutError):
+            server.accept()
+
+    def test_a_connect_that_blocks_blocks_nobody_but_its_caller(self):
+        # A full queue that is never emptied: the time limit still holds, and so does the answer.
+        self.write("work/b.py", "import socket, threading\n"
+                   "s = socket.socket(socket.AF_UNIX); s.bind('/tmp/s'); s.listen(0)\n"
+                   "def go(): socket.socket(socket.AF_UNIX).connect('/tmp/s')\n"
+                   "for _ in range(100): threading.Thread(target=go, daemon=True).start()\n"
+                   "import time; time.sleep(1000)\n")
+        answer = self.run_json("--timeout", "1s", "--", PYTHON, "b.py")
+        self.assertEqual(answer["status"], "timed_out", answer)
+        self.assertLess(answer["duration_ms"], 20_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

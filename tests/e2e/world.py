@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small world for network tests: two network namespaces joined by a cable.
+
+Started by World() as `unshare … python3 world.py hub DIR`. The hub is "the host": sbx-run runs in
+it. The other end ("outside") has name servers, web servers and an echo server on 10.77.0.1 and
+fd77::1. Nothing leaves the two namespaces, and both end with this process.
+"""
+
+import ctypes
+import json
+import os
+import socket
+import socketserver
+import ssl
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+OUTSIDE4, HUB4 = "10.77.0.1", "10.77.0.2"
+OUTSIDE6, HUB6 = "fd77::1", "fd77::2"
+NAMES = {
+    "allowed.test": [OUTSIDE4, OUTSIDE6],
+    "sub.wild.test": [OUTSIDE4],
+    "other.test": [OUTSIDE4],
+    "six.test": [OUTSIDE6],
+    "loop.test": ["127.0.0.1"],
+    "meta.test": ["169.254.169.254"],
+    "own.test": [HUB4],
+}
+BIG = 8 << 20
+
+
+def run(*argv):
+    subprocess.run(argv, check=True)
+
+
+# --- outside ---
+
+def answer_dns(query, log):
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1:at + 1 + query[at]].decode())
+        at += 1 + query[at]
+    kind = struct.unpack(">H", query[at + 1:at + 3])[0]
+    question = query[12:at + 5]
+    name = ".".join(labels).lower()
+    with open(log, "a") as file:
+        file.write(name + "\n")
+    addresses = NAMES.get(name)
+    records = b""
+    count = 0
+    for text in addresses or []:
+        family = socket.AF_INET6 if ":" in text else socket.AF_INET
+        if kind != (28 if family == socket.AF_INET6 else 1):
+            continue
+        data = socket.inet_pton(family, text)
+        records += struct.pack(">HHHIH", 0xC00C, kind, 1, 60, len(data)) + data
+        count += 1
+    flags = 0x8180 | (0 if addresses else 3)
+    return query[:2] + struct.pack(">HHHHH", flags, 1, count, 0, 0) + question + records
+
+
+class DnsUdp(socketserver.BaseRequestHandler):
+    def handle(self):
+        data, sock = self.request
+        sock.sendto(answer_dns(data, self.server.log), self.client_address)
+
+
+class DnsTcp(socketserver.BaseRequestHandler):
+    def handle(self):
+        head = self.request.recv(2, socket.MSG_WAITALL)
+        data = self.request.recv(struct.unpack(">H", head)[0], socket.MSG_WAITALL)
+        reply = answer_dns(data, self.server.log)
+        self.request.sendall(struct.pack(">H", len(reply)) + reply)
+
+
+class Web(socketserver.StreamRequestHandler):
+    def handle(self):
+        path = self.rfile.readline().split()[1].decode()
+        host = ""
+        while (line := self.rfile.readline().strip()):
+            if line.lower().startswith(b"host:"):
+                host = line.split(b":", 1)[1].strip().decode()
+        body = b"x" * BIG if path == "/big" else f"{host}{path} {self.server.greeting}\n".encode()
+        root = os.environ.get("SBX_WORLD_FILES", "")
+        file = os.path.join(root, path.split("?")[0].lstrip("/"))
+        status = "200 OK"
+        if path.startswith("/repo.git/"):
+            if os.path.isfile(file):
+                with open(file, "rb") as stream:
+                    body = stream.read()
+            else:
+                status, body = "404 Not Found", b""
+        self.wfile.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n"
+                         "Connection: close\r\n\r\n".encode() + body)
+
+
+class Echo(socketserver.BaseRequestHandler):
+    def handle(self):
+        while data := self.request.recv(65536):
+            self.request.sendall(data)
+        self.request.sendall(b"<end>")  # what was half-closed can still be answered
+
+
+class Sink(socketserver.BaseRequestHandler):
+    """Writes what it got to a file, once the other side has ended."""
+
+    def handle(self):
+        got = b""
+        while data := self.request.recv(65536):
+            got += data
+        with open(self.server.log, "wb") as file:
+            file.write(got)
+
+
+def serve(address, handler, kind=socketserver.ThreadingTCPServer, **attributes):
+    class Server(kind):
+        allow_reuse_address = True
+        daemon_threads = True
+        request_queue_size = 1024
+        address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+
+        def handle_error(self, *_):
+            pass  # clients that go away are part of the tests
+
+    server = Server(address, handler)
+    for name, value in attributes.items():
+        setattr(server, name, value)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server
+
+
+def outside(directory):
+    wait_for(os.path.join(directory, "cable"))
+    for command in ("link set lo up", "addr add 10.77.0.1/24 dev o0",
+                    "-6 addr add fd77::1/64 dev o0 nodad", "link set o0 up"):
+        run("ip", *command.split())
+    log = os.path.join(directory, "dns.log")
+    serve((OUTSIDE4, 53), DnsUdp, socketserver.ThreadingUDPServer, log=log)
+    serve((OUTSIDE4, 53), DnsTcp, log=log)
+    for address in (OUTSIDE4, OUTSIDE6):
+        serve((address, 80), Web, greeting="outside")
+        serve((address, 8080), Web, greeting="outside-8080")
+        serve((address, 7000), Echo)
+        serve((address, 7001), Sink, log=os.path.join(directory, "sink"))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(os.path.join(directory, "cert.pem"), os.path.join(directory, "key.pem"))
+    secure = serve((OUTSIDE4, 443), Web, greeting="tls")
+    secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    open(os.path.join(directory, "ready"), "w").close()
+    sys.stdin.read()
+
+
+# --- the hub ---
+
+def wait_for(path):
+    for _ in range(1000):
+        if os.path.exists(path):
+            return
+        time.sleep(0.01)
+    raise TimeoutError(path)
+
+
+def hub(directory):
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-keyout", os.path.join(directory, "key.pem"), "-out",
+        os.path.join(directory, "cert.pem"), "-days", "2", "-subj", "/CN=allowed.test",
+        "-addext", "subjectAltName=DNS:allowed.test,DNS:other.test")
+    other = subprocess.Popen(["unshare", "-n", sys.executable, __file__, "outside", directory],
+                             stdin=subprocess.PIPE)
+    mine = os.readlink("/proc/self/ns/net")
+    while os.readlink(f"/proc/{other.pid}/ns/net") == mine:
+        time.sleep(0.005)
+    run("ip", "link", "add", "w0", "type", "veth", "peer", "name", "o0", "netns", str(other.pid))
+    for command in ("link set lo up", "addr add 10.77.0.2/24 dev w0",
+                    "-6 addr add fd77::2/64 dev w0 nodad", "link set w0 up"):
+        run("ip", *command.split())
+    open(os.path.join(directory, "cable"), "w").close()
+    conf = os.path.join(directory, "resolv.conf")
+    with open(conf, "w") as file:
+        file.write(f"nameserver {OUTSIDE4}\noptions timeout:2 attempts:1\n")
+    run("mount", "--make-rprivate", "/")
+    run("mount", "--bind", conf, "/etc/resolv.conf")
+    serve(("127.0.0.1", 8088), Web, greeting="hub-loopback")
+    serve((HUB4, 8089), Web, greeting="hub-own")
+    wait_for(os.path.join(directory, "ready"))
+    print("ready", flush=True)
+    background = {}
+    for line in sys.stdin:
+        order = json.loads(line)
+        options = {"cwd": order["cwd"], "stdin": subprocess.DEVNULL}
+        if order.get("background"):
+            background[order["background"]] = subprocess.Popen(
+                order["argv"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+            reply = {"code": None, "stdout": "", "stderr": ""}
+        else:
+            process = background.pop(order.get("wait", ""), None)
+            if process is None:
+                process = subprocess.Popen(order["argv"], stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, **options)
+            try:
+                out, err = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
+            reply = {"code": process.returncode, "stdout": out.decode("utf-8", "replace"),
+                     "stderr": err.decode("utf-8", "replace")}
+        print(json.dumps(reply), flush=True)
+    for process in background.values():
+        process.kill()
+    other.stdin.close()
+    other.wait()
+
+
+# --- from the tests ---
+
+class World:
+    """The hub, as a process that runs commands one at a time."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        # Root stays real root: only user tests need a user namespace to make the others in.
+        flags = "-nm" if os.geteuid() == 0 else "-Urnm"
+        self.process = subprocess.Popen(
+            ["unshare", flags, sys.executable, os.path.abspath(__file__), "hub", directory],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "SBX_WORLD_FILES": directory})
+        first = self.process.stdout.readline()
+        if first != "ready\n":
+            raise RuntimeError(f"no world: {first!r} {self.process.stderr.read()}")
+
+    def order(self, **order):
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+if __name__ == "__main__":
+    # Nothing of the world outlives who asked for it.
+    ctypes.CDLL(None).prctl(1, 9)
+    {"hub": hub, "outside": outside}[sys.argv[1]](sys.argv[2])
