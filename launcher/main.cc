@@ -31,6 +31,7 @@ constexpr std::array kVerbs = {
     Verb{"serve", sbx::verb_serve, "the session server, JSON-RPC 2.0"},
     Verb{"tool", sbx::verb_tool, "NAME: a tool's params on stdin, its own answer on stdout"},
     Verb{"mcp", sbx::verb_mcp, "an MCP server on stdin and stdout that offers the tools"},
+    Verb{"check", sbx::verb_check, "the command policy's verdict; runs nothing"},
     Verb{"explain", sbx::verb_explain, "what would be built; runs nothing"},
     Verb{"doctor", sbx::verb_doctor, "what this machine can enforce"},
     Verb{"profile", sbx::verb_profile, "list, show NAME or validate FILE"},

@@ -273,6 +273,7 @@ void add_run_options(CLI::App& app, RunOptions& options) {
   app.add_flag("--allow-degraded", options.allow_degraded,
                "run with what the kernel gives, never below what is required")
       ->disable_flag_override();
+  app.add_option("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
   app.add_flag("--overlay", options.overlay, "keep writes to rw roots apart and list them")
       ->disable_flag_override();
 }

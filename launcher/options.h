@@ -44,6 +44,7 @@ struct RunOptions {
   std::string command;
   std::string description;
   std::string audit;
+  std::string approve;
   std::string result_file;
   std::string result_fd;
   bool merge = false;

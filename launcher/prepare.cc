@@ -111,6 +111,7 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   Request& request = out.request;
   request.argv = options.program;
   request.command = options.program.empty() ? options.command : display_arguments(options.program);
+  request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_command(options));
   const bool is_fresh = out.policy.profile.workspace == WorkspaceMode::kFresh;

@@ -128,6 +128,30 @@ int write_answer(int fd, std::string_view text, int signal_fd) {
   return 0;
 }
 
+bool ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd) {
+  std::string text =
+      "sbx-run: this command needs your approval:\n  " + escape_control_bytes(command) + "\n";
+  for (const Finding& finding : approval.rules) {
+    text += "  - " + escape_control_bytes(finding.reason);
+    if (!finding.target.empty()) text += ": " + escape_control_bytes(finding.target);
+    text += "\n";
+  }
+  if (!write_all(STDERR_FILENO, text + "Run it once, inside the sandbox? [y/N] ")) return false;
+  std::string answer;
+  constexpr std::size_t kLongest = 64;
+  while (answer.size() < kLongest) {
+    struct pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return false;
+    if (waits[1].revents != 0) return false;
+    if (waits[0].revents == 0) continue;
+    char byte = '\0';
+    if (read(STDIN_FILENO, &byte, 1) != 1) return false;
+    if (byte == '\n') return answer == "y" || answer == "Y" || answer == "yes";
+    answer += byte;
+  }
+  return false;
+}
+
 void complain(const Error& error) {
   write_all(STDERR_FILENO, "sbx-run: " + error_line(error) + "\n");
 }

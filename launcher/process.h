@@ -9,6 +9,7 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "policy/environment.h"
+#include "session/outcome.h"
 
 namespace sbx {
 
@@ -37,6 +38,10 @@ bool write_all(int fd, std::string_view text);
 // As write_all, but a reader that never reads does not make us deaf: 0 when it was written whole,
 // -1 when it could not be, else the number of the signal that came over `signal_fd` meanwhile.
 int write_answer(int fd, std::string_view text, int signal_fd);
+
+// Asks the person at the terminal (stdin and stderr) about a command. True only for "yes" or "y";
+// a signal over `signal_fd`, or the end of the input, is a no.
+bool ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd);
 
 // "sbx-run: CODE: message (hint)" on stderr.
 void complain(const Error& error);

@@ -30,6 +30,7 @@ int verb_reset(const Invocation& invocation);
 int verb_serve(const Invocation& invocation);
 int verb_tool(const Invocation& invocation);
 int verb_mcp(const Invocation& invocation);
+int verb_check(const Invocation& invocation);
 int verb_explain(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);

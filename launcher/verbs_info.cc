@@ -65,8 +65,9 @@ int verb_explain(const Invocation& invocation) {
                  invocation.environment};
   Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return refuse(plan.error(), options.json);
-  return print(options.json ? explain_json(plan.value(), input.policy)
-                            : explain_text(plan.value(), input.policy));
+  const Judgement judgement = judge(input.policy, input.request, plan.value().cwd);
+  return print(options.json ? explain_json(plan.value(), input.policy, judgement)
+                            : explain_text(plan.value(), input.policy, judgement));
 }
 
 int verb_doctor(const Invocation& invocation) {
@@ -168,7 +169,7 @@ int verb_version(const Invocation& invocation) {
   const HostFacts facts = read_quick_facts(nullptr);
   Json out;
   out["version"] = SBX_VERSION;
-  out["features"] = {"run", "exec", "explain", "doctor", "profiles", "overlay"};
+  out["features"] = {"run", "exec", "check", "explain", "doctor", "profiles", "overlay"};
   out["kernel"] = facts.kernel_release;
   out["architecture"] = facts.architecture;
   out["landlock_abi"] = facts.landlock_abi;

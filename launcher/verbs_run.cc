@@ -12,6 +12,7 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
+#include "session/approvals.h"
 #include "stream.h"
 #include "verbs.h"
 
@@ -53,6 +54,20 @@ bool is_terminal_of_all_three() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
+// What --approve grants, and the person at the terminal where there is one.
+void let_people_decide(RunInput& input, const RunOptions& options, Approvals& approvals) {
+  if (!options.approve.empty()) {
+    approvals.grant(options.approve);
+    input.approvals = &approvals;
+  }
+  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return;
+  const std::string& command = input.request.command;
+  const int signal_fd = input.signal_fd;
+  input.ask_person = [command, signal_fd](const Approval& approval) {
+    return ask_at_terminal(command, approval, signal_fd);
+  };
+}
+
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
                              int signal_fd) {
   if (options.stream) {
@@ -74,6 +89,8 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
     input.pty_rows = size.ws_row;
     input.pty_columns = size.ws_col;
   }
+  Approvals approvals;
+  let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   CommandRun run(std::move(input));
   Outcome outcome = run.run();
@@ -92,6 +109,8 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
+  Approvals approvals;
+  let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   std::unique_ptr<CommandRun> run;
   bool is_read = true;

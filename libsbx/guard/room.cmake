@@ -1,11 +1,16 @@
 sbx_room(guard
   SOURCES
     guard/ansi_c.cc
+    guard/arguments.cc
     guard/braces.cc
+    guard/confine.cc
+    guard/deny.cc
+    guard/directories.cc
     guard/expand.cc
     guard/field.cc
     guard/field_builder.cc
     guard/look_through.cc
+    guard/names.cc
     guard/operation.cc
     guard/options.cc
     guard/output.cc
@@ -13,10 +18,16 @@ sbx_room(guard
     guard/parse_redirections.cc
     guard/parse_words.cc
     guard/parser.cc
+    guard/places.cc
     guard/reading.cc
+    guard/rules_files.cc
+    guard/rules_git.cc
+    guard/rules_shell.cc
+    guard/rules_system.cc
     guard/runs.cc
     guard/scope.cc
     guard/simple.cc
+    guard/verdict.cc
     guard/walk.cc
     guard/wrappers.cc
   LINK sbx_base sbx_profile sbx_policy)

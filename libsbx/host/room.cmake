@@ -1,6 +1,7 @@
 sbx_room(host SOURCES
   host/cgroup.cc
   host/closure.cc
+  host/denied.cc
   host/doctor.cc
   host/elf.cc
   host/facts.cc
@@ -8,4 +9,4 @@ sbx_room(host SOURCES
   host/probe.cc
   host/view.cc
   host/protect.cc
-  LINK sbx_base PkgConfig::CAPNG sbx_profile sbx_policy nlohmann_json::nlohmann_json fmt::fmt-header-only)
+  LINK sbx_base PkgConfig::CAPNG sbx_profile sbx_policy sbx_guard nlohmann_json::nlohmann_json fmt::fmt-header-only)

@@ -18,6 +18,7 @@
 
 #include "base/owned_fd.h"
 #include "host/closure.h"
+#include "host/denied.h"
 #include "host/protect.h"
 
 namespace sbx {
@@ -92,6 +93,7 @@ class Inspector {
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
+    if (base != Base::kTools) view_.denied = find_denied_programs(policy_, search_path);
     SBX_CHECK_OK(add_roots());
     add_host_masks();
     for (const ViewRoot& root : view_.roots) {

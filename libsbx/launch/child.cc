@@ -411,6 +411,9 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return ::symlink(b, a) == 0 ? 0 : failure();
     case OpKind::kBindSystem:
       return bind_system(b, a, op.flags);
+    case OpKind::kBindMask:
+      // A clone has the attributes of what it was cloned from.
+      return ::mount(b, a, nullptr, MS_BIND, nullptr) == 0 ? 0 : failure();
     case OpKind::kBind:
       return bind(b, a, op);
     case OpKind::kBindInside:

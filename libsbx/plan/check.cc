@@ -12,6 +12,7 @@ bool is_mount(OpKind kind) {
     case OpKind::kPrivateMounts:
     case OpKind::kMountTmpfs:
     case OpKind::kBindSystem:
+    case OpKind::kBindMask:
     case OpKind::kBind:
     case OpKind::kBindInside:
     case OpKind::kMoveInside:

@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 38> kNames = {"write_file",
+constexpr std::array<const char*, 39> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -18,6 +18,7 @@ constexpr std::array<const char*, 38> kNames = {"write_file",
                                                 "make_file",
                                                 "make_link",
                                                 "bind_system",
+                                                "bind_mask",
                                                 "bind",
                                                 "bind_inside",
                                                 "move_inside",
@@ -86,6 +87,8 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
       return fmt::format("{} {} {} {}", name, b(), a(), attributes_text(op.flags));
     case OpKind::kSetAttributes:
       return fmt::format("{} {} {}", name, a(), attributes_text(op.flags));
+    case OpKind::kBindMask:
+      return fmt::format("{} {} {}", name, b(), a());
     case OpKind::kMountTmpfs:
     case OpKind::kMountDevpts:
     case OpKind::kMountOverlay:

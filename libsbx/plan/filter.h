@@ -32,6 +32,7 @@ struct FilterSpec {
   // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
   bool pid_namespace = true;
+  bool noexec_memfd = false;  // memory files only where they are sealed against execution
 };
 
 // What becomes of one call.

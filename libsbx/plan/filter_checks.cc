@@ -183,7 +183,7 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       if (spec.pid_namespace) return FilterAction::kAllow;
       return ptrace_check(spec);
     case CallRule::kCheckMemfd:
-      if (!strict) return FilterAction::kAllow;
+      if (!strict && !spec.noexec_memfd) return FilterAction::kAllow;
       return memfd_check(spec);
   }
   return FilterAction::kRefuse;

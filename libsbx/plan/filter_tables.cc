@@ -322,7 +322,8 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kCheckPersonality,
      "32-bit names, old version numbers and fixed addresses (debuggers) only", kPersonality},
     {CallRule::kCheckPtrace, "debugging one's own children", kPtrace},
-    {CallRule::kCheckMemfd, "in strict mode no memory file that could be executed", kMemfd},
+    {CallRule::kCheckMemfd,
+     "in strict mode, and with base tools, no memory file that could be executed", kMemfd},
 };
 
 }  // namespace

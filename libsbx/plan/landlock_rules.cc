@@ -30,26 +30,32 @@ class RulePlanner {
         input_(input),
         view_(input.view),
         has_mount_view_(has_mount_view),
-        handled_(landlock_fs_rights(input.facts.landlock_abi)) {}
+        handled_(landlock_fs_rights(input.facts.landlock_abi)) {
+    // Only the listed programs and what they load may be executed.
+    if (input.policy.profile.filesystem.base == Base::kTools) {
+      read_ &= ~kLandlockFsExecute;
+      write_ &= ~kLandlockFsExecute;
+    }
+  }
 
   void add_file_rules(bool nested_userns) {
     if (has_mount_view_) {
       allow("/", kLandlockFsReadDir, true);
-      allow("/etc", kRead, true);
+      allow("/etc", read_, true);
       allow("/dev", kLandlockFsReadDir, true);
       allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
-      const std::uint64_t scratch = tmp_is_writable() ? kWrite : kRead;
+      const std::uint64_t scratch = tmp_is_writable() ? write_ : read_;
       allow("/dev/shm", scratch, true);
       // A root of the profile at the same place has a rule of its own, perhaps a narrower one.
       if (root_at("/tmp") == nullptr) allow("/tmp", scratch, true);
       const std::string& home = builder_.plan().home;
       if (has_private_home() && root_at(home) == nullptr) allow(home, scratch, true);
     } else {
-      for (const Node& node : view_.etc_binds) allow(node, kRead);
-      for (const EtcFile& file : view_.etc_files) allow(file.path, kRead, false);
-      for (const Node& node : view_.etc_accounts) allow(node, kRead);
+      for (const Node& node : view_.etc_binds) allow(node, read_);
+      for (const EtcFile& file : view_.etc_files) allow(file.path, read_, false);
+      for (const Node& node : view_.etc_accounts) allow(node, read_);
       for (const Node& node : {view_.scratch, view_.scratch_home}) {
-        if (!node.path.empty()) allow(node, kWrite);
+        if (!node.path.empty()) allow(node, write_);
       }
     }
     // /proc lists what the pid namespace shows; writes there are for nested namespaces only.
@@ -71,7 +77,7 @@ class RulePlanner {
     for (const ViewRoot& root : view_.roots) {
       if (root.access == Access::kNone) continue;
       handled_here_ = root.noexec ? handled_ & ~kLandlockFsExecute : handled_;
-      grant(root.node, root.access == Access::kReadWrite ? kWrite : kRead);
+      grant(root.node, root.access == Access::kReadWrite ? write_ : read_);
     }
   }
 
@@ -103,15 +109,26 @@ class RulePlanner {
     builder_.plan().ops.back().ino = node.ino;
   }
 
+  // Programs that the command policy denies, where no mask covers them.
+  bool holds_denied(std::string_view path) const {
+    return std::any_of(view_.denied.begin(), view_.denied.end(), [&](const Node& node) {
+      return node.kind == NodeKind::kFile && is_below(node.path, path);
+    });
+  }
+  bool is_denied(std::string_view path) const {
+    return std::any_of(view_.denied.begin(), view_.denied.end(),
+                       [&](const Node& node) { return node.path == path; });
+  }
+
   // Roots and protected paths strictly below `path` that get less than `rights`.
   bool has_narrower_below(std::string_view path, std::uint64_t rights) const {
     return std::any_of(view_.roots.begin(), view_.roots.end(),
                        [&](const ViewRoot& root) {
                          return root.node.path != path && is_below(root.node.path, path) &&
                                 (root.access == Access::kNone ||
-                                 (root.access == Access::kReadOnly && rights == kWrite));
+                                 (root.access == Access::kReadOnly && is_write(rights)));
                        }) ||
-           (rights == kWrite && std::any_of(view_.protects.begin(), view_.protects.end(),
+           (is_write(rights) && std::any_of(view_.protects.begin(), view_.protects.end(),
                                             [&](const ViewProtect& protect) {
                                               return !is_reported(protect) &&
                                                      protect.node.path != path &&
@@ -136,8 +153,12 @@ class RulePlanner {
 
   void grant(const Node& node, std::uint64_t rights) {
     const bool is_directory = node.kind == NodeKind::kDirectory;
-    if (has_mount_view_ || !is_directory || !has_narrower_below(node.path, rights)) {
-      allow(node, rights);
+    if (has_mount_view_ || !is_directory) return allow(node, rights);
+    if (!has_narrower_below(node.path, rights)) {
+      if (is_write(rights) || !holds_denied(node.path)) return allow(node, rights);
+      // All of it can be read; what may be executed is named.
+      allow(node, rights & ~kLandlockFsExecute);
+      if ((rights & kLandlockFsExecute) != 0) grant_execution(node);
       return;
     }
     builder_.plan().degraded.push_back(
@@ -146,20 +167,41 @@ class RulePlanner {
              " is granted entry by entry, since it holds something narrower: nothing can be made, "
              "renamed or removed directly in it"});
     // Reading may be granted whole where nothing below is hidden.
-    if (rights == kWrite && !has_narrower_below(node.path, kRead)) allow(node, kRead);
+    if (is_write(rights) && !has_narrower_below(node.path, read_)) allow(node, read_);
     const auto listing = view_.listings.find(node.path);
     if (listing == view_.listings.end()) return;  // nothing is granted of what cannot be listed
     for (const Node& entry : listing->second) {
       if (root_at(entry.path) != nullptr) continue;  // granted for itself
       const bool is_protected = protect_at(entry.path) != nullptr;
-      grant(entry, is_protected ? kRead : rights);
+      grant(entry, is_protected ? read_ : rights);
     }
   }
+
+  void grant_execution(const Node& directory) {
+    if (!holds_denied(directory.path)) {
+      allow(directory, kLandlockFsExecute);
+      return;
+    }
+    const auto listing = view_.listings.find(directory.path);
+    if (listing == view_.listings.end()) return;
+    for (const Node& entry : listing->second) {
+      if (is_denied(entry.path)) continue;
+      if (entry.kind == NodeKind::kDirectory) {
+        grant_execution(entry);
+      } else if (entry.kind == NodeKind::kFile) {
+        allow(entry, kLandlockFsExecute);
+      }
+    }
+  }
+
+  static bool is_write(std::uint64_t rights) { return (rights & kLandlockFsWriteFile) != 0; }
 
   PlanBuilder& builder_;
   const PlanInput& input_;
   const View& view_;
   bool has_mount_view_;
+  std::uint64_t read_ = kRead;
+  std::uint64_t write_ = kWrite;
   std::uint64_t handled_;
   std::uint64_t handled_here_ = handled_;  // in the root that is granted
 };

@@ -269,6 +269,7 @@ class Planner {
     };
     spec.mediate_connect =
         spec.notify_refused && !names_connect(spec.allow) && !names_connect(spec.deny);
+    spec.noexec_memfd = profile_.filesystem.base == Base::kTools;
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
@@ -314,6 +315,11 @@ class Planner {
       plan.degraded.push_back({"proc",
                                "a new procfs cannot be mounted here; the outer one is "
                                "shown read-only, with the process ids of outside"});
+    }
+    if (!wants(Layer::kMount) && profile_.filesystem.base == Base::kTools) {
+      plan.degraded.push_back({"programs",
+                               "without a mount namespace the dynamic linker, named as a program, "
+                               "can run a copy of one that the command made"});
     }
     if (!wants(Layer::kPid) && !is_unconfined()) {
       plan.degraded.push_back({"tree",

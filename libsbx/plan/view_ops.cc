@@ -24,7 +24,8 @@ constexpr std::uint64_t kDeviceAttributes =
     sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNoexec;
 constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMountAttrNoexec;
 
-enum class Kind : std::uint8_t { kBind, kInside, kMask, kOverlay };
+// kDenied: a mask for a file that only root can change, in one call.
+enum class Kind : std::uint8_t { kBind, kInside, kMask, kOverlay, kDenied };
 
 struct Placement {
   std::string path;
@@ -115,6 +116,50 @@ class ViewPlanner {
     }
     for (const ViewRoot& root : view_.roots) hold_parents(root);
     for (const ViewProtect& protect : view_.protects) collect_protect(protect);
+    collect_denied();
+    if (filesystem().base == Base::kTools) forbid_execution();
+  }
+
+  // Whatever name a command makes up at run time, there is nothing to be executed there.
+  void collect_denied() {
+    for (const Node& node : view_.denied) {
+      if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
+      const bool is_link = node.kind == NodeKind::kLink;
+      placements_.push_back({node.path,
+                             is_link ? Kind::kMask : Kind::kDenied,
+                             {},
+                             is_link ? "proc/nofile" : "proc/denied",
+                             kMaskAttributes,
+                             false,
+                             ""});
+    }
+  }
+
+  // Whether the deepest placement above the path is a directory of the host's.
+  bool is_from_the_host(std::string_view path) const {
+    const Placement* deepest = nullptr;
+    for (const Placement& p : placements_) {
+      if (!is_below(path, p.path)) continue;
+      if (deepest == nullptr || p.path.size() > deepest->path.size()) deepest = &p;
+    }
+    if (deepest == nullptr) return has_host_root_;
+    return deepest->path != path &&
+           (deepest->kind == Kind::kBind || deepest->kind == Kind::kOverlay);
+  }
+
+  // Only the listed programs and what they load: nothing that the command or a root brings along.
+  void forbid_execution() {
+    for (Placement& p : placements_) {
+      const bool is_tool = std::any_of(view_.tools.begin(), view_.tools.end(),
+                                       [&](const Node& node) { return node.path == p.path; });
+      if (!is_tool || root_at(p.path) != nullptr) p.attributes |= sys::kMountAttrNoexec;
+    }
+  }
+  const ViewRoot* root_at(std::string_view path) const {
+    for (const ViewRoot& root : view_.roots) {
+      if (root.node.path == path) return &root;
+    }
+    return nullptr;
   }
 
   void collect_base() {
@@ -397,6 +442,11 @@ class ViewPlanner {
     make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
+    const auto is_file = [](const Placement& p) { return p.kind == Kind::kDenied; };
+    if (std::any_of(placements_.begin(), placements_.end(), is_file)) {
+      make_file("proc/denied", "", 0);
+      bind_inside("proc/denied", "proc/denied", kMaskAttributes);
+    }
     if (has_host_root_) {
       make_dir("proc/void", 0755);
       make_dir("proc/dev", 0755);
@@ -471,6 +521,12 @@ class ViewPlanner {
       case Kind::kOverlay:
         place_overlay(placement);
         return;
+      case Kind::kDenied: {
+        Op& op = add(OpKind::kBindMask);
+        op.b = builder_.text(placement.inside);
+        op.a = builder_.text(relative(placement.path));
+        return;
+      }
       case Kind::kInside:
       case Kind::kMask:
         open_for_children(placement);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "output/utf8.h"
+#include "report/judgement.h"
 
 namespace sbx {
 namespace {
@@ -61,10 +62,15 @@ std::string limit_value(const Policy& policy, std::string_view name) {
 
 }  // namespace
 
-std::string explain_text(const LaunchPlan& plan, const Policy& policy) {
+std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
   std::string out = fmt::format("profile    {}\n", policy.profile.name);
   out += fmt::format("command    {}\n", fmt::join(plan.argv, " "));
   out += fmt::format("cwd        {}\n", plan.cwd);
+  out += fmt::format("verdict    {}\n", verdict_name(judgement.verdict));
+  for (const Finding& finding : judgement.findings) {
+    out += fmt::format("  {:<10} {} ({})\n", verdict_name(finding.verdict), finding.reason,
+                       finding.id);
+  }
   for (const std::string& warning : plan.warnings) out += "WARNING    " + warning + "\n";
   out += "view\n";
   for (const auto& [path, how] : plan.shown) {
@@ -110,12 +116,13 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy) {
   return out;
 }
 
-std::string explain_json(const LaunchPlan& plan, const Policy& policy) {
+std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
   Json out;
   out["profile"] = policy.profile.name;
   out["argv"] = Json::array();
   for (const std::string& argument : plan.argv) out["argv"].push_back(repair_utf8(argument));
   out["cwd"] = repair_utf8(plan.cwd);
+  out["check"] = Json::parse(judgement_to_json(judgement));
   out["warnings"] = plan.warnings;
   out["mounts"] = Json::array();
   for (const auto& [path, how] : plan.shown) {

@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "guard/verdict.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 
 namespace sbx {
 
-std::string explain_text(const LaunchPlan& plan, const Policy& policy);
-std::string explain_json(const LaunchPlan& plan, const Policy& policy);
+std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement);
+std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement);
 
 }  // namespace sbx

@@ -5,6 +5,7 @@
 
 #include "report/json_parts.h"
 #include "report/json_writer.h"
+#include "report/judgement.h"
 
 namespace sbx {
 namespace {
@@ -125,6 +126,19 @@ void write_changes(JsonWriter& json, const std::optional<std::vector<Change>>& c
   });
 }
 
+void write_approval(JsonWriter& json, const std::optional<Approval>& approval) {
+  json.key("approval");
+  if (!approval) {
+    json.null();
+    return;
+  }
+  json.begin_object();
+  write_member(json, "digest", approval->digest);
+  json.key("rules");
+  write_rules(json, approval->rules);
+  json.end_object();
+}
+
 }  // namespace
 
 std::string outcome_to_json(const Outcome& outcome) {
@@ -147,8 +161,7 @@ std::string outcome_to_json(const Outcome& outcome) {
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
   write_changes(json, outcome.changes);
-  json.key("approval");
-  json.null();
+  write_approval(json, outcome.approval);
   write_error(json, outcome.error);
   json.end_object();
   return text;

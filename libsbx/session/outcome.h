@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "guard/verdict.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -96,6 +97,12 @@ struct Change {
   std::string kind;  // created | modified | deleted | replaced
 };
 
+// What a person would have to allow before this request runs.
+struct Approval {
+  std::string digest;
+  std::vector<Finding> rules;
+};
+
 struct Outcome {
   RunStatus status = RunStatus::kError;
   std::optional<int> exit_code;
@@ -118,6 +125,7 @@ struct Outcome {
   Redactions redactions;
   SandboxReport sandbox;
   std::optional<std::vector<Change>> changes;
+  std::optional<Approval> approval;  // with needs_approval
   std::optional<Error> error;
   int exit_status = 125;  // what sbx-run exits with
 };

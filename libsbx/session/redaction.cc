@@ -62,7 +62,17 @@ void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
   std::vector<std::string*> fields = {&outcome.command, &outcome.cwd};
   for (std::string& argument : outcome.argv) fields.push_back(&argument);
   if (outcome.description) fields.push_back(&*outcome.description);
-  for (Denial& denial : outcome.denials) fields.push_back(&denial.target);
+  for (Denial& denial : outcome.denials) {
+    fields.push_back(&denial.target);
+    fields.push_back(&denial.grant);
+  }
+  if (outcome.approval) {
+    for (Finding& rule : outcome.approval->rules) {
+      fields.push_back(&rule.reason);
+      fields.push_back(&rule.target);
+      fields.push_back(&rule.grant);
+    }
+  }
   if (outcome.changes) {
     for (Change& change : *outcome.changes) fields.push_back(&change.path);
   }

@@ -19,6 +19,7 @@
 #include "host/view.h"
 #include "output/utf8.h"
 #include "policy/request.h"
+#include "session/approvals.h"
 #include "session/changes.h"
 #include "session/leftovers.h"
 #include "session/network.h"
@@ -63,6 +64,7 @@ class Run {
     Result<RedactionInput> redaction = choose_redaction(policy_, base_environment_);
     if (!redaction.ok()) return fail(redaction.error());
     redaction_ = std::move(redaction).value();
+    if (!pass_policy()) return;
     if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
     if (policy_.profile.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
       spill_.emplace(log_places(input_.inherited, policy_), outcome_.started_at_ms,
@@ -107,6 +109,45 @@ class Run {
     SBX_TRY(const View places, inspect_view(only_roots, {}, ""));
     return write_workspace_files(policy_.workspace, input_.request.files, places,
                                  policy_.file_bytes);
+  }
+
+  // What the command policy says of the request. False: the outcome says why it does not run.
+  bool pass_policy() {
+    const std::string cwd = input_.request.cwd.value_or(input_.policy.workspace);
+    const Judgement judgement = judge(input_.policy, input_.request, cwd);
+    if (judgement.verdict == Verdict::kAllow) return true;
+    if (judgement.verdict == Verdict::kDeny) {
+      refuse(judgement);
+      return false;
+    }
+    Approval approval{approval_digest(input_.policy, input_.request, cwd, judgement),
+                      judgement.findings};
+    const bool is_granted = input_.approvals != nullptr &&
+                            input_.request.approval == approval.digest &&
+                            input_.approvals->take(approval.digest);
+    if (is_granted || (input_.ask_person && input_.ask_person(approval))) return true;
+    const Finding& first = approval.rules.front();
+    Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason, first.id,
+                "the operator may allow it once with --approve " + approval.digest};
+    if (!input_.request.approval.empty()) {
+      error.message += "; the approval named is for another request, or used up, or too old";
+    }
+    outcome_.approval = std::move(approval);
+    fail(error, RunStatus::kNeedsApproval);
+    return false;
+  }
+
+  void refuse(const Judgement& judgement) {
+    for (const Finding& finding : judgement.findings) {
+      if (finding.verdict != Verdict::kDeny) break;
+      const bool by_name = !finding.program.empty() && finding.target.empty();
+      outcome_.denials.push_back({"command", by_name ? finding.program : finding.id, finding.target,
+                                  1, finding.program, finding.grant});
+    }
+    const Finding& first = judgement.findings.front();
+    fail(Error{ErrorCode::kDenied, first.reason, first.id,
+               first.grant.empty() ? "" : "the operator may set " + first.grant},
+         RunStatus::kDenied);
   }
 
   void attempt() {
@@ -267,7 +308,7 @@ class Run {
     }
   }
 
-  void fail(const Error& error) {
+  void fail(const Error& error, RunStatus status = RunStatus::kError) {
     Outcome& outcome = outcome_;
     outcome.command = input_.request.command;
     outcome.description = input_.request.description;
@@ -277,7 +318,7 @@ class Run {
       outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
     }
     outcome.sandbox.profile = policy_.profile.name;
-    outcome.status = RunStatus::kError;
+    outcome.status = status;
     outcome.error = error;
     outcome.exit_status = error_exit_status(error.code);
     done();

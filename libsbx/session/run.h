@@ -19,6 +19,7 @@
 
 namespace sbx {
 
+class Approvals;
 class WarmPool;
 
 struct RunInput {
@@ -35,6 +36,9 @@ struct RunInput {
   unsigned pty_columns = 80;
   WarmPool* warm = nullptr;  // sandboxes made ready in advance; null: none
   bool is_alone = true;      // no other run and no other child in this process
+  Approvals* approvals = nullptr;  // what the operator has granted; null: nothing
+  // Asks a person about a request that needs approval; null: there is none. True only for a yes.
+  std::function<bool(const Approval&)> ask_person{};
   // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
   std::function<void(OutputChannel, std::string_view)> on_output{};
 };

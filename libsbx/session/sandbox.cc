@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "guard/names.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -30,6 +31,11 @@ std::vector<std::string> tool_names(const Policy& policy, const Request& request
   } else if (!commands.allow) {
     names.push_back(request.argv.front());
   }
+  if (policy.profile.network.mode != NetworkMode::kNone) {
+    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
+  }
+  std::erase_if(names,
+                [&](const std::string& name) { return is_denied_name(commands.deny, name); });
   return names;
 }
 
@@ -56,6 +62,14 @@ Status list_narrowed(View& view, const Policy& policy) {
     const ViewProtect& protect = view.protects[i];
     if (protect.node.kind == NodeKind::kMissing && protect.report_missing) continue;
     SBX_CHECK_OK(list_above(protect.node.path));
+  }
+  for (const Node& node : view.denied) {
+    if (node.kind == NodeKind::kLink) continue;
+    if (policy.profile.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));
+    for (std::size_t at = node.path.find('/', 1); at != std::string::npos;
+         at = node.path.find('/', at + 1)) {
+      SBX_CHECK_OK(list_directory(view, node.path.substr(0, at)));
+    }
   }
   if (policy.profile.filesystem.base == Base::kHost) {
     for (const ViewRoot& root : view.roots) {

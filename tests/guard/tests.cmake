@@ -1,6 +1,9 @@
 sbx_test(guard
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/judge_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/reading_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/rules_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/verdicts_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/guard/properties.cc
   LINK sbx_all)
 

@@ -200,6 +200,7 @@ const Op* step_at(const LaunchPlan& plan, std::string_view destination) {
     switch (op.kind) {
       case OpKind::kBindSystem:
       case OpKind::kBind:
+      case OpKind::kBindMask:
       case OpKind::kBindInside:
       case OpKind::kMoveInside:
       case OpKind::kMountOverlay:

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// check: the command policy's verdict; runs nothing.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "guard/verdict.h"
+#include "prepare.h"
+#include "report/json.h"
+#include "report/judgement.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+int refuse(const Error& error) {
+  complain(error);
+  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
+  return error_exit_status(error.code);
+}
+
+}  // namespace
+
+int verb_check(const Invocation& invocation) {
+  CLI::App app{"The command policy's verdict; runs nothing", "sbx-run check"};
+  RunOptions options;
+  add_run_options(app, options);
+  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  if (!parsed.ok()) return refuse(parsed.error());
+  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  Result<Prepared> prepared = prepare(options, invocation);
+  if (!prepared.ok()) return refuse(prepared.error());
+  const Policy& policy = prepared.value().policy;
+  const Request& request = prepared.value().request;
+  const Judgement judgement = judge(policy, request, request.cwd.value_or(policy.workspace));
+  if (write_all(STDOUT_FILENO, judgement_to_json(judgement) + "\n")) {
+    return judgement_exit_status(judgement.verdict);
+  }
+  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
+                 "give sbx-run a stdout that is open"});
+  return 125;
+}
+
+}  // namespace sbx

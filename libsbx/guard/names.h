@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names: the lists that the command policy knows programs by. Values only.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+// Denied in every profile: what would change who the command is, or the machine.
+inline constexpr std::string_view kDeniedCommands[] = {"sudo",   "su",       "shutdown", "reboot",
+                                                       "halt",   "poweroff", "chroot",   "mount",
+                                                       "umount", "mkfs",     "mkfs.*"};
+
+// The endings that `mkfs.*` has on common systems, for what must look up whole names.
+inline constexpr std::string_view kFileSystems[] = {
+    "bfs", "btrfs", "cramfs", "erofs",  "exfat", "ext2",     "ext3", "ext4", "f2fs", "fat",
+    "jfs", "minix", "msdos",  "nilfs2", "ntfs",  "reiserfs", "udf",  "vfat", "xfs"};
+
+// `pattern` may hold * ? and [ ]. A path stands for its last component, on both sides.
+bool matches_name(std::string_view pattern, std::string_view program);
+
+// Whether the built-in list or `more` denies the program.
+bool is_denied_name(const std::vector<std::string>& more, std::string_view program);
+
+// What a shell runs by itself: bash's builtins.
+bool is_shell_builtin(std::string_view name);
+
+// Programs whose work is to write, refused where commands.readonly is set.
+bool is_writing_program(std::string_view name);
+
+}  // namespace sbx

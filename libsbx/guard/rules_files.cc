@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about files: removals, overwriting, modes and owners, beyond what is the command's own.
+#include <algorithm>
+#include <array>
+
+#include "guard/arguments.h"
+#include "guard/rule.h"
+
+namespace sbx {
+namespace {
+
+bool wants_help(const Arguments& arguments) {
+  return arguments.find("help") != nullptr || arguments.find("version") != nullptr;
+}
+
+// --- find, also for what it runs and feeds ---
+
+struct FindStart {
+  std::vector<const Word*> starts;  // empty: the working directory
+  bool has_filter = false;
+};
+
+FindStart read_find(const Command& find) {
+  FindStart out;
+  std::size_t at = 1;
+  for (; at < find.words.size(); ++at) {
+    const std::string& text = find.words[at].text;
+    const bool is_option = text == "-H" || text == "-L" || text == "-P" || text.starts_with("-O");
+    if (is_option) continue;
+    if (text.starts_with('-') || text == "(" || text == "!") break;
+    out.starts.push_back(&find.words[at]);
+  }
+  for (; at < find.words.size(); ++at) {
+    out.has_filter = out.has_filter ||
+                     is_listed(find.words[at].text,
+                               "-name -iname -path -ipath -wholename -regex -iregex -type -mtime "
+                               "-mmin -newer -size -empty -mindepth -user -perm -atime -ctime");
+  }
+  return out;
+}
+
+// The find whose files this command is given: its own -exec, or the first stage before xargs.
+const Command* feeding_find(const Case& c) {
+  const auto& via = c.command.via;
+  const bool by_exec = std::any_of(
+      via.begin(), via.end(), [](const std::string& name) { return name.starts_with("find"); });
+  const bool by_xargs = std::find(via.begin(), via.end(), "xargs") != via.end();
+  if (!by_exec && !by_xargs) return nullptr;
+  for (const Command& other : c.reading.commands) {
+    if (other.words.empty() || base_name(other.words.front().text) != "find") continue;
+    const bool holds =
+        other.span.begin <= c.command.span.begin && c.command.span.end <= other.span.end;
+    const bool feeds = other.pipeline == c.command.pipeline && other.stage + 1 == c.command.stage &&
+                       other.stages > 1;
+    if (by_exec ? holds : feeds) return &other;
+  }
+  return nullptr;
+}
+
+// What find may hand over that is not the command's own.
+std::optional<Hit> outside_find(const Case& c, const Command& find, bool is_recursive) {
+  const FindStart read = read_find(find);
+  const auto is_fine = [&](const std::string& path) {
+    return c.places.is_own(path) &&
+           (c.places.is_known_removal(path) || read.has_filter || !is_recursive);
+  };
+  if (read.starts.empty()) {
+    for (const std::string& directory : c.directories) {
+      if (directory.empty() || !is_fine(directory)) return Hit{find.span, directory};
+    }
+  }
+  for (const Word* word : read.starts) {
+    const auto paths = c.places.resolve(*word, c.directories);
+    if (!paths) return Hit{word->span, word->text};
+    for (const std::string& path : *paths) {
+      if (!is_fine(path)) return Hit{word->span, path};
+    }
+  }
+  return std::nullopt;
+}
+
+// --- removal ---
+
+// "{}", and what only find or xargs adds.
+bool is_placeholder(const Case& c, const Word& word) {
+  if (word.span.end > c.text.size() || word.span.begin > word.span.end) return false;
+  return c.text.substr(word.span.begin, word.span.end - word.span.begin).find("{}") !=
+         std::string_view::npos;
+}
+
+std::optional<Hit> removes_outside(const Case& c) {
+  const Arguments arguments(c.command, 1);
+  if (wants_help(arguments)) return std::nullopt;
+  const bool is_recursive = arguments.find('r') != nullptr || arguments.find('R') != nullptr ||
+                            arguments.find("recursive") != nullptr;
+  const Command* find = feeding_find(c);
+  for (const Word* word : arguments.operands()) {
+    if (find != nullptr && is_placeholder(c, *word)) continue;
+    const auto paths = c.places.resolve(*word, c.directories);
+    if (!paths) return Hit{word->span, word->text};
+    for (const std::string& path : *paths) {
+      if (!c.places.is_known_removal(path)) return Hit{word->span, path};
+    }
+  }
+  if (find != nullptr) return outside_find(c, *find, is_recursive);
+  if (c.command.has_more_words) return Hit{c.command.span, ""};
+  return std::nullopt;
+}
+
+std::optional<Hit> shreds(const Case& c) {
+  const Arguments arguments(c.command, 1, "ns", {"iterations", "size", "random-source"});
+  if (wants_help(arguments)) return std::nullopt;
+  return Hit{c.command.span,
+             arguments.operands().empty() ? "" : arguments.operands().front()->text};
+}
+
+std::optional<Hit> finds_and_deletes(const Case& c) {
+  for (const Word& word : c.command.words) {
+    if (word.text == "-delete") return Hit{word.span, ""};
+  }
+  return std::nullopt;
+}
+
+// --- modes and owners ---
+
+std::optional<Hit> changes_outside(const Case& c) {
+  const Arguments arguments(c.command, 1, "", {"reference", "from"});
+  if (wants_help(arguments) ||
+      (arguments.find('R') == nullptr && arguments.find("recursive") == nullptr)) {
+    return std::nullopt;
+  }
+  // "-x" and "-w" are modes, not options, so that the mode may be missing among the operands.
+  const auto& operands = arguments.operands();
+  const bool has_mode_option =
+      arguments.find("reference") != nullptr ||
+      (c.program == "chmod" && (arguments.find('w') != nullptr || arguments.find('x') != nullptr ||
+                                arguments.find('r') != nullptr));
+  for (std::size_t i = has_mode_option ? 0 : 1; i < operands.size(); ++i) {
+    if (is_placeholder(c, *operands[i]) && feeding_find(c) != nullptr) continue;
+    const auto paths = c.places.resolve(*operands[i], c.directories);
+    if (!paths) return Hit{operands[i]->span, operands[i]->text};
+    for (const std::string& path : *paths) {
+      if (!c.places.is_own(path)) return Hit{operands[i]->span, path};
+    }
+  }
+  if (const Command* find = feeding_find(c)) return outside_find(c, *find, false);
+  if (c.command.has_more_words) return Hit{c.command.span, ""};
+  return std::nullopt;
+}
+
+std::optional<Hit> changes_owner(const Case& c) {
+  const Arguments arguments(c.command, 1, "", {"reference", "from"});
+  if (wants_help(arguments) || c.command.words.size() < 2) return std::nullopt;
+  return Hit{c.command.span, arguments.operands().empty() ? "" : arguments.operands().back()->text};
+}
+
+// --- overwriting ---
+
+std::optional<Hit> overwritten(const Case& c, const Word& word,
+                               bool (*is_bad)(const Case&, const std::string&)) {
+  const auto paths = c.places.resolve(word, c.directories);
+  if (!paths) return std::nullopt;
+  for (const std::string& path : *paths) {
+    if (is_bad(c, path)) return Hit{word.span, path};
+  }
+  return std::nullopt;
+}
+
+bool is_device(const Case&, const std::string& path) { return Places::is_device(path); }
+bool is_outside(const Case& c, const std::string& path) {
+  return !c.places.is_in_roots(path) && !Places::is_device(path);
+}
+
+// The operands that a command writes to, from the start of the file.
+std::vector<Word> written_operands(const Case& c) {
+  std::vector<Word> out;
+  const auto add_operands = [&](const Arguments& arguments) {
+    for (const Word* word : arguments.operands()) out.push_back(*word);
+  };
+  if (c.program == "dd") {
+    for (const Word& word : c.command.words) {
+      if (!word.text.starts_with("of=")) continue;
+      out.push_back(word);
+      out.back().text.erase(0, 3);
+    }
+  } else if (c.program == "tee") {
+    add_operands(Arguments(c.command, 1));
+  } else if (c.program == "truncate") {
+    add_operands(Arguments(c.command, 1, "sr", {"size", "reference"}));
+  } else if (c.program == "cp" || c.program == "mv") {
+    const Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
+    if (arguments.operands().size() > 1) out.push_back(*arguments.operands().back());
+  }
+  return out;
+}
+
+std::optional<Hit> writes_to_device(const Case& c) {
+  for (const Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != RedirectionKind::kTruncate &&
+        redirection.kind != RedirectionKind::kAppend) {
+      continue;
+    }
+    if (auto hit = overwritten(c, redirection.target, is_device)) return hit;
+  }
+  if (!is_listed(c.program, "dd tee cp mv")) return std::nullopt;
+  for (const Word& word : written_operands(c)) {
+    if (auto hit = overwritten(c, word, is_device)) return hit;
+  }
+  return std::nullopt;
+}
+
+std::optional<Hit> truncates_outside(const Case& c) {
+  for (const Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != RedirectionKind::kTruncate) continue;
+    if (auto hit = overwritten(c, redirection.target, is_outside)) return hit;
+  }
+  if (!is_listed(c.program, "dd tee truncate")) return std::nullopt;
+  if (c.program == "tee" && Arguments(c.command, 1).find('a', "append") != nullptr) {
+    return std::nullopt;
+  }
+  for (const Word& word : written_operands(c)) {
+    if (auto hit = overwritten(c, word, is_outside)) return hit;
+  }
+  return std::nullopt;
+}
+
+constexpr std::array kRules = {
+    Rule{"destructive.rm-outside", "rm unlink", removes_outside,
+         "removes what is not known to lie inside the workspace or /tmp",
+         "rm -rf /\n"
+         "rm -rf /data/work/old\n"
+         "rm -r /var/lib/app\n"
+         "rm -rf .\n"
+         "rm -rf ./\n"
+         "rm -rf ..\n"
+         "rm -rf *\n"
+         "rm -rf ./.[!.]*\n"
+         "rm -rf /home/me/project\n"
+         "rm -rf /home/me/proj*\n"
+         "rm -rf ~\n"
+         "rm -rf ~/Documents\n"
+         "rm -rf \"$HOME\"\n"
+         "rm -rf /tmp\n"
+         "rm -rf /tmp/*\n"
+         "rm -rf build/../..\n"
+         "rm -rf \"$DIR\"\n"
+         "rm -rf {build,/etc}\n"
+         "rm --recursive --force /etc\n"
+         "rm /etc/passwd\n"
+         "cd / && rm -rf data\n"
+         "cd build; rm -rf *\n"
+         "env -C / rm -rf data\n"
+         "bash -c 'rm -rf /data'\n"
+         "find / -name '*.log' -exec rm {} \\;\n"
+         "find . -exec rm -rf {} +\n"
+         "ls | xargs rm -rf\n"
+         "unlink /etc/hosts",
+         "rm -rf node_modules dist build\n"
+         "rm -rf ./build/*\n"
+         "rm -f *.o\n"
+         "rm -rf /tmp/work\n"
+         "rm -rf /home/me/project/target\n"
+         "rm -rf \"$PWD/build\"\n"
+         "cd build && rm -rf *\n"
+         "cd build || exit 1; rm -rf *\n"
+         "rm file.txt\n"
+         "rm --help\n"
+         "rm -rf {build,dist}\n"
+         "find . -name '*.o' -exec rm {} \\;\n"
+         "find build -name '*.o' | xargs rm -f\n"
+         "echo rm -rf /\n"
+         "git commit -m 'rm -rf / is bad'"},
+    Rule{"destructive.find-delete", "find", finds_and_deletes,
+         "find removes everything that it finds",
+         "find . -name '*.pyc' -delete\n"
+         "find / -delete",
+         "find . -name delete\n"
+         "find . -type f"},
+    Rule{"destructive.shred", "shred srm wipe", shreds,
+         "what is overwritten cannot be brought back",
+         "shred secret.txt\n"
+         "shred -u -n 3 notes\n"
+         "find . -name '*.key' -exec shred {} +",
+         "shred --help\n"
+         "echo shred"},
+    Rule{"destructive.chmod-outside", "chmod chgrp chown", changes_outside,
+         "changes modes or owners recursively outside the workspace and /tmp",
+         "chmod -R 777 /\n"
+         "chmod -R a+w /etc\n"
+         "chmod --recursive 700 ~\n"
+         "chgrp -R users /data\n"
+         "chmod -R 755 ..",
+         "chmod -R 755 build\n"
+         "chmod -R u+w .\n"
+         "chmod +x run.sh\n"
+         "chmod 644 /data/x"},
+    Rule{"destructive.chown", "chown", changes_owner, "gives files to another owner",
+         "chown root file\n"
+         "chown -R nobody /data\n"
+         "chown me:me build",
+         "chown --help\n"
+         "ls -l"},
+    Rule{"destructive.device-write", "", writes_to_device,
+         "writes to a device, over whatever it holds",
+         "dd if=/dev/zero of=/dev/sda\n"
+         "dd if=image.iso of=/dev/nvme0n1 bs=4M\n"
+         "cat image > /dev/sda\n"
+         "echo x >> /dev/sdb1\n"
+         "> /dev/sda\n"
+         "cp image /dev/mmcblk0\n"
+         "cat x | tee /dev/sdc",
+         "echo x > /dev/null\n"
+         "make 2>/dev/stderr\n"
+         "dd if=/dev/zero of=disk.img bs=1M count=1\n"
+         "dd if=/dev/urandom of=/dev/null count=1\n"
+         "echo hi > /dev/tty"},
+    Rule{"destructive.truncate-outside", "", truncates_outside,
+         "overwrites a file outside the allowed roots",
+         "echo x > /etc/hosts\n"
+         ": > /var/log/syslog\n"
+         "> /etc/passwd\n"
+         "cat a &> /opt/x\n"
+         "truncate -s 0 /var/log/messages\n"
+         "echo x | tee /etc/motd\n"
+         "dd if=a of=/etc/b\n"
+         "cd /etc && echo x > hosts",
+         "echo x > out.txt\n"
+         "make > build.log 2>&1\n"
+         "echo x > /tmp/a\n"
+         "echo x > /data/a\n"
+         "echo x >> /var/log/app.log\n"
+         "echo x > ~/notes\n"
+         "echo x | tee out.txt\n"
+         "truncate -s 0 build.log\n"
+         "cat < /etc/hosts\n"
+         "ls 2>&1"},
+};
+
+}  // namespace
+
+std::span<const Rule> file_rules() { return kRules; }
+
+}  // namespace sbx

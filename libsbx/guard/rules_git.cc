@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about git: commands that lose work which was not committed, or history.
+#include <algorithm>
+#include <array>
+
+#include "guard/arguments.h"
+#include "guard/rule.h"
+
+namespace sbx {
+namespace {
+
+// Where the subcommand stands, behind git's own options; 0: nowhere.
+std::size_t subcommand_at(const Command& command) {
+  for (std::size_t at = 1; at < command.words.size(); ++at) {
+    const std::string& text = command.words[at].text;
+    if (!text.starts_with('-')) return at;
+    if (is_listed(text,
+                  "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix "
+                  "--config-env --attr-source")) {
+      ++at;
+    }
+  }
+  return 0;
+}
+
+// The subcommand that this case is about, with its options; nullopt for another.
+struct Git {
+  std::string_view name;
+  Arguments arguments;
+  Hit hit;
+};
+
+std::optional<Git> read_git(const Case& c, std::string_view names, std::string_view values = "") {
+  const std::size_t at = subcommand_at(c.command);
+  if (at == 0 || !is_listed(c.command.words[at].text, names)) return std::nullopt;
+  Git git{c.command.words[at].text, Arguments(c.command, at + 1, values), {c.command.span, ""}};
+  if (git.arguments.find("help") != nullptr) return std::nullopt;
+  if (!git.arguments.operands().empty()) git.hit.target = git.arguments.operands().front()->text;
+  return git;
+}
+
+bool is_first(const Git& git, std::string_view names) {
+  const auto& operands = git.arguments.operands();
+  return !operands.empty() && is_listed(operands.front()->text, names);
+}
+
+std::optional<Hit> resets(const Case& c) {
+  const auto git = read_git(c, "reset");
+  return git && git->arguments.find("hard") != nullptr ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> cleans(const Case& c) {
+  const auto git = read_git(c, "clean", "e");
+  if (!git || git->arguments.find('n', "dry-run") != nullptr) return std::nullopt;
+  return git->hit;
+}
+
+// A path rather than a branch, as far as that can be told.
+bool looks_like_path(const Word& word) {
+  const std::string& text = word.text;
+  return text == "." || text == ".." || text.starts_with("./") || text.starts_with("../") ||
+         text.starts_with(":/") || text.starts_with(":(") || text.ends_with('/') || text.find('*') != std::string::npos;
+}
+
+std::optional<Hit> checks_out(const Case& c) {
+  const auto git = read_git(c, "checkout", "bB");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  const auto& operands = arguments.operands();
+  const bool makes_branch = arguments.find('b') != nullptr || arguments.find("orphan") != nullptr;
+  if (arguments.find('f', "force") != nullptr) return git->hit;
+  if (makes_branch) return std::nullopt;
+  const bool names_paths = operands.size() > arguments.before_dashes() ||
+                           arguments.before_dashes() > 1 ||
+                           arguments.find("pathspec-from-file") != nullptr ||
+                           std::any_of(operands.begin(), operands.end(),
+                                       [](const Word* word) { return looks_like_path(*word); });
+  return names_paths ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> restores(const Case& c) {
+  const auto git = read_git(c, "restore switch", "scC");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  if (git->name == "switch") {
+    const bool discards =
+        arguments.find('f', "force") != nullptr || arguments.find("discard-changes") != nullptr;
+    return discards ? std::optional(git->hit) : std::nullopt;
+  }
+  const bool only_index =
+      arguments.find('S', "staged") != nullptr && arguments.find('W', "worktree") == nullptr;
+  return only_index ? std::nullopt : std::optional(git->hit);
+}
+
+std::optional<Hit> drops_stash(const Case& c) {
+  const auto git = read_git(c, "stash");
+  return git && is_first(*git, "drop clear") ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> deletes_branch(const Case& c) {
+  const auto git = read_git(c, "branch", "u");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  const bool forced =
+      arguments.find('f', "force") != nullptr && arguments.find('d', "delete") != nullptr;
+  return forced || arguments.find('D') != nullptr ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> forces_push(const Case& c) {
+  const auto git = read_git(c, "push", "o");
+  if (!git || git->arguments.find('n', "dry-run") != nullptr) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  for (const std::string_view name :
+       {"force", "force-with-lease", "force-if-includes", "mirror", "delete", "prune"}) {
+    if (arguments.find(name) != nullptr) return git->hit;
+  }
+  if (arguments.find('f') != nullptr || arguments.find('d') != nullptr) return git->hit;
+  for (const Word* word : arguments.operands()) {
+    const std::string& text = word->text;
+    if (text.starts_with('+') || (text.starts_with(':') && text.size() > 1)) {
+      return Hit{word->span, text};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Hit> removes_worktree(const Case& c) {
+  const auto git = read_git(c, "worktree");
+  return git && is_first(*git, "remove") && git->arguments.find('f', "force") != nullptr
+             ? std::optional(git->hit)
+             : std::nullopt;
+}
+
+std::optional<Hit> removes_tracked(const Case& c) {
+  const auto git = read_git(c, "rm");
+  return git && git->arguments.find('f', "force") != nullptr &&
+                 git->arguments.find("cached") == nullptr &&
+                 git->arguments.find('n', "dry-run") == nullptr
+             ? std::optional(git->hit)
+             : std::nullopt;
+}
+
+std::optional<Hit> rewrites(const Case& c) {
+  if (c.program == "git-filter-repo") return Hit{c.command.span, ""};
+  const auto git =
+      read_git(c, "filter-branch filter-repo rebase commit update-ref replace", "mCFt");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  if (git->name == "commit") {
+    return arguments.find("amend") != nullptr ? std::optional(git->hit) : std::nullopt;
+  }
+  if (git->name == "update-ref") {
+    return arguments.find('d') != nullptr || arguments.find("stdin") != nullptr
+               ? std::optional(git->hit)
+               : std::nullopt;
+  }
+  if (git->name == "rebase") {
+    for (const std::string_view name :
+         {"abort", "continue", "skip", "quit", "edit-todo", "show-current-patch"}) {
+      if (arguments.find(name) != nullptr) return std::nullopt;
+    }
+  }
+  return git->hit;
+}
+
+std::optional<Hit> expires(const Case& c) {
+  const auto git = read_git(c, "reflog gc prune");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  if (git->name == "reflog") {
+    return is_first(*git, "expire delete") ? std::optional(git->hit) : std::nullopt;
+  }
+  if (git->name == "gc") {
+    const std::string_view when = arguments.value('\0', "prune");
+    return when == "now" || when == "all" ? std::optional(git->hit) : std::nullopt;
+  }
+  return arguments.find('n', "dry-run") != nullptr ? std::nullopt : std::optional(git->hit);
+}
+
+constexpr std::array kRules = {
+    Rule{"destructive.git-reset", "git", resets, "uncommitted work is lost",
+         "git reset --hard\n"
+         "git reset --hard HEAD~3\n"
+         "git -C sub reset --hard origin/main\n"
+         "git -c core.editor=true --git-dir=.git reset --hard\n"
+         "git fetch && git reset --hard origin/main",
+         "git reset\n"
+         "git reset --soft HEAD~1\n"
+         "git reset HEAD file\n"
+         "git log --grep=reset --hard"},
+    Rule{"destructive.git-clean", "git", cleans, "files that were never committed are removed",
+         "git clean -f\n"
+         "git clean -fdx\n"
+         "git clean --force -d",
+         "git clean -n\n"
+         "git clean -fdn\n"
+         "git status"},
+    Rule{"destructive.git-checkout", "git", checks_out, "changes in the files named are lost",
+         "git checkout -- file.c\n"
+         "git checkout .\n"
+         "git checkout HEAD -- src\n"
+         "git checkout HEAD~2 src/a.c\n"
+         "git checkout -f main\n"
+         "git checkout '*.c'",
+         "git checkout main\n"
+         "git checkout -b topic\n"
+         "git checkout -b topic origin/main\n"
+         "git checkout -"},
+    Rule{"destructive.git-restore", "git", restores, "changes in the files named are lost",
+         "git restore file.c\n"
+         "git restore .\n"
+         "git restore --staged --worktree a\n"
+         "git switch --discard-changes main\n"
+         "git switch -f main",
+         "git restore --staged file.c\n"
+         "git switch main\n"
+         "git switch -c topic"},
+    Rule{"destructive.git-stash", "git", drops_stash, "stashed work is lost",
+         "git stash drop\n"
+         "git stash clear\n"
+         "git stash drop stash@{1}",
+         "git stash\n"
+         "git stash pop\n"
+         "git stash list"},
+    Rule{"destructive.git-branch", "git", deletes_branch, "commits that were not merged are lost",
+         "git branch -D topic\n"
+         "git branch -d -f topic\n"
+         "git branch --delete --force topic",
+         "git branch -d topic\n"
+         "git branch topic\n"
+         "git branch -a"},
+    Rule{"destructive.git-push", "git", forces_push, "commits on the remote are lost",
+         "git push --force\n"
+         "git push -f origin main\n"
+         "git push --force-with-lease\n"
+         "git push --force-with-lease=main origin main\n"
+         "git push origin +main\n"
+         "git push origin :topic\n"
+         "git push origin --delete topic\n"
+         "git push --mirror backup\n"
+         "git push -uf origin main",
+         "git push\n"
+         "git push origin main\n"
+         "git push -u origin topic\n"
+         "git push origin HEAD:refs/heads/x\n"
+         "git push --tags\n"
+         "git push --force --dry-run"},
+    Rule{"destructive.git-worktree", "git", removes_worktree, "work in the worktree is lost",
+         "git worktree remove --force ../wt\n"
+         "git worktree remove -f wt",
+         "git worktree remove wt\n"
+         "git worktree add ../wt\n"
+         "git worktree list"},
+    Rule{"destructive.git-rm", "git", removes_tracked, "changes in the files removed are lost",
+         "git rm -f a.c\n"
+         "git rm -rf src",
+         "git rm a.c\n"
+         "git rm -r --cached build\n"
+         "git rm -rf --cached build"},
+    Rule{"destructive.git-history", "git git-filter-repo", rewrites, "history is rewritten",
+         "git filter-branch --tree-filter 'rm x' HEAD\n"
+         "git filter-repo --path src\n"
+         "git rebase -i HEAD~3\n"
+         "git rebase main\n"
+         "git commit --amend --no-edit\n"
+         "git update-ref -d refs/heads/x",
+         "git commit -m 'rebase --amend'\n"
+         "git rebase --abort\n"
+         "git rebase --continue\n"
+         "git merge main\n"
+         "git pull --rebase"},
+    Rule{"destructive.git-expire", "git", expires, "what could still be brought back is lost",
+         "git reflog expire --expire=now --all\n"
+         "git gc --prune=now\n"
+         "git prune",
+         "git reflog\n"
+         "git gc\n"
+         "git prune -n\n"
+         "git remote prune origin"},
+};
+
+}  // namespace
+
+std::span<const Rule> git_rules() { return kRules; }
+
+}  // namespace sbx

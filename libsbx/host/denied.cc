@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// One lookup for each name in each directory; a directory is listed only for a pattern.
+#include "host/denied.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "base/owned_fd.h"
+#include "base/text.h"
+#include "guard/names.h"
+
+namespace sbx {
+namespace {
+
+bool is_pattern(std::string_view name) {
+  return name.find_first_of("*?[") != std::string_view::npos;
+}
+
+class Search {
+ public:
+  explicit Search(const Policy& policy) : policy_(policy) {
+    for (const std::string_view name : kDeniedCommands) {
+      if (!is_pattern(name)) names_.emplace_back(name);
+    }
+    for (const std::string_view name : kFileSystems) names_.push_back("mkfs." + std::string(name));
+    for (const std::string& name : policy.profile.commands.deny) {
+      const std::string base = name.substr(name.rfind('/') + 1);
+      if (base.empty() || base == "." || base == "..") continue;
+      (is_pattern(base) ? patterns_ : names_).push_back(base);
+    }
+  }
+
+  void look_in(const std::string& directory) {
+    if (!directory.starts_with('/') || is_writable(directory)) return;
+    const OwnedFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    struct stat info {};
+    if (!fd.is_open() || fstat(fd.get(), &info) != 0) return;
+    const auto known = [&](const std::pair<dev_t, ino_t>& id) {
+      return id.first == info.st_dev && id.second == info.st_ino;
+    };
+    if (std::any_of(seen_.begin(), seen_.end(), known)) return;
+    seen_.emplace_back(info.st_dev, info.st_ino);
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
+                                                           &std::free);
+    if (real == nullptr || is_writable(real.get())) return;
+    for (const std::string& name : names_) add(fd.get(), real.get(), name);
+    if (!patterns_.empty()) list(fd.get(), real.get());
+  }
+
+  std::vector<Node> take() { return std::move(found_); }
+
+ private:
+  // Whether the deepest root that holds the directory may be written to.
+  bool is_writable(const std::string& directory) const {
+    const Root* deepest = nullptr;
+    for (const Root& root : policy_.profile.filesystem.roots) {
+      const bool holds = is_below(directory, root.path);
+      if (holds && (deepest == nullptr || root.path.size() > deepest->path.size())) deepest = &root;
+    }
+    return deepest != nullptr && deepest->access == Access::kReadWrite;
+  }
+
+  void add(int directory, const std::string& real, const std::string& name) {
+    struct stat info {};
+    if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return;
+    const std::string path = real == "/" ? "/" + name : real + "/" + name;
+    if (std::any_of(found_.begin(), found_.end(),
+                    [&](const Node& node) { return node.path == path; })) {
+      return;
+    }
+    found_.push_back({path, S_ISLNK(info.st_mode) ? NodeKind::kLink : NodeKind::kFile, info.st_dev,
+                      info.st_ino});
+  }
+
+  void list(int directory, const std::string& real) {
+    const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return;
+    struct CloseDir {
+      void operator()(DIR* dir) const { closedir(dir); }
+    };
+    const std::unique_ptr<DIR, CloseDir> dir(fdopendir(fd));
+    if (dir == nullptr) {
+      close(fd);
+      return;
+    }
+    while (const dirent* entry = readdir(dir.get())) {
+      const std::string name = entry->d_name;
+      const bool matches =
+          std::any_of(patterns_.begin(), patterns_.end(),
+                      [&](const std::string& pattern) { return matches_name(pattern, name); });
+      if (matches && name != "." && name != "..") add(directory, real, name);
+    }
+  }
+
+  const Policy& policy_;
+  std::vector<std::string> names_;
+  std::vector<std::string> patterns_;
+  std::vector<std::pair<dev_t, ino_t>> seen_;
+  std::vector<Node> found_;
+};
+
+}  // namespace
+
+std::vector<Node> find_denied_programs(const Policy& policy, const std::string& search_path) {
+  Search search(policy);
+  for (const std::string_view directory : split(search_path, ':')) {
+    search.look_in(std::string(directory));
+  }
+  for (const char* directory :
+       {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
+    search.look_in(directory);
+  }
+  return search.take();
+}
+
+}  // namespace sbx

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A judgement, key by key.
+#include "report/judgement.h"
+
+#include "report/json_writer.h"
+
+namespace sbx {
+namespace {
+
+void write_member(JsonWriter& json, std::string_view key, std::string_view value) {
+  json.key(key);
+  json.string(value);
+}
+
+void write_span(JsonWriter& json, const Span& span) {
+  json.key("span");
+  json.begin_array();
+  json.count(span.begin);
+  json.count(span.end);
+  json.end_array();
+}
+
+}  // namespace
+
+void write_rules(JsonWriter& json, const std::vector<Finding>& findings) {
+  json.begin_array();
+  for (const Finding& finding : findings) {
+    json.begin_object();
+    write_member(json, "id", finding.id);
+    write_member(json, "verdict", verdict_name(finding.verdict));
+    write_member(json, "reason", finding.reason);
+    write_span(json, finding.span);
+    write_member(json, "program", finding.program);
+    write_member(json, "target", finding.target);
+    json.key("grant");
+    json.string_or_null(finding.grant);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string judgement_to_json(const Judgement& judgement) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
+  write_member(json, "verdict", verdict_name(judgement.verdict));
+  json.key("rules");
+  write_rules(json, judgement.findings);
+  json.key("unknown");
+  json.begin_array();
+  for (const Unknown& unknown : judgement.unknown) {
+    json.begin_object();
+    write_span(json, unknown.span);
+    write_member(json, "what", unknown.what);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return text;
+}
+
+int judgement_exit_status(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kAllow:
+      return 0;
+    case Verdict::kAsk:
+      return 3;
+    case Verdict::kDeny:
+      return 126;
+  }
+  return 126;
+}
+
+}  // namespace sbx

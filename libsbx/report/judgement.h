@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judgement → JSON: the answer of `check`, and the rules within an approval.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "guard/verdict.h"
+
+namespace sbx {
+
+class JsonWriter;
+
+// {"verdict", "rules": […], "unknown": […]} (contract section 2).
+std::string judgement_to_json(const Judgement& judgement);
+
+// The array of rules, as a value.
+void write_rules(JsonWriter& json, const std::vector<Finding>& findings);
+
+// 0, 126 or 3.
+int judgement_exit_status(Verdict verdict);
+
+}  // namespace sbx

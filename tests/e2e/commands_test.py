@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command policy from outside: verdicts, approvals, and what the kernel refuses whatever the
+text says."""
+
+import json
+import os
+import pty
+import select
+import shutil
+import unittest
+
+from harness import BOUND, SBX_RUN, Case
+
+DENIED = ["su", "mount", "umount", "chroot"]
+
+
+def present(names):
+    """The names that this machine has, as paths."""
+    return [path for path in (shutil.which(n, path="/usr/sbin:/usr/bin") for n in names) if path]
+
+
+class Check(Case):
+    """`sbx-run check` (contract section 2)."""
+
+    def check(self, command, *flags, status):
+        answer = self.run_json("check", *flags, "-c", command)
+        self.assertEqual(self.last.returncode, status, answer)
+        self.assertEqual(sorted(answer), ["rules", "unknown", "verdict"])
+        return answer
+
+    def test_allows_ordinary_work(self):
+        answer = self.check("make clean && rm -rf build", status=0)
+        self.assertEqual(answer, {"verdict": "allow", "rules": [], "unknown": []})
+
+    def test_denies_with_the_words_at_fault(self):  # A9
+        answer = self.check("echo a; sudo id", status=126)
+        self.assertEqual(answer["verdict"], "deny")
+        rule = answer["rules"][0]
+        self.assertEqual((rule["id"], rule["verdict"], rule["span"]), ("denied-command", "deny", [8, 12]))
+        self.assertIsNone(rule["grant"])
+
+    def test_quoted_text_is_no_command(self):  # A9
+        self.check("""echo "don't sudo" """, status=0)
+
+    def test_asks_about_destruction(self):  # E4
+        for command in ("rm -rf /data/work/old", "shred a", "chown root a", "dd of=/dev/sda if=a",
+                        "git reset --hard", "mkswap /dev/sda"):
+            answer = self.check(command, status=3)
+            self.assertEqual(answer["verdict"], "ask", command)
+
+    def test_says_what_it_cannot_know(self):
+        answer = self.check("$(echo id)", status=0)
+        self.assertEqual(len(answer["unknown"]), 1)
+
+    def test_reads_arguments(self):
+        answer = self.run_json("check", "--", "bash", "-c", "sudo id")
+        self.assertEqual((answer["verdict"], self.last.returncode), ("deny", 126))
+
+    def test_names_the_root_to_add(self):  # B11
+        profile = self.profile({"commands": {"confine_paths": True}})
+        answer = self.check("cat /srv/secret", "--profile", profile, status=126)
+        self.assertIn('"path": "/srv/secret"', answer["rules"][0]["grant"])
+
+    def test_a_bad_flag_is_an_error(self):
+        answer = self.run_json("check", "--nonsense", "-c", "id")
+        self.assertEqual((answer["status"], self.last.returncode), ("error", 125))
+
+
+class Refused(Case):
+    """Runs that the policy keeps from starting."""
+
+    def test_a_denied_command_does_not_run(self):  # A9
+        answer = self.sh("touch ran; sudo id")
+        self.assertEqual(answer["status"], "denied", answer)
+        self.assertEqual(self.last.returncode, 126)
+        self.assertEqual(answer["error"]["code"], "denied")
+        denial = answer["denials"][0]
+        self.assertEqual((denial["layer"], denial["operation"], denial["program"]),
+                         ("command", "sudo", "sudo"))
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_the_list_of_the_profile_is_added_to(self):
+        profile = self.profile({"commands": {"deny": ["make"]}})
+        self.assertEqual(self.sh("make", "--profile", profile)["denials"][0]["grant"],
+                         'commands.deny -= "make"')
+        self.assertEqual(self.sh("sudo id", "--profile", profile)["status"], "denied")
+
+    def test_an_allow_list_names_what_it_allows(self):  # C6
+        profile = self.profile({"commands": {"allow": ["cat", "ls"]}})
+        answer = self.sh("perl -e 1", "--profile", profile)
+        self.assertEqual(answer["status"], "denied")
+        self.assertIn("cat, ls", answer["error"]["message"])
+        self.assertEqual(answer["denials"][0]["grant"], 'commands.allow += "perl"')
+
+    def test_readonly_refuses_writing_programs(self):  # B10
+        profile = self.profile({"commands": {"readonly": True, "ask": []}})
+        for command in ("rm a", "touch a", "echo a > b"):
+            self.assertEqual(self.sh(command, "--profile", profile)["status"], "denied", command)
+        self.assertEqual(self.sh("ls", "--profile", profile)["status"], "exited")
+
+    def test_the_deny_list_stands_in_unconfined(self):
+        self.assertEqual(self.sh("sudo -n id", "--profile", "unconfined")["status"], "denied")
+
+
+class Approval(Case):
+    """What a person has to decide (E4)."""
+
+    def setUp(self):
+        super().setUp()
+        self.profile_path = self.profile({})
+        self.command = "touch ran; rm -rf ."
+
+    def ask(self, *flags, command=None):
+        return self.sh(command or self.command, "--profile", self.profile_path, *flags)
+
+    def ran(self):
+        return os.path.exists(os.path.join(self.work, "ran"))
+
+    def test_needs_approval_runs_nothing(self):
+        answer = self.ask()
+        self.assertEqual((answer["status"], self.last.returncode), ("needs_approval", 3), answer)
+        self.assertRegex(answer["approval"]["digest"], "^[0-9a-f]{64}$")
+        self.assertEqual(answer["approval"]["rules"][0]["id"], "destructive.rm-outside")
+        self.assertEqual(answer["error"]["code"], "needs_approval")
+        self.assertFalse(self.ran())
+
+    def test_the_operator_approves_exactly_that(self):
+        digest = self.ask()["approval"]["digest"]
+        other = self.ask("--approve", digest, command="touch ran;  rm -rf .")
+        self.assertEqual(other["status"], "needs_approval")
+        self.assertFalse(self.ran())
+        for flags in (("--net", "open"), ("--env", "A=1"), ("--ro", "/usr")):
+            self.assertEqual(self.ask("--approve", digest, *flags)["status"], "needs_approval", flags)
+        answer = self.ask("--approve", digest)
+        self.assertEqual(answer["status"], "exited", answer)
+        self.assertTrue(answer["sandbox"]["layers"]["seccomp"])
+
+    def test_a_wrong_digest_approves_nothing(self):
+        self.assertEqual(self.ask("--approve", "0" * 64)["status"], "needs_approval")
+
+    def at_terminal(self, answer):
+        """exec on a terminal; what was shown, and the exit status."""
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.chdir(self.work)
+            os.execv(SBX_RUN, [SBX_RUN, "exec", "--profile", self.profile_path, "-c",
+                               "touch ran; echo done; git reset --hard 2>/dev/null; true"])
+        shown = b""
+        sent = False
+        while True:
+            ready, _, _ = select.select([fd], [], [], BOUND)
+            self.assertTrue(ready, shown)
+            try:
+                data = os.read(fd, 4096)
+            except OSError:
+                break
+            if not data:
+                break
+            shown += data
+            if b"[y/N]" in shown and not sent:
+                os.write(fd, answer)
+                sent = True
+        _, status = os.waitpid(pid, 0)
+        os.close(fd)
+        return shown.decode(), os.waitstatus_to_exitcode(status)
+
+    def test_a_person_at_the_terminal_says_yes(self):
+        shown, status = self.at_terminal(b"yes\n")
+        self.assertIn("git reset --hard", shown)
+        self.assertEqual(status, 0, shown)
+        self.assertTrue(self.ran())
+
+    def test_anything_but_yes_is_a_no(self):
+        for answer in (b"\n", b"no\n", b"yess\n", b"\x04", b"\x03"):
+            shown, status = self.at_terminal(answer)
+            self.assertIn(status, (3, 130), shown)
+            self.assertFalse(self.ran(), answer)
+
+
+class Kernel(Case):
+    """Names made at run time, and other ways round the text (A10)."""
+
+    def refused(self, command, *flags):
+        answer = self.sh(command, *flags)
+        self.assertEqual(answer["status"], "exited", answer)
+        self.assertEqual(answer["exit_code"], 126, answer)
+        self.assertIn("Permission denied", answer["stderr"])
+
+    def test_a_name_made_at_run_time(self):
+        for path in present(DENIED):
+            name = os.path.basename(path)
+            self.refused(f"$(echo {name}) --version")
+            self.refused(f"$(printf %s {path}) --version")
+
+    def test_from_another_language(self):
+        path = present(["mount"])
+        if not path:
+            self.skipTest("no mount here")
+        answer = self.sh("python3 -c 'import os; os.execv(\"/usr/bin/\" + \"mou\" + \"nt\", [\"m\"])'")
+        self.assertIn("PermissionError", answer["stderr"], answer)
+
+    def test_cannot_be_copied_either(self):
+        for path in present(DENIED):
+            answer = self.sh(f"x={path}; y=$(echo $x); cp $y ./copy")
+            self.assertNotEqual(answer["exit_code"], 0, answer)
+
+    def test_by_an_unusual_path(self):
+        for path in present(["umount"]):
+            self.refused(f"p=$(echo {path}); /../$p")
+            self.refused("cd /usr/bin; n=$(echo umount); ./$n")
+
+    def test_a_profile_s_own_name(self):
+        profile = self.profile({"commands": {"deny": ["tac", "sha5*"]}})
+        self.refused("$(echo tac) /dev/null", "--profile", profile)
+        self.refused("$(echo sha512sum) /dev/null", "--profile", profile)
+        self.assertEqual(self.out("$(echo sha1sum) </dev/null", "--profile", profile)[:4], "da39")
+
+    def test_a_link_is_masked_and_not_what_it_leads_to(self):
+        links = [p for p in present(["reboot", "halt"]) if os.path.islink(p)]
+        if not links:
+            self.skipTest("no such links here")
+        self.refused(f"$(echo {links[0]}) --help")
+        target = os.path.realpath(links[0])
+        self.assertEqual(self.sh(f"test -s {target}")["exit_code"], 0)
+
+    def test_under_landlock_alone(self):
+        profile = self.profile({"isolation": {"namespaces": [], "require": ["seccomp", "landlock"],
+                                              "fallback": "degrade"}})
+        for path in present(DENIED):
+            self.refused(f"$(echo {path}) --version", "--profile", profile)
+        self.assertEqual(self.out("$(echo cat) /dev/null; echo ok", "--profile", profile), "ok\n")
+
+    def test_with_a_read_only_host(self):
+        for path in present(["mount"]):
+            self.refused(f"$(echo {path})", "--profile", "readonly")
+
+
+class AllowList(Case):
+    """Base `tools`: only the listed programs exist, and nothing else can be made one (C6)."""
+
+    def setUp(self):
+        super().setUp()
+        self.tools = self.profile({
+            "filesystem": {"base": "tools"},
+            "commands": {"allow": ["cat", "cp", "echo", "env", "ls", "chmod", "mkdir", "python3",
+                                   "find", "rm"], "ask": []}})
+
+    def inside(self, command):
+        return self.sh(command, "--profile", self.tools)
+
+    def test_what_is_listed_runs(self):
+        self.assertEqual(self.inside("cat /dev/null && echo $(echo cat) && ls /")["exit_code"], 0)
+
+    def test_nothing_else_exists(self):
+        for name in ("perl", "mount", "id", "git"):
+            self.assertEqual(self.inside(f"$(echo {name})")["exit_code"], 127, name)
+
+    def test_a_copy_does_not_run(self):
+        for place in (".", "/tmp", "/dev/shm", "$HOME"):
+            answer = self.inside(f"cp $(echo /usr/bin/)cat {place}/mine; chmod 755 {place}/mine; "
+                                 f"n={place}/mine; $(echo $n) /dev/null")
+            self.assertEqual(answer["exit_code"], 126, (place, answer))
+
+    def test_a_script_does_not_run_by_itself(self):
+        self.write("work/script", "#!/bin/sh\necho ran\n", 0o755)
+        answer = self.inside("$(echo ./script)")
+        self.assertEqual((answer["exit_code"], answer["stdout"]), (126, ""))
+
+    def test_the_dynamic_linker_does_not_run_a_copy(self):
+        answer = self.inside("cp /usr/bin/cat mine; for l in /lib64/ld-linux-*.so.2 "
+                             "/lib/ld-linux-*.so.1; do test -e $l && $(echo $l) ./mine /dev/null; "
+                             "done; echo $?")
+        self.assertNotEqual(answer["stdout"], "0\n", answer)
+        self.assertIn("failed to map segment", answer["stderr"])
+
+    def python(self, code):
+        self.write("work/probe.py", code)
+        return self.inside("python3 probe.py")
+
+    def test_a_memory_file_does_not_run(self):
+        answer = self.python(
+            "import os\n"
+            "for flags in (0, 1, 8, 16):\n"
+            "    try:\n"
+            "        fd = os.memfd_create('x', flags)\n"
+            "        os.write(fd, open('/usr/bin/cat', 'rb').read())\n"
+            "        os.execve(fd, ['cat', '/dev/null'], {})\n"
+            "    except OSError as error:\n"
+            "        print(error.errno in (1, 13, 22))\n")
+        self.assertEqual(answer["stdout"], "True\n" * 4, answer)
+
+    def test_a_descriptor_of_a_copy_does_not_run(self):
+        answer = self.python(
+            "import os\n"
+            "open('mine', 'wb').write(open('/usr/bin/cat', 'rb').read())\n"
+            "os.chmod('mine', 0o755)\n"
+            "fd = os.open('mine', os.O_RDONLY)\n"
+            "for target in (fd, f'/proc/self/fd/{fd}', os.open('mine', os.O_PATH)):\n"
+            "    try:\n"
+            "        os.execve(target, ['cat', '/dev/null'], {})\n"
+            "    except OSError as error:\n"
+            "        print(error.errno)\n")
+        self.assertEqual(answer["stdout"], "13\n" * 3, answer)
+
+    def test_the_workspace_is_not_executable(self):
+        answer = self.inside("cat /proc/self/mountinfo")
+        for line in answer["stdout"].splitlines():
+            fields = line.split()
+            if fields[4] in (self.work, "/tmp", "/dev/shm"):
+                self.assertIn("noexec", fields[5], line)
+
+    def test_under_landlock_alone(self):
+        profile = self.profile({
+            "filesystem": {"base": "tools", "protect": []},
+            "isolation": {"namespaces": [], "require": ["seccomp", "landlock"],
+                          "fallback": "degrade"},
+            "commands": {"allow": ["cat", "cp", "chmod", "echo"], "ask": []}}, "bare.json")
+        answer = self.sh("cp /usr/bin/cat mine; chmod 755 mine; $(echo ./mine) /dev/null",
+                         "--profile", profile)
+        self.assertEqual(answer["exit_code"], 126, answer)
+        self.assertEqual(self.sh("$(echo perl) -e 1", "--profile", profile)["exit_code"], 126)
+        self.assertIn("programs", [d["what"] for d in answer["sandbox"]["degraded"]])
+
+
+class Explain(Case):
+    def test_shows_the_verdict(self):
+        text = self.raw("explain", "-c", "sudo id").stdout.decode()
+        self.assertIn("verdict    deny", text)
+        answer = json.loads(self.raw("explain", "--json", "-c", "git clean -f").stdout)
+        self.assertEqual(answer["check"]["verdict"], "ask")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a judgement says beside its verdict: rule, words at fault, grant, and what is unknown.
+#include <gtest/gtest.h>
+
+#include "guard/names.h"
+#include "guard/sample_policy.h"
+
+namespace sbx {
+namespace {
+
+// Mission A9.
+TEST(Judge, DeniesTheBuiltInListInEveryProfile) {
+  Policy policy = sample_policy();
+  policy.profile.commands.ask.clear();
+  for (const char* name : {"sudo", "su", "shutdown", "reboot", "halt", "poweroff", "chroot",
+                           "mount", "umount", "mkfs", "mkfs.ext4", "mkfs.xfs"}) {
+    const std::string command = std::string("echo a; ") + name + " x";
+    const Judgement judgement = judge_text(policy, command);
+    ASSERT_EQ(judgement.verdict, Verdict::kDeny) << name;
+    const Finding& finding = judgement.findings.front();
+    EXPECT_EQ(finding.id, "denied-command");
+    EXPECT_EQ(finding.program, name);
+    EXPECT_EQ(command.substr(finding.span.begin, finding.span.end - finding.span.begin), name);
+    EXPECT_EQ(finding.grant, "");
+  }
+  EXPECT_EQ(judge_text(policy, "echo \"don't sudo\"").verdict, Verdict::kAllow);
+}
+
+TEST(Judge, NamesTheSettingThatDenies) {
+  Policy policy = sample_policy();
+  policy.profile.commands.deny = {"nc", "python*"};
+  const Judgement judgement = judge_text(policy, "python3 -c 1");
+  ASSERT_EQ(judgement.verdict, Verdict::kDeny);
+  EXPECT_EQ(judgement.findings.front().grant, "commands.deny -= \"python*\"");
+  EXPECT_EQ(judge_text(policy, "nc -l 1").verdict, Verdict::kDeny);
+  EXPECT_EQ(judge_text(policy, "ncat").verdict, Verdict::kAllow);
+}
+
+// Mission C6.
+TEST(Judge, ListsWhatIsAllowed) {
+  Policy policy = sample_policy();
+  policy.profile.commands.allow = std::vector<std::string>{"cat", "ls"};
+  const Judgement judgement = judge_text(policy, "perl -e 1");
+  ASSERT_EQ(judgement.verdict, Verdict::kDeny);
+  EXPECT_NE(judgement.findings.front().reason.find("cat, ls"), std::string::npos);
+  EXPECT_EQ(judgement.findings.front().grant, "commands.allow += \"perl\"");
+}
+
+// Mission C4.
+TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
+  Policy policy = sample_policy();
+  policy.profile.commands.allow = std::vector<std::string>{"cat"};
+  policy.profile.commands.network_allow = {"curl"};
+  EXPECT_EQ(judge_text(policy, "curl x").findings.front().id, "network-command");
+  policy.profile.network.mode = NetworkMode::kOutbound;
+  EXPECT_EQ(judge_text(policy, "curl x").verdict, Verdict::kAllow);
+}
+
+TEST(Judge, RefusesARequestForANetworkThatIsNotGranted) {
+  Policy policy = sample_policy();
+  Request request;
+  request.command = "true";
+  request.network = true;
+  const Judgement judgement = judge(policy, request, policy.workspace);
+  ASSERT_EQ(judgement.verdict, Verdict::kDeny);
+  EXPECT_EQ(judgement.findings.front().grant, "network.mode = \"outbound\"");
+}
+
+// Mission B11.
+TEST(Judge, NamesTheRootToAdd) {
+  Policy policy = sample_policy();
+  policy.profile.commands.confine_paths = true;
+  const Judgement judgement = judge_text(policy, "cat /srv/a");
+  ASSERT_EQ(judgement.verdict, Verdict::kDeny);
+  const Finding& finding = judgement.findings.front();
+  EXPECT_EQ(finding.target, "/srv/a");
+  EXPECT_EQ(finding.grant, "filesystem.roots += {\"path\": \"/srv/a\", \"access\": \"ro\"}");
+  EXPECT_NE(finding.reason.find("SBX_ALLOWED_ROOTS"), std::string::npos);
+}
+
+TEST(Judge, PutsTheStrongestFirst) {
+  const Judgement judgement = judge_text(sample_policy(), "rm -rf /; sudo id");
+  ASSERT_EQ(judgement.findings.size(), 2U);
+  EXPECT_EQ(judgement.verdict, Verdict::kDeny);
+  EXPECT_EQ(judgement.findings[0].id, "denied-command");
+  EXPECT_EQ(judgement.findings[1].id, "destructive.rm-outside");
+}
+
+TEST(Judge, PointsAtThePathThatIsAtFault) {
+  const std::string command = "rm -rf build /data/x dist";
+  const Judgement judgement = judge_text(sample_policy(), command);
+  ASSERT_EQ(judgement.findings.size(), 1U);
+  const Span span = judgement.findings[0].span;
+  EXPECT_EQ(command.substr(span.begin, span.end - span.begin), "/data/x");
+  EXPECT_EQ(judgement.findings[0].target, "/data/x");
+}
+
+TEST(Judge, SaysWhatIsUnknown) {
+  const Judgement judgement = judge_text(sample_policy(), "$(echo sudo) id");
+  EXPECT_EQ(judgement.verdict, Verdict::kAllow);
+  EXPECT_FALSE(judgement.unknown.empty());
+}
+
+TEST(Judge, HoldsAnUnknownNameAgainstAnAllowListOnlyWhereTheKernelDoesNot) {
+  Policy policy = sample_policy();
+  policy.profile.commands.allow = std::vector<std::string>{"echo"};
+  EXPECT_EQ(judge_text(policy, "$(echo cat) a").verdict, Verdict::kDeny);
+  policy.profile.filesystem.base = Base::kTools;
+  EXPECT_EQ(judge_text(policy, "$(echo cat) a").verdict, Verdict::kAllow);
+}
+
+TEST(Judge, ReadsArgumentsAsItReadsText) {
+  const Policy policy = sample_policy();
+  const auto verdict = [&](std::vector<std::string> argv) {
+    Request request;
+    request.argv = std::move(argv);
+    return judge(policy, request, policy.workspace).verdict;
+  };
+  EXPECT_EQ(verdict({"sudo", "id"}), Verdict::kDeny);
+  EXPECT_EQ(verdict({"bash", "-c", "sudo id"}), Verdict::kDeny);
+  EXPECT_EQ(verdict({"rm", "-rf", "/data"}), Verdict::kAsk);
+  EXPECT_EQ(verdict({"rm", "-rf", "build"}), Verdict::kAllow);
+  EXPECT_EQ(verdict({"echo", "sudo; rm -rf /"}), Verdict::kAllow);
+}
+
+TEST(Judge, FollowsTheWorkingDirectory) {
+  const Policy policy = sample_policy();
+  Request request;
+  request.command = "rm -rf x";
+  EXPECT_EQ(judge(policy, request, "/data").verdict, Verdict::kAsk);
+  EXPECT_EQ(judge(policy, request, "/home/me/project/sub").verdict, Verdict::kAllow);
+}
+
+TEST(Judge, AsksAboutAWorkspaceBelowTmpAndItsParents) {
+  Policy policy = sample_policy();
+  policy.workspace = "/tmp/a/work";
+  EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a/work").verdict, Verdict::kAsk);
+  EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a").verdict, Verdict::kAsk);
+  EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a*").verdict, Verdict::kAsk);
+  EXPECT_EQ(judge_text(policy, "rm -rf /tmp/b").verdict, Verdict::kAllow);
+  EXPECT_EQ(judge_text(policy, "rm -rf build").verdict, Verdict::kAllow);
+}
+
+TEST(Names, MatchByTheirLastComponent) {
+  EXPECT_TRUE(matches_name("mkfs.*", "/sbin/mkfs.ext4"));
+  EXPECT_FALSE(matches_name("mkfs.*", "mkfs"));
+  EXPECT_FALSE(matches_name("su", "sudo"));
+}
+
+}  // namespace
+}  // namespace sbx
