@@ -7,14 +7,14 @@
 namespace sbx {
 
 // False, and nothing read: the word begins a simple command here.
-bool Parser::parse_compound(Node& node, std::string_view word) {
+bool Parser::parse_compound(SyntaxNode& node, std::string_view word) {
   const Deeper deeper(*this);
   if (failed_) return true;
   const std::size_t first_name = tree_.assigned.size();
   if (word == "in" || word == "!") return false;
   if (word == "{") {
     take_reserved("{");
-    node.kind = NodeKind::kGroup;
+    node.kind = SyntaxKind::kGroup;
     node.blocks.emplace_back();
     parse_block(node.blocks[0]);
     expect_reserved("}");
@@ -22,7 +22,7 @@ bool Parser::parse_compound(Node& node, std::string_view word) {
     parse_if(node);
   } else if (word == "while" || word == "until") {
     take_reserved(word);
-    node.kind = NodeKind::kLoop;
+    node.kind = SyntaxKind::kLoop;
     node.blocks.emplace_back();
     parse_block(node.blocks[0]);
     parse_loop_body(node);
@@ -44,7 +44,7 @@ bool Parser::parse_compound(Node& node, std::string_view word) {
   return true;
 }
 
-void Parser::parse_parenthesis(Node& node) {
+void Parser::parse_parenthesis(SyntaxNode& node) {
   const Deeper deeper(*this);
   if (failed_) return;
   const std::size_t first_name = tree_.assigned.size();
@@ -53,7 +53,7 @@ void Parser::parse_parenthesis(Node& node) {
     const std::size_t end = arithmetic_end(inner);
     if (failed_) return;
     if (end != std::string_view::npos) {
-      node.kind = NodeKind::kArithmetic;
+      node.kind = SyntaxKind::kArithmetic;
       pos_ = inner;
       parse_range(Stop::kDocument, end, node.arithmetic);
       note_arithmetic(inner, end);
@@ -63,15 +63,15 @@ void Parser::parse_parenthesis(Node& node) {
     }
   }
   ++pos_;
-  node.kind = NodeKind::kSubshell;
+  node.kind = SyntaxKind::kSubshell;
   node.blocks.emplace_back();
   parse_block(node.blocks[0]);
   expect(')', "a parenthesis is not closed");
   node.assigned = names_since(first_name);
 }
 
-void Parser::parse_if(Node& node) {
-  node.kind = NodeKind::kIf;
+void Parser::parse_if(SyntaxNode& node) {
+  node.kind = SyntaxKind::kIf;
   bool goes_on = take_reserved("if");
   while (goes_on && !failed_) {
     node.blocks.emplace_back();
@@ -89,7 +89,7 @@ void Parser::parse_if(Node& node) {
   expect_reserved("fi");
 }
 
-void Parser::parse_loop_body(Node& node) {
+void Parser::parse_loop_body(SyntaxNode& node) {
   if (failed_) return;
   const bool has_braces = reserved().word == "{";  // for x; { …; }
   expect_reserved(has_braces ? "{" : "do");
@@ -99,20 +99,20 @@ void Parser::parse_loop_body(Node& node) {
   expect_reserved(has_braces ? "}" : "done");
 }
 
-void Parser::parse_for(Node& node) {
+void Parser::parse_for(SyntaxNode& node) {
   skip_blanks();
   if (next_is('(', '(')) {
     const std::size_t inner = past_continuations(pos_ + 1) + 1;
     const std::size_t end = arithmetic_end(inner);
     if (failed_) return;
     if (end == std::string_view::npos) return fail("a parenthesis is not closed");
-    node.kind = NodeKind::kArithmeticFor;
+    node.kind = SyntaxKind::kArithmeticFor;
     pos_ = inner;
     parse_range(Stop::kDocument, end, node.arithmetic);
     note_arithmetic(inner, end);
     if (!failed_) pos_ = end + 2;
   } else {
-    node.kind = NodeKind::kFor;
+    node.kind = SyntaxKind::kFor;
     WordNode name;
     parse_word(name);
     if (failed_) return;
@@ -136,8 +136,8 @@ void Parser::parse_for(Node& node) {
   parse_loop_body(node);
 }
 
-void Parser::parse_case(Node& node) {
-  node.kind = NodeKind::kCase;
+void Parser::parse_case(SyntaxNode& node) {
+  node.kind = SyntaxKind::kCase;
   take_reserved("case");
   skip_blanks();
   node.words.emplace_back();
@@ -174,7 +174,7 @@ void Parser::parse_case(Node& node) {
   }
 }
 
-void Parser::parse_function(Node& node) {
+void Parser::parse_function(SyntaxNode& node) {
   take_reserved("function");
   skip_blanks();
   WordNode name;
@@ -191,8 +191,8 @@ void Parser::parse_function(Node& node) {
   parse_function_body(node);
 }
 
-void Parser::parse_function_body(Node& node) {
-  node.kind = NodeKind::kFunction;
+void Parser::parse_function_body(SyntaxNode& node) {
+  node.kind = SyntaxKind::kFunction;
   const Deeper deeper(*this);
   skip_newlines();
   if (failed_) return;
@@ -200,8 +200,8 @@ void Parser::parse_function_body(Node& node) {
   parse_command(node.children[0]);
 }
 
-void Parser::parse_coprocess(Node& node) {
-  node.kind = NodeKind::kCoprocess;
+void Parser::parse_coprocess(SyntaxNode& node) {
+  node.kind = SyntaxKind::kCoprocess;
   take_reserved("coproc");
   skip_blanks();
   const auto at_compound = [this] {
@@ -224,8 +224,8 @@ void Parser::parse_coprocess(Node& node) {
   parse_command(node.children[0]);
 }
 
-void Parser::parse_test(Node& node) {
-  node.kind = NodeKind::kTest;
+void Parser::parse_test(SyntaxNode& node) {
+  node.kind = SyntaxKind::kTest;
   take_reserved("[[");
   bool is_regex = false;
   while (!failed_) {

@@ -245,7 +245,7 @@ void Parser::parse_chain(Chain& chain) {
   Connective connective = Connective::kFirst;
   while (!failed_) {
     const std::size_t first_name = tree_.assigned.size();
-    Link link;
+    ChainLink link;
     link.connective = connective;
     parse_pipeline(link.pipeline);
     link.assigned = names_since(first_name);
@@ -298,7 +298,7 @@ void Parser::parse_pipeline(Pipeline& pipeline) {
     return;
   }
   while (!failed_) {
-    Node node;
+    SyntaxNode node;
     parse_command(node);
     pipeline.stages.push_back(std::move(node));
     if (failed_) break;
@@ -311,7 +311,7 @@ void Parser::parse_pipeline(Pipeline& pipeline) {
   }
 }
 
-void Parser::parse_command(Node& node) {
+void Parser::parse_command(SyntaxNode& node) {
   skip_blanks();
   const std::size_t begin = pos_;
   bool is_compound = false;
@@ -323,14 +323,14 @@ void Parser::parse_command(Node& node) {
   }
   if (!is_compound && !failed_) return parse_simple(node);
   node.span = source_.span(begin, pos_);
-  if (node.kind == NodeKind::kFunction || node.kind == NodeKind::kCoprocess) return;
+  if (node.kind == SyntaxKind::kFunction || node.kind == SyntaxKind::kCoprocess) return;
   while (!failed_) {
     skip_blanks();
     if (!parse_redirection(node.redirections)) return;
   }
 }
 
-void Parser::parse_simple(Node& node) {
+void Parser::parse_simple(SyntaxNode& node) {
   const std::size_t begin = pos_;
   const std::size_t first_name = tree_.assigned.size();
   std::size_t end = pos_;
@@ -362,12 +362,12 @@ void Parser::parse_simple(Node& node) {
   }
   if (pos_ == begin) fail("a command is missing");
   node.span = source_.span(begin, end);
-  if (node.kind == NodeKind::kSimple) note_assigned(node);
+  if (node.kind == SyntaxKind::kSimple) note_assigned(node);
   node.assigned = names_since(first_name);
 }
 
 // One word, assignment or redirection; false: none is here.
-bool Parser::parse_operand(Node& node, bool declares) {
+bool Parser::parse_operand(SyntaxNode& node, bool declares) {
   if (at_end()) return false;
   if (parse_redirection(node.redirections)) return true;
   if (failed_) return false;
@@ -382,7 +382,7 @@ bool Parser::parse_operand(Node& node, bool declares) {
 
 // NAME=…, NAME+=…, NAME[…]=…; false, and nothing read: it is not one. As an operand of declare only
 // arrays are taken: the others are words.
-bool Parser::parse_assignment(Node& node) {
+bool Parser::parse_assignment(SyntaxNode& node) {
   const std::size_t begin = pos_;
   AssignmentNode assignment;
   skip_continuations();
@@ -444,7 +444,7 @@ void Parser::parse_array(AssignmentNode& assignment) {
 }
 
 // Which variables the command may set, as far as its text tells; "*" is any.
-void Parser::note_assigned(const Node& node) {
+void Parser::note_assigned(const SyntaxNode& node) {
   std::vector<std::string>& assigned = tree_.assigned;
   for (const AssignmentNode& assignment : node.assignments) assigned.push_back(assignment.name);
   if (node.words.empty()) return;

@@ -84,23 +84,23 @@ class Parser {
   void parse_chain(Chain& chain);
   void parse_pipeline(Pipeline& pipeline);
   void take_time();
-  void parse_command(Node& node);
-  bool parse_compound(Node& node, std::string_view word);
-  void parse_parenthesis(Node& node);
-  void parse_if(Node& node);
-  void parse_for(Node& node);
-  void parse_loop_body(Node& node);
-  void parse_case(Node& node);
-  void parse_function(Node& node);
-  void parse_function_body(Node& node);
-  void parse_coprocess(Node& node);
-  void parse_test(Node& node);
+  void parse_command(SyntaxNode& node);
+  bool parse_compound(SyntaxNode& node, std::string_view word);
+  void parse_parenthesis(SyntaxNode& node);
+  void parse_if(SyntaxNode& node);
+  void parse_for(SyntaxNode& node);
+  void parse_loop_body(SyntaxNode& node);
+  void parse_case(SyntaxNode& node);
+  void parse_function(SyntaxNode& node);
+  void parse_function_body(SyntaxNode& node);
+  void parse_coprocess(SyntaxNode& node);
+  void parse_test(SyntaxNode& node);
   bool take_reserved_test_end();
-  void parse_simple(Node& node);
-  bool parse_operand(Node& node, bool is_declaration);
-  bool parse_assignment(Node& node);
+  void parse_simple(SyntaxNode& node);
+  bool parse_operand(SyntaxNode& node, bool is_declaration);
+  bool parse_assignment(SyntaxNode& node);
   void parse_array(AssignmentNode& assignment);
-  void note_assigned(const Node& node);
+  void note_assigned(const SyntaxNode& node);
   void note_arithmetic(std::size_t begin, std::size_t end);
 
   // Redirections.

@@ -168,7 +168,8 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
 
 bool is_device(const Case&, const std::string& path) { return Places::is_device(path); }
 bool is_outside(const Case& c, const std::string& path) {
-  return !c.places.is_in_roots(path) && !Places::is_device(path);
+  // What lies in /proc is no file that could be overwritten.
+  return !c.places.is_in_roots(path) && !Places::is_device(path) && !is_below(path, "/proc");
 }
 
 // The operands that a command writes to, from the start of the file.

@@ -59,7 +59,8 @@ std::optional<Hit> cleans(const Case& c) {
 bool looks_like_path(const Word& word) {
   const std::string& text = word.text;
   return text == "." || text == ".." || text.starts_with("./") || text.starts_with("../") ||
-         text.starts_with(":/") || text.starts_with(":(") || text.ends_with('/') || text.find('*') != std::string::npos;
+         text.starts_with(":/") || text.starts_with(":(") || text.ends_with('/') ||
+         text.find('*') != std::string::npos;
 }
 
 std::optional<Hit> checks_out(const Case& c) {

@@ -39,7 +39,7 @@ void Walker::emit(const Place& place, Span span, const std::vector<Field>& words
   reading_.commands.push_back(std::move(command));
 }
 
-std::vector<Field> Walker::expand_operands(const Node& node) {
+std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
   std::vector<Field> fields;
   bool declares = false;
   for (const WordNode& word : node.words) {
@@ -86,7 +86,7 @@ std::vector<Redirection> Walker::expand_redirections(const std::vector<Redirecti
   return redirections;
 }
 
-void Walker::expand_assignments(const Node& node, std::vector<Assignment>& assignments,
+void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
                                 std::vector<std::pair<std::string, Value>>& values) {
   for (const AssignmentNode& assignment : node.assignments) {
     Field field;
@@ -128,7 +128,7 @@ void Walker::expand_assignments(const Node& node, std::vector<Assignment>& assig
   }
 }
 
-Text Walker::walk_simple(const Node& node, const Place& place, const Text& outer_input) {
+Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text& outer_input) {
   const std::size_t slot = reading_.commands.size();
   emit(place, node.span, {});  // its place in the order of the text
   const std::vector<Field> words = expand_operands(node);

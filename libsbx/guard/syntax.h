@@ -82,7 +82,7 @@ struct NameRange {
   std::size_t end = 0;
 };
 
-enum class NodeKind : std::uint8_t {
+enum class SyntaxKind : std::uint8_t {
   kSimple,
   kGroup,     // { blocks[0] }
   kSubshell,  // ( blocks[0] )
@@ -97,8 +97,8 @@ enum class NodeKind : std::uint8_t {
   kTest,        // [[…]]: words
 };
 
-struct Node {
-  NodeKind kind = NodeKind::kSimple;
+struct SyntaxNode {
+  SyntaxKind kind = SyntaxKind::kSimple;
   Span span;
   bool has_in = false;  // for x in …
   std::string name;
@@ -109,25 +109,25 @@ struct Node {
   std::vector<Part> arithmetic;
   std::vector<RedirectionNode> redirections;
   std::vector<Block> blocks;
-  std::vector<Node> children;
+  std::vector<SyntaxNode> children;
   NameRange assigned;
 };
 
 struct Pipeline {
   Span span;
-  std::vector<Node> stages;
+  std::vector<SyntaxNode> stages;
 };
 
 enum class Connective : std::uint8_t { kFirst, kAnd, kOr };
 
-struct Link {
+struct ChainLink {
   Connective connective = Connective::kFirst;
   Pipeline pipeline;
   NameRange assigned;
 };
 
 struct Chain {
-  std::vector<Link> links;
+  std::vector<ChainLink> links;
   bool in_background = false;
 };
 

@@ -58,7 +58,7 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   inner.in_background = place.in_background || chain.in_background;
   Text output = "";
   NameRange uncertain;  // names of the links that may not have run
-  for (const Link& link : chain.links) {
+  for (const ChainLink& link : chain.links) {
     if (link.connective == Connective::kOr) forget_names(uncertain);
     const Text more = walk_pipeline(link.pipeline, inner, input);
     if (link.connective == Connective::kOr) {
@@ -91,7 +91,7 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
   }
   if (stages == 1) return walk_node(pipeline.stages[0], inner, input);
   Text output = stages == 0 ? Text("") : input;
-  for (const Node& stage : pipeline.stages) {
+  for (const SyntaxNode& stage : pipeline.stages) {
     const Scope::Mark mark = scope_.mark();
     output = walk_node(stage, inner, output);
     scope_.undo(mark);
@@ -102,14 +102,14 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
   return output;
 }
 
-Text Walker::walk_node(const Node& node, const Place& place, const Text& input) {
+Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& input) {
   if (!spend(kNodeWork)) return std::nullopt;
   const Place outer = std::exchange(substitution_place_, place);
   substitution_place_.pipeline = 0;
   substitution_place_.stage = 0;
   substitution_place_.stages = 1;
   Text output;
-  if (node.kind == NodeKind::kSimple) {
+  if (node.kind == SyntaxKind::kSimple) {
     output = walk_simple(node, place, input);
   } else {
     Text own_input = input;
@@ -127,44 +127,44 @@ Text Walker::walk_node(const Node& node, const Place& place, const Text& input) 
   return output;
 }
 
-Text Walker::walk_compound(const Node& node, const Place& place, const Text& input) {
+Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Text& input) {
   switch (node.kind) {
-    case NodeKind::kSimple:
+    case SyntaxKind::kSimple:
       break;
-    case NodeKind::kGroup:
+    case SyntaxKind::kGroup:
       return walk_block(node.blocks[0], place, input);
-    case NodeKind::kSubshell: {
+    case SyntaxKind::kSubshell: {
       const Scope::Mark mark = scope_.mark();
       Text output = walk_block(node.blocks[0], place, input);
       scope_.undo(mark);
       return output;
     }
-    case NodeKind::kIf:
-    case NodeKind::kCase:
+    case SyntaxKind::kIf:
+    case SyntaxKind::kCase:
       walk_branches(node, place, input);
       break;
-    case NodeKind::kLoop:
-    case NodeKind::kFor:
-    case NodeKind::kArithmeticFor:
+    case SyntaxKind::kLoop:
+    case SyntaxKind::kFor:
+    case SyntaxKind::kArithmeticFor:
       walk_loop(node, place, input);
       break;
-    case NodeKind::kFunction:
+    case SyntaxKind::kFunction:
       walk_function(node, place);
       return "";
-    case NodeKind::kCoprocess: {
+    case SyntaxKind::kCoprocess: {
       const Scope::Mark mark = scope_.mark();
       Place inner = place;
       inner.in_background = true;
-      for (const Node& child : node.children) walk_node(child, inner, std::nullopt);
+      for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
       scope_.undo(mark);
       forget_names(node.assigned);
       break;
     }
-    case NodeKind::kArithmetic:
+    case SyntaxKind::kArithmetic:
       expand_quoted(node.arithmetic);
       forget_names(node.assigned);
       return "";
-    case NodeKind::kTest:
+    case SyntaxKind::kTest:
       for (const WordNode& word : node.words) expand_single(word);
       forget_names(node.assigned);
       return "";
@@ -173,8 +173,8 @@ Text Walker::walk_compound(const Node& node, const Place& place, const Text& inp
 }
 
 // if and case: each branch begins with what was known before it.
-void Walker::walk_branches(const Node& node, const Place& place, const Text& input) {
-  const bool is_if = node.kind == NodeKind::kIf;
+void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Text& input) {
+  const bool is_if = node.kind == SyntaxKind::kIf;
   for (const WordNode& word : node.words) expand_single(word);
   for (const WordNode& pattern : node.patterns) expand_single(pattern);
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
@@ -191,13 +191,13 @@ void Walker::walk_branches(const Node& node, const Place& place, const Text& inp
   for (std::size_t i = certain; i < node.blocks.size(); ++i) forget_names(node.blocks[i].assigned);
 }
 
-void Walker::walk_loop(const Node& node, const Place& place, const Text& input) {
+void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
   std::vector<Field> values;
   for (const WordNode& word : node.words) expand_word(word, values);
   expand_quoted(node.arithmetic);
   forget_names(node.assigned);
   const Scope::Mark mark = scope_.mark();
-  if (node.kind == NodeKind::kFor && node.has_in && values.size() == 1 && !values[0].has_glob &&
+  if (node.kind == SyntaxKind::kFor && node.has_in && values.size() == 1 && !values[0].has_glob &&
       !values[0].has_tilde && !values[0].is_process && !values[0].splits) {
     scope_.set(node.name, {{values[0].text}, false});  // each turn begins with it
   }
@@ -206,7 +206,7 @@ void Walker::walk_loop(const Node& node, const Place& place, const Text& input) 
   forget_names(node.assigned);
 }
 
-void Walker::walk_function(const Node& node, const Place& place) {
+void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   const Scope::Mark mark = scope_.mark();
   scope_.forget("*");
   Place inner = place;
@@ -216,7 +216,7 @@ void Walker::walk_function(const Node& node, const Place& place) {
   inner.stages = 1;
   reading_.functions.push_back({node.name_span, node.name});
   const bool is_new = open_functions_.insert(node.name).second;
-  for (const Node& child : node.children) walk_node(child, inner, std::nullopt);
+  for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
   if (is_new) open_functions_.erase(node.name);
   functions_.insert(node.name);
   scope_.undo(mark);

@@ -48,19 +48,19 @@ class Walker {
   Text walk_block(const Block& block, const Place& place, const Text& input);
   Text walk_chain(const Chain& chain, const Place& place, const Text& input);
   Text walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input);
-  Text walk_node(const Node& node, const Place& place, const Text& input);
-  Text walk_compound(const Node& node, const Place& place, const Text& input);
-  Text walk_simple(const Node& node, const Place& place, const Text& input);
-  void walk_branches(const Node& node, const Place& place, const Text& input);
-  void walk_loop(const Node& node, const Place& place, const Text& input);
-  void walk_function(const Node& node, const Place& place);
+  Text walk_node(const SyntaxNode& node, const Place& place, const Text& input);
+  Text walk_compound(const SyntaxNode& node, const Place& place, const Text& input);
+  Text walk_simple(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_branches(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_function(const SyntaxNode& node, const Place& place);
   void forget_names(const NameRange& range);
 
   // simple.cc: simple commands.
-  std::vector<Field> expand_operands(const Node& node);
+  std::vector<Field> expand_operands(const SyntaxNode& node);
   std::vector<Redirection> expand_redirections(const std::vector<RedirectionNode>& nodes,
                                                Text& input, bool& prints);
-  void expand_assignments(const Node& node, std::vector<Assignment>& assignments,
+  void expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
                           std::vector<std::pair<std::string, Value>>& values);
   void apply_builtin(const std::vector<Field>& words);
   void apply_declaration(const std::vector<Field>& words);

@@ -118,14 +118,14 @@ bool is_type_annotation(std::string_view line, std::size_t begin, std::size_t en
   return end > begin && at_or_nul(line, next) == '=' && at_or_nul(line, next + 1) != '=';
 }
 
-std::optional<Assignment> read_in_line(std::string_view line, std::size_t at) {
+std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   std::size_t begin = at;
   std::size_t end = at;
   const std::size_t leftmost = at - std::min(at, kLongestName);
   const std::size_t rightmost = std::min(line.size(), at + kLongestName);
   while (begin > leftmost && is_name_char(line[begin - 1])) --begin;
   while (end < rightmost && is_name_char(line[end])) ++end;
-  Assignment found;
+  NamedValue found;
   const std::string_view dashed = line.substr(begin, end - begin);
   found.name = dashed.substr(std::min(dashed.find_first_not_of("-."), dashed.size()));
   found.flag = dashed.starts_with("--");
@@ -181,12 +181,12 @@ std::optional<Assignment> read_in_line(std::string_view line, std::size_t at) {
 
 }  // namespace
 
-std::optional<Assignment> read_assignment(std::string_view line, std::size_t at) {
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at) {
   // A NUL byte ends an assignment as a newline does: `env -0`, /proc/PID/environ.
   const std::size_t nul = line.rfind('\0', at);
   const std::size_t begin = nul == std::string_view::npos ? 0 : nul + 1;
   if (begin > at) return std::nullopt;
-  std::optional<Assignment> found =
+  std::optional<NamedValue> found =
       read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin);
   if (found) {
     found->value_begin += begin;

@@ -9,7 +9,7 @@
 
 namespace sbx {
 
-struct Assignment {
+struct NamedValue {
   std::string_view name;
   std::string_view value;       // without its quotes
   std::size_t value_begin = 0;  // in the line
@@ -24,11 +24,11 @@ struct Assignment {
 };
 
 // The assignment whose name covers line[at]; nullopt where there is none, or a file's name.
-std::optional<Assignment> read_assignment(std::string_view line, std::size_t at);
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at);
 
 // Whether the name says secret, password, token or key, and the value may be one: not a
 // reference, a placeholder, a path, a word of prose or, for a weak name such as `key`, a hash.
-bool holds_secret(const Assignment& assignment);
+bool holds_secret(const NamedValue& assignment);
 
 // Whether the name ends in something that is no secret, such as key_id, token_type, secret_name.
 bool names_something_else(std::string_view name);

@@ -247,7 +247,7 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
 
 void Redactor::match_value(std::string_view line, std::size_t line_begin, std::size_t at,
                            std::size_t format) {
-  const std::optional<Assignment> found = read_assignment(line, at);
+  const std::optional<NamedValue> found = read_assignment(line, at);
   if (!found || found->value.empty()) return;
   const SecretFormat& wanted = secret_formats()[format];
   std::size_t end = found->value_end;

@@ -155,7 +155,7 @@ std::size_t secret_word(const std::vector<std::string>& words, bool is_variable)
   return words.size();
 }
 
-NameClass classify(const Assignment& assignment) {
+NameClass classify(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(assignment.name);
   const bool variable = assignment.env_style &&
                         std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
@@ -265,7 +265,7 @@ bool is_mask(std::string_view value) {
 }
 
 // challengePassword, _RSAPrivateKey, key_password: what code calls a secret, not what one is.
-bool is_secrets_name(const Assignment& assignment) {
+bool is_secrets_name(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
   if (assignment.env_style ||
       !all_of(value, [](char c) { return is_identifier_char(c) || c == '.'; })) {
@@ -278,13 +278,13 @@ bool is_secrets_name(const Assignment& assignment) {
 }
 
 // self.x = x, this.x = y
-bool is_member_copy(const Assignment& assignment) {
+bool is_member_copy(const NamedValue& assignment) {
   return !assignment.quoted && assignment.spaced &&
          (assignment.name.starts_with("self.") || assignment.name.starts_with("this.")) &&
          all_of(assignment.value, [](char c) { return is_letter(c) || c == '_' || c == '.'; });
 }
 
-bool is_nothing(const Assignment& assignment) {
+bool is_nothing(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
   if (value.empty() || value.starts_with("[REDACTED]") || is_mask(value)) return true;
   if (value.find("...") != std::string_view::npos || value.starts_with("xxx")) return true;
@@ -295,7 +295,7 @@ bool is_nothing(const Assignment& assignment) {
          is_member_copy(assignment);
 }
 
-bool password_may_be(const Assignment& assignment) {
+bool password_may_be(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
   if (value.size() < 4) return false;
   if (assignment.quoted || assignment.env_style)
@@ -326,7 +326,7 @@ bool names_something_else(std::string_view name) {
   return !words.empty() && contains(kAboutWords, words.back());
 }
 
-bool holds_secret(const Assignment& assignment) {
+bool holds_secret(const NamedValue& assignment) {
   const NameClass name = classify(assignment);
   if (name == NameClass::kNone || is_nothing(assignment)) return false;
   const std::string_view value = assignment.value;

@@ -49,7 +49,8 @@ class Limits(harness.Case):
 
     def test_the_bash_fork_bomb_is_over_in_time(self):
         answer = self.sh(
-            "bomb() { bomb | bomb & }; bomb; sleep 20", "--pids", "100", "--timeout", "3s"
+            "bomb() { bomb | bomb & }; bomb; sleep 20", "--pids", "100", "--timeout", "3s",
+            "--profile", self.profile({"commands": {"ask": []}})
         )
         self.assertIn(answer["status"], ("limit", "timed_out", "exited"), answer)
         if answer["status"] == "limit":

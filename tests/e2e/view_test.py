@@ -336,7 +336,8 @@ class Devices(ViewCase):
         before = os.stat("/dev/null")
         answer = self.sh("chmod 600 /dev/null; chown 1 /dev/null; touch -d @1 /dev/null;"
                          "rm -f /dev/null; mv /dev/null /tmp/n; mknod /tmp/n c 1 3;"
-                         "touch /dev/new; ln -sf /x /dev/fd; echo through > /dev/null; echo $?")
+                         "touch /dev/new; ln -sf /x /dev/fd; echo through > /dev/null; echo $?",
+                         "--profile", self.profile({"commands": {"ask": []}}))
         self.assertEqual(answer["stdout"], "0\n")
         after = os.stat("/dev/null")
         self.assertEqual((before.st_mode, before.st_uid, before.st_mtime),
