@@ -107,7 +107,7 @@ Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
   RunInput input{policy, request, session_.options().facts, session_.options().inherited};
   input.merge = request.merge;
   SBX_TRY(const LaunchPlan plan, plan_command(input));
-  answer(caller, explain_json(plan, policy));
+  answer(caller, explain_json(plan, policy, judge(policy, request, plan.cwd)));
   return {};
 }
 
