@@ -91,9 +91,12 @@ class Fresh(harness.Case):
 
     def test_nothing_in_a_workspace_of_bash_exec_can_be_executed(self):
         answer = self.sh(
-            "cp /bin/true mine; ./mine; echo $?", "--profile", "tool-bash_exec", env=self.env
+            "cp /bin/true mine; echo ./mine > name; $(cat name); echo $?",
+            "--profile", "tool-bash_exec", env=self.env
         )
         self.assertEqual(answer["stdout"], "126\n", answer)
+        answer = self.sh("./mine", "--profile", "tool-bash_exec", env=self.env)
+        self.assertEqual(answer["status"], "denied", answer)
 
     def test_a_root_can_be_made_unexecutable(self):
         profile = self.profile(
