@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <linux/audit.h>
+#include <sys/socket.h>
 
 #include <set>
 #include <string>
@@ -291,10 +292,14 @@ TEST(Filter, HandsConnectToTheSupervisorAndRefusesUnixDatagrams) {
         << describe(spec);
     for (const char* const call : {"socket", "socketpair"}) {
       for (const std::uint64_t flags : {std::uint64_t{0}, std::uint64_t{SOCK_CLOEXEC}, kGarbage}) {
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_STREAM | flags, 0}), FilterAction::kAllow);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_SEQPACKET | flags, 0}), FilterAction::kAllow);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_DGRAM | flags, 0}), FilterAction::kRefuse);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, SOCK_RAW | flags, 0}), FilterAction::kRefuse);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_STREAM} | flags, 0}),
+                  FilterAction::kAllow);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_SEQPACKET} | flags, 0}),
+                  FilterAction::kAllow);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_DGRAM} | flags, 0}),
+                  FilterAction::kRefuse);
+        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_RAW} | flags, 0}),
+                  FilterAction::kRefuse);
       }
     }
   }

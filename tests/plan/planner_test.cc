@@ -32,7 +32,8 @@ TEST(Planner, MapsIdsThenMountsThenPivotsThenForksTheCommand) {
   EXPECT_STREQ(plan.text(plan.ops[1].a), "/proc/self/setgroups");
   EXPECT_LT(first_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kMountTmpfs));
   EXPECT_LT(last_of(plan, OpKind::kBind), first_of(plan, OpKind::kPivot));
-  EXPECT_LT(first_of(plan, OpKind::kPivot), first_of(plan, OpKind::kLoopbackUp));
+  EXPECT_LT(last_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kLoopbackUp));
+  EXPECT_LT(first_of(plan, OpKind::kLoopbackUp), first_of(plan, OpKind::kForkCommand));
   EXPECT_LT(first_of(plan, OpKind::kNotDumpable), first_of(plan, OpKind::kForkCommand));
 }
 
@@ -370,8 +371,7 @@ TEST(Planner, AppliesNothingInTheUnconfinedProfileAndSaysSo) {
 
 TEST(Planner, MakesEveryAddressLocalOnlyWhereThereIsAGateway) {
   for (const char* const mode : {"none", "allowlist", "outbound", "open"}) {
-    const Sample sample =
-        written_sample(std::string("\"network\": {\"mode\": \"") + mode + "\"}");
+    const Sample sample = written_sample(std::string("\"network\": {\"mode\": \"") + mode + "\"}");
     const auto plan = sample.plan();
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     const bool relays = mode == std::string("allowlist") || mode == std::string("outbound");
