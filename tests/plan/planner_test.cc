@@ -32,7 +32,7 @@ TEST(Planner, MapsIdsThenMountsThenPivotsThenForksTheCommand) {
   EXPECT_STREQ(plan.text(plan.ops[1].a), "/proc/self/setgroups");
   EXPECT_LT(first_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kMountTmpfs));
   EXPECT_LT(last_of(plan, OpKind::kBind), first_of(plan, OpKind::kPivot));
-  EXPECT_LT(last_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kLoopbackUp));
+  EXPECT_LT(first_of(plan, OpKind::kWriteFile), first_of(plan, OpKind::kLoopbackUp));
   EXPECT_LT(first_of(plan, OpKind::kLoopbackUp), first_of(plan, OpKind::kForkCommand));
   EXPECT_LT(first_of(plan, OpKind::kNotDumpable), first_of(plan, OpKind::kForkCommand));
 }
