@@ -73,6 +73,8 @@ class Dispatcher::Impl {
   Status call_tool(Caller& caller, std::string_view params);
   Status call_cancel(Caller& caller, std::string_view params);
   Status call_explain(Caller& caller, std::string_view params);
+  Status call_check(Caller& caller, std::string_view params);
+  const Policy& policy() const;  // of the tool that is being called, else the session's
   Status call_output(Caller& caller, const MethodParams& params, const Session::TaskPointer& task);
   Status call_stdin(Caller& caller, const MethodParams& params, const Session::TaskPointer& task);
   Status call_on_task(Caller& caller, std::string_view method, const MethodParams& params);

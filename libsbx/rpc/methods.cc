@@ -9,6 +9,7 @@
 #include "policy/request.h"
 #include "report/explain.h"
 #include "report/json.h"
+#include "report/judgement.h"
 #include "rpc/dispatcher_impl.h"
 #include "rpc/params.h"
 #include "rpc/task_json.h"
@@ -45,6 +46,7 @@ Status Dispatcher::Impl::dispatch(Caller& caller, std::string_view method,
   if (method == "run") return call_run(caller, params);
   if (method == "start") return call_start(caller, params);
   if (method == "explain") return call_explain(caller, params);
+  if (method == "check") return call_check(caller, params);
   if (method == "tool") return call_tool(caller, params);
   if (method == "cancel") return call_cancel(caller, params);
   const ObjectSpec* spec = method_spec(method);
@@ -100,14 +102,27 @@ Status Dispatcher::Impl::call_start(Caller& caller, std::string_view params) {
   return {};
 }
 
+const Policy& Dispatcher::Impl::policy() const {
+  return policy_ == nullptr ? session_.options().policy : *policy_;
+}
+
+Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
+  SBX_TRY(const nlohmann::json document, read_params(params));
+  SBX_TRY(const Request request, decode_request(document));
+  SBX_TRY(const Policy own, apply_request(policy(), request));
+  SBX_TRY(const std::string cwd, request_cwd(own, request));
+  answer(caller, judgement_to_json(judge(own, request, cwd)));
+  return {};
+}
+
 Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
   SBX_TRY(const nlohmann::json document, read_params(params));
   SBX_TRY(const Request request, decode_request(document));
-  SBX_TRY(const Policy policy, apply_request(policy_ == nullptr ? session_.options().policy : *policy_, request));
-  RunInput input{policy, request, session_.options().facts, session_.options().inherited};
+  SBX_TRY(const Policy own, apply_request(policy(), request));
+  RunInput input{own, request, session_.options().facts, session_.options().inherited};
   input.merge = request.merge;
   SBX_TRY(const LaunchPlan plan, plan_command(input));
-  answer(caller, explain_json(plan, policy, judge(policy, request, plan.cwd)));
+  answer(caller, explain_json(plan, own, judge(own, request, plan.cwd)));
   return {};
 }
 
@@ -204,8 +219,15 @@ Status Dispatcher::Impl::call_on_session(Caller& caller, std::string_view method
       return Error{ErrorCode::kNotGranted, "only the operator's side approves", "",
                    "approve on the stdio of serve, or open the socket with the operator's token"};
     }
-    return Error{ErrorCode::kBadValue, "nothing waits for that approval", "/digest",
-                 "give the digest of an answer with status needs_approval"};
+    const bool is_digest = params.digest.size() == 64 &&
+                           params.digest.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!is_digest) {
+      return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
+                   "give the digest of an answer with status needs_approval"};
+    }
+    session_.approvals().grant(params.digest);
+    answer(caller, std::string(R"({"approved":true})"));
+    return {};
   }
   if (method == "reset") {
     session_.reset(grace_of(params));

@@ -119,7 +119,8 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   if (!pool_ && options_.warm > 0) {
     pool_.emplace(options_.policy, options_.facts, options_.inherited, options_.warm);
   }
-  task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr);
+  task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr,
+              approvals_);
   if (task->is_running()) watch(next_key_++, task);
   return task;
 }

@@ -22,6 +22,7 @@
 #include "host/facts.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
+#include "session/approvals.h"
 #include "session/leftovers.h"
 #include "session/outcome.h"
 #include "session/task.h"
@@ -60,6 +61,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   const SessionOptions& options() const { return options_; }
+  // What the operator has granted to this session's requests.
+  Approvals& approvals() { return approvals_; }
 
   // Starts the command at once. One that is refused, or cannot start, is a task that has ended
   // already. Errors are mistakes in the request, with a pointer into the params: those of
@@ -117,6 +120,7 @@ class Session {
   SessionOptions options_;
   OwnedFd epoll_;
   Leftovers leftovers_;  // of the session itself
+  Approvals approvals_;
   std::optional<WarmPool> pool_;
   Status set_up_;
   Key next_key_ = 1;

@@ -49,10 +49,12 @@ double Task::uptime_seconds() const {
   return std::chrono::duration<double>(until - started_).count();
 }
 
-void Task::start(const HostFacts& facts, const Environment& inherited, WarmPool* warm) {
+void Task::start(const HostFacts& facts, const Environment& inherited, WarmPool* warm,
+                 Approvals& approvals) {
   RunInput input{policy_, request_, facts, inherited};
   input.is_alone = false;
   input.warm = warm;
+  input.approvals = &approvals;
   input.merge = request_.merge;
   if (kind_ == TaskKind::kTask || request_.stdin_text) {
     Result<OwnedFd> reader = stdin_.open();

@@ -54,7 +54,8 @@ class Task {
 
   // --- what can be done to it ---
   // `warm` may be null. There is an outcome at once where it cannot start.
-  void start(const HostFacts& facts, const Environment& inherited, WarmPool* warm);
+  void start(const HostFacts& facts, const Environment& inherited, WarmPool* warm,
+             Approvals& approvals);
   void refuse(Outcome outcome);  // instead of start()
   void step();                   // never blocks
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
