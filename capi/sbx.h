@@ -18,16 +18,17 @@
  *
  * A session is one helper process, `sbx-run serve`, which this library starts and talks to. The
  * process is no child that wait(2) would see, sends no SIGCHLD and hears no signal to the host's
- * process group (where the host is PID 1 or a subreaper, orphans are its own: sbx_close() reaps this
- * one). It ends with the session, and with the host however that ends, and every sandboxed process
- * with it. The library keeps no globals, installs no signal handler, reads no environment variable
- * (sbx-run itself does: the SBX_* ones are the operator's) and prints nothing.
+ * process group (where the host is PID 1 or a subreaper, orphans are its own: sbx_close() reaps
+ * this one). It ends with the session, and with the host however that ends, and every sandboxed
+ * process with it. The library keeps no globals, installs no signal handler, reads no environment
+ * variable (sbx-run itself does: the SBX_* ones are the operator's) and prints nothing.
  *
  * Texts are UTF-8, NUL-terminated JSON. Methods and their params are those of docs/sessions.md.
  *
  * Threads: every function may be called from any thread. One session may be used by any number of
- * threads at once, but for sbx_close(), which must be the last call of all. After fork() a session is
- * the parent's; the only call for it in the child is sbx_close(), which frees what the child holds.
+ * threads at once, but for sbx_close(), which must be the last call of all. After fork() a session
+ * is the parent's; the only call for it in the child is sbx_close(), which frees what the child
+ * holds.
  *
  * Functions that can fail answer -1 and, where `error` is not NULL, store an error that the caller
  * releases with sbx_error_free(). `error` is left alone on success.

@@ -35,7 +35,8 @@ constexpr std::array kVerbs = {
     Verb{"explain", sbx::verb_explain, "what would be built; runs nothing"},
     Verb{"doctor", sbx::verb_doctor, "what this machine can enforce"},
     Verb{"profile", sbx::verb_profile, "list, show NAME or validate FILE"},
-    Verb{"schema", sbx::verb_schema, "profile, request, result, errors or tool NAME, as JSON Schema"},
+    Verb{"schema", sbx::verb_schema,
+         "profile, request, result, errors or tool NAME, as JSON Schema"},
     Verb{"version", sbx::verb_version, "version, features and libraries"},
 };
 

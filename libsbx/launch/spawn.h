@@ -69,7 +69,7 @@ struct Spawned {
   OwnedFd pidfd;
   // SOCK_SEQPACKET: descriptors with their ReportTag, answers to requests, then end of file.
   OwnedFd control;
-  OwnedFd lifeline;  // closed by the caller's death: PID 1 ends with it
+  OwnedFd lifeline;              // closed by the caller's death: PID 1 ends with it
   SharedState* state = nullptr;  // mapped as long as this lives, and the slot with it
   CommandSlot* slot = nullptr;   // of a plan that awaits its command
 

@@ -34,7 +34,7 @@ void write_exit_code(JsonWriter& json, const Task& task) {
 void write_end(JsonWriter& json, const Task& task) {
   const Outcome* outcome = task.outcome();
   write_member(json, "status",
-             run_status_name(outcome == nullptr ? RunStatus::kRunning : outcome->status));
+               run_status_name(outcome == nullptr ? RunStatus::kRunning : outcome->status));
   write_exit_code(json, task);
   json.key("signal");
   json.string_or_null(outcome != nullptr && outcome->signal != 0 ? signal_name(outcome->signal)

@@ -34,8 +34,8 @@ struct RunInput {
   int owner_pidfd = -1;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
-  WarmPool* warm = nullptr;  // sandboxes made ready in advance; null: none
-  bool is_alone = true;      // no other run and no other child in this process
+  WarmPool* warm = nullptr;        // sandboxes made ready in advance; null: none
+  bool is_alone = true;            // no other run and no other child in this process
   Approvals* approvals = nullptr;  // what the operator has granted; null: nothing
   // Asks a person about a request that needs approval; null: there is none. True only for a yes.
   std::function<bool(const Approval&)> ask_person{};
@@ -84,8 +84,8 @@ class CommandRun {
 // have to fall back.
 Result<LaunchPlan> plan_command(RunInput& input);
 
-// An outcome that says that nothing was run: status error, or denied where a request wants a network
-// that is not granted.
+// An outcome that says that nothing was run: status error, or denied where a request wants a
+// network that is not granted.
 Outcome error_outcome(const Error& error);
 
 // The exit status for an error that kept the command from starting: 125, 126 or 127.

@@ -58,9 +58,9 @@ TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
   const LaunchPlan right = plan_;
   for (const OpKind kind :
        {OpKind::kMountTmpfs, OpKind::kEnterRoot, OpKind::kMakeDir, OpKind::kMakeFile,
-        OpKind::kMakeLink, OpKind::kBindSystem, OpKind::kBindMask, OpKind::kBind, OpKind::kBindInside,
-        OpKind::kMoveInside, OpKind::kMountProc, OpKind::kMountDevpts, OpKind::kMountOverlay,
-        OpKind::kSetAttributes}) {
+        OpKind::kMakeLink, OpKind::kBindSystem, OpKind::kBindMask, OpKind::kBind,
+        OpKind::kBindInside, OpKind::kMoveInside, OpKind::kMountProc, OpKind::kMountDevpts,
+        OpKind::kMountOverlay, OpKind::kSetAttributes}) {
     plan_ = right;
     put_behind(OpKind::kPivot, Op{kind});
     expect_refused("mounts come before the pivot");

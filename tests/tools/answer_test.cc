@@ -54,10 +54,10 @@ TEST(AnswerBash, SaysThatTheTimeIsUp) {
   EXPECT_EQ(out.text,
             "some stdout\nsome stderr interleaved\nbash: timed out after 2s\nexit: 124\n");
   EXPECT_TRUE(out.is_error);
-  EXPECT_EQ(
-      answer("bash", R"({"command":"c","description":"d","timeout":0.25})", result("timed_out", json::object()))
-          .text,
-      "bash: timed out after 0.25s\nexit: 124\n");
+  EXPECT_EQ(answer("bash", R"({"command":"c","description":"d","timeout":0.25})",
+                   result("timed_out", json::object()))
+                .text,
+            "bash: timed out after 0.25s\nexit: 124\n");
   EXPECT_EQ(answer("bash", kBash, result("timed_out", json::object())).text,
             "bash: timed out after 120s\nexit: 124\n");
 }
