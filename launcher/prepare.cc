@@ -100,6 +100,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   out.policy.profile_sha256 = profile_sha256;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   out.inherited = environment;
+  out.approved = options.approve;
   return out;
 }
 

@@ -43,19 +43,10 @@ void find_destructive(const Case& c, std::vector<Finding>& out) {
   }
 }
 
-// What holds for the request, whatever it runs.
-void find_in_request(const Policy& policy, const Request& request, const Reading& reading,
-                     std::string_view text, std::vector<Finding>& out) {
+// A text that was not read to its end.
+void find_unreadable(const Policy& policy, const Reading& reading, std::string_view text,
+                     std::vector<Finding>& out) {
   const Span whole{0, static_cast<std::uint32_t>(text.size())};
-  if (request.network && policy.profile.network.mode == NetworkMode::kNone) {
-    out.push_back({"network-not-granted",
-                   Verdict::kDeny,
-                   "the request wants the network, and the profile does not grant it",
-                   {},
-                   "",
-                   "",
-                   "network.mode = \"outbound\""});
-  }
   if (reading.complete) return;
   const CommandsProfile& commands = policy.profile.commands;
   if (commands.allow && policy.profile.filesystem.base != Base::kTools) {
@@ -93,7 +84,7 @@ Judgement judge(const Policy& policy, const Request& request, const std::string&
   const bool asks = asks_about_destruction(commands);
 
   Judgement out;
-  find_in_request(policy, request, reading, text, out.findings);
+  find_unreadable(policy, reading, text, out.findings);
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const Command& command = reading.commands[i];
     const Case c{reading, command, text, program_of(command), places, directories.of(i)};

@@ -113,7 +113,12 @@ class Run {
 
   // What the command policy says of the request. False: the outcome says why it does not run.
   bool pass_policy() {
-    const std::string cwd = input_.request.cwd.value_or(input_.policy.workspace);
+    const Result<std::string> directory = request_cwd(input_.policy, input_.request);
+    if (!directory.ok()) {
+      fail(directory.error());
+      return false;
+    }
+    const std::string& cwd = directory.value();
     const Judgement judgement = judge(input_.policy, input_.request, cwd);
     if (judgement.verdict == Verdict::kAllow) return true;
     if (judgement.verdict == Verdict::kDeny) {
@@ -122,8 +127,10 @@ class Run {
     }
     Approval approval{approval_digest(input_.policy, input_.request, cwd, judgement),
                       judgement.findings};
+    // The digest is this request's own: naming it is a courtesy, naming another a mistake.
+    const std::string& named = input_.request.approval;
     const bool is_granted = input_.approvals != nullptr &&
-                            input_.request.approval == approval.digest &&
+                            (named.empty() || named == approval.digest) &&
                             input_.approvals->take(approval.digest);
     if (is_granted || (input_.ask_person && input_.ask_person(approval))) return true;
     const Finding& first = approval.rules.front();

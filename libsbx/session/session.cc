@@ -60,6 +60,7 @@ Session::Session(SessionOptions options)
   if (options_.owner_pidfd >= 0 && !add_to(epoll_.get(), options_.owner_pidfd, EPOLLIN, 0)) {
     owner_gone_ = true;  // unwatched, it might leave everything behind: nothing is started
   }
+  if (!options_.approved.empty()) approvals_.grant(options_.approved);
   set_up_ = set_up();
 }
 
