@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "launch/handover.h"
+#include "launch/inside.h"
 #include "launch/network.h"
 #include "sys/calls.h"
 
@@ -169,10 +170,12 @@ int report_dns_listeners(ChildContext& context) {
 
 int die_with_parent(const ChildContext& context) {
   // Without a pid namespace, descendants outlive a killed PID 1: it must live to end them.
-  if (!context.has_pid_namespace && ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
+  if (!context.has_pid_namespace && !context.passes_through &&
+      ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0) {
     return failure();
   }
-  const int signal_number = context.has_pid_namespace ? SIGKILL : SIGTERM;
+  const bool kill = context.has_pid_namespace || context.passes_through;
+  const int signal_number = kill ? SIGKILL : SIGTERM;
   if (::prctl(PR_SET_PDEATHSIG, signal_number, 0, 0, 0) != 0) return failure();
   // The parent may have died before that: its end of the lifeline is closed then.
   struct pollfd lifeline {
@@ -283,8 +286,12 @@ int execute(ChildContext& context) {
     const int error = send_reports(context);
     if (error != 0) return error;
   }
-  ::umask(022);
-  default_signals();
+  if (context.passes_through) {
+    ::umask(context.caller_umask);
+  } else {
+    ::umask(022);
+    default_signals();
+  }
   context.state->executed.store(1);
   int result = ENOENT;
   for (const char* const* path = context.executables; *path != nullptr; ++path) {
@@ -357,7 +364,7 @@ int command_process(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   std::uint32_t index = 0;
   while (context.ops[index].kind != OpKind::kForkCommand) ++index;
-  for (int fd = 0; fd < 3; ++fd) {
+  for (int fd = 0; fd < 3 && !context.passes_through; ++fd) {
     if (::dup2(context.standard[fd], fd) < 0) fail(context, index, failure());
   }
   walk(context, index + 1);
@@ -485,13 +492,14 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return receive_command(context);
     case OpKind::kExecute:
       return execute(context);
+    default:
+      return run_inside_op(context, op);
   }
-  return EINVAL;
 }
 
 void run_child(ChildContext& context) noexcept {
   forget_arguments();
-  ::umask(0);
+  context.caller_umask = ::umask(0);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses
@@ -500,13 +508,14 @@ void run_child(ChildContext& context) noexcept {
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, kAskToEnd);
   ::sigaddset(&blocked, SIGTERM);
-  ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
+  if (!context.passes_through) ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   const std::uint32_t fork_index = walk(context, 0);
   // The command's process shares memory and descriptors until it execs: no page tables are copied,
   // and the listener that it makes after its filter needs no call that the filter could refuse.
   const int command = ::clone(command_process, context.stack + context.stack_size,
                               CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &context);
   if (command < 0) fail(context, fork_index, failure());
+  if (context.passes_through) run_reaper(context, command);
   run_init(context, command);
 }
 

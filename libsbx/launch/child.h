@@ -10,6 +10,7 @@
 namespace sbx {
 
 inline constexpr int kMaxReports = 64;
+inline constexpr int kMaxLocks = 256;
 
 struct ChildContext {
   const Op* ops = nullptr;
@@ -22,6 +23,9 @@ struct ChildContext {
   int lifeline = -1;
   bool has_pid_namespace = false;
   bool has_user_namespace = false;
+  bool passes_through = false;
+  int sync_fd = -1;
+  unsigned caller_umask = 022;
   const sock_filter* filter = nullptr;
   unsigned short filter_size = 0;
   char** argv = nullptr;  // argv[-1] is a spare place for "/bin/sh"
@@ -38,6 +42,13 @@ struct ChildContext {
   bool send_before_exec = true;
   int landlock_fd = -1;
   bool has_low_ports = false;  // in the network namespace they need no capability
+
+  // What one operation leaves for a later one.
+  int proc_fd = -1;
+  int data_fd = -1;
+  bool found_dir = false;
+  int locks[kMaxLocks] = {};
+  int lock_count = 0;
 };
 
 // Walks the operations, leaves PID 1 behind. Never returns.
@@ -46,6 +57,9 @@ struct ChildContext {
 // PID 1: reaps until the command ends, stores how, ends; with it everything in its pid namespace.
 // Without a pid namespace it kills every descendant first. Never returns.
 [[noreturn]] void run_init(ChildContext& context, pid_t command) noexcept;
+
+// PID 1 of a plan that passes through: stays until nothing is left inside. Never returns.
+[[noreturn]] void run_reaper(ChildContext& context, pid_t command) noexcept;
 
 // Executes one operation. Returns 0 or an errno.
 int run_op(ChildContext& context, const Op& op) noexcept;

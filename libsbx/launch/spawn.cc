@@ -135,7 +135,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   OwnedFd copies[3];
   const int wanted[3] = {request.stdin_fd, request.stdout_fd, request.stderr_fd};
   ChildContext context;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3 && !plan.passes_through; ++i) {
     SBX_TRY(context.standard[i], above_standard(wanted[i], copies[i]));
   }
   std::vector<char*> argv = pointers(plan.argv, 1);
@@ -153,6 +153,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.lifeline = child_lifeline.get();
   context.has_pid_namespace = plan.has_pid_namespace;
   context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
+  context.passes_through = plan.passes_through;
+  context.sync_fd = plan.sync_fd;
   context.filter = plan.filter.data();
   context.filter_size = static_cast<unsigned short>(plan.filter.size());
   context.argv = argv.data() + 1;
@@ -169,8 +171,9 @@ Result<Spawned> spawn(const SpawnRequest& request) {
                         "sbx-run doctor tells what this machine can enforce");
   }
   if (pid == 0) {
-    close_all_but({0, 1, 2, context.standard[0], context.standard[1], context.standard[2],
-                   context.control, context.lifeline});
+    if (!plan.passes_through)
+      close_all_but({0, 1, 2, context.standard[0], context.standard[1], context.standard[2],
+                     context.control, context.lifeline});
     run_child(context);
   }
   spawned.pid = static_cast<pid_t>(pid);

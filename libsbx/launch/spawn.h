@@ -34,6 +34,7 @@ struct SharedState {
   std::atomic<std::uint32_t> ended;      // 1 once wait_status and usage below are valid
   std::int32_t wait_status;
   struct rusage usage;  // of the command and what it waited for
+  char detail[512];     // what a failed step found in the way
 };
 
 struct CommandSlot;
@@ -57,7 +58,9 @@ int ask_inside(int control, const InsideRequest& request);
 
 struct SpawnRequest {
   const LaunchPlan& plan;
-  int stdin_fd;  // become 0, 1, 2 of the command; the child's copies, the caller closes its own
+  // Become 0, 1, 2 of the command; the child's copies, the caller closes its own. Not looked at
+  // where the plan passes through.
+  int stdin_fd;
   int stdout_fd;
   int stderr_fd;
   int cgroup_fd = -1;  // CLONE_INTO_CGROUP

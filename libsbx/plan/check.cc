@@ -24,6 +24,20 @@ bool is_mount(OpKind kind) {
     case OpKind::kMakeDir:
     case OpKind::kMakeFile:
     case OpKind::kMakeLink:
+    case OpKind::kSlaveMounts:
+    case OpKind::kPivotUnder:
+    case OpKind::kDetach:
+    case OpKind::kMakeParents:
+    case OpKind::kNeedDir:
+    case OpKind::kNeedFile:
+    case OpKind::kLinkInside:
+    case OpKind::kChmodInside:
+    case OpKind::kOpenInside:
+    case OpKind::kOpenOutside:
+    case OpKind::kBindTo:
+    case OpKind::kMountTo:
+    case OpKind::kSetInside:
+    case OpKind::kCoverProc:
       return true;
     default:
       return false;
@@ -121,7 +135,10 @@ Status check_plan(const LaunchPlan& plan) {
         awaited = true;
         break;
       case OpKind::kExecute:
-        if (!in_command || !closed) return broken(plan, op, "descriptors are closed before exec");
+        // The first process itself becomes a command that the caller's descriptors pass to.
+        if (!plan.passes_through && (!in_command || !closed)) {
+          return broken(plan, op, "descriptors are closed before exec");
+        }
         executed = true;
         break;
       default:

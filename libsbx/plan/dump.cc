@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 39> kNames = {"write_file",
+constexpr std::array<const char*, 68> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -48,6 +48,35 @@ constexpr std::array<const char*, 39> kNames = {"write_file",
                                                 "close_descriptors",
                                                 "seccomp",
                                                 "await_command",
+                                                "await_go",
+                                                "await_fd",
+                                                "open_proc",
+                                                "write_proc",
+                                                "set_ids",
+                                                "join_user",
+                                                "unshare_user",
+                                                "refuse_user",
+                                                "slave_mounts",
+                                                "pivot_under",
+                                                "detach",
+                                                "make_parents",
+                                                "need_dir",
+                                                "need_file",
+                                                "link_inside",
+                                                "chmod_inside",
+                                                "open_inside",
+                                                "open_outside",
+                                                "copy_data",
+                                                "unlink",
+                                                "bind_to",
+                                                "mount_to",
+                                                "set_inside",
+                                                "cover_proc",
+                                                "bound_capabilities",
+                                                "keep_capabilities",
+                                                "lock_file",
+                                                "try_dir",
+                                                "seccomp_program",
                                                 "execute"};
 static_assert(static_cast<std::size_t>(OpKind::kExecute) + 1 == kNames.size());
 
@@ -75,23 +104,35 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
   switch (op.kind) {
     case OpKind::kWriteFile:
     case OpKind::kMakeFile:
+    case OpKind::kWriteProc:
       return fmt::format("{} {} {:?}", name, a(), first_line(b()));
     case OpKind::kMakeDir:
+    case OpKind::kMakeParents:
+    case OpKind::kNeedDir:
+    case OpKind::kNeedFile:
+    case OpKind::kChmodInside:
+    case OpKind::kOpenInside:
+    case OpKind::kOpenOutside:
       return fmt::format("{} {} {:04o}", name, a(), op.flags);
     case OpKind::kMakeLink:
+    case OpKind::kLinkInside:
       return fmt::format("{} {} -> {}", name, a(), b());
     case OpKind::kBindSystem:
     case OpKind::kBind:
     case OpKind::kBindInside:
     case OpKind::kMoveInside:
+    case OpKind::kBindTo:
       return fmt::format("{} {} {} {}", name, b(), a(), attributes_text(op.flags));
     case OpKind::kSetAttributes:
+    case OpKind::kSetInside:
+    case OpKind::kCoverProc:
       return fmt::format("{} {} {}", name, a(), attributes_text(op.flags));
     case OpKind::kBindMask:
       return fmt::format("{} {} {}", name, b(), a());
     case OpKind::kMountTmpfs:
     case OpKind::kMountDevpts:
     case OpKind::kMountOverlay:
+    case OpKind::kMountTo:
       return fmt::format("{} {} {}", name, a(), b());
     case OpKind::kMountProc:
     case OpKind::kEnterRoot:
@@ -99,7 +140,22 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
     case OpKind::kChangeDir:
     case OpKind::kReportFd:
     case OpKind::kOpenPty:
+    case OpKind::kPivotUnder:
+    case OpKind::kDetach:
+    case OpKind::kUnlink:
+    case OpKind::kLockFile:
+    case OpKind::kTryDir:
       return fmt::format("{} {}", name, a());
+    case OpKind::kAwaitFd:
+    case OpKind::kJoinUser:
+    case OpKind::kCopyData:
+      return fmt::format("{} {}", name, op.slot);
+    case OpKind::kSetIds:
+    case OpKind::kSeccompProgram:
+      return fmt::format("{} {} {}", name, op.dev, op.ino);
+    case OpKind::kBoundCapabilities:
+    case OpKind::kKeepCapabilities:
+      return fmt::format("{} {:#x}", name, op.dev);
     case OpKind::kSetLimit:
       return fmt::format("{} {} {} {}", name, op.slot, op.dev, op.ino);
     case OpKind::kLandlockCreate:

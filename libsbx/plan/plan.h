@@ -63,6 +63,37 @@ enum class OpKind : std::uint8_t {
   kCloseDescriptors,
   kSeccomp,       // the plan's filter; flags: 1 with a listener that is sent out
   kAwaitCommand,  // until the supervisor hands the command over (launch/handover.h)
+  // --- what bubblewrap's command line needs besides (launch/inside.h); "inside" names a path that
+  // --- is resolved below kNewRoot and never leads out of it
+  kAwaitGo,    // until the supervisor lets it go on: one byte over the control socket
+  kAwaitFd,    // slot: until a byte of it, or its end, has been read
+  kOpenProc,   // keeps a descriptor of /proc, for kWriteProc after the pivot
+  kWriteProc,  // a: path below /proc, b: text
+  kSetIds,     // dev: uid, ino: gid
+  kJoinUser,   // slot: a user namespace
+  kUnshareUser,
+  kRefuseUser,  // fails with EEXIST where a user namespace can still be made
+  kSlaveMounts,
+  kPivotUnder,   // a: directory below the new root that takes the old one
+  kDetach,       // a: mount
+  kMakeParents,  // a: path inside, flags: mode: directories that are missing above it
+  kNeedDir,      // a: path inside, flags: mode: a directory, made where none is
+  kNeedFile,     // a: path inside, flags: mode: a file, made where none is
+  kLinkInside,   // a: path inside, b: target
+  kChmodInside,  // a: path inside, flags: mode
+  kOpenInside,   // a: path inside, flags: mode: created or emptied, for kCopyData
+  kOpenOutside,  // a: path outside, flags: mode: created anew, for kCopyData
+  kCopyData,     // slot: a descriptor that is read to its end
+  kUnlink,       // a: path outside
+  kBindTo,       // b: source outside and its dev, ino; a: path inside, flags: MOUNT_ATTR_* set
+  kMountTo,      // slot: FileSystem, a: path inside, b: options, flags: MS_*
+  kSetInside,    // a: mount inside, flags: MOUNT_ATTR_* set, not recursive
+  kCoverProc,    // a: procfs inside, flags: MOUNT_ATTR_*: what could be written there
+  kBoundCapabilities,  // dev: the bounding set that stays
+  kKeepCapabilities,  // dev: the sets that stay, ambient too; flags: 1 leaves all but ambient alone
+  kLockFile,          // a: path, read-locked as long as PID 1 lives
+  kTryDir,            // a: path, b: PWD=path, slot: its place in the environment
+  kSeccompProgram,    // dev: first instruction in the plan's filter, ino: how many
   kExecute,
 };
 const char* op_name(OpKind kind);
@@ -85,6 +116,10 @@ enum TuneFlag : std::uint64_t {
   kTuneLowPorts = 1,  // ports below 1024 need no capability
   kTuneNoEcho = 2,    // no answer to ping, where every address is local
 };
+
+// Where kPivotUnder's users build their root: everything "inside" lies below it.
+inline constexpr const char* kNewRoot = "/newroot";
+enum class FileSystem : std::uint8_t { kTmpfs, kProc, kDevpts, kMqueue, kOverlay };
 
 inline constexpr std::uint8_t kNoLayer = 0xff;
 
@@ -112,6 +147,10 @@ struct LaunchPlan {
   bool has_pid_namespace = false;
   bool use_pty = false;
   bool awaits_command = false;  // argv, environment, executables and cwd come later
+  // As bubblewrap: descriptors, umask and signals of the caller pass to the command, PID 1 stays
+  // until nothing is left inside, nobody watches from outside.
+  bool passes_through = false;
+  int sync_fd = -1;  // kept open by PID 1
 
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"
