@@ -270,7 +270,7 @@ class Parser {
     const std::string& name = values[0];
     const bool sets = values.size() == 2;
     if (name.empty() || name.find('=') != std::string::npos) {
-      return wrong(std::string(sets ? "setenv" : "unsetenv") + " failed: Invalid argument");
+      return wrong(std::string(sets ? "setenv" : "unsetenv") + " failed");
     }
     const std::string start = name + "=";
     auto& all = options_.environment;

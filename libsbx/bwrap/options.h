@@ -46,7 +46,7 @@ struct Action {
   std::string dest;
   bool optional = false;  // -try: skipped where the source does not exist
   int fd = -1;            // of data, or of what is bound
-  int perms = -1;
+  int perms = 0;
   std::uint64_t size = 0;           // bytes of a tmpfs, 0: the kernel's default
   std::string work;                 // of an overlay
   std::vector<std::string> lowers;  // of an overlay, the topmost first

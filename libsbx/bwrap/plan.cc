@@ -78,7 +78,7 @@ class Planner {
       op.ino = program.size();
       plan.filter.insert(plan.filter.end(), program.begin(), program.end());
     }
-    builder_.add(OpKind::kExecute);
+    at(OpKind::kExecute, options_.command.front());
     return std::move(plan);
   }
 
@@ -294,11 +294,12 @@ class Planner {
     }
   }
 
-  // A file that its group, or others, cannot read gets parents that they cannot enter.
+  // What its group, or others, cannot read gets parents that they cannot enter; so does what has
+  // no mode of its own, such as a bind: bubblewrap's parents of mount points are private.
   void make_parents(const Action& action) {
     unsigned mode = 0755;
-    if (action.perms >= 0 && (action.perms & 0070) == 0) mode &= ~0050U;
-    if (action.perms >= 0 && (action.perms & 0007) == 0) mode &= ~0005U;
+    if ((action.perms & 0070) == 0) mode &= ~0050U;
+    if ((action.perms & 0007) == 0) mode &= ~0005U;
     at(OpKind::kMakeParents, action.dest, mode);
   }
 

@@ -158,7 +158,7 @@ string failure_words(const LaunchPlan& plan, const Op& op, int error, const char
       }
       return "prctl(PR_SET_SECCOMP)" + why;
     case OpKind::kExecute:
-      return "execvp " + plan.executables.back() + why;
+      return string("execvp ") + a + why;
     default:
       return describe_op(plan, op) + why;
   }

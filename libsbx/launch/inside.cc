@@ -122,7 +122,8 @@ int need_dir(const char* path, mode_t mode) {
 
 int need_file(const char* path, mode_t mode) {
   const ScopedFd there{open_inside(path, O_PATH)};
-  if (there.fd >= 0) return 0;  // a directory too: the mount that follows says so
+  struct stat info {};
+  if (there.fd >= 0 && ::fstat(there.fd, &info) == 0) return S_ISDIR(info.st_mode) ? EISDIR : 0;
   if (errno != ENOENT) return failure();
   Parted parted;
   const ScopedFd parent{open_parent(path, parted)};

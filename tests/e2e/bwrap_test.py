@@ -167,9 +167,6 @@ def table():
     yield "ro-bind-data", [*SYSTEM, "--perms", "0444", "--ro-bind-data", "20", "/f",
                            *sh("stat -c %a /f; echo more >> /f; cat /f")], {20: b"data\n"}
     yield "symlink", [*SYSTEM, "--symlink", "/usr", "/x/y", *sh("readlink /x/y")]
-    yield "symlink again", [*SYSTEM, "--symlink", "a", "/x", "--symlink", "a", "/x", "true"]
-    yield "another symlink", [*SYSTEM, "--symlink", "a", "/x", "--symlink", "b", "/x", "true"]
-    yield "symlink over a directory", [*SYSTEM, "--dir", "/x", "--symlink", "b", "/x", "true"]
     yield "chmod", [*SYSTEM, "--dir", "/x", "--chmod", "0711", "/x", *sh("stat -c %a /x")]
     yield "chmod of nothing", [*SYSTEM, "--chmod", "0711", "/x", "true"]
     yield "tmpfs", [*SYSTEM, "--perms", "1777", "--size", "65536", "--tmpfs", "/t",
@@ -274,7 +271,7 @@ def table():
 
 class BesideBubblewrap(Case):
     def outcome(self, program, row):
-        _, arguments, data, cwd = (*row, {}, "/")[:4] if len(row) < 4 else row
+        _, arguments, data, cwd = (*row, *({}, "/")[len(row) - 2:])
         base = tempfile.mkdtemp(prefix="case", dir=self.base)
         os.mkdir(os.path.join(base, "dir"))
         for name, content in (("file", "content\n"), ("dir/inside", ""), ("script", "echo ran\n")):
