@@ -6,7 +6,6 @@ stdout and stderr. What Debian 12's bubblewrap (0.8) does not know is compared w
 import fcntl
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +19,7 @@ SBX_BWRAP = os.environ.get("SBX_BWRAP") or os.path.join(
 REAL = shutil.which("bwrap")
 BOUND = 60
 ROOT = ["--ro-bind", "/", "/"]
+DEVICES = ["--dev-bind", "/", "/"]
 # A small root as flatpak builds one.
 SYSTEM = ["--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib",
           "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/sbin", "/sbin"]
@@ -27,6 +27,15 @@ SYSTEM = ["--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlin
 
 def sh(text):
     return ["sh", "-c", text]
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def children(pid):
+    return read(f"/proc/{pid}/task/{pid}/children").split()
 
 
 def is_root():
@@ -53,8 +62,8 @@ class Case(unittest.TestCase):
         try:
             return subprocess.run(
                 [program, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                timeout=BOUND, check=False, preexec_fn=place, close_fds=False,
-                **{"cwd": "/", **options})
+                timeout=BOUND, check=False, preexec_fn=place,
+                **{"cwd": "/", "close_fds": False, **options})
         finally:
             for fd in fds.values():
                 os.close(fd)
@@ -298,6 +307,358 @@ class BesideBubblewrap(Case):
                 self.assertEqual(sbx, real)
                 count += 1
         self.assertGreater(count, 150)
+
+
+class Newer(Case):
+    """What Debian 12's bubblewrap does not have, or does otherwise."""
+
+    def test_version_and_help_are_understood(self):
+        self.assertEqual(self.ok("--version"), "bubblewrap 0.11.0\n")
+        text = self.ok("--help")
+        self.assertIn(" [OPTIONS...] [--] COMMAND [ARGS...]\n", text)
+        for option in ("--overlay-src", "--tmp-overlay", "--argv0", "--level-prefix",
+                       "--disable-userns", "--bind-fd", "--json-status-fd", "--size"):
+            self.assertIn(f"    {option} ", text)
+        if REAL is not None:
+            real = subprocess.run([REAL, "--help"], capture_output=True, text=True, check=True)
+            for line in real.stdout.splitlines()[1:]:
+                self.assertIn(line, text)
+
+    def test_argv0_names_the_program(self):
+        self.assertEqual(self.ok(*ROOT, "--argv0", "other", *sh("echo $0")), "other\n")
+        self.fails("bwrap: --argv0 used multiple times\n", "--argv0", "a", "--argv0", "b", "true")
+
+    def test_level_prefix_stands_before_messages(self):
+        self.fails("<4>bwrap: Only the last --chdir option will take effect\n"
+                   "<3>bwrap: Can't chdir to /no: No such file or directory\n",
+                   "--level-prefix", *ROOT, "--chdir", "/", "--chdir", "/no", "true")
+
+    def test_a_symlink_that_is_there_already(self):
+        self.ok(*SYSTEM, "--symlink", "a", "/x", "--symlink", "a", "/x", "true")
+        self.fails("bwrap: Can't make symlink at /x: existing destination is a\n",
+                   *SYSTEM, "--symlink", "a", "/x", "--symlink", "b", "/x", "true")
+        self.fails("bwrap: Can't make symlink at /x: destination exists and is not a symlink\n",
+                   *SYSTEM, "--dir", "/x", "--symlink", "b", "/x", "true")
+
+    def test_bind_fd_shows_the_directory_that_is_open(self):
+        self.write("dir/inside", "x")
+        fd = os.open(os.path.join(self.base, "dir"), os.O_PATH | os.O_DIRECTORY)
+        os.set_inheritable(fd, True)
+        self.addCleanup(os.close, fd)
+        self.assertEqual(self.ok(*SYSTEM, "--bind-fd", str(fd), "/d", *sh("ls /d")), "inside\n")
+        done = self.sbx(*SYSTEM, "--ro-bind-fd", str(fd), "/d", *sh("echo x > /d/y"))
+        self.assertIn("Read-only file system", done.stderr)
+        # Not the one that has its name now.
+        os.rename(os.path.join(self.base, "dir"), os.path.join(self.base, "old"))
+        self.write("dir/other")
+        self.assertEqual(self.ok(*SYSTEM, "--bind-fd", str(fd), "/d", *sh("ls /d")), "inside\n")
+
+    def overlay_or_skip(self):
+        self.write("low/a", "low a\n")
+        self.write("low/b", "low b\n")
+        self.write("high/b", "high b\n")
+        sources = ["--overlay-src", f"{self.base}/low", "--overlay-src", f"{self.base}/high"]
+        done = self.sbx(*SYSTEM, *sources, "--ro-overlay", "/o", "true")
+        if done.returncode != 0:
+            self.skipTest(f"overlayfs cannot be mounted here: {done.stderr.strip()}")
+        return sources
+
+    def test_overlays(self):
+        sources = self.overlay_or_skip()
+        self.assertEqual(self.ok(*SYSTEM, *sources, "--ro-overlay", "/o", *sh("cat /o/*")),
+                         "low a\nhigh b\n")
+        self.assertEqual(
+            self.ok(*SYSTEM, *sources, "--tmp-overlay", "/o", *sh("echo new > /o/a; cat /o/*")),
+            "new\nhigh b\n")
+        self.assertEqual(read(f"{self.base}/low/a"), "low a\n")
+        for name in ("up,per", "work:dir"):
+            os.mkdir(f"{self.base}/{name}")
+        self.ok(*SYSTEM, *sources, "--overlay", f"{self.base}/up,per", f"{self.base}/work:dir", "/o",
+                *sh("echo new > /o/c"))
+        self.assertEqual(os.listdir(f"{self.base}/up,per"), ["c"])
+
+    def test_overlay_errors(self):
+        self.fails("bwrap: --overlay requires at least one --overlay-src\n",
+                   "--overlay", "/a", "/b", "/c", "true")
+        self.fails("bwrap: --tmp-overlay requires at least one --overlay-src\n",
+                   "--tmp-overlay", "/c", "true")
+        self.fails("bwrap: --ro-overlay requires at least two --overlay-src\n",
+                   "--overlay-src", "/", "--ro-overlay", "/c", "true")
+        lonely = ("bwrap: --overlay-src must be followed by another --overlay-src or one of "
+                  "--overlay, --tmp-overlay, or --ro-overlay\n")
+        self.fails(lonely, "--overlay-src", "/", "--tmpfs", "/c", "true")
+        self.fails(lonely, "--overlay-src", "/", "true")
+        self.fails(lonely, "--overlay-src")
+        self.fails("bwrap: Can't find source path /no/such: No such file or directory\n", *SYSTEM,
+                   "--overlay-src", "/no/such", "--tmp-overlay", "/c", "true")
+
+
+class Symlinks(Case):
+    """Where sbx keeps its own way: nothing inside leads a write out."""
+
+    def test_a_link_at_a_destination_is_followed_inside_only(self):
+        outside = self.write("outside/file", "untouched\n")
+        os.makedirs(f"{self.base}/bound")
+        os.symlink(f"{self.base}/outside", f"{self.base}/bound/escape")
+        os.symlink("/inside", f"{self.base}/bound/stay")
+        bound = [*SYSTEM, "--dir", "/inside", "--bind", f"{self.base}/bound", "/w"]
+        for option in (["--file", "20", "/w/escape/file"], ["--dir", "/w/escape/new"],
+                       ["--symlink", "x", "/w/escape/new"], ["--tmpfs", "/w/escape/new"],
+                       ["--bind-data", "20", "/w/escape/new"], ["--chmod", "0", "/w/escape/file"],
+                       ["--bind", "/usr", "/w/escape/new"]):
+            self.sbx(*bound, *option, "true", data={20: b"overwritten"})
+            self.assertEqual(os.listdir(os.path.dirname(outside)), ["file"], option)
+            self.assertEqual(read(outside), "untouched\n", option)
+            self.assertNotEqual(os.stat(outside).st_mode & 0o777, 0)
+        self.assertEqual(
+            self.ok(*bound, "--file", "20", "/w/stay/f", *sh("cat /inside/f"), data={20: b"in\n"}),
+            "in\n")
+
+    def test_dots_do_not_lead_out(self):
+        self.ok(*SYSTEM, "--dir", f"/../../../../..{self.base}/made", "true")
+        self.assertEqual(os.listdir(self.base), [])
+
+
+class Life(Case):
+    def start(self, *arguments, **options):
+        process = subprocess.Popen([SBX_BWRAP, *arguments], stdin=subprocess.DEVNULL, cwd="/",
+                                   **options)
+        self.addCleanup(process.wait, BOUND)
+        self.addCleanup(process.kill)
+        return process
+
+    def ends_within(self, condition, seconds=10):
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.01)
+        return condition()
+
+    def pipe(self):
+        ends = os.pipe()
+        self.open_fds.update(ends)
+        return ends
+
+    def close(self, fd):
+        self.open_fds.discard(fd)
+        os.close(fd)
+
+    def setUp(self):
+        super().setUp()
+        self.open_fds = set()
+        self.addCleanup(lambda: [os.close(fd) for fd in self.open_fds])
+
+    def test_info_and_status_are_told(self):
+        info, info_w = self.pipe()
+        status, status_w = self.pipe()
+        done = self.start(*ROOT, "--unshare-pid", "--unshare-ipc", "--info-fd", str(info_w),
+                          "--json-status-fd", str(status_w), *sh("exit 5"),
+                          pass_fds=(info_w, status_w))
+        self.close(info_w)
+        self.close(status_w)
+        text = os.read(info, 4096).decode()
+        self.assertRegex(text, r'^\{\n    "child-pid": \d+,\n    "ipc-namespace": \d+,\n'
+                         r'    "mnt-namespace": \d+,\n    "pid-namespace": \d+\n\}\n$')
+        self.assertEqual(done.wait(BOUND), 5)
+        with os.fdopen(os.dup(status)) as file:
+            lines = file.read().splitlines()
+        self.assertEqual(len(lines), 2)
+        self.assertEqual({**json.loads(text)}, json.loads(lines[0]))
+        self.assertEqual(lines[1], '{ "exit-code": 5 }')
+
+    def test_no_exit_code_is_told_where_nothing_ran(self):
+        status, status_w = self.pipe()
+        done = self.start(*ROOT, "--json-status-fd", str(status_w), "no-such-program",
+                          pass_fds=(status_w,), stderr=subprocess.DEVNULL)
+        self.close(status_w)
+        self.assertEqual(done.wait(BOUND), 1)
+        self.assertNotIn("exit-code", os.read(status, 4096).decode() + os.read(status, 99).decode())
+
+    def test_block_fd_holds_the_command_back(self):
+        block, block_w = self.pipe()
+        out, out_w = self.pipe()
+        done = self.start(*ROOT, "--block-fd", str(block), "echo", "ran", stdout=out_w,
+                          pass_fds=(block,))
+        self.close(out_w)
+        self.assertFalse(self.ends_within(lambda: done.poll() is not None, 0.2))
+        os.write(block_w, b"x")
+        self.assertEqual(done.wait(BOUND), 0)
+        self.assertEqual(os.read(out, 100), b"ran\n")
+
+    def test_userns_block_fd_lets_another_write_the_maps(self):
+        info, info_w = self.pipe()
+        block, block_w = self.pipe()
+        out, out_w = self.pipe()
+        uid, gid = os.getuid(), os.getgid()
+        self.start(*ROOT, "--unshare-user", "--info-fd", str(info_w), "--userns-block-fd",
+                   str(block), *sh("cat /proc/self/uid_map"), stdout=out_w,
+                   pass_fds=(info_w, block))
+        self.close(out_w)
+        pid = json.loads(os.read(info, 4096))["child-pid"]
+        for name, line in (("uid_map", f"7 {uid} 1"), ("setgroups", "deny"),
+                           ("gid_map", f"7 {gid} 1")):
+            with open(f"/proc/{pid}/{name}", "w") as file:
+                file.write(line)
+        os.write(block_w, b"x")
+        self.assertEqual(os.read(out, 100).split()[:2], [b"7", str(uid).encode()])
+
+    def test_sync_fd_lasts_as_long_as_anything_inside(self):
+        sync, sync_w = self.pipe()
+        done = self.start(*DEVICES, "--unshare-pid", "--sync-fd", str(sync_w),
+                          *sh(f"test -e /proc/self/fd/{sync_w} && exit 3; sleep 1 & exit 0"),
+                          pass_fds=(sync_w,), stdout=subprocess.DEVNULL)
+        self.close(sync_w)
+        self.assertEqual(done.wait(BOUND), 0)
+        os.set_blocking(sync, False)
+        self.assertRaises(BlockingIOError, os.read, sync, 1)
+        os.set_blocking(sync, True)
+        self.assertEqual(os.read(sync, 1), b"")
+
+    def test_what_is_left_inside_outlives_the_command_but_not_its_caller_where_asked(self):
+        for flags, outlives in (([], True), (["--die-with-parent"], False)):
+            alive, alive_w = self.pipe()
+            done = self.start(*DEVICES, "--unshare-pid", *flags, *sh("sleep 1 & exit 0"),
+                              stdout=alive_w)
+            self.close(alive_w)
+            self.assertEqual(done.wait(BOUND), 0)
+            os.set_blocking(alive, False)
+            ended = self.ends_within(lambda: self.at_end(alive), 0.5)
+            self.assertEqual(ended, not outlives, flags)
+
+    @staticmethod
+    def at_end(fd):
+        try:
+            return os.read(fd, 1) == b""
+        except BlockingIOError:
+            return False
+
+    def test_die_with_parent_kills_everything(self):
+        for flags in ([], ["--unshare-pid"]):
+            alive, alive_w = self.pipe()
+            done = self.start(*ROOT, "--die-with-parent", *flags, *sh("echo up; exec sleep 30"),
+                              stdout=alive_w)
+            self.close(alive_w)
+            self.assertEqual(os.read(alive, 3), b"up\n")
+            done.send_signal(signal.SIGKILL)
+            os.set_blocking(alive, False)
+            self.assertTrue(self.ends_within(lambda: self.at_end(alive)), flags)
+
+    def test_lock_files_are_locked_while_it_runs(self):
+        path = self.write("lock")
+        ready, ready_w = self.pipe()
+        done = self.start(*ROOT, "--lock-file", path, *sh("echo up; exec sleep 30"), stdout=ready_w)
+        self.close(ready_w)
+        os.read(ready, 3)
+        with open(path, "r+") as file:
+            self.assertRaises(OSError, fcntl.lockf, file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for init in children(done.pid):
+                for pid in children(init):
+                    os.kill(int(pid), signal.SIGKILL)
+            self.assertEqual(done.wait(BOUND), 137)
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def test_sigchld_ignored_by_the_caller_does_not_lose_the_status(self):
+        done = self.start(*ROOT, "--unshare-pid", *sh("exit 9"),
+                          preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.wait(BOUND), 9)
+
+
+class Namespaces(Case):
+    def holder(self, *flags):
+        """A process in namespaces of its own, and descriptors of those."""
+        told, write = os.pipe()
+        process = subprocess.Popen(["unshare", *flags, "sh", "-c", "echo up; read x"],
+                                   stdin=subprocess.PIPE, stdout=write)
+        os.close(write)
+        self.addCleanup(process.wait, BOUND)
+        self.addCleanup(process.stdin.close)
+        up = os.read(told, 3)
+        os.close(told)
+        if up != b"up\n":
+            self.skipTest(f"unshare {' '.join(flags)} does not work here")
+        return process.pid
+
+    def fd(self, path):
+        fd = os.open(path, os.O_RDONLY)
+        os.set_inheritable(fd, True)
+        self.addCleanup(os.close, fd)
+        return fd
+
+    def test_userns_is_joined(self):
+        pid = self.holder("-Ur")
+        fd = self.fd(f"/proc/{pid}/ns/user")
+        inside = self.ok(*ROOT, "--userns", str(fd), "--uid", "0", "--gid", "0",
+                         "readlink", "/proc/self/ns/user")
+        self.assertEqual(inside.strip(), os.readlink(f"/proc/{pid}/ns/user"))
+
+    def test_pidns_is_joined_and_one_below_it_is_made(self):
+        if not is_root():
+            self.skipTest("only root owns a pid namespace that it can join without a userns")
+        pid = self.holder("-pf")
+        child = children(pid)[0]
+        fd = self.fd(f"/proc/{child}/ns/pid")
+        there = os.readlink(f"/proc/{child}/ns/pid")
+        done = self.ok(*ROOT, "--pidns", str(fd), *sh("readlink /proc/self/ns/pid; exit 0"))
+        self.assertEqual(done.strip(), there)
+        told, write = os.pipe()
+        below = self.sbx(*SYSTEM, "--pidns", str(fd), "--unshare-pid", "--proc", "/proc",
+                         "--json-status-fd", str(write), *sh("echo $$; exit 4"), pass_fds=(fd, write),
+                         close_fds=True)
+        os.close(write)
+        self.assertEqual((below.returncode, below.stdout), (4, "2\n"), below.stderr)
+        text = os.read(told, 4096).decode()
+        os.close(told)
+        self.assertIn('"exit-code": 4', text)
+
+    def test_a_userns_that_is_none(self):
+        fd = self.fd("/dev/null")
+        done = self.sbx(*ROOT, "--userns", str(fd), "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^bwrap: Joining (the )?specified user namespace failed")
+
+    def test_it_runs_as_proc_self_exe_and_within_itself(self):
+        nest = ["--unshare-user", "--unshare-pid", *DEVICES]
+        done = self.run_it("/bin/sh", ["-c", 'exec 9<"$1"; shift; exec /proc/self/fd/9 "$@"', "sh",
+                                       SBX_BWRAP, *nest, SBX_BWRAP, *nest, SBX_BWRAP, *nest,
+                                       "--dev", "/dev", *sh("echo $$; exit 6")])
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (6, "2\n", ""))
+
+    def test_a_thousand_binds_work(self):
+        arguments = []
+        for i in range(1000):
+            arguments += ["--ro-bind", "/usr/bin/env", f"/many/{i}"]
+        self.assertEqual(self.ok(*SYSTEM, *arguments, *sh("ls /many | wc -l")), "1000\n")
+
+
+class SandboxRuntime(Case):
+    """Anthropic's sandbox-runtime with sbx-bwrap as its bwrap, where it is installed:
+    SBX_SANDBOX_RUNTIME names the directory that `npm install @anthropic-ai/sandbox-runtime` made.
+    """
+
+    def test_it_runs_on_sbx_bwrap(self):
+        where = os.environ.get("SBX_SANDBOX_RUNTIME", "")
+        srt = os.path.join(where, "node_modules/.bin/srt")
+        if not where or not os.path.exists(srt):
+            self.skipTest("set SBX_SANDBOX_RUNTIME to where npm installed sandbox-runtime")
+        for tool in ("socat", "rg", "node"):
+            if shutil.which(tool) is None:
+                self.skipTest(f"sandbox-runtime needs {tool}")
+        self.write("bin/bwrap", f'#!/bin/sh\necho used >> {self.base}/used\nexec {SBX_BWRAP} "$@"\n')
+        os.chmod(f"{self.base}/bin/bwrap", 0o755)
+        os.mkdir(f"{self.base}/work")
+        settings = self.write("settings.json", json.dumps({
+            "network": {"allowedDomains": [], "deniedDomains": []},
+            "filesystem": {"denyRead": [f"{self.base}/secret"], "allowWrite": ["."],
+                           "denyWrite": []}}))
+        self.write("secret", "hidden")
+        done = subprocess.run(
+            [srt, "--settings", settings, "-c",
+             f"echo ran > made; cat {self.base}/secret; echo no > {self.base}/outside; id -u"],
+            cwd=f"{self.base}/work", capture_output=True, text=True, timeout=BOUND, check=False,
+            env={**os.environ, "PATH": f"{self.base}/bin:{os.environ['PATH']}"})
+        self.assertEqual(read(f"{self.base}/work/made"), "ran\n", done)
+        self.assertIn("used", read(f"{self.base}/used"))
+        self.assertNotIn("hidden", done.stdout)
+        self.assertFalse(os.path.exists(f"{self.base}/outside"))
 
 
 if __name__ == "__main__":
