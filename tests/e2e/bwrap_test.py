@@ -504,7 +504,7 @@ class Life(Case):
     def test_sync_fd_lasts_as_long_as_anything_inside(self):
         sync, sync_w = self.pipe()
         done = self.start(*DEVICES, "--unshare-pid", "--sync-fd", str(sync_w),
-                          *sh(f"test -e /proc/self/fd/{sync_w} && exit 3; sleep 1 & exit 0"),
+                          *sh(f"test -e /proc/self/fd/{sync_w} && exit 3; sleep 3 & exit 0"),
                           pass_fds=(sync_w,), stdout=subprocess.DEVNULL)
         self.close(sync_w)
         self.assertEqual(done.wait(BOUND), 0)
@@ -516,12 +516,13 @@ class Life(Case):
     def test_what_is_left_inside_outlives_the_command_but_not_its_caller_where_asked(self):
         for flags, outlives in (([], True), (["--die-with-parent"], False)):
             alive, alive_w = self.pipe()
-            done = self.start(*DEVICES, "--unshare-pid", *flags, *sh("sleep 1 & exit 0"),
+            done = self.start(*DEVICES, "--unshare-pid", *flags,
+                              *sh(f"sleep {4 if outlives else 60} & exit 0"),
                               stdout=alive_w)
             self.close(alive_w)
             self.assertEqual(done.wait(BOUND), 0)
             os.set_blocking(alive, False)
-            ended = self.ends_within(lambda: self.at_end(alive), 0.5)
+            ended = self.ends_within(lambda: self.at_end(alive), 0.5 if outlives else 10)
             self.assertEqual(ended, not outlives, flags)
 
     @staticmethod
