@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The asyncio interface: the loop polls the session's descriptor, no thread reads. Cancelling the
+asyncio task that awaits a command ends the command."""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Any, AsyncIterator, Dict, Mapping, Optional, Sequence, Type
+
+from . import _result
+from ._core import Core
+from ._errors import SbxError, SessionEnded
+from ._request import Command, Files, PathLike, command_params, milliseconds, options
+from ._result import Chunk, Output, Result, TaskStatus
+
+
+class AsyncSession:
+    """As Session, for asyncio: `async with AsyncSession(…) as session`. Belongs to one loop."""
+
+    def __init__(self, *, profile: Optional[PathLike] = None, workspace: Optional[PathLike] = None,
+                 flags: Sequence[str] = (), program: Optional[PathLike] = None) -> None:
+        self._options = options(profile, workspace, flags, program)
+        self._open_core: Optional[Core] = None
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+
+    async def __aenter__(self) -> "AsyncSession":
+        await self.open()
+        return self
+
+    async def __aexit__(self, kind: Optional[Type[BaseException]], value: Optional[BaseException],
+                        trace: Optional[TracebackType]) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        loop = asyncio.get_running_loop()
+        opening = loop.run_in_executor(None, Core, self._options)
+        try:
+            core = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            # Nobody will close what comes after this.
+            opening.add_done_callback(
+                lambda done: done.exception() or loop.run_in_executor(None, done.result().close))
+            raise
+        self._loop, self._open_core = loop, core
+        loop.add_reader(core.fd, self._take)
+
+    def _take(self) -> None:
+        core = self._open_core
+        if core is not None and not core.take() and self._loop is not None:
+            self._loop.remove_reader(core.fd)
+
+    async def close(self) -> None:
+        """Ends every task (SIGTERM, after two seconds SIGKILL) and waits for it."""
+        core, self._open_core = self._open_core, None
+        if core is None or self._loop is None:
+            return
+        self._loop.remove_reader(core.fd)
+        for number in list(core._answers):
+            core.cancel(number)
+        await asyncio.shield(self._loop.run_in_executor(None, core.close))
+
+    @property
+    def _core(self) -> Core:
+        if self._open_core is None:
+            raise SessionEnded("session_failed", "the session is not open")
+        return self._open_core
+
+    @property
+    def operator_token(self) -> str:
+        """Shows its bearer to be the operator; never hand it to a model."""
+        return self._core.token
+
+    async def call(self, method: str, params: Optional[Mapping[str, Any]] = None) -> Any:
+        """Any method of docs/sessions.md, its answer as it came."""
+        core = self._core
+        loop = asyncio.get_running_loop()
+        future: "asyncio.Future[Any]" = loop.create_future()
+
+        def settle(value: Any, error: Optional[SbxError]) -> None:
+            if future.done():
+                return
+            if error is None:
+                future.set_result(value)
+            else:
+                future.set_exception(error)
+
+        def answer(value: Any, error: Optional[SbxError]) -> None:
+            # From the loop itself, or from the thread in which the session is closed.
+            loop.call_soon_threadsafe(settle, value, error)
+
+        number = core.submit(method, params or {}, answer)
+        try:
+            return await future
+        except asyncio.CancelledError:
+            core.cancel(number)
+            raise
+
+    async def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,
+                  env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+                  input: Optional[str] = None, files: Optional[Files] = None,
+                  network: Optional[bool] = None, merge: Optional[bool] = None,
+                  description: Optional[str] = None, output_kb: Optional[int] = None,
+                  file_kb: Optional[int] = None, approval: Optional[str] = None) -> Result:
+        """As Session.run()."""
+        outcome = _result.result(await self.call("run", command_params(
+            command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
+            merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
+            approval=approval)))
+        return outcome.check() if check else outcome
+
+    async def start(self, command: Command, *, cwd: Optional[PathLike] = None,
+                    env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+                    input: Optional[str] = None, files: Optional[Files] = None,
+                    network: Optional[bool] = None, merge: Optional[bool] = None,
+                    description: Optional[str] = None, output_kb: Optional[int] = None,
+                    file_kb: Optional[int] = None, approval: Optional[str] = None) -> "AsyncTask":
+        """As Session.start()."""
+        params = command_params(
+            command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
+            merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
+            approval=approval)
+        answer = await self.call("start", {**params, "follow": False})
+        if "task_id" not in answer:
+            _result.result(answer).check()
+        return AsyncTask(self, answer)
+
+    async def task(self, task_id: str) -> "AsyncTask":
+        """A task of this session by its id. Raises InvalidRequest where there is none."""
+        return AsyncTask(self, await self.call("status", {"task_id": task_id}))
+
+    async def list(self) -> "list[TaskStatus]":
+        return [_result.task_status(task) for task in (await self.call("list"))["tasks"]]
+
+    async def reset(self, *, grace: Optional[float] = None) -> bool:
+        """Ends every task and forgets it; whether the workspace was cleared, too."""
+        params = {} if grace is None else {"grace_ms": milliseconds(grace)}
+        return bool((await self.call("reset", params))["workspace_cleared"])
+
+    async def check(self, command: Command) -> Dict[str, Any]:
+        """The command policy's verdict; runs nothing."""
+        return dict(await self.call("check", command_params(command)))
+
+    async def explain(self, command: Command) -> Dict[str, Any]:
+        """What would be built; runs nothing."""
+        return dict(await self.call("explain", command_params(command)))
+
+    async def tool(self, name: str, params: Mapping[str, Any]) -> Dict[str, Any]:
+        """A tool's answer (docs/tools.md)."""
+        return dict(await self.call("tool", {"name": name, "params": dict(params)}))
+
+    async def approve(self, digest: str) -> None:
+        """Grants what `result.approval` asked for, once. The operator's: not for a model."""
+        await self.call("hello", {"token": self._core.token})
+        await self.call("approve", {"digest": digest})
+
+
+class AsyncTask:
+    """A command that goes on in the background. `id` is its UUID."""
+
+    def __init__(self, session: AsyncSession, answer: Mapping[str, Any]) -> None:
+        self._session = session
+        self.id = str(answer["task_id"])
+        self.pid = int(answer["pid"])
+        self._next = 0
+
+    def __repr__(self) -> str:
+        return f"<sbx.AsyncTask {self.id}>"
+
+    async def status(self) -> TaskStatus:
+        return _result.task_status(await self._session.call("status", {"task_id": self.id}))
+
+    async def output(self, since: Optional[int] = None) -> Output:
+        """What is new since the last call, or since an earlier `next`."""
+        answer = _result.output(await self._session.call(
+            "output", {"task_id": self.id, "since": self._next if since is None else since}))
+        self._next = answer.next
+        return answer
+
+    async def stdin(self, text: str = "", *, close: bool = False) -> None:
+        """Writes to the task's standard input; returns when its pipe has taken the text."""
+        await self._session.call("stdin", {"task_id": self.id, "text": text, "close": close})
+
+    async def wait(self, timeout: Optional[float] = None) -> TaskStatus:
+        """The status at its end, or after `timeout` seconds (is_running is then still true)."""
+        params = {"task_id": self.id, "timeout_ms": milliseconds(timeout)}
+        return _result.task_status(await self._session.call("wait", params))
+
+    async def kill(self, grace: float = 2.0) -> TaskStatus:
+        """SIGTERM to all of it, SIGKILL after the grace; returns when nothing is left."""
+        params = {"task_id": self.id, "grace_ms": milliseconds(grace)}
+        return _result.task_status(await self._session.call("kill", params))
+
+    async def stream(self, *, match: Optional[str] = None, since: int = 0) -> AsyncIterator[Chunk]:
+        """The output from `since` on, as it comes, until the task ends. With `match`, an RE2
+        expression: lines that match. One stream of a task at a time."""
+        events: "asyncio.Queue[Optional[Mapping[str, Any]]]" = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        core = self._session._core
+
+        def notify(event: Optional[Mapping[str, Any]]) -> None:
+            loop.call_soon_threadsafe(events.put_nowait, event)
+
+        core.watch(self.id, notify)
+        try:
+            params = {"task_id": self.id, "since": since, "follow": True, "match": match}
+            await self._session.call("output", params)
+            while True:
+                event = await events.get()
+                if event is None:
+                    raise SessionEnded("session_failed", "the session has ended")
+                if event["method"] in ("task.exit", "task.cancelled"):
+                    return
+                yield _result.chunk(event["params"])
+        finally:
+            core.unwatch(self.id, notify)
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return self.stream()

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Python package, from its wheel, in a directory with nothing else. Mission F6."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import zipfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+import session_harness  # noqa: E402
+from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
+
+PACKAGE = os.path.join(SOURCE, "bindings", "python")
+PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
+
+
+class Case(session_harness.Case):
+    def setUp(self):
+        super().setUp()
+        done = subprocess.run([sys.executable, f"{PACKAGE}/build_wheel.py", "--prefix", PREFIX,
+                               "--out", self.base], capture_output=True, text=True,
+                              timeout=BOUND, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.wheel = done.stdout.strip()
+        self.site = os.path.join(self.base, "site")
+        with zipfile.ZipFile(self.wheel) as wheel:
+            wheel.extractall(self.site)
+            for info in wheel.infolist():
+                os.chmod(os.path.join(self.site, info.filename), info.external_attr >> 16 & 0o777)
+
+    def python(self, script, *arguments, **options):
+        options.setdefault("timeout", BOUND)
+        return subprocess.run(
+            [sys.executable, "-s", "-X", "dev", "-W", "error", "-c", script, *arguments],
+            env={**self.env, "PYTHONPATH": self.site}, cwd=self.work, capture_output=True,
+            text=True, check=False, **options)
+
+    def script(self, text, *arguments, out=None):
+        """Runs a script that must end well and leave nothing behind."""
+        done = self.python(text, *arguments)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        if out is not None:
+            self.assertEqual(done.stdout, out)
+        self.assert_nothing_left()
+        return done.stdout
+
+
+class Wheel(Case):
+    def test_is_the_same_from_the_same_files(self):
+        with open(self.wheel, "rb") as file:
+            first = file.read()
+        done = subprocess.run([sys.executable, f"{PACKAGE}/build_wheel.py", "--prefix", PREFIX,
+                               "--out", self.work], capture_output=True, timeout=BOUND, check=True)
+        with open(done.stdout.decode().strip(), "rb") as file:
+            self.assertEqual(file.read() == first, True)
+
+    def test_is_installed_by_pip(self):
+        target = os.path.join(self.base, "target")
+        pip = [sys.executable, "-m", "pip"]
+        if subprocess.run([*pip, "--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no pip here (package python3-pip)")
+        subprocess.run([*pip, "install", "-q", "--no-index", "--no-deps", "--no-cache-dir",
+                        "--target", target, self.wheel], check=True, timeout=BOUND,
+                       capture_output=True, env={**self.env, "HOME": self.base})
+        self.site = target
+        self.script("import sbx; print(sbx.run('echo installed').stdout, end='')",
+                    out="installed\n")
+
+    def test_types_are_checked(self):
+        mypy = [sys.executable, "-m", "mypy"]
+        if subprocess.run([*mypy, "--version"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no mypy here (package python3-mypy)")
+        done = subprocess.run([*mypy, "--strict", "--cache-dir", self.base,
+                               os.path.join(self.site, "sbx")], capture_output=True, text=True,
+                              timeout=BOUND, check=False, cwd=self.base)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class Run(Case):
+    def test_gives_results_as_dataclasses(self):
+        self.script("""if 1:
+            import sbx
+            r = sbx.run("echo out; echo err >&2; exit 3")
+            assert (r.status, r.exit_code, r.stdout, r.stderr) == ("exited", 3, "out\\n", "err\\n")
+            assert not r.ok and r.was_run and r.raw["exit_code"] == 3
+            assert r.sandbox["layers"]["seccomp"] is True
+            assert sbx.run(["printf", "%s", "a  b"]).stdout == "a  b"
+            assert sbx.run("cat", input="a\\0\\u00e9").stdout == "a\\0\\u00e9"
+            assert sbx.run("cat d/x; cat b", files={"d/x": "1", "b": b"2"}).stdout == "12"
+            assert sbx.run("echo 1; echo 2 >&2", merge=True).stdout == "1\\n2\\n"
+            r = sbx.run("sleep 100", timeout=0.2)
+            assert r.timed_out and r.status == "timed_out"
+            assert sbx.run("kill -SEGV $$").signal == "SIGSEGV"
+            assert sbx.run(["/no/such/program"]).error["code"] == "not_found"
+        """)
+
+    def test_raises_what_check_asks_for(self):
+        self.script("""if 1:
+            import sbx
+            def raised(kind, *args, **kwargs):
+                try:
+                    sbx.run(*args, **kwargs)
+                except kind as error:
+                    return error
+                raise AssertionError(kind)
+            e = raised(sbx.CommandFailed, "echo why >&2; exit 2", check=True)
+            assert e.result.exit_code == 2 and "why" in str(e), e
+            raised(sbx.CommandTimedOut, "sleep 9", timeout=0.1, check=True)
+            raised(sbx.CommandFailed, ["/no/such"], check=True)
+            e = raised(sbx.InvalidRequest, "true", timeout=-1)
+            assert (e.code, e.where) == ("out_of_range", "/timeout_ms")
+            e = raised(sbx.SbxError, "true", profile="no-such")
+            assert "no-such" in e.message
+            e = raised(sbx.SbxError, "true", program="/nonexistent")
+            assert e.code == "not_found" and e.hint
+            e = raised(sbx.InvalidRequest, "echo \\ud800")
+            raised(sbx.SessionEnded, "true", program="/bin/true")
+        """)
+
+    def test_uses_the_workspace_and_the_operators_flags(self):
+        with open(os.path.join(self.work, "here"), "w") as file:
+            file.write("seen")
+        self.script("""if 1:
+            import sbx, sys
+            assert sbx.run("cat here", workspace=".").stdout == "seen"
+            r = sbx.run("echo x > here", workspace=".", flags=["--ro", sys.argv[1]])
+            assert not r.ok, r
+        """, self.work)
+
+    def test_left_by_an_interrupt_ends_the_command(self):
+        script = f"import sbx; sbx.run('sleep 1000; : {self.base}', workspace='.')"
+        host = subprocess.Popen([sys.executable, "-c", script], cwd=self.work, text=True,
+                                env={**self.env, "PYTHONPATH": self.site}, stdin=subprocess.PIPE,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, host)
+        inside = f"sleep 1000; : {self.base}"
+        self.assertTrue(session_harness.until(lambda: len(session_harness.processes(inside)) > 1))
+        host.send_signal(signal.SIGINT)
+        self.assertIn("KeyboardInterrupt", host.communicate(timeout=BOUND)[1])
+        self.assertTrue(session_harness.until(lambda: not session_harness.processes(inside)))
+        self.assert_nothing_left()
+
+
+class Session(Case):
+    def test_holds_tasks(self):
+        self.script("""if 1:
+            import sbx
+            with sbx.Session() as s:
+                t = s.start("while read l; do echo got $l; echo e >&2; done; exit 4")
+                assert t.status().is_running
+                t.stdin("one\\n")
+                seen = ""
+                while "got one" not in seen:
+                    seen += t.output().stdout
+                assert t.output().stdout == ""
+                assert t.wait(timeout=0.05).is_running
+                assert [x.task_id for x in s.list()] == [t.id]
+                assert s.task(t.id).pid == t.pid
+                t.stdin(close=True)
+                assert t.wait().exit_code == 4
+                k = s.start("trap '' TERM; sleep 1000 & wait; sleep 1000")
+                assert k.kill(grace=0.1).status == "killed"
+                assert s.reset() is True
+                assert s.list() == []
+                try:
+                    t.status()
+                    raise AssertionError
+                except sbx.InvalidRequest as error:
+                    assert error.code == "task_not_found"
+        """)
+
+    def test_streams_output_and_matches(self):
+        self.script("""if 1:
+            import sbx
+            with sbx.Session() as s:
+                t = s.start("for i in 1 2 3; do echo out $i; echo err $i >&2; sleep 0.05; done")
+                chunks = list(t.stream())
+                text = lambda n: "".join(c.text for c in chunks if c.stream == n)
+                assert text("stdout") == "out 1\\nout 2\\nout 3\\n"
+                assert text("stderr") == "err 1\\nerr 2\\nerr 3\\n"
+                assert [c.text for c in t.stream(match="[23]$") if c.stream == "stdout"] == [
+                    "out 2", "out 3"]
+                assert [c.text for c in t][0].startswith("out 1")
+        """)
+
+    def test_serves_threads_and_outlives_the_one_that_opened_it(self):
+        self.script("""if 1:
+            import sbx, threading
+            box = []
+            opener = threading.Thread(target=lambda: box.append(sbx.Session()))
+            opener.start(); opener.join()
+            s, wrong = box[0], []
+            def work(i):
+                for k in range(5):
+                    if s.run(f"echo {i}.{k}").stdout != f"{i}.{k}\\n":
+                        wrong.append((i, k))
+            threads = [threading.Thread(target=work, args=(i,)) for i in range(16)]
+            [t.start() for t in threads]; [t.join() for t in threads]
+            assert not wrong, wrong
+            waiting = threading.Thread(target=lambda: box.append(caught(s)))
+            def caught(s):
+                try:
+                    return s.run("sleep 1000")
+                except sbx.SbxError as error:
+                    return error
+            waiting.start()
+            while not threading.active_count() > 2: pass
+            s.close(); waiting.join(30); s.close()
+            assert isinstance(box[1], sbx.SessionEnded) or box[1].status == "cancelled", box[1]
+            try:
+                s.run("true")
+                raise AssertionError
+            except sbx.SessionEnded:
+                pass
+        """)
+
+    def test_is_closed_when_forgotten_and_at_exit(self):
+        self.script("""if 1:
+            import gc, os, sbx
+            before = len(os.listdir("/proc/self/fd"))
+            for _ in range(10):
+                s = sbx.Session()
+                s.start("sleep 1000")
+                del s
+                gc.collect()
+            assert len(os.listdir("/proc/self/fd")) == before
+            kept = sbx.Session()
+            kept.start("sleep 1000")
+        """)
+
+    def test_belongs_to_the_process_that_opened_it(self):
+        self.script("""if 1:
+            import os, sbx
+            s = sbx.Session()
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    s.run("true")
+                    os._exit(1)
+                except sbx.SessionEnded:
+                    pass
+                s.close()
+                os._exit(0 if sbx.run("exit 0").ok else 2)
+            assert os.waitpid(pid, 0)[1] == 0
+            assert s.run("echo whole").stdout == "whole\\n"
+            s.close()
+        """)
+
+    def test_checks_explains_and_calls_anything(self):
+        self.script("""if 1:
+            import sbx
+            with sbx.Session() as s:
+                assert len(s.operator_token) >= 32
+                assert s.call("list") == {"tasks": []}
+                try:
+                    s.call("no_such")
+                    raise AssertionError
+                except sbx.InvalidRequest as error:
+                    assert error.code == "unknown_method"
+                try:
+                    assert s.check("sudo ls")["verdict"] == "deny"
+                    assert "mounts" in str(s.explain("ls"))
+                except sbx.InvalidRequest as error:
+                    print("no check:", error)
+        """)
+
+
+class Asyncio(Case):
+    def test_runs_streams_and_cancels(self):
+        self.script("""if 1:
+            import asyncio, sbx, time
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    got = await asyncio.gather(*(s.run(f"echo {i}") for i in range(20)))
+                    assert [r.stdout for r in got] == [f"{i}\\n" for i in range(20)]
+                    running = asyncio.create_task(s.run("touch started; sleep 1000"))
+                    while not (await s.run("test -e started")).ok:
+                        pass
+                    running.cancel()
+                    try:
+                        await running
+                        raise AssertionError
+                    except asyncio.CancelledError:
+                        pass
+                    t = await s.start("echo a; sleep 0.05; echo b >&2")
+                    assert sorted([c.text async for c in t.stream()]) == ["a\\n", "b\\n"]
+                    assert (await t.wait()).exit_code == 0
+                    t = await s.start("cat")
+                    await t.stdin("x\\n", close=True)
+                    assert (await t.wait(30)).stdout == "x\\n"
+                    assert (await t.output()).stdout == "x\\n"
+                    assert len(await s.list()) == 2
+                    assert await s.reset()
+                    left = asyncio.create_task(s.run("sleep 1000"))
+                    await asyncio.sleep(0.1)
+                try:
+                    assert (await left).status == "cancelled"
+                except sbx.SessionEnded:
+                    pass
+                try:
+                    await s.run("true")
+                    raise AssertionError
+                except sbx.SessionEnded:
+                    pass
+            asyncio.run(main())
+        """)
+
+
+class Pages(Case):
+    def test_examples_of_the_page_run(self):
+        with open(f"{SOURCE}/docs/python.md") as file:
+            examples = re.findall(r"<!-- run -->\n```python\n(.*?)```", file.read(), re.DOTALL)
+        self.assertGreaterEqual(len(examples), 4)
+        for example in examples:
+            self.script(example)
+
+    def test_tools_answer_an_agent(self):
+        if self.raw("schema", "tool", "bash", "--for", "anthropic").returncode != 0:
+            self.skipTest("this sbx-run has no tools")
+        self.script("""if 1:
+            import asyncio, sbx
+            with sbx.Session(profile="tool-bash") as s:
+                bash = sbx.tools.bash_tool(s)
+                assert bash.definition["name"] == "bash" and bash.definition["input_schema"]
+                answer = bash.handle({"command": "echo hi", "description": "Say hi"})
+                assert "hi" in answer.text and not answer.is_error, answer
+                answer = bash.handle({"command": "sudo ls", "description": "Try"})
+                assert answer.is_error, answer
+                answer = bash.handle({"comand": "x"})
+                assert answer.is_error and "comand" in answer.text, answer
+                assert "function" in sbx.tools.definition("bash", style="openai")
+            async def main():
+                async with sbx.AsyncSession(profile="tool-bash") as s:
+                    bash = sbx.tools.async_bash_tool(s)
+                    answer = await bash.handle({"command": "echo hi", "description": "Say hi"})
+                    assert "hi" in answer.text
+            asyncio.run(main())
+        """)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
