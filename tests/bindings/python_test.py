@@ -132,7 +132,8 @@ class Run(Case):
         """, self.work)
 
     def test_left_by_an_interrupt_ends_the_command(self):
-        script = f"import sbx; sbx.run('sleep 1000; : {self.base}', workspace='.')"
+        script = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n" \
+                 f"import sbx; sbx.run('sleep 1000; : {self.base}', workspace='.')"
         host = subprocess.Popen([sys.executable, "-c", script], cwd=self.work, text=True,
                                 env={**self.env, "PYTHONPATH": self.site}, stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -192,8 +192,9 @@ class AsyncTask:
         return _result.task_status(await self._session.call("kill", params))
 
     async def stream(self, *, match: Optional[str] = None, since: int = 0) -> AsyncIterator[Chunk]:
-        """The output from `since` on, as it comes, until the task ends. With `match`, an RE2
-        expression: lines that match. One stream of a task at a time."""
+        """The output from `since` on, as it comes, until the task ends: first what there is, one
+        chunk a stream. With `match`, an RE2 expression: lines that match. One stream of a task at a
+        time."""
         events: "asyncio.Queue[Optional[Mapping[str, Any]]]" = asyncio.Queue()
         loop = asyncio.get_running_loop()
         core = self._session._core
@@ -204,7 +205,11 @@ class AsyncTask:
         core.watch(self.id, notify)
         try:
             params = {"task_id": self.id, "since": since, "follow": True, "match": match}
-            await self._session.call("output", params)
+            first = _result.output(await self._session.call("output", params))
+            if match is None:  # what there is comes in the answer, only what is new as events
+                for name, text in (("stdout", first.stdout), ("stderr", first.stderr)):
+                    if text:
+                        yield Chunk(name, text, since, first.dropped)
             while True:
                 event = await events.get()
                 if event is None:

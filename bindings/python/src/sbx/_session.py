@@ -205,14 +205,19 @@ class Task:
         return _result.task_status(self._session.call("kill", params))
 
     def stream(self, *, match: Optional[str] = None, since: int = 0) -> Iterator[Chunk]:
-        """The output from `since` on, as it comes, until the task ends. With `match`, an RE2
-        expression: lines that match. One stream of a task at a time."""
+        """The output from `since` on, as it comes, until the task ends: first what there is, one
+        chunk a stream. With `match`, an RE2 expression: lines that match. One stream of a task at a
+        time."""
         events: "queue.SimpleQueue[Optional[Mapping[str, Any]]]" = queue.SimpleQueue()
         core = self._session._core
         core.watch(self.id, events.put)
         try:
             params = {"task_id": self.id, "since": since, "follow": True, "match": match}
-            self._session.call("output", params)
+            first = _result.output(self._session.call("output", params))
+            if match is None:  # what there is comes in the answer, only what is new as events
+                for name, text in (("stdout", first.stdout), ("stderr", first.stderr)):
+                    if text:
+                        yield Chunk(name, text, since, first.dropped)
             while True:
                 event = events.get()
                 if event is None:

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+export interface OpenOptions {
+  /** Name or file of the operator's profile. */
+  profile?: string;
+  /** A directory; absent: one that the session makes and removes. */
+  workspace?: string;
+  /** Further options of `sbx-run serve`, such as ['--ro', '/data']. */
+  flags?: string[];
+  /** The sbx-run to start in place of the one that came with this package. */
+  program?: string;
+  /** Absent: koffi where it is installed, else a child process. */
+  transport?: 'koffi' | 'child';
+}
+
+export interface CommandOptions {
+  cwd?: string;
+  env?: Record<string, string>;
+  /** Milliseconds. */
+  timeout?: number;
+  input?: string;
+  files?: Record<string, string | Uint8Array>;
+  network?: boolean;
+  merge?: boolean;
+  description?: string;
+  outputKb?: number;
+  fileKb?: number;
+  approval?: string;
+  /** Ends the command; the promise is rejected with the signal's reason. */
+  signal?: AbortSignal;
+}
+
+export interface RunOptions extends CommandOptions {
+  /** Reject with CommandFailed unless it exited with 0. */
+  check?: boolean;
+}
+
+export interface ErrorData { code: string; message: string; where: string | null; hint: string | null }
+
+/** docs/result.md */
+export interface Result {
+  status: 'exited' | 'signaled' | 'timed_out' | 'limit' | 'cancelled' | 'killed' | 'running'
+    | 'denied' | 'needs_approval' | 'error';
+  exit_code: number | null;
+  signal: string | null;
+  timed_out: boolean;
+  stdout: string;
+  stderr: string;
+  stdout_bytes: number;
+  stderr_bytes: number;
+  truncated: { stdout: boolean; stderr: boolean };
+  encoding: { stdout: 'utf-8' | 'base64'; stderr: 'utf-8' | 'base64' };
+  output_path: string | null;
+  result_json: unknown;
+  command: string;
+  argv: string[];
+  cwd: string;
+  description: string | null;
+  started_at: string;
+  duration_ms: number;
+  usage: { user_ms: number; system_ms: number; max_rss_kb: number };
+  limit: string | null;
+  denials: Array<{ layer: string; operation: string; target: string; count: number; program: string;
+    grant: string }>;
+  redactions: { count: number; rules: string[] };
+  sandbox: { profile: string; layers: Record<string, boolean | number>;
+    limits: Record<string, string>; degraded: Array<{ what: string; reason: string }>;
+    [more: string]: unknown };
+  changes: Array<{ path: string; kind: string }> | null;
+  approval: { digest: string; rules: unknown[] } | null;
+  error: ErrorData | null;
+}
+
+export interface TaskStatus {
+  task_id: string;
+  pid: number;
+  status: Result['status'];
+  exit_code: number | null;
+  signal: string | null;
+  is_running: boolean;
+  uptime_seconds: number;
+  stdout?: string;
+  stderr?: string;
+  [more: string]: unknown;
+}
+
+export interface Output {
+  stdout: string;
+  stderr: string;
+  next: number;
+  dropped: number;
+  is_running: boolean;
+  exit_code: number | null;
+}
+
+export interface Chunk { stream: 'stdout' | 'stderr'; text: string; offset: number; dropped: number }
+
+export class SbxError extends Error {
+  /** One of `sbx-run schema errors`. */
+  code: string;
+  where: string;
+  hint: string;
+}
+
+export class CommandFailed extends SbxError { result: Result }
+
+export class Session {
+  private constructor(transport: unknown);
+  static open(options?: OpenOptions): Promise<Session>;
+  run(command: string | string[], options?: RunOptions): Promise<Result>;
+  start(command: string | string[], options?: CommandOptions): Promise<Task>;
+  task(id: string): Promise<Task>;
+  list(): Promise<TaskStatus[]>;
+  reset(): Promise<{ workspace_cleared: boolean }>;
+  check(command: string | string[]): Promise<Record<string, unknown>>;
+  explain(command: string | string[]): Promise<Record<string, unknown>>;
+  tool(name: string, params: object): Promise<Record<string, unknown>>;
+  /** The operator's: not for a model. */
+  approve(digest: string): Promise<void>;
+  /** Any method of docs/sessions.md. */
+  call(method: string, params?: object, options?: { signal?: AbortSignal }): Promise<any>;
+  /** Ends every task and waits for it. Also Symbol.asyncDispose. */
+  close(): Promise<void>;
+}
+
+export class Task implements AsyncIterable<Chunk> {
+  private constructor(session: Session, answer: object);
+  readonly id: string;
+  readonly pid: number;
+  status(): Promise<TaskStatus>;
+  output(since?: number): Promise<Output>;
+  stdin(text?: string, options?: { close?: boolean }): Promise<void>;
+  wait(options?: { timeout?: number; signal?: AbortSignal }): Promise<TaskStatus>;
+  kill(options?: { grace?: number }): Promise<TaskStatus>;
+  /** What there is, then what comes, until the task ends; with `match`, lines that match. */
+  stream(options?: { match?: string; since?: number; signal?: AbortSignal }): AsyncGenerator<Chunk>;
+  [Symbol.asyncIterator](): AsyncGenerator<Chunk>;
+}
+
+export function run(command: string | string[], options?: OpenOptions & RunOptions): Promise<Result>;
+
+export interface ToolOptions { style?: 'anthropic' | 'openai' | 'mcp'; program?: string }
+export interface Tool {
+  name: string;
+  definition: Record<string, unknown>;
+  handle(params: object): Promise<{ text: string; isError: boolean }>;
+}
+export function toolDefinition(name: string, options?: ToolOptions): Promise<Record<string, unknown>>;
+export function tool(session: Session, name: string, options?: ToolOptions): Promise<Tool>;
+export function bashTool(session: Session, options?: ToolOptions): Promise<Tool>;

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// run(), Session and Task over either transport (transport.js). Types: index.d.ts.
+'use strict';
+
+const { execFile } = require('node:child_process');
+const path = require('node:path');
+const { SbxError, CommandFailed, errorOf } = require('./errors.js');
+const { openTransport, program } = require('./transport.js');
+
+function commandParams(command, options = {}) {
+  const { timeout, input, files, cwd, env, network, merge, description, approval } = options;
+  const list = files && Object.entries(files).map(([name, content]) => (
+    typeof content === 'string' ? { path: name, content }
+      : { path: name, content_base64: Buffer.from(content).toString('base64') }));
+  const params = {
+    [typeof command === 'string' ? 'command' : 'argv']: command,
+    timeout_ms: timeout, stdin: input, files: list, cwd, env, network, merge, description, approval,
+    output_kb: options.outputKb, file_kb: options.fileKb,
+  };
+  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
+}
+
+class Session {
+  #transport;
+  #answers = new Map();
+  #watchers = new Map();
+  #closed;
+
+  static async open(options = {}) {
+    const { workspace, ...rest } = options;
+    const absolute = workspace === undefined ? rest : { ...rest, workspace: path.resolve(workspace) };
+    return new Session(await openTransport(absolute));
+  }
+
+  constructor(transport) {
+    this.#transport = transport;
+    transport.onEvent = (event) => this.#take(event);
+    transport.onEnd = () => this.#end();
+    transport.hold(false);
+  }
+
+  #take(event) {
+    if (event.method !== undefined) {
+      for (const notify of this.#watchers.get(event.params.task_id) ?? []) notify(event);
+      return;
+    }
+    const answer = this.#answers.get(event.id);
+    this.#answers.delete(event.id);
+    if (event.error !== undefined) answer?.reject(errorOf(event.error));
+    else answer?.resolve(event.result);
+    this.#hold();
+  }
+
+  #hold() { this.#transport.hold(this.#answers.size > 0 || this.#watchers.size > 0); }
+
+  #end() {
+    this.#closed ??= Promise.resolve();
+    const gone = new SbxError('session_failed', 'the session has ended', '', 'open another');
+    for (const answer of this.#answers.values()) answer.reject(gone);
+    for (const group of this.#watchers.values()) for (const notify of group) notify(null);
+    this.#answers.clear();
+    this.#watchers.clear();
+  }
+
+  call(method, params = {}, { signal } = {}) {
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      if (this.#closed) throw new SbxError('session_failed', 'the session is closed', '', 'open another');
+      const id = this.#transport.submit(method, params);
+      const abort = () => {
+        if (!this.#answers.has(id)) return;
+        this.#transport.cancel(id);
+        reject(signal.reason);
+      };
+      const done = (settle) => (value) => {
+        signal?.removeEventListener('abort', abort);
+        settle(value);
+      };
+      this.#answers.set(id, { resolve: done(resolve), reject: done(reject) });
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#hold();
+    });
+  }
+
+  async run(command, options = {}) {
+    const result = await this.call('run', commandParams(command, options), options);
+    if (options.check && !(result.status === 'exited' && result.exit_code === 0)) {
+      throw new CommandFailed(result);
+    }
+    return result;
+  }
+
+  async start(command, options = {}) {
+    const answer = await this.call('start', { ...commandParams(command, options), follow: false }, options);
+    if (answer.task_id === undefined) throw new CommandFailed(answer);
+    return new Task(this, answer);
+  }
+
+  async task(id) { return new Task(this, await this.call('status', { task_id: id })); }
+  async list() { return (await this.call('list')).tasks; }
+  reset() { return this.call('reset'); }
+  check(command) { return this.call('check', commandParams(command)); }
+  explain(command) { return this.call('explain', commandParams(command)); }
+  tool(name, params) { return this.call('tool', { name, params }); }
+
+  async approve(digest) {
+    if (this.#transport.token !== '') await this.call('hello', { token: this.#transport.token });
+    await this.call('approve', { digest });
+  }
+
+  /** @internal */
+  watch(taskId, notify) {
+    if (!this.#watchers.has(taskId)) this.#watchers.set(taskId, new Set());
+    this.#watchers.get(taskId).add(notify);
+    this.#hold();
+    return () => {
+      const group = this.#watchers.get(taskId);
+      group?.delete(notify);
+      if (group?.size === 0) this.#watchers.delete(taskId);
+      this.#hold();
+    };
+  }
+
+  close() {
+    this.#closed ??= this.#transport.close();
+    return this.#closed;
+  }
+}
+if (Symbol.asyncDispose) {
+  Object.defineProperty(Session.prototype, Symbol.asyncDispose, { value() { return this.close(); } });
+}
+
+class Task {
+  #session;
+  #next = 0;
+
+  constructor(session, answer) {
+    this.#session = session;
+    this.id = answer.task_id;
+    this.pid = answer.pid;
+  }
+
+  status() { return this.#session.call('status', { task_id: this.id }); }
+
+  async output(since = this.#next) {
+    const answer = await this.#session.call('output', { task_id: this.id, since });
+    this.#next = answer.next;
+    return answer;
+  }
+
+  async stdin(text = '', { close = false } = {}) {
+    await this.#session.call('stdin', { task_id: this.id, text, close });
+  }
+
+  wait({ timeout, signal } = {}) {
+    return this.#session.call('wait', { task_id: this.id, timeout_ms: timeout ?? null }, { signal });
+  }
+
+  kill({ grace = 2000 } = {}) { return this.#session.call('kill', { task_id: this.id, grace_ms: grace }); }
+
+  async* stream({ match, since = 0, signal } = {}) {
+    const events = [];
+    let wake = () => {};
+    const unwatch = this.#session.watch(this.id, (event) => { events.push(event); wake(); });
+    const abort = () => wake();
+    signal?.addEventListener('abort', abort);
+    try {
+      const params = { task_id: this.id, since, follow: true, match: match ?? null };
+      const first = await this.#session.call('output', params, { signal });
+      if (match === undefined) { // what there is comes in the answer, only what is new as events
+        for (const stream of ['stdout', 'stderr']) {
+          if (first[stream]) yield { stream, text: first[stream], offset: since, dropped: first.dropped };
+        }
+      }
+      for (;;) {
+        signal?.throwIfAborted();
+        if (events.length === 0) {
+          // eslint-disable-next-line no-await-in-loop
+          await new Promise((resolve) => { wake = resolve; });
+          continue;
+        }
+        const event = events.shift();
+        if (event === null) throw new SbxError('session_failed', 'the session has ended', '', '');
+        if (event.method !== 'task.output' && event.method !== 'task.match') return;
+        const { stream, text, offset, dropped } = event.params;
+        yield { stream, text, offset, dropped };
+      }
+    } finally {
+      signal?.removeEventListener('abort', abort);
+      unwatch();
+    }
+  }
+
+  [Symbol.asyncIterator]() { return this.stream(); }
+}
+
+async function run(command, options = {}) {
+  const { profile, workspace, flags, program: named, transport, ...rest } = options;
+  const opening = { profile, workspace, flags, program: named, transport };
+  const session = await Session.open(Object.fromEntries(
+    Object.entries(opening).filter(([, value]) => value !== undefined)));
+  try {
+    return await session.run(command, rest);
+  } finally {
+    await session.close();
+  }
+}
+
+function toolDefinition(name, { style = 'anthropic', program: named } = {}) {
+  return new Promise((resolve, reject) => {
+    execFile(program({ program: named }), ['schema', 'tool', name, '--for', style], (error, out, said) => {
+      if (error) reject(new SbxError('unknown_method', said.trim() || error.message, '', ''));
+      else resolve(JSON.parse(out));
+    });
+  });
+}
+
+async function tool(session, name, options = {}) {
+  return {
+    name,
+    definition: await toolDefinition(name, options),
+    async handle(params) {
+      try {
+        const { tool: about, ...body } = await session.tool(name, params);
+        return { text: body.text ?? JSON.stringify(body), isError: about.is_error };
+      } catch (error) {
+        // A model's own mistake goes back to it, in words.
+        if (error.code === 'session_failed') throw error;
+        return { text: error.message, isError: true };
+      }
+    },
+  };
+}
+
+const bashTool = (session, options) => tool(session, 'bash', options);
+
+module.exports = { run, Session, Task, SbxError, CommandFailed, tool, bashTool, toolDefinition };

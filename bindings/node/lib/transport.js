@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ways to a session, one face: open(options) → { submit, cancel, close, onEvent, onEnd, token }.
+// Over koffi the library's pollable descriptor is not one that libuv watches from JavaScript, so
+// sbx_next waits on one of libuv's threads; over a child process lines come from its standard output.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { errorOf, SbxError } = require('./errors.js');
+
+const NATIVE = path.join(__dirname, '..', 'native');
+
+function program(options) {
+  if (options.program !== undefined) return options.program;
+  const carried = path.join(NATIVE, 'sbx-run');
+  return fs.existsSync(carried) ? carried : 'sbx-run';
+}
+
+class ChildTransport {
+  static open(options) {
+    return new Promise((resolve, reject) => {
+      const flags = [];
+      if (options.profile !== undefined) flags.push(`--profile=${options.profile}`);
+      if (options.workspace !== undefined) flags.push(`--workspace=${options.workspace}`);
+      const argv = ['serve', ...flags, ...(options.flags ?? [])];
+      const child = spawn(program(options), argv, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+      const transport = new ChildTransport(child);
+      let said = '';
+      child.stderr.setEncoding('utf8').on('data', (text) => { said = (said + text).slice(-4096); });
+      child.once('error', (error) => reject(new SbxError(
+        error.code === 'ENOENT' ? 'not_found' : 'session_failed', error.message, '/program',
+        'install sbx-run, or name it with "program"')));
+      child.once('close', () => reject(startError(said)));
+      // Answered as soon as it serves; what it says at a bad start comes before its end.
+      transport.first = (message) => (message.error !== undefined
+        ? reject(errorOf(message.error.data ?? message.error)) : resolve(transport));
+      transport.write({ jsonrpc: '2.0', id: 0, method: 'list', params: {} });
+    });
+  }
+
+  constructor(child) {
+    this.child = child;
+    this.last = 0;
+    this.onEvent = () => {};
+    this.onEnd = () => {};
+    this.pending = [];
+    this.closed = new Promise((resolve) => child.once('close', resolve));
+    this.closed.then(() => this.onEnd());
+    child.stdin.on('error', () => {}); // EPIPE: its end is told by 'close'
+    child.stdout.on('data', (bytes) => this.take(bytes));
+  }
+
+  // A session at rest does not keep the process alive; it ends with it.
+  hold(on) {
+    if (this.closing) return; // whoever closes waits for the end
+    for (const handle of [this.child, this.child.stdin, this.child.stdout, this.child.stderr]) {
+      if (on) handle.ref?.(); else handle.unref?.();
+    }
+  }
+
+  take(bytes) {
+    let begin = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, begin)) {
+      const line = Buffer.concat([...this.pending, bytes.subarray(begin, end)]);
+      this.pending = [];
+      begin = end + 1;
+      this.message(JSON.parse(line.toString('utf8')));
+    }
+    if (begin < bytes.length) this.pending.push(bytes.subarray(begin));
+  }
+
+  message(message) {
+    if (message.method !== undefined) return this.onEvent(message);
+    if (this.first !== undefined) {
+      const first = this.first;
+      this.first = undefined;
+      return first(message);
+    }
+    const { id, result, error } = message;
+    return this.onEvent(error === undefined ? { id, result } : { id, error: error.data ?? error });
+  }
+
+  write(message) { this.child.stdin.write(`${JSON.stringify(message)}\n`); }
+
+  submit(method, params) {
+    this.write({ jsonrpc: '2.0', id: ++this.last, method, params });
+    return this.last;
+  }
+
+  cancel(id) { this.write({ jsonrpc: '2.0', method: 'cancel', params: { id } }); }
+
+  async close() {
+    this.hold(true);
+    this.closing = true;
+    this.child.stdin.end();
+    await this.closed;
+  }
+
+  get token() { return ''; } // the one on standard input is the operator
+}
+
+// What a server that did not start wrote: "sbx-run: CODE: message [where] (hint)".
+function startError(said) {
+  const found = /^sbx-run: ([a-z_]+): (.*?)(?: \[(.*?)\])?(?: \((.*)\))?$/m.exec(said);
+  return found ? errorOf({ code: found[1], message: found[2], where: found[3], hint: found[4] })
+    : new SbxError('session_failed', 'the session has ended', '', said.trim());
+}
+
+function loadKoffi() {
+  try {
+    return require('koffi');
+  } catch {
+    return undefined;
+  }
+}
+
+let native;
+
+function library() {
+  if (native !== undefined) return native;
+  native = null;
+  const koffi = loadKoffi();
+  if (koffi === undefined) return native;
+  const carried = path.join(NATIVE, 'libsbx.so.1');
+  try {
+    const lib = koffi.load(fs.existsSync(carried) ? carried : 'libsbx.so.1');
+    native = {
+      koffi,
+      open: lib.func('int sbx_open(const char *, _Out_ void **, _Out_ void **)'),
+      submit: lib.func('int sbx_submit(void *, const char *, const char *, _Out_ uint64_t *, _Out_ void **)'),
+      next: lib.func('int sbx_next(void *, int, _Out_ void **, _Out_ void **)'),
+      cancel: lib.func('int sbx_cancel(void *, uint64_t, void *)'),
+      close: lib.func('void sbx_close(void *)'),
+      free: lib.func('void sbx_free(void *)'),
+      token: lib.func('const char *sbx_operator_token(void *)'),
+      errorFree: lib.func('void sbx_error_free(void *)'),
+      parts: ['code', 'message', 'where', 'hint'].map((part) => [
+        part, lib.func(`const char *sbx_error_${part}(void *)`)]),
+    };
+  } catch {
+    native = null; // no library for this machine: the child process does the same
+  }
+  return native;
+}
+
+function taken(lib, error) {
+  const data = Object.fromEntries(lib.parts.map(([part, read]) => [part, read(error)]));
+  lib.errorFree(error);
+  return errorOf(data);
+}
+
+const WAIT_MS = 200; // one of libuv's threads waits this long at a time, so that closing is prompt
+
+class LibraryTransport {
+  static open(options) {
+    const lib = library();
+    return new Promise((resolve, reject) => {
+      const session = [null];
+      const error = [null];
+      lib.open.async(JSON.stringify(options), session, error, (failed, status) => {
+        if (failed) return reject(failed);
+        if (status !== 0) return reject(taken(lib, error[0]));
+        return resolve(new LibraryTransport(lib, session[0]));
+      });
+    });
+  }
+
+  constructor(lib, session) {
+    Object.assign(this, { lib, session, ended: false, closing: false, waiting: null });
+    this.onEvent = () => {};
+    this.onEnd = () => {};
+    this.token = lib.token(session);
+    this.held = 0;
+  }
+
+  // Waits only while somebody does: a session at rest keeps neither the process nor a thread busy.
+  hold(on) {
+    this.wanted = on;
+    if (on && this.waiting === null && !this.ended && !this.closing) {
+      this.waiting = this.wait().finally(() => {
+        this.waiting = null;
+        if (this.wanted) this.hold(true); // asked for between its last look and its end
+      });
+    }
+  }
+
+  async wait() {
+    while (this.wanted && !this.closing && !this.ended) {
+      const event = [null];
+      const error = [null];
+      // eslint-disable-next-line no-await-in-loop
+      const got = await new Promise((resolve, reject) => {
+        this.lib.next.async(this.session, WAIT_MS, event, error,
+          (failed, status) => (failed ? reject(failed) : resolve(status)));
+      });
+      if (got < 0) {
+        this.ended = true;
+        taken(this.lib, error[0]);
+        this.onEnd();
+      } else if (got > 0) {
+        const text = this.lib.koffi.decode(event[0], 'char', -1);
+        this.lib.free(event[0]);
+        this.onEvent(JSON.parse(text));
+      }
+    }
+  }
+
+  submit(method, params) {
+    const id = [0];
+    const error = [null];
+    if (this.lib.submit(this.session, method, JSON.stringify(params), id, error) !== 0) {
+      throw taken(this.lib, error[0]);
+    }
+    return Number(id[0]);
+  }
+
+  cancel(id) { this.lib.cancel(this.session, id, null); }
+
+  async close() {
+    this.closing = true;
+    await this.waiting;
+    await new Promise((resolve) => { this.lib.close.async(this.session, resolve); });
+    this.onEnd();
+  }
+}
+
+function openTransport(options) {
+  const { transport, ...rest } = options;
+  const useLibrary = transport === 'koffi' || (transport === undefined && library() !== null);
+  if (!useLibrary) return ChildTransport.open(rest);
+  if (library() === null) {
+    return Promise.reject(new SbxError('unsupported', 'koffi or libsbx.so.1 cannot be loaded', '',
+      'npm install koffi'));
+  }
+  return LibraryTransport.open(rest);
+}
+
+module.exports = { openTransport, program };

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// node pack.js [--prefix DIR] [--out DIR]: the npm package with sbx-run and libsbx.so.1 of a build
+// tree or an install prefix in it; prints the tarball's path. Fetches nothing.
+'use strict';
+
+const { execFileSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { parseArgs } = require('node:util');
+
+const { values } = parseArgs({ options: {
+  prefix: { type: 'string', default: path.join(__dirname, '..', '..', 'build', 'release') },
+  out: { type: 'string', default: '.' },
+} });
+const stage = fs.mkdtempSync(path.join(os.tmpdir(), 'sbx-pack-'));
+try {
+  for (const name of ['package.json', 'README.md', 'lib']) {
+    fs.cpSync(path.join(__dirname, name), path.join(stage, name), { recursive: true });
+  }
+  fs.mkdirSync(path.join(stage, 'native'));
+  const library = ['lib', 'lib64', `lib/${os.arch() === 'x64' ? 'x86_64' : 'aarch64'}-linux-gnu`]
+    .map((directory) => path.join(values.prefix, directory, 'libsbx.so.1'))
+    .find((file) => fs.existsSync(file));
+  if (library === undefined) throw new Error(`no lib/libsbx.so.1 below ${values.prefix}: build sbx first`);
+  fs.copyFileSync(library, path.join(stage, 'native', 'libsbx.so.1'));
+  fs.copyFileSync(path.join(values.prefix, 'bin', 'sbx-run'), path.join(stage, 'native', 'sbx-run'));
+  fs.chmodSync(path.join(stage, 'native', 'sbx-run'), 0o755);
+  const out = path.resolve(values.out);
+  const name = execFileSync('npm', ['pack', '--silent', '--pack-destination', out], { cwd: stage })
+    .toString().trim().split('\n').pop();
+  console.log(path.join(out, name));
+} finally {
+  fs.rmSync(stage, { recursive: true });
+}

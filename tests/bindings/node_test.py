@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Node package, from its tarball, as ESM and CommonJS, over a child process and over koffi.
+SBX_KOFFI names a node_modules that holds koffi; without it, that transport is skipped. Mission F6."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+import session_harness  # noqa: E402
+from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
+
+PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
+KOFFI = os.environ.get("SBX_KOFFI", "")
+
+BODY = r"""
+const assert = (holds, what) => { if (!holds) throw new Error(`does not hold: ${what}`); };
+const rejected = (promise) => promise.then(() => { throw new Error('was not rejected'); }, (e) => e);
+const o = { transport: TRANSPORT };
+let r = await sbx.run('echo out; echo err >&2; exit 3', o);
+assert(r.status === 'exited' && r.exit_code === 3 && r.stdout === 'out\n' && r.stderr === 'err\n', 'run');
+r = await sbx.run('cat d/x b', { ...o, files: { 'd/x': '1', b: new Uint8Array([50]) } });
+assert(r.stdout === '12', 'files');
+let e = await rejected(sbx.run('true', { ...o, timeout: -1 }));
+assert(e instanceof sbx.SbxError && e.code === 'out_of_range' && e.where === '/timeout_ms', e);
+e = await rejected(sbx.run('exit 2', { ...o, check: true }));
+assert(e instanceof sbx.CommandFailed && e.result.exit_code === 2, e);
+e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
+assert(e.code === 'profile_not_found', e);
+e = await rejected(sbx.Session.open({ ...o, program: '/nonexistent' }));
+assert(e.code === 'not_found', e);
+const s = await sbx.Session.open(o);
+const many = await Promise.all([...Array(20).keys()].map((i) => s.run(`echo ${i}`)));
+assert(many.every((m, i) => m.stdout === `${i}\n`), 'many');
+const big = await s.run('head -c 3000000 /dev/zero | tr "\\0" x');
+assert(big.stdout_bytes === 3000000, 'big');
+const t = await s.start('echo a; sleep 0.05; echo b');
+let text = '';
+for await (const c of t) text += c.text;
+assert(text === 'a\nb\n', text);
+const lines = [];
+for await (const c of t.stream({ match: 'b' })) lines.push(c.text);
+assert(lines.join() === 'b', lines);
+const cat = await s.start('cat');
+await cat.stdin('x\n', { close: true });
+assert((await cat.wait({ timeout: 30000 })).stdout === 'x\n', 'cat');
+assert((await cat.output()).stdout === 'x\n' && (await cat.output()).stdout === '', 'output');
+assert((await s.task(cat.id)).pid === cat.pid, 'task');
+const a = new AbortController();
+const going = s.run('touch started; sleep 1000', { signal: a.signal });
+while (!(await s.run('test -e started')).exit_code === 0);
+a.abort();
+assert((await rejected(going)).name === 'AbortError', 'abort');
+assert((await rejected(s.run('true', { signal: a.signal }))).name === 'AbortError', 'aborted before');
+const forever = await s.start('sleep 1000');
+assert((await forever.kill({ grace: 100 })).is_running === false, 'kill');
+assert((await s.list()).length === 3 && (await s.reset()).workspace_cleared === true, 'reset');
+const left = rejected(s.run('sleep 1000').then((x) => { throw new Error(x.status); }));
+await s.close();
+assert(/cancelled|session/.test((await left).message), 'left');
+assert((await rejected(s.run('true'))).code === 'session_failed', 'closed');
+// One at rest keeps nobody: the process ends here, and the session with it.
+const kept = await sbx.Session.open(o);
+await kept.start('sleep 1000');
+"""
+
+
+class Package(session_harness.Case):
+    def setUp(self):
+        super().setUp()
+        for program in ("node", "npm"):
+            if not shutil.which(program):
+                self.skipTest(f"no {program} here (packages nodejs, npm)")
+        self.env |= {"HOME": self.base, "npm_config_cache": f"{self.base}/npm",
+                     "npm_config_update_notifier": "false"}
+        tarball = self.tool("node", f"{SOURCE}/bindings/node/pack.js", "--prefix", PREFIX,
+                            "--out", self.base).strip()
+        self.modules = os.path.join(self.work, "node_modules")
+        os.mkdir(self.modules)
+        with tarfile.open(tarball) as archive:  # what npm install does, without a registry
+            archive.extractall(self.modules)
+        os.rename(os.path.join(self.modules, "package"), os.path.join(self.modules, "sbx"))
+
+    def tool(self, *arguments):
+        done = subprocess.run(arguments, capture_output=True, text=True, timeout=2 * BOUND,
+                              check=False, env=self.env, cwd=self.work)
+        self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
+        return done.stdout
+
+    def script(self, text, name="test.mjs"):
+        out = self.tool("node", self.write(f"work/{name}", text))
+        self.assert_nothing_left()
+        return out
+
+    def test_over_a_child_process(self):
+        self.script("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", "'child'"))
+
+    def test_over_koffi(self):
+        if not KOFFI:
+            self.skipTest("no koffi here: SBX_KOFFI=…/node_modules of `npm install koffi`")
+        for name in ("koffi", "@koromix"):
+            if os.path.exists(os.path.join(KOFFI, name)):
+                shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))
+        self.script("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", "'koffi'"))
+
+    def test_by_require(self):
+        out = self.script("const sbx = require('sbx');\n"
+                          "sbx.run('echo cjs').then((r) => console.log(r.stdout));", "test.cjs")
+        self.assertEqual(out, "cjs\n\n")
+
+    def test_examples_of_the_page_run(self):
+        with open(f"{SOURCE}/docs/node.md") as file:
+            examples = re.findall(r"<!-- run -->\n```js\n(.*?)```", file.read(), re.DOTALL)
+        self.assertGreaterEqual(len(examples), 2)
+        for example in examples:
+            self.script(example)
+
+    def test_agent_loop(self):
+        with open(f"{SOURCE}/examples/agent_loop.mjs") as file:
+            out = self.script(file.read())
+        self.assertEqual(out.splitlines()[-1], "The program printed 42.")
+        self.assertIn("refused: ", out)
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
