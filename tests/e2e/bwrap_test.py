@@ -400,16 +400,20 @@ class Symlinks(Case):
         outside = self.write("outside/file", "untouched\n")
         os.makedirs(f"{self.base}/bound")
         os.symlink(f"{self.base}/outside", f"{self.base}/bound/escape")
+        # The old root's name while the new one is built: bubblewrap itself follows this one.
+        os.symlink(f"/oldroot{self.base}/outside", f"{self.base}/bound/deep")
         os.symlink("/inside", f"{self.base}/bound/stay")
         bound = [*SYSTEM, "--dir", "/inside", "--bind", f"{self.base}/bound", "/w"]
-        for option in (["--file", "20", "/w/escape/file"], ["--dir", "/w/escape/new"],
-                       ["--symlink", "x", "/w/escape/new"], ["--tmpfs", "/w/escape/new"],
-                       ["--bind-data", "20", "/w/escape/new"], ["--chmod", "0", "/w/escape/file"],
-                       ["--bind", "/usr", "/w/escape/new"]):
-            self.sbx(*bound, *option, "true", data={20: b"overwritten"})
-            self.assertEqual(os.listdir(os.path.dirname(outside)), ["file"], option)
-            self.assertEqual(read(outside), "untouched\n", option)
-            self.assertNotEqual(os.stat(outside).st_mode & 0o777, 0)
+        for link in ("escape", "deep"):
+            for option in (["--file", "20", f"/w/{link}/file"], ["--dir", f"/w/{link}/new"],
+                           ["--symlink", "x", f"/w/{link}/new"], ["--tmpfs", f"/w/{link}/new"],
+                           ["--bind-data", "20", f"/w/{link}/new"],
+                           ["--chmod", "0", f"/w/{link}/file"],
+                           ["--bind", "/usr", f"/w/{link}/new"]):
+                self.sbx(*bound, *option, "true", data={20: b"overwritten"})
+                self.assertEqual(os.listdir(os.path.dirname(outside)), ["file"], option)
+                self.assertEqual(read(outside), "untouched\n", option)
+                self.assertNotEqual(os.stat(outside).st_mode & 0o777, 0, option)
         self.assertEqual(
             self.ok(*bound, "--file", "20", "/w/stay/f", *sh("cat /inside/f"), data={20: b"in\n"}),
             "in\n")
