@@ -94,6 +94,8 @@ SBX_API int sbx_submit(sbx_session* session, const char* method, const char* par
  * event_json: receives one of, to be released with sbx_free():
  *   {"id": N, "result": …}   {"id": N, "error": {"code", "message", "where", "hint"}}
  *   {"method": "task.output", "params": {…}}
+ * They wait in memory until they are taken: a host that never asks starts tasks with
+ * "follow": false.
  * Returns 1 with an event, 0 when none came in time, -1 when the session has ended (session_failed)
  * and everything that came before has been taken. */
 SBX_API int sbx_next(sbx_session* session, int timeout_ms, char** event_json, sbx_error** error);
