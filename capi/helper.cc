@@ -106,6 +106,7 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
   argv.push_back("--owner-pid");
   argv.push_back(std::to_string(helper.owner_));
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (std::string& argument : argv) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
 
