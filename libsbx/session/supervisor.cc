@@ -355,7 +355,8 @@ class Supervisor::Impl {
     std::vector<Received> reports = receive_reports(spawned_->control.get());
     if (reports.empty()) {
       if (errno == EAGAIN || errno == EINTR) return;
-      if (errno != 0) {
+      // ECONNRESET: it was killed before it read what was handed over.
+      if (errno != 0 && errno != ECONNRESET) {
         give_up(failed("recvmsg"));
       } else {
         // End of file: PID 1 has begun to end, so the command has.
