@@ -25,6 +25,29 @@ void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view
   json.string_or_null(text);
 }
 
+// Only where the profile has a network policy that let some through.
+void write_connections(JsonWriter& json, const Outcome& outcome) {
+  if (outcome.connections.empty()) return;
+  json.key("connections");
+  json.begin_array();
+  for (const AllowedConnection& connection : outcome.connections) {
+    json.begin_object();
+    write_text_or_null(json, "name", connection.name);
+    write_text_or_null(json, "address", connection.address);
+    json.key("port");
+    json.integer(connection.port);
+    json.key("bytes_out");
+    json.count(connection.bytes_out);
+    json.key("bytes_in");
+    json.count(connection.bytes_in);
+    json.end_object();
+  }
+  json.end_array();
+  if (outcome.unlisted_connections == 0) return;
+  json.key("unlisted_connections");
+  json.count(outcome.unlisted_connections);
+}
+
 }  // namespace
 
 std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
@@ -56,6 +79,7 @@ std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
   write_denials(json, outcome.denials);
   write_redactions(json, outcome.redactions);
   write_error(json, outcome.error);
+  write_connections(json, outcome);
   json.end_object();
   return text;
 }

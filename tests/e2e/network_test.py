@@ -62,6 +62,16 @@ class Allowlist(Networked):
         self.assertEqual(answer["sandbox"]["degraded"], [])
         self.assertTrue(answer["sandbox"]["layers"]["net"])
 
+    def test_what_was_let_through_is_in_the_audit_log_with_its_bytes(self):
+        log = os.path.join(self.base, "audit")
+        self.sh("curl -sS http://allowed.test/c", *self.ALLOW, "--audit", log)
+        with open(log) as file:
+            (line,) = [json.loads(text) for text in file]
+        (connection,) = line["connections"]
+        self.assertEqual((connection["name"], connection["port"]), ("allowed.test", 80))
+        self.assertGreater(connection["bytes_out"], 20)
+        self.assertGreater(connection["bytes_in"], 20)
+
     def test_another_name_does_not_resolve_and_is_named_with_its_grant(self):
         answer = self.sh("curl -sS http://other.test/; getent hosts other.test || echo none",
                          *self.ALLOW)
