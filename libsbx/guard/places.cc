@@ -12,9 +12,11 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<std::string_view, 12> kHarmlessDevices = {
-    "/dev/null",  "/dev/zero",   "/dev/full",   "/dev/random", "/dev/urandom", "/dev/tty",
-    "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd",     "/dev/pts",     "/dev/shm"};
+// /dev/tcp and /dev/udp are connections that bash makes, and no files.
+constexpr std::array<std::string_view, 14> kHarmlessDevices = {
+    "/dev/null", "/dev/zero",  "/dev/full",   "/dev/random", "/dev/urandom",
+    "/dev/tty",  "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd",
+    "/dev/pts",  "/dev/shm",   "/dev/tcp",    "/dev/udp"};
 
 constexpr std::array<std::string_view, 13> kSystemBase = {"/usr",
                                                           "/etc",

@@ -80,8 +80,11 @@ class Allowlist(Networked):
         found = self.denials(answer, "dns")
         self.assertIn("other.test", found)
         self.assertIn("other.test", found["other.test"]["grant"])
+        self.sh("getent hosts allowed.test", *self.ALLOW)
         with open(os.path.join(self.place, "dns.log")) as file:
-            self.assertNotIn("other.test", file.read().split())  # never forwarded
+            forwarded = file.read().split()
+        self.assertIn("allowed.test", forwarded)
+        self.assertNotIn("other.test", forwarded)
 
     def test_a_port_that_is_not_allowed_is_refused_at_once(self):
         answer = self.sh("curl -sS http://allowed.test:8080/; curl -sS http://10.77.0.1/", *self.ALLOW)
