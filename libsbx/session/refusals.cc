@@ -37,7 +37,12 @@ void Refusals::respond(std::uint64_t id, int error) const {
   sys::SeccompNotifResponse response{};
   response.id = id;
   response.error = -error;
-  ioctl(listener_.get(), sys::kSeccompIoctlNotifSend, &response);
+  // Unanswered, the caller would wait for ever. ENOENT: it has gone.
+  for (int i = 0; i < 3; ++i) {
+    if (ioctl(listener_.get(), sys::kSeccompIoctlNotifSend, &response) == 0 || errno == ENOENT) {
+      return;
+    }
+  }
 }
 
 bool Refusals::is_waiting(std::uint64_t id) const {

@@ -187,7 +187,8 @@ class Kernel(Case):
     """Names made at run time, and other ways round the text (A10)."""
 
     def refused(self, command, *flags):
-        answer = self.sh(command, *flags)
+        env = {**os.environ, "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+        answer = self.sh(command, *flags, env=env)
         self.assertEqual(answer["status"], "exited", answer)
         self.assertEqual(answer["exit_code"], 126, answer)
         self.assertIn("Permission denied", answer["stderr"])
