@@ -45,7 +45,7 @@ struct SessionOptions {
   Environment inherited;       // the operator's environment
   bool own_workspace = false;  // made for this session: cleared by reset, removed at the end
   int owner_pidfd = -1;        // everything ends with this process; -1: none
-  std::string approved;  // the digest of a request that may run once; empty: none
+  std::string approved;        // the digest of a request that may run once; empty: none
   std::size_t warm = 0;        // sandboxes that are kept ready once there has been a command
   SessionBounds bounds{};
 };
