@@ -3,7 +3,10 @@
 // are listed anew when they are asked for after a while.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -35,6 +38,23 @@ class OwnAddresses {
   Reactor::Clock::time_point until_ = Reactor::Clock::time_point::min();
 };
 
+// The programs behind the UDP ports that questions come from, as far as they were noted.
+class Askers {
+ public:
+  void note(std::uint16_t port, const std::string& program) {
+    if (programs_.size() >= kMost) programs_.clear();
+    programs_[port] = program;
+  }
+  std::string program_of(std::uint16_t port) const {
+    const auto found = programs_.find(port);
+    return found == programs_.end() ? "" : found->second;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+  std::map<std::uint16_t, std::string> programs_;
+};
+
 struct GatewayContext {
   GatewayContext(Rules rules_in, ResolvConf conf, HostsFile hosts, std::uint16_t dns_port,
                  std::function<std::vector<IpAddress>()> list_own)
@@ -48,6 +68,7 @@ struct GatewayContext {
   std::vector<std::string> search;  // suffixes that the inside's resolver may try too
   NameMap names;
   Ledger ledger;
+  Askers askers;
   RelayPool pool;
   OwnAddresses own;
   Resolver resolver;

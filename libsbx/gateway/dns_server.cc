@@ -147,7 +147,7 @@ class DnsServer::TcpClient : public std::enable_shared_from_this<TcpClient> {
       const std::string message = received_.substr(2, size);
       received_.erase(0, 2 + size);
       ++under_way_;
-      server_.answer(message, true, [weak = weak_from_this()](const std::string& reply) {
+      server_.answer(message, true, "", [weak = weak_from_this()](const std::string& reply) {
         const auto self = weak.lock();
         if (self && !self->closed_) self->respond(reply);
       });
@@ -251,7 +251,9 @@ void DnsServer::on_udp(int socket_fd) {
     if ((header.msg_flags & MSG_TRUNC) != 0) continue;
     origin.peer_size = header.msg_namelen;
     keep_asked_address(header, origin);
+    const std::optional<Endpoint> peer = from_sockaddr(origin.peer);
     answer({bytes, static_cast<std::size_t>(count)}, false,
+           peer ? context_.askers.program_of(peer->port) : "",
            [socket_fd, origin](const std::string& reply) { send_from(socket_fd, reply, origin); });
   }
 }
@@ -270,7 +272,8 @@ void DnsServer::on_accept(int listener_fd) {
   }
 }
 
-void DnsServer::answer(std::string_view message, bool is_tcp, Respond respond) {
+void DnsServer::answer(std::string_view message, bool is_tcp, const std::string& program,
+                       Respond respond) {
   const auto read = read_dns_query(message);
   if (!read) return;
   const DnsQuery& query = read->query;
@@ -291,31 +294,32 @@ void DnsServer::answer(std::string_view message, bool is_tcp, Respond respond) {
       reply(DnsCode::kOk);
     }
   } else if (!context_.rules.allows_name(query.name)) {
-    refuse(query.name);
+    refuse(query.name, program);
     reply(DnsCode::kNoSuchName);
   } else if (!is_type(query, DnsType::kA) && !is_type(query, DnsType::kAaaa)) {
     reply(DnsCode::kOk);
   } else {
-    context_.resolver.resolve(query.name,
-                              [this, query, max_size, respond](const Resolution& resolution) {
-                                answer_resolved(query, resolution, max_size, respond);
-                              });
+    context_.resolver.resolve(
+        query.name, [this, query, max_size, program, respond](const Resolution& resolution) {
+          answer_resolved(query, resolution, max_size, program, respond);
+        });
   }
 }
 
 // A resolver tries names with the host's search domains appended too: those are no wish to reach
 // another name.
-void DnsServer::refuse(const std::string& name) {
+void DnsServer::refuse(const std::string& name, const std::string& program) {
   for (const std::string& suffix : context_.search) {
     if (!ends_with_label(name, suffix) || name.size() <= suffix.size() + 1) continue;
     const std::string stem = name.substr(0, name.size() - suffix.size() - 1);
     if (context_.rules.allows_name(stem) || stem == "localhost") return;
   }
-  context_.ledger.deny("dns", name, allow_grant(name));
+  context_.ledger.deny("dns", name, allow_grant(name), program);
 }
 
 void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolution,
-                                std::size_t max_size, const Respond& respond) {
+                                std::size_t max_size, const std::string& program,
+                                const Respond& respond) {
   const auto reply = [&](DnsCode code, const std::vector<IpAddress>& addresses = {}) {
     respond(write_dns_reply(query, code, addresses, kTtl, max_size));
   };
@@ -330,7 +334,7 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
   const auto& found = resolution.addresses;
   if (std::none_of(found.begin(), found.end(), is_reachable)) {
     const std::string address = ip_text(found.front());
-    context_.ledger.deny("dns", query.name + " (" + address + ")", allow_grant(address));
+    context_.ledger.deny("dns", query.name + " (" + address + ")", allow_grant(address), program);
     return reply(DnsCode::kNoSuchName);
   }
   // The gateway dials either family whatever the program asked for, so A always has an answer.

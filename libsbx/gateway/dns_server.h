@@ -37,10 +37,10 @@ class DnsServer {
   void on_udp(int socket_fd);
   void on_accept(int listener_fd);
   // Responds at once or later, or never (to what is no query).
-  void answer(std::string_view message, bool is_tcp, Respond respond);
-  void refuse(const std::string& name);
+  void answer(std::string_view message, bool is_tcp, const std::string& program, Respond respond);
+  void refuse(const std::string& name, const std::string& program);
   void answer_resolved(const DnsQuery& query, const Resolution& resolution, std::size_t max_size,
-                       const Respond& respond);
+                       const std::string& program, const Respond& respond);
 
   GatewayContext& context_;
   std::vector<std::unique_ptr<Socket>> sockets_;  // UDP sockets and TCP listeners

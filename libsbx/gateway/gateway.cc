@@ -292,6 +292,10 @@ void Gateway::count_refusal(const std::string& operation, const Endpoint& destin
   deny_destination(context, judge_destination(context, destination), operation, program);
 }
 
+void Gateway::note_asker(std::uint16_t port, const std::string& program) {
+  impl_->context().askers.note(port, program);
+}
+
 bool Gateway::has_unsent() const { return impl_->has_unsent(); }
 
 std::vector<GatewayDenial> Gateway::denials() const { return impl_->context().ledger.denials(); }

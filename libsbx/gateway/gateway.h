@@ -92,6 +92,8 @@ class Gateway {
   // Ports that the rules and host_ports name, sorted: all that can be bound in advance. In
   // kOutbound every other port is possible too.
   std::vector<std::uint16_t> listen_ports() const;
+  // Who asks from this UDP port of the sandbox's: named in the denials of its DNS questions.
+  void note_asker(std::uint16_t port, const std::string& program);
   // Counts a connection (or "udp") that the caller refused itself, by would_relay().
   void count_refusal(const std::string& operation, const Endpoint& destination,
                      const std::string& program);

@@ -165,6 +165,7 @@ std::optional<int> Connects::to_network(Target& target, const Endpoint& destinat
       gateway_->would_relay(destination)) {
     return relay(target, destination);
   }
+  if (destination.port == kDnsPort && target.type != SOCK_STREAM) return ask_dns(target);
   if (is_local || destination.port == kDnsPort) return connect(target);
   if (!is_relay_mode(rules_.mode)) {
     count(target, "connect", endpoint_text(destination), grant_for(destination));
@@ -179,6 +180,18 @@ std::optional<int> Connects::to_network(Target& target, const Endpoint& destinat
     gateway_->count_refusal("udp", destination, program_name(target.pid));
   }
   return connect(target);
+}
+
+// A resolver's socket: the port that its questions will come from is known once it is connected.
+std::optional<int> Connects::ask_dns(Target& target) {
+  const std::optional<int> error = connect(target);
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  const bool is_bound =
+      error == 0 && getsockname(target.socket.get(), reinterpret_cast<sockaddr*>(&own), &size) == 0;
+  const std::optional<Endpoint> from = is_bound ? from_sockaddr(own) : std::nullopt;
+  if (gateway_ != nullptr && from) gateway_->note_asker(from->port, program_name(target.pid));
+  return error;
 }
 
 // Makes sure that a listener of the gateway stands at the destination, then connects to it.

@@ -320,8 +320,6 @@ class Pages(Case):
             self.script(example)
 
     def test_tools_answer_an_agent(self):
-        if self.raw("schema", "tool", "bash", "--for", "anthropic").returncode != 0:
-            self.skipTest("this sbx-run has no tools")
         self.script("""if 1:
             import asyncio, sbx
             with sbx.Session(profile="tool-bash") as s:

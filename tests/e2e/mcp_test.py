@@ -312,12 +312,6 @@ class ApprovalTest(McpCase):
     """E4: what asks, asks the user where the client can."""
     ASKS = {"command": "rm -rf /data/work/old"}
 
-    def setUp(self):
-        super().setUp()
-        probe = self.client().modern("code_execution", self.ASKS)
-        if probe["structuredContent"].get("type") != "hitl_request":
-            self.skipTest("this build has no command policy")
-
     def test_without_elicitation_it_is_an_error(self):
         result = self.client().modern("code_execution", self.ASKS)
         self.assertTrue(result["isError"])

@@ -80,6 +80,7 @@ class Allowlist(Networked):
         found = self.denials(answer, "dns")
         self.assertIn("other.test", found)
         self.assertIn("other.test", found["other.test"]["grant"])
+        self.assertIn(found["other.test"]["program"], ("curl", "getent"))
         self.sh("getent hosts allowed.test", *self.ALLOW)
         with open(os.path.join(self.place, "dns.log")) as file:
             forwarded = file.read().split()
@@ -135,6 +136,46 @@ class Allowlist(Networked):
                 subprocess.run(command, check=True, env={**os.environ, "HOME": self.base})
         self.assertIn("first", self.out("git clone -q http://allowed.test/repo.git c"
                                         " && git -C c log --oneline", *self.ALLOW))
+
+    def programs_reach_the_allowed_host(self, commands):
+        """Each of the programs that are here, as they are; the names of those that ran."""
+        ran = []
+        for program, command, expected in commands:
+            if shutil.which(program, path="/usr/bin:/bin") is None:
+                continue
+            with self.subTest(program=program):
+                answer = self.sh(command, *self.ALLOW, "--env", "PATH=/usr/bin:/bin",
+                                 "--memory", "4G")
+                self.assertIn(expected, answer["stdout"] + answer["stderr"], answer)
+                ran.append(program)
+        return ran
+
+    def test_a_static_program_and_interpreters_of_every_kind(self):
+        self.write("work/Get.java", """
+            public class Get {
+              public static void main(String[] a) throws Exception {
+                try (var in = new java.net.URL("http://allowed.test/java").openStream()) {
+                  System.out.print(new String(in.readAllBytes()));
+                }
+              }
+            }""")
+        os.makedirs(os.path.join(self.place, "repo.git"), exist_ok=True)
+        with open(os.path.join(self.place, "repo.git", "leftpad"), "w") as file:
+            json.dump({"name": "leftpad", "dist-tags": {"latest": "1.2.3"},
+                       "versions": {"1.2.3": {"name": "leftpad", "version": "1.2.3"}}}, file)
+        ran = self.programs_reach_the_allowed_host((
+            ("busybox", "busybox wget -qO- http://allowed.test/static", "allowed.test/static"),
+            ("perl", "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(\"allowed.test:80\")"
+             " or die $!; print $s \"GET /perl HTTP/1.0\\r\\nHost: h\\r\\n\\r\\n\"; print <$s>'",
+             "h/perl outside"),
+            ("node", "node -e 'fetch(\"http://allowed.test/node\").then(r => r.text())"
+             ".then(t => console.log(t))'", "allowed.test/node"),
+            ("npm", "npm view leftpad version --registry http://allowed.test/repo.git/", "1.2.3"),
+            ("java", "java Get.java", "allowed.test/java"),
+            # The other side is an echo server: what is shown is that ssh gets there.
+            ("ssh", "ssh -v -o BatchMode=yes -o ConnectTimeout=5 -p 80 x@allowed.test true",
+             "Connection established")))
+        self.assertIn("perl", ran)
 
     def test_non_blocking_connects_half_close_and_many_at_once(self):
         answer = self.py(

@@ -33,12 +33,6 @@ class ToolCase(Case):
         return self.tool("bash", {"command": command, "description": "test", **more}, *flags,
                          **options)
 
-    def needs_policy(self):
-        answer = json.loads(self.raw("tool", "code_execution", stdin=None,
-                                     input=b'{"command":"rm -rf /data/work/old"}').stdout)
-        if answer.get("type") != "hitl_request":
-            self.skipTest("this build has no command policy")
-
 
 class BashTest(ToolCase):
     def test_a1_runs_bash_in_the_workspace_with_stdin_closed(self):
@@ -105,7 +99,6 @@ class BashTest(ToolCase):
         self.assertEqual(self.last.returncode, 125)
 
     def test_a9_the_denylist(self):
-        self.needs_policy()
         for command in ("sudo id", "su -", "id; shutdown now", "id && reboot", "id | halt",
                         "(poweroff)", "id &chroot /", "true\nmount /dev/sda /mnt", "umount /",
                         "mkfs /dev/sda", "mkfs.ext4 /dev/sda"):
@@ -158,7 +151,6 @@ class ShellTest(ToolCase):
         self.assertEqual(answer["stdout"], "[REDACTED] x\n")
 
     def test_b10_lists_and_readonly(self):
-        self.needs_policy()
         for commands, command in (({"deny": ["curl"]}, "curl x"), ({"allow": ["ls"]}, "cat f"),
                                   ({"readonly": True}, "rm f"), ({"readonly": True}, "mkdir d")):
             profile = self.profile({"extends": "tool-shell", "commands": commands})
@@ -167,7 +159,6 @@ class ShellTest(ToolCase):
             self.assertEqual(answer["exit_code"], 126)
 
     def test_b11_paths_are_confined_and_the_error_names_the_setting(self):
-        self.needs_policy()
         answer = self.json_tool("shell", {"command": "cat /srv/data/x"})
         self.assertEqual(answer["error"]["code"], "denied", answer)
         self.assertIn("filesystem.roots", json.dumps(answer["error"]))
@@ -255,7 +246,6 @@ class BashExecTest(ToolCase):
         self.assertFalse(os.path.exists("/tmp/x"))
 
     def test_c6_an_error_lists_what_is_allowed(self):
-        self.needs_policy()
         answer = self.run_it("gcc -v")
         self.assertEqual(answer["error"]["code"], "denied")
         self.assertEqual(len(answer["allowed"]), 33)
@@ -358,7 +348,6 @@ class CodeExecutionTest(ToolCase):
         self.assertNotEqual(answer["exit_code"], 0)
 
     def test_e4_destructive_commands_come_back_for_approval(self):
-        self.needs_policy()
         for command in ("rm -rf /data/work/old", "shred f", "chown -R a /srv", "git reset --hard"):
             answer = self.run_it(command)
             self.assertEqual(answer["type"], "hitl_request", command)
@@ -366,7 +355,6 @@ class CodeExecutionTest(ToolCase):
             self.assertEqual(self.last.returncode, 3)
 
     def test_e4_an_operator_grants_it_by_its_digest(self):
-        self.needs_policy()
         digest = self.run_it("rm -rf /data/work/old")["approval"]["digest"]
         answer = self.run_it("rm -rf /data/work/old", "--approve", digest)
         self.assertEqual(answer["exit_code"], 0, answer)
