@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replays the fuzz corpora of the gateway's parsers.
+#include "support/corpus.h"
+
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
 #include <functional>
-#include <iterator>
 
 #include "../fuzz/gateway/properties.h"
 
@@ -14,18 +14,14 @@ namespace {
 
 // Whole, and cut at every length up to a bound.
 int replay(const std::string& target, const std::function<void(std::string_view)>& check) {
-  int count = 0;
-  const std::filesystem::path directory = SBX_SOURCE_DIR "/fuzz/gateway/corpus/" + target;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    check(bytes);
-    for (std::size_t size = 0; size < std::min<std::size_t>(bytes.size(), 300); ++size) {
-      check(std::string_view(bytes).substr(0, size));
+  const auto files = corpus_files("gateway/corpus/" + target);
+  for (const CorpusFile& file : files) {
+    check(file.bytes);
+    for (std::size_t size = 0; size < std::min<std::size_t>(file.bytes.size(), 300); ++size) {
+      check(std::string_view(file.bytes).substr(0, size));
     }
-    ++count;
   }
-  return count;
+  return static_cast<int>(files.size());
 }
 
 TEST(GatewayCorpus, HoldsForEveryDnsMessage) { EXPECT_GT(replay("dns", check_dns), 5); }

@@ -5,13 +5,12 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
 #include "../../fuzz/guard/properties.h"
+#include "support/corpus.h"
 
 namespace {
 
@@ -133,15 +132,10 @@ TEST(Reading, OfHugeTextsEnds) {
 }
 
 TEST(Reading, HoldsForTheFuzzCorpus) {
-  int count = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/guard/corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    EXPECT_TRUE(sbx::reading_holds(std::string(std::istreambuf_iterator<char>(file), {})))
-        << entry.path();
-    ++count;
-  }
-  EXPECT_GE(count, 8);
+  const auto files = sbx::corpus_files("guard/corpus");
+  EXPECT_GE(files.size(), 8U);
+  for (const sbx::CorpusFile& file : files)
+    EXPECT_TRUE(sbx::reading_holds(file.bytes)) << file.path;
 }
 
 }  // namespace

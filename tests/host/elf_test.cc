@@ -6,14 +6,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
 #include "base/owned_fd.h"
 #include "host/elf_builder.h"
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "support/corpus.h"
 
 namespace sbx {
 namespace {
@@ -167,16 +162,9 @@ TEST(LdCache, EntriesThatLeadOutAreLeftOut) {
 }
 
 TEST(ElfCorpus, EveryFileIsReplayed) {
-  int replayed = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/elf/corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_EQ(
-        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-        0);
-    ++replayed;
-  }
-  EXPECT_GE(replayed, 5);
+  const auto files = corpus_files("elf/corpus");
+  EXPECT_GE(files.size(), 5U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(fuzz_target_holds(file.bytes)) << file.path;
 }
 
 }  // namespace

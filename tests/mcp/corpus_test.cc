@@ -1,28 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of the fuzzer's corpus, through the fuzzer's own entry point.
+#include "support/corpus.h"
+
 #include <gtest/gtest.h>
 
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-
+namespace sbx {
 namespace {
 
 TEST(McpCorpus, ReplaysWithoutABreach) {
-  int replayed = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/mcp/corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_EQ(
-        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-        0);
-    ++replayed;
-  }
-  EXPECT_GE(replayed, 10);
+  const auto files = corpus_files("mcp/corpus");
+  EXPECT_GE(files.size(), 10U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(fuzz_target_holds(file.bytes)) << file.path;
 }
 
 }  // namespace
+}  // namespace sbx

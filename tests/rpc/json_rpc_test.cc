@@ -4,11 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "support/corpus.h"
 
 namespace sbx {
 namespace {
@@ -174,17 +172,9 @@ TEST(JsonRpc, NothingThatIsWrittenHoldsALineEnd) {
 }
 
 TEST(JsonRpc, ReplaysTheFuzzersCorpus) {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/rpc/corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_EQ(
-        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()),
-        0)
-        << entry.path();
-    ++count;
-  }
-  EXPECT_GE(count, 10);
+  const auto files = corpus_files("rpc/corpus");
+  EXPECT_GE(files.size(), 10U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(fuzz_target_holds(file.bytes)) << file.path;
 }
 
 }  // namespace

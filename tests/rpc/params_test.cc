@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <regex>
 
 #include "../../fuzz/rpc/params_property.h"
+#include "support/corpus.h"
 
 namespace sbx {
 namespace {
@@ -186,15 +184,9 @@ TEST(RequestSchema, KnowsEveryFieldOfTheContract) {
 }
 
 TEST(DecodeRequest, CorpusHolds) {
-  int replayed = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/rpc/params_corpus")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    EXPECT_TRUE(params_hold(bytes)) << entry.path();
-    ++replayed;
-  }
-  EXPECT_GE(replayed, 10);
+  const auto files = corpus_files("rpc/params_corpus");
+  EXPECT_GE(files.size(), 10U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(params_hold(file.bytes)) << file.path;
 }
 
 }  // namespace
