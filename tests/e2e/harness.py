@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 SBX_RUN = os.environ["SBX_RUN"]
@@ -28,6 +29,16 @@ def probe(name):
     return os.path.join(TOOLS, name)
 
 
+def until(condition, seconds=30.0):
+    """Polls; whether it came true in time."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
+
+
 class Case(unittest.TestCase):
     """A test with a fresh workspace, removed afterwards."""
 
@@ -36,6 +47,16 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.base, ignore_errors=True)
         self.work = os.path.join(self.base, "work")
         os.mkdir(self.work)
+
+    @staticmethod
+    def end(process):
+        """Kills what still runs, and closes its streams."""
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
 
     def write(self, relative, text, mode=0o644):
         path = os.path.join(self.base, relative)

@@ -11,6 +11,7 @@ import time
 import unittest
 
 import harness
+from harness import until
 
 PYTHON = "/usr/bin/python3"
 SOON = 5.0  # seconds; what the contract promises within one
@@ -33,16 +34,6 @@ def marked(marker):
     return found
 
 
-def until(condition, seconds=30.0):
-    """Polls; whether it came true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
-
-
 class Life(harness.Case):
     """Contract 11, Life; mission A3, E10: no process outlives its run."""
 
@@ -59,15 +50,6 @@ class Life(harness.Case):
         process = subprocess.Popen([harness.SBX_RUN, *arguments], **options)
         self.addCleanup(self.end, process)
         return process
-
-    @staticmethod
-    def end(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
 
     def assert_appears(self, count=1):
         self.assertTrue(until(lambda: len(marked(self.marker)) >= count), "it never started")

@@ -10,18 +10,9 @@ import tempfile
 import time
 
 import harness
+from harness import until
 
 PATIENCE = 20.0  # seconds that anything may take on a busy machine
-
-
-def until(condition, seconds=PATIENCE):
-    """Polls; whether it came true in time."""
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.01)
-    return True
 
 
 def processes(marker):
@@ -159,15 +150,6 @@ class Case(harness.Case):
         self.addCleanup(connection.close)
         self.addCleanup(peer.close)
         return peer
-
-    @staticmethod
-    def end(process):
-        if process.poll() is None:
-            process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
 
     def left(self):
         """Everything of the test's sessions that is still there."""
