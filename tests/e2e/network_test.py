@@ -159,8 +159,8 @@ class Allowlist(Networked):
                 }
               }
             }""")
-        os.makedirs(os.path.join(self.place, "repo.git"), exist_ok=True)
-        with open(os.path.join(self.place, "repo.git", "leftpad"), "w") as file:
+        os.makedirs(os.path.join(self.place, "registry"), exist_ok=True)
+        with open(os.path.join(self.place, "registry", "leftpad"), "w") as file:
             json.dump({"name": "leftpad", "dist-tags": {"latest": "1.2.3"},
                        "versions": {"1.2.3": {"name": "leftpad", "version": "1.2.3"}}}, file)
         ran = self.programs_reach_the_allowed_host((
@@ -170,7 +170,7 @@ class Allowlist(Networked):
              "h/perl outside"),
             ("node", "node -e 'fetch(\"http://allowed.test/node\").then(r => r.text())"
              ".then(t => console.log(t))'", "allowed.test/node"),
-            ("npm", "npm view leftpad version --registry http://allowed.test/repo.git/", "1.2.3"),
+            ("npm", "npm view leftpad version --registry http://allowed.test/registry/", "1.2.3"),
             ("java", "java Get.java", "allowed.test/java"),
             # The other side is an echo server: what is shown is that ssh gets there.
             ("ssh", "ssh -v -o BatchMode=yes -o ConnectTimeout=5 -p 80 x@allowed.test true",

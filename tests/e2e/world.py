@@ -87,7 +87,7 @@ class Web(socketserver.StreamRequestHandler):
         root = os.environ.get("SBX_WORLD_FILES", "")
         file = os.path.join(root, path.split("?")[0].lstrip("/"))
         status = "200 OK"
-        if path.startswith("/repo.git/"):
+        if path.startswith(("/repo.git/", "/registry/")):
             if os.path.isfile(file):
                 with open(file, "rb") as stream:
                     body = stream.read()
