@@ -49,7 +49,7 @@ class Search {
     seen_.emplace_back(info.st_dev, info.st_ino);
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
                                                            &std::free);
-    if (real == nullptr || is_writable(real.get())) return;
+    if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
     if (!patterns_.empty()) list(fd.get(), real.get());
   }
@@ -65,6 +65,22 @@ class Search {
       if (holds && (deepest == nullptr || root.path.size() > deepest->path.size())) deepest = &root;
     }
     return deepest != nullptr && deepest->access == Access::kReadWrite;
+  }
+
+  // The caller's PATH may name places that the command never sees.
+  bool is_shown(std::string_view directory) const {
+    const FilesystemProfile& files = policy_.profile.filesystem;
+    if (files.base == Base::kHost) return true;
+    if (files.home == HomeMode::kHost && is_below(directory, policy_.home)) return true;
+    static constexpr std::array<std::string_view, 5> kSystem = {"/usr", "/bin", "/sbin",
+                                                                "/nix/store", "/gnu/store"};
+    const auto holds = [&](std::string_view place) { return is_below(directory, place); };
+    if (files.base == Base::kSystem && std::any_of(kSystem.begin(), kSystem.end(), holds)) {
+      return true;
+    }
+    return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
+      return root.access != Access::kNone && holds(root.path);
+    });
   }
 
   void add(int directory, const std::string& real, const std::string& name) {

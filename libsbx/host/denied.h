@@ -12,7 +12,8 @@ namespace sbx {
 
 // Existing files and symlinks, without duplicates, by the real path of the directory and the name
 // as it stands: a symlink is masked itself, never what it leads to. `search_path` is a PATH value.
-// Writable roots are left out: what lies there can be copied and renamed anyway.
+// Left out are directories that the policy does not show, and writable roots: what lies there can
+// be copied and renamed anyway.
 std::vector<Node> find_denied_programs(const Policy& policy, const std::string& search_path);
 
 }  // namespace sbx

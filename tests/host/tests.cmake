@@ -2,6 +2,7 @@ sbx_test(host
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/cgroup_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/closure_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/denied_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/doctor_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/elf_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/facts_test.cc
