@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mount view as operations: a private root, everything that the policy shows placed in it with
-// parents first (so that the most specific path wins, in whatever order it was written), pivot.
+// The mount view as operations: a private root, every placement in its order, pivot.
 // Inside the new root every path is relative; `proc/` there is the workshop: a part of the tmpfs
 // that holds the writable directories and the masks, and is covered by procfs in the end.
 #include <sys/mount.h>
@@ -11,31 +10,11 @@
 
 #include "base/text.h"
 #include "plan/builder.h"
+#include "plan/placements.h"
 #include "sys/kernel.h"
 
 namespace sbx {
 namespace {
-
-constexpr std::uint64_t kReadOnlyAttributes =
-    sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNodev;
-constexpr std::uint64_t kWritableAttributes = sys::kMountAttrNosuid | sys::kMountAttrNodev;
-// Device nodes themselves are read-only: data still flows, but no mode or time changes on the host.
-constexpr std::uint64_t kDeviceAttributes =
-    sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNoexec;
-constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMountAttrNoexec;
-
-// kDenied: a mask for a file that only root can change, in one call.
-enum class Kind : std::uint8_t { kBind, kInside, kMask, kOverlay, kDenied };
-
-struct Placement {
-  std::string path;
-  Kind kind = Kind::kBind;
-  Node source;         // for kBind and kOverlay
-  std::string inside;  // workshop path, for kInside
-  std::uint64_t attributes = 0;
-  bool is_directory = true;
-  std::string shown_as;
-};
 
 // "/a/b" → "a/b": paths are relative to the new root, where the child stands.
 std::string_view relative(std::string_view path) { return path.substr(1); }
@@ -48,22 +27,26 @@ std::string_view parent_of(std::string_view path) {
 class ViewPlanner {
  public:
   ViewPlanner(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options)
-      : builder_(builder), input_(input), view_(input.view), options_(options) {}
+      : builder_(builder),
+        input_(input),
+        view_(input.view),
+        options_(options),
+        placements_(input) {}
 
   Status run() {
-    collect();
-    sort_placements();
-    if (Status status = check_cwd(); !status.ok()) return status;
+    if (Status status = placements_.collect(builder_.plan()); !status.ok()) return status;
+    // Device nodes are made in it first.
+    if (placements_.has_host_root()) late_attributes_.emplace_back("dev", kDeviceAttributes);
     // In a user namespace of its own the clone has done that: mount_namespaces(7).
     if (!options_.own_userns) add(OpKind::kPrivateMounts);
     make_root();
     make_workshop();
-    for (Placement& placement : placements_) place(placement);
+    for (Placement& placement : placements_.all()) place(placement);
     make_etc();
     make_dev();
     make_proc();
     for (const auto& [path, attributes] : late_attributes_) set_attributes(path, attributes);
-    if (!has_host_root_) set_attributes(".", kReadOnlyAttributes);
+    if (!placements_.has_host_root()) set_attributes(".", kReadOnlyAttributes);
     add(OpKind::kPivot);
     builder_.confirm_last(Layer::kMount);
     return {};
@@ -72,294 +55,7 @@ class ViewPlanner {
  private:
   Op& add(OpKind kind) { return builder_.add(kind, Layer::kMount); }
 
-  const FilesystemProfile& filesystem() const { return input_.policy.profile.filesystem; }
-  bool tmp_is_writable() const { return input_.policy.profile.limits.tmp_mb.value_or(1) > 0; }
-
-  // --- what is shown, as placements ---
-
-  void collect() {
-    for (const ViewRoot& root : view_.roots) {
-      if (root.node.path == "/") host_root_ = &root;
-    }
-    if (filesystem().base == Base::kHost || host_root_ != nullptr) {
-      has_host_root_ = true;
-      for (const Node& node : view_.host_masks) {
-        placements_.push_back(
-            {node.path, Kind::kInside, {}, "proc/void", kMaskAttributes, true, ""});
-      }
-      placements_.push_back({"/dev",
-                             Kind::kInside,
-                             {},
-                             "proc/dev",
-                             kWritableAttributes & ~sys::kMountAttrNodev,
-                             true,
-                             ""});
-      late_attributes_.emplace_back("dev", kDeviceAttributes);
-    }
-    if (!has_host_root_) collect_base();
-    if (tmp_is_writable()) {
-      inside("/tmp", "proc/tmp", "private");
-    } else if (has_host_root_) {
-      placements_.push_back(
-          {"/tmp", Kind::kInside, {}, "proc/tmp", kReadOnlyAttributes, true, "empty"});
-    }
-    placements_.push_back({"/dev/shm",
-                           Kind::kInside,
-                           {},
-                           "proc/shm",
-                           tmp_is_writable() ? kWritableAttributes : kReadOnlyAttributes,
-                           true,
-                           ""});
-    collect_home();
-    for (const ViewRoot& root : view_.roots) {
-      if (root.node.path != "/") collect_root(root);
-    }
-    for (const ViewRoot& root : view_.roots) hold_parents(root);
-    for (const ViewProtect& protect : view_.protects) collect_protect(protect);
-    collect_denied();
-    if (filesystem().base == Base::kTools) forbid_execution();
-  }
-
-  // Whatever name a command makes up at run time, there is nothing to be executed there.
-  void collect_denied() {
-    for (const Node& node : view_.denied) {
-      if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
-      const bool is_link = node.kind == NodeKind::kLink;
-      placements_.push_back({node.path,
-                             is_link ? Kind::kMask : Kind::kDenied,
-                             {},
-                             is_link ? "proc/nofile" : "proc/denied",
-                             kMaskAttributes,
-                             false,
-                             ""});
-    }
-  }
-
-  // Whether the deepest placement above the path is a directory of the host's.
-  bool is_from_the_host(std::string_view path) const {
-    const Placement* deepest = nullptr;
-    for (const Placement& p : placements_) {
-      if (!is_below(path, p.path)) continue;
-      if (deepest == nullptr || p.path.size() > deepest->path.size()) deepest = &p;
-    }
-    if (deepest == nullptr) return has_host_root_;
-    return deepest->path != path &&
-           (deepest->kind == Kind::kBind || deepest->kind == Kind::kOverlay);
-  }
-
-  // Only the listed programs and what they load: nothing that the command or a root brings along.
-  void forbid_execution() {
-    for (Placement& p : placements_) {
-      const bool is_tool = std::any_of(view_.tools.begin(), view_.tools.end(),
-                                       [&](const Node& node) { return node.path == p.path; });
-      if (!is_tool || root_at(p.path) != nullptr) p.attributes |= sys::kMountAttrNoexec;
-    }
-  }
-  const ViewRoot* root_at(std::string_view path) const {
-    for (const ViewRoot& root : view_.roots) {
-      if (root.node.path == path) return &root;
-    }
-    return nullptr;
-  }
-
-  void collect_base() {
-    for (const Node& node : view_.system) bind_system(node, "ro");
-    for (const Node& node : view_.tools) {
-      // A directory of PATH may be the user's own.
-      if (is_below(node.path, "/usr") && !is_below(node.path, "/usr/local")) {
-        bind_system(node, "ro");
-      } else {
-        bind(node, kReadOnlyAttributes, "ro");
-      }
-    }
-    for (const Node& node : view_.etc_binds) bind_system(node, "");
-  }
-
-  void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
-    placements_.push_back({node.path, Kind::kBind, node, "", attributes,
-                           node.kind == NodeKind::kDirectory, std::string(shown_as)});
-  }
-  // Without an inode to compare: only root can change what is there.
-  void bind_system(Node node, std::string_view shown_as) {
-    node.ino = 0;
-    bind(node, kReadOnlyAttributes, shown_as);
-  }
-  void inside(std::string_view path, std::string_view source, std::string_view shown_as) {
-    placements_.push_back({std::string(path),
-                           Kind::kInside,
-                           {},
-                           std::string(source),
-                           kWritableAttributes,
-                           true,
-                           std::string(shown_as)});
-  }
-
-  void collect_home() {
-    const std::string& home = input_.policy.home;
-    if (home.empty() || filesystem().home == HomeMode::kNone) return;
-    if (filesystem().home == HomeMode::kHost) {
-      if (!has_host_root_ && view_.home.kind == NodeKind::kDirectory) {
-        bind(view_.home, kReadOnlyAttributes, "ro");
-      }
-      return;
-    }
-    const bool exists = view_.home.kind == NodeKind::kDirectory && view_.home.path == home;
-    if (has_host_root_ && !exists) return;  // no place to mount it on: HOME becomes /tmp
-    if (tmp_is_writable()) {
-      inside(home, "proc/home", "private");
-    } else {
-      placements_.push_back(
-          {home, Kind::kInside, {}, "proc/home", kReadOnlyAttributes, true, "empty"});
-    }
-  }
-
-  void collect_root(const ViewRoot& root) {
-    // What nothing of the host's shows needs no mask: a private /tmp or home stays.
-    if (root.access == Access::kNone && !is_shown(root.node.path)) return;
-    // A root replaces whatever else was to stand at the same place.
-    std::erase_if(placements_, [&](const Placement& p) { return p.path == root.node.path; });
-    const bool is_directory = root.node.kind == NodeKind::kDirectory;
-    switch (root.access) {
-      case Access::kNone:
-        placements_.push_back({root.node.path,
-                               Kind::kMask,
-                               {},
-                               is_directory ? "proc/empty" : "proc/nofile",
-                               kMaskAttributes,
-                               is_directory,
-                               "none"});
-        return;
-      case Access::kReadOnly:
-        bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
-        return;
-      case Access::kReadWrite:
-        bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
-        if (filesystem().overlay && is_directory) {
-          placements_.back().kind = Kind::kOverlay;
-          placements_.back().shown_as = "overlay";
-        }
-        return;
-    }
-  }
-
-  // What the deepest root that holds `path` says of executing.
-  std::uint64_t exec_attribute(std::string_view path) const {
-    const ViewRoot* deepest = nullptr;
-    for (const ViewRoot& root : view_.roots) {
-      if (!is_below(path, root.node.path)) continue;
-      if (deepest == nullptr || is_below(root.node.path, deepest->node.path)) deepest = &root;
-    }
-    return deepest != nullptr && deepest->noexec ? sys::kMountAttrNoexec : 0;
-  }
-
-  // A narrower root within a writable one: the directories on the way to it become mount points of
-  // their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
-  // stand open under another name, in the next run.
-  void hold_parents(const ViewRoot& root) {
-    if (root.access == Access::kReadWrite || filesystem().overlay) return;
-    const ViewRoot* holder = nullptr;
-    for (const ViewRoot& other : view_.roots) {
-      const bool above =
-          other.node.path != root.node.path && is_below(root.node.path, other.node.path);
-      if (above && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
-        holder = &other;
-      }
-    }
-    if (holder == nullptr || holder->access != Access::kReadWrite || holder == host_root_) return;
-    const std::string& path = root.node.path;
-    for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
-         at = path.find('/', at + 1)) {
-      const std::string parent = path.substr(0, at);
-      if (!has_placement(parent)) {
-        bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
-             "");
-      }
-    }
-  }
-
-  // A path that nothing shows needs no mask, and a mask would make it exist.
-  bool is_shown(std::string_view path) const {
-    if (has_host_root_) return true;
-    const auto holds = [&](const std::string& shown) { return is_below(path, shown); };
-    return std::any_of(view_.system.begin(), view_.system.end(),
-                       [&](const Node& node) { return holds(node.path); }) ||
-           std::any_of(view_.tools.begin(), view_.tools.end(),
-                       [&](const Node& node) { return holds(node.path); }) ||
-           std::any_of(view_.etc_binds.begin(), view_.etc_binds.end(),
-                       [&](const Node& node) { return holds(node.path); }) ||
-           std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
-             return root.access != Access::kNone && holds(root.node.path);
-           });
-  }
-
-  // A protected path cannot be written, and its parents are mount points of their own: rename(2),
-  // rmdir(2) and RENAME_EXCHANGE on a mount point give EBUSY.
-  void collect_protect(const ViewProtect& protect) {
-    if (filesystem().overlay) return;  // nothing reaches the host
-    for (const Node& parent : protect.parents) {
-      if (!has_placement(parent.path))
-        bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
-    }
-    if (protect.mask) {
-      if (has_placement(protect.node.path)) return;
-      placements_.push_back(
-          {protect.node.path, Kind::kMask, {}, "proc/nofile", kMaskAttributes, false, "protected"});
-      return;
-    }
-    if (protect.node.kind != NodeKind::kMissing) {
-      if (!has_placement(protect.node.path))
-        bind(protect.node, kReadOnlyAttributes | exec_attribute(protect.node.path), "protected");
-      return;
-    }
-    if (protect.report_missing) {
-      builder_.plan().report_created.push_back(protect);
-      return;
-    }
-    if (has_placement(protect.node.path)) return;
-    builder_.plan().stubs.push_back(protect.node.path);
-    placements_.push_back(
-        {protect.node.path, Kind::kMask, {}, "proc/empty", kMaskAttributes, true, "protected"});
-  }
-
-  bool has_placement(std::string_view path) const {
-    return std::any_of(placements_.begin(), placements_.end(),
-                       [&](const Placement& p) { return p.path == path; });
-  }
-
-  void sort_placements() {
-    // '/' sorts before every other byte here, so that a directory comes before what lies in it.
-    std::stable_sort(
-        placements_.begin(), placements_.end(), [](const Placement& a, const Placement& b) {
-          return std::lexicographical_compare(
-              a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), [](char x, char y) {
-                return (x == '/' ? 0 : static_cast<unsigned char>(x) + 1) <
-                       (y == '/' ? 0 : static_cast<unsigned char>(y) + 1);
-              });
-        });
-    auto& shown = builder_.plan().shown;
-    if (has_host_root_) {
-      shown.emplace_back(
-          "/", host_root_ != nullptr && host_root_->access == Access::kReadWrite ? "rw" : "ro");
-    }
-    for (const Placement& p : placements_) {
-      if (!p.shown_as.empty()) shown.emplace_back(p.path, p.shown_as);
-    }
-  }
-
-  // The deepest placement that holds the working directory must show something.
-  Status check_cwd() const {
-    const std::string& cwd = builder_.plan().cwd;
-    const Placement* deepest = nullptr;
-    bool leads_to_one = cwd == "/";
-    for (const Placement& p : placements_) {
-      if (is_below(cwd, p.path)) deepest = &p;
-      if (is_below(p.path, cwd)) leads_to_one = true;
-    }
-    const bool masked = deepest != nullptr && deepest->kind == Kind::kMask;
-    const bool fixed = is_below(cwd, "/dev") || is_below(cwd, "/proc") || is_below(cwd, "/etc");
-    if (!masked && (deepest != nullptr || has_host_root_ || leads_to_one || fixed)) return {};
-    return cwd_not_visible(cwd);
-  }
+  bool is_ours(std::string_view path) const { return placements_.is_ours(path); }
 
   // --- the operations ---
 
@@ -383,16 +79,15 @@ class ViewPlanner {
   }
 
   void make_root() {
-    if (has_host_root_) {
-      builder_.bind(Node{"/", NodeKind::kDirectory, 0, 0}, view_.staging,
-                    host_root_ != nullptr && host_root_->access == Access::kReadWrite
-                        ? kWritableAttributes
-                        : kReadOnlyAttributes);
+    if (placements_.has_host_root()) {
+      builder_.bind(
+          Node{"/", NodeKind::kDirectory, 0, 0}, view_.staging,
+          placements_.host_root_is_writable() ? kWritableAttributes : kReadOnlyAttributes);
     } else {
       mount_tmpfs(view_.staging);
     }
     add(OpKind::kEnterRoot).a = builder_.text(view_.staging);
-    if (has_host_root_) {
+    if (placements_.has_host_root()) {
       mount_tmpfs("proc");
     } else {
       make_dir("proc", 0755);
@@ -442,12 +137,13 @@ class ViewPlanner {
     make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
-    const auto is_file = [](const Placement& p) { return p.kind == Kind::kDenied; };
-    if (std::any_of(placements_.begin(), placements_.end(), is_file)) {
+    const auto is_file = [](const Placement& p) { return p.kind == PlacementKind::kDenied; };
+    const auto& all = placements_.all();
+    if (std::any_of(all.begin(), all.end(), is_file)) {
       make_file("proc/denied", "", 0);
       bind_inside("proc/denied", "proc/denied", kMaskAttributes);
     }
-    if (has_host_root_) {
+    if (placements_.has_host_root()) {
       make_dir("proc/void", 0755);
       make_dir("proc/dev", 0755);
       make_dir("proc/etc", 0755);
@@ -459,17 +155,6 @@ class ViewPlanner {
     Op& op = add(OpKind::kReportFd);
     op.a = builder_.text(path);
     op.slot = static_cast<int>(tag);
-  }
-
-  // Whether the directory `path` lies on our own tmpfs. Elsewhere nothing is ever made: the host's
-  // own directories stand there already, since inside and outside paths are the same.
-  bool is_ours(std::string_view path) const {
-    const Placement* deepest = nullptr;
-    for (const Placement& p : placements_) {
-      if (is_below(path, p.path)) deepest = &p;
-    }
-    if (deepest == nullptr) return !has_host_root_;
-    return deepest->kind == Kind::kInside || deepest->kind == Kind::kMask;
   }
 
   void make_parents(std::string_view path) {
@@ -495,13 +180,13 @@ class ViewPlanner {
   // and becomes read-only at the end. A mask stays closed to listing but lets paths through.
   void open_for_children(Placement& placement) {
     if ((placement.attributes & sys::kMountAttrReadOnly) == 0 || !placement.is_directory) return;
-    const bool has_children =
-        std::any_of(placements_.begin(), placements_.end(), [&](const Placement& p) {
-          return p.path != placement.path && is_below(p.path, placement.path);
-        });
+    const auto& all = placements_.all();
+    const bool has_children = std::any_of(all.begin(), all.end(), [&](const Placement& p) {
+      return p.path != placement.path && is_below(p.path, placement.path);
+    });
     if (!has_children) return;
     const std::string own = "proc/dir" + std::to_string(late_attributes_.size());
-    make_dir(own, placement.kind == Kind::kMask ? 0111 : 0755);
+    make_dir(own, placement.kind == PlacementKind::kMask ? 0111 : 0755);
     placement.inside = own;
     late_attributes_.emplace_back(relative(placement.path), placement.attributes);
     placement.attributes = kWritableAttributes;
@@ -510,7 +195,7 @@ class ViewPlanner {
   void place(Placement& placement) {
     make_mount_point(placement);
     switch (placement.kind) {
-      case Kind::kBind:
+      case PlacementKind::kBind:
         if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.source.path, relative(placement.path),
                                placement.attributes);
@@ -518,17 +203,17 @@ class ViewPlanner {
           builder_.bind(placement.source, relative(placement.path), placement.attributes);
         }
         return;
-      case Kind::kOverlay:
+      case PlacementKind::kOverlay:
         place_overlay(placement);
         return;
-      case Kind::kDenied: {
+      case PlacementKind::kDenied: {
         Op& op = add(OpKind::kBindMask);
         op.b = builder_.text(placement.inside);
         op.a = builder_.text(relative(placement.path));
         return;
       }
-      case Kind::kInside:
-      case Kind::kMask:
+      case PlacementKind::kInside:
+      case PlacementKind::kMask:
         open_for_children(placement);
         if (is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.inside, relative(placement.path), placement.attributes);
@@ -556,7 +241,7 @@ class ViewPlanner {
   // --- /etc, /dev, /proc ---
 
   void make_etc() {
-    if (has_host_root_) return;  // the host's own
+    if (placements_.has_host_root()) return;  // the host's own
     for (const Link& link : view_.system_links) make_link(relative(link.path), link.target);
     for (const Link& link : view_.tool_links) {
       if (!is_ours(parent_of(link.path))) continue;  // shown already, with its directory
@@ -608,20 +293,20 @@ class ViewPlanner {
       if (is_ours("/var/tmp")) make_link("var/tmp", "/tmp");
     }
     if (is_ours("/run")) make_dir("run", 0755);
-    if (!tmp_is_writable() && is_ours("/tmp")) make_dir("tmp", 0755);
+    if (!placements_.tmp_is_writable() && is_ours("/tmp")) make_dir("tmp", 0755);
   }
 
   void etc_file(std::string_view name, std::string_view content) {
     const std::string path = "/etc/" + std::string(name);
-    if (has_placement(path)) return;  // a root of the profile stands there
+    if (placements_.has(path)) return;  // a root of the profile stands there
     made_.insert("etc/" + std::string(name));
     make_file(relative(path), content, 0644);
   }
 
   void make_dev() {
-    if (!has_host_root_) make_dir("dev", 0755);
+    if (!placements_.has_host_root()) make_dir("dev", 0755);
     for (const Node& node : view_.devices) {
-      if (has_placement(node.path)) continue;
+      if (placements_.has(node.path)) continue;
       make_dev_parents(node.path);
       make_file(relative(node.path), "", 0644);
       builder_.bind_system(node.path, relative(node.path), kDeviceAttributes);
@@ -684,11 +369,9 @@ class ViewPlanner {
   const PlanInput& input_;
   const View& view_;
   const ViewOptions& options_;
-  std::vector<Placement> placements_;
+  Placements placements_;
   std::vector<std::pair<std::string, std::uint64_t>> late_attributes_;  // path inside → attributes
   std::set<std::string> made_;  // relative paths that this plan makes
-  const ViewRoot* host_root_ = nullptr;
-  bool has_host_root_ = false;
 };
 
 }  // namespace

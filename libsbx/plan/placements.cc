@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over the view for each kind of thing that is shown, hidden or held.
+#include "plan/placements.h"
+
+#include <algorithm>
+
+#include "plan/builder.h"
+
+namespace sbx {
+
+Status Placements::collect(LaunchPlan& plan) {
+  for (const ViewRoot& root : view_.roots) {
+    if (root.node.path == "/") host_root_ = &root;
+  }
+  if (filesystem().base == Base::kHost || host_root_ != nullptr) {
+    has_host_root_ = true;
+    for (const Node& node : view_.host_masks) {
+      placements_.push_back(
+          {node.path, PlacementKind::kInside, {}, "proc/void", kMaskAttributes, true, ""});
+    }
+    placements_.push_back({"/dev",
+                           PlacementKind::kInside,
+                           {},
+                           "proc/dev",
+                           kWritableAttributes & ~sys::kMountAttrNodev,
+                           true,
+                           ""});
+  }
+  if (!has_host_root_) collect_base();
+  if (tmp_is_writable()) {
+    inside("/tmp", "proc/tmp", "private");
+  } else if (has_host_root_) {
+    placements_.push_back(
+        {"/tmp", PlacementKind::kInside, {}, "proc/tmp", kReadOnlyAttributes, true, "empty"});
+  }
+  placements_.push_back({"/dev/shm",
+                         PlacementKind::kInside,
+                         {},
+                         "proc/shm",
+                         tmp_is_writable() ? kWritableAttributes : kReadOnlyAttributes,
+                         true,
+                         ""});
+  collect_home();
+  for (const ViewRoot& root : view_.roots) {
+    if (root.node.path != "/") collect_root(root);
+  }
+  for (const ViewRoot& root : view_.roots) hold_parents(root);
+  for (const ViewProtect& protect : view_.protects) collect_protect(protect, plan);
+  collect_denied();
+  if (filesystem().base == Base::kTools) forbid_execution();
+  sort(plan);
+  return check_cwd(plan.cwd);
+}
+
+// Whatever name a command makes up at run time, there is nothing to be executed there.
+void Placements::collect_denied() {
+  for (const Node& node : view_.denied) {
+    if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
+    const bool is_link = node.kind == NodeKind::kLink;
+    placements_.push_back({node.path,
+                           is_link ? PlacementKind::kMask : PlacementKind::kDenied,
+                           {},
+                           is_link ? "proc/nofile" : "proc/denied",
+                           kMaskAttributes,
+                           false,
+                           ""});
+  }
+}
+
+// Whether the deepest placement above the path is a directory of the host's.
+bool Placements::is_from_the_host(std::string_view path) const {
+  const Placement* deepest = nullptr;
+  for (const Placement& p : placements_) {
+    if (!is_below(path, p.path)) continue;
+    if (deepest == nullptr || p.path.size() > deepest->path.size()) deepest = &p;
+  }
+  if (deepest == nullptr) return has_host_root_;
+  return deepest->path != path &&
+         (deepest->kind == PlacementKind::kBind || deepest->kind == PlacementKind::kOverlay);
+}
+
+// Only the listed programs and what they load: nothing that the command or a root brings along.
+void Placements::forbid_execution() {
+  for (Placement& p : placements_) {
+    const bool is_tool = std::any_of(view_.tools.begin(), view_.tools.end(),
+                                     [&](const Node& node) { return node.path == p.path; });
+    if (!is_tool || root_at(p.path) != nullptr) p.attributes |= sys::kMountAttrNoexec;
+  }
+}
+const ViewRoot* Placements::root_at(std::string_view path) const {
+  for (const ViewRoot& root : view_.roots) {
+    if (root.node.path == path) return &root;
+  }
+  return nullptr;
+}
+
+void Placements::collect_base() {
+  for (const Node& node : view_.system) bind_system(node, "ro");
+  for (const Node& node : view_.tools) {
+    // A directory of PATH may be the user's own.
+    if (is_below(node.path, "/usr") && !is_below(node.path, "/usr/local")) {
+      bind_system(node, "ro");
+    } else {
+      bind(node, kReadOnlyAttributes, "ro");
+    }
+  }
+  for (const Node& node : view_.etc_binds) bind_system(node, "");
+}
+
+void Placements::bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
+  placements_.push_back({node.path, PlacementKind::kBind, node, "", attributes,
+                         node.kind == NodeKind::kDirectory, std::string(shown_as)});
+}
+// Without an inode to compare: only root can change what is there.
+void Placements::bind_system(Node node, std::string_view shown_as) {
+  node.ino = 0;
+  bind(node, kReadOnlyAttributes, shown_as);
+}
+void Placements::inside(std::string_view path, std::string_view source, std::string_view shown_as) {
+  placements_.push_back({std::string(path),
+                         PlacementKind::kInside,
+                         {},
+                         std::string(source),
+                         kWritableAttributes,
+                         true,
+                         std::string(shown_as)});
+}
+
+void Placements::collect_home() {
+  const std::string& home = input_.policy.home;
+  if (home.empty() || filesystem().home == HomeMode::kNone) return;
+  if (filesystem().home == HomeMode::kHost) {
+    if (!has_host_root_ && view_.home.kind == NodeKind::kDirectory) {
+      bind(view_.home, kReadOnlyAttributes, "ro");
+    }
+    return;
+  }
+  const bool exists = view_.home.kind == NodeKind::kDirectory && view_.home.path == home;
+  if (has_host_root_ && !exists) return;  // no place to mount it on: HOME becomes /tmp
+  if (tmp_is_writable()) {
+    inside(home, "proc/home", "private");
+  } else {
+    placements_.push_back(
+        {home, PlacementKind::kInside, {}, "proc/home", kReadOnlyAttributes, true, "empty"});
+  }
+}
+
+void Placements::collect_root(const ViewRoot& root) {
+  // What nothing of the host's shows needs no mask: a private /tmp or home stays.
+  if (root.access == Access::kNone && !is_shown(root.node.path)) return;
+  // A root replaces whatever else was to stand at the same place.
+  std::erase_if(placements_, [&](const Placement& p) { return p.path == root.node.path; });
+  const bool is_directory = root.node.kind == NodeKind::kDirectory;
+  switch (root.access) {
+    case Access::kNone:
+      placements_.push_back({root.node.path,
+                             PlacementKind::kMask,
+                             {},
+                             is_directory ? "proc/empty" : "proc/nofile",
+                             kMaskAttributes,
+                             is_directory,
+                             "none"});
+      return;
+    case Access::kReadOnly:
+      bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
+      return;
+    case Access::kReadWrite:
+      bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
+      if (filesystem().overlay && is_directory) {
+        placements_.back().kind = PlacementKind::kOverlay;
+        placements_.back().shown_as = "overlay";
+      }
+      return;
+  }
+}
+
+// What the deepest root that holds `path` says of executing.
+std::uint64_t Placements::exec_attribute(std::string_view path) const {
+  const ViewRoot* deepest = nullptr;
+  for (const ViewRoot& root : view_.roots) {
+    if (!is_below(path, root.node.path)) continue;
+    if (deepest == nullptr || is_below(root.node.path, deepest->node.path)) deepest = &root;
+  }
+  return deepest != nullptr && deepest->noexec ? sys::kMountAttrNoexec : 0;
+}
+
+// A narrower root within a writable one: the directories on the way to it become mount points of
+// their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
+// stand open under another name, in the next run.
+void Placements::hold_parents(const ViewRoot& root) {
+  if (root.access == Access::kReadWrite || filesystem().overlay) return;
+  const ViewRoot* holder = nullptr;
+  for (const ViewRoot& other : view_.roots) {
+    const bool above =
+        other.node.path != root.node.path && is_below(root.node.path, other.node.path);
+    if (above && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
+      holder = &other;
+    }
+  }
+  if (holder == nullptr || holder->access != Access::kReadWrite || holder == host_root_) return;
+  const std::string& path = root.node.path;
+  for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
+       at = path.find('/', at + 1)) {
+    const std::string parent = path.substr(0, at);
+    if (!has(parent)) {
+      bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
+           "");
+    }
+  }
+}
+
+// A path that nothing shows needs no mask, and a mask would make it exist.
+bool Placements::is_shown(std::string_view path) const {
+  if (has_host_root_) return true;
+  const auto holds = [&](const std::string& shown) { return is_below(path, shown); };
+  return std::any_of(view_.system.begin(), view_.system.end(),
+                     [&](const Node& node) { return holds(node.path); }) ||
+         std::any_of(view_.tools.begin(), view_.tools.end(),
+                     [&](const Node& node) { return holds(node.path); }) ||
+         std::any_of(view_.etc_binds.begin(), view_.etc_binds.end(),
+                     [&](const Node& node) { return holds(node.path); }) ||
+         std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
+           return root.access != Access::kNone && holds(root.node.path);
+         });
+}
+
+// A protected path cannot be written, and its parents are mount points of their own: rename(2),
+// rmdir(2) and RENAME_EXCHANGE on a mount point give EBUSY.
+void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
+  if (filesystem().overlay) return;  // nothing reaches the host
+  for (const Node& parent : protect.parents) {
+    if (!has(parent.path)) bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
+  }
+  if (protect.mask) {
+    if (has(protect.node.path)) return;
+    placements_.push_back({protect.node.path,
+                           PlacementKind::kMask,
+                           {},
+                           "proc/nofile",
+                           kMaskAttributes,
+                           false,
+                           "protected"});
+    return;
+  }
+  if (protect.node.kind != NodeKind::kMissing) {
+    if (!has(protect.node.path))
+      bind(protect.node, kReadOnlyAttributes | exec_attribute(protect.node.path), "protected");
+    return;
+  }
+  if (protect.report_missing) {
+    plan.report_created.push_back(protect);
+    return;
+  }
+  if (has(protect.node.path)) return;
+  plan.stubs.push_back(protect.node.path);
+  placements_.push_back({protect.node.path,
+                         PlacementKind::kMask,
+                         {},
+                         "proc/empty",
+                         kMaskAttributes,
+                         true,
+                         "protected"});
+}
+
+bool Placements::has(std::string_view path) const {
+  return std::any_of(placements_.begin(), placements_.end(),
+                     [&](const Placement& p) { return p.path == path; });
+}
+
+void Placements::sort(LaunchPlan& plan) {
+  // '/' sorts before every other byte here, so that a directory comes before what lies in it.
+  std::stable_sort(
+      placements_.begin(), placements_.end(), [](const Placement& a, const Placement& b) {
+        return std::lexicographical_compare(
+            a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), [](char x, char y) {
+              return (x == '/' ? 0 : static_cast<unsigned char>(x) + 1) <
+                     (y == '/' ? 0 : static_cast<unsigned char>(y) + 1);
+            });
+      });
+  auto& shown = plan.shown;
+  if (has_host_root_) {
+    shown.emplace_back("/", host_root_is_writable() ? "rw" : "ro");
+  }
+  for (const Placement& p : placements_) {
+    if (!p.shown_as.empty()) shown.emplace_back(p.path, p.shown_as);
+  }
+}
+
+// The deepest placement that holds the working directory must show something.
+Status Placements::check_cwd(const std::string& cwd) const {
+  const Placement* deepest = nullptr;
+  bool leads_to_one = cwd == "/";
+  for (const Placement& p : placements_) {
+    if (is_below(cwd, p.path)) deepest = &p;
+    if (is_below(p.path, cwd)) leads_to_one = true;
+  }
+  const bool masked = deepest != nullptr && deepest->kind == PlacementKind::kMask;
+  const bool fixed = is_below(cwd, "/dev") || is_below(cwd, "/proc") || is_below(cwd, "/etc");
+  if (!masked && (deepest != nullptr || has_host_root_ || leads_to_one || fixed)) return {};
+  return cwd_not_visible(cwd);
+}
+
+bool Placements::is_ours(std::string_view path) const {
+  const Placement* deepest = nullptr;
+  for (const Placement& p : placements_) {
+    if (is_below(path, p.path)) deepest = &p;
+  }
+  if (deepest == nullptr) return !has_host_root_;
+  return deepest->kind == PlacementKind::kInside || deepest->kind == PlacementKind::kMask;
+}
+
+}  // namespace sbx

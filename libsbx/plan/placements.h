@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placements: what stands where in the new root, and how: (Policy, View) → a list with parents
+// first, so that the most specific path wins in whatever order it was written. Pure; view_ops.cc
+// makes operations of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "plan/plan.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+
+inline constexpr std::uint64_t kReadOnlyAttributes =
+    sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNodev;
+inline constexpr std::uint64_t kWritableAttributes = sys::kMountAttrNosuid | sys::kMountAttrNodev;
+// Device nodes themselves are read-only: data still flows, but no mode or time changes on the host.
+inline constexpr std::uint64_t kDeviceAttributes =
+    sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNoexec;
+inline constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMountAttrNoexec;
+
+// kDenied: a mask for a file that only root can change, in one call.
+enum class PlacementKind : std::uint8_t { kBind, kInside, kMask, kOverlay, kDenied };
+
+struct Placement {
+  std::string path;
+  PlacementKind kind = PlacementKind::kBind;
+  Node source;         // for kBind and kOverlay
+  std::string inside;  // workshop path, for kInside
+  std::uint64_t attributes = 0;
+  bool is_directory = true;
+  std::string shown_as;
+};
+
+class Placements {
+ public:
+  explicit Placements(const PlanInput& input) : input_(input), view_(input.view) {}
+
+  // Fills the list, and what the plan says of it: shown, stubs, report_created.
+  // Errors: kCwdNotVisible for plan.cwd.
+  Status collect(LaunchPlan& plan);
+
+  std::vector<Placement>& all() { return placements_; }
+  const std::vector<Placement>& all() const { return placements_; }
+  bool has(std::string_view path) const;
+  // Whether the directory `path` lies on our own tmpfs. Elsewhere nothing is ever made: the host's
+  // own directories stand there already, since inside and outside paths are the same.
+  bool is_ours(std::string_view path) const;
+
+  // The new root is the host's own, with masks over it.
+  bool has_host_root() const { return has_host_root_; }
+  bool host_root_is_writable() const {
+    return host_root_ != nullptr && host_root_->access == Access::kReadWrite;
+  }
+  bool tmp_is_writable() const { return input_.policy.profile.limits.tmp_mb.value_or(1) > 0; }
+
+ private:
+  const FilesystemProfile& filesystem() const { return input_.policy.profile.filesystem; }
+  void collect_denied();
+  bool is_from_the_host(std::string_view path) const;
+  void forbid_execution();
+  const ViewRoot* root_at(std::string_view path) const;
+  void collect_base();
+  void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as);
+  void bind_system(Node node, std::string_view shown_as);
+  void inside(std::string_view path, std::string_view source, std::string_view shown_as);
+  void collect_home();
+  void collect_root(const ViewRoot& root);
+  std::uint64_t exec_attribute(std::string_view path) const;
+  void hold_parents(const ViewRoot& root);
+  bool is_shown(std::string_view path) const;
+  void collect_protect(const ViewProtect& protect, LaunchPlan& plan);
+  void sort(LaunchPlan& plan);
+  Status check_cwd(const std::string& cwd) const;
+
+  const PlanInput& input_;
+  const View& view_;
+  std::vector<Placement> placements_;
+  const ViewRoot* host_root_ = nullptr;
+  bool has_host_root_ = false;
+};
+
+}  // namespace sbx
