@@ -57,8 +57,8 @@ double median(std::vector<double> values) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto rounds = argc == 2 ? sbx::parse_count(argv[1], 100'000) : std::nullopt;
-  if (!rounds || *rounds == 0) {
+  const std::int64_t rounds = argc == 2 ? sbx::parse_count(argv[1], 100'000).value_or(0) : 0;
+  if (rounds == 0) {
     std::fputs("usage: warm_bench ROUNDS\n", stderr);
     return 2;
   }
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     return run.run().exit_code == 0;
   };
   std::array<std::vector<double>, 3> times;
-  for (std::int64_t i = 0; i < *rounds; ++i) {
+  for (std::int64_t i = 0; i < rounds; ++i) {
     // The kernel frees network namespaces in one worker, and a sandbox that was just asked for is
     // still being made.
     const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
