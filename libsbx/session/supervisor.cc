@@ -417,6 +417,7 @@ class Supervisor::Impl {
   }
 
   void reap_init() {
+    if (init_gone_) return;  // the kernel kept the pidfd in the set
     int status = 0;
     const pid_t reaped = wait4(spawned_->pid, &status, WNOHANG, &result_.tree_usage);
     if (reaped == 0 || (reaped < 0 && errno == EINTR)) return;
