@@ -2,8 +2,6 @@
 // Flags and SBX_* variables, read and checked.
 #include "options.h"
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <array>
 
 #include "base/text.h"
@@ -215,104 +213,41 @@ class FlagReader {
   OperatorFlags flags_;
 };
 
-// An argument that no flag takes: a misspelt flag, or a program without `--` before it.
-Error unknown_argument(const CLI::App& app, const std::string& argument) {
-  const std::string name = argument.substr(0, argument.find('='));
-  std::vector<std::string> names;
-  for (const CLI::Option* option : app.get_options()) {
-    for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
-  }
-  const std::vector<std::string_view> known(names.begin(), names.end());
-  const auto nearest = name.starts_with('-') ? nearest_name(name, known) : std::nullopt;
-  std::string hint = "--help lists the flags";
-  if (nearest) {
-    hint = "did you mean " + std::string(*nearest) + "?";
-  } else if (!name.starts_with('-')) {
-    hint = "put -- before the program; --help lists the verbs and the flags";
-  }
-  return Error{ErrorCode::kBadFlag, "unknown argument: '" + argument + "'", name, std::move(hint)};
-}
-
 }  // namespace
 
-void add_run_options(CLI::App& app, RunOptions& options) {
-  app.add_option("-c", options.command, "COMMAND, through the profile's shell");
-  app.add_option("--profile", options.profile, "NAME or FILE (default: default)");
-  app.add_option("--workspace", options.workspace, "DIR (default: the current directory)");
-  app.add_option("--cwd", options.cwd, "DIR to start in, relative to the workspace");
-  app.add_option("--ro", options.ro, "PATH shown read-only; repeatable")->allow_extra_args(false);
-  app.add_option("--rw", options.rw, "PATH shown writable; repeatable")->allow_extra_args(false);
-  app.add_option("--hide", options.hide, "PATH hidden; repeatable")->allow_extra_args(false);
-  app.add_option("--net", options.net, "none, outbound or open");
-  app.add_option("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--publish", options.publish,
-                 "[HOST_PORT:]PORT: a server inside, on the host's 127.0.0.1; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--timeout", options.timeout, "wall time, such as 10s or 500ms");
-  app.add_option("--memory", options.memory, "memory of the whole tree, such as 512M");
-  app.add_option("--cpu-time", options.cpu_time, "CPU time of the whole tree, such as 5s");
-  app.add_option("--pids", options.pids, "processes and threads at the most");
-  app.add_option("--file-size", options.file_size, "size of a written file, such as 10M");
-  app.add_option("--tmp-size", options.tmp_size, "all private tmpfs together, such as 64M");
-  app.add_option("--max-output", options.max_output, "output kept a stream, such as 64K");
-  app.add_option("--env", options.env, "NAME=VALUE; repeatable")->allow_extra_args(false);
-  app.add_option("--pass-env", options.pass_env, "NAME passed through; repeatable")
-      ->allow_extra_args(false);
-  app.add_option("--scrub", options.scrub, "off, default or strict");
-  app.add_option("--stdin", options.stdin_source, "FILE, - or none (default: none)");
-  app.add_option("--require", options.require, "LAYER[,LAYER] that must be in force")
-      ->allow_extra_args(false);
-  app.add_option("--owner-pid", options.owner_pid, "end with this process; 0: with none");
-  app.add_option("--description", options.description, "a few words for the answer");
-  app.add_option("--audit", options.audit, "FILE that one JSON line a run is added to");
-  app.add_flag("--stream", options.stream, "JSON lines while it runs, the result last")
-      ->disable_flag_override();
-  app.add_flag("--merge", options.merge, "stdout and stderr as one, in the order written")
-      ->disable_flag_override();
-  app.add_flag("--allow-degraded", options.allow_degraded,
-               "run with what the kernel gives, never below what is required")
-      ->disable_flag_override();
-  app.add_option("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
-  app.add_flag("--overlay", options.overlay, "keep writes to rw roots apart and list them")
-      ->disable_flag_override();
-}
-
-Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>& arguments,
-                                   std::vector<std::string>& program) {
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  std::vector<std::string> flags(arguments.begin(), separator);
-  if (separator != arguments.end()) program.assign(separator + 1, arguments.end());
-  for (const std::string& flag : flags) {
-    // CLI11 would take the next argument for the value.
-    if (flag.starts_with("--") && flag.find('=') == flag.size() - 1) {
-      return bad(flag.substr(0, flag.size() - 1), "", "write a value behind the '='");
-    }
-  }
-  std::reverse(flags.begin(), flags.end());  // CLI11 takes them from the back
-  try {
-    app.parse(flags);
-  } catch (const CLI::CallForHelp&) {
-    return ParseOutcome{app.help()};
-  } catch (const CLI::ExtrasError& error) {
-    const std::vector<std::string> extras = app.remaining();
-    return unknown_argument(app, extras.empty() ? error.what() : extras.front());
-  } catch (const CLI::ParseError& error) {
-    // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
-    const std::string what = error.what();
-    const std::size_t colon = what.find(':');
-    const bool names_flag = what.starts_with('-') && colon != std::string::npos;
-    return Error{ErrorCode::kBadFlag, what, names_flag ? what.substr(0, colon) : "",
-                 "--help lists the flags"};
-  }
-  // An empty value is nearly always a variable that was not set; it must not read as "no limit".
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->check_lname("description")) continue;
-    for (const std::string& value : option->results()) {
-      if (value.empty()) return bad(option->get_name(), "", "give it a value, or leave it out");
-    }
-  }
-  return ParseOutcome{};
+void add_run_options(Flags& flags, RunOptions& options) {
+  flags.value("-c", options.command, "COMMAND, through the profile's shell");
+  flags.value("--profile", options.profile, "NAME or FILE (default: default)");
+  flags.value("--workspace", options.workspace, "DIR (default: the current directory)");
+  flags.value("--cwd", options.cwd, "DIR to start in, relative to the workspace");
+  flags.values("--ro", options.ro, "PATH shown read-only; repeatable");
+  flags.values("--rw", options.rw, "PATH shown writable; repeatable");
+  flags.values("--hide", options.hide, "PATH hidden; repeatable");
+  flags.value("--net", options.net, "none, outbound or open");
+  flags.values("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable");
+  flags.values("--publish", options.publish,
+               "[HOST_PORT:]PORT: a server inside, on the host's 127.0.0.1; repeatable");
+  flags.value("--timeout", options.timeout, "wall time, such as 10s or 500ms");
+  flags.value("--memory", options.memory, "memory of the whole tree, such as 512M");
+  flags.value("--cpu-time", options.cpu_time, "CPU time of the whole tree, such as 5s");
+  flags.value("--pids", options.pids, "processes and threads at the most");
+  flags.value("--file-size", options.file_size, "size of a written file, such as 10M");
+  flags.value("--tmp-size", options.tmp_size, "all private tmpfs together, such as 64M");
+  flags.value("--max-output", options.max_output, "output kept a stream, such as 64K");
+  flags.values("--env", options.env, "NAME=VALUE; repeatable");
+  flags.values("--pass-env", options.pass_env, "NAME passed through; repeatable");
+  flags.value("--scrub", options.scrub, "off, default or strict");
+  flags.value("--stdin", options.stdin_source, "FILE, - or none (default: none)");
+  flags.values("--require", options.require, "LAYER[,LAYER] that must be in force");
+  flags.value("--owner-pid", options.owner_pid, "end with this process; 0: with none");
+  flags.value("--description", options.description, "a few words for the answer");
+  flags.value("--audit", options.audit, "FILE that one JSON line a run is added to");
+  flags.toggle("--stream", options.stream, "JSON lines while it runs, the result last");
+  flags.toggle("--merge", options.merge, "stdout and stderr as one, in the order written");
+  flags.toggle("--allow-degraded", options.allow_degraded,
+               "run with what the kernel gives, never below what is required");
+  flags.value("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
+  flags.toggle("--overlay", options.overlay, "keep writes to rw roots apart and list them");
 }
 
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {

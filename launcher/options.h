@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line and the SBX_* variables → plain values. Everything here is the operator's.
-// CLI11 knows the flags; their values are read by base/text.h, so that messages agree everywhere.
+// Values are read by base/text.h, so that messages agree everywhere.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "flags.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
-
-namespace CLI {
-class App;
-}
 
 namespace sbx {
 
@@ -56,15 +53,7 @@ struct RunOptions {
 };
 
 // Adds the flags that run, exec and explain share.
-void add_run_options(CLI::App& app, RunOptions& options);
-
-// Parses `arguments` (without the program's name and the verb) up to `--`; the rest is the program.
-// Answers the help text in place of an error when it was asked for. Errors: kBadFlag.
-struct ParseOutcome {
-  std::optional<std::string> help;
-};
-Result<ParseOutcome> parse_options(CLI::App& app, const std::vector<std::string>& arguments,
-                                   std::vector<std::string>& program);
+void add_run_options(Flags& flags, RunOptions& options);
 
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);

@@ -2,8 +2,6 @@
 // check: the command policy's verdict; runs nothing.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
-
 #include "guard/verdict.h"
 #include "prepare.h"
 #include "report/json.h"
@@ -22,10 +20,10 @@ int refuse(const Error& error) {
 }  // namespace
 
 int verb_check(const Invocation& invocation) {
-  CLI::App app{"The command policy's verdict; runs nothing", "sbx-run check"};
+  Flags flags("sbx-run check", "The command policy's verdict; runs nothing");
   RunOptions options;
-  add_run_options(app, options);
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  add_run_options(flags, options);
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return refuse(parsed.error());
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<Prepared> prepared = prepare(options, invocation);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -40,9 +39,9 @@ std::string own_path() {
 }
 
 // Parses flags and positional words. Returns an exit status when there is nothing more to do.
-std::optional<int> parse_simple(CLI::App& app, const Invocation& invocation) {
+std::optional<int> parse_simple(Flags& flags, const Invocation& invocation) {
   std::vector<std::string> rest;
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, rest);
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, rest);
   if (!parsed.ok()) return refuse(parsed.error(), true);
   if (parsed.value().help) return print(*parsed.value().help);
   return std::nullopt;
@@ -51,11 +50,11 @@ std::optional<int> parse_simple(CLI::App& app, const Invocation& invocation) {
 }  // namespace
 
 int verb_explain(const Invocation& invocation) {
-  CLI::App app{"What would be built; runs nothing", "sbx-run explain"};
+  Flags flags("sbx-run explain", "What would be built; runs nothing");
   RunOptions options;
-  add_run_options(app, options);
-  app.add_flag("--json", options.json, "as JSON");
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  add_run_options(flags, options);
+  flags.toggle("--json", options.json, "as JSON");
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return refuse(parsed.error(), true);
   if (parsed.value().help) return print(*parsed.value().help);
   if (options.program.empty() && options.command.empty()) options.command = "true";
@@ -71,12 +70,12 @@ int verb_explain(const Invocation& invocation) {
 }
 
 int verb_doctor(const Invocation& invocation) {
-  CLI::App app{"What this machine can enforce, and what would mend the rest", "sbx-run doctor"};
+  Flags flags("sbx-run doctor", "What this machine can enforce, and what would mend the rest");
   bool json = false;
   bool apparmor = false;
-  app.add_flag("--json", json, "as JSON");
-  app.add_flag("--apparmor", apparmor, "only the AppArmor profile, to install on Ubuntu 24.04");
-  if (const auto status = parse_simple(app, invocation)) return *status;
+  flags.toggle("--json", json, "as JSON");
+  flags.toggle("--apparmor", apparmor, "only the AppArmor profile, to install on Ubuntu 24.04");
+  if (const auto status = parse_simple(flags, invocation)) return *status;
   if (apparmor) return print(apparmor_profile_text(own_path()));
   const auto home = invocation.environment.find("HOME");
   HostFacts facts =
@@ -88,14 +87,14 @@ int verb_doctor(const Invocation& invocation) {
 }
 
 int verb_profile(const Invocation& invocation) {
-  CLI::App app{"Shipped and installed profiles", "sbx-run profile"};
+  Flags flags("sbx-run profile", "Shipped and installed profiles");
   std::string what;
   std::string name;
   bool json = false;
-  app.add_option("what", what, "list, show or validate")->required();
-  app.add_option("name", name, "NAME to show, FILE to validate");
-  app.add_flag("--json", json, "list as JSON");
-  if (const auto status = parse_simple(app, invocation)) return *status;
+  flags.word("what", what, "list, show or validate", true);
+  flags.word("name", name, "NAME to show, FILE to validate", false);
+  flags.toggle("--json", json, "list as JSON");
+  if (const auto status = parse_simple(flags, invocation)) return *status;
   const ProfileSearch search = profile_search(invocation.environment);
   if (what == "list") {
     std::string text;
@@ -139,14 +138,14 @@ Result<std::string> definition(const std::string& tool, const std::string& forma
 }  // namespace
 
 int verb_schema(const Invocation& invocation) {
-  CLI::App app{"JSON Schema (draft-07) for editors and programs", "sbx-run schema"};
+  Flags flags("sbx-run schema", "JSON Schema (draft-07) for editors and programs");
   std::string what;
   std::string tool;
   std::string format = "mcp";
-  app.add_option("what", what, "profile, request, result, errors or tool")->required();
-  app.add_option("name", tool, "of a tool");
-  app.add_option("--for", format, "of a tool: anthropic, openai or mcp (default: mcp)");
-  if (const auto status = parse_simple(app, invocation)) return *status;
+  flags.word("what", what, "profile, request, result, errors or tool", true);
+  flags.word("name", tool, "of a tool", false);
+  flags.value("--for", format, "of a tool: anthropic, openai or mcp (default: mcp)");
+  if (const auto status = parse_simple(flags, invocation)) return *status;
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
@@ -162,10 +161,10 @@ int verb_schema(const Invocation& invocation) {
 }
 
 int verb_version(const Invocation& invocation) {
-  CLI::App app{"Version, features and libraries", "sbx-run --version"};
+  Flags flags("sbx-run --version", "Version, features and libraries");
   bool json = false;
-  app.add_flag("--json", json, "as JSON");
-  if (const auto status = parse_simple(app, invocation)) return *status;
+  flags.toggle("--json", json, "as JSON");
+  if (const auto status = parse_simple(flags, invocation)) return *status;
   const HostFacts facts = read_quick_facts(nullptr);
   Json out;
   out["version"] = SBX_VERSION;
@@ -176,7 +175,7 @@ int verb_version(const Invocation& invocation) {
   out["libraries"] = {
       {"libseccomp", SBX_SECCOMP_VERSION},
       {"libcap-ng", SBX_CAPNG_VERSION},
-      {"CLI11", CLI11_VERSION},
+      {"CLI11", flag_library_version()},
       {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
       {"fmt",

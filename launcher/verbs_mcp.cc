@@ -5,7 +5,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/text.h"
@@ -149,15 +148,14 @@ Result<int> serve(const RunOptions& options, const std::vector<std::string>& wan
 }  // namespace
 
 int verb_mcp(const Invocation& invocation) {
-  CLI::App app{"An MCP server on stdin and stdout", "sbx-run mcp"};
+  Flags flags("sbx-run mcp", "An MCP server on stdin and stdout");
   RunOptions options;
   std::vector<std::string> tools;
-  add_run_options(app, options);
+  add_run_options(flags, options);
   std::string names;
   for (const std::string_view name : tool_names()) names += " " + std::string(name);
-  app.add_option("--tool", tools, "NAME that is offered; repeatable (default: all):" + names)
-      ->allow_extra_args(false);
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  flags.values("--tool", tools, "NAME that is offered; repeatable (default: all):" + names);
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }

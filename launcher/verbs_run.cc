@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 
 #include "base/text.h"
@@ -126,24 +125,14 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   _exit(is_read ? answer(outcome, invocation, signal_fd, options.stream) : unwritable());
 }
 
-// Without a flag there is nothing to know flags for: the common case pays for none.
-Result<ParseOutcome> parse_run(const Invocation& invocation, RunOptions& options) {
-  const std::vector<std::string>& arguments = invocation.arguments;
-  if (!arguments.empty() && arguments.front() == "--") {
-    options.program.assign(arguments.begin() + 1, arguments.end());
-    return ParseOutcome{};
-  }
-  CLI::App app{"sbx-run: one command in a sandbox of its own", "sbx-run"};
-  add_run_options(app, options);
-  app.footer(verbs_help());
-  return parse_options(app, arguments, options.program);
-}
-
 }  // namespace
 
 int verb_run(const Invocation& invocation) {
   RunOptions options;
-  Result<ParseOutcome> parsed = parse_run(invocation, options);
+  Flags flags("sbx-run", "sbx-run: one command in a sandbox of its own");
+  add_run_options(flags, options);
+  flags.footer(verbs_help());
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);
@@ -153,12 +142,12 @@ int verb_run(const Invocation& invocation) {
 }
 
 int verb_exec(const Invocation& invocation) {
-  CLI::App app{"Run a command on the caller's own stdin, stdout and stderr", "sbx-run exec"};
+  Flags flags("sbx-run exec", "Run a command on the caller's own stdin, stdout and stderr");
   RunOptions options;
-  add_run_options(app, options);
-  app.add_option("--result-file", options.result_file, "FILE for the JSON answer");
-  app.add_option("--result-fd", options.result_fd, "descriptor N for the JSON answer");
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.program);
+  add_run_options(flags, options);
+  flags.value("--result-file", options.result_file, "FILE for the JSON answer");
+  flags.value("--result-fd", options.result_fd, "descriptor N for the JSON answer");
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 
 #include "base/text.h"
@@ -276,13 +275,13 @@ Status check_ways(const ServeOptions& options) {
 }  // namespace
 
 int verb_serve(const Invocation& invocation) {
-  CLI::App app{"The session server: JSON-RPC 2.0, one message a line", "sbx-run serve"};
+  Flags flags("sbx-run serve", "The session server: JSON-RPC 2.0, one message a line");
   ServeOptions options;
-  add_run_options(app, options.run);
-  app.add_option("--socket", options.socket, "PATH of a Unix socket to serve on");
-  app.add_option("--session", options.session, "NAME of the session to serve");
-  app.add_option("--fd", options.fd, "descriptor N, a connected socket to serve on");
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.run.program);
+  add_run_options(flags, options.run);
+  flags.value("--socket", options.socket, "PATH of a Unix socket to serve on");
+  flags.value("--session", options.session, "NAME of the session to serve");
+  flags.value("--fd", options.fd, "descriptor N, a connected socket to serve on");
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }

@@ -6,7 +6,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <climits>
@@ -214,22 +213,21 @@ Result<json> kill_params(const TaskOptions& options) {
 }
 
 // Parses, or gives the exit status when there is nothing more to do.
-std::optional<int> parse(CLI::App& app, const Invocation& invocation,
+std::optional<int> parse(Flags& flags, const Invocation& invocation,
                          std::vector<std::string>& program) {
-  Result<ParseOutcome> outcome = parse_options(app, invocation.arguments, program);
+  Result<ParseOutcome> outcome = flags.parse(invocation.arguments, program);
   if (!outcome.ok()) return refuse(outcome.error());
   if (!outcome.value().help) return std::nullopt;
   return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
 }
 
-std::optional<int> parse_task(CLI::App& app, const Invocation& invocation, TaskOptions& options,
+std::optional<int> parse_task(Flags& flags, const Invocation& invocation, TaskOptions& options,
                               bool needs_task) {
-  auto* task = app.add_option("task_id", options.task_id, "the task, as start printed it");
-  if (needs_task) task->required();
-  app.add_option("--session", options.session, "NAME of the session (default: default)");
-  app.add_flag("--json", options.json, "as JSON, which it is anyway");
+  flags.word("task_id", options.task_id, "the task, as start printed it", needs_task);
+  flags.value("--session", options.session, "NAME of the session (default: default)");
+  flags.toggle("--json", options.json, "as JSON, which it is anyway");
   std::vector<std::string> rest;
-  if (const auto status = parse(app, invocation, rest)) return status;
+  if (const auto status = parse(flags, invocation, rest)) return status;
   if (rest.empty()) return std::nullopt;
   return refuse(Error{ErrorCode::kBadFlag, "there is nothing to run here", "--", ""});
 }
@@ -241,9 +239,9 @@ Result<std::string> ask(const std::string& session, const Invocation& invocation
   return client.call(method, params.value().dump());
 }
 
-int simple_verb(const Invocation& invocation, CLI::App& app, TaskOptions& options,
+int simple_verb(const Invocation& invocation, Flags& flags, TaskOptions& options,
                 const std::string& method, Params params, bool needs_task) {
-  if (const auto status = parse_task(app, invocation, options, needs_task)) return *status;
+  if (const auto status = parse_task(flags, invocation, options, needs_task)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, method, params(options));
   if (!answer.ok()) return refuse(answer.error());
   return print(answer.value()) ? 0 : 125;
@@ -395,9 +393,9 @@ Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invoca
 Result<CallAnswer> call_session(const std::string& session, const RunOptions& options,
                                 const Invocation& invocation, const std::string& method,
                                 const std::string& params) {
-  SBX_TRY(SessionFlags flags, session_flags(options));
+  SBX_TRY(SessionFlags settings, session_flags(options));
   SBX_TRY(SessionClient client,
-          SessionClient::open({session, true, true, std::move(flags)}, invocation));
+          SessionClient::open({session, true, true, std::move(settings)}, invocation));
   SBX_TRY(std::string answer, client.call(method, params));
   return CallAnswer{std::move(answer), 0};
 }
@@ -405,17 +403,17 @@ Result<CallAnswer> call_session(const std::string& session, const RunOptions& op
 }  // namespace
 
 int verb_start(const Invocation& invocation) {
-  CLI::App app{"Start a background task of a session", "sbx-run start"};
+  Flags flags("sbx-run start", "Start a background task of a session");
   RunOptions options;
   std::string session = kDefaultSession;
-  add_run_options(app, options);
-  app.add_option("--session", session, "NAME of the session (default: default)");
-  if (const auto status = parse(app, invocation, options.program)) return *status;
+  add_run_options(flags, options);
+  flags.value("--session", session, "NAME of the session (default: default)");
+  if (const auto status = parse(flags, invocation, options.program)) return *status;
   const auto start = [&]() -> Result<std::string> {
     SBX_TRY(const json params, start_params(options));
-    SBX_TRY(SessionFlags flags, session_flags(options));
+    SBX_TRY(SessionFlags settings, session_flags(options));
     SBX_TRY(SessionClient client,
-            SessionClient::open({session, true, false, std::move(flags)}, invocation));
+            SessionClient::open({session, true, false, std::move(settings)}, invocation));
     return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
   };
   const Result<std::string> answer = start();
@@ -425,44 +423,44 @@ int verb_start(const Invocation& invocation) {
 }
 
 int verb_status(const Invocation& invocation) {
-  CLI::App app{"The state of a task and its output so far", "sbx-run status"};
+  Flags flags("sbx-run status", "The state of a task and its output so far");
   TaskOptions options;
-  return simple_verb(invocation, app, options, "status", task_params, false);
+  return simple_verb(invocation, flags, options, "status", task_params, false);
 }
 
 int verb_list(const Invocation& invocation) {
-  CLI::App app{"The tasks of a session", "sbx-run list"};
+  Flags flags("sbx-run list", "The tasks of a session");
   TaskOptions options;
-  return simple_verb(invocation, app, options, "list", task_params, false);
+  return simple_verb(invocation, flags, options, "list", task_params, false);
 }
 
 int verb_reset(const Invocation& invocation) {
-  CLI::App app{"End every task of a session, and clear a workspace of its own", "sbx-run reset"};
+  Flags flags("sbx-run reset", "End every task of a session, and clear a workspace of its own");
   TaskOptions options;
-  app.add_option("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
-  return simple_verb(invocation, app, options, "reset", kill_params, false);
+  flags.value("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  return simple_verb(invocation, flags, options, "reset", kill_params, false);
 }
 
 int verb_stdin(const Invocation& invocation) {
-  CLI::App app{"Write to a task's standard input: --text, else what stdin holds", "sbx-run stdin"};
+  Flags flags("sbx-run stdin", "Write to a task's standard input: --text, else what stdin holds");
   TaskOptions options;
-  app.add_option("--text", options.text, "TEXT to write, with a newline");
-  app.add_flag("--close", options.close, "end of file behind it");
-  return simple_verb(invocation, app, options, "stdin", stdin_params, true);
+  flags.value("--text", options.text, "TEXT to write, with a newline");
+  flags.toggle("--close", options.close, "end of file behind it");
+  return simple_verb(invocation, flags, options, "stdin", stdin_params, true);
 }
 
 int verb_kill(const Invocation& invocation) {
-  CLI::App app{"End a task: SIGTERM, then SIGKILL to everything left", "sbx-run kill"};
+  Flags flags("sbx-run kill", "End a task: SIGTERM, then SIGKILL to everything left");
   TaskOptions options;
-  app.add_option("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
-  return simple_verb(invocation, app, options, "kill", kill_params, true);
+  flags.value("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  return simple_verb(invocation, flags, options, "kill", kill_params, true);
 }
 
 int verb_wait(const Invocation& invocation) {
-  CLI::App app{"Wait for a task to end; exits as it did, 124 if it has not", "sbx-run wait"};
+  Flags flags("sbx-run wait", "Wait for a task to end; exits as it did, 124 if it has not");
   TaskOptions options;
-  app.add_option("--timeout", options.timeout, "how long at the most, such as 10s");
-  if (const auto status = parse_task(app, invocation, options, true)) return *status;
+  flags.value("--timeout", options.timeout, "how long at the most, such as 10s");
+  if (const auto status = parse_task(flags, invocation, options, true)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
   if (!answer.ok()) return refuse(answer.error());
   if (!print(answer.value())) return 125;
@@ -471,12 +469,12 @@ int verb_wait(const Invocation& invocation) {
 }
 
 int verb_output(const Invocation& invocation) {
-  CLI::App app{"What a task has written", "sbx-run output"};
+  Flags flags("sbx-run output", "What a task has written");
   TaskOptions options;
-  app.add_option("--since", options.since, "from this offset on: the \"next\" of the last answer");
-  app.add_flag("--follow", options.follow, "JSON lines until it ends");
-  app.add_option("--match", options.match, "with --follow: only lines that match this RE2 REGEX");
-  if (const auto status = parse_task(app, invocation, options, true)) return *status;
+  flags.value("--since", options.since, "from this offset on: the \"next\" of the last answer");
+  flags.toggle("--follow", options.follow, "JSON lines until it ends");
+  flags.value("--match", options.match, "with --follow: only lines that match this RE2 REGEX");
+  if (const auto status = parse_task(flags, invocation, options, true)) return *status;
   if (options.follow || !options.match.empty()) return follow_output(options, invocation);
   const Result<std::string> answer =
       ask(options.session, invocation, "output", output_params(options));
@@ -485,16 +483,16 @@ int verb_output(const Invocation& invocation) {
 }
 
 int verb_call(const Invocation& invocation) {
-  CLI::App app{"One method of the session server, parameters as JSON on stdin", "sbx-run call"};
+  Flags flags("sbx-run call", "One method of the session server, parameters as JSON on stdin");
   RunOptions options;
   std::string method;
   std::string params_file = "-";
   std::string session;
-  add_run_options(app, options);
-  app.add_option("method", method, "METHOD, such as run")->required();
-  app.add_option("--params", params_file, "FILE with the parameters (default: -, stdin)");
-  app.add_option("--session", session, "NAME of a session (default: one for this call alone)");
-  if (const auto status = parse(app, invocation, options.program)) return *status;
+  add_run_options(flags, options);
+  flags.word("method", method, "METHOD, such as run", true);
+  flags.value("--params", params_file, "FILE with the parameters (default: -, stdin)");
+  flags.value("--session", session, "NAME of a session (default: one for this call alone)");
+  if (const auto status = parse(flags, invocation, options.program)) return *status;
   const auto call = [&]() -> Result<CallAnswer> {
     if (!options.command.empty() || !options.program.empty()) {
       return Error{ErrorCode::kBadFlag, "call takes its command from the parameters", "-c",

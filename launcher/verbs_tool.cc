@@ -2,7 +2,6 @@
 // tool: params on stdin, the tool's own answer on stdout.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "loop.h"
@@ -150,14 +149,14 @@ Result<int> call_in_session(const ToolOptions& options, const Invocation& invoca
 }  // namespace
 
 int verb_tool(const Invocation& invocation) {
-  CLI::App app{"A tool's params as JSON on stdin, its own answer on stdout", "sbx-run tool"};
+  Flags flags("sbx-run tool", "A tool's params as JSON on stdin, its own answer on stdout");
   ToolOptions options;
-  add_run_options(app, options.run);
-  app.add_option("--params", options.params_file, "FILE with the params (default: stdin)");
-  app.add_option("--session", options.session,
-                 "NAME of the session that holds it (default: one for this call alone)");
-  app.add_option("name", options.tool, "bash, bash_output, kill_shell, shell, ...")->required();
-  Result<ParseOutcome> parsed = parse_options(app, invocation.arguments, options.run.program);
+  add_run_options(flags, options.run);
+  flags.value("--params", options.params_file, "FILE with the params (default: stdin)");
+  flags.value("--session", options.session,
+              "NAME of the session that holds it (default: one for this call alone)");
+  flags.word("name", options.tool, "bash, bash_output, kill_shell, shell, ...", true);
+  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
