@@ -69,7 +69,7 @@ static void measure(const char* host, const char* workspace, int calls) {
     sbx_close(session);
   }
   sbx_session* session = open_session(workspace);
-  const struct timespec pause = {0, 3000000}; /* for the session to get its next sandbox ready */
+  const struct timespec pause = {0, 20000000}; /* for the session to get its next sandbox ready */
   for (int i = 0; i < calls; ++i) {
     double none = 0;
     runs[i] = call_us(session, "run", "{\"argv\": [\"/bin/true\"]}", &own[i]);

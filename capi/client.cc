@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -17,12 +18,15 @@
 #include <utility>
 
 #include "base/text.h"
+#include "rpc/framing.h"
 #include "rpc/json_rpc.h"
 
 namespace sbx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+// A line of the server's: it gives up on a client for which half of that waits (docs/sessions.md).
+constexpr std::size_t kMostLineBytes = std::size_t{256} << 20;
+constexpr std::size_t kMostFirstLineBytes = std::size_t{1} << 20;
 
 Error system_error(const char* call) {
   const int error = errno;
@@ -65,14 +69,34 @@ std::string error_data(const std::string& error) {
   return error;
 }
 
-int milliseconds_until(Clock::time_point until) {
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+int milliseconds_until(std::chrono::steady_clock::time_point until) {
+  const auto now = std::chrono::steady_clock::now();
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - now).count();
   return left < 0 ? 0 : static_cast<int>(left);
 }
 
 }  // namespace
 
+class Client::Use {
+ public:
+  explicit Use(Client& client) : client_(client) {
+    const std::lock_guard<std::mutex> guard(client_.mutex_);
+    ++client_.users_;
+  }
+  ~Use() {
+    const std::lock_guard<std::mutex> guard(client_.mutex_);
+    client_.hand_over();
+    if (--client_.users_ == 0) client_.unused_.notify_all();
+  }
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+
+ private:
+  Client& client_;
+};
+
 Status Client::open() {
+  const auto until = Clock::now() + patience_;
   events_ready_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!events_ready_.is_open()) return system_error("eventfd");
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
@@ -83,7 +107,17 @@ Status Client::open() {
     if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_error("epoll_ctl");
   }
   Lock lock(mutex_);
-  while (!first_line_ && !gone_) wait(lock, -1);
+  Waiter waiter;
+  while (!first_line_ && !gone_) {
+    const int left = milliseconds_until(until);
+    if (left == 0) {
+      helper_.kill();
+      return Error{ErrorCode::kSessionFailed,
+                   "sbx-run did not answer within " + std::to_string(patience_.count()) + " ms",
+                   "/server_timeout_ms", "see why it does not start, or give it more time"};
+    }
+    wait(lock, waiter, left);
+  }
   if (!first_line_) return *gone_;
   const nlohmann::json line = nlohmann::json::parse(*first_line_, nullptr, false);
   if (line.is_object() && line.contains("error") && line["error"].is_object()) {
@@ -94,6 +128,7 @@ Status Client::open() {
     token_ = text_of(line["params"], "operator_token");
     return {};
   }
+  helper_.kill();
   return Error{ErrorCode::kSessionFailed, "sbx-run does not speak this library's protocol",
                "/program", "install the sbx-run of this library's version"};
 }
@@ -102,13 +137,33 @@ Error Client::gone() const {
   return gone_.value_or(Error{ErrorCode::kSessionFailed, "the session has ended", "", ""});
 }
 
+Status Client::check_usable() const {
+  if (is_mine()) return {};
+  return Error{ErrorCode::kSessionFailed, "the session belongs to the process that forked", "",
+               "open another in this one"};
+}
+
+// --- out ---
+
 Status Client::send(std::string_view line) {
+  if (line.size() > kMaxLineBytes) {
+    return Error{ErrorCode::kTooLarge,
+                 "a call of " + std::to_string(line.size()) + " bytes is more than the " +
+                     std::to_string(kMaxLineBytes) + " that a session takes",
+                 "", "write large files in parts"};
+  }
   const std::lock_guard<std::mutex> guard(write_mutex_);
+  return send_whole(line);
+}
+
+Status Client::send_whole(std::string_view line) {
+  auto until = Clock::now() + patience_;
   while (!line.empty()) {
     const ssize_t size =
         ::send(helper_.socket(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (size >= 0) {
       line.remove_prefix(static_cast<std::size_t>(size));
+      until = Clock::now() + patience_;
       continue;
     }
     if (errno == EINTR) continue;
@@ -116,27 +171,44 @@ Status Client::send(std::string_view line) {
       return Error{ErrorCode::kSessionFailed, "send: " + errno_text(errno), "",
                    "the session has ended: open another", errno};
     }
+    const int left = milliseconds_until(until);
+    if (left == 0) {
+      Lock lock(mutex_);
+      lose(Error{
+          ErrorCode::kSessionFailed,
+          "sbx-run has taken nothing of a call for " + std::to_string(patience_.count()) + " ms",
+          "", "open another session"});
+      return gone();
+    }
     // The server reads no more until its answers are read: nobody else may be waiting for them.
     struct pollfd ready {
       helper_.socket(), POLLIN | POLLOUT, 0
     };
-    if (::poll(&ready, 1, -1) < 0 && errno != EINTR) return system_error("poll");
+    if (::poll(&ready, 1, left) < 0 && errno != EINTR) return system_error("poll");
     if ((ready.revents & POLLIN) != 0) {
       Lock lock(mutex_);
-      if (!is_reading_) wait(lock, 0);
+      Waiter waiter;
+      // Where another thread reads, it does so now.
+      wait(lock, waiter, is_reading_ ? 1 : 0);
+      hand_over();
+      if (gone_) return gone();
     }
   }
   return {};
 }
 
-void Client::wait(Lock& lock, int timeout_ms) {
+// --- in ---
+
+void Client::wait(Lock& lock, Waiter& waiter, int timeout_ms) {
   if (gone_) return;
   if (is_reading_) {
+    waiters_.push_back(&waiter);
     if (timeout_ms < 0) {
-      arrived_.wait(lock);
+      waiter.woken.wait(lock);
     } else {
-      arrived_.wait_for(lock, std::chrono::milliseconds(timeout_ms));
+      waiter.woken.wait_for(lock, std::chrono::milliseconds(timeout_ms));
     }
+    waiters_.erase(std::find(waiters_.begin(), waiters_.end(), &waiter));
     return;
   }
   is_reading_ = true;
@@ -146,22 +218,31 @@ void Client::wait(Lock& lock, int timeout_ms) {
   };
   const int count = ::poll(&ready, 1, timeout_ms);
   lock.lock();
-  if (count > 0 && !read_some()) {
-    gone_ = Error{ErrorCode::kSessionFailed, "the session has ended", "",
-                  "sbx-run was killed, or failed: open another session"};
-    const std::uint64_t one = 1;
-    (void)!::write(events_ready_.get(), &one, sizeof one);
-  }
   is_reading_ = false;
-  arrived_.notify_all();
+  if (count > 0 && !gone_) read_some();
+}
+
+void Client::hand_over() {
+  if (!is_reading_ && !waiters_.empty()) waiters_.front()->woken.notify_one();
+}
+
+void Client::lose(Error why) {
+  if (gone_) return;
+  gone_ = std::move(why);
+  helper_.hang_up();  // whoever reads wakes
+  set_ready();
+  for (Waiter* const waiter : waiters_) waiter->woken.notify_one();
 }
 
 // Called with the lock held; does not block.
-bool Client::read_some() {
+void Client::read_some() {
   std::array<char, 65536> chunk;  // NOLINT: filled by recv
   const ssize_t size = ::recv(helper_.socket(), chunk.data(), chunk.size(), MSG_DONTWAIT);
-  if (size < 0) return errno == EAGAIN || errno == EINTR;
-  if (size == 0) return false;
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size <= 0) {
+    return lose(Error{ErrorCode::kSessionFailed, "the session has ended", "",
+                      "sbx-run was killed, or failed: open another session"});
+  }
   buffer_.append(chunk.data(), static_cast<std::size_t>(size));
   std::size_t begin = 0;
   for (std::size_t end = buffer_.find('\n', scanned_); end != std::string::npos;
@@ -171,14 +252,21 @@ bool Client::read_some() {
   }
   buffer_.erase(0, begin);
   scanned_ = buffer_.size();
-  return true;
+  if (scanned_ > (wants_first_line_ ? kMostFirstLineBytes : kMostLineBytes)) {
+    lose(Error{ErrorCode::kSessionFailed, "sbx-run answered with a line that does not end", "",
+               "install the sbx-run of this library's version"});
+  }
 }
 
-void Client::queue_event(std::string event) {
-  events_.push_back(std::move(event));
-  if (events_.size() > 1) return;
+void Client::set_ready() {
   const std::uint64_t one = 1;
   (void)!::write(events_ready_.get(), &one, sizeof one);
+}
+
+void Client::wake_for_event() {
+  for (Waiter* const waiter : waiters_) {
+    if (waiter->wants_events) return waiter->woken.notify_one();
+  }
 }
 
 void Client::take_line(std::string_view line) {
@@ -186,47 +274,65 @@ void Client::take_line(std::string_view line) {
     first_line_ = line;
     return;
   }
-  const std::variant<RpcMessage, RpcRefusal> read = read_message(line);
-  const RpcMessage* const message = std::get_if<RpcMessage>(&read);
+  std::variant<RpcMessage, RpcRefusal> read = read_message(line);
+  RpcMessage* const message = std::get_if<RpcMessage>(&read);
   if (message == nullptr) return;
+  const bool had_events = !events_.is_empty();
   if (!message->method.empty()) {
-    queue_event("{\"method\":\"" + message->method + "\",\"params\":" + message->params + "}");
-    return;
+    events_.push_notification(message->method, message->params);
+    if (!had_events) set_ready();
+    return wake_for_event();
   }
   const auto id = parse_count(message->id, std::numeric_limits<std::int64_t>::max());
   if (!id) return;
   const auto number = static_cast<std::uint64_t>(*id);
   const bool is_error = !message->error.empty();
+  std::string body = is_error ? error_data(message->error) : std::move(message->result);
   if (const auto call = calls_.find(number); call != calls_.end()) {
-    call->second = Answer{is_error, is_error ? error_data(message->error) : message->result};
+    call->second.answer = Answer{is_error, std::move(body)};
+    call->second.waiter->woken.notify_one();
   } else if (submitted_.erase(number) != 0) {
-    queue_event(
-        "{\"id\":" + message->id +
-        (is_error ? ",\"error\":" + error_data(message->error) : ",\"result\":" + message->result) +
-        "}");
+    events_.push_answer("{\"id\":" + message->id + (is_error ? ",\"error\":" : ",\"result\":") +
+                        body + "}");
+    if (!had_events) set_ready();
+    wake_for_event();
   }
 }
 
+// --- what the host calls ---
+
 Result<std::string> Client::call(std::string_view method, std::string_view params) {
+  SBX_CHECK_OK(check_usable());
+  const Use use(*this);
   Lock lock(mutex_);
   if (gone_) return gone();
   const std::uint64_t id = next_id_++;
-  const auto place = calls_.emplace(id, std::nullopt).first;
+  Waiter waiter;
+  const auto place = calls_.emplace(id, Call{&waiter, std::nullopt}).first;
   lock.unlock();
   const Status sent = send(write_request(std::to_string(id), method, params) + "\n");
   lock.lock();
-  while (sent.ok() && !place->second && !gone_) wait(lock, -1);
-  const std::optional<Answer> answer = std::move(place->second);
+  while (sent.ok() && !place->second.answer && !gone_) wait(lock, waiter, -1);
+  std::optional<Answer> answer = std::move(place->second.answer);
   calls_.erase(place);
+  if (answer) {
+    if (answer->is_error) return error_of(answer->json);
+    return std::move(answer->json);
+  }
   if (!sent.ok()) return sent.error();
-  if (!answer) return gone();
-  if (answer->is_error) return error_of(answer->json);
-  return answer->json;
+  return gone();
 }
 
 Result<std::uint64_t> Client::submit(std::string_view method, std::string_view params) {
+  SBX_CHECK_OK(check_usable());
+  const Use use(*this);
   Lock lock(mutex_);
   if (gone_) return gone();
+  if (events_.bytes() >= kMostSubmitBytes) {
+    return Error{ErrorCode::kTooMany,
+                 std::to_string(events_.bytes()) + " bytes of answers and notifications wait", "",
+                 "take them with sbx_next()"};
+  }
   const std::uint64_t id = next_id_++;
   submitted_.insert(id);
   lock.unlock();
@@ -238,25 +344,44 @@ Result<std::uint64_t> Client::submit(std::string_view method, std::string_view p
 }
 
 Result<std::optional<std::string>> Client::next(int timeout_ms) {
+  SBX_CHECK_OK(check_usable());
+  const Use use(*this);
   const auto until = Clock::now() + std::chrono::milliseconds(timeout_ms < 0 ? 0 : timeout_ms);
   Lock lock(mutex_);
-  for (bool waited = false; events_.empty(); waited = true) {
+  Waiter waiter;
+  waiter.wants_events = true;
+  for (bool waited = false; events_.is_empty(); waited = true) {
     if (gone_) return gone();
     const int left = timeout_ms < 0 ? -1 : milliseconds_until(until);
     if (waited && left == 0) return std::optional<std::string>();
-    wait(lock, left);
+    wait(lock, waiter, left);
   }
-  std::string event = std::move(events_.front());
-  events_.pop_front();
-  if (events_.empty() && !gone_) {
+  std::string event = events_.pop();
+  if (events_.is_empty() && !gone_) {
     std::uint64_t count = 0;
     (void)!::read(events_ready_.get(), &count, sizeof count);
+  } else if (!events_.is_empty()) {
+    wake_for_event();
   }
   return std::optional<std::string>(std::move(event));
 }
 
 Status Client::cancel(std::uint64_t id) {
+  SBX_CHECK_OK(check_usable());
+  const Use use(*this);
   return send(write_notification("cancel", "{\"id\":" + std::to_string(id) + "}") + "\n");
+}
+
+void Client::end() {
+  Lock lock(mutex_);
+  lose(Error{ErrorCode::kSessionFailed, "the session was closed", "", "open another"});
+  while (users_ > 0) unused_.wait(lock);
+}
+
+void Client::abandon() {
+  helper_.abandon();
+  events_ready_.reset();
+  epoll_.reset();
 }
 
 }  // namespace sbx

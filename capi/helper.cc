@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,6 +18,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
 #include <utility>
 
 namespace sbx {
@@ -26,6 +32,7 @@ constexpr std::size_t kStackSize = std::size_t{64} << 10;
 constexpr int kHelperFd = 3;
 // The grace of the server's tasks is two seconds; beyond this it is stuck.
 constexpr int kLongestEndMs = 10'000;
+constexpr int kLongestKillMs = 1'000;
 
 struct Start {
   const char* program;
@@ -39,8 +46,9 @@ struct Start {
 // In the children memory is the host's: nothing but system calls.
 int run_helper(void* argument) {
   Start& start = *static_cast<Start*>(argument);
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  // Above the descriptors that are about to be replaced.
+  // Both above the descriptors that are about to be replaced: a host may have closed those.
+  const int opened = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  const int null = ::fcntl(opened, F_DUPFD_CLOEXEC, kHelperFd + 1);
   const int socket = ::fcntl(start.socket, F_DUPFD_CLOEXEC, kHelperFd + 1);
   const bool placed = null >= 0 && socket >= 0 && ::dup2(null, 0) == 0 && ::dup2(socket, 1) == 1 &&
                       ::dup2(null, 2) == 2 && ::dup2(socket, kHelperFd) == kHelperFd;
@@ -73,20 +81,35 @@ Error system_error(ErrorCode code, const std::string& call, std::string hint) {
   return Error{code, call + ": " + errno_text(error), call, std::move(hint), error};
 }
 
-}  // namespace
-
-Helper::~Helper() {
-  // A fork of the host's holds copies of both, and nothing of the session.
-  if (!pidfd_.is_open() || owner_ != ::getpid()) return;
-  ::shutdown(socket_.get(), SHUT_RDWR);
+// False: not in time.
+bool has_ended(int pidfd, int timeout_ms) {
   struct pollfd ended {
-    pidfd_.get(), POLLIN, 0
+    pidfd, POLLIN, 0
   };
   int ready = 0;
   do {
-    ready = ::poll(&ended, 1, kLongestEndMs);
+    ready = ::poll(&ended, 1, timeout_ms);
   } while (ready < 0 && errno == EINTR);
-  if (ready == 0) ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
+  return ready != 0;
+}
+
+}  // namespace
+
+void Helper::kill() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0); }
+
+void Helper::abandon() {
+  socket_.reset();
+  pidfd_.reset();
+}
+
+Helper::~Helper() {
+  // A fork of the host's holds copies of both, and nothing of the session.
+  if (!pidfd_.is_open() || !is_mine()) return;
+  hang_up();
+  if (!has_ended(pidfd_.get(), kLongestEndMs)) {
+    kill();
+    has_ended(pidfd_.get(), kLongestKillMs);
+  }
   // An orphan's new parent is the host itself where that is PID 1 or a subreaper.
   siginfo_t status{};
   ::waitid(P_PIDFD, pidfd_.get(), &status, WEXITED | WNOHANG);
@@ -140,15 +163,39 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
   return helper;
 }
 
+namespace {
+
+// A library that was loaded by a relative name is not looked for again in what is the working
+// directory now: the kernel knows its file.
+std::string absolute_name(const char* name) {
+  if (*name == '/') return name;
+  const std::unique_ptr<FILE, int (*)(FILE*)> maps(std::fopen("/proc/self/maps", "re"),
+                                                   std::fclose);
+  if (!maps) return "";
+  const auto wanted = reinterpret_cast<std::uintptr_t>(&find_program);
+  std::array<char, PATH_MAX + 128> line;  // NOLINT: filled by fgets
+  while (std::fgets(line.data(), static_cast<int>(line.size()), maps.get()) != nullptr) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    if (std::sscanf(line.data(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
+    const char* const path = std::strchr(line.data(), '/');
+    if (wanted < begin || wanted >= end || path == nullptr) continue;
+    return std::string(path, std::strcspn(path, "\n"));
+  }
+  return "";
+}
+
+}  // namespace
+
 Result<std::string> find_program() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&find_program), &info) != 0 &&
       info.dli_fname != nullptr) {
-    const std::string library = info.dli_fname;
-    const std::size_t slash = library.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : library.substr(0, slash);
+    const std::string library = absolute_name(info.dli_fname);
+    const std::string directory = library.substr(0, library.rfind('/'));
     // Beside it (a wheel); PREFIX/lib and PREFIX/lib/TRIPLET to PREFIX/bin.
     for (const char* way : {"/sbx-run", "/../bin/sbx-run", "/../../bin/sbx-run"}) {
+      if (library.empty()) break;
       const std::string program = directory + way;
       if (::access(program.c_str(), X_OK) == 0) return program;
     }

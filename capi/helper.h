@@ -3,6 +3,9 @@
 // ended by closing its socket.
 #pragma once
 
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <string>
 #include <vector>
 
@@ -23,6 +26,12 @@ class Helper {
   static Result<Helper> start(const std::string& program, std::vector<std::string> argv);
 
   int socket() const { return socket_.get(); }
+  // False in a fork of the process that started it.
+  bool is_mine() const { return owner_ == ::getpid(); }
+  void hang_up() { ::shutdown(socket_.get(), SHUT_RDWR); }
+  void kill();
+  // Closes this process's copies, and ends nothing.
+  void abandon();
 
  private:
   OwnedFd socket_;

@@ -2,6 +2,10 @@
 // The C functions: options and texts in, handles and codes out. No exception leaves.
 #include "sbx.h"
 
+#include <pthread.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -16,10 +20,13 @@
 
 #include "base/text.h"
 #include "client.h"
+#include "output/utf8.h"
 #include "profile/json_reader.h"
+#include "rpc/json_scan.h"
 
 struct sbx_session {
-  explicit sbx_session(sbx::Helper helper) : client(std::move(helper)) {}
+  sbx_session(sbx::Helper helper, std::chrono::milliseconds patience)
+      : client(std::move(helper), patience) {}
   sbx::Client client;
 };
 
@@ -36,8 +43,12 @@ using sbx::Error;
 using sbx::ErrorCode;
 using sbx::Result;
 
+constexpr std::int64_t kPatienceMs = 30'000;
+constexpr std::int64_t kMostPatienceMs = 3'600'000;
+
 struct Options {
   std::string program;
+  std::chrono::milliseconds patience{kPatienceMs};
   std::vector<std::string> argv{"sbx-run", "serve"};
 };
 
@@ -67,12 +78,21 @@ Result<Options> read_options(const char* text) {
         if (!flag.is_string()) return wrong_type(key, "an array of strings");
         out.argv.push_back(flag.get<std::string>());
       }
+    } else if (key == "server_timeout_ms") {
+      if (!value.is_number_integer()) return wrong_type(key, "a whole number");
+      const auto number = value.get<std::int64_t>();
+      if (number < 1 || number > kMostPatienceMs) {
+        return Error{ErrorCode::kOutOfRange, "\"server_timeout_ms\" must be 1 to 3600000",
+                     "/server_timeout_ms", ""};
+      }
+      out.patience = std::chrono::milliseconds(number);
     } else {
-      static constexpr std::string_view kKnown[] = {"profile", "workspace", "flags", "program"};
+      static constexpr std::string_view kKnown[] = {"profile", "workspace", "flags", "program",
+                                                    "server_timeout_ms"};
       const auto nearest = sbx::nearest_name(key, kKnown);
       return Error{ErrorCode::kUnknownField, "unknown option \"" + key + "\"", "/" + key,
                    nearest ? "did you mean \"" + std::string(*nearest) + "\"?"
-                           : "known are profile, workspace, flags and program"};
+                           : "known are profile, workspace, flags, program and server_timeout_ms"};
     }
   }
   for (const std::string& argument : out.argv) {
@@ -86,15 +106,24 @@ Result<Options> read_options(const char* text) {
   return out;
 }
 
-// What a call is made of: checked here, so that nothing but one line ever goes out.
+// What a call is made of: checked here, so that nothing but one line ever goes out. What its
+// members mean, the session decides.
 Result<std::string> one_line(const char* params) {
-  if (params == nullptr) return std::string("{}");
-  SBX_TRY(const nlohmann::json object, sbx::read_json_strict(params));
-  if (!object.is_object()) {
+  std::string line = params == nullptr ? "{}" : params;
+  sbx::JsonScan scan(line);
+  const bool is_json =
+      sbx::is_valid_utf8(line) && scan.value() && (scan.skip_space(), scan.at_end());
+  if (!is_json) {
+    return Error{ErrorCode::kBadJson,
+                 "params are not valid JSON (byte " + std::to_string(scan.position() + 1) + ")", "",
+                 "one JSON object in UTF-8"};
+  }
+  if (line[line.find_first_not_of(" \t\r\n")] != '{') {
     return Error{ErrorCode::kWrongType, "params must be an object", "", ""};
   }
-  std::string line = params;
-  if (line.find_first_of("\r\n") != std::string::npos) return object.dump();
+  // Valid JSON has line breaks only between its tokens.
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\r' || c == '\n'; }, ' ');
   return line;
 }
 
@@ -113,9 +142,23 @@ char* copy(const std::string& text) {
   return out;
 }
 
+// pthread_cancel() would unwind a thread through locks that others wait for: it takes effect after
+// the call.
+class Uncancelled {
+ public:
+  Uncancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~Uncancelled() { ::pthread_setcancelstate(before_, nullptr); }
+  Uncancelled(const Uncancelled&) = delete;
+  Uncancelled& operator=(const Uncancelled&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
 // Runs `work`, which answers Result<int>; whatever is thrown becomes an error.
 template <typename Work>
 int guarded(sbx_error** error, Work work) noexcept {
+  const Uncancelled uncancelled;
   try {
     Result<int> result = work();
     return result.ok() ? result.value() : fail(result.error(), error);
@@ -141,7 +184,7 @@ int sbx_open(const char* options_json, sbx_session** session, sbx_error** error)
     if (session == nullptr) return bad_argument("session");
     SBX_TRY(Options options, read_options(options_json));
     SBX_TRY(sbx::Helper helper, sbx::Helper::start(options.program, std::move(options.argv)));
-    auto made = std::make_unique<sbx_session>(std::move(helper));
+    auto made = std::make_unique<sbx_session>(std::move(helper), options.patience);
     SBX_CHECK_OK(made->client.open());
     *session = made.release();
     return 0;
@@ -199,7 +242,14 @@ const char* sbx_operator_token(const sbx_session* session) {
   return session == nullptr ? "" : session->client.token().c_str();
 }
 
-void sbx_close(sbx_session* session) { delete session; }
+void sbx_close(sbx_session* session) {
+  if (session == nullptr) return;
+  const Uncancelled uncancelled;
+  // In a fork, threads that are no more may have held its locks: they cannot be destroyed.
+  if (!session->client.is_mine()) return session->client.abandon();
+  session->client.end();
+  delete session;
+}
 void sbx_free(char* text) { std::free(text); }
 
 const char* sbx_error_code(const sbx_error* error) {

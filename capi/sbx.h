@@ -26,9 +26,10 @@
  * Texts are UTF-8, NUL-terminated JSON. Methods and their params are those of docs/sessions.md.
  *
  * Threads: every function may be called from any thread. One session may be used by any number of
- * threads at once, but for sbx_close(), which must be the last call of all. After fork() a session
- * is the parent's; the only call for it in the child is sbx_close(), which frees what the child
- * holds.
+ * threads at once; sbx_close() must be the last call of all to begin. A thread that is cancelled
+ * (pthread_cancel) ends after the call that it is in. After fork() a session is the parent's: the
+ * only call for it in the child is sbx_close(), which closes the child's copies of its descriptors;
+ * every other one is an error there (session_failed).
  *
  * Functions that can fail answer -1 and, where `error` is not NULL, store an error that the caller
  * releases with sbx_error_free(). `error` is left alone on success.
@@ -64,9 +65,11 @@ typedef struct sbx_error sbx_error;
  *   "workspace"  string: a directory; absent: one that the session makes and removes
  *   "flags"      array of strings: further options of `sbx-run serve`, such as "--ro", "/data"
  *   "program"    string: the sbx-run to start; absent: the one that was installed with this library
+ *   "server_timeout_ms"  1 to 3600000 (default 30000): how long sbx-run may take to come up, and
+ *                later to read a byte of a call, before it is given up with session_failed
  * Unknown keys are an error. These options are the operator's: never fill them from a model.
  * session: receives the handle; the caller gives it back with sbx_close().
- * Blocks until the session is up: some milliseconds.
+ * Blocks until the session is up: some milliseconds; at most server_timeout_ms and a second.
  * Errors: bad_json, unknown_field, wrong_type, not_found (no sbx-run), session_failed, and what
  * sbx-run says of the profile and the flags. */
 SBX_API int sbx_open(const char* options_json, sbx_session** session, sbx_error** error);
@@ -77,13 +80,15 @@ SBX_API int sbx_open(const char* options_json, sbx_session** session, sbx_error*
  *   "explain", "tool", "approve", "cancel".
  * params_json: an object, or NULL for {}.
  * result_json: receives the answer, which the caller releases with sbx_free(); may be NULL.
- * A command that is refused or fails is an answer, not an error. Cancelled by sbx_cancel() from
- * another thread only through sbx_submit(). */
+ * A command that is refused or fails is an answer, not an error. A call is at most 16 MiB
+ * (too_large). It waits for as long as the command runs: give a "timeout_ms" in the params, or
+ * submit it, to be able to sbx_cancel() it from another thread. */
 SBX_API int sbx_call(sbx_session* session, const char* method, const char* params_json,
                      char** result_json, sbx_error** error);
 
 /* Sends a call and returns at once; its answer comes from sbx_next(). Blocks only while the session
- * does not take more (16 MiB of calls that it has not read).
+ * reads no more, at most server_timeout_ms. While 64 MiB of events wait for sbx_next() it fails with
+ * too_many.
  * id: receives the number that the answer will carry; never 0. */
 SBX_API int sbx_submit(sbx_session* session, const char* method, const char* params_json,
                        uint64_t* id, sbx_error** error);
@@ -94,8 +99,12 @@ SBX_API int sbx_submit(sbx_session* session, const char* method, const char* par
  * event_json: receives one of, to be released with sbx_free():
  *   {"id": N, "result": …}   {"id": N, "error": {"code", "message", "where", "hint"}}
  *   {"method": "task.output", "params": {…}}
- * They wait in memory until they are taken: a host that never asks starts tasks with
- * "follow": false.
+ * They wait in memory until they are taken. Answers are never lost; but where 16 MiB wait, no more
+ * task.output and task.match are kept, and where 20 MiB do, no notification at all. What was left
+ * out is told at its place in the order:
+ *   {"method": "events.dropped", "params": {"notifications": N, "bytes": N}}
+ * ("output" with "since" brings the text again, "list" the states of tasks). A host that never asks
+ * starts tasks with "follow": false.
  * Returns 1 with an event, 0 when none came in time, -1 when the session has ended (session_failed)
  * and everything that came before has been taken. */
 SBX_API int sbx_next(sbx_session* session, int timeout_ms, char** event_json, sbx_error** error);
@@ -114,7 +123,8 @@ SBX_API int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error);
 SBX_API const char* sbx_operator_token(const sbx_session* session);
 
 /* Ends the session: tasks get SIGTERM, and SIGKILL after two seconds. Returns when nothing of it is
- * left. No other call may be in progress or follow. NULL is ignored. */
+ * left; sbx-run itself is killed where it has not ended in ten seconds. Calls that are in progress in
+ * other threads fail with session_failed first; none may begin from now on. NULL is ignored. */
 SBX_API void sbx_close(sbx_session* session);
 
 /* Releases a text that this library answered. NULL is ignored. */

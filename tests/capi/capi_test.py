@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
 import session_harness  # noqa: E402
-from harness import BOUND, SOURCE  # noqa: E402
+from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
 
 LIBRARY = os.environ.get("SBX_LIBRARY", "")
 BASELINE = os.path.join(HERE, "libsbx.so.1.abi")
@@ -94,22 +94,30 @@ class Header(session_harness.Case):
         self.assertNotEqual(done.returncode & 0b1100, 0)
 
 
-class Host(session_harness.Case):
-    """One scenario of host.c each, as a process of its own."""
-
-    def build(self, include):
-        program = os.path.join(self.base, "host")
+class Program(session_harness.Case):
+    def build(self, name, include):
+        program = os.path.join(self.base, name)
         directory = os.path.dirname(LIBRARY)
-        subprocess.run(["cc", "-std=c99", *STRICT, f"-I{include}", os.path.join(HERE, "host.c"),
+        subprocess.run(["cc", "-std=c99", *STRICT, f"-I{include}", os.path.join(HERE, f"{name}.c"),
                         "-o", program, LIBRARY, f"-Wl,-rpath,{directory}", "-pthread"],
                        check=True, timeout=BOUND)
         return program
 
-    def scenario(self, name, include=f"{SOURCE}/capi"):
-        done = subprocess.run([self.build(include), name, self.work], capture_output=True,
-                              text=True, timeout=BOUND, check=False, env=self.env, cwd=self.base)
+    def run_scenario(self, *words):
+        done = subprocess.run(words, capture_output=True, text=True, timeout=BOUND, check=False,
+                              env=self.env, cwd=self.base)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assert_nothing_left()
+
+
+class Host(Program):
+    """One scenario of host.c each, as a process of its own."""
+
+    def build(self, include):
+        return super().build("host", include)
+
+    def scenario(self, name, include=f"{SOURCE}/capi"):
+        self.run_scenario(self.build(include), name, self.work)
 
     def test_gets_errors_with_codes_and_places(self):
         self.scenario("open_errors")
@@ -178,6 +186,93 @@ class Host(session_harness.Case):
         for pid in session_harness.processes(self.marker):
             if pid != host.pid:
                 self.assertNotEqual(os.getpgid(pid), host.pid)
+
+
+class HostileHost(Program):
+    """One scenario of hostile.c each: what a host may do, and what the library must stand."""
+
+    def scenario(self, name, *more):
+        self.run_scenario(self.build("hostile", f"{SOURCE}/capi"), name, self.work, *more)
+
+    def against_a_server_that_is(self, name):
+        fake = os.path.join(self.base, name)
+        os.symlink(os.path.join(HERE, "fake_server.py"), fake)
+        self.scenario(name, fake)
+
+    def test_gives_up_a_server_that_never_answers(self):
+        self.against_a_server_that_is("silent")
+
+    def test_ends_a_program_that_speaks_something_else(self):
+        self.against_a_server_that_is("nonsense")
+
+    def test_gives_up_a_server_whose_line_does_not_end(self):
+        self.against_a_server_that_is("endless")
+
+    def test_gives_up_a_server_that_reads_no_calls(self):
+        self.against_a_server_that_is("deaf")
+
+    def test_keeps_a_bounded_part_of_notifications_and_counts_the_rest(self):
+        self.against_a_server_that_is("flood")
+
+    def test_refuses_more_calls_where_answers_wait(self):
+        self.against_a_server_that_is("big")
+
+    def test_sends_any_text(self):
+        self.scenario("texts")
+
+    def test_gives_null_everywhere(self):
+        self.scenario("nothings")
+
+    def test_closes_while_threads_are_in_calls(self):
+        self.scenario("closed_meanwhile")
+
+    def test_calls_from_a_hundred_threads_at_once(self):
+        self.scenario("callers")
+
+    def test_cancels_a_thread_in_a_call(self):
+        self.scenario("cancelled_thread")
+
+    def test_cancels_a_call_of_a_thread_that_is_no_more(self):
+        self.scenario("cancelled_call")
+
+    def test_is_interrupted_all_the_time(self):
+        self.scenario("interrupted")
+
+    def test_holds_two_sessions(self):
+        self.scenario("two_sessions")
+
+    def test_forks_while_threads_are_in_calls(self):
+        self.scenario("forked_meanwhile")
+
+    def test_has_closed_its_standard_descriptors(self):
+        self.scenario("without_standard_descriptors")
+
+    def test_has_no_descriptors_left(self):
+        self.scenario("without_descriptors")
+
+    def test_that_loaded_the_library_by_a_relative_name_starts_the_program_beside_it(self):
+        """Not one in a directory of that name below the working directory of today."""
+        for place in ("host", "work"):
+            os.makedirs(os.path.join(self.base, place, "lib"), exist_ok=True)
+        shutil.copy(LIBRARY, os.path.join(self.base, "host", "lib", "libsbx.so.1"))
+        os.symlink(SBX_RUN, os.path.join(self.base, "host", "lib", "sbx-run"))
+        planted = os.path.join(self.base, "work", "lib", "sbx-run")
+        with open(planted, "w") as file:
+            file.write(f"#!/bin/sh\necho planted > {self.base}/planted\n")
+        os.chmod(planted, 0o755)
+        done = subprocess.run(
+            [sys.executable, "-c", """if 1:
+                import ctypes, os
+                library = ctypes.CDLL("lib/libsbx.so.1")
+                os.chdir("../work")
+                session = ctypes.c_void_p()
+                library.sbx_close.argtypes = [ctypes.c_void_p]
+                assert library.sbx_open(None, ctypes.byref(session), None) == 0
+                library.sbx_close(session)
+             """], cwd=os.path.join(self.base, "host"), env=self.env, capture_output=True,
+            text=True, timeout=BOUND, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertFalse(os.path.exists(os.path.join(self.base, "planted")))
 
 
 if __name__ == "__main__":

@@ -3,6 +3,8 @@
  * A host of the C ABI, in C99: `host SCENARIO [ARG…]` does what its name says, exit 0; what did not
  * hold is a line on stderr, exit 1. capi_test.py runs them and looks from outside. */
 #define _GNU_SOURCE
+#include "host.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <poll.h>
@@ -18,51 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sbx.h"
-
 enum { kThreads = 16, kCallsPerThread = 4, kCycles = 50, kPatienceMs = 20000 };
-
-static const char* workspace;
-
-#define CHECK(condition)                                                             \
-  do {                                                                               \
-    if (!(condition)) {                                                              \
-      fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #condition); \
-      exit(1);                                                                       \
-    }                                                                                \
-  } while (0)
-
-static void die(sbx_error* error, int line) {
-  fprintf(stderr, "line %d: %s: %s [%s] (%s)\n", line, sbx_error_code(error),
-          sbx_error_message(error), sbx_error_where(error), sbx_error_hint(error));
-  exit(1);
-}
-
-#define OK(call)                          \
-  do {                                    \
-    if ((call) < 0) die(error, __LINE__); \
-  } while (0)
-
-static sbx_session* open_session(void) {
-  sbx_session* session = NULL;
-  sbx_error* error = NULL;
-  char options[4096];
-  snprintf(options, sizeof options, "{\"profile\": \"default\", \"workspace\": \"%s\"}", workspace);
-  OK(sbx_open(options, &session, &error));
-  CHECK(session != NULL);
-  return session;
-}
-
-static void expect_run(sbx_session* session, const char* params, const char* wanted) {
-  sbx_error* error = NULL;
-  char* result = NULL;
-  OK(sbx_call(session, "run", params, &result, &error));
-  if (strstr(result, wanted) == NULL) {
-    fprintf(stderr, "%s is not in %s\n", wanted, result);
-    exit(1);
-  }
-  sbx_free(result);
-}
 
 static void expect_open_error(const char* options, const char* code, const char* where) {
   sbx_session* session = NULL;
