@@ -20,6 +20,10 @@ target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC bug 105329: false alarms on std::string
   -fno-plt -fstack-protector-strong -ffunction-sections -fdata-sections)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # -Os copies short strings by `rep movsb`, whose start costs more than a call.
+  target_compile_options(sbx_options INTERFACE $<$<CONFIG:Release>:-mstringop-strategy=libcall>)
+endif()
 target_compile_definitions(sbx_options INTERFACE
   _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2> SBX_VERSION="${PROJECT_VERSION}")
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/libsbx ${PROJECT_BINARY_DIR}/generated)

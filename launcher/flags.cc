@@ -31,7 +31,7 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
 }
 
 // Whether `given` may be about a flag of this name: "--env", "--env=A=b", "-ctrue".
-bool mentions(const std::vector<std::string>& given, const std::string& name) {
+bool mentions(const std::vector<std::string>& given, std::string_view name) {
   return std::any_of(given.begin(), given.end(),
                      [&](const std::string& word) { return word.starts_with(name); });
 }
@@ -40,17 +40,17 @@ bool mentions(const std::vector<std::string>& given, const std::string& name) {
 
 std::string_view flag_library_version() { return CLI11_VERSION; }
 
-void Flags::value(std::string name, std::string& to, std::string help) {
-  flags_.push_back({std::move(name), &to, std::move(help)});
+void Flags::value(const char* name, std::string& to, std::string_view help) {
+  flags_.push_back({name, &to, help});
 }
-void Flags::values(std::string name, std::vector<std::string>& to, std::string help) {
-  flags_.push_back({std::move(name), &to, std::move(help)});
+void Flags::values(const char* name, std::vector<std::string>& to, std::string_view help) {
+  flags_.push_back({name, &to, help});
 }
-void Flags::toggle(std::string name, bool& to, std::string help) {
-  flags_.push_back({std::move(name), &to, std::move(help)});
+void Flags::toggle(const char* name, bool& to, std::string_view help) {
+  flags_.push_back({name, &to, help});
 }
-void Flags::word(std::string name, std::string& to, std::string help, bool required) {
-  flags_.push_back({std::move(name), &to, std::move(help), required});
+void Flags::word(const char* name, std::string& to, std::string_view help, bool required) {
+  flags_.push_back({name, &to, help, required});
 }
 
 Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
@@ -72,7 +72,7 @@ Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
   // table: it gets those that are given. Help and complaints need them all.
   std::vector<Flag> mentioned;
   for (const Flag& flag : flags_) {
-    if (!flag.name.starts_with('-') || mentions(given, flag.name)) mentioned.push_back(flag);
+    if (flag.name[0] != '-' || mentions(given, flag.name)) mentioned.push_back(flag);
   }
   Result<ParseOutcome> parsed = parse_with(mentioned, given);
   return parsed.ok() && !parsed.value().help ? parsed : parse_with(flags_, given);
@@ -80,16 +80,16 @@ Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
 
 Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
                                        const std::vector<std::string>& given) const {
-  CLI::App app{description_, verb_};
-  app.footer(footer_);
+  CLI::App app{std::string(description_), std::string(verb_)};
+  if (footer_ != nullptr) app.footer(footer_());
   for (const Flag& flag : known) {
     std::visit(
         [&](auto* to) {
           using To = std::remove_pointer_t<decltype(to)>;
           if constexpr (std::is_same_v<To, bool>) {
-            app.add_flag(flag.name, *to, flag.help)->disable_flag_override();
+            app.add_flag(flag.name, *to, std::string(flag.help))->disable_flag_override();
           } else {
-            CLI::Option* const option = app.add_option(flag.name, *to, flag.help);
+            CLI::Option* const option = app.add_option(flag.name, *to, std::string(flag.help));
             option->allow_extra_args(false)->required(flag.required);
           }
         },

@@ -25,15 +25,15 @@ std::string_view flag_library_version();
 class Flags {
  public:
   // `verb` and `description` open the help text.
-  Flags(std::string verb, std::string description)
-      : verb_(std::move(verb)), description_(std::move(description)) {}
+  Flags(std::string_view verb, std::string_view description)
+      : verb_(verb), description_(description) {}
 
   // Whatever is named here must live until parse() is back.
-  void value(std::string name, std::string& to, std::string help);                // once
-  void values(std::string name, std::vector<std::string>& to, std::string help);  // repeatable
-  void toggle(std::string name, bool& to, std::string help);                      // no value
-  void word(std::string name, std::string& to, std::string help, bool required);  // no dash
-  void footer(std::string text) { footer_ = std::move(text); }                    // of the help
+  void value(const char* name, std::string& to, std::string_view help);                // once
+  void values(const char* name, std::vector<std::string>& to, std::string_view help);  // repeatable
+  void toggle(const char* name, bool& to, std::string_view help);                      // no value
+  void word(const char* name, std::string& to, std::string_view help, bool required);  // no dash
+  void footer(std::string (*text)()) { footer_ = text; }  // below the help
 
   // Parses `arguments` (without the program's name and the verb) up to `--`; the rest is the
   // program. Errors: kBadFlag.
@@ -42,18 +42,18 @@ class Flags {
 
  private:
   struct Flag {
-    std::string name;
+    const char* name;
     std::variant<std::string*, std::vector<std::string>*, bool*> to;
-    std::string help;
+    std::string_view help;
     bool required = false;
   };
 
   Result<ParseOutcome> parse_with(const std::vector<Flag>& known,
                                   const std::vector<std::string>& given) const;
 
-  std::string verb_;
-  std::string description_;
-  std::string footer_;
+  std::string_view verb_;
+  std::string_view description_;
+  std::string (*footer_)() = nullptr;
   std::vector<Flag> flags_;
 };
 

@@ -152,9 +152,9 @@ int verb_mcp(const Invocation& invocation) {
   RunOptions options;
   std::vector<std::string> tools;
   add_run_options(flags, options);
-  std::string names;
-  for (const std::string_view name : tool_names()) names += " " + std::string(name);
-  flags.values("--tool", tools, "NAME that is offered; repeatable (default: all):" + names);
+  std::string help = "NAME that is offered; repeatable (default: all):";
+  for (const std::string_view name : tool_names()) help += " " + std::string(name);
+  flags.values("--tool", tools, help);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

@@ -131,7 +131,7 @@ int verb_run(const Invocation& invocation) {
   RunOptions options;
   Flags flags("sbx-run", "sbx-run: one command in a sandbox of its own");
   add_run_options(flags, options);
-  flags.footer(verbs_help());
+  flags.footer(verbs_help);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

@@ -4,13 +4,55 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace sbx {
 namespace {
 
-using Names = std::initializer_list<std::string_view>;
+constexpr std::array<std::string_view, 13> kSafeNames = {
+    "PATH", "HOME",      "USER", "LOGNAME", "SHELL", "LANG",  "LANGUAGE",
+    "TERM", "COLORTERM", "TZ",   "COLUMNS", "LINES", "TMPDIR"};
+constexpr std::array<std::string_view, 23> kSessionHandles = {"SSH_AUTH_SOCK",
+                                                              "SSH_AGENT_PID",
+                                                              "SSH_CONNECTION",
+                                                              "SSH_CLIENT",
+                                                              "SSH_TTY",
+                                                              "GPG_AGENT_INFO",
+                                                              "DBUS_SESSION_BUS_ADDRESS",
+                                                              "DBUS_SYSTEM_BUS_ADDRESS",
+                                                              "XDG_RUNTIME_DIR",
+                                                              "DISPLAY",
+                                                              "WAYLAND_DISPLAY",
+                                                              "XAUTHORITY",
+                                                              "DOCKER_HOST",
+                                                              "CONTAINER_HOST",
+                                                              "KUBECONFIG",
+                                                              "NOTIFY_SOCKET",
+                                                              "LISTEN_FDS",
+                                                              "LISTEN_PID",
+                                                              "LISTEN_FDNAMES",
+                                                              "PULSE_SERVER",
+                                                              "TMUX",
+                                                              "STY",
+                                                              "VSCODE_IPC_HOOK_CLI"};
+constexpr std::array<std::string_view, 12> kSecretWords = {
+    "KEY", "KEYS", "AUTH", "PASS", "PWD", "PAT", "JWT", "CREDS", "CRED", "PIN", "SALT", "CERT"};
+constexpr std::array<std::string_view, 6> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
+                                                          "PGPASSFILE",
+                                                          "BOTO_CONFIG",
+                                                          "GIT_ASKPASS",
+                                                          "SSH_ASKPASS",
+                                                          "SUDO_ASKPASS"};
+constexpr std::array<std::string_view, 13> kNeverSettable = {
+    "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH",
+    "PYTHONSTARTUP",  "NODE_OPTIONS",    "BASH_ENV", "ENV",
+    "PROMPT_COMMAND", "CDPATH",          "PERL5LIB", "RUBYOPT",
+    "GIT_SSH_COMMAND"};
+constexpr std::array<std::string_view, 11> kLoaderAndShellNames = {
+    "PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH",        "GIT_EXEC_PATH", "SHELLOPTS",
+    "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
 
-bool contains(Names names, std::string_view name) {
+bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -18,39 +60,11 @@ char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + '
 
 // strict: what a program needs to find its way, and nothing that says who asked for it.
 bool is_safe_name(std::string_view name) {
-  return contains({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM",
-                   "COLORTERM", "TZ", "COLUMNS", "LINES", "TMPDIR"},
-                  name) ||
-         name.starts_with("LC_");
+  return contains(kSafeNames, name) || name.starts_with("LC_");
 }
 
 // Session handles of the host: sockets and buses that the sandbox must not be pointed at.
-bool is_session_handle(std::string_view name) {
-  return contains({"SSH_AUTH_SOCK",
-                   "SSH_AGENT_PID",
-                   "SSH_CONNECTION",
-                   "SSH_CLIENT",
-                   "SSH_TTY",
-                   "GPG_AGENT_INFO",
-                   "DBUS_SESSION_BUS_ADDRESS",
-                   "DBUS_SYSTEM_BUS_ADDRESS",
-                   "XDG_RUNTIME_DIR",
-                   "DISPLAY",
-                   "WAYLAND_DISPLAY",
-                   "XAUTHORITY",
-                   "DOCKER_HOST",
-                   "CONTAINER_HOST",
-                   "KUBECONFIG",
-                   "NOTIFY_SOCKET",
-                   "LISTEN_FDS",
-                   "LISTEN_PID",
-                   "LISTEN_FDNAMES",
-                   "PULSE_SERVER",
-                   "TMUX",
-                   "STY",
-                   "VSCODE_IPC_HOOK_CLI"},
-                  name);
-}
+bool is_session_handle(std::string_view name) { return contains(kSessionHandles, name); }
 
 }  // namespace
 
@@ -73,30 +87,20 @@ bool is_sensitive_name(std::string_view name) {
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('_'), rest.size());
     const std::string_view word = rest.substr(0, end);
-    if (contains({"KEY", "KEYS", "AUTH", "PASS", "PWD", "PAT", "JWT", "CREDS", "CRED", "PIN",
-                  "SALT", "CERT"},
-                 word) &&
-        text != "PWD" && text != "OLDPWD") {
+    if (contains(kSecretWords, word) && text != "PWD" && text != "OLDPWD") {
       return true;
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return text.starts_with("AWS_") || text.starts_with("AZURE_") || text.starts_with("VAULT_") ||
-         contains({"GOOGLE_APPLICATION_CREDENTIALS", "PGPASSFILE", "BOTO_CONFIG", "GIT_ASKPASS",
-                   "SSH_ASKPASS", "SUDO_ASKPASS"},
-                  text);
+         contains(kSecretNames, text);
 }
 
 bool is_never_settable(std::string_view name) {
-  return contains({"LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH", "PYTHONSTARTUP",
-                   "NODE_OPTIONS", "BASH_ENV", "ENV", "PROMPT_COMMAND", "CDPATH", "PERL5LIB",
-                   "RUBYOPT", "GIT_SSH_COMMAND"},
-                  name) ||
+  return contains(kNeverSettable, name) ||
          // Kin of the list: the loader's other knobs, and functions exported by bash.
          name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || name.starts_with("GCONV_") ||
-         contains({"PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH", "GIT_EXEC_PATH", "SHELLOPTS",
-                   "BASHOPTS", "IFS", "PS4", "GLIBC_TUNABLES", "MALLOC_TRACE"},
-                  name);
+         contains(kLoaderAndShellNames, name);
 }
 
 Environment make_environment(const Policy& policy, const Environment& inherited,

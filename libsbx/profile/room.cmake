@@ -2,6 +2,7 @@ sbx_room(profile
   SOURCES
     profile/check.cc
     profile/decode.cc
+    profile/default_profile.cc
     profile/extend.cc
     profile/fields.cc
     profile/forms.cc

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "profile/check.h"
 #include "profile/decode.h"
+#include "profile/default_profile.h"
 #include "profile/extend.h"
 #include "profile/fields.h"
 #include "profile/json_reader.h"
@@ -139,6 +140,10 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
   LoadedProfile loaded;
   loaded.source = source.label;
   const std::string name = source.name;
+  if (source.shipped && name == kRootProfile) {
+    loaded.profile = default_profile();
+    return loaded;
+  }
   Chain chain(search);
   json merged;
   if (chain.build(std::move(source))) merged = chain.merge();

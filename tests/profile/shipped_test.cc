@@ -11,6 +11,7 @@
 
 #include "profile/check.h"
 #include "profile/decode.h"
+#include "profile/default_profile.h"
 #include "profile/fields.h"
 #include "profile/json_reader.h"
 #include "profile/schema.h"
@@ -46,6 +47,19 @@ TEST(Shipped, AllPassTheCheckAndCarryTheirName) {
         "tool-shell", "tool-bash_exec", "tool-execute_command", "tool-code_execution"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
+}
+
+// A launch with `default` does not read its JSON. Every member, the places for errors among them.
+TEST(Shipped, DefaultIsWhatItsDocumentDecodesTo) {
+  const auto document = read_json_strict(shipped_text("default").value());
+  ASSERT_TRUE(document.ok());
+  const Profile read = decode_profile(document.value());
+  const Profile made = default_profile();
+  EXPECT_EQ(profile_to_json(made, 2), profile_to_json(read, 2));
+  EXPECT_EQ(made.filesystem, read.filesystem);
+  EXPECT_EQ(made.isolation, read.isolation);
+  EXPECT_EQ(made.limits, read.limits);
+  EXPECT_EQ(made.ceilings, read.ceilings);
 }
 
 // Defaults come from `default`, so it must say everything but what is a document's own.
