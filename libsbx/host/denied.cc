@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +26,8 @@ bool is_pattern(std::string_view name) {
 
 class Search {
  public:
-  explicit Search(const Policy& policy) : policy_(policy) {
+  Search(const Policy& policy, const View* before, View& view)
+      : policy_(policy), before_(before), view_(view) {
     for (const std::string_view name : kDeniedCommands) {
       if (!is_pattern(name)) names_.emplace_back(name);
     }
@@ -50,13 +52,38 @@ class Search {
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
                                                            &std::free);
     if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
+    view_.searched.push_back({real.get(), info.st_dev, info.st_ino, settled_change_ns(info)});
+    if (take_from_before(view_.searched.back())) return;
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
     if (!patterns_.empty()) list(fd.get(), real.get());
   }
 
-  std::vector<Node> take() { return std::move(found_); }
-
  private:
+  // File times move in ticks: only of a directory that had rested for some when it was looked at
+  // can a later change be told by them.
+  static std::int64_t settled_change_ns(const struct stat& info) {
+    constexpr std::int64_t kRestNs = 100'000'000;
+    struct timespec now {};
+    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
+    const auto ns = [](const struct timespec& time) {
+      return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    };
+    const std::int64_t changed = ns(info.st_ctim);
+    return changed <= ns(now) - kRestNs ? changed : 0;
+  }
+
+  bool take_from_before(const Searched& now) {
+    if (before_ == nullptr || now.changed_ns == 0) return false;
+    const auto& then = before_->searched;
+    if (std::find(then.begin(), then.end(), now) == then.end()) return false;
+    for (const Node& node : before_->denied) {
+      if (node.path.substr(0, std::max<std::size_t>(node.path.rfind('/'), 1)) == now.path) {
+        view_.denied.push_back(node);
+      }
+    }
+    return true;
+  }
+
   // Whether the deepest root that holds the directory may be written to.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
@@ -88,12 +115,12 @@ class Search {
     if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return;
     const std::string path = real == "/" ? "/" + name : real + "/" + name;
-    if (std::any_of(found_.begin(), found_.end(),
+    if (std::any_of(view_.denied.begin(), view_.denied.end(),
                     [&](const Node& node) { return node.path == path; })) {
       return;
     }
-    found_.push_back({path, S_ISLNK(info.st_mode) ? NodeKind::kLink : NodeKind::kFile, info.st_dev,
-                      info.st_ino});
+    view_.denied.push_back({path, S_ISLNK(info.st_mode) ? NodeKind::kLink : NodeKind::kFile,
+                            info.st_dev, info.st_ino});
   }
 
   void list(int directory, const std::string& real) {
@@ -117,16 +144,18 @@ class Search {
   }
 
   const Policy& policy_;
+  const View* before_;
+  View& view_;
   std::vector<std::string> names_;
   std::vector<std::string> patterns_;
   std::vector<std::pair<dev_t, ino_t>> seen_;
-  std::vector<Node> found_;
 };
 
 }  // namespace
 
-std::vector<Node> find_denied_programs(const Policy& policy, const std::string& search_path) {
-  Search search(policy);
+void find_denied_programs(const Policy& policy, const std::string& search_path, const View* before,
+                          View& view) {
+  Search search(policy, before, view);
   for (const std::string_view directory : split(search_path, ':')) {
     search.look_in(std::string(directory));
   }
@@ -134,7 +163,6 @@ std::vector<Node> find_denied_programs(const Policy& policy, const std::string& 
        {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
     search.look_in(directory);
   }
-  return search.take();
 }
 
 }  // namespace sbx

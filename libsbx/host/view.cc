@@ -88,12 +88,13 @@ class Inspector {
  public:
   Inspector(const Policy& policy, View& view) : policy_(policy), view_(view) {}
 
-  Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
+  Status run(const std::vector<std::string>& tool_names, const std::string& search_path,
+             const View* before) {
     const Base base = policy_.profile.filesystem.base;
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
-    if (base != Base::kTools) view_.denied = find_denied_programs(policy_, search_path);
+    if (base != Base::kTools) find_denied_programs(policy_, search_path, before, view_);
     SBX_CHECK_OK(add_roots());
     add_host_masks();
     for (const ViewRoot& root : view_.roots) {
@@ -338,9 +339,9 @@ class Inspector {
 }  // namespace
 
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path) {
+                          const std::string& search_path, const View* before) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, view).run(tool_names, search_path));
+  SBX_CHECK_OK(Inspector(policy, view).run(tool_names, search_path, before));
   return view;
 }
 

@@ -51,6 +51,17 @@ void install_ask(bool has_pid_namespace) {
 [[noreturn]] void finish(const ChildContext& context) {
   // In a pid namespace of its own the kernel ends everything else when PID 1 does.
   if (!context.has_pid_namespace) kill_descendants(10'000);
+  if (context.has_pid_namespace) {
+    // Whatever loses its parent becomes a child of PID 1: no child, no other process.
+    while (::wait4(-1, nullptr, WNOHANG | __WALL, nullptr) > 0) {
+    }
+    if (errno == ECHILD && ::getrusage(RUSAGE_CHILDREN, &context.state->all_usage) == 0) {
+      context.state->is_empty.store(1);
+    }
+    // The supervisor hears of the end here: the kernel would close it after the namespaces, which
+    // take their time to go.
+    ::close(context.control);
+  }
   ::_exit(0);
 }
 

@@ -42,6 +42,9 @@ class Leftovers {
   // Starts the watchdog, when all of the above have been made. Errors: kSetupFailed.
   Status watch();
 
+  bool is_empty() const {
+    return !box_ && leaf_.empty() && stubs_.empty() && scratch_.empty() && workspace_.empty();
+  }
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;
 

@@ -224,6 +224,9 @@ class Run {
 
   void done() {
     is_done_ = true;
+    if (supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
+      input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
+    }
     supervisor_.reset();
     network_.reset();
     sandbox_.reset();
@@ -266,6 +269,7 @@ class Run {
     out.epoll_fd = epoll_.get();
     out.network = network_.get();
     out.is_alone = input_.is_alone;
+    out.may_leave = may_leave();
     out.on_output = input_.on_output;
     if (spill_) {
       out.on_output = [this](OutputChannel channel, std::string_view text) {
@@ -290,6 +294,13 @@ class Run {
     out.signal_fd = input_.signal_fd;
     out.owner_pidfd = input_.owner_pidfd;
     return out;
+  }
+
+  // Whether the answer may come before the kernel has taken the sandbox apart: there is one who
+  // will wait for that, and nothing of the run is left on the host.
+  bool may_leave() const {
+    return input_.warm != nullptr && sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
+           sandbox_->leftovers.is_empty();
   }
 
   void describe(Outcome& outcome, const LaunchPlan& plan) const {

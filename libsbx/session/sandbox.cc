@@ -119,10 +119,10 @@ Sandbox::~Sandbox() {
   }
 }
 
-Result<View> look_at_files(const SandboxInput& input) {
+Result<View> look_at_files(const SandboxInput& input, const View* before) {
   const auto path = input.environment.find("PATH");
   return inspect_view(input.policy, tool_names(input.policy, input.request),
-                      path == input.environment.end() ? "" : path->second);
+                      path == input.environment.end() ? "" : path->second, before);
 }
 
 void choose_cgroup(const Policy& policy, HostFacts& facts) {

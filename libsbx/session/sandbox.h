@@ -52,7 +52,7 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input);
 // Errors: those of Leftovers.
 Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox);
 
-// What a look at the policy's files shows now. Errors: those of inspect_view().
-Result<View> look_at_files(const SandboxInput& input);
+// What a look at the policy's files shows now. `before` and errors: those of inspect_view().
+Result<View> look_at_files(const SandboxInput& input, const View* before = nullptr);
 
 }  // namespace sbx

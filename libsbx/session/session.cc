@@ -192,7 +192,7 @@ void Session::write_stdin(Task& task) {
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
   const bool has_work =
-      !changed_.empty() || (resetting_ && running_.empty()) || (pool_ && !pool_->is_full());
+      !changed_.empty() || (resetting_ && running_.empty()) || (pool_ && !pool_->is_settled());
   if (!has_work) {
     return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
   }

@@ -200,8 +200,10 @@ class Supervisor::Impl {
   bool is_finished() const {
     const bool drained = !out_.is_open() && !err_.is_open() && !pty_is_open() &&
                          (input_.network == nullptr || !input_.network->has_unsent());
-    return (init_gone_ && drained) || (drain_until_ && !held_ && Clock::now() >= *drain_until_);
+    return (is_over() && drained) || (drain_until_ && !held_ && Clock::now() >= *drain_until_);
   }
+  // Nothing of the command is left. PID 1 itself may be.
+  bool is_over() const { return init_gone_ || is_empty_; }
   bool pty_is_open() const { return terminal_ && terminal_->is_open(); }
 
   std::optional<Clock::time_point> deadline() const {
@@ -253,6 +255,12 @@ class Supervisor::Impl {
       }
     }
     if (!hold && drain_until_) drain_until_ = Clock::now() + kDrain;
+  }
+
+  void leave() {
+    input_.epoll_fd = -1;
+    input_.network = nullptr;
+    input_.on_output = nullptr;
   }
 
   pid_t pid() const { return spawned_ && !init_gone_ ? spawned_->pid : -1; }
@@ -323,7 +331,7 @@ class Supervisor::Impl {
     if (input_.network != nullptr && now >= input_.network->deadline().value_or(now + kDrain)) {
       input_.network->step();
     }
-    if (killed_ || init_gone_) return;
+    if (killed_ || is_over()) return;
     if (kill_at_ && now >= *kill_at_) kill_tree();
     if (deadline_ && now >= *deadline_) {
       end(Cause::kTimedOut);
@@ -410,8 +418,11 @@ class Supervisor::Impl {
   }
 
   void note_end() {
-    if (spawned_->state->ended.load() != 0 && result_.cause == Cause::kNone) {
-      result_.cause = Cause::kEnded;
+    const bool has_ended = spawned_->state->ended.load() != 0;
+    if (has_ended && result_.cause == Cause::kNone) result_.cause = Cause::kEnded;
+    if (has_ended && input_.may_leave && spawned_->state->is_empty.load() != 0 && !is_over()) {
+      is_empty_ = true;
+      if (input_.network != nullptr) input_.network->detach();
     }
     start_drain();
   }
@@ -425,8 +436,8 @@ class Supervisor::Impl {
       give_up(failed("wait4"));
       return;
     }
+    if (input_.network != nullptr && !is_empty_) input_.network->detach();
     init_gone_ = true;
-    if (input_.network != nullptr) input_.network->detach();
     remove(spawned_->pidfd.get());
     // PID 1 of no namespace may have been killed from inside: what it left is ours now.
     end_strays();
@@ -462,6 +473,8 @@ class Supervisor::Impl {
     result_.has_status = state.ended.load() != 0;
     result_.wait_status = state.wait_status;
     result_.usage = state.usage;
+    // Without PID 1's own, which is the work of making the sandbox.
+    if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
     result_.denials = refusals_.denials();
     if (input_.network != nullptr) {
       std::vector<Denial> more = input_.network->denials();
@@ -487,6 +500,7 @@ class Supervisor::Impl {
   bool held_ = false;
   bool killed_ = false;
   bool init_gone_ = false;
+  bool is_empty_ = false;
 };
 
 Supervisor::Supervisor(SuperviseInput input) : impl_(std::make_unique<Impl>(std::move(input))) {}
@@ -502,5 +516,7 @@ pid_t Supervisor::pid() const { return impl_->pid(); }
 void Supervisor::cancel(int signal_number) { impl_->cancel(signal_number); }
 void Supervisor::terminate(std::chrono::milliseconds grace) { impl_->terminate(grace); }
 void Supervisor::hold_output(bool hold) { impl_->hold_output(hold); }
+bool Supervisor::is_over() const { return impl_->is_over(); }
+void Supervisor::leave() { impl_->leave(); }
 
 }  // namespace sbx

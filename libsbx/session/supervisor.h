@@ -52,6 +52,9 @@ struct SuperviseInput {
   // This process has no other children: without a pid namespace it becomes a subreaper, and ends
   // what a killed PID 1 left behind.
   bool is_alone = true;
+  // The run ends when PID 1 says that nothing else is left; leave() follows, and the destructor
+  // waits for the rest.
+  bool may_leave = false;
   std::function<void(OutputChannel, std::string_view)> on_output{};
 };
 
@@ -101,12 +104,17 @@ class Supervisor {
   void step(int wait_ms);
   std::optional<Clock::time_point> deadline() const;
   bool is_finished() const;
+  // Nothing of the command is left; PID 1 itself may be.
+  bool is_over() const;
   Supervised& collect();  // once finished
 
   pid_t pid() const;  // of PID 1; -1 when it does not run
   void cancel(int signal_number);
   void terminate(std::chrono::milliseconds grace);
   void hold_output(bool hold);
+  // Once over: everything that the input names may go now; the epoll set's own end takes its
+  // members along.
+  void leave();
 
  private:
   class Impl;

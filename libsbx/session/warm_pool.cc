@@ -16,6 +16,9 @@ namespace {
 // The waiting process receives three descriptors more than it has.
 constexpr std::int64_t kFewestOpenFiles = 32;
 
+// Each holds some ten descriptors.
+constexpr std::size_t kMostLeaving = 16;
+
 bool can_wait(const Policy& policy, const HostFacts& facts) {
   const Profile& profile = policy.profile;
   return profile.isolation.namespaces.has(Layer::kMount) &&
@@ -70,8 +73,10 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
 
 bool WarmPool::is_current(const Sandbox& sandbox, const SandboxInput& wanted) const {
   if (has_ended(*sandbox.spawned)) return false;
-  const Result<View> now = look_at_files(wanted);
-  return now.ok() && now.value() == sandbox.view;
+  Result<View> now = look_at_files(wanted, &sandbox.view);
+  if (!now.ok()) return false;
+  now.value().searched = sandbox.view.searched;  // when, not what
+  return now.value() == sandbox.view;
 }
 
 std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
@@ -114,15 +119,21 @@ Result<std::unique_ptr<Sandbox>> WarmPool::make() {
   return sandbox;
 }
 
-bool WarmPool::refill() {
-  if (is_full()) return false;
+void WarmPool::see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor) {
+  supervisor->leave();
+  if (leaving_.size() >= kMostLeaving) leaving_.pop_front();
+  leaving_.push_back({std::move(sandbox), std::move(supervisor)});
+}
+
+void WarmPool::refill() {
+  leaving_.clear();
+  if (is_full()) return;
   Result<std::unique_ptr<Sandbox>> made = make();
   if (made.ok()) {
     ready_.push_back(std::move(made).value());
   } else {
     is_broken_ = true;
   }
-  return !is_full();
 }
 
 }  // namespace sbx

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // WarmPool: sandboxes of one policy that were made ready in advance and wait for their command.
-// Each is used once. One that no longer shows what the policy would show now (a protected path that
-// has come to be, a root that was replaced) is thrown away, not used.
+// Each is used once, and seen off when nobody waits. One that no longer shows what the policy would
+// show now (a protected path that has come to be, a root that was replaced) is thrown away, not
+// used.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <optional>
 
 #include "session/sandbox.h"
+#include "session/supervisor.h"
 
 namespace sbx {
 
@@ -25,12 +27,23 @@ class WarmPool {
   // the policy in more than command, environment, working directory, output and time.
   std::unique_ptr<Sandbox> take(const SandboxInput& wanted);
 
-  // Makes one sandbox where one is missing, which takes as long as a launch; true when more are.
-  // After a failure the pool stays empty for good: the run itself then says what is wrong.
-  bool refill();
+  // What is left of a run whose command and all its processes have ended: PID 1 on its way out, and
+  // the descriptors that hold its mounts. To be waited for, and let go, with the next refill.
+  void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor);
+
+  // Off the way of a run: waits for what was seen off, then makes one sandbox where one is missing,
+  // which takes as long as a launch. After a failure the pool stays empty for good: the run itself
+  // then says what is wrong.
+  void refill();
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
+  bool is_settled() const { return leaving_.empty() && is_full(); }
 
  private:
+  // The supervisor goes first: it waits for the process.
+  struct Leaving {
+    std::unique_ptr<Sandbox> sandbox;
+    std::unique_ptr<Supervisor> supervisor;
+  };
   // What the last sandbox was made of: good for the next one too, until a look shows that it is
   // not.
   struct Pattern {
@@ -48,6 +61,7 @@ class WarmPool {
   Environment environment_;
   std::size_t size_;
   std::deque<std::unique_ptr<Sandbox>> ready_;
+  std::deque<Leaving> leaving_;
   std::optional<Pattern> pattern_;
   bool is_broken_ = false;
 };

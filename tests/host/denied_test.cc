@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 namespace sbx {
 namespace {
@@ -23,12 +25,17 @@ class Denied : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  bool is_found() const {
-    const std::vector<Node> found = find_denied_programs(policy_, directory_);
-    return std::any_of(found.begin(), found.end(), [&](const Node& node) {
-      return node.path == directory_ + "/sudo" && node.kind == NodeKind::kFile;
+  View look(const View* before = nullptr) const {
+    View view;
+    find_denied_programs(policy_, directory_, before, view);
+    return view;
+  }
+  bool holds(const View& view, const std::string& name) const {
+    return std::any_of(view.denied.begin(), view.denied.end(), [&](const Node& node) {
+      return node.path == directory_ + "/" + name && node.kind == NodeKind::kFile;
     });
   }
+  bool is_found() const { return holds(look(), "sudo"); }
   void show(Access access) { policy_.profile.filesystem.roots = {{directory_, access, false, ""}}; }
 
   std::string directory_;
@@ -52,6 +59,35 @@ TEST_F(Denied, IsNotLookedForInAHiddenOne) {
 TEST_F(Denied, IsLeftAloneInAWritableOne) {
   show(Access::kReadWrite);
   EXPECT_FALSE(is_found());
+}
+
+TEST_F(Denied, ADirectoryThatHasNotChangedIsNotSearchedAgain) {
+  show(Access::kReadOnly);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  View before = look();
+  EXPECT_TRUE(look(&before) == before);
+  before.denied.push_back({directory_ + "/su", NodeKind::kFile, 1, 2});
+  EXPECT_TRUE(holds(look(&before), "su")) << "it was looked for";
+}
+
+TEST_F(Denied, WhatComesIntoADirectoryLaterIsFound) {
+  show(Access::kReadOnly);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const View before = look();
+  std::ofstream(directory_ + "/su") << "x";
+  EXPECT_TRUE(holds(look(&before), "su"));
+  EXPECT_TRUE(holds(look(&before), "sudo"));
+  std::filesystem::remove(directory_ + "/sudo");
+  EXPECT_FALSE(holds(look(&before), "sudo"));
+}
+
+// Two changes within one tick of the file system's clock bear one time.
+TEST_F(Denied, ADirectoryThatHasJustChangedIsSearchedAgain) {
+  show(Access::kReadOnly);
+  std::filesystem::create_directory(directory_ + "/touched");
+  View before = look();
+  before.denied.clear();
+  EXPECT_TRUE(holds(look(&before), "sudo"));
 }
 
 }  // namespace

@@ -61,13 +61,49 @@ class WarmPoolTest : public testing::Test {
 };
 
 TEST_F(WarmPoolTest, IsFilledToItsSizeAndEmptiedByRuns) {
-  EXPECT_TRUE(pool_->refill());
-  EXPECT_FALSE(pool_->refill());
+  pool_->refill();
+  EXPECT_FALSE(pool_->is_full());
+  pool_->refill();
   EXPECT_TRUE(pool_->is_full());
   EXPECT_EQ(run("echo one").out.text, "one\n");
   EXPECT_FALSE(pool_->is_full());
   EXPECT_EQ(run("echo two").out.text, "two\n");
   EXPECT_EQ(run("echo cold").out.text, "cold\n");
+}
+
+std::size_t entries_of(const char* directory) {
+  const std::filesystem::directory_iterator all(directory);
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// The answer does not wait for the kernel to take the sandbox apart; the refill does.
+TEST_F(WarmPoolTest, ARefillLeavesNothingOfTheRunsBeforeIt) {
+  pool_->refill();
+  pool_->refill();
+  ASSERT_TRUE(pool_->is_settled());
+  const std::size_t descriptors = entries_of("/proc/self/fd");
+  for (int i = 0; i < 40; ++i) {  // more than may be on their way out at once
+    EXPECT_EQ(run("echo warm; exit 3").exit_code, 3);
+    EXPECT_FALSE(pool_->is_settled());
+    if (i % 2 == 1) {
+      pool_->refill();
+      pool_->refill();
+    }
+  }
+  ASSERT_TRUE(pool_->is_settled());
+  EXPECT_EQ(entries_of("/proc/self/fd"), descriptors);
+  pool_.reset();
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
+}
+
+// What runs on behind the command ends with it, and the answer comes only then.
+TEST_F(WarmPoolTest, ACommandThatLeavesProcessesBehindIsWaitedFor) {
+  pool_->refill();
+  pool_->refill();
+  const Outcome outcome = run("sleep 60 >/dev/null 2>&1 & echo started");
+  EXPECT_EQ(outcome.out.text, "started\n");
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_GE(outcome.usage.user_ms + outcome.usage.system_ms, 0.0);
 }
 
 TEST_F(WarmPoolTest, ACommandFindsWhatItWouldFindInANewSandbox) {
