@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// warm_bench: in one process, turn by turn: plain fork and exec of /bin/true, the same in a new
-// sandbox, and in one that was made ready in advance (made again outside the measured time) → a
-// Markdown table of medians and their ratios.
+// warm_bench ROUNDS [NAME PROGRAM ARG... [--- NAME PROGRAM ARG...]...]: in one process, turn by
+// turn: plain fork and exec of /bin/true, the same in a new sandbox, and in one that was made ready
+// in advance (made again outside the measured time) → a Markdown table of medians and their ratios.
+// Then how many such runs a second follow each other, what is made in advance included, beside
+// those of the launchers that are given.
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -10,12 +12,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -28,21 +30,25 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double milliseconds(const std::function<bool()>& work) {
-  const auto start = Clock::now();
-  const bool worked = work();
-  const std::chrono::duration<double, std::milli> took = Clock::now() - start;
-  return worked ? took.count() : -1;
+struct Contender {
+  std::string name;
+  std::function<bool()> run;
+  std::function<void()> rest = [] {};  // between two of its runs
+  std::vector<double> values;
+};
+
+double milliseconds_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
-bool plain() {
+bool launch(std::vector<char*> argv) {
+  argv.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   pid_t pid = -1;
-  char program[] = "/bin/true";
-  std::array<char*, 2> argv = {program, nullptr};
-  const bool spawned = posix_spawn(&pid, program, &actions, nullptr, argv.data(), environ) == 0;
+  const bool spawned =
+      posix_spawn(&pid, argv.front(), &actions, nullptr, argv.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
   return spawned && wait4(pid, &status, 0, nullptr) == pid && status == 0;
@@ -54,12 +60,67 @@ double median(std::vector<double> values) {
   return *nth;
 }
 
+void print(const char* unit, const std::vector<Contender>& contenders, std::size_t base) {
+  std::printf("| contender | %s | ratio |\n|---|---:|---:|\n", unit);
+  for (const Contender& contender : contenders) {
+    std::printf("| %s | %.2f | %.2f |\n", contender.name.c_str(), median(contender.values),
+                median(contender.values) / median(contenders[base].values));
+  }
+  std::puts("");
+}
+
+// One run of each a round. The kernel frees network namespaces in one worker, and a sandbox that
+// was just asked for is still being made: hence the pauses.
+bool measure_times(std::vector<Contender>& contenders, std::int64_t rounds) {
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
+  for (std::int64_t i = 0; i < rounds; ++i) {
+    for (Contender& contender : contenders) {
+      pause();
+      contender.rest();
+      pause();
+      const auto start = Clock::now();
+      if (!contender.run()) return false;
+      contender.values.push_back(milliseconds_since(start));
+    }
+  }
+  return true;
+}
+
+// As many runs as fit into a tenth of a second, in turns.
+bool measure_rates(std::vector<Contender>& contenders, std::int64_t turns) {
+  for (std::int64_t i = 0; i < turns; ++i) {
+    for (Contender& contender : contenders) {
+      const auto start = Clock::now();
+      int runs = 0;
+      while (milliseconds_since(start) < 100) {
+        if (!contender.run()) return false;
+        contender.rest();
+        ++runs;
+      }
+      contender.values.push_back(runs * 1000 / milliseconds_since(start));
+    }
+  }
+  return true;
+}
+
+std::vector<Contender> read_launchers(int argc, char** argv) {
+  std::vector<Contender> all;
+  for (int i = 2; i < argc; ++i) {
+    const char* const name = argv[i];
+    std::vector<char*> words;
+    while (++i < argc && std::string_view(argv[i]) != "---") words.push_back(argv[i]);
+    if (!words.empty()) all.push_back({name, [words] { return launch(words); }, [] {}, {}});
+  }
+  return all;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::int64_t rounds = argc == 2 ? sbx::parse_count(argv[1], 100'000).value_or(0) : 0;
+  const std::int64_t rounds = argc >= 2 ? sbx::parse_count(argv[1], 100'000).value_or(0) : 0;
   if (rounds == 0) {
-    std::fputs("usage: warm_bench ROUNDS\n", stderr);
+    std::fputs("usage: warm_bench ROUNDS [NAME PROGRAM ARG... [--- NAME PROGRAM ARG...]...]\n",
+               stderr);
     return 2;
   }
   char workspace[] = "/tmp/sbx-warm-bench-XXXXXX";
@@ -74,7 +135,6 @@ int main(int argc, char** argv) {
   const sbx::Policy policy = std::move(made).value();
   const sbx::Environment environment = {{"PATH", "/usr/bin:/bin"}};
   const sbx::HostFacts facts = sbx::read_quick_facts(nullptr);
-  sbx::WarmPool pool(policy, facts, environment, 1);
   sbx::Request request;
   request.argv = {"/bin/true"};
   const auto sandboxed = [&](sbx::WarmPool* warm) {
@@ -84,27 +144,25 @@ int main(int argc, char** argv) {
     sbx::CommandRun run(std::move(input));
     return run.run().exit_code == 0;
   };
-  std::array<std::vector<double>, 3> times;
-  for (std::int64_t i = 0; i < rounds; ++i) {
-    // The kernel frees network namespaces in one worker, and a sandbox that was just asked for is
-    // still being made.
-    const auto rest = [] { std::this_thread::sleep_for(std::chrono::milliseconds(5)); };
-    times[0].push_back(milliseconds(plain));
-    rest();
-    times[1].push_back(milliseconds([&] { return sandboxed(nullptr); }));
-    rest();
-    pool.refill();
-    rest();
-    times[2].push_back(milliseconds([&] { return sandboxed(&pool); }));
-    rest();
-  }
+  char program[] = "/bin/true";
+  const auto contenders = [&](sbx::WarmPool& pool) {
+    return std::vector<Contender>{
+        {"fork and exec alone", [&] { return launch({program}); }, [] {}, {}},
+        {"a new sandbox", [&] { return sandboxed(nullptr); }, [] {}, {}},
+        {"a warm sandbox", [&] { return sandboxed(&pool); }, [&] { pool.refill(); }, {}}};
+  };
+  sbx::WarmPool one(policy, facts, environment, 1);
+  std::vector<Contender> times = contenders(one);
+  sbx::WarmPool some(policy, facts, environment, 4);
+  std::vector<Contender> rates = contenders(some);
+  for (Contender& launcher : read_launchers(argc, argv)) rates.push_back(std::move(launcher));
+  const bool measured = measure_times(times, rounds) && measure_rates(rates, rounds / 20 + 1);
   std::filesystem::remove_all(workspace);
-  std::puts("| contender | median ms | ratio |\n|---|---:|---:|");
-  constexpr std::array kNames = {"fork and exec alone", "a new sandbox", "a warm sandbox"};
-  for (std::size_t i = 0; i < times.size(); ++i) {
-    if (*std::min_element(times[i].begin(), times[i].end()) < 0) return 1;
-    std::printf("| %s | %.2f | %.2f |\n", kNames[i], median(times[i]),
-                median(times[i]) / median(times[0]));
+  if (!measured) {
+    std::fputs("warm_bench: a contender failed\n", stderr);
+    return 1;
   }
+  print("median ms", times, 0);
+  print("runs/s", rates, 1);
   return 0;
 }
