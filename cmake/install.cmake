@@ -20,7 +20,7 @@ if(TARGET sbx-run AND NOT CMAKE_CROSSCOMPILING)
     endforeach()")
 endif()
 
-install(FILES docs/man/sbx-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/man/sbx-run.1 docs/man/sbx-bwrap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/sbx-profile.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 install(FILES completions/sbx-run.bash RENAME sbx-run
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """options_test.py SBX_RUN SOURCE_DIR: every verb and option that --help shows stands in the man page
-and in the completions of all three shells."""
+and in the completions of all three shells, and those of sbx-bwrap, beside it, in its own page."""
 import os
 import re
 import subprocess
@@ -48,6 +48,14 @@ def main(sbx_run, source):
                     if not re.search(option_form.format(re.escape(option)), text)]
         missing += [f"{page}: {verb}" for verb in verbs
                     if not re.search(verb_form.format(verb), text)]
+    bwrap = os.path.join(os.path.dirname(sbx_run), "sbx-bwrap")
+    if os.access(bwrap, os.X_OK):
+        page = read("docs/man/sbx-bwrap.1")
+        known = set(re.findall(r"^    --([a-z][a-z0-9-]+)", help_text(bwrap), re.M))
+        if "ro-bind" not in known:
+            missing.append("sbx-bwrap --help")
+        missing += [f"docs/man/sbx-bwrap.1: --{option}" for option in sorted(known)
+                    if not re.search(rf"^\.It Fl -{option}\b(?!-)", page, re.M)]
     for line in missing:
         print(f"FAILED: not in {line}")
     print(f"{len(options)} options, {len(verbs)} verbs, {len(missing)} missing")
