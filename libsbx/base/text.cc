@@ -25,6 +25,36 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+struct Character {
+  std::size_t size = 1;
+  bool is_shown = false;
+};
+
+// C0, DEL and C1, which terminals obey, and the marks that turn the direction of what follows.
+bool is_shown(char32_t code) {
+  const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+  const bool is_direction = code == 0x61c || code == 0x200e || code == 0x200f ||
+                            (code >= 0x202a && code <= 0x202e) ||
+                            (code >= 0x2066 && code <= 0x2069);
+  return !is_control && !is_direction;
+}
+
+// Of text that is not empty. What is not UTF-8 is a character of one byte, not shown: terminals
+// that are not set to UTF-8 take 0x80 to 0x9f for C1.
+Character first_character(std::string_view text) {
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = at(0);
+  if (lead < 0x80) return {1, is_shown(lead)};
+  const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return {};
+  char32_t code = lead & (0x7fU >> size);
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((at(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (at(i) & 0x3fU);
+  }
+  return {size, is_shown(code)};
+}
+
 struct Unit {
   std::string_view suffix;
   std::int64_t factor;
@@ -49,13 +79,17 @@ std::string escape_control_bytes(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+  while (!text.empty()) {
+    const Character next = first_character(text);
+    for (const char c : text.substr(0, next.size)) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (next.is_shown) {
+        out += c;
+      } else {
+        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+      }
     }
+    text.remove_prefix(next.size);
   }
   return out;
 }

@@ -4,11 +4,13 @@
 #include "rpc/mcp.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/sha256.h"
+#include "base/text.h"
 #include "rpc/mcp_message.h"
 #include "rpc/mcp_progress.h"
 #include "tools/json_text.h"
@@ -25,15 +27,30 @@ constexpr std::string_view kInstructions =
     "Commands run in a sandbox: paths outside the workspace are not there or not writable, and the "
     "network is closed unless the operator opened it. An error says what the operator would add.";
 
+constexpr auto kLogLevels = std::to_array<std::string_view>(
+    {"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"});
+
 std::string text_of(const McpJson& object, std::string_view key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
+// As lines that move no terminal, whatever a client shows them on.
+std::string shown_lines(const std::string& text) {
+  std::string shown;
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    if (start != 0) shown += '\n';
+    shown += escape_control_bytes(std::string_view(text).substr(start, end - start));
+    start = end + 1;
+  }
+  return shown;
+}
+
 // What the user is asked.
 McpJson question(const std::string& command, const std::string& approval) {
   const McpJson asked = McpJson::parse(approval, nullptr, false);
-  std::string message = "Run this command?\n\n" + command + "\n";
+  std::string message = "Run this command?\n\n" + shown_lines(command) + "\n";
   const auto rules = asked.find("rules");
   if (rules != asked.end() && rules->is_array()) {
     for (const McpJson& rule : *rules) {
@@ -172,8 +189,11 @@ class McpServer::Impl {
   }
 
   void set_level(const std::string& id, const McpJson& params, const McpContext& context) {
-    log_level_ = text_of(params, "level");
-    if (log_level_.empty()) return refuse(id, kMcpBadParams, "\"level\" is missing");
+    const std::string level = text_of(params, "level");
+    if (std::find(kLogLevels.begin(), kLogLevels.end(), level) == kLogLevels.end()) {
+      return refuse(id, kMcpBadParams, "\"level\" must be one of debug, info, …, emergency");
+    }
+    log_level_ = level;
     answer(id, context, McpJson::object());
   }
 

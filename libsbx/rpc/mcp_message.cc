@@ -38,6 +38,18 @@ std::variant<McpMessage, McpRefusal> read_response(McpMessage message, const Mcp
   return refuse("null", kMcpInvalidRequest, "a message has a method, or a result, or an error");
 }
 
+// Contract 11: errors on the wire carry one of our own codes as well.
+McpJson own_data(const McpRefusal& refusal) {
+  const ErrorCode code = refusal.code == kMcpParseError       ? ErrorCode::kBadJson
+                         : refusal.code == kMcpInvalidRequest ? ErrorCode::kBadMessage
+                         : refusal.code == kMcpUnknownMethod  ? ErrorCode::kUnknownMethod
+                                                              : ErrorCode::kBadValue;
+  return {{"code", error_name(code)},
+          {"message", refusal.message},
+          {"where", nullptr},
+          {"hint", nullptr}};
+}
+
 }  // namespace
 
 std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
@@ -132,7 +144,7 @@ std::string mcp_result(const std::string& id, McpJson result, bool is_modern,
 
 std::string mcp_error(const McpRefusal& refusal) {
   McpJson error = {{"code", refusal.code}, {"message", refusal.message}};
-  if (!refusal.data.empty()) error["data"] = McpJson::parse(refusal.data);
+  error["data"] = refusal.data.empty() ? own_data(refusal) : McpJson::parse(refusal.data);
   return json_text(
       {{"jsonrpc", "2.0"}, {"id", McpJson::parse(refusal.id)}, {"error", std::move(error)}});
 }

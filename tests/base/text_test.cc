@@ -40,6 +40,16 @@ TEST(Text, NamesTheNearestCandidateOnlyForASlipOfTheHand) {
 
 TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
   EXPECT_EQ(escape_control_bytes("a\x1b[2Jb\n\x7f"), "a\\x1b[2Jb\\x0a\\x7f");
+  // C1: terminals take U+009B for ESC [.
+  EXPECT_EQ(escape_control_bytes("a\xc2\x9b"
+                                 "2Jb\x9b"),
+            "a\\xc2\\x9b2Jb\\x9b");
+  // U+202E shows what follows from right to left.
+  EXPECT_EQ(escape_control_bytes("rm \xe2\x80\xae"
+                                 "cba"),
+            "rm \\xe2\\x80\\xaecba");
+  EXPECT_EQ(escape_control_bytes("é ü € 日本 😀 \xc2\xa0"), "é ü € 日本 😀 \xc2\xa0");
+  EXPECT_EQ(escape_control_bytes("a\xe2\x82"), "a\\xe2\\x82");
 }
 
 TEST(Error, EveryCodeHasANameOfItsOwnAndAMeaning) {

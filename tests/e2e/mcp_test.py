@@ -115,6 +115,10 @@ class ModernTest(McpCase):
         error = client.ask("tools/list", {"_meta": meta(version="1900-01-01")})["error"]
         self.assertEqual(error["code"], -32022)
         self.assertEqual(error["data"], {"supported": [MODERN], "requested": "1900-01-01"})
+        # Contract 11: every other error carries ours.
+        data = client.ask("prompts/list", {"_meta": meta()})["error"]["data"]
+        self.assertEqual(set(data), {"code", "message", "where", "hint"})
+        self.assertEqual(data["code"], "unknown_method")
 
     def test_malformed_lines_are_answered_and_survived(self):
         client = self.client()
@@ -254,6 +258,8 @@ class LegacyTest(McpCase):
         client.initialize()
         self.assertEqual(client.ask("ping")["result"], {})
         self.assertEqual(client.ask("logging/setLevel", {"level": "error"})["result"], {})
+        for params in ({"level": "loud"}, {"level": 1}, {}):
+            self.assertEqual(client.ask("logging/setLevel", params)["error"]["code"], -32602)
 
     def test_both_eras_in_one_process(self):
         client = self.client()
@@ -304,6 +310,7 @@ class TaskTest(McpCase):
         self.assertEqual(pushed["data"], {"task_id": task, "text": "ERROR yes"})
         killed = client.tool("shell", {"task_id": task, "kill": True})["structuredContent"]
         self.assertFalse(killed["is_running"])
+        self.assertEqual(killed["exit_code"], 143)  # null only while it runs
         self.assertIn("got yes", killed["stdout"])
         self.assertFalse(client.answer(stream)["result"]["structuredContent"]["is_running"])
 
@@ -347,6 +354,15 @@ class ApprovalTest(McpCase):
             done = self.retry(client, self.asked(client), action)["result"]
             self.assertTrue(done["isError"])
             self.assertIn("declined", done["content"][0]["text"])
+            self.assertEqual(done["structuredContent"]["exit_code"], 126)  # refused, as elsewhere
+
+    def test_what_is_asked_moves_no_terminal(self):
+        """A command that would show the user another one than the one that runs."""
+        command = "rm -rf /data/work/old\n# \x1b[2K\u009b2K\u202egnihton"
+        result = self.client().modern("code_execution", {"command": command}, {"elicitation": {}})
+        message = result["inputRequests"]["approval"]["params"]["message"]
+        self.assertIn("rm -rf /data/work/old\n# \\x1b[2K\\xc2\\x9b2K\\xe2\\x80\\xaegnihton", message)
+        self.assertFalse(set(message) & set("\x1b\u009b\u202e"))
 
     def test_the_state_is_good_once(self):
         client = self.client()
