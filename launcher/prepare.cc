@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
 
 #include "base/text.h"
+#include "rpc/socket_place.h"
 
 namespace sbx {
 namespace {
@@ -49,6 +51,27 @@ Result<std::string> absolute_path(const std::string& path) {
                  "write the path from /", errno};
   }
   return std::string(here.get()) + "/" + path;
+}
+
+// What no root names, but for the base `host`; that has a /tmp of its own.
+bool is_shown(const FilesystemProfile& filesystem, const std::string& path) {
+  const auto shows = [&](const Root& root) {
+    return root.access != Access::kNone && is_below(path, root.path);
+  };
+  if (std::any_of(filesystem.roots.begin(), filesystem.roots.end(), shows)) return true;
+  return filesystem.base == Base::kHost && !is_below(path, "/tmp");
+}
+
+// A session's token lies beside its socket. A command that could read it could hand it to whoever
+// speaks for it, who would then be the operator.
+void hide_tokens(Policy& policy, const Environment& environment) {
+  FilesystemProfile& filesystem = policy.profile.filesystem;
+  for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    if (real == nullptr || !is_shown(filesystem, real.get())) continue;
+    filesystem.roots.push_back(Root{real.get(), Access::kNone, true, "the sessions' sockets"});
+  }
 }
 
 }  // namespace
@@ -98,6 +121,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
+  hide_tokens(out.policy, environment);
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   out.inherited = environment;
   out.approved = options.approve;

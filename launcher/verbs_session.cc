@@ -67,15 +67,27 @@ int signal_number(const json& answer) {
   return 0;
 }
 
-int error_status(const json& answer) {
-  const auto error = answer.find("error");
-  const std::string code = error != answer.end() && error->is_object()
-                               ? error->value("code", std::string())
-                               : std::string();
+std::string text_of(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The error that a result holds.
+std::optional<Error> error_of(const json& answer) {
+  const auto error = answer.is_object() ? answer.find("error") : answer.end();
+  if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
+  const std::string code = text_of(*error, "code");
   for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == code) return error_exit_status(meaning.code);
+    if (meaning.name != code) continue;
+    return Error{meaning.code, text_of(*error, "message"), text_of(*error, "where"),
+                 text_of(*error, "hint")};
   }
-  return 125;
+  return std::nullopt;
+}
+
+int error_status(const json& answer) {
+  const auto error = error_of(answer);
+  return error ? error_exit_status(error->code) : 125;
 }
 
 // What `run` would have exited with; 0 for an answer that is no result.
@@ -102,6 +114,13 @@ int exit_status(const json& answer) {
 json parsed(const std::string& text) {
   Result<json> value = read_json_strict(text, {std::size_t{256} << 20, 128});
   return value.ok() ? std::move(value).value() : json();
+}
+
+// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it.
+int finish(const std::string& text) {
+  const json answer = parsed(text);
+  if (const auto error = error_of(answer)) complain(*error);
+  return print(text) ? exit_status(answer) : 125;
 }
 
 Result<std::string> read_text(int fd, std::size_t at_most, const std::string& where) {
@@ -280,27 +299,17 @@ int follow_output(const TaskOptions& options, const Invocation& invocation) {
   Result<json> params = output_params(options);
   if (!params.ok()) return refuse(params.error());
   params.value()["follow"] = true;
+  params.value()["replay"] = true;
   Result<SessionClient> client =
       SessionClient::open({options.session, false, false, {}}, invocation);
   if (!client.ok()) return refuse(client.error());
   Follow follow{options.task_id};
-  // What the answer holds comes first.
   std::vector<std::pair<std::string, std::string>> early;
   const Result<std::string> answer = client.value().call(
       "output", params.value().dump(), [&](const std::string& method, const std::string& text) {
         early.emplace_back(method, text);
       });
   if (!answer.ok()) return refuse(answer.error());
-  const json kept = parsed(answer.value());
-  for (const char* stream : {"stdout", "stderr"}) {
-    static constexpr const char* kText[] = {"stream", "text", "offset", nullptr};
-    const std::string text = kept.value(stream, std::string());
-    if (text.empty() || !options.match.empty()) continue;
-    const json piece = {{"stream", stream},
-                        {"text", text},
-                        {"offset", params.value().value("since", std::int64_t{0})}};
-    follow.event("output", piece, kText);
-  }
   const auto notify = [&](const std::string& method, const std::string& text) {
     follow.notification(method, text);
   };
@@ -418,8 +427,7 @@ int verb_start(const Invocation& invocation) {
   };
   const Result<std::string> answer = start();
   if (!answer.ok()) return refuse(answer.error());
-  if (!print(answer.value())) return 125;
-  return exit_status(parsed(answer.value()));
+  return finish(answer.value());
 }
 
 int verb_status(const Invocation& invocation) {
@@ -512,11 +520,9 @@ int verb_call(const Invocation& invocation) {
     print(json{{"error", outcome["error"]}}.dump());
     return 125;
   }
-  if (!print(answer.value().text)) return 125;
-  if (answer.value().signal != 0) return 128 + answer.value().signal;
-  return method == "run" || method == "start" || method == "wait"
-             ? exit_status(parsed(answer.value().text))
-             : 0;
+  const bool is_result = method == "run" || method == "start" || method == "wait";
+  const int status = is_result ? finish(answer.value().text) : print(answer.value().text) ? 0 : 125;
+  return answer.value().signal != 0 && status != 125 ? 128 + answer.value().signal : status;
 }
 
 }  // namespace sbx

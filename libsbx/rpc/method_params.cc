@@ -35,7 +35,9 @@ constexpr FieldSpec kGraceField = {
 constexpr std::array kStatusFields = {
     FieldSpec{"task_id", "Which task. Absent: all of them.", kOptionalText}};
 constexpr std::array kOutputFields = {
-    kTask, FieldSpec{"since", "The \"next\" of the answer before.", kOffset}, kFollow, kMatch};
+    kTask, FieldSpec{"since", "The \"next\" of the answer before.", kOffset}, kFollow,
+    FieldSpec{"replay", "true, with follow: what there is comes as notifications too.", kFlag},
+    kMatch};
 constexpr std::array kStdinFields = {
     kTask, FieldSpec{"text", "What the task shall read.", kOptionalText},
     FieldSpec{"close", "true: end of file after the text.", kFlag}};
@@ -94,6 +96,7 @@ Result<MethodParams> decode_method_params(const json& params, const ObjectSpec& 
   take(params, "since", since);
   out.since = static_cast<std::uint64_t>(since.value_or(0));
   take(params, "follow", out.follow);
+  take(params, "replay", out.replay);
   take(params, "match", out.match);
   take(params, "text", out.text);
   std::optional<bool> close;

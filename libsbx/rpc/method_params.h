@@ -18,6 +18,7 @@ struct MethodParams {
   std::string task_id;  // empty: not given
   std::uint64_t since = 0;
   std::optional<bool> follow;
+  std::optional<bool> replay;
   std::optional<bool> stream;
   std::string match;  // empty: none
   std::string text;

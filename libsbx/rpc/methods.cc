@@ -121,8 +121,9 @@ Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
   SBX_TRY(const Policy own, apply_request(policy(), request));
   RunInput input{own, request, session_.options().facts, session_.options().inherited};
   input.merge = request.merge;
-  SBX_TRY(const LaunchPlan plan, plan_command(input));
-  answer(caller, explain_json(plan, own, judge(own, request, plan.cwd)));
+  const Result<LaunchPlan> plan = plan_command(input);
+  if (!plan.ok()) return named_by_request(plan.error());
+  answer(caller, explain_json(plan.value(), own, judge(own, request, plan.value().cwd)));
   return {};
 }
 
@@ -177,10 +178,13 @@ Status Dispatcher::Impl::call_output(Caller& caller, const MethodParams& params,
         "/since", "give the \"next\" of the answer before"};
   }
   if (params.follow.value_or(!params.match.empty())) {
-    // The answer holds what there is; lines that match in it are told as well.
-    const std::uint64_t from = params.match.empty() ? task->output().end() : params.since;
-    SBX_TRY(Follower follower, Follower::make(params.match, from));
-    answer(caller, output_json(*task, params.since));
+    // The answer holds what there is, unless it is to come in the order in which it was written;
+    // lines that match in it are told as well.
+    const std::uint64_t end = task->output().end();
+    const bool is_replayed = params.replay.value_or(false);
+    const bool is_told = is_replayed || !params.match.empty();
+    SBX_TRY(Follower follower, Follower::make(params.match, is_told ? params.since : end));
+    answer(caller, output_json(*task, is_replayed ? end : params.since));
     follow(caller.client, task, std::move(follower));
     return {};
   }

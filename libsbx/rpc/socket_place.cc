@@ -157,6 +157,13 @@ Result<Directory> open_runtime_directory(const std::string& xdg_runtime_dir) {
   return open_safe("/tmp/sbx-" + uid, true);
 }
 
+std::vector<std::string> runtime_directories(const std::string& xdg_runtime_dir) {
+  const std::string uid = std::to_string(geteuid());
+  std::vector<std::string> paths = {"/run/user/" + uid + "/sbx", "/tmp/sbx-" + uid};
+  if (xdg_runtime_dir.starts_with('/')) paths.push_back(xdg_runtime_dir + "/sbx");
+  return paths;
+}
+
 Result<Directory> open_socket_directory(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return open_safe(".", false);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -23,6 +24,8 @@ struct Directory {
   OwnedFd fd;
 };
 Result<Directory> open_runtime_directory(const std::string& xdg_runtime_dir);
+// Each place where such a directory may be, whichever there are.
+std::vector<std::string> runtime_directories(const std::string& xdg_runtime_dir);
 
 // The directory of `path`, which must be ours (or root's) and not writable by others; made with
 // mode 0700 where it is missing. Errors: kSessionFailed.

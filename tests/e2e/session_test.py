@@ -78,6 +78,29 @@ class Tasks(session_harness.Case):
                          (125, "bad_value"))
 
     # B13
+    def test_follow_tells_what_there_was_in_its_order(self):
+        """Each offset is where the text stands among the bytes of both streams."""
+        task = self.start("for i in 1 2 3; do echo out$i; read x; echo err$i >&2; read x; done")
+        for i in (1, 2, 3):
+            for stream, text in (("stdout", f"out{i}\n"), ("stderr", f"err{i}\n")):
+                self.assertTrue(session_harness.until(
+                    lambda: self.verb("status", *S, task)[stream].endswith(text)))
+                self.verb("stdin", *S, "--text", "on", task)
+        self.verb("wait", *S, task)
+        done = self.cli("output", *S, "--follow", task)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(events.pop()["event"], "exit")
+        self.assertEqual("".join(event["text"] for event in events),
+                         "out1\nerr1\nout2\nerr2\nout3\nerr3\n")
+        at = 0
+        for event in events:
+            self.assertEqual((event["event"], event["offset"]), ("output", at))
+            at += len(event["text"])
+        done = self.cli("output", *S, "--follow", "--since", "20", task)
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(event["stream"], event["text"], event["offset"]) for event in events[:-1]],
+                         [("stdout", "out3\n", 20), ("stderr", "err3\n", 25)])
+
     def test_reset_ends_everything_and_clears_its_own_workspace(self):
         self.start(f"echo x > file; sleep 1000; : {self.marker}x")
         follower = subprocess.Popen([harness.SBX_RUN, "output", *S, "--follow",
@@ -125,6 +148,14 @@ class Tasks(session_harness.Case):
         answer = self.verb("wait", *S, task, status=127)
         self.assertEqual((answer["status"], answer["error"]["code"]), ("error", "not_found"))
         self.verb("start", *S, status=125)
+        for command, status, code in (("sudo id", 126, "denied"),
+                                      ("rm -rf /data", 3, "needs_approval")):
+            refused = self.cli("start", *S, "-c", command)
+            self.assertEqual((refused.returncode, json.loads(refused.stdout)["status"]),
+                             (status, code))
+            lines = refused.stderr.decode().splitlines()
+            self.assertEqual(len(lines), 1, lines)
+            self.assertTrue(lines[0].startswith(f"sbx-run: {code}: "), lines)
         self.verb("start", *S, "--cwd", "/nowhere", "-c", "true", status=125)
         self.verb("start", *S, "--nonsense", "-c", "true", status=125)
         self.verb("start", "--session", "new", "--profile", "nope", "-c", "true", status=125)
@@ -200,6 +231,21 @@ class Place(session_harness.Case):
         self.assertEqual(stat.S_IMODE(os.stat(top).st_mode), 0o700)
         for name in os.listdir(top):
             self.assertEqual(stat.S_IMODE(os.stat(os.path.join(top, name)).st_mode), 0o600, name)
+
+    def test_no_task_can_read_the_operators_token(self):
+        """Not even where a root shows the directory: who has the token may approve."""
+        place = self.runtime
+        for flags in (["--ro", place], ["--rw", self.base], ["--profile", "readonly", "--ro", place]):
+            session = ["--session", f"hidden-{len(flags)}-{flags[0][2:]}"]
+            self.verb("start", *session, *flags, "-c", "true")
+            sockets = os.path.join(place, "sbx")
+            self.assertTrue([name for name in os.listdir(sockets) if name.endswith(".token")])
+            task = self.verb("start", *session, "-c",
+                             f"ls {place}; cat {sockets}/{session[1]}.sock.token")["task_id"]
+            answer = self.cli("wait", *session, task)
+            answer = json.loads(answer.stdout)
+            self.assertEqual(answer["stdout"], "sbx\n", answer)
+            self.assertIn("Permission denied", answer["stderr"])
 
     def test_one_that_is_open_to_others_or_a_symlink_is_refused(self):
         top = os.path.join(self.runtime, "sbx")
