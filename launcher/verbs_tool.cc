@@ -26,7 +26,7 @@ struct ToolOptions {
 };
 
 int print_answer(const ToolAnswer& answer, const Invocation& invocation, int signal_fd) {
-  if (answer.mistake) complain(*answer.mistake);
+  if (answer.refusal) complain(*answer.refusal);
   const int written = invocation.process.stdout_was_closed
                           ? -1
                           : write_answer(STDOUT_FILENO, answer.text, signal_fd);

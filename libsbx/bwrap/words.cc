@@ -122,9 +122,10 @@ string failure_words(const LaunchPlan& plan, const Op& op, int error, const char
       return mount_words(op, a, b, error);
     case OpKind::kSetInside:
       return "Can't remount readonly on " + inside(a) + ": " +
-             (error == EINVAL ? "Unable to find \"" + inside(a) + "\" in mount table"
-                              : "Unable to apply mount flags: remount \"" + inside(a) +
-                                    "\": " + mount_error_words(error));
+             (error == EINVAL   ? "Unable to find \"" + inside(a) + "\" in mount table"
+              : error == ENOENT ? "realpath(destination)" + why
+                                : "Unable to apply mount flags: remount \"" + inside(a) +
+                                      "\": " + mount_error_words(error));
     case OpKind::kCoverProc:
       return "Can't remount readonly below " + inside(a) + why;
     case OpKind::kSetHostname:

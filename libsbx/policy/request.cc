@@ -88,6 +88,13 @@ Result<Policy> apply_request(const Policy& policy, const Request& request) {
   return out;
 }
 
+Error named_by_request(Error error) {
+  if (error.where != "--cwd") return error;
+  error.where = "/cwd";
+  error.hint = "name a directory that is there, and that the profile shows";
+  return error;
+}
+
 bool is_network_refusal(const Error& error) {
   return error.code == ErrorCode::kNotGranted && error.where == "/network";
 }

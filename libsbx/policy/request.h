@@ -17,6 +17,10 @@ Result<Policy> apply_request(const Policy& policy, const Request& request);
 // Only /network is one: what is asked for there may be granted, and the answer says how.
 bool is_network_refusal(const Error& error);
 
+// The same error in the words of a request: a flag that the request's field stands for becomes the
+// pointer to that field.
+Error named_by_request(Error error);
+
 // What the operator would add to grant the network: a profile path and value.
 inline constexpr std::string_view kNetworkGrant = R"(network.mode = "outbound")";
 

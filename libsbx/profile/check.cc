@@ -91,8 +91,9 @@ class Walk {
     }
     for (const FieldSpec& field : spec.fields) {
       if (field.required && !value.contains(field.name)) {
+        const Place here{place, field.name, 0};
         add(ErrorCode::kMissingField, "the key \"" + std::string(field.name) + "\" is missing", "",
-            place);
+            &here);
       }
     }
   }
@@ -134,7 +135,8 @@ class Walk {
       known.reserve(spec.fields.size());
       for (const FieldSpec& field : spec.fields) known.push_back(field.name);
       hint = did_you_mean(key, known);
-      if (hint.empty()) hint = "known here: " + one_of(known);
+      if (hint.empty())
+        hint = known.empty() ? "no key is known here" : "known here: " + one_of(known);
     }
     add(ErrorCode::kUnknownField, "unknown key " + quoted(key), std::move(hint), place);
   }
@@ -177,7 +179,8 @@ class Walk {
   void number(const json& value, const ValueSpec& spec, const Place* place) {
     if (!value.is_number()) return wrong_type(value, "a number", place);
     const auto amount = value.get<double>();
-    if (amount < static_cast<double>(spec.min) || amount > static_cast<double>(spec.max)) {
+    const bool is_above = spec.max != kUnbounded && amount > static_cast<double>(spec.max);
+    if (amount < static_cast<double>(spec.min) || is_above) {
       out_of_range(value, spec, place);
     }
   }

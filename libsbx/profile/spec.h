@@ -33,6 +33,9 @@ enum class Kind : std::uint8_t {
 
 struct ObjectSpec;
 
+// As a maximum: one that no schema of a tool prints, and none at all for a kNumber.
+inline constexpr std::int64_t kUnbounded = std::int64_t{1} << 53;
+
 struct ValueSpec {
   Kind kind = Kind::kBool;
   bool nullable = false;

@@ -189,8 +189,8 @@ RpcRefusal refuse_long_line() {
 
 int rpc_code(const Error& error) {
   switch (error.code) {
-    case ErrorCode::kUnknownMethod:
-      return kRpcUnknownMethod;
+    case ErrorCode::kUnknownMethod:  // with a place: of a tool, which params name
+      return error.where.empty() ? kRpcUnknownMethod : kRpcBadParams;
     case ErrorCode::kInternal:
       return kRpcInternal;
     case ErrorCode::kBadMessage:

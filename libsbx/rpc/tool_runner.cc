@@ -120,6 +120,7 @@ ToolAnswer read_tool_result(std::string_view json) {
   answer.is_error = body["tool"].value("is_error", false);
   answer.exit_status = body["tool"].value("exit_status", 0);
   answer.is_text = body.contains("text");
+  if (answer.exit_status != 0) answer.refusal = tool_error(json);
   body.erase("tool");
   answer.text = answer.is_text ? body["text"].get<std::string>() : json_text(body) + "\n";
   return answer;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "policy/request.h"
+
 namespace sbx {
 namespace {
 
@@ -117,6 +119,7 @@ std::size_t Task::kept_bytes() const {
 
 void Task::take_outcome() {
   outcome_ = run_->outcome();
+  if (outcome_.error && request_.cwd) outcome_.error = named_by_request(*outcome_.error);
   if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {
     outcome_.status = RunStatus::kCancelled;
   }

@@ -75,7 +75,7 @@ Result<ToolCall> decode_bash(const json& params, const ToolSettings& settings) {
 
 ordered_json outcome(const ToolCall&, const Reply& reply) {
   ordered_json out = {{"output", reply.out}, {"status", reply.status}, {"exit_code", nullptr}};
-  if (reply.exit_code) out["exit_code"] = *reply.exit_code;
+  if (!did_not_run(reply)) out["exit_code"] = exit_number(reply);
   return out;
 }
 
@@ -170,7 +170,7 @@ ToolAnswer answer_bash_output(const ToolCall& call, const Reply& reply) {
                       {"exit_code", nullptr},
                       {"stdout", reply.out},
                       {"stderr", reply.err}};
-  if (reply.exit_code) out["exit_code"] = *reply.exit_code;
+  if (!reply.is_running) out["exit_code"] = exit_number(reply);
   answer.structured = json_text(out);
   return answer;
 }

@@ -15,9 +15,6 @@
 
 namespace sbx {
 
-// A maximum that no schema prints.
-inline constexpr std::int64_t kUnbounded = std::int64_t{1} << 53;
-
 struct Renamed {
   std::string_view method;
   std::string_view tool;

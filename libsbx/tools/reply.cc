@@ -43,12 +43,11 @@ ErrorCode code_named(std::string_view name) {
   return ErrorCode::kInternal;
 }
 
-void read_error(const ordered_json& body, Reply& reply) {
+void read_reason(const ordered_json& body, Reply& reply) {
   const auto error = body.find("error");
   if (error != body.end() && error->is_object()) {
     reply.error_name = text_at(*error, "code");
-    reply.error = Error{code_named(reply.error_name), text_at(*error, "message"),
-                        text_at(*error, "where"), text_at(*error, "hint")};
+    reply.error = read_error(*error);
     return;
   }
   if (reply.status != "denied") return;
@@ -68,7 +67,7 @@ void read_error(const ordered_json& body, Reply& reply) {
 Reply read_reply(const Result<std::string>& result) {
   Reply reply;
   if (!result.ok()) {
-    reply.status = "error";
+    reply.status = result.error().code == ErrorCode::kDenied ? "denied" : "error";
     reply.error = result.error();
     reply.error_name = error_name(result.error().code);
     return reply;
@@ -92,7 +91,7 @@ Reply read_reply(const Result<std::string>& result) {
   if (json != body.end() && !json->is_null()) reply.result_json = json_text(*json);
   const auto sandbox = body.find("sandbox");
   if (sandbox != body.end() && sandbox->is_object()) reply.degraded = json_at(*sandbox, "degraded");
-  read_error(body, reply);
+  read_reason(body, reply);
   return reply;
 }
 
@@ -133,7 +132,8 @@ std::string reason(const Reply& reply) {
   if (!reply.error) return reply.status;
   const Error& error = *reply.error;
   std::string text = error.message;
-  if (!error.where.empty()) text += " at " + error.where;
+  // A place in the params, or a flag; the name of a rule or of a step tells a reader nothing.
+  if (error.where.starts_with('/') || error.where.starts_with('-')) text += " at " + error.where;
   if (!error.hint.empty()) text += " (" + error.hint + ")";
   return text;
 }
@@ -143,6 +143,12 @@ int tool_exit_status(const Reply& reply) { return did_not_run(reply) ? exit_numb
 bool is_failure(const Reply& reply) {
   return did_not_run(reply) || reply.status == "timed_out" || reply.status == "cancelled" ||
          reply.status == "limit";
+}
+
+std::optional<Error> read_error(const ordered_json& error) {
+  if (!error.is_object()) return std::nullopt;
+  return Error{code_named(text_at(error, "code")), text_at(error, "message"),
+               text_at(error, "where"), text_at(error, "hint")};
 }
 
 ordered_json error_json(std::string_view code, const Error& error) {

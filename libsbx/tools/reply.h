@@ -45,7 +45,8 @@ int tool_exit_status(const Reply& reply);
 // Refused, declined, timed out or failed to start.
 bool is_failure(const Reply& reply);
 
-// {"code","message","where","hint"}.
+// {"code","message","where","hint"}, both ways; nullopt for what is no object.
+std::optional<Error> read_error(const nlohmann::ordered_json& error);
 nlohmann::ordered_json error_json(std::string_view code, const Error& error);
 // JSON text → value; null where it is none.
 nlohmann::ordered_json parse_json(std::string_view text);

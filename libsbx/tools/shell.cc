@@ -153,6 +153,7 @@ ToolAnswer answer(const ToolCall& call, const Reply& reply) {
     take({"task_id", "pid", "started_at"});
   } else {
     take({"stdout", "stderr", "exit_code", "uptime_seconds", "is_running"});
+    if (!reply.is_running) out["exit_code"] = exit_number(reply);
   }
   answer.structured = json_text(out);
   return answer;

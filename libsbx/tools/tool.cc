@@ -72,6 +72,7 @@ void rename(const Tool& tool, Error& error) {
 
 ToolAnswer refuse(const Tool& tool, const ToolCall& call, const Reply& reply) {
   ToolAnswer answer;
+  answer.refusal = reply.error;
   ordered_json out = tool.nothing(call, reply);
   if (reply.error) out["error"] = error_json(reply.error_name, *reply.error);
   if (!reply.approval.empty()) out["approval"] = parse_json(reply.approval);
@@ -158,6 +159,11 @@ ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result) 
   return complete(tool, call.mode, reply, std::move(answer));
 }
 
+std::optional<Error> tool_error(std::string_view structured) {
+  const ordered_json body = parse_json(structured);
+  return body.is_object() && body.contains("error") ? read_error(body["error"]) : std::nullopt;
+}
+
 ToolAnswer tool_refusal(std::string_view tool, const Error& error) {
   const Tool* found = find_tool(tool);
   const Reply reply = read_reply(error);
@@ -168,6 +174,7 @@ ToolAnswer tool_refusal(std::string_view tool, const Error& error) {
     return complete(*found, ToolMode::kRun, reply, std::move(answer));
   }
   answer.mistake = error;
+  answer.refusal = error;
   answer.is_text = true;
   answer.text = "tool: " + reason(reply) + "\n";
   answer.structured = json_text({{"error", error_json(reply.error_name, error)}});

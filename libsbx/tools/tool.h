@@ -70,6 +70,8 @@ struct ToolAnswer {
   // The call itself was wrong, with a pointer into the tool's params: an error of the protocol
   // where there is one.
   std::optional<Error> mistake{};
+  // Why nothing ran, whoever's mistake it was: for a person's eyes.
+  std::optional<Error> refusal{};
 };
 
 // `result` is what the last method call gave, or the first error.
@@ -77,6 +79,9 @@ ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result);
 
 // The answer to a call that could not be decoded.
 ToolAnswer tool_refusal(std::string_view tool, const Error& error);
+
+// What a structured answer has in `error`; nullopt where it has none.
+std::optional<Error> tool_error(std::string_view structured);
 
 enum class ToolFormat : std::uint8_t { kAnthropic, kOpenai, kMcp };
 

@@ -184,6 +184,7 @@ def table():
     yield "remount-ro below", [*SYSTEM, "--tmpfs", "/t", "--dir", "/t/d", "--remount-ro", "/t",
                                *sh("mkdir /t/d/x")]
     yield "remount-ro of no mount", [*SYSTEM, "--dir", "/d", "--remount-ro", "/d", "true"]
+    yield "remount-ro of nothing", [*SYSTEM, "--remount-ro", "/nothing", "true"]
     yield "dev", [*SYSTEM, "--dev", "/dev", *sh("ls -1 /dev; stat -c '%a %F' /dev/null /dev/shm")]
     yield "dev again and again", [*SYSTEM, "--dev", "/dev", "--dev", "/dev2", *sh("ls /dev2")]
     yield "dev works", [*SYSTEM, "--dev", "/dev", *sh(

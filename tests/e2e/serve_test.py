@@ -67,6 +67,18 @@ class Stream(session_harness.Case):
         self.assertIn("command", error["data"]["hint"])
         error = peer.error("status", task_id="nobody")
         self.assertEqual(error["data"]["code"], "task_not_found")
+        error = peer.error("output")
+        self.assertEqual(error["data"]["where"], "/task_id")
+        error = peer.error("list", nothing=1)
+        self.assertEqual(error["data"]["hint"], "no key is known here")
+        error = peer.error("tool", name="nothing", params={})
+        self.assertEqual((error["code"], error["data"]["code"], error["data"]["where"]),
+                         (-32602, "unknown_method", "/name"))
+        result = peer.call("run", command="true", cwd="nowhere")
+        self.assertEqual((result["error"]["code"], result["error"]["where"]),
+                         ("cwd_not_visible", "/cwd"))
+        error = peer.error("explain", command="true", cwd="/nowhere")
+        self.assertEqual((error["code"], error["data"]["where"]), (-32602, "/cwd"))
         peer.say(b'{"jsonrpc":"2.0","id":7,"method":"run","params":{"command":"a","command":"b"}}\n')
         self.assertEqual(peer.hear()["error"]["data"]["code"], "duplicate_key")
         bomb = b'{"jsonrpc":"2.0","id":8,"method":"run","params":{"env":' + b'{"a":' * 5000

@@ -50,6 +50,12 @@ class BashTest(ToolCase):
     def test_a2_a_timeout_beyond_600_is_clamped(self):
         self.assertEqual(self.bash("echo ok", timeout=100000), "ok\n")
 
+    def test_a2_a_timeout_is_clamped_however_large(self):
+        for timeout in ("1e15", "1e300", "9007199254740993"):
+            text = self.tool("bash", b'{"command":"echo ok","description":"d","timeout":%s}'
+                             % timeout.encode())
+            self.assertEqual(text, "ok\n", timeout)
+
     def test_a2_the_operators_ceiling_is_never_passed(self):
         profile = self.profile({"extends": "tool-bash", "limits": {"timeout_ms": 200},
                                 "ceilings": {"timeout_ms": 300}})
@@ -485,6 +491,34 @@ class WireTest(ToolCase):
             answer = self.json_tool("code_execution", params)
             self.assertEqual(answer["error"]["code"], code, params[:40])
             self.assertEqual(self.last.returncode, 125)
+
+    # Contract 3: `where` is the field's pointer; 2: a diagnostic is one line on stderr.
+    def test_what_is_missing_is_pointed_at(self):
+        for tool, params, where in (("bash", {"command": "id"}, "/description"),
+                                    ("execute_command", {}, "/command"),
+                                    ("bash_exec", {"command": "ls", "files": [{"path": "a"}]},
+                                     "/files/0/content")):
+            answer = self.tool(tool, params)
+            self.assertIn(where, answer)
+            self.assertIn("sbx-run: missing_field: ", self.last.stderr.decode())
+            self.assertIn(f"[{where}]", self.last.stderr.decode())
+
+    def test_a_refusal_is_told_on_stderr_too(self):
+        for tool, params, status, code in (
+                ("bash", {"command": "sudo id", "description": "d"}, 126, "denied"),
+                ("shell", {"command": "ls", "cwd": "nowhere"}, 125, "cwd_not_visible"),
+                ("code_execution", {"command": "rm -rf /data"}, 3, "needs_approval")):
+            self.tool(tool, params)
+            self.assertEqual(self.last.returncode, status)
+            lines = self.last.stderr.decode().splitlines()
+            self.assertEqual(len(lines), 1, lines)
+            self.assertTrue(lines[0].startswith(f"sbx-run: {code}: "), lines)
+        self.tool("bash", {"command": "exit 3", "description": "d"})
+        self.assertEqual(self.last.stderr, b"")
+
+    def test_a_directory_of_the_call_is_pointed_at_as_its_param(self):
+        error = self.json_tool("shell", {"command": "ls", "cwd": "nowhere"})["error"]
+        self.assertEqual((error["code"], error["where"]), ("cwd_not_visible", "/cwd"))
 
     def test_an_unknown_tool(self):
         text = self.tool("bash_exce", {})

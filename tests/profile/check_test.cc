@@ -86,7 +86,7 @@ TEST(CheckFields, TakesOnlyWholeNumbersInRangeAsCounts) {
 
 TEST(CheckFields, WantsTheRequiredKeys) {
   expect_error(R"({"filesystem": {"roots": [{"access": "rw"}]}})", ErrorCode::kMissingField,
-               "/filesystem/roots/0");
+               "/filesystem/roots/0/path");
 }
 
 TEST(CheckFields, AllowsAppendingToListsOnly) {

@@ -44,14 +44,14 @@ TEST(MethodParams, SayWhatIsWrongAndWhere) {
     const char* where;
   };
   const Case cases[] = {
-      {"output", "{}", ErrorCode::kMissingField, ""},
+      {"output", "{}", ErrorCode::kMissingField, "/task_id"},
       {"output", R"({"task_id": 5})", ErrorCode::kWrongType, "/task_id"},
       {"output", R"({"task_id": "t", "since": -1})", ErrorCode::kOutOfRange, "/since"},
       {"output", R"({"task_id": "t", "since": 1.5})", ErrorCode::kWrongType, "/since"},
       {"wait", R"({"task_id": "t", "timeout_ms": 0})", ErrorCode::kOutOfRange, "/timeout_ms"},
       {"kill", R"({"task_id": "t", "grace": 1})", ErrorCode::kUnknownField, "/grace"},
       {"list", R"({"task_id": "t"})", ErrorCode::kUnknownField, "/task_id"},
-      {"approve", "{}", ErrorCode::kMissingField, ""},
+      {"approve", "{}", ErrorCode::kMissingField, "/digest"},
       {"status", "[]", ErrorCode::kWrongType, ""},
   };
   for (const Case& each : cases) {

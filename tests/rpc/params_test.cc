@@ -111,7 +111,7 @@ TEST(DecodeRequest, RefusesWhatIsWrongAndSaysWhere) {
       {R"({"command": "a", "env": {"A": "\u0000"}})", ErrorCode::kBadValue, "/env/A"},
       {R"({"command": "a", "merge": "yes"})", ErrorCode::kWrongType, "/merge"},
       {R"({"command": "a", "files": {}})", ErrorCode::kWrongType, "/files"},
-      {R"({"command": "a", "files": [{}]})", ErrorCode::kMissingField, "/files/0"},
+      {R"({"command": "a", "files": [{}]})", ErrorCode::kMissingField, "/files/0/path"},
       {R"({"command": "a", "files": [{"path": "x"}]})", ErrorCode::kMissingField, "/files/0"},
       {R"({"command": "a", "files": [{"path": "x", "content": "", "content_base64": ""}]})",
        ErrorCode::kBadValue, "/files/0/content_base64"},

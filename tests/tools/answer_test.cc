@@ -127,6 +127,25 @@ TEST(AnswerShell, HasTheFieldsOfItsOtherModes) {
                             "is_running":true})"));
 }
 
+// B4: null only while it runs.
+TEST(AnswerShell, ATaskThatHasEndedHasANumber) {
+  const auto number = [](const json& more) {
+    json status = result("killed", {{"is_running", false}, {"uptime_seconds", 1.5}});
+    status.update(more);
+    return json::parse(answer("shell", R"({"task_id":"t"})", status).text).at("exit_code");
+  };
+  EXPECT_EQ(number({{"signal", "SIGTERM"}}), 143);
+  EXPECT_EQ(number({{"signal", "SIGKILL"}}), 137);
+  EXPECT_EQ(number({{"status", "timed_out"}}), 124);
+  EXPECT_EQ(number({{"status", "exited"}, {"exit_code", 0}}), 0);
+}
+
+TEST(AnswerShell, ADeclinedCallIsARefusal) {
+  const ToolAnswer out = tool_refusal("shell", Error{ErrorCode::kDenied, "declined", "", ""});
+  EXPECT_EQ(json::parse(out.text).at("exit_code"), 126);
+  EXPECT_EQ(out.exit_status, 126);
+}
+
 TEST(AnswerShell, AnErrorKeepsTheShape) {
   const ToolAnswer out =
       tool_refusal("shell", Error{ErrorCode::kOutOfRange, "too much", "/timeout", ""});
@@ -201,7 +220,7 @@ TEST(AnswerExecuteCommand, SaysWhyTheKernelCannotEnforceReadMode) {
                                                    {"message", "landlock is not available"},
                                                    {"where", "landlock"},
                                                    {"hint", "boot with it"}}}}));
-  EXPECT_EQ(out.text, "execute_command: landlock is not available at landlock (boot with it)\n");
+  EXPECT_EQ(out.text, "execute_command: landlock is not available (boot with it)\n");
   EXPECT_EQ(out.exit_status, 125);
 }
 

@@ -64,9 +64,10 @@ TEST(DecodeBash, NeverAsksForMoreThanTheOperatorsCeiling) {
 
 // A2
 TEST(DecodeBash, WantsACommandAndADescription) {
-  EXPECT_EQ(refusal("bash", R"({"description":"d"})"), "missing_field at ");
-  EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "missing_field at ");
-  EXPECT_EQ(refusal("bash", R"({"command":"a","description":null})"), "missing_field at ");
+  EXPECT_EQ(refusal("bash", R"({"description":"d"})"), "missing_field at /command");
+  EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "missing_field at /description");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":null})"),
+            "missing_field at /description");
   EXPECT_EQ(refusal("bash", R"({"command":3,"description":"d"})"), "wrong_type at /command");
   EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","timeout":0})"),
             "out_of_range at /timeout");
@@ -168,7 +169,7 @@ TEST(DecodeBashExec, RefusesUnknownParamsAndFields) {
       refusal("bash_exec", R"({"command":"c","files":[{"path":"a","content":"x","mode":"1"}]})"),
       "unknown_field at /files/0/mode");
   EXPECT_EQ(refusal("bash_exec", R"({"command":"c","files":[{"path":"a"}]})"),
-            "missing_field at /files/0");
+            "missing_field at /files/0/content");
   EXPECT_EQ(refusal("bash_exec", R"({"command":"c","timeout_ms":0})"),
             "out_of_range at /timeout_ms");
   EXPECT_EQ(refusal("bash_exec", R"({"command":"c","timeout_ms":1.5})"),
