@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "output/utf8.h"
+#include "policy/request.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -165,7 +166,8 @@ std::optional<int> Connects::to_network(Target& target, const Endpoint& destinat
       gateway_->would_relay(destination)) {
     return relay(target, destination);
   }
-  if (destination.port == kDnsPort && target.type != SOCK_STREAM) return ask_dns(target);
+  if (destination.port == kDnsPort && target.type != SOCK_STREAM)
+    return ask_dns(target, destination);
   if (is_local || destination.port == kDnsPort) return connect(target);
   if (!is_relay_mode(rules_.mode)) {
     count(target, "connect", endpoint_text(destination), grant_for(destination));
@@ -183,7 +185,11 @@ std::optional<int> Connects::to_network(Target& target, const Endpoint& destinat
 }
 
 // A resolver's socket: the port that its questions will come from is known once it is connected.
-std::optional<int> Connects::ask_dns(Target& target) {
+// Without a gateway nobody answers it, and which name it asks for is not seen: what is told is that
+// it asked.
+std::optional<int> Connects::ask_dns(Target& target, const Endpoint& destination) {
+  if (gateway_ == nullptr)
+    count(target, "dns", endpoint_text(destination), std::string(kNetworkGrant));
   const std::optional<int> error = connect(target);
   sockaddr_storage own{};
   socklen_t size = sizeof own;

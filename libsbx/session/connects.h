@@ -56,7 +56,7 @@ class Connects {
   struct Target;  // the socket and the address, copied
   std::optional<int> decide(Target& target);
   std::optional<int> to_network(Target& target, const Endpoint& destination);
-  std::optional<int> ask_dns(Target& target);
+  std::optional<int> ask_dns(Target& target, const Endpoint& destination);
   std::optional<int> relay(Target& target, const Endpoint& destination);
   std::optional<int> to_unix(Target& target);
   std::optional<int> to_path(Target& target);

@@ -288,6 +288,16 @@ class Modes(Networked):
         self.assertIn("10.77.0.1:80", self.denials(answer))
         self.assertIn("10.77.0.1:80", self.denials(answer)["10.77.0.1:80"]["grant"])
 
+    def test_a_name_that_none_cannot_resolve_is_told_with_its_grant(self):
+        """The commonest refusal of all: whoever reads the answer learns that it was the policy."""
+        answer = self.sh("curl -sS -m5 http://allowed.test/ || echo nothing")
+        self.assertEqual(answer["stdout"], "nothing\n", answer)
+        asked = list(self.denials(answer, "dns").values())
+        self.assertEqual(len(asked), 1, answer["denials"])
+        self.assertTrue(asked[0]["target"].endswith(":53"), asked)
+        self.assertEqual(asked[0]["grant"], 'network.mode = "outbound"')
+        self.assertEqual(self.sh("curl -sS http://localhost:1/")["denials"], [])
+
     def test_a_server_and_its_client_inside_can_talk(self):
         for flags in ((), ("--allow-host", "allowed.test"), ("--net", "outbound")):
             answer = self.py(
