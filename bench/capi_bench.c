@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a call through the C ABI costs: capi_bench WORKSPACE [CALLS [HEAP_MIB THREADS]]. Prints the
- * medians of opening, of a run, of the time that the session itself gives that run (duration_ms),
- * and of a method that starts nothing; with a heap, all of it again in a host of that size. */
+ * What a call through the C ABI costs: capi_bench WORKSPACE [CALLS [HEAP_MIB THREADS]] → a Markdown
+ * table of medians in microseconds: of opening; of a run, as the session itself says (duration_ms),
+ * and what the host waits beyond that; of the least that any call costs (list, which starts
+ * nothing); and of one byte to another process and back, without sbx; these two at once, and after
+ * the pause that lies between runs, when caches and CPUs have gone to rest. With a heap, all of it
+ * again in a host of that size. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -60,8 +65,37 @@ static double call_us(sbx_session* session, const char* method, const char* para
   return end - begin;
 }
 
+/* A byte to another process and back over a socket pair: no client of a process can undercut it. */
+static double echo_us(int calls, const struct timespec* pause) {
+  static double trips[kMostCalls];
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) exit(1);
+  const pid_t child = fork();
+  char byte = 'x';
+  if (child == 0) {
+    close(ends[0]);
+    while (read(ends[1], &byte, 1) == 1 && write(ends[1], &byte, 1) == 1) {
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  for (int i = 0; i < calls; ++i) {
+    if (pause != NULL) nanosleep(pause, NULL);
+    const double begin = now_us();
+    if (write(ends[0], &byte, 1) != 1 || read(ends[0], &byte, 1) != 1) exit(1);
+    trips[i] = now_us() - begin;
+  }
+  close(ends[0]);
+  waitpid(child, NULL, 0);
+  return median(trips, calls);
+}
+
 static void measure(const char* host, const char* workspace, int calls) {
   static double opens[kOpens], runs[kMostCalls], own[kMostCalls], lists[kMostCalls];
+  static double rested[kMostCalls];
+  const struct timespec pause = {0, 3000000}; /* for the session to get its next sandbox ready */
+  const double echo = echo_us(calls, NULL);
+  const double rested_echo = echo_us(calls, &pause);
   for (int i = 0; i < kOpens; ++i) {
     const double begin = now_us();
     sbx_session* session = open_session(workspace);
@@ -69,19 +103,18 @@ static void measure(const char* host, const char* workspace, int calls) {
     sbx_close(session);
   }
   sbx_session* session = open_session(workspace);
-  const struct timespec pause = {0, 20000000}; /* for the session to get its next sandbox ready */
   for (int i = 0; i < calls; ++i) {
     double none = 0;
     runs[i] = call_us(session, "run", "{\"argv\": [\"/bin/true\"]}", &own[i]);
-    lists[i] = call_us(session, "list", NULL, &none);
     runs[i] -= own[i];
     nanosleep(&pause, NULL);
+    rested[i] = call_us(session, "list", NULL, &none);
+    lists[i] = call_us(session, "list", NULL, &none);
   }
   sbx_close(session);
-  const double own_us = median(own, calls);
-  const double over_us = median(runs, calls);
-  printf("| %s | %.0f | %.0f | %.0f | %.0f | %.2f |\n", host, median(opens, kOpens), own_us,
-         over_us, median(lists, calls), (own_us + over_us) / own_us);
+  printf("| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", host, median(opens, kOpens),
+         median(own, calls), median(runs, calls), median(lists, calls), echo, median(rested, calls),
+         rested_echo);
   fflush(stdout);
 }
 
@@ -94,8 +127,10 @@ int main(int argc, char** argv) {
   if (argc < 2) return 2;
   int calls = argc > 2 ? atoi(argv[2]) : 300;
   if (calls < 1 || calls > kMostCalls) return 2;
-  puts("| host | open, us | a run's own time, us | what the call adds, us | `list`, us | ratio |");
-  puts("|---|---:|---:|---:|---:|---:|");
+  puts(
+      "| host | open | a run's own time | the host waits beyond it | a call | one byte and back "
+      "| a call after a pause | one byte after a pause |");
+  puts("|---|---:|---:|---:|---:|---:|---:|---:|");
   measure("small", argv[1], calls);
   if (argc < 5) return 0;
   const size_t size = (size_t)atoi(argv[3]) << 20;

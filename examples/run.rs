@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The C ABI declared by hand: `rustc run.rs -L PREFIX/lib && ./run '{"command": "echo hello"}'`.
-use std::ffi::{c_char, c_int, CStr, CString};
+use std::ffi::{CStr, CString};
+use std::os::raw::{c_char, c_int};
 use std::ptr;
 
 #[repr(C)]

@@ -13,6 +13,22 @@ const { values } = parseArgs({ options: {
   prefix: { type: 'string', default: path.join(__dirname, '..', '..', 'build', 'release') },
   out: { type: 'string', default: '.' },
 } });
+// By npm; where there is only node, the same files in the same places.
+function pack(out) {
+  try {
+    return execFileSync('npm', ['pack', '--silent', '--pack-destination', out], { cwd: stage })
+      .toString().trim().split('\n').pop();
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  const { name, version } = JSON.parse(fs.readFileSync(path.join(stage, 'package.json')));
+  const tarball = `${name}-${version}.tgz`;
+  execFileSync('tar', ['-czf', path.join(out, tarball), '--owner=0', '--group=0', '--sort=name',
+    '--transform=s,^\\./,package/,', '--mode=u+rw,go=u-w', '-C', stage,
+    './package.json', './README.md', './lib', './native']);
+  return tarball;
+}
+
 const stage = fs.mkdtempSync(path.join(os.tmpdir(), 'sbx-pack-'));
 try {
   for (const name of ['package.json', 'README.md', 'lib']) {
@@ -27,9 +43,8 @@ try {
   fs.copyFileSync(path.join(values.prefix, 'bin', 'sbx-run'), path.join(stage, 'native', 'sbx-run'));
   fs.chmodSync(path.join(stage, 'native', 'sbx-run'), 0o755);
   const out = path.resolve(values.out);
-  const name = execFileSync('npm', ['pack', '--silent', '--pack-destination', out], { cwd: stage })
-    .toString().trim().split('\n').pop();
-  console.log(path.join(out, name));
+  fs.mkdirSync(out, { recursive: true });
+  console.log(path.join(out, pack(out)));
 } finally {
   fs.rmSync(stage, { recursive: true });
 }

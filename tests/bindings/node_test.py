@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Node package, from its tarball, as ESM and CommonJS, over a child process and over koffi.
-SBX_KOFFI names a node_modules that holds koffi; without it, that transport is skipped. Mission F6."""
+SBX_TEST_KOFFI names a node_modules that holds koffi (scripts/test fetches it where there is npm);
+without it, that transport is skipped. Mission F6."""
 
 import os
 import re
@@ -8,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
@@ -16,7 +18,7 @@ import session_harness  # noqa: E402
 from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
 
 PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
-KOFFI = os.environ.get("SBX_KOFFI", "")
+KOFFI = os.environ.get("SBX_TEST_KOFFI") or os.environ.get("SBX_KOFFI", "")
 
 BODY = r"""
 const assert = (holds, what) => { if (!holds) throw new Error(`does not hold: ${what}`); };
@@ -73,16 +75,15 @@ await kept.start('sleep 1000');
 class Package(session_harness.Case):
     def setUp(self):
         super().setUp()
-        for program in ("node", "npm"):
-            if not shutil.which(program):
-                self.skipTest(f"no {program} here (packages nodejs, npm)")
+        if not shutil.which("node"):
+            self.skipTest("no node here (package nodejs)")
         self.env |= {"HOME": self.base, "npm_config_cache": f"{self.base}/npm",
                      "npm_config_update_notifier": "false"}
-        tarball = self.tool("node", f"{SOURCE}/bindings/node/pack.js", "--prefix", PREFIX,
+        self.tarball = self.tool("node", f"{SOURCE}/bindings/node/pack.js", "--prefix", PREFIX,
                             "--out", self.base).strip()
         self.modules = os.path.join(self.work, "node_modules")
         os.mkdir(self.modules)
-        with tarfile.open(tarball) as archive:  # what npm install does, without a registry
+        with tarfile.open(self.tarball) as archive:  # what npm install does, without a registry
             archive.extractall(self.modules)
         os.rename(os.path.join(self.modules, "package"), os.path.join(self.modules, "sbx"))
 
@@ -97,12 +98,45 @@ class Package(session_harness.Case):
         self.assert_nothing_left()
         return out
 
+    def test_holds_the_same_files_with_npm_and_without(self):
+        self.need_npm()
+        with tempfile.TemporaryDirectory(dir=self.base) as out:
+            node = os.path.realpath(shutil.which("node"))
+            os.mkdir(f"{out}/bin")
+            for program in ("tar", "gzip"):
+                os.symlink(shutil.which(program), f"{out}/bin/{program}")
+            other = subprocess.run(
+                [node, f"{SOURCE}/bindings/node/pack.js", "--prefix", PREFIX, "--out", out],
+                env={**self.env, "PATH": f"{out}/bin"}, stdout=subprocess.PIPE, text=True,
+                timeout=2 * BOUND, check=True).stdout.strip()
+            self.assertEqual(os.path.basename(other), os.path.basename(self.tarball))
+            listed = []
+            for path in (self.tarball, other):
+                with tarfile.open(path) as archive:
+                    listed.append({(m.name, m.size, m.mode & 0o111 != 0) for m in archive
+                                   if m.isfile()})
+            self.assertEqual(*listed)
+            self.assertIn("package/native/sbx-run", {name for name, _, _ in listed[0]})
+
+    def test_is_installed_by_npm(self):
+        self.need_npm()
+        shutil.rmtree(self.modules)
+        self.tool("npm", "install", "--offline", "--no-audit", "--no-fund", "--omit=peer",
+                  "--prefix", self.work, self.tarball)
+        out = self.script("const sbx = require('sbx');\n"
+                          "sbx.run('echo npm').then((r) => console.log(r.stdout));", "test.cjs")
+        self.assertEqual(out, "npm\n\n")
+
+    def need_npm(self):
+        if not shutil.which("npm"):
+            self.skipTest("no npm here (package npm): the tarball is made without it")
+
     def test_over_a_child_process(self):
         self.script("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", "'child'"))
 
     def test_over_koffi(self):
         if not KOFFI:
-            self.skipTest("no koffi here: SBX_KOFFI=…/node_modules of `npm install koffi`")
+            self.skipTest("no koffi here: SBX_TEST_KOFFI=…/node_modules of `npm install koffi`")
         for name in ("koffi", "@koromix"):
             if os.path.exists(os.path.join(KOFFI, name)):
                 shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))

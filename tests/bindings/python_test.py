@@ -70,6 +70,24 @@ class Wheel(Case):
         self.script("import sbx; print(sbx.run('echo installed').stdout, end='')",
                     out="installed\n")
 
+    def test_works_in_an_environment_of_its_own(self):
+        venv = os.path.join(self.base, "venv")
+        made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True,
+                              timeout=2 * BOUND, check=False, env={**self.env, "HOME": self.base})
+        if made.returncode != 0:
+            self.skipTest("no venv here (package python3-venv)")
+        python = os.path.join(venv, "bin", "python")
+        subprocess.run([python, "-m", "pip", "install", "-q", "--no-index", "--no-cache-dir",
+                        self.wheel], check=True, timeout=2 * BOUND, capture_output=True,
+                       env={**self.env, "HOME": self.base})
+        done = subprocess.run(
+            [python, "-I", "-c", "import sbx; print(sbx.run('echo clean').stdout, sbx.__file__)"],
+            capture_output=True, text=True, timeout=BOUND, check=False, cwd=self.work, env=self.env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        said, _, place = done.stdout.partition("\n ")
+        self.assertEqual((said, place.startswith(venv)), ("clean", True))
+        self.assert_nothing_left()
+
     def test_types_are_checked(self):
         mypy = [sys.executable, "-m", "mypy"]
         if subprocess.run([*mypy, "--version"], capture_output=True, check=False).returncode != 0:
