@@ -236,7 +236,7 @@ void Client::lose(Error why) {
 
 // Called with the lock held; does not block.
 void Client::read_some() {
-  std::array<char, 65536> chunk;  // NOLINT: filled by recv
+  std::array<char, 65536> chunk;  // filled by recv
   const ssize_t size = ::recv(helper_.socket(), chunk.data(), chunk.size(), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (size <= 0) {

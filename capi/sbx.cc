@@ -70,7 +70,8 @@ Result<Options> read_options(const char* text) {
       if (key == "program") {
         out.program = string;
       } else {
-        out.argv.push_back("--" + key + "=" + string);
+        out.argv.push_back("--");
+        out.argv.back().append(key).append("=").append(string);
       }
     } else if (key == "flags") {
       if (!value.is_array()) return wrong_type(key, "an array of strings");

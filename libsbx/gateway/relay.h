@@ -27,7 +27,7 @@ struct SplicePipe {
 // those that move much.
 class RelayPool {
  public:
-  static constexpr std::size_t kScratchSize = 128 * 1024;
+  static constexpr std::size_t kScratchSize = std::size_t{128} * 1024;
   static constexpr std::size_t kMaxPipes = 16;
 
   RelayPool() : scratch_(kScratchSize) {}

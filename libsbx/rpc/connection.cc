@@ -89,7 +89,7 @@ void Connection::handle(const Line& line) {
 }
 
 void Connection::handle(RpcMessage message) {
-  const auto refuse = [&](Error error) {
+  const auto refuse = [&](const Error& error) {
     send(write_error(message.id, kRpcInvalidRequest, error));
   };
   if (message.method.empty()) {

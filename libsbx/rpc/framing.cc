@@ -76,7 +76,7 @@ std::optional<Line> LineReader::rest() {
 }
 
 IoState read_some(int fd, LineReader& reader) {
-  std::array<char, 65536> chunk;  // NOLINT: filled by read
+  std::array<char, 65536> chunk;  // filled by read
   const ssize_t size = read(fd, chunk.data(), chunk.size());
   if (size > 0) {
     reader.feed({chunk.data(), static_cast<std::size_t>(size)});
@@ -93,7 +93,7 @@ void LineQueue::push(std::string line) {
 }
 
 ssize_t LineQueue::write_some(int fd, bool may_block) const {
-  std::array<struct iovec, 64> parts;  // NOLINT: filled below
+  std::array<struct iovec, 64> parts;  // filled below
   const std::size_t count = may_block ? 1 : std::min(parts.size(), lines_.size());
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t skip = i == 0 ? written_ : 0;

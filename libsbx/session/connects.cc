@@ -119,6 +119,7 @@ std::optional<int> Connects::begin(const sys::SeccompNotif& call) {
   target.length = static_cast<socklen_t>(length);
   if (length > 0) {
     const iovec ours{&target.address, target.length};
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the other process
     const iovec theirs{reinterpret_cast<void*>(call.data.args[1]), target.length};
     const ssize_t size = process_vm_readv(static_cast<pid_t>(call.pid), &ours, 1, &theirs, 1, 0);
     if (size < 0 && errno != EFAULT) return EACCES;

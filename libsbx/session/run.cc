@@ -214,7 +214,9 @@ class Run {
   // Find out which layers cannot be had, then plan again: with what is left where the policy
   // allows that, else for an error that names the cause and the mend.
   void attempt_failed(const Error& failure, bool is_refusal) {
-    const Error error = failure;  // it lives in the supervisor, which the next attempt replaces
+    // It lives in the supervisor, which the next attempt replaces.
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+    const Error error = failure;
     if (probed_ || !is_refusal) return fail(error);
     probed_ = true;
     probe_layers(input_.facts);

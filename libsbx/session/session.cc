@@ -96,9 +96,10 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
                  "wait for some of them, or kill them"};
   }
   Result<Policy> policy = apply_request(granted, request);
-  if (!policy.ok() && !is_network_refusal(policy.error())) return policy.error();
-  const bool is_refused = !policy.ok();
-  Policy own = is_refused ? granted : std::move(policy).value();
+  std::optional<Error> refused;
+  if (!policy.ok()) refused = policy.error();
+  if (refused && !is_network_refusal(*refused)) return *refused;
+  Policy own = refused ? granted : std::move(policy).value();
   // Mission A2: a task has no time limit but the one that it was given.
   if (kind == TaskKind::kTask && !request.timeout_ms) {
     own.profile.limits.timeout_ms = std::nullopt;
@@ -109,8 +110,8 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
                  errno};
   }
   auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request));
-  if (is_refused) {
-    task->refuse(network_refusal(policy.error()));
+  if (refused) {
+    task->refuse(network_refusal(*refused));
     return task;
   }
   if (!set_up_.ok()) {

@@ -524,7 +524,7 @@ TEST(FilterTables, HoldEveryCallThatLibseccompKnowsHereExactlyOnce) {
     if (name == nullptr) continue;
     EXPECT_EQ(numbers.count(number), 1U) << name;
     EXPECT_EQ(names.count(name), 1U) << name;
-    free(name);  // NOLINT: libseccomp allocates with malloc
+    free(name);  // libseccomp allocates with malloc
   }
 }
 
