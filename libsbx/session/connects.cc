@@ -16,6 +16,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "output/utf8.h"
@@ -63,15 +64,20 @@ std::string path_of(const sockaddr_storage& address, socklen_t length) {
   return {text, strnlen(text, std::min(room, sizeof(sockaddr_un::sun_path)))};
 }
 
+// From the caller's working directory; empty where that cannot be told.
+std::string absolute_path(std::uint32_t pid, const std::string& path) {
+  if (path.starts_with('/')) return path;
+  std::array<char, PATH_MAX> cwd{};
+  const ssize_t size = readlink(proc(pid, "cwd").c_str(), cwd.data(), cwd.size() - 1);
+  if (size < 0) return {};
+  return std::string(cwd.data(), static_cast<std::size_t>(size)) + "/" + path;
+}
+
 // As the caller would find it: below its root, from its working directory. Never one of the links
 // of /proc, which would lead elsewhere for us than for it.
-OwnedFd open_inside(std::uint32_t pid, std::string path) {
-  if (!path.starts_with('/')) {
-    std::array<char, PATH_MAX> cwd{};
-    const ssize_t size = readlink(proc(pid, "cwd").c_str(), cwd.data(), cwd.size() - 1);
-    if (size < 0) return {};
-    path = std::string(cwd.data(), static_cast<std::size_t>(size)) + "/" + path;
-  }
+OwnedFd open_inside(std::uint32_t pid, const std::string& name) {
+  const std::string path = absolute_path(pid, name);
+  if (path.empty()) return {};
   const OwnedFd root(open(proc(pid, "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root.is_open()) return {};
   return OwnedFd(
@@ -300,8 +306,10 @@ std::optional<int> Connects::to_path(Target& target) {
   }
   if (*found == UnixPeers::Owner::kInside) return allow();
   if (*found == UnixPeers::Owner::kNobody) return ECONNREFUSED;
-  const std::string shown = repair_utf8(path);
-  count(target, "connect", shown, "network.unix_sockets += [\"" + shown + "\"]");
+  // A profile takes absolute paths without `..`.
+  const std::filesystem::path absolute = absolute_path(target.pid, path);
+  count(target, "connect", repair_utf8(path),
+        "network.unix_sockets += [\"" + repair_utf8(absolute.lexically_normal().string()) + "\"]");
   return EACCES;
 }
 
