@@ -36,6 +36,10 @@ e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
 assert(e.code === 'profile_not_found', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/nonexistent' }));
 assert(e.code === 'not_found', e);
+e = await rejected(sbx.Session.open({ ...o, program: '/bin/echo' }));
+assert(e.code === 'session_failed', e);
+e = await rejected(sbx.Session.open({ ...o, program: SILENT, server_timeout_ms: 300 }));
+assert(e.code === 'session_failed' && e.where === '/server_timeout_ms', e);
 const s = await sbx.Session.open(o);
 const many = await Promise.all([...Array(20).keys()].map((i) => s.run(`echo ${i}`)));
 assert(many.every((m, i) => m.stdout === `${i}\n`), 'many');
@@ -93,6 +97,12 @@ class Package(session_harness.Case):
         self.assertEqual(done.returncode, 0, (done.stdout, done.stderr))
         return done.stdout
 
+    def body(self, transport):
+        silent = self.write("silent", "#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(silent, 0o755)
+        return ("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", f"'{transport}'")
+                .replace("SILENT", f"'{silent}'"))
+
     def script(self, text, name="test.mjs"):
         out = self.tool("node", self.write(f"work/{name}", text))
         self.assert_nothing_left()
@@ -132,7 +142,7 @@ class Package(session_harness.Case):
             self.skipTest("no npm here (package npm): the tarball is made without it")
 
     def test_over_a_child_process(self):
-        self.script("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", "'child'"))
+        self.script(self.body("child"))
 
     def test_over_koffi(self):
         if not KOFFI:
@@ -140,7 +150,7 @@ class Package(session_harness.Case):
         for name in ("koffi", "@koromix"):
             if os.path.exists(os.path.join(KOFFI, name)):
                 shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))
-        self.script("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", "'koffi'"))
+        self.script(self.body("koffi"))
 
     def test_by_require(self):
         out = self.script("const sbx = require('sbx');\n"
@@ -151,6 +161,9 @@ class Package(session_harness.Case):
         with open(f"{SOURCE}/docs/node.md") as file:
             examples = re.findall(r"<!-- run -->\n```js\n(.*?)```", file.read(), re.DOTALL)
         self.assertGreaterEqual(len(examples), 2)
+        with open(f"{SOURCE}/bindings/node/README.md") as file:
+            examples += re.findall(r"```js\n(.*?)```", file.read(), re.DOTALL)
+        self.assertGreaterEqual(len(examples), 3)
         for example in examples:
             self.script(example)
 

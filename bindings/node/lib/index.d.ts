@@ -8,6 +8,8 @@ export interface OpenOptions {
   flags?: string[];
   /** The sbx-run to start in place of the one that came with this package. */
   program?: string;
+  /** How long sbx-run may take to come up (30000), in milliseconds; `session_failed` after it. */
+  server_timeout_ms?: number;
   /** Absent: koffi where it is installed, else a child process. */
   transport?: 'koffi' | 'child';
 }

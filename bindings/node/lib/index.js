@@ -195,8 +195,12 @@ class Task {
 }
 
 async function run(command, options = {}) {
-  const { profile, workspace, flags, program: named, transport, ...rest } = options;
-  const opening = { profile, workspace, flags, program: named, transport };
+  const {
+    profile, workspace, flags, program: named, server_timeout_ms: patience, transport, ...rest
+  } = options;
+  const opening = {
+    profile, workspace, flags, program: named, server_timeout_ms: patience, transport,
+  };
   const session = await Session.open(Object.fromEntries(
     Object.entries(opening).filter(([, value]) => value !== undefined)));
   try {

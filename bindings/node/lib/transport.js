@@ -9,6 +9,9 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { errorOf, SbxError } = require('./errors.js');
 
+const PATIENCE_MS = 30_000; // as the library: for a server that does not come up
+const LONGEST_END_MS = 10_000; // of a session, whose tasks have a grace of two seconds
+
 const NATIVE = path.join(__dirname, '..', 'native');
 
 function program(options) {
@@ -27,14 +30,24 @@ class ChildTransport {
       const child = spawn(program(options), argv, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
       const transport = new ChildTransport(child);
       let said = '';
+      const patience = options.server_timeout_ms ?? PATIENCE_MS;
+      const late = setTimeout(() => {
+        reject(new SbxError('session_failed', `sbx-run did not answer within ${patience} ms`,
+          '/server_timeout_ms', 'see why it does not start, or give it more time'));
+        child.kill('SIGKILL');
+      }, patience);
+      transport.closed.then(() => clearTimeout(late));
       child.stderr.setEncoding('utf8').on('data', (text) => { said = (said + text).slice(-4096); });
       child.once('error', (error) => reject(new SbxError(
         error.code === 'ENOENT' ? 'not_found' : 'session_failed', error.message, '/program',
         'install sbx-run, or name it with "program"')));
       child.once('close', () => reject(startError(said)));
       // Answered as soon as it serves; what it says at a bad start comes before its end.
-      transport.first = (message) => (message.error !== undefined
-        ? reject(errorOf(message.error.data ?? message.error)) : resolve(transport));
+      transport.first = (message) => {
+        clearTimeout(late);
+        if (message.error === undefined) resolve(transport);
+        else reject(errorOf(message.error.data ?? message.error));
+      };
       transport.write({ jsonrpc: '2.0', id: 0, method: 'list', params: {} });
     });
   }
@@ -65,7 +78,17 @@ class ChildTransport {
       const line = Buffer.concat([...this.pending, bytes.subarray(begin, end)]);
       this.pending = [];
       begin = end + 1;
-      this.message(JSON.parse(line.toString('utf8')));
+      let message;
+      try {
+        message = JSON.parse(line.toString('utf8'));
+      } catch {
+        message = null;
+      }
+      if (message === null || typeof message !== 'object') { // some other program
+        this.child.kill('SIGKILL');
+        return;
+      }
+      this.message(message);
     }
     if (begin < bytes.length) this.pending.push(bytes.subarray(begin));
   }
@@ -94,7 +117,9 @@ class ChildTransport {
     this.hold(true);
     this.closing = true;
     this.child.stdin.end();
+    const late = setTimeout(() => this.child.kill('SIGKILL'), LONGEST_END_MS);
     await this.closed;
+    clearTimeout(late);
   }
 
   get token() { return ''; } // the one on standard input is the operator
