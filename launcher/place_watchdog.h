@@ -21,8 +21,10 @@ class PlaceWatchdog {
   PlaceWatchdog(const PlaceWatchdog&) = delete;
   PlaceWatchdog& operator=(const PlaceWatchdog&) = delete;
 
-  // Each may be absent. Errors: kSetupFailed.
+  // Before either is made; each may be absent. Errors: kSetupFailed.
   Status watch(SocketPlace* place, const std::string& workspace);
+  // When it is known what stands at the place. Errors: kSetupFailed.
+  Status tell(const SocketMark& mark) const;
 
  private:
   OwnedFd lifeline_;  // its end of file makes the watchdog clean up

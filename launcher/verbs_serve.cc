@@ -149,12 +149,10 @@ class Serving {
     SBX_TRY(flags_, session_flags(options_.run));
     SBX_TRY(const OwnedFd signals, signal_descriptor(false));
     SBX_TRY(const OwnedFd owner, owner_of_server());
-    bool is_taken = false;
-    OwnedFd listener;
+    // First of all the watchdog, so that at no moment something stands there that nobody removes.
     if (options_.is_on_socket()) {
-      SBX_TRY(SocketPlace place, make_place(listener, is_taken));
+      SBX_TRY(SocketPlace place, choose_place());
       place_.emplace(std::move(place));
-      if (is_taken) return answer_taken();
     }
     PlaceWatchdog watchdog;
     WorkspaceGuard workspace;
@@ -165,6 +163,13 @@ class Serving {
     }
     if (place_ || is_own) {
       SBX_CHECK_OK(watchdog.watch(place_ ? &*place_ : nullptr, workspace.path));
+    }
+    OwnedFd listener;
+    if (place_) {
+      bool is_taken = false;
+      SBX_CHECK_OK(place_->listen(listener, is_taken));
+      SBX_CHECK_OK(watchdog.tell(place_->mark()));
+      if (is_taken) return answer_taken();
     }
     if (is_own && mkdir(workspace.path.c_str(), 0700) != 0) {
       return Error{ErrorCode::kSetupFailed, "mkdir(" + workspace.path + "): " + errno_text(errno),
@@ -194,7 +199,7 @@ class Serving {
     return owner_descriptor(options_.run.owner_pid);
   }
 
-  Result<SocketPlace> make_place(OwnedFd& listener, bool& is_taken) const {
+  Result<SocketPlace> choose_place() const {
     std::string name = socket_name(options_.session);
     Directory directory;
     if (options_.session.empty()) {
@@ -209,7 +214,7 @@ class Serving {
       SBX_CHECK_OK(check_session_name(options_.session));
       SBX_TRY(directory, runtime_directory(invocation_.environment));
     }
-    return SocketPlace::make(std::move(directory), name, listener, is_taken);
+    return SocketPlace(std::move(directory), name);
   }
 
   // Two starters at once: the first one's server serves both.

@@ -200,23 +200,19 @@ SocketPlace::SocketPlace(SocketPlace&& other) noexcept
       name_(std::move(other.name_)),
       mark_(std::exchange(other.mark_, {})) {}
 
-Result<SocketPlace> SocketPlace::make(Directory directory, const std::string& name,
-                                      OwnedFd& listener, bool& is_taken) {
-  const std::string path = directory.path + "/" + name;
+Status SocketPlace::listen(OwnedFd& listener, bool& is_taken) {
+  const std::string path = directory_.path + "/" + name_;
   sockaddr_un address{};
-  if (!address_of(directory, name, address)) {
+  if (!address_of(directory_, name_, address)) {
     return failed("too long a name for a socket:", path, 0, "at most 80 bytes");
   }
-  SocketPlace place;
-  place.directory_ = std::move(directory);
-  place.name_ = name;
-  NameLock held(place.directory_, lock_name(name));
+  NameLock held(directory_, lock_name(name_));
   SBX_CHECK_OK(held.take());
-  const Listener other = look_for_listener(place.directory_, name);
+  const Listener other = look_for_listener(directory_, name_);
   is_taken = other == Listener::kAlive;
-  if (is_taken) return place;
-  if (other == Listener::kDead && mark_of(place.directory_, name).inode != 0) {
-    unlinkat(place.directory_.fd.get(), name.c_str(), 0);
+  if (is_taken) return {};
+  if (other == Listener::kDead && mark_of(directory_, name_).inode != 0) {
+    unlinkat(directory_.fd.get(), name_.c_str(), 0);
   }
   listener.reset(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const mode_t before = umask(0177);
@@ -224,8 +220,8 @@ Result<SocketPlace> SocketPlace::make(Directory directory, const std::string& na
       bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   const int error = errno;
   umask(before);
-  if (is_bound) place.mark_ = mark_of(place.directory_, name);
-  if (is_bound && place.mark_.inode != 0 && listen(listener.get(), kBacklog) == 0) return place;
+  if (is_bound) mark_ = mark_of(directory_, name_);
+  if (is_bound && mark_.inode != 0 && ::listen(listener.get(), kBacklog) == 0) return {};
   return failed("cannot listen on", path, is_bound ? errno : error,
                 error == EADDRINUSE ? "something else stands there" : "");
 }
@@ -250,6 +246,16 @@ void SocketPlace::remove() {
     unlinkat(directory_.fd.get(), name_.c_str(), 0);
     unlinkat(directory_.fd.get(), token_name(name_).c_str(), 0);
   }
+  mark_ = {};
+}
+
+void SocketPlace::remove_unserved() {
+  NameLock held(directory_, lock_name(name_));
+  if (!held.take().ok() || look_for_listener(directory_, name_) != Listener::kDead) return;
+  mark_ = mark_of(directory_, name_);
+  if (mark_.inode == 0) return;
+  unlinkat(directory_.fd.get(), name_.c_str(), 0);
+  unlinkat(directory_.fd.get(), token_name(name_).c_str(), 0);
   mark_ = {};
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -47,21 +48,29 @@ struct SocketMark {
 
 class SocketPlace {
  public:
-  SocketPlace() = default;
+  // Nothing is made yet.
+  SocketPlace(Directory directory, std::string name)
+      : directory_(std::move(directory)), name_(std::move(name)) {}
   ~SocketPlace() { remove(); }
   SocketPlace(SocketPlace&& other) noexcept;
   SocketPlace& operator=(SocketPlace&&) = delete;
 
-  // A listening socket of mode 0600, in `listener`. What a dead server left is replaced; where
-  // another one answers, `is_taken` is set and nothing is made. Errors: kSessionFailed.
-  static Result<SocketPlace> make(Directory directory, const std::string& name, OwnedFd& listener,
-                                  bool& is_taken);
+  // Makes a listening socket of mode 0600, in `listener`. What a dead server left is replaced;
+  // where another one answers, `is_taken` is set and nothing is made. Errors: kSessionFailed.
+  Status listen(OwnedFd& listener, bool& is_taken);
 
   // A file of mode 0600 beside it, "NAME.token". Errors: kSessionFailed.
   Status write_token(std::string_view token) const;
 
-  // Removes socket, token and lock, if they are still ours. Safe in a forked child.
+  // Removes socket, token and lock, if they are still ours.
   void remove();
+
+  // For the watchdog, a copy of this in another process: the socket that was made, none where the
+  // mark is empty. One who was not told before the maker died removes what nobody serves on.
+  const SocketMark& mark() const { return mark_; }
+  void adopt(const SocketMark& mark) { mark_ = mark; }
+  void remove_unserved();
+
   const std::string& name() const { return name_; }
   const Directory& directory() const { return directory_; }
 

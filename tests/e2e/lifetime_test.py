@@ -6,6 +6,8 @@ SBX_LIFE_ROUNDS raises how often each party is killed, SBX_LEAK_RUNS how many ru
 import json
 import os
 import random
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -70,25 +72,42 @@ class Killed(session_harness.Case):
             process.wait()
             self.assert_nothing_left_of_round(round_)
 
-    def test_the_server_while_it_starts(self):
-        for round_ in range(ROUNDS):
-            process = subprocess.Popen(
-                [harness.SBX_RUN, "serve", "--socket", os.path.join(self.runtime, "s.sock")],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                env=self.env, cwd=self.work)
-            self.pause(0.03)
-            process.kill()
-            process.wait()
-            # Between the making of the socket and the watchdog's start a moment is left: what stays
-            # is replaced by the next server, whose end takes it along.
-            process, path, _ = self.socket_server()
-            self.connect(path).call("shutdown")
-            process.wait(session_harness.PATIENCE)
-            self.assert_no_processes(round_)
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_a_server_at_each_call_that_it_makes_from_its_start_to_its_end(self):
+        """strace kills it on its way into the call; the watchdog is not traced."""
+        for ways in (["--socket", os.path.join(self.runtime, "s.sock")], ["--session", "s"]):
+            calls = self.calls_of_a_server(ways, [])
+            self.assertGreater(len(calls), 100)
+            moments = [(call, calls[:i + 1].count(call)) for i, call in enumerate(calls)]
+            if ROUNDS < len(moments):
+                moments = self.random.sample(moments, ROUNDS)
+            for call, nth in moments:
+                with self.subTest(call=call, nth=nth, ways=ways):
+                    done = self.calls_of_a_server(ways, [f"--inject={call}:signal=KILL:when={nth}"])
+                    self.assertLess(len(done), len(calls) + 50)
+                    self.assert_nothing_left_of_round(nth)
 
-    def assert_no_processes(self, round_):
-        gone = session_harness.until(lambda: not session_harness.processes(self.marker), 10)
-        self.assertTrue(gone, f"round {round_} of seed {SEED}")
+    def calls_of_a_server(self, ways, inject):
+        """The calls that a server makes that is started, runs a command and is ended."""
+        trace = os.path.join(self.base, "trace")
+        process = subprocess.Popen(
+            ["strace", "-qq", "-o", trace, *inject, harness.SBX_RUN, "serve", *ways],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env=self.env, cwd=self.work)
+        self.addCleanup(self.end, process)
+        ready = process.stdout.readline()
+        if ready:
+            try:
+                peer = self.connect(json.loads(ready)["socket"])
+                peer.send("run", command=f"touch file; : {self.marker}")
+                peer.send("shutdown")
+                while peer.hear():
+                    pass
+            except OSError:
+                pass  # it died first
+        process.wait(session_harness.PATIENCE)
+        with open(trace, errors="replace") as lines:
+            return [line.split("(")[0] for line in lines if re.match(r"[a-z0-9_]+\(", line)]
 
     def test_the_caller_of_a_server_on_a_stream(self):
         # The caller is killed; its pipes stay open in this process, so only the pidfd tells.
