@@ -51,7 +51,7 @@ Connection::~Connection() {
 }
 
 void Connection::send(std::string line) {
-  if (is_gone_) return;
+  if (is_gone_ || !has_reader_) return;
   queue_.push(std::move(line));
   if (queue_.bytes() > limits_.drop_bytes) is_gone_ = true;
 }
@@ -65,6 +65,7 @@ void Connection::read() {
 }
 
 void Connection::work() {
+  const auto until = std::chrono::steady_clock::now() + limits_.turn;
   while (has_lines_ && !is_gone_ && !is_held()) {
     auto line = reader_.next();
     if (!line && is_at_end_) line = reader_.rest();
@@ -73,7 +74,20 @@ void Connection::work() {
     } else {
       has_lines_ = false;
     }
+    if (std::chrono::steady_clock::now() >= until) return;
   }
+}
+
+void Connection::lose_reader() {
+  has_reader_ = false;
+  queue_ = {};
+}
+
+std::size_t Connection::held_bytes() const {
+  // Beside its id, a call is a few entries here and in the dispatcher.
+  constexpr std::size_t kCallBytes = 512;
+  return reader_.held_bytes() + queue_.bytes() + 2 * id_bytes_ +
+         calls_in_flight_.size() * kCallBytes;
 }
 
 void Connection::flush() {
@@ -122,6 +136,7 @@ void Connection::handle(RpcMessage message) {
 void Connection::call(RpcMessage message) {
   const std::uint64_t serial = next_serial_++;
   calls_in_flight_.emplace(serial, message.id);
+  id_bytes_ += message.id.size();
   const bool for_operator = operator_ && message.method == "approve";
   const std::string id = message.id == "null" ? "" : message.id;
   calls_.call(for_operator ? *operator_ : client_, id, message.method, message.params,
@@ -133,6 +148,7 @@ void Connection::answer(std::uint64_t serial, const Result<std::string>& result)
   if (call == calls_in_flight_.end()) return;
   const std::string id = std::move(call->second);
   calls_in_flight_.erase(call);
+  id_bytes_ -= id.size();
   if (id.empty()) return;
   send(result.ok() ? write_result(id, result.value())
                    : write_error(id, rpc_code(result.error()), result.error()));

@@ -3,6 +3,7 @@
 // back while the client does not read. Owned and polled by the server; never blocks.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -20,6 +21,7 @@ struct ConnectionLimits {
   std::size_t hold_bytes = std::size_t{1} << 20;    // while more waits, no request is read
   std::size_t drop_bytes = std::size_t{128} << 20;  // a client for which more waits is dropped
   std::size_t max_calls = 4096;                     // that are not answered yet
+  std::chrono::milliseconds turn{5};                // of its lines, before others have theirs
 };
 
 // What the server says to every client.
@@ -50,6 +52,8 @@ class Connection {
   void work();   // takes the lines that have come, while nothing holds them back
   void flush();  // when there is something to write
   void hang_up() { is_gone_ = true; }
+  // Nobody reads answers any more. What has been sent already is still taken.
+  void lose_reader();
   void stop_reading() {
     is_at_end_ = true;
     has_lines_ = false;
@@ -63,6 +67,9 @@ class Connection {
   bool is_answered() const { return calls_in_flight_.empty() && !has_lines_; }
   bool is_flushed() const { return queue_.empty(); }
   bool is_gone() const { return is_gone_; }
+  bool has_reader() const { return has_reader_; }
+  // What is kept for it: of a line that is not whole, of what it does not read, of its calls.
+  std::size_t held_bytes() const;
 
  private:
   bool is_held() const { return queue_.bytes() > limits_.hold_bytes; }
@@ -82,11 +89,13 @@ class Connection {
   LineReader reader_;
   LineQueue queue_;
   std::map<std::uint64_t, std::string> calls_in_flight_;  // by serial: the id; empty: none
+  std::size_t id_bytes_ = 0;                              // of calls_in_flight_
   std::uint64_t next_serial_ = 1;
   int refused_tokens_ = 0;
   bool has_lines_ = false;
   bool is_at_end_ = false;
   bool is_gone_ = false;
+  bool has_reader_ = true;
 };
 
 }  // namespace sbx

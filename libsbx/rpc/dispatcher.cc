@@ -96,7 +96,7 @@ bool Dispatcher::Impl::cancel(ClientId client, const std::string& id) {
 }
 
 void Dispatcher::Impl::answer(const Caller& caller, Result<std::string> result) {
-  answers_.push_back({caller.client, caller.reply, std::move(result)});
+  answers_.push_back({caller.client, caller.reply, std::move(result), nullptr});
 }
 
 Dispatcher::Impl::CallKey Dispatcher::Impl::wait(Caller caller, Waits waits,
@@ -116,6 +116,12 @@ void Dispatcher::Impl::answer_call(CallKey key, Result<std::string> result) {
   answer(caller, std::move(result));
 }
 
+void Dispatcher::Impl::answer_status(CallKey key) {
+  Call& call = calls_.at(key);
+  answers_.push_back({call.caller.client, std::move(call.caller.reply), std::string(), call.task});
+  calls_.erase(key);
+}
+
 void Dispatcher::Impl::answer_ended(const Session::TaskPointer& task) {
   std::vector<std::pair<CallKey, Waits>> found;
   for (const auto& [key, call] : calls_) {
@@ -123,7 +129,7 @@ void Dispatcher::Impl::answer_ended(const Session::TaskPointer& task) {
   }
   for (const auto& [key, waits] : found) {
     if (waits == Waits::kRun) answer_call(key, outcome_to_json(*task->outcome()));
-    if (waits == Waits::kEnd) answer_call(key, status_json(*task));
+    if (waits == Waits::kEnd) answer_status(key);
   }
 }
 
@@ -134,7 +140,7 @@ void Dispatcher::Impl::answer_late() {
   for (const auto& [key, call] : calls_) {
     if (call.until && *call.until <= now) late.push_back(key);
   }
-  for (const CallKey key : late) answer_call(key, status_json(*calls_.at(key).task));
+  for (const CallKey key : late) answer_status(key);
 }
 
 void Dispatcher::Impl::answer_resets() {
@@ -160,7 +166,15 @@ void Dispatcher::Impl::send_answers() {
   while (!answers_.empty()) {
     const Answer answer = std::move(answers_.front());
     answers_.pop_front();
-    if (clients_.contains(answer.client) && answer.reply) answer.reply(answer.result);
+    if (!clients_.contains(answer.client) || !answer.reply) continue;
+    if (answer.status_of == nullptr) {
+      answer.reply(answer.result);
+    } else if (is_slow(answer.client)) {
+      held_answers_.push_back(answer);
+      is_held_ = true;
+    } else {
+      answer.reply(status_json(*answer.status_of));
+    }
   }
   is_sending_ = false;
 }
@@ -223,6 +237,8 @@ void Dispatcher::Impl::step() {
     for (const auto& [key, following] : following_) {
       if (told.empty() || told.back() != following.task) told.push_back(following.task);
     }
+    answers_.insert(answers_.end(), held_answers_.begin(), held_answers_.end());
+    held_answers_.clear();
   }
   send_answers();  // of a start, before what its task says
   for (const Session::TaskPointer& task : told) tell_followers(*task);

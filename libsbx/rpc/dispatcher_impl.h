@@ -63,6 +63,9 @@ class Dispatcher::Impl {
     ClientId client = 0;
     Reply reply;
     Result<std::string> result;
+    // Not null: its status is the result, written down only when the client takes it. Thousands may
+    // wait for one task, and each status holds all of its output.
+    Session::TaskPointer status_of;
   };
 
   // --- methods.cc ---
@@ -85,6 +88,7 @@ class Dispatcher::Impl {
   CallKey wait(Caller caller, Waits waits, Session::TaskPointer task,
                std::optional<std::int64_t> timeout_ms = std::nullopt);
   void answer_call(CallKey key, Result<std::string> result);
+  void answer_status(CallKey key);
   void answer_ended(const Session::TaskPointer& task);
   void answer_late();
   void answer_resets();
@@ -106,6 +110,7 @@ class Dispatcher::Impl {
   std::map<FollowKey, Following> following_;
   bool is_held_ = false;  // something could not be told to a slow client
   std::deque<Answer> answers_;
+  std::deque<Answer> held_answers_;  // for clients that are slow
   bool is_sending_ = false;
   bool shutdown_ = false;
 };

@@ -32,6 +32,7 @@ class LineReader {
   std::optional<Line> next();
   // The last line where it has no end, at end of file.
   std::optional<Line> rest();
+  std::size_t held_bytes() const { return buffer_.capacity(); }
 
  private:
   std::size_t max_;

@@ -109,7 +109,7 @@ class Server::Impl {
     if (stage_ != Stage::kServing) no_later(stage_until_);
     if (stage_ == Stage::kServing && may_leave()) no_later(idle_since_ + options_.limits.idle);
     for (const auto& [serial, client] : clients_) {
-      const bool is_ready = client.connection->has_lines() ||
+      const bool is_ready = client.connection->has_lines() || is_leaving(*client.connection) ||
                             (client.is_always_ready && client.connection->wants_input());
       if (is_ready) return 0;
     }
@@ -141,14 +141,7 @@ class Server::Impl {
     const bool is_second_end = key % 2 == 1;
     const bool is_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
     if (is_closed && is_second_end) return connection.hang_up();
-    if (is_closed && connection.in_fd() == connection.out_fd()) {
-      // Nobody reads answers any more. What has been sent already is still taken.
-      for (int i = 0; i < 1024 && connection.wants_input(); ++i) {
-        connection.read();
-        connection.work();
-      }
-      return connection.hang_up();
-    }
+    if (is_closed && connection.in_fd() == connection.out_fd()) connection.lose_reader();
     if (!is_second_end && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 &&
         connection.wants_input()) {
       connection.read();
@@ -156,12 +149,14 @@ class Server::Impl {
   }
 
   void serve_clients() {
+    shed_fullest();
     for (auto at = clients_.begin(); at != clients_.end();) {
       Client& client = at->second;
       Connection& connection = *client.connection;
       if (client.is_always_ready && connection.wants_input()) connection.read();
       connection.work();
       connection.flush();
+      if (is_leaving(connection) && !connection.has_lines()) connection.hang_up();
       // Its other half is open, and nothing is left to be said.
       const bool is_finished = stage_ == Stage::kServing && connection.is_at_end() &&
                                connection.is_answered() && connection.is_flushed();
@@ -172,6 +167,26 @@ class Server::Impl {
         ++at;
       }
     }
+  }
+
+  // Nobody reads, and all has come.
+  static bool is_leaving(const Connection& connection) {
+    return !connection.has_reader() && connection.is_at_end();
+  }
+
+  // Each client is bounded, but there may be many.
+  void shed_fullest() {
+    std::size_t total = 0;
+    std::size_t most = 0;
+    Connection* fullest = nullptr;
+    for (const auto& [serial, client] : clients_) {
+      const std::size_t bytes = client.connection->held_bytes();
+      total += bytes;
+      if (bytes < most) continue;
+      most = bytes;
+      fullest = client.connection.get();
+    }
+    if (total > options_.limits.held_bytes && fullest != nullptr) fullest->hang_up();
   }
 
   Clients::iterator remove(Clients::iterator at) {

@@ -22,6 +22,7 @@ namespace sbx {
 struct ServerLimits {
   ConnectionLimits connection{};
   std::size_t max_clients = 256;
+  std::size_t held_bytes = std::size_t{256} << 20;  // for all clients together; the fullest goes
   std::chrono::milliseconds idle{10'000};   // with neither tasks nor clients, behind a socket
   std::chrono::milliseconds drain{1'000};   // for calls in flight, at the end of the stream
   std::chrono::milliseconds ending{3'000};  // for every task to end: 2 s of grace and the kill

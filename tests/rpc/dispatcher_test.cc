@@ -365,6 +365,34 @@ TEST_F(DispatcherTest, ASlowClientHoldsUpNobodyAndIsToldWhatItMissed) {
   EXPECT_TRUE(text_of(slow, "stdout").ends_with("x\nend\n"));
 }
 
+TEST_F(DispatcherTest, ThousandsWhoWaitForOneTaskDoNotHoldItsOutputThousandfold) {
+  const std::string id = start("head -c 900000 /dev/zero | tr '\\0' x; read x");
+  drive([&] { return call("status", {{"task_id", id}}).at("next") == 900'000; });
+  std::size_t queued = 0;  // as a connection counts what its client has not read
+  std::size_t most = 0;
+  int answers = 0;
+  ClientOptions options;
+  options.queued_bytes = [&queued] { return queued; };
+  const ClientId client = dispatcher_->add_client(std::move(options));
+  for (int i = 0; i < 2000; ++i) {
+    dispatcher_->call(client, std::to_string(i), "wait", json{{"task_id", id}}.dump(),
+                      [&](const Result<std::string>& result) {
+                        ++answers;
+                        queued += result.value().size();
+                        most = std::max(most, queued);
+                      });
+  }
+  call("stdin", {{"task_id", id}, {"close", true}});
+  call("wait", {{"task_id", id}});  // of another client, which is held up by nobody
+  EXPECT_EQ(answers, 1);
+  for (int i = 0; i < 20; ++i) {
+    queued = 0;
+    drive([&] { return answers > i + 1; });
+  }
+  EXPECT_LT(most, 2'000'000U);
+  dispatcher_->remove_client(client);
+}
+
 TEST_F(DispatcherTest, InputWaitsForATaskThatDoesNotRead) {
   const std::string id = start("sleep 0.3; wc -c");
   const std::string text(800'000, 'x');

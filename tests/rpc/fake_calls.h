@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FakeCalls: a dispatcher of a few methods for tests of the server. `echo` answers its params,
-// `big`
-// {"bytes":N} N bytes, `hold` nothing until it is released, `tell` sends a notification to every
-// client; tasks are a number.
+// `big` {"bytes":N} N bytes, `work` null after 5 ms, `hold` nothing until it is released, `tell`
+// sends a notification to every client; tasks are a number.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -10,6 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +47,10 @@ class FakeCalls final : public Calls {
     }
     if (method == "shutdown") {
       shutdown = true;
+      return reply(std::string("null"));
+    }
+    if (method == "work") {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
       return reply(std::string("null"));
     }
     if (method == "hold") {

@@ -290,7 +290,44 @@ TEST_F(ServerTest, ClientsThatDieHurtNoOther) {
   EXPECT_TRUE(calls_.held.empty());
 }
 
+TEST_F(ServerTest, AFloodOfCallsLeavesOthersTheirTurn) {
+  listen_on_socket();
+  serve();
+  Peer other = connect();
+  other.ask("0", "echo");
+  other.hear();
+  Peer flood = connect();
+  std::string requests;
+  for (int i = 0; i < 2000; ++i) requests += write_request(std::to_string(i), "work", "{}") + "\n";
+  ASSERT_TRUE(flood.say(requests));
+  other.ask("1", "echo");
+  EXPECT_EQ(other.hear()["id"], 1);
+  stop_.reset();
+  thread_.join();
+  EXPECT_LT(calls_.calls, 1500);  // of ten seconds of work
+}
+
+TEST_F(ServerTest, TheFullestClientGoesWhenAllTogetherHoldTooMuch) {
+  options_.limits.held_bytes = 2 << 20;
+  listen_on_socket();
+  serve();
+  Peer other = connect();
+  other.ask("0", "echo");
+  other.hear();
+  Peer small = connect();
+  Peer large = connect();
+  // Without the end of the line.
+  ASSERT_TRUE(small.say("{\"a\":\"" + std::string(256 << 10, 'x')));
+  (void)large.say("{\"a\":\"" + std::string(3 << 20, 'x'));  // it is dropped meanwhile
+  EXPECT_EQ(large.hear(), nullptr);
+  small.say("\"}\n");
+  EXPECT_TRUE(small.hear().contains("error"));
+  other.ask("1", "echo");
+  EXPECT_EQ(other.hear()["id"], 1);
+}
+
 TEST_F(ServerTest, WhatAClientSentBeforeItLeftIsStillDone) {
+  options_.limits.connection.turn = std::chrono::seconds(10);
   listen_on_socket();
   serve();
   {
