@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -29,6 +31,23 @@ void remove_scratch(const std::string& path) {
   }
 }
 
+// Nobody else's: it is removed even where it was never made.
+Result<std::string> unused_name() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) == sizeof number) {
+    return "run-" + std::to_string(number);
+  }
+  return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
+}
+
+void end_watchdog(OwnedFd& lifeline, pid_t& pid) {
+  if (pid < 0) return;
+  lifeline.reset();
+  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  pid = -1;
+}
+
 }  // namespace
 
 Leftovers::~Leftovers() {
@@ -42,10 +61,7 @@ Leftovers::~Leftovers() {
   stubs_.remove();
   if (!scratch_.empty()) remove_tree(scratch_);
   remove_workspace();
-  if (watchdog_pid_ < 0) return;
-  watchdog_.reset();
-  while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  end_watchdog(watchdog_, watchdog_pid_);
 }
 
 Status Leftovers::enter_leaf(CgroupFacts& facts) {
@@ -86,10 +102,16 @@ Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& pl
     // The view takes no root whose path holds a symlink, as a home's may.
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.c_str(), nullptr),
                                                            &std::free);
-    std::string path = (real == nullptr ? place : std::string(real.get())) + "/run-XXXXXX";
-    if (mkdtemp(path.data()) != nullptr) return workspace_ = path;
-    error = Error{ErrorCode::kSetupFailed, "mkdtemp(" + path + "): " + errno_text(errno), path,
-                  "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
+    // The watchdog comes first, so that at no moment something stands there that nobody removes.
+    SBX_TRY(const std::string name, unused_name());
+    workspace_ = (real == nullptr ? place : std::string(real.get())) + "/" + name;
+    SBX_CHECK_OK(watch());
+    if (mkdir(workspace_.c_str(), 0700) == 0) return workspace_;
+    error =
+        Error{ErrorCode::kSetupFailed, "mkdir(" + workspace_ + "): " + errno_text(errno),
+              workspace_, "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
+    workspace_.clear();
+    end_watchdog(watchdog_, watchdog_pid_);
   }
   return error;
 }
@@ -123,8 +145,9 @@ Status Leftovers::watch() {
     return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
   }
   if (watchdog_pid_ > 0) return {};
-  // The watchdog: no signal of the terminal ends it, and it holds nothing but its pipe
-  // and the locks on the stubs.
+  // The watchdog: no signal of the terminal ends it, nor who kills every sbx-run by its name; it
+  // holds nothing but its pipe and the locks on the stubs.
+  prctl(PR_SET_NAME, "sbx-watchdog");
   setsid();
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
   const int keep = read_end.get();
