@@ -44,8 +44,9 @@ _sbx_run() {
       exec) words="$run_options --result-file --result-fd" ;;
       explain) words="$run_options --json" ;;
       call) words="$run_options --params --session" ;;
-      start | tool) words="$run_options --session" ;;
-      serve) words="$run_options --session --socket --fd" ;;
+      start) words="$run_options --session --idle" ;;
+      tool) words="$run_options --session" ;;
+      serve) words="$run_options --session --socket --fd --idle" ;;
       mcp) words="$run_options --tool" ;;
       run | check) words=$run_options ;;
       output) words='--session --since --follow --match --json --help' ;;

@@ -80,6 +80,7 @@ complete -c sbx-run -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'Wait
 complete -c sbx-run -n '__fish_seen_subcommand_from stdin' -l text -x -d 'Text to write'
 complete -c sbx-run -n '__fish_seen_subcommand_from stdin' -l close -d 'End of file behind it'
 complete -c sbx-run -n '__fish_seen_subcommand_from serve' -l fd -x -d 'Connected socket'
+complete -c sbx-run -n '__fish_seen_subcommand_from start serve' -l idle -x -d 'Idle time to leave after'
 complete -c sbx-run -n '__fish_seen_subcommand_from kill reset' -l grace -x -d 'Between TERM and KILL'
 complete -c sbx-run -n '__fish_seen_subcommand_from doctor' -l apparmor -d 'Only the AppArmor profile'
 complete -c sbx-run -n '__fish_seen_subcommand_from profile' -f -a 'list show validate'

@@ -35,6 +35,7 @@ struct ServeOptions {
   std::string socket;
   std::string fd;
   std::string session;
+  std::string idle;
   bool is_on_socket() const { return !socket.empty() || !session.empty(); }
 };
 
@@ -147,6 +148,7 @@ class Serving {
   // Errors: what kept the server from coming up.
   Status serve() {
     SBX_TRY(flags_, session_flags(options_.run));
+    if (!options_.idle.empty()) flags_["--idle"] = {options_.idle};
     SBX_TRY(const OwnedFd signals, signal_descriptor(false));
     SBX_TRY(const OwnedFd owner, owner_of_server());
     // First of all the watchdog, so that at no moment something stands there that nobody removes.
@@ -181,6 +183,9 @@ class Serving {
     session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();
     ServerOptions server;
+    if (!options_.idle.empty()) {
+      server.limits.idle = std::chrono::milliseconds(*parse_duration_ms(options_.idle));
+    }
     SBX_TRY(server.greeting.operator_token, make_token());
     server.greeting.members = greeting_members(options_, flags_, session.policy);
     server.listener = std::move(listener);
@@ -270,6 +275,10 @@ Status check_ways(const ServeOptions& options) {
     return Error{ErrorCode::kBadFlag, "--socket, --session and --fd exclude each other", "--socket",
                  "choose one"};
   }
+  if (!options.idle.empty() && !parse_duration_ms(options.idle)) {
+    return Error{ErrorCode::kBadFlag, "bad value for --idle: '" + options.idle + "'", "--idle",
+                 "a time such as 10s, 500ms or 2m"};
+  }
   if (!options.run.command.empty() || !options.run.program.empty()) {
     return Error{ErrorCode::kBadFlag, "serve runs no command of its own", "-c",
                  "send it as a request"};
@@ -285,6 +294,7 @@ int verb_serve(const Invocation& invocation) {
   add_run_options(flags, options.run);
   flags.value("--socket", options.socket, "PATH of a Unix socket to serve on");
   flags.value("--session", options.session, "NAME of the session to serve");
+  flags.value("--idle", options.idle, kIdleHelp);
   flags.value("--fd", options.fd, "descriptor N, a connected socket to serve on");
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {

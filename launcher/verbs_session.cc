@@ -18,6 +18,7 @@
 #include "report/json.h"
 #include "report/json_writer.h"
 #include "rpc/dispatcher.h"
+#include "serve_protocol.h"
 #include "session_client.h"
 #include "tool_policy.h"
 #include "verbs.h"
@@ -417,10 +418,13 @@ int verb_start(const Invocation& invocation) {
   std::string session = kDefaultSession;
   add_run_options(flags, options);
   flags.value("--session", session, "NAME of the session (default: default)");
+  std::string idle;
+  flags.value("--idle", idle, kIdleHelp);
   if (const auto status = parse(flags, invocation, options.program)) return *status;
   const auto start = [&]() -> Result<std::string> {
     SBX_TRY(const json params, start_params(options));
     SBX_TRY(SessionFlags settings, session_flags(options));
+    if (!idle.empty()) settings["--idle"] = {idle};
     SBX_TRY(SessionClient client,
             SessionClient::open({session, true, false, std::move(settings)}, invocation));
     return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
