@@ -4,6 +4,7 @@
 moment, and everything that was there because of it is looked for until none of it is left → a
 Markdown table of how long that took. Touches nothing but a temporary directory of its own."""
 
+import json
 import os
 import random
 import statistics
@@ -44,15 +45,16 @@ class World(session_harness.Case):
     def command(self) -> str:
         return COMMAND.format(self.marker)
 
-    def tasks_run(self) -> bool:
-        sleepers = 0
+    def shells(self) -> int:
+        """How many commands run."""
+        found = 0
         for pid in session_harness.processes(self.marker):
             try:
                 with open(f"/proc/{pid}/comm") as comm:
-                    sleepers += comm.read() == "bash\n"
+                    found += comm.read() == "bash\n"
             except OSError:
                 continue
-        return sleepers >= TASKS
+        return found
 
     def begin(self) -> None:
         self.cgroups_before = cgroups()
@@ -105,15 +107,11 @@ class World(session_harness.Case):
         return host.pid
 
     def plain_run(self) -> int:
-        processes = [subprocess.Popen(
-            [harness.SBX_RUN, "-c", self.command()], env=self.env, cwd=self.work,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for _ in range(TASKS)]
-        for process in processes:
-            self.addCleanup(self.end, process)
-        for process in processes[1:]:
-            process.kill()
-            process.wait()
-        return processes[0].pid
+        process = subprocess.Popen([harness.SBX_RUN, "-c", self.command()], env=self.env,
+                                   cwd=self.work, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        return process.pid
 
     def client(self) -> int:
         _, path, _ = self.socket_server()
@@ -122,56 +120,60 @@ class World(session_harness.Case):
         client = subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE)
         self.addCleanup(self.end, client)
         for i in range(TASKS):
-            client.stdin.write(session_harness.json.dumps(
+            client.stdin.write(json.dumps(
                 {"jsonrpc": "2.0", "id": i, "method": "run",
                  "params": {"command": self.command() + "client"}}).encode() + b"\n")
         client.stdin.close()
         return client.pid
 
 
-def one(party: Callable[[World], int], chance: random.Random) -> float:
+def reap(pid: int) -> None:
+    """A dead child of this process is found in /proc until it is waited for."""
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        pass
+
+
+def one(party: Callable[[World], int], tasks: int, chance: random.Random) -> float:
+    """Seconds from the kill to the end of everything."""
     world = World()
     world.setUp()
     try:
         world.begin()
         pid = party(world)
-        alone = 1 if party is World.plain_run else TASKS
-        if not session_harness.until(lambda: alone == 1 or world.tasks_run(), 20):
+        if not session_harness.until(lambda: world.shells() >= tasks, 20):
             raise SystemExit(f"{party.__name__}: the commands did not start")
         time.sleep(chance.random() * 0.2)
         began = time.monotonic()
         os.kill(pid, 9)
-        gone = (lambda: not session_harness.processes(world.marker + "client")) \
-            if party is World.client else (lambda: not world.is_something_left())
-        # A dead child of this process is a zombie until it is waited for.
-        if not session_harness.until(lambda: reaped(pid) and gone(), 30):
+
+        def is_over() -> bool:
+            reap(pid)
+            if party is World.client:  # its server stays
+                return not session_harness.processes(world.marker + "client")
+            return not world.is_something_left()
+
+        if not session_harness.until(is_over, 30):
             raise SystemExit(f"{party.__name__}: {world.left()}")
         return time.monotonic() - began
     finally:
         world.doCleanups()
 
 
-def reaped(pid: int) -> bool:
-    try:
-        os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
-    return True
-
-
 def main() -> None:
     chance = random.Random(1)
-    parties = [("the server, on standard input", World.stream_server),
-               ("the caller of that server, its pipes held open by others", World.caller),
-               ("the server of a session", World.sessions_server),
-               ("the owner of a session", World.owner),
-               ("a client with commands that run", World.client),
-               ("sbx-run with one command", World.plain_run)]
+    parties = [("the server, on standard input", World.stream_server, TASKS),
+               ("the caller of that server, its pipes held open by others", World.caller, TASKS),
+               ("the server of a session", World.sessions_server, TASKS),
+               ("the owner of a session", World.owner, TASKS),
+               ("a client with commands that run", World.client, TASKS),
+               ("sbx-run with one command", World.plain_run, 1)]
     if LIBRARY:
-        parties.append(("the host of the C ABI (Python)", World.runtime_host))
+        parties.append(("the host of the C ABI (Python)", World.runtime_host, TASKS))
     print("| who is killed | median ms | worst ms |\n|---|---:|---:|")
-    for name, party in parties:
-        took: List[float] = [one(party, chance) * 1000 for _ in range(ROUNDS)]
+    for name, party, tasks in parties:
+        took: List[float] = [one(party, tasks, chance) * 1000 for _ in range(ROUNDS)]
         print(f"| {name} | {statistics.median(took):.0f} | {max(took):.0f} |", flush=True)
 
 
