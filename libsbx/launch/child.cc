@@ -25,6 +25,7 @@
 #include "launch/handover.h"
 #include "launch/inside.h"
 #include "launch/network.h"
+#include "plan/filter.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -292,15 +293,19 @@ int execute(ChildContext& context) {
     ::umask(022);
     default_signals();
   }
+  // The fourth argument is for the filter alone.
+  const auto exec = [&](const char* path, char* const* argv) {
+    ::syscall(SYS_execve, path, argv, context.envp, kOwnExec);
+  };
   context.state->executed.store(1);
   int result = ENOENT;
   for (const char* const* path = context.executables; *path != nullptr; ++path) {
-    ::execve(*path, context.argv, context.envp);
+    exec(*path, context.argv);
     if (errno == ENOEXEC) {  // a script without #!: the shell runs it
       char* const program = context.argv[0];
       context.argv[0] = const_cast<char*>(*path);
       context.argv[-1] = const_cast<char*>("/bin/sh");
-      ::execve("/bin/sh", context.argv - 1, context.envp);
+      exec("/bin/sh", context.argv - 1);
       context.argv[0] = program;
       result = ENOEXEC;
       break;

@@ -40,7 +40,8 @@ struct Verdict {
 
 struct Verdicts {
   std::array<Verdict, kCallLimit> of;
-  std::deque<ArgCheck> checks;  // what the verdicts point at
+  std::deque<ArgCheck> checks;         // what the verdicts point at
+  const ArgCheck* own_exec = nullptr;  // that of execve
 };
 
 void apply_tables(const FilterSpec& spec, Verdicts& verdicts) {
@@ -49,6 +50,7 @@ void apply_tables(const FilterSpec& spec, Verdicts& verdicts) {
     Verdict verdict;
     if (auto* check = std::get_if<ArgCheck>(&decided)) {
       verdict.check = &verdicts.checks.emplace_back(std::move(*check));
+      if (group.rule == CallRule::kCheckExec) verdicts.own_exec = verdict.check;
     } else {
       verdict.action = *std::get_if<FilterAction>(&decided);
     }
@@ -115,9 +117,19 @@ std::vector<CallRun> runs_of(const Verdicts& verdicts, const FilterSpec& spec) {
   return runs;
 }
 
+bool is_reported(const Verdict& verdict, const ArgCheck* own_exec) {
+  return verdict.action == FilterAction::kReport ||
+         (own_exec != nullptr && verdict.check == own_exec);
+}
+
 void count(const Verdicts& verdicts, CompiledFilter& filter) {
-  for (const Verdict& verdict : verdicts.of) {
-    if (verdict.check != nullptr || verdict.action == FilterAction::kMediate) {
+  const ArgCheck* const own_exec = verdicts.own_exec;
+  for (std::size_t number = 0; number < verdicts.of.size(); ++number) {
+    const Verdict& verdict = verdicts.of[number];
+    if (is_reported(verdict, own_exec)) {
+      filter.reported_calls.push_back(static_cast<int>(number));
+      ++filter.allowed_calls;
+    } else if (verdict.check != nullptr || verdict.action == FilterAction::kMediate) {
       ++filter.checked_calls;
     } else if (verdict.action == FilterAction::kAllow) {
       ++filter.allowed_calls;

@@ -33,17 +33,25 @@ struct FilterSpec {
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
   bool pid_namespace = true;
   bool noexec_memfd = false;  // memory files only where they are sealed against execution
+  // The supervisor hears of these and always lets them go on: for the report, never to enforce.
+  bool report_execs = false;
+  bool report_paths = false;  // every call that takes a path, execs too
 };
 
 // What becomes of one call.
-enum class FilterAction : std::uint8_t { kAllow, kMediate, kRefuse, kUnknown, kKill };
+enum class FilterAction : std::uint8_t { kAllow, kMediate, kRefuse, kUnknown, kKill, kReport };
+
+// execve(2) has three arguments. One that carries this as a fourth, as sbx's own does at a launch,
+// is not reported: it would wait for a supervisor that has a child to start.
+inline constexpr std::uint32_t kOwnExec = 0x73627831;
 
 struct CompiledFilter {
   std::vector<sock_filter> program;
   std::uint32_t audit_arch = 0;  // AUDIT_ARCH_* of this machine
   int allowed_calls = 0;         // for `explain`
   int refused_calls = 0;
-  int checked_calls = 0;  // allowed for some arguments only
+  int checked_calls = 0;            // allowed for some arguments only
+  std::vector<int> reported_calls;  // those whose notifications are answered with "continue"
 };
 
 // Errors: kBadValue with `where` "/seccomp/allow/N" or "/seccomp/deny/N" for a name that libseccomp

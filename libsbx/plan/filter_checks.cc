@@ -120,6 +120,17 @@ ArgCheck memfd_check(const FilterSpec& spec) {
   return CheckBuilder(spec).allow_if({{1, kMfdNoexecSeal, {kMfdNoexecSeal}}}).otherwise_refuse();
 }
 
+FilterAction report_if(bool wanted, const FilterSpec& spec) {
+  return wanted && spec.notify_refused ? FilterAction::kReport : FilterAction::kAllow;
+}
+
+ArgCheck exec_check(const FilterSpec& spec) {
+  ArgCheck check;
+  check.rules.push_back({{{3, kWhole, {kOwnExec}}}, action_return(FilterAction::kAllow, spec)});
+  check.otherwise = action_return(FilterAction::kReport, spec);
+  return check;
+}
+
 FilterAction allow_or_refuse(bool allowed) {
   return allowed ? FilterAction::kAllow : FilterAction::kRefuse;
 }
@@ -131,6 +142,7 @@ std::uint32_t action_return(FilterAction action, const FilterSpec& spec) {
     case FilterAction::kAllow:
       return SECCOMP_RET_ALLOW;
     case FilterAction::kMediate:
+    case FilterAction::kReport:
       return SECCOMP_RET_USER_NOTIF;
     case FilterAction::kRefuse:
       return spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | EPERM;
@@ -158,6 +170,15 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return FilterAction::kRefuse;
     case CallRule::kMediated:
       return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
+    case CallRule::kPath:
+      return report_if(spec.report_paths, spec);
+    case CallRule::kExec:
+      return report_if(spec.report_paths || spec.report_execs, spec);
+    case CallRule::kCheckExec:
+      if (!spec.notify_refused || !(spec.report_paths || spec.report_execs)) {
+        return FilterAction::kAllow;
+      }
+      return exec_check(spec);
     case CallRule::kAbsent:
       return FilterAction::kUnknown;
     case CallRule::kCheckClone:

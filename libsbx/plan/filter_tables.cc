@@ -15,26 +15,42 @@ namespace {
 constexpr Call kFiles[] = {
     CALL(read), CALL(write), CALL(close), CALL(fstat), CALL(lseek), CALL(pread64), CALL(pwrite64),
     CALL(readv), CALL(writev), CALL(preadv), CALL(pwritev), CALL(preadv2), CALL(pwritev2),
-    CALL(openat), CALL(openat2), CALL(close_range), CALL(dup), CALL(dup3), CALL(fcntl),
-    CALL(flock), CALL(fsync), CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range),
-    CALL(truncate), CALL(ftruncate), CALL(fallocate), CALL(fadvise64), CALL(readahead),
-    CALL(getdents64), CALL(getcwd), CALL(chdir), CALL(fchdir), CALL(mkdirat), CALL(unlinkat),
-    CALL(renameat), CALL(renameat2), CALL(linkat), CALL(symlinkat), CALL(readlinkat),
-    CALL(mknodat), CALL(fchmod), CALL(fchmodat), CALL(fchown), CALL(fchownat), CALL(utimensat),
-    CALL(umask), CALL(newfstatat), CALL(statx), CALL(statfs), CALL(fstatfs), CALL(faccessat),
-    CALL(faccessat2), CALL(setxattr), CALL(lsetxattr), CALL(fsetxattr), CALL(getxattr),
-    CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr), CALL(llistxattr), CALL(flistxattr),
-    CALL(removexattr), CALL(lremovexattr), CALL(fremovexattr), CALL(sendfile), CALL(splice),
+    CALL(close_range), CALL(dup), CALL(dup3), CALL(fcntl), CALL(flock), CALL(fsync),
+    CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range), CALL(ftruncate),
+    CALL(fallocate), CALL(fadvise64), CALL(readahead), CALL(getdents64), CALL(getcwd),
+    CALL(fchdir), CALL(fchmod), CALL(fchown), CALL(umask), CALL(statfs), CALL(fstatfs),
+    CALL(fsetxattr), CALL(getxattr), CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr),
+    CALL(llistxattr), CALL(flistxattr), CALL(fremovexattr), CALL(sendfile), CALL(splice),
     CALL(tee), CALL(vmsplice), CALL(copy_file_range), CALL(pipe2), CALL(inotify_init1),
     CALL(inotify_add_watch), CALL(inotify_rm_watch),
 #ifdef __x86_64__
-    CALL(open), CALL(creat), CALL(stat), CALL(lstat), CALL(access), CALL(pipe), CALL(dup2),
-    CALL(getdents), CALL(rename), CALL(mkdir), CALL(rmdir), CALL(link), CALL(unlink),
-    CALL(symlink), CALL(readlink), CALL(chmod), CALL(chown), CALL(lchown), CALL(utime),
-    CALL(utimes), CALL(futimesat), CALL(mknod), CALL(inotify_init),
+    CALL(pipe), CALL(dup2), CALL(getdents), CALL(inotify_init),
 #endif
-    {"cachestat", 451}, {"fchmodat2", 452}, {"setxattrat", 463}, {"getxattrat", 464},
-    {"listxattrat", 465}, {"removexattrat", 466}, {"file_getattr", 468}, {"file_setattr", 469},
+    {"cachestat", 451}, {"setxattrat", 463}, {"getxattrat", 464}, {"listxattrat", 465},
+    {"removexattrat", 466}, {"file_getattr", 468}, {"file_setattr", 469},
+};
+
+// Those that session/file_call.cc can read.
+constexpr Call kPaths[] = {
+    CALL(openat), CALL(openat2), CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat),
+    CALL(renameat), CALL(renameat2), CALL(linkat), CALL(symlinkat), CALL(readlinkat),
+    CALL(mknodat), CALL(fchmodat), CALL(fchownat), CALL(utimensat), CALL(newfstatat), CALL(statx),
+    CALL(faccessat), CALL(faccessat2), CALL(setxattr), CALL(lsetxattr), CALL(removexattr),
+    CALL(lremovexattr),
+#ifdef __x86_64__
+    CALL(open), CALL(creat), CALL(stat), CALL(lstat), CALL(access), CALL(rename), CALL(mkdir),
+    CALL(rmdir), CALL(link), CALL(unlink), CALL(symlink), CALL(readlink), CALL(chmod), CALL(chown),
+    CALL(lchown), CALL(utime), CALL(utimes), CALL(futimesat), CALL(mknod),
+#endif
+    {"fchmodat2", 452},
+};
+
+constexpr Call kExec[] = {
+    CALL(execve),
+};
+
+constexpr Call kExecAt[] = {
+    CALL(execveat),
 };
 
 constexpr Call kMemory[] = {
@@ -45,7 +61,7 @@ constexpr Call kMemory[] = {
 };
 
 constexpr Call kProcesses[] = {
-    CALL(execve), CALL(execveat), CALL(exit), CALL(exit_group), CALL(wait4), CALL(waitid),
+    CALL(exit), CALL(exit_group), CALL(wait4), CALL(waitid),
     CALL(kill), CALL(tkill), CALL(tgkill), CALL(getpid), CALL(gettid), CALL(getppid),
     CALL(getpgid), CALL(setpgid), CALL(getsid), CALL(setsid), CALL(set_tid_address),
     CALL(set_robust_list), CALL(get_robust_list), CALL(futex), CALL(futex_waitv), CALL(rseq),
@@ -265,6 +281,10 @@ constexpr Call kMemfd[] = {
 constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "files and directories; what may be opened is for the mounts and Landlock",
      kFiles},
+    {CallRule::kPath, "the same by name: reported where the operator asked for a trace", kPaths},
+    {CallRule::kCheckExec, "reported where a program is masked, but for the command's own start",
+     kExec},
+    {CallRule::kExec, "reported where a program is masked", kExecAt},
     {CallRule::kAllow, "the process's own memory", kMemory},
     {CallRule::kAllow,
      "processes, threads and signals; a pid namespace or Landlock bounds whom they reach",

@@ -18,6 +18,8 @@ enum class CallRule : std::uint8_t {
   kNamespaces,    // refused, unless the policy grants user namespaces
   kRefuse,        // EPERM, and the supervisor hears of it
   kMediated,      // allowed, or made by the supervisor where the policy mediates connections
+  kPath,          // allowed; the supervisor hears of it where paths are reported
+  kExec,          // as kPath, and where only execs are reported
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
   // Allowed for some arguments only (filter_checks.h):
   kCheckClone,
@@ -29,6 +31,7 @@ enum class CallRule : std::uint8_t {
   kCheckPersonality,
   kCheckPtrace,
   kCheckMemfd,
+  kCheckExec,
 };
 
 struct Call {

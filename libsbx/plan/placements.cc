@@ -46,14 +46,14 @@ Status Placements::collect(LaunchPlan& plan) {
   }
   for (const ViewRoot& root : view_.roots) hold_parents(root);
   for (const ViewProtect& protect : view_.protects) collect_protect(protect, plan);
-  collect_denied();
+  collect_denied(plan);
   if (filesystem().base == Base::kTools) forbid_execution();
   sort(plan);
   return check_cwd(plan.cwd);
 }
 
 // Whatever name a command makes up at run time, there is nothing to be executed there.
-void Placements::collect_denied() {
+void Placements::collect_denied(LaunchPlan& plan) {
   for (const Node& node : view_.denied) {
     if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
     const bool is_link = node.kind == NodeKind::kLink;
@@ -64,6 +64,7 @@ void Placements::collect_denied() {
                            kMaskAttributes,
                            false,
                            ""});
+    plan.denied_programs.push_back(node.path);
   }
 }
 

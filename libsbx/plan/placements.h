@@ -59,7 +59,7 @@ class Placements {
 
  private:
   const FilesystemProfile& filesystem() const { return input_.policy.profile.filesystem; }
-  void collect_denied();
+  void collect_denied(LaunchPlan& plan);
   bool is_from_the_host(std::string_view path) const;
   void forbid_execution();
   const ViewRoot* root_at(std::string_view path) const;

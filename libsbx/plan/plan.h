@@ -143,7 +143,9 @@ struct LaunchPlan {
   std::string arena;  // NUL-terminated strings
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
-  bool mediates_connect = false;  // the filter hands connect to the supervisor
+  bool mediates_connect = false;             // the filter hands connect to the supervisor
+  std::vector<int> reported_calls;           // whose notifications are answered with "continue"
+  std::vector<std::string> denied_programs;  // masked, or not executable under Landlock
   bool has_pid_namespace = false;
   bool use_pty = false;
   bool awaits_command = false;  // argv, environment, executables and cwd come later

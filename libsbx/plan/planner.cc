@@ -44,6 +44,10 @@ class Planner {
       SBX_CHECK_OK(add_view(builder_, input_,
                             ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
                                         wants(Layer::kUser), plan.use_pty}));
+    } else if (wants(Layer::kLandlock)) {
+      for (const Node& node : input_.view.denied) {
+        if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);
+      }
     }
     add_host_name();
     builder_.add(OpKind::kNotDumpable);
@@ -270,9 +274,14 @@ class Planner {
     spec.mediate_connect =
         spec.notify_refused && !names_connect(spec.allow) && !names_connect(spec.deny);
     spec.noexec_memfd = profile_.filesystem.base == Base::kTools;
+    // A fault that is handled inside would hold whoever reads the path.
+    const bool may_read =
+        std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
+    spec.report_execs = may_read && !plan.denied_programs.empty();
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
+    plan.reported_calls = std::move(filter.reported_calls);
     plan.mediates_connect = spec.mediate_connect;
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;

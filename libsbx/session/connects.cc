@@ -21,6 +21,7 @@
 
 #include "output/utf8.h"
 #include "policy/request.h"
+#include "session/inside_paths.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -64,24 +65,12 @@ std::string path_of(const sockaddr_storage& address, socklen_t length) {
   return {text, strnlen(text, std::min(room, sizeof(sockaddr_un::sun_path)))};
 }
 
-// From the caller's working directory; empty where that cannot be told.
-std::string absolute_path(std::uint32_t pid, const std::string& path) {
-  if (path.starts_with('/')) return path;
-  std::array<char, PATH_MAX> cwd{};
-  const ssize_t size = readlink(proc(pid, "cwd").c_str(), cwd.data(), cwd.size() - 1);
-  if (size < 0) return {};
-  return std::string(cwd.data(), static_cast<std::size_t>(size)) + "/" + path;
-}
-
-// As the caller would find it: below its root, from its working directory. Never one of the links
-// of /proc, which would lead elsewhere for us than for it.
-OwnedFd open_inside(std::uint32_t pid, const std::string& name) {
-  const std::string path = absolute_path(pid, name);
-  if (path.empty()) return {};
-  const OwnedFd root(open(proc(pid, "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root.is_open()) return {};
-  return OwnedFd(
-      sys::openat2(root.get(), path.c_str(), {O_PATH | O_CLOEXEC, 0, sys::kResolveInRoot}));
+// As the caller would find it.
+OwnedFd open_inside(std::uint32_t tid, const std::string& name) {
+  const auto path = absolute_path(tid, AT_FDCWD, name);
+  if (!path) return {};
+  const OwnedFd root = open_root(tid);
+  return root.is_open() ? open_below(root, *path, O_PATH) : OwnedFd();
 }
 
 bool is_relay_mode(NetworkMode mode) {
@@ -307,7 +296,7 @@ std::optional<int> Connects::to_path(Target& target) {
   if (*found == UnixPeers::Owner::kInside) return allow();
   if (*found == UnixPeers::Owner::kNobody) return ECONNREFUSED;
   // A profile takes absolute paths without `..`.
-  const std::filesystem::path absolute = absolute_path(target.pid, path);
+  const std::filesystem::path absolute = absolute_path(target.pid, AT_FDCWD, path).value_or(path);
   count(target, "connect", repair_utf8(path),
         "network.unix_sockets += [\"" + repair_utf8(absolute.lexically_normal().string()) + "\"]");
   return EACCES;

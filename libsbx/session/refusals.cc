@@ -33,10 +33,26 @@ void Refusals::set_listener(OwnedFd fd) {
   ioctl(listener_.get(), sys::kSeccompIoctlNotifSetFlags, sys::kSeccompUserNotifFdSyncWakeUp);
 }
 
+void Refusals::observe(const std::vector<int>& calls, Observer observer) {
+  for (const int number : calls) observed_.set(static_cast<std::size_t>(number));
+  observer_ = std::move(observer);
+}
+
 void Refusals::respond(std::uint64_t id, int error) const {
   sys::SeccompNotifResponse response{};
   response.id = id;
   response.error = -error;
+  send(response);
+}
+
+void Refusals::let_go_on(std::uint64_t id) const {
+  sys::SeccompNotifResponse response{};
+  response.id = id;
+  response.flags = sys::kSeccompNotifFlagContinue;
+  send(response);
+}
+
+void Refusals::send(sys::SeccompNotifResponse response) const {
   // Unanswered, the caller would wait for ever. ENOENT: it has gone.
   for (int i = 0; i < 3; ++i) {
     if (ioctl(listener_.get(), sys::kSeccompIoctlNotifSend, &response) == 0 || errno == ENOENT) {
@@ -65,6 +81,12 @@ bool Refusals::answer() {
     if (ioctl(listener_.get(), sys::kSeccompIoctlNotifRecv, &call) != 0) {
       if (errno == ENOENT || errno == EINTR) continue;  // the caller died meanwhile
       return false;
+    }
+    const auto number = static_cast<std::size_t>(call.data.nr);
+    if (number < observed_.size() && observed_.test(number)) {
+      observer_(call);
+      let_go_on(call.id);
+      continue;
     }
     if (call.data.nr == SYS_connect && mediator_) {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);

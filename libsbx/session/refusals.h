@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals: answers the seccomp listener, never with "continue": what the call points at may change
-// after the look. A connect may be mediated: somebody else decides, and does it. Every other call
-// is refused with EPERM and counted, by call and program.
+// Refusals: answers the seccomp listener. A connect may be mediated: somebody else decides, and
+// does it. Calls that are only reported go on, and another layer refuses them: what they point at
+// may change after the look, so "continue" is never a decision. Every other call is refused with
+// EPERM and counted, by call and program.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -27,6 +29,9 @@ class Refusals {
   using Mediator = std::function<std::optional<int>(const sys::SeccompNotif&)>;
 
   void set_listener(OwnedFd fd);
+  using Observer = std::function<void(const sys::SeccompNotif&)>;
+  // Shows the observer these calls, each before it goes on.
+  void observe(const std::vector<int>& calls, Observer observer);
   void mediate_connect(Mediator mediator) { mediator_ = std::move(mediator); }
   int listener() const { return listener_.get(); }
   void close() { listener_.reset(); }
@@ -37,6 +42,8 @@ class Refusals {
 
   // Ends a mediated call, unless its caller has gone meanwhile.
   void respond(std::uint64_t id, int error) const;
+  // Lets it be made as if there were no filter.
+  void let_go_on(std::uint64_t id) const;
   // Whether the caller still waits. Asked after its memory was read, it says that it was its own.
   bool is_waiting(std::uint64_t id) const;
 
@@ -46,8 +53,12 @@ class Refusals {
   // Programs beyond this many are counted under an empty name: the inside chooses its names.
   static constexpr std::size_t kMaxEntries = 128;
 
+  void send(sys::SeccompNotifResponse response) const;
+
   OwnedFd listener_;
   Mediator mediator_;
+  std::bitset<512> observed_;
+  Observer observer_;
   std::map<std::pair<int, std::string>, std::uint64_t> counts_;
 };
 

@@ -266,7 +266,7 @@ class Run {
   SuperviseInput supervise_input() {
     const LimitsProfile& limits = policy_.profile.limits;
     const LaunchPlan& plan = sandbox_->plan;
-    SuperviseInput out{plan};
+    SuperviseInput out{plan, policy_};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
     out.network = network_.get();

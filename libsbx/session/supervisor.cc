@@ -20,6 +20,7 @@
 
 #include "launch/handover.h"
 #include "launch/tree.h"
+#include "session/file_reports.h"
 #include "session/network.h"
 #include "session/terminal.h"
 #include "sys/calls.h"
@@ -70,12 +71,23 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
+void append(std::vector<Denial>& denials, std::vector<Denial> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(denials));
+}
+
 }  // namespace
 
 class Supervisor::Impl {
  public:
   explicit Impl(SuperviseInput input)
-      : input_(std::move(input)), result_(input_.capture, input_.redaction, input_.find_result) {
+      : input_(std::move(input)),
+        result_(input_.capture, input_.redaction, input_.find_result),
+        file_reports_(input_.plan, input_.policy) {
+    if (!input_.plan.reported_calls.empty()) {
+      refusals_.observe(input_.plan.reported_calls, [this](const sys::SeccompNotif& call) {
+        file_reports_.look(call, refusals_);
+      });
+    }
     if (!input_.on_output) return;
     result_.out.set_sink(
         [this](std::string_view text) { input_.on_output(OutputChannel::kOut, text); });
@@ -476,10 +488,9 @@ class Supervisor::Impl {
     // Without PID 1's own, which is the work of making the sandbox.
     if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
     result_.denials = refusals_.denials();
-    if (input_.network != nullptr) {
-      std::vector<Denial> more = input_.network->denials();
-      std::move(more.begin(), more.end(), std::back_inserter(result_.denials));
-    }
+    append(result_.denials, file_reports_.denials());
+    file_reports_.close();
+    if (input_.network != nullptr) append(result_.denials, input_.network->denials());
     return result_;
   }
 
@@ -492,6 +503,7 @@ class Supervisor::Impl {
   std::optional<TreeWatch> watch_;
   std::optional<Terminal> terminal_;
   Refusals refusals_;
+  FileReports file_reports_;
   Clock::time_point started_;
   std::optional<Clock::time_point> deadline_;
   std::optional<Clock::time_point> next_look_;

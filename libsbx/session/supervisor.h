@@ -35,6 +35,7 @@ class RunNetwork;
 
 struct SuperviseInput {
   const LaunchPlan& plan;
+  const Policy& policy;
   OutputMode mode = OutputMode::kCapture;
   bool merge = false;
   int stdin_fd = -1;  // kCapture: what becomes 0; -1: /dev/null

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>
@@ -302,6 +303,61 @@ TEST(Filter, HandsConnectToTheSupervisorAndRefusesUnixDatagrams) {
                   FilterAction::kRefuse);
       }
     }
+  }
+}
+
+TEST(Filter, ReportsExecsWhereProgramsAreMaskedButNotTheCommandsOwnStart) {
+  for (FilterSpec spec : every_spec()) {
+    const CompiledFilter quiet = compiled(spec);
+    EXPECT_TRUE(quiet.reported_calls.empty());
+    spec.report_execs = true;
+    const CompiledFilter filter = compiled(spec);
+    const auto execve = static_cast<std::uint32_t>(number_of("execve"));
+    const auto execveat = static_cast<std::uint32_t>(number_of("execveat"));
+    const std::uint32_t wanted = spec.notify_refused ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+    EXPECT_EQ(ret_of(filter, execve), wanted) << describe(spec);
+    EXPECT_EQ(ret_of(filter, execveat), wanted) << describe(spec);
+    EXPECT_EQ(ret_of(filter, execve, {1, 2, 3, kOwnExec}), SECCOMP_RET_ALLOW) << describe(spec);
+    EXPECT_EQ(fate(filter, "openat"), FilterAction::kAllow) << describe(spec);
+    EXPECT_EQ(filter.reported_calls.size(), spec.notify_refused ? 2U : 0U) << describe(spec);
+    EXPECT_EQ(filter.allowed_calls, quiet.allowed_calls);
+    EXPECT_EQ(filter.refused_calls, quiet.refused_calls);
+  }
+}
+
+TEST(Filter, ReportsEveryCallThatTakesAPathWhereThatWasAskedFor) {
+  FilterSpec spec;
+  spec.report_paths = true;
+  const CompiledFilter filter = compiled(spec);
+  for (const char* name :
+       {"openat",     "openat2",   "execve",      "execveat", "newfstatat", "statx",
+        "unlinkat",   "renameat2", "mkdirat",     "linkat",   "symlinkat",  "mknodat",
+        "fchmodat",   "fchownat",  "utimensat",   "truncate", "faccessat2", "chdir",
+        "readlinkat", "setxattr",  "lremovexattr"}) {
+    const auto number = static_cast<std::uint32_t>(number_of(name));
+    EXPECT_EQ(ret_of(filter, number), SECCOMP_RET_USER_NOTIF) << name;
+    EXPECT_NE(std::find(filter.reported_calls.begin(), filter.reported_calls.end(),
+                        static_cast<int>(number)),
+              filter.reported_calls.end())
+        << name;
+  }
+  for (const char* name : {"read", "write", "fstat", "close", "mmap", "ftruncate", "fchmod"}) {
+    EXPECT_EQ(fate(filter, name), FilterAction::kAllow) << name;
+  }
+  EXPECT_EQ(ret_of(filter, static_cast<std::uint32_t>(number_of("execve")), {1, 2, 3, kOwnExec}),
+            SECCOMP_RET_ALLOW);
+}
+
+TEST(Filter, ACallThatTheOperatorDeniesIsRefusedAndNotReported) {
+  FilterSpec spec;
+  spec.report_paths = true;
+  spec.deny = {"execve", "mkdirat"};
+  const CompiledFilter filter = compiled(spec);
+  for (const char* name : {"execve", "mkdirat"}) {
+    const int number = number_of(name);
+    EXPECT_EQ(fate(filter, number), FilterAction::kRefuse);
+    EXPECT_EQ(std::find(filter.reported_calls.begin(), filter.reported_calls.end(), number),
+              filter.reported_calls.end());
   }
 }
 

@@ -2,6 +2,7 @@ sbx_test(session
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/approvals_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/changes_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/file_call_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/leftovers_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/logs_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
