@@ -44,16 +44,14 @@ std::optional<std::string> without_first_link(const OwnedFd& root, const std::st
 }
 
 // Without waiting for a disk or a server: what is masked is in the kernel's caches, and so is the
-// way to it, as the caller has just taken it. A link whose time of access is due is not followed
-// that way.
+// way to it, as the caller has just taken it. Such a lookup also fails where a mount or a rename
+// anywhere on the machine comes between, and at a link whose time of access is due.
 OwnedFd open_cached(const OwnedFd& root, std::string& path) {
-  constexpr int kMaxLinks = 8;
-  for (int links = 0;; ++links) {
+  constexpr int kMaxTries = 16;
+  for (int tries = 1;; ++tries) {
     OwnedFd file = open_below(root, path, O_PATH, sys::kResolveCached);
-    if (file.is_open() || errno != EAGAIN || links == kMaxLinks) return file;
-    std::optional<std::string> shorter = without_first_link(root, path);
-    if (!shorter) return file;
-    path = std::move(*shorter);
+    if (file.is_open() || errno != EAGAIN || tries == kMaxTries) return file;
+    if (auto shorter = without_first_link(root, path)) path = std::move(*shorter);
   }
 }
 

@@ -96,9 +96,9 @@ for address in (0, 8, 2**63, 2**64 - 1, 2**47 - 4096):
     assert libc.syscall(59, ctypes.c_void_p(address), argv, None, 0) == -1
     assert ctypes.get_errno() == 14, ctypes.get_errno()
 assert libc.syscall(59, b"/" * 5000, argv, None, 0) == -1 and ctypes.get_errno() == 36
-for _ in range(20000):
+for _ in range(1000):
     libc.syscall(59, b"/usr/bin/none", argv, None, 0)
-for n in range(400):
+for n in range(100):
     os.symlink("/usr/bin/mou" + "nt", "l%d" % n)
     assert libc.syscall(59, b"l%d" % n, argv, None, 0) == -1
 print("done")
@@ -108,7 +108,7 @@ print("done")
         self.write("work/storm.py", script)
         answer = self.sh("python3 storm.py", "--timeout", "50s")
         self.assertEqual((answer["status"], answer["stdout"].strip()), ("exited", "done"), answer)
-        self.assertEqual(self.only(answer, "exec", MOUNT)["count"], 400)
+        self.assertEqual(self.only(answer, "exec", MOUNT)["count"], 100)
 
     def test_a_storm_does_not_outlive_its_time(self):
         self.write("work/storm.py", "import os\n"
