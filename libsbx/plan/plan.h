@@ -189,6 +189,7 @@ struct PlanInput {
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
   bool awaits_command = false;
+  bool report_execs = false;  // that reach a denied program
 };
 
 // Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.

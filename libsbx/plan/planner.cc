@@ -277,7 +277,7 @@ class Planner {
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
-    spec.report_execs = may_read && !plan.denied_programs.empty();
+    spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;

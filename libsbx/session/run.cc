@@ -120,6 +120,8 @@ class Run {
     }
     const std::string& cwd = directory.value();
     const Judgement judgement = judge(input_.policy, input_.request, cwd);
+    // What the text does not tell is looked at as it happens.
+    has_unknown_names_ = !judgement.unknown.empty();
     if (judgement.verdict == Verdict::kAllow) return true;
     if (judgement.verdict == Verdict::kDeny) {
       refuse(judgement);
@@ -258,9 +260,11 @@ class Run {
   }
 
   SandboxInput sandbox_input() {
-    return SandboxInput{policy_,          input_.request,    input_.facts,
+    SandboxInput wanted{policy_,          input_.request,    input_.facts,
                         input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
                         input_.pty_rows,  input_.pty_columns};
+    wanted.report_execs = has_unknown_names_;
+    return wanted;
   }
 
   SuperviseInput supervise_input() {
@@ -426,6 +430,7 @@ class Run {
   Outcome outcome_;
   bool is_done_ = false;
   bool probed_ = false;
+  bool has_unknown_names_ = false;
   Clock::time_point began_;
   OwnedFd epoll_;
   Environment base_environment_;

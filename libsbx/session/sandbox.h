@@ -26,6 +26,7 @@ struct SandboxInput {
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
   bool awaits_command = false;
+  bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment
 };
 
 struct Sandbox {

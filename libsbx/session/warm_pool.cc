@@ -62,10 +62,11 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
   limits.timeout_ms = mine.limits.timeout_ms;  // these two are the supervisor's
   limits.output_kb = mine.limits.output_kb;
   const std::string cwd = wanted.request.cwd.value_or(policy_.workspace);
-  return !wanted.use_pty && mine.filesystem == other.filesystem && mine.network == other.network &&
-         mine.isolation == other.isolation && mine.seccomp == other.seccomp &&
-         mine.landlock == other.landlock && mine.limits == limits &&
-         mine.commands == other.commands && policy_.file_bytes == wanted.policy.file_bytes &&
+  return !wanted.use_pty && !wanted.report_execs && mine.filesystem == other.filesystem &&
+         mine.network == other.network && mine.isolation == other.isolation &&
+         mine.seccomp == other.seccomp && mine.landlock == other.landlock &&
+         mine.limits == limits && mine.commands == other.commands &&
+         policy_.file_bytes == wanted.policy.file_bytes &&
          policy_.workspace == wanted.policy.workspace && policy_.home == wanted.policy.home &&
          is_below(cwd, policy_.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());

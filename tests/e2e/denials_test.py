@@ -9,6 +9,10 @@ import harness
 import session_harness
 
 
+# A text that leaves a program's name open: only then does anybody listen to execs.
+OPEN = "$(echo eurt | rev); "
+
+
 def hidden(text):
     """The word, as shell text whose value is known at run time only."""
     return "$(echo " + text[::-1] + " | rev)"
@@ -70,7 +74,7 @@ calls = [
 print([attempt(call) for call in calls])
 """
         self.write("work/try.py", script)
-        answer = self.sh("python3 try.py")
+        answer = self.sh(OPEN + "python3 try.py")
         self.assertEqual(answer["stdout"], "[13, 13, 13, 13, 13]\n")
         self.assertEqual(self.only(answer, "exec", MOUNT)["count"], 5)
 
@@ -84,7 +88,7 @@ print([attempt(call) for call in calls])
     def test_what_may_run_and_what_is_not_there_are_not_reported(self):
         self.write("work/script", "#!/bin/sh\necho ran\n", 0o755)
         self.write("work/plain", "x", 0o644)
-        answer = self.sh("./script; ./plain; /nowhere/program; env true; cat " + MOUNT)
+        answer = self.sh(OPEN + "./script; ./plain; /nowhere/program; env true; cat " + MOUNT)
         self.assertIn("ran", answer["stdout"])
         self.assertEqual(answer["denials"], [])
 
@@ -106,7 +110,7 @@ print("done")
         if os.uname().machine != "x86_64":
             self.skipTest("names x86-64 numbers")
         self.write("work/storm.py", script)
-        answer = self.sh("python3 storm.py", "--timeout", "50s")
+        answer = self.sh(OPEN + "python3 storm.py", "--timeout", "50s")
         self.assertEqual((answer["status"], answer["stdout"].strip()), ("exited", "done"), answer)
         self.assertEqual(self.only(answer, "exec", MOUNT)["count"], 100)
 
@@ -117,7 +121,7 @@ print("done")
                    "    try: os.execv('/usr/bin/none', ['x'])\n"
                    "    except OSError: pass\n")
         begin = time.monotonic()
-        answer = self.sh("python3 storm.py", "--timeout", "1s")
+        answer = self.sh(OPEN + "python3 storm.py", "--timeout", "1s")
         self.assertEqual(answer["status"], "timed_out")
         self.assertLess(time.monotonic() - begin, harness.BOUND / 2)
 
@@ -129,15 +133,21 @@ print("done")
 
     def test_an_operator_who_denies_exec_is_obeyed(self):
         profile = self.profile({"seccomp": {"deny": ["execveat"]}})
-        answer = self.sh("python3 -c 'import os; os.execve(os.open(\"/usr/bin/true\", os.O_PATH), "
-                         "[\"x\"], {})'", "--profile", profile)
+        self.write("work/try.py",
+                   "import os\nos.execve(os.open('/usr/bin/true', os.O_PATH), ['x'], {})\n")
+        answer = self.sh(OPEN + "python3 try.py", "--profile", profile)
         self.assertNotEqual(answer["exit_code"], 0)
         self.assertEqual(self.only(answer, "execveat", "")["layer"], "seccomp")
+
+    def test_nobody_listens_where_the_text_names_every_program(self):
+        answer = self.sh("python3 -c 'import os; os.execv(\"/usr/bin/mou\" + \"nt\", [\"x\"])'")
+        self.assertIn("PermissionError", answer["stderr"])
+        self.assertEqual(answer["denials"], [])
 
 
 @unittest.skipUnless(os.path.exists(MOUNT), "no mount(8) here")
 class MaskedProgramsInASession(session_harness.Case):
-    def test_warm_sandboxes_report_them_too(self):
+    def test_a_session_with_warm_sandboxes_reports_them_too(self):
         _, server = self.server()
         for _ in range(4):
             result = server.call("run", command=f"m={hidden('mount')}; $m")
