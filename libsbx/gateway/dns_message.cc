@@ -38,6 +38,15 @@ void put32(std::string& out, std::uint32_t value) {
   put16(out, value & 0xFFFF);
 }
 
+// The OPT record of EDNS (RFC 6891): how large a datagram may be, and nothing else.
+void put_opt(std::string& out) {
+  out += '\0';
+  put16(out, static_cast<unsigned>(DnsType::kOpt));
+  put16(out, kOurUdpSize);
+  put32(out, 0);
+  put16(out, 0);
+}
+
 // Reads forward; the first step beyond the end makes it bad for good, and all values 0.
 class Cursor {
  public:
@@ -233,13 +242,7 @@ std::string write_dns_reply(const DnsQuery& query, DnsCode code,
       put16(out, static_cast<unsigned>(size));
       out.append(reinterpret_cast<const char*>(addresses[i].bytes.data()), size);
     }
-    if (query.has_edns) {
-      out += '\0';
-      put16(out, static_cast<unsigned>(DnsType::kOpt));
-      put16(out, kOurUdpSize);
-      put32(out, 0);
-      put16(out, 0);
-    }
+    if (query.has_edns) put_opt(out);
     return out;
   };
   std::string whole = write(addresses.size(), false);
@@ -262,11 +265,7 @@ std::string write_dns_query(std::uint16_t id, std::string_view name, DnsType typ
   out += '\0';
   put16(out, static_cast<unsigned>(type));
   put16(out, kClassIn);
-  out += '\0';
-  put16(out, static_cast<unsigned>(DnsType::kOpt));
-  put16(out, kOurUdpSize);
-  put32(out, 0);
-  put16(out, 0);
+  put_opt(out);
   return out;
 }
 

@@ -35,28 +35,24 @@ void FieldBuilder::add_unquoted(std::string_view value) {
   }
 }
 
+void FieldBuilder::next_item() {
+  if (splits_) {
+    finish();
+  } else {
+    field_.text += ' ';
+  }
+}
+
 void FieldBuilder::add_list(const std::vector<std::string>& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) {
-      if (splits_) {
-        finish();
-      } else {
-        field_.text += ' ';
-      }
-    }
+    if (i > 0) next_item();
     add_unquoted(items[i]);
   }
 }
 
 void FieldBuilder::add_quoted_list(const std::vector<std::string>& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (i > 0) {
-      if (splits_) {
-        finish();
-      } else {
-        field_.text += ' ';
-      }
-    }
+    if (i > 0) next_item();
     add_quoted(items[i]);
   }
 }

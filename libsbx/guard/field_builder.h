@@ -34,6 +34,7 @@ class FieldBuilder {
 
  private:
   void note(char c);
+  void next_item();  // of a list: a field of its own, or the same one behind a space
 
   std::vector<Field>& fields_;
   Span span_;

@@ -22,6 +22,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "launch/descriptors.h"
 #include "launch/handover.h"
 #include "launch/inside.h"
 #include "launch/network.h"
@@ -30,16 +31,6 @@
 
 namespace sbx {
 namespace {
-
-int failure() { return errno == 0 ? EIO : errno; }
-
-// Small enough for a child's stack, and without a destructor that could run twice after vfork.
-struct ScopedFd {
-  int fd;
-  ~ScopedFd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 int report(ChildContext& context, ReportTag tag, int fd) {
   if (fd < 0) return failure();
@@ -380,22 +371,11 @@ int command_process(void* argument) {
 
 int send_reports(ChildContext& context) noexcept {
   if (context.report_count == 0) return 0;
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
-  const std::size_t size = sizeof(int) * static_cast<std::size_t>(context.report_count);
-  struct iovec data {
-    context.report_tags, static_cast<std::size_t>(context.report_count)
-  };
-  struct msghdr message {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = buffer;
-  message.msg_controllen = CMSG_SPACE(size);
-  struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(size);
-  std::memcpy(CMSG_DATA(header), context.report_fds, size);
-  if (::sendmsg(context.control, &message, MSG_NOSIGNAL) != context.report_count) return failure();
+  const auto count = static_cast<std::size_t>(context.report_count);
+  FdMessage<kMaxReports> message(context.report_tags, count);
+  if (message.send(context.control, context.report_fds, count) != context.report_count) {
+    return failure();
+  }
   for (int i = 0; i < context.report_count; ++i) ::close(context.report_fds[i]);
   context.report_count = 0;
   return 0;

@@ -4,13 +4,14 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include "launch/descriptors.h"
 
 namespace sbx {
 namespace {
@@ -58,8 +59,6 @@ class Packer {
   bool fits_ = true;
 };
 
-constexpr std::size_t kFdBytes = 3 * sizeof(int);
-
 }  // namespace
 
 bool fits_handover(const LaunchPlan& plan) {
@@ -81,22 +80,9 @@ Status hand_over(Spawned& spawned, const LaunchPlan& plan, const int (&standard)
     return Error{ErrorCode::kTooLarge, "arguments and environment are too long to hand over",
                  "argv", "at most 1 MiB together"};
   }
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(kFdBytes)] = {};
   char byte = 0;
-  struct iovec data {
-    &byte, 1
-  };
-  struct msghdr message {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = buffer;
-  message.msg_controllen = sizeof buffer;
-  struct cmsghdr* const header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(kFdBytes);
-  std::memcpy(CMSG_DATA(header), standard, kFdBytes);
-  if (::sendmsg(spawned.control.get(), &message, MSG_NOSIGNAL) == 1) return {};
+  FdMessage<3> message(&byte, 1);
+  if (message.send(spawned.control.get(), standard, 3) == 1) return {};
   const int error = errno;
   return Error{ErrorCode::kSetupFailed, "sendmsg(control): " + errno_text(error), "sendmsg", "",
                error};
@@ -112,27 +98,14 @@ int await_command(CommandSlot& slot, int control) noexcept {
       if (errno == EINTR) continue;
       return errno;
     }
-    alignas(struct cmsghdr) char buffer[CMSG_SPACE(kFdBytes)] = {};
     char byte = 0;
-    struct iovec data {
-      &byte, 1
-    };
-    struct msghdr message {};
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = buffer;
-    message.msg_controllen = sizeof buffer;
-    const ssize_t size = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+    FdMessage<3> message(&byte, 1);
+    const ssize_t size = message.receive(control);
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (size < 0) return errno;
     if (size == 0) ::_exit(0);  // nobody wants it any more
-    const struct cmsghdr* const header = CMSG_FIRSTHDR(&message);
-    if (header == nullptr || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(kFdBytes)) {
-      return EBADMSG;
-    }
     int received[3];
-    std::memcpy(received, CMSG_DATA(header), kFdBytes);
+    if (message.take(received) != 3) return EBADMSG;
     for (int fd = 0; fd < 3; ++fd) {
       if (::dup2(received[fd], fd) < 0) return errno;
       ::close(received[fd]);

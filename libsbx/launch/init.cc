@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "launch/child.h"
+#include "launch/descriptors.h"
 #include "launch/network.h"
 #include "launch/tree.h"
 #include "sys/calls.h"
@@ -97,24 +98,9 @@ void drop_capabilities(const ChildContext& context) {
 
 void answer(int control, int fd, int error) {
   char text[2] = {static_cast<char>(ReportTag::kAnswer), static_cast<char>(error)};
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int))] = {};
-  struct iovec data {
-    text, fd < 0 ? 2U : 1U
-  };
-  struct msghdr message {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  if (fd >= 0) {
-    message.msg_control = buffer;
-    message.msg_controllen = sizeof buffer;
-    struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fd);
-    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  }
+  FdMessage<1> message(text, fd < 0 ? 2 : 1);
   // Blocking would be right, but the socket does not; the supervisor bounds what it asks for.
-  ::sendmsg(control, &message, MSG_NOSIGNAL);
+  message.send(control, &fd, fd < 0 ? 0 : 1);
 }
 
 // Makes what the supervisor asks for. Only it can write here: the command has no such descriptor.

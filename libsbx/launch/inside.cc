@@ -20,20 +20,13 @@
 #include <climits>
 #include <cstring>
 
+#include "launch/descriptors.h"
 #include "sys/calls.h"
 
 namespace sbx {
 namespace {
 
-int failure() { return errno == 0 ? EIO : errno; }
 int checked(int result) { return result == 0 ? 0 : failure(); }
-
-struct ScopedFd {
-  int fd;
-  ~ScopedFd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 int open_root() { return ::open(kNewRoot, O_PATH | O_DIRECTORY | O_CLOEXEC); }
 

@@ -8,20 +8,12 @@
 
 #include <cerrno>
 
+#include "launch/descriptors.h"
 #include "launch/inside.h"
 #include "sys/calls.h"
 
 namespace sbx {
 namespace {
-
-int failure() { return errno == 0 ? EIO : errno; }
-
-struct ScopedFd {
-  int fd;
-  ~ScopedFd() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 // Clones the tree at `source`, sets the attributes of every mount in it while nobody can reach it,
 // and attaches it. It keeps its propagation: what the host mounts below it later shows inside too.

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "launch/child.h"
+#include "launch/descriptors.h"
 #include "launch/handover.h"
 #include "sys/calls.h"
 
@@ -188,28 +189,16 @@ int ask_inside(int control, const InsideRequest& request) {
 }
 
 std::vector<Received> receive_reports(int control) {
-  alignas(struct cmsghdr) char buffer[CMSG_SPACE(sizeof(int) * kMaxReports)] = {};
   char tags[kMaxReports] = {};
-  struct iovec data {
-    tags, sizeof tags
-  };
-  struct msghdr message {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = buffer;
-  message.msg_controllen = sizeof buffer;
+  FdMessage<kMaxReports> message(tags, sizeof tags);
   errno = 0;
-  const ssize_t size = ::recvmsg(control, &message, MSG_CMSG_CLOEXEC);
+  const ssize_t size = message.receive(control);
   std::vector<Received> out;
   if (size <= 0) return out;
-  const struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-  const std::size_t count = header == nullptr || header->cmsg_type != SCM_RIGHTS
-                                ? 0
-                                : (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  int fds[kMaxReports];
+  const std::size_t count = message.take(fds);
   for (std::size_t i = 0; i < count; ++i) {
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(header) + i * sizeof fd, sizeof fd);
-    out.push_back({static_cast<ReportTag>(tags[i]), OwnedFd(fd)});
+    out.push_back({static_cast<ReportTag>(tags[i]), OwnedFd(fds[i])});
   }
   // An answer without a descriptor: the tag and an errno.
   if (count == 0 && size == 2 && static_cast<ReportTag>(tags[0]) == ReportTag::kAnswer) {
