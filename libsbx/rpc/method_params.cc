@@ -8,13 +8,13 @@
 
 #include "profile/check.h"
 #include "profile/json_reader.h"
+#include "rpc/params.h"
 
 namespace sbx {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;
 constexpr std::int64_t kMostGraceMs = 600'000;
 
 constexpr ValueSpec kText = {.kind = Kind::kText};
@@ -60,19 +60,14 @@ constexpr ObjectSpec kToolSpec = {kToolFields};
 constexpr ObjectSpec kApproveSpec = {kApproveFields};
 constexpr ObjectSpec kNoSpec = {};
 
-const json* find(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
-}
-
 void take(const json& object, const char* key, std::string& to) {
-  if (const json* value = find(object, key)) to = value->get_ref<const std::string&>();
+  if (const json* value = present(object, key)) to = value->get_ref<const std::string&>();
 }
 void take(const json& object, const char* key, std::optional<bool>& to) {
-  if (const json* value = find(object, key)) to = value->get<bool>();
+  if (const json* value = present(object, key)) to = value->get<bool>();
 }
 void take(const json& object, const char* key, std::optional<std::int64_t>& to) {
-  if (const json* value = find(object, key)) to = whole_number(*value);
+  if (const json* value = present(object, key)) to = whole_number(*value);
 }
 
 }  // namespace
@@ -130,7 +125,7 @@ Result<MethodParams> take_follower_params(json& params, bool is_task) {
 
 Result<MethodParams> decode_tool_params(json params) {
   json inner = json::object();
-  if (params.is_object() && find(params, "params") != nullptr) inner = params.at("params");
+  if (params.is_object() && present(params, "params") != nullptr) inner = params.at("params");
   if (params.is_object()) params.erase("params");
   SBX_TRY(MethodParams out, decode_method_params(params, kToolSpec));
   if (!inner.is_object()) {
@@ -141,7 +136,7 @@ Result<MethodParams> decode_tool_params(json params) {
 }
 
 Result<std::string> decode_cancel_params(const json& params) {
-  const json* id = params.is_object() ? find(params, "id") : nullptr;
+  const json* id = params.is_object() ? present(params, "id") : nullptr;
   if (id == nullptr || params.size() != 1 || !(id->is_string() || id->is_number())) {
     return Error{ErrorCode::kBadValue, "must be the id of a request, and nothing else", "/id",
                  R"(such as {"id": 7})"};

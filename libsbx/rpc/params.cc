@@ -54,7 +54,6 @@ constexpr ValueSpec optional_count(std::int64_t max) {
 }
 constexpr ValueSpec kOptionalFlag = or_null({.kind = Kind::kBool});
 
-constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;
 constexpr std::int64_t kMostOutputKb = 1'048'576;
 constexpr std::int64_t kMostFileKb = std::int64_t{1} << 30;
 
@@ -97,18 +96,13 @@ constexpr auto kRequestFields = std::to_array<FieldSpec>({
     {"approval", "The digest of an approval that was granted.", optional_text(nullptr)},
 });
 
-// The value of a key that is there and not null.
-const json* find(const json& object, const char* key) {
-  const auto at = object.find(key);
-  return at == object.end() || at->is_null() ? nullptr : &*at;
-}
 const std::string& text_of(const json& value) { return value.get_ref<const std::string&>(); }
 
 void take_text(const json& object, const char* key, std::optional<std::string>& to) {
-  if (const json* value = find(object, key)) to = text_of(*value);
+  if (const json* value = present(object, key)) to = text_of(*value);
 }
 void take_count(const json& object, const char* key, std::optional<std::int64_t>& to) {
-  if (const json* value = find(object, key)) to = whole_number(*value);
+  if (const json* value = present(object, key)) to = whole_number(*value);
 }
 
 Error not_both(const std::string& first, const std::string& second, const std::string& where) {
@@ -124,22 +118,22 @@ unsigned octal(std::string_view digits) {
 
 Result<RequestFile> decode_file(const json& params, const std::string& where) {
   RequestFile file;
-  file.path = text_of(*find(params, "path"));
-  const json* text = find(params, "content");
-  const json* bytes = find(params, "content_base64");
+  file.path = text_of(*present(params, "path"));
+  const json* text = present(params, "content");
+  const json* bytes = present(params, "content_base64");
   if (text != nullptr && bytes != nullptr) return not_both("content", "content_base64", where);
   if (text == nullptr && bytes == nullptr) {
     return Error{ErrorCode::kMissingField, "a file needs \"content\" or \"content_base64\"", where,
                  "an empty file has \"content\": \"\""};
   }
   file.content = text != nullptr ? text_of(*text) : base64_decode(text_of(*bytes)).value_or("");
-  if (const json* mode = find(params, "mode")) file.mode = octal(text_of(*mode));
+  if (const json* mode = present(params, "mode")) file.mode = octal(text_of(*mode));
   return file;
 }
 
 Status take_program(const json& params, Request& request, const std::string& pointer) {
-  const json* command = find(params, "command");
-  const json* argv = find(params, "argv");
+  const json* command = present(params, "command");
+  const json* argv = present(params, "argv");
   if (command != nullptr && argv != nullptr) return not_both("command", "argv", pointer);
   if (command != nullptr) {
     request.command = text_of(*command);
@@ -179,6 +173,11 @@ constexpr ObjectSpec kRequestSpec = {kRequestFields};
 
 Result<json> read_params(std::string_view text) { return read_json_strict(text, JsonBounds{}); }
 
+const json* present(const json& object, const char* key) {
+  const auto at = object.find(key);
+  return at == object.end() || at->is_null() ? nullptr : &*at;
+}
+
 Result<Request> parse_request(std::string_view params, const std::string& pointer) {
   SBX_TRY(const json document, read_params(params));
   return decode_request(document, pointer);
@@ -191,22 +190,22 @@ Result<Request> decode_request(const json& params, const std::string& pointer) {
   SBX_CHECK_OK(take_program(params, request, pointer));
   take_text(params, "description", request.description);
   take_text(params, "cwd", request.cwd);
-  if (const json* env = find(params, "env")) {
+  if (const json* env = present(params, "env")) {
     request.env = env->get<std::map<std::string, std::string>>();
   }
   take_text(params, "stdin", request.stdin_text);
   take_count(params, "timeout_ms", request.timeout_ms);
-  if (const json* files = find(params, "files")) {
+  if (const json* files = present(params, "files")) {
     for (std::size_t i = 0; i < files->size(); ++i) {
       SBX_TRY(RequestFile file, decode_file((*files)[i], pointer + "/files/" + std::to_string(i)));
       request.files.push_back(std::move(file));
     }
   }
-  if (const json* network = find(params, "network")) request.network = network->get<bool>();
+  if (const json* network = present(params, "network")) request.network = network->get<bool>();
   take_count(params, "output_kb", request.output_kb);
   take_count(params, "file_kb", request.file_kb);
-  if (const json* merge = find(params, "merge")) request.merge = merge->get<bool>();
-  if (const json* approval = find(params, "approval")) request.approval = text_of(*approval);
+  if (const json* merge = present(params, "merge")) request.merge = merge->get<bool>();
+  if (const json* approval = present(params, "approval")) request.approval = text_of(*approval);
   return request;
 }
 

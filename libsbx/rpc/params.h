@@ -3,6 +3,7 @@
 // one table that the request's schema is printed from. Looks at no policy and touches no files.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "profile/spec.h"
 
 namespace sbx {
+
+inline constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;  // no time limit is longer
 
 // What `run` and `start` take; other methods and tools build tables of their own beside it.
 extern const ObjectSpec kRequestSpec;
@@ -26,6 +29,9 @@ Result<Request> decode_request(const nlohmann::json& params, const std::string& 
 
 // `text` as JSON within the bounds of a request: 16 MiB, 64 levels.
 Result<nlohmann::json> read_params(std::string_view text);
+
+// The value of a key that is there and not null; nullptr for any other.
+const nlohmann::json* present(const nlohmann::json& object, const char* key);
 
 // {"type": "object", …} with $schema, indented.
 std::string request_schema_json();

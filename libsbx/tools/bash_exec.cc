@@ -60,9 +60,7 @@ ordered_json finished(const ToolCall& call, const Reply& reply) {
   ordered_json out = {
       {"stdout", reply.out}, {"stderr", reply.err}, {"exit_code", exit_number(reply)}};
   if (!reply.result_json.empty()) out["result_json"] = parse_json(reply.result_json);
-  if (reply.status == "timed_out") out["timed_out"] = true;
-  if (!reply.limit.empty()) out["limit"] = reply.limit;
-  if (!reply.degraded.empty()) out["degraded"] = parse_json(reply.degraded);
+  add_exceptions(out, reply);
   if (reply.status == "denied" && !call.allowed_commands.empty()) {
     out["allowed"] = call.allowed_commands;
   }

@@ -40,9 +40,7 @@ ordered_json finished(const ToolCall&, const Reply& reply) {
   out["stderr"] = reply.err;
   out["exit_code"] =
       reply.status == "needs_approval" ? ordered_json(nullptr) : ordered_json(exit_number(reply));
-  if (reply.status == "timed_out") out["timed_out"] = true;
-  if (!reply.limit.empty()) out["limit"] = reply.limit;
-  if (!reply.degraded.empty()) out["degraded"] = parse_json(reply.degraded);
+  add_exceptions(out, reply);
   return out;
 }
 

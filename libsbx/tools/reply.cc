@@ -151,6 +151,12 @@ std::optional<Error> read_error(const ordered_json& error) {
                text_at(error, "where"), text_at(error, "hint")};
 }
 
+void add_exceptions(ordered_json& out, const Reply& reply) {
+  if (reply.status == "timed_out") out["timed_out"] = true;
+  if (!reply.limit.empty()) out["limit"] = reply.limit;
+  if (!reply.degraded.empty()) out["degraded"] = parse_json(reply.degraded);
+}
+
 ordered_json error_json(std::string_view code, const Error& error) {
   ordered_json out = {{"code", code}, {"message", error.message}};
   out["where"] = error.where.empty() ? ordered_json(nullptr) : ordered_json(error.where);

@@ -45,6 +45,8 @@ int tool_exit_status(const Reply& reply);
 // Refused, declined, timed out or failed to start.
 bool is_failure(const Reply& reply);
 
+// "timed_out", "limit" and "degraded" where there is something to say: the tools with JSON answers.
+void add_exceptions(nlohmann::ordered_json& out, const Reply& reply);
 // {"code","message","where","hint"}, both ways; nullopt for what is no object.
 std::optional<Error> read_error(const nlohmann::ordered_json& error);
 nlohmann::ordered_json error_json(std::string_view code, const Error& error);

@@ -134,9 +134,7 @@ ordered_json finished(const ToolCall& call, const Reply& reply) {
                       {"duration", seconds(reply.duration_ms)},
                       {"cwd", reply.cwd},
                       {"command", call.command}};
-  if (reply.status == "timed_out") out["timed_out"] = true;
-  if (!reply.limit.empty()) out["limit"] = reply.limit;
-  if (!reply.degraded.empty()) out["degraded"] = parse_json(reply.degraded);
+  add_exceptions(out, reply);
   return out;
 }
 
