@@ -34,10 +34,11 @@ struct SharedState {
   std::atomic<std::uint32_t> ended;      // 1 once wait_status and usage below are valid
   std::int32_t wait_status;
   struct rusage usage;  // of the command and what it waited for
-  // 1 once PID 1 alone is left of its pid namespace, and all_usage below holds what all others used.
+  // 1 once PID 1 alone is left of its pid namespace, and all_usage below holds what all others
+  // used.
   std::atomic<std::uint32_t> is_empty;
   struct rusage all_usage;
-  char detail[512];     // what a failed step found in the way
+  char detail[512];  // what a failed step found in the way
 };
 
 struct CommandSlot;
