@@ -87,9 +87,8 @@ SBX_API int sbx_call(sbx_session* session, const char* method, const char* param
                      char** result_json, sbx_error** error);
 
 /* Sends a call and returns at once; its answer comes from sbx_next(). Blocks only while the session
- * reads no more, at most server_timeout_ms. While 64 MiB of events wait for sbx_next() it fails with
- * too_many.
- * id: receives the number that the answer will carry; never 0. */
+ * reads no more, at most server_timeout_ms. While 64 MiB of events wait for sbx_next() it fails
+ * with too_many. `id` receives the number that the answer will carry; never 0. */
 SBX_API int sbx_submit(sbx_session* session, const char* method, const char* params_json,
                        uint64_t* id, sbx_error** error);
 
@@ -123,8 +122,8 @@ SBX_API int sbx_cancel(sbx_session* session, uint64_t id, sbx_error** error);
 SBX_API const char* sbx_operator_token(const sbx_session* session);
 
 /* Ends the session: tasks get SIGTERM, and SIGKILL after two seconds. Returns when nothing of it is
- * left; sbx-run itself is killed where it has not ended in ten seconds. Calls that are in progress in
- * other threads fail with session_failed first; none may begin from now on. NULL is ignored. */
+ * left; sbx-run itself is killed where it has not ended in ten seconds. Calls that are in progress
+ * in other threads fail with session_failed first; none may begin from now on. NULL is ignored. */
 SBX_API void sbx_close(sbx_session* session);
 
 /* Releases a text that this library answered. NULL is ignored. */
