@@ -40,7 +40,7 @@ Status Placements::collect(LaunchPlan& plan) {
                          tmp_is_writable() ? kWritableAttributes : kReadOnlyAttributes,
                          true,
                          ""});
-  collect_home();
+  collect_home(plan.home);
   for (const ViewRoot& root : view_.roots) {
     if (root.node.path != "/") collect_root(root);
   }
@@ -127,7 +127,7 @@ void Placements::inside(std::string_view path, std::string_view source, std::str
                          std::string(shown_as)});
 }
 
-void Placements::collect_home() {
+void Placements::collect_home(std::string_view chosen) {
   const std::string& home = input_.policy.home;
   if (home.empty() || filesystem().home == HomeMode::kNone) return;
   if (filesystem().home == HomeMode::kHost) {
@@ -136,8 +136,7 @@ void Placements::collect_home() {
     }
     return;
   }
-  const bool exists = view_.home.kind == NodeKind::kDirectory && view_.home.path == home;
-  if (has_host_root_ && !exists) return;  // no place to mount it on: HOME becomes /tmp
+  if (chosen != home) return;  // no place to mount it on: HOME is /tmp
   if (tmp_is_writable()) {
     inside(home, "proc/home", "private");
   } else {

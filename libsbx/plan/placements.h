@@ -67,7 +67,7 @@ class Placements {
   void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as);
   void bind_system(Node node, std::string_view shown_as);
   void inside(std::string_view path, std::string_view source, std::string_view shown_as);
-  void collect_home();
+  void collect_home(std::string_view chosen);
   void collect_root(const ViewRoot& root);
   std::uint64_t exec_attribute(std::string_view path) const;
   void hold_parents(const ViewRoot& root);

@@ -141,12 +141,19 @@ class Planner {
       plan.home = input_.view.scratch_home.path;
       return {};
     }
-    const bool home_exists = input_.view.home.kind == NodeKind::kDirectory;
+    const Node& home = input_.view.home;
+    const bool is_shown_as_it_is = profile_.filesystem.home == HomeMode::kHost;
+    if (home.kind == NodeKind::kDirectory && (is_shown_as_it_is || home.path == plan.home)) {
+      return {};
+    }
+    // Below a directory of the host's nothing is ever made: no place to mount a home on.
     const auto& roots = input_.view.roots;
-    const bool host_base = profile_.filesystem.base == Base::kHost ||
-                           std::any_of(roots.begin(), roots.end(),
-                                       [](const ViewRoot& root) { return root.node.path == "/"; });
-    if (!plan.home.empty() && host_base && !home_exists) plan.home = "/tmp";
+    const bool is_hosts =
+        profile_.filesystem.base == Base::kHost ||
+        std::any_of(roots.begin(), roots.end(), [&](const ViewRoot& root) {
+          return root.access != Access::kNone && is_below(plan.home, root.node.path);
+        });
+    if (!plan.home.empty() && is_hosts) plan.home = "/tmp";
     return {};
   }
 

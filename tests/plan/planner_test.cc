@@ -286,6 +286,18 @@ TEST(Planner, PutsTheTemporaryDirectoryOfTheSessionInThePlaceOfTmpWithoutMounts)
   EXPECT_TRUE(is_degraded(plan, "tmp"));
 }
 
+TEST(Planner, PutsTheHomeInTmpWhereARootShowsItsPlaceWithoutIt) {
+  Sample sample = shipped_sample("default");
+  ASSERT_EQ(must_plan(sample).home, sample.policy.home);
+  const std::string above = sample.policy.home.substr(0, sample.policy.home.rfind('/'));
+  sample.view.roots.push_back(
+      {{above, NodeKind::kDirectory, 1, 77}, Access::kReadOnly, "--ro", false});
+  sample.view.home = {sample.policy.home, NodeKind::kMissing, 0, 0};
+  EXPECT_EQ(must_plan(sample).home, "/tmp");
+  sample.view.home.kind = NodeKind::kDirectory;
+  EXPECT_EQ(must_plan(sample).home, sample.policy.home);
+}
+
 TEST(Planner, NamesWhatEnforcesEachLimit) {
   Sample sample = shipped_sample("strict");
   LaunchPlan plan = must_plan(sample);
