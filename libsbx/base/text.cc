@@ -11,15 +11,21 @@
 namespace sbx {
 namespace {
 
+// Insertions, deletions, substitutions, and two neighbours that changed places ("bsae").
 std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before.swap(above);
+    above.swap(row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitute = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+      const std::size_t substitute = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, substitute});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row[b.size()];
@@ -53,6 +59,12 @@ Character first_character(std::string_view text) {
     code = code << 6 | (at(i) & 0x3fU);
   }
   return {size, is_shown(code)};
+}
+
+// "timeout" for "timeout_ms": the unit was left out, or one too many was given.
+bool is_stem(std::string_view stem, std::string_view whole) {
+  return stem.size() > 2 && whole.size() > stem.size() && whole.starts_with(stem) &&
+         (whole[stem.size()] == '_' || whole[stem.size()] == '-');
 }
 
 struct Unit {
@@ -100,7 +112,8 @@ std::optional<std::string_view> nearest_name(std::string_view name,
   std::optional<std::string_view> best;
   std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(name, candidate);
+    const bool stem = is_stem(name, candidate) || is_stem(candidate, name);
+    const std::size_t distance = stem ? 1 : edit_distance(name, candidate);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

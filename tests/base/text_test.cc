@@ -35,7 +35,11 @@ TEST(Text, NamesTheNearestCandidateOnlyForASlipOfTheHand) {
   constexpr std::string_view kNames[] = {"timeout_ms", "memory_mb", "pids"};
   EXPECT_EQ(nearest_name("timeout_sm", kNames), "timeout_ms");
   EXPECT_EQ(nearest_name("pid", kNames), "pids");
+  EXPECT_EQ(nearest_name("pdis", kNames), "pids");
+  EXPECT_EQ(nearest_name("timeout", kNames), "timeout_ms");
+  EXPECT_EQ(nearest_name("pids_max", kNames), "pids");
   EXPECT_EQ(nearest_name("banana", kNames), std::nullopt);
+  EXPECT_EQ(nearest_name("", kNames), std::nullopt);
 }
 
 TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
