@@ -49,6 +49,14 @@ bool is_key_title(std::string_view title) {
                    title.find("OpenVPN Static key") != std::string_view::npos);
 }
 
+// Neither prose nor a footer.
+bool is_one_word(std::string_view text) {
+  while (!text.empty() && std::string_view(" \t\r").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  return !text.starts_with(kDashes) && text.find_first_of(" \t") == std::string_view::npos;
+}
+
 // How far base64 with decorated line ends goes on from `at`.
 std::size_t skip_body(std::string_view text, std::size_t at) {
   for (;;) {
@@ -75,12 +83,20 @@ PrivateKeyBlock::Part PrivateKeyBlock::body(std::string_view line, std::size_t f
   open_ = end == line.size();
   const bool footer = line.substr(end, kDashes.size()) == kDashes;
   const bool is_key = end - at >= kShortestRun || (end > at && (open_ || footer));
-  last_line_seen_ = end - at < kShortestRun;
+  note_length(end - at);
   return is_key ? Part{from, end} : Part{};
+}
+
+// The last line is shorter than the others. Where already the first is short, the block is none of
+// a real key's width (an example, a key wrapped by hand), and its own width counts.
+void PrivateKeyBlock::note_length(std::size_t length) {
+  if (width_ == 0) width_ = length;
+  last_line_seen_ = length < std::min(width_, kShortestRun);
 }
 
 PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t at) {
   last_line_seen_ = blank_line_seen_ = false;
+  width_ = 0;
   prefix_ = line.substr(at - std::min(at, kLongestPrefix), std::min(at, kLongestPrefix));
   if (line[at] != '-') {
     const std::size_t count = std::min(line.find(':', at) + 1, line.size());
@@ -120,7 +136,14 @@ PrivateKeyBlock::Part PrivateKeyBlock::continue_line(std::string_view line) {
     open_ = true;
     return {0, line.size()};
   }
-  return last_line_seen_ ? Part{} : body(line, 0, at);
+  if (last_line_seen_) return {};
+  const bool made_up = width_ < kShortestRun && is_one_word(line.substr(at));
+  const Part part = body(line, 0, at);
+  if (open_ || !made_up) return part;
+  // Not base64, but where a key stands: "MIIE...", "not-a-real-key".
+  open_ = true;
+  note_length(line.size() - at);
+  return {0, line.size()};
 }
 
 }  // namespace sbx

@@ -30,11 +30,13 @@ class PrivateKeyBlock {
 
  private:
   Part body(std::string_view line, std::size_t from, std::size_t at);
+  void note_length(std::size_t length);
 
   bool open_ = false;
   bool last_line_seen_ = false;  // a short line: only the footer may follow
   bool blank_line_seen_ = false;
-  std::string prefix_;  // what stood before the header: "+", "12:", "key.pem-"
+  std::size_t width_ = 0;  // of the first line; 0: none seen
+  std::string prefix_;     // what stood before the header: "+", "12:", "key.pem-"
 };
 
 }  // namespace sbx

@@ -324,6 +324,17 @@ TEST(Redactor, AnUnterminatedKeyGoesToItsEndAndNoFurther) {
             begin + "[REDACTED]\n$ echo done\ndone\n");
 }
 
+TEST(Redactor, AKeyOfShortLinesOrOfNoBase64IsAKeyAllTheSame) {
+  const std::string begin = "-----BEGIN RSA PRIVATE KEY-----\n";
+  const std::string end = "-----END RSA PRIVATE KEY-----\n";
+  for (const char* body : {"MIIabc\nMIIdef\n", "abcdef\nzzz=\n", "MIIEowIBAAKCAQEA...\n",
+                           "not-a-real-key\nbut-shown_as.one\n"}) {
+    EXPECT_EQ(redact(begin + body + end).text, begin + "[REDACTED]\n" + end);
+    EXPECT_EQ(redact(begin + body).text, begin + "[REDACTED]\n");
+  }
+  EXPECT_EQ(redact(begin + "abcdef\n$ echo done\n").text, begin + "[REDACTED]\n$ echo done\n");
+}
+
 TEST(Redactor, FindsKeysThatAreIndentedNumberedQuotedOrInOneLine) {
   const std::string begin = "-----BEGIN EC PRIVATE KEY-----";
   const std::string end = "-----END EC PRIVATE KEY-----";
