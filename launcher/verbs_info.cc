@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "host/doctor.h"
+#include "output/rule_set.h"
+#include "plan/filter.h"
 #include "prepare.h"
 #include "profile/schema.h"
 #include "report/explain.h"
@@ -38,6 +40,20 @@ std::string own_path() {
   return path;
 }
 
+// What only later rooms can tell of a profile's words: names of system calls, RE2 expressions.
+void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& errors) {
+  if (!loaded.ok()) return errors.push_back(loaded.error());
+  const Profile& profile = loaded.value().profile;
+  FilterSpec filter;
+  filter.mode = profile.seccomp.mode;
+  filter.allow = profile.seccomp.allow;
+  filter.deny = profile.seccomp.deny;
+  if (const auto result = compile_filter(filter); !result.ok()) errors.push_back(result.error());
+  if (const auto result = RuleSet::make(profile.output.patterns); !result.ok()) {
+    errors.push_back(result.error());
+  }
+}
+
 // Parses flags and positional words. Returns an exit status when there is nothing more to do.
 std::optional<int> parse_simple(Flags& flags, const Invocation& invocation) {
   std::vector<std::string> rest;
@@ -63,7 +79,10 @@ int verb_explain(const Invocation& invocation) {
   RunInput input{prepared.value().policy, prepared.value().request, prepared.value().facts,
                  invocation.environment};
   Result<LaunchPlan> plan = plan_command(input);
-  if (!plan.ok()) return refuse(plan.error(), options.json);
+  if (!plan.ok()) {
+    name_flag(plan.error());
+    return refuse(plan.error(), options.json);
+  }
   const Judgement judgement = judge(input.policy, input.request, plan.value().cwd);
   return print(options.json ? explain_json(plan.value(), input.policy, judgement)
                             : explain_text(plan.value(), input.policy, judgement));
@@ -115,12 +134,17 @@ int verb_profile(const Invocation& invocation) {
     return profile.ok() ? print(profile.value().resolved_json(2)) : refuse(profile.error(), true);
   }
   if (what == "validate" && !name.empty()) {
-    const std::vector<Error> errors = validate_profile_file(name, search);
+    std::vector<Error> errors = validate_profile_file(name, search);
+    // With a slash it is a FILE, even where a shipped profile has that name.
+    const std::string file = name.find('/') == std::string::npos ? "./" + name : name;
+    if (errors.empty()) add_errors_of_use(load_profile(file, search), errors);
     const int status = print(validation_json(errors));
     for (const Error& error : errors) complain(error);
     return errors.empty() ? status : 125;
   }
-  return refuse(Error{ErrorCode::kBadFlag, "profile " + what + " " + name + " is not known", "",
+  const bool known = what == "show" || what == "validate";
+  return refuse(Error{ErrorCode::kBadFlag,
+                      "profile " + what + (known ? ": there is no name" : " is not known"), "",
                       "profile list, profile show NAME, profile validate FILE"},
                 true);
 }
@@ -168,7 +192,9 @@ int verb_version(const Invocation& invocation) {
   const HostFacts facts = read_quick_facts(nullptr);
   Json out;
   out["version"] = SBX_VERSION;
-  out["features"] = {"run", "exec", "check", "explain", "doctor", "profiles", "overlay"};
+  out["features"] = {"run",      "exec",   "check", "explain",   "doctor",    "profiles", "schema",
+                     "sessions", "serve",  "tools", "mcp",       "allowlist", "publish",  "overlay",
+                     "approve",  "stream", "audit", "redaction", "spill",     "degrade"};
   out["kernel"] = facts.kernel_release;
   out["architecture"] = facts.architecture;
   out["landlock_abi"] = facts.landlock_abi;
@@ -176,6 +202,7 @@ int verb_version(const Invocation& invocation) {
       {"libseccomp", SBX_SECCOMP_VERSION},
       {"libcap-ng", SBX_CAPNG_VERSION},
       {"CLI11", flag_library_version()},
+      {"re2", SBX_RE2_VERSION},
       {"nlohmann_json", fmt::format("{}.{}.{}", NLOHMANN_JSON_VERSION_MAJOR,
                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
       {"fmt",

@@ -18,6 +18,7 @@
 #include "report/json.h"
 #include "report/json_writer.h"
 #include "rpc/dispatcher.h"
+#include "rpc/framing.h"
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "tool_policy.h"
@@ -142,8 +143,12 @@ Result<std::string> read_text(int fd, std::size_t at_most, const std::string& wh
   }
 }
 
+// What goes to a task's stdin travels within a message, where escapes make it longer.
+constexpr std::size_t kMostStdinBytes = std::size_t{12} << 20;
+
 // Without a source, nothing; a file or "-".
-Result<std::string> read_source(const std::string& source, const std::string& where) {
+Result<std::string> read_source(const std::string& source, const std::string& where,
+                                std::size_t at_most = kMostStdinBytes) {
   OwnedFd opened;
   Result<int> fd = choose_stdin(source, opened);
   if (!fd.ok()) {
@@ -151,7 +156,7 @@ Result<std::string> read_source(const std::string& source, const std::string& wh
     return fd.error();
   }
   if (fd.value() < 0) return std::string();
-  return read_text(fd.value(), std::size_t{12} << 20, where);
+  return read_text(fd.value(), at_most, where);
 }
 
 Result<std::int64_t> duration(const std::string& text, const std::string& flag) {
@@ -510,7 +515,7 @@ int verb_call(const Invocation& invocation) {
       return Error{ErrorCode::kBadFlag, "call takes its command from the parameters", "-c",
                    R"({"command": "…"} on stdin)"};
     }
-    SBX_TRY(std::string params, read_source(params_file, "--params"));
+    SBX_TRY(std::string params, read_source(params_file, "--params", kMaxLineBytes));
     if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
     // One line on the wire, however it is laid out in the file.
     if (session.empty()) return call_here(options, invocation, method, params);

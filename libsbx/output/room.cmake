@@ -6,6 +6,12 @@ else()
   find_library(RE2_LIBRARY NAMES re2 REQUIRED)
 endif()
 find_package(Threads REQUIRED)
+# RE2 has no version macro, and Debian's re2.pc says 0.0.0: the shared library's own number.
+get_filename_component(RE2_DIRECTORY ${RE2_LIBRARY} DIRECTORY)
+get_filename_component(RE2_REAL_PATH ${RE2_DIRECTORY}/libre2.so REALPATH)
+string(REGEX MATCH "[0-9.]+$" RE2_VERSION "${RE2_REAL_PATH}")
+set(RE2_VERSION "${RE2_VERSION}" CACHE INTERNAL "for --version")
+
 add_library(sbx_re2 INTERFACE)
 target_include_directories(sbx_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
 target_link_libraries(sbx_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
