@@ -126,6 +126,8 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
     case ENOSYS:
       return {"this kernel is built without that kind of namespace, or a seccomp filter hides it",
               "run a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"};
+    case EAGAIN:
+      return {"the user is at the limit of processes (RLIMIT_NPROC)", "raise it (ulimit -u)"};
     default:
       return {"", "see the kernel log (dmesg)"};
   }

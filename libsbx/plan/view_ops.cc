@@ -59,13 +59,22 @@ class ViewPlanner {
 
   // --- the operations ---
 
+  // The files that make_etc() makes, in whole pages.
+  std::int64_t etc_bytes() const {
+    constexpr std::size_t kOwnFiles = 16;  // passwd and the like, and long symlinks
+    const std::size_t page = input_.facts.architecture == "x86_64" ? 4096 : 65536;
+    std::size_t pages = kOwnFiles;
+    for (const EtcFile& file : view_.etc_files) pages += (file.content.size() + page - 1) / page;
+    return static_cast<std::int64_t>(pages * page);
+  }
+
   std::string tmpfs_options() const {
     const auto& tmp_mb = input_.policy.profile.limits.tmp_mb;
     std::string options = "mode=0755";
     if (tmp_mb) {
-      // One MiB more than promised pays for /etc and the mount points; inodes cost kernel memory
-      // that the size does not count.
-      options += ",size=" + std::to_string(*tmp_mb + 1) + "m";
+      // What is promised and what /etc takes of it; inodes cost kernel memory that the size does
+      // not count.
+      options += ",size=" + std::to_string((*tmp_mb << 20) + etc_bytes());
       options += ",nr_inodes=" + std::to_string(4096 + *tmp_mb * 512);
     }
     return options;

@@ -155,9 +155,6 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;
   for (const std::string& name : flags.pass_env) profile.environment.pass.push_back(name);
   if (flags.scrub) profile.environment.scrub = *flags.scrub;
-  if (flags.require) {
-    for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
-  }
   if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
   if (flags.overlay) profile.filesystem.overlay = true;
@@ -165,6 +162,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);
+  }
+  // What the operator requires by name stays required: --net open --require net is refused.
+  if (flags.require) {
+    for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
   }
 
   policy.output_bytes = flags.output_bytes;

@@ -111,6 +111,10 @@ class BadInput(harness.Case):
         os.mkfifo(fifo)
         self.refuse("--stdin", fifo, *self.COMMAND, code="path_refused", where="--stdin")
 
+    def test_what_is_required_by_name_is_not_given_up_for_another_flag(self):
+        for flags in (("--net", "open", "--require", "net"), ("--profile", "unconfined", "--require", "seccomp")):
+            self.refuse(*flags, *self.COMMAND, code="layer_unavailable", where="/isolation/require")
+
     def test_profiles_that_do_not_exist(self):
         self.refuse("--profile", "nope", *self.COMMAND, code="profile_not_found", where="--profile")
         self.refuse(*self.COMMAND, code="profile_not_found", where="SBX_PROFILE", env={"SBX_PROFILE": "nope"})
@@ -295,6 +299,17 @@ class Verbs(harness.Case):
         answer = json.loads(done.stdout)
         self.assertEqual((done.returncode, answer["valid"]), (125, False))
         self.assertTrue(answer["errors"])
+
+    def test_what_validate_calls_valid_can_be_run(self):
+        for document, where in (({"seccomp": {"allow": ["opne"]}}, "/seccomp/allow/0"),
+                                ({"seccomp": {"deny": ["read", "no_such"]}}, "/seccomp/deny/1"),
+                                ({"output": {"patterns": ["ok", "(broken"]}}, "/output/patterns/1")):
+            with self.subTest(where=where):
+                path = self.write("unusable.json", json.dumps(document))
+                done = self.raw("profile", "validate", path)
+                self.assertEqual(done.returncode, 125)
+                self.assertEqual([error["where"] for error in json.loads(done.stdout)["errors"]], [where])
+                self.assertEqual(self.run_json("--profile", path, "--", "true")["error"]["where"], where)
 
     def test_every_shipped_profile_runs_or_explains_or_says_why_not(self):
         names = [entry["name"] for entry in json.loads(self.text("profile", "list", "--json"))]

@@ -73,12 +73,16 @@ class Request(harness.Case):
                                ({"command": "true", "timeout_ms": 1.5}, "/timeout_ms"),
                                ({"command": "true", "tiemout_ms": 5}, "/tiemout_ms"),
                                ({"command": 5}, "/command"),
+                               ({"command": "true", "cwd": "no/such"}, "/cwd"),
+                               ({"command": "true", "cwd": "/sys"}, "/cwd"),
                                ({"command": "true", "files": [{"path": "a"}]}, "/files/0")):
             with self.subTest(request=request):
                 answer, status = self.ask(**request)
                 self.assertEqual(status, 125)
                 self.assertTrue(answer["error"]["where"].startswith(where), answer["error"])
-        self.assertIn("timeout_ms", self.ask(command="true", tiemout_ms=5)[0]["error"]["hint"])
+        for slip in ("tiemout_ms", "timeout", "timeuot_ms"):
+            hint = self.ask(command="true", **{slip: 5})[0]["error"]["hint"]
+            self.assertEqual(hint, 'did you mean "timeout_ms"?')
 
     def test_null_is_absent(self):
         self.assertEqual(self.ask(command="true", timeout_ms=None, env=None, files=None)[1], 0)

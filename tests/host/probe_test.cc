@@ -314,6 +314,7 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
        {},
        "outer user namespace",
        "user.max_user_namespaces=15000"},
+      {"too many processes", Layer::kUser, EAGAIN, {}, "RLIMIT_NPROC", "ulimit -u"},
       {"Landlock off", Layer::kLandlock, EOPNOTSUPP, no_landlock,
        "landlock is not in /sys/kernel/security/lsm", "boot with lsm=landlock,"},
       {"no filters built in",

@@ -121,6 +121,9 @@ TEST(Policy, TakesTheNetNamespaceAwayFromAnOpenNetworkOnly) {
   const Policy open = make_policy(profile, flags, kContext).value();
   EXPECT_FALSE(open.profile.isolation.namespaces.has(Layer::kNet));
   EXPECT_FALSE(open.profile.isolation.require.has(Layer::kNet));
+  flags.require = std::vector<Layer>{Layer::kNet};  // by name: the planner then refuses the run
+  EXPECT_TRUE(
+      make_policy(profile, flags, kContext).value().profile.isolation.require.has(Layer::kNet));
 }
 
 TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
