@@ -158,10 +158,6 @@ Status check_command(const RunOptions& options) {
                "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
 }
 
-void name_flag(Error& error) {
-  if (error.where == "/cwd") error.where = "--cwd";
-}
-
 Result<int> choose_stdin(const std::string& source, OwnedFd& opened) {
   if (source.empty() || source == "none") return -1;
   if (source == "-") {

@@ -33,9 +33,6 @@ Status check_command(const RunOptions& options);
 // Errors: those of prepare_session(), of check_command() and of the working directory.
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
 
-// What is a field of a request elsewhere is a flag here: `where` "/cwd" becomes "--cwd".
-void name_flag(Error& error);
-
 // What becomes descriptor 0 of a captured run: -1 stands for /dev/null. `opened` keeps a file open.
 Result<int> choose_stdin(const std::string& source, OwnedFd& opened);
 

@@ -79,10 +79,7 @@ int verb_explain(const Invocation& invocation) {
   RunInput input{prepared.value().policy, prepared.value().request, prepared.value().facts,
                  invocation.environment};
   Result<LaunchPlan> plan = plan_command(input);
-  if (!plan.ok()) {
-    name_flag(plan.error());
-    return refuse(plan.error(), options.json);
-  }
+  if (!plan.ok()) return refuse(plan.error(), options.json);
   const Judgement judgement = judge(input.policy, input.request, plan.value().cwd);
   return print(options.json ? explain_json(plan.value(), input.policy, judgement)
                             : explain_text(plan.value(), input.policy, judgement));

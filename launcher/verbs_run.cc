@@ -93,7 +93,6 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   CommandRun run(std::move(input));
   Outcome outcome = run.run();
-  if (outcome.error) name_flag(*outcome.error);
   audit.record(outcome);
   return outcome;
 }
@@ -122,7 +121,6 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
     run->run();
   }
   Outcome outcome = run->outcome();
-  if (outcome.error) name_flag(*outcome.error);
   audit.record(outcome);
   _exit(is_read ? answer(outcome, invocation, signal_fd, options.stream) : unwritable());
 }

@@ -228,7 +228,7 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   }
   if (op.kind == OpKind::kChangeDir) {
     return Error{ErrorCode::kCwdNotVisible, "chdir(" + plan.cwd + "): " + errno_text(error),
-                 "/cwd", "show it with --ro or --rw, or choose another", error};
+                 "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
   }
   if (op.kind == OpKind::kForkCommand) {
     return Error{ErrorCode::kSetupFailed, "the command's process: " + errno_text(error), what,

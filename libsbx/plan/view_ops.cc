@@ -387,7 +387,7 @@ class ViewPlanner {
 
 Error cwd_not_visible(const std::string& cwd) {
   return Error{ErrorCode::kCwdNotVisible, "the working directory is not visible inside: " + cwd,
-               "/cwd", "show it with --ro or --rw, or choose another"};
+               "--cwd", "show it with --ro or --rw, or choose another with --cwd"};
 }
 
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options) {

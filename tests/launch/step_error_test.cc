@@ -46,7 +46,7 @@ TEST(StepError, NamesTheWorkingDirectoryThatIsNotShown) {
   const Error error = error_of(OpKind::kChangeDir, ENOENT, "/hidden");
   EXPECT_EQ(error.code, ErrorCode::kCwdNotVisible);
   EXPECT_EQ(error.message, "chdir(/hidden): ENOENT: No such file or directory");
-  EXPECT_EQ(error.where, "/cwd");
+  EXPECT_EQ(error.where, "--cwd");
   EXPECT_EQ(error.sys_errno, ENOENT);
 }
 
