@@ -9,7 +9,7 @@ find_package(Threads REQUIRED)
 # RE2 has no version macro, and Debian's re2.pc says 0.0.0: the shared library's own number.
 get_filename_component(RE2_DIRECTORY ${RE2_LIBRARY} DIRECTORY)
 get_filename_component(RE2_REAL_PATH ${RE2_DIRECTORY}/libre2.so REALPATH)
-string(REGEX MATCH "[0-9.]+$" RE2_VERSION "${RE2_REAL_PATH}")
+string(REGEX MATCH "[0-9][0-9.]*$" RE2_VERSION "${RE2_REAL_PATH}")
 set(RE2_VERSION "${RE2_VERSION}" CACHE INTERNAL "for --version")
 
 add_library(sbx_re2 INTERFACE)
