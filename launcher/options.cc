@@ -86,6 +86,7 @@ class FlagReader {
     }
     flags_.pass_env = options_.pass_env;
     flags_.overlay = options_.overlay;
+    flags_.trace_denials = options_.trace_denials;
     return std::move(flags_);
   }
 
@@ -247,6 +248,8 @@ void add_run_options(Flags& flags, RunOptions& options) {
   flags.toggle("--allow-degraded", options.allow_degraded,
                "run with what the kernel gives, never below what is required");
   flags.value("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
+  flags.toggle("--trace-denials", options.trace_denials,
+               "refused file operations in denials too; each such call waits");
   flags.toggle("--overlay", options.overlay, "keep writes to rw roots apart and list them");
 }
 

@@ -48,6 +48,7 @@ struct RunOptions {
   bool stream = false;
   bool allow_degraded = false;
   bool overlay = false;
+  bool trace_denials = false;
   bool json = false;
   std::vector<std::string> program;  // what stands behind `--`
 };

@@ -212,6 +212,7 @@ Result<SessionFlags> session_flags(const RunOptions& options) {
   one("--audit", audit);
   if (options.allow_degraded) flags["--allow-degraded"] = {};
   if (options.overlay) flags["--overlay"] = {};
+  if (options.trace_denials) flags["--trace-denials"] = {};
   return flags;
 }
 

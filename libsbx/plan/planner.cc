@@ -284,6 +284,7 @@ class Planner {
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
+    spec.report_paths = input_.policy.trace_denials && may_read;
     spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
@@ -362,6 +363,10 @@ class Planner {
       plan.degraded.push_back({"denials",
                                "another seccomp listener is in force already (a sandbox "
                                "within a sandbox): refused calls are not reported"});
+    } else if (input_.policy.trace_denials && plan.reported_calls.empty()) {
+      plan.degraded.push_back({"denials",
+                               "system calls are not listened to under this seccomp policy: "
+                               "--trace-denials reports nothing"});
     }
     const NetworkMode mode = profile_.network.mode;
     if (mode != NetworkMode::kOpen && !wants(Layer::kNet) && !wants(Layer::kSeccomp)) {

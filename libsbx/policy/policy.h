@@ -39,6 +39,7 @@ struct OperatorFlags {
   std::optional<std::vector<std::string>> commands_allow;
   bool allow_degraded = false;
   bool overlay = false;
+  bool trace_denials = false;
   std::string audit_file;  // absolute; empty: as the profile says
 };
 
@@ -57,6 +58,7 @@ struct Policy {
   std::optional<std::int64_t> file_bytes;
   std::string profile_sha256;  // of the resolved profile; where there is an audit log
   std::vector<PublishedPort> publish;
+  bool trace_denials = false;  // refused file operations are reported too
 };
 
 // A file that is written into the workspace before the start.

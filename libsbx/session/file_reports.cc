@@ -58,7 +58,7 @@ OwnedFd open_cached(const OwnedFd& root, std::string& path) {
 }  // namespace
 
 FileReports::FileReports(const LaunchPlan& plan, const Policy& policy)
-    : plan_(plan), policy_(policy) {}
+    : plan_(plan), policy_(policy), view_(plan, policy, root_) {}
 
 void FileReports::look(const sys::SeccompNotif& call, const Refusals& refusals) {
   if (!root_.is_open()) root_ = open_root(call.pid);
@@ -90,7 +90,15 @@ std::optional<Denial> FileReports::denial_of(const NamedFile& file, const std::s
                     repair_utf8(grant_for_program(policy_, program))};
     }
   }
-  return std::nullopt;
+  if (!policy_.trace_denials) return std::nullopt;
+  const auto refusal = view_.refusal(file, path);
+  if (!refusal) return std::nullopt;
+  return Denial{refusal->layer,
+                file.operation,
+                repair_utf8(refusal->target),
+                1,
+                "",
+                repair_utf8(refusal->grant)};
 }
 
 // The denied program that `path` leads to, or nothing.

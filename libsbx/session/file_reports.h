@@ -11,6 +11,7 @@
 #include "plan/plan.h"
 #include "policy/policy.h"
 #include "session/file_call.h"
+#include "session/file_view.h"
 #include "session/outcome.h"
 #include "session/refusals.h"
 #include "sys/kernel.h"
@@ -38,6 +39,7 @@ class FileReports {
   const LaunchPlan& plan_;
   const Policy& policy_;
   OwnedFd root_;  // of the first process that called
+  FileView view_;
   std::vector<Denial> denials_;
 };
 

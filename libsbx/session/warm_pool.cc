@@ -67,8 +67,9 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
          mine.seccomp == other.seccomp && mine.landlock == other.landlock &&
          mine.limits == limits && mine.commands == other.commands &&
          policy_.file_bytes == wanted.policy.file_bytes &&
-         policy_.workspace == wanted.policy.workspace && policy_.home == wanted.policy.home &&
-         is_below(cwd, policy_.workspace) &&
+         policy_.workspace == wanted.policy.workspace &&
+         policy_.trace_denials == wanted.policy.trace_denials &&
+         policy_.home == wanted.policy.home && is_below(cwd, policy_.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the kernel refuses is in `denials`: programs that are masked, however they are called."""
 
+import json
 import os
+import subprocess
 import time
 import unittest
 
@@ -154,6 +156,150 @@ class MaskedProgramsInASession(session_harness.Case):
             self.assertEqual(result["exit_code"], 126)
             self.assertEqual([(d["operation"], d["target"]) for d in result["denials"]],
                              [("exec", MOUNT)])
+
+
+class Trace(Case):
+    def setUp(self):
+        super().setUp()
+        self.outside = os.path.join(self.base, "outside")
+        os.mkdir(self.outside)
+        self.secret = self.write("outside/secret", "s")
+
+    def trace(self, command, *flags):
+        return self.sh(command, "--trace-denials", *flags)
+
+    def test_without_the_flag_nothing_is_traced(self):
+        answer = self.sh(f"cat {self.secret}; echo x > /usr/x")
+        self.assertEqual(answer["denials"], [])
+
+    def test_what_is_not_shown(self):
+        answer = self.trace(f"cat {self.secret}; cat {self.secret}; test -e {self.outside}")
+        self.assertEqual(
+            self.only(answer, "open", self.secret),
+            {"layer": "mount", "operation": "open", "target": self.secret, "count": 2,
+             "program": "cat",
+             "grant": f'filesystem.roots += [{{"path": "{self.secret}", "access": "ro"}}]'})
+        self.assertEqual(self.only(answer, "stat", self.outside)["program"], "bash")
+
+    def test_the_grant_is_one(self):
+        grant = self.only(self.trace(f"cat {self.secret}"), "open", self.secret)["grant"]
+        root = json.loads(grant.removeprefix("filesystem.roots += "))
+        profile = self.profile({"filesystem": {"+roots": root}})
+        answer = self.trace(f"cat {self.secret}", "--profile", profile)
+        self.assertEqual((answer["stdout"], answer["denials"]), ("s", []))
+
+    def test_a_link_that_leads_out_names_what_it_leads_to(self):
+        os.symlink(self.secret, os.path.join(self.work, "link"))
+        answer = self.trace("cat link")
+        self.only(answer, "open", self.secret)
+
+    def test_hidden_paths(self):
+        self.write("work/hidden/file", "x")
+        self.write("work/alone", "x")
+        answer = self.trace("cat hidden/file; cat alone; ls hidden",
+                            "--hide", f"{self.work}/hidden", "--hide", f"{self.work}/alone")
+        self.only(answer, "open", f"{self.work}/hidden/file")
+        entry = self.only(answer, "open", f"{self.work}/alone")
+        self.assertIn("filesystem.roots", entry["grant"])
+        self.only(answer, "open", f"{self.work}/hidden")
+
+    def test_a_read_only_place(self):
+        self.write("outside/dir/file", "x")
+        answer = self.trace(
+            f"cd {self.outside}; echo x > secret; echo x > new; rm -f secret; mkdir d; mv secret s;"
+            "ln -s a l; ln secret k; chmod 600 secret; touch secret; rmdir dir; cat secret;"
+            "truncate -s 0 secret; ls dir",
+            "--ro", self.outside)
+        at = f"{self.outside}/"
+        for operation, name in (("open", "secret"), ("open", "new"), ("unlink", "secret"),
+                                ("mkdir", "d"), ("rename", "secret"), ("symlink", "l"),
+                                ("link", "k"), ("chmod", "secret"), ("rmdir", "dir")):
+            entry = self.only(answer, operation, at + name)
+            self.assertEqual(entry["layer"], "mount")
+            self.assertIn('"access": "rw"', entry["grant"])
+        self.assertEqual(answer["stdout"], "sfile\n")
+
+    def test_a_program_that_lies_outside(self):
+        self.write("outside/tool", "#!/bin/sh\n", 0o755)
+        answer = self.trace(f"{self.outside}/tool; python3 -c 'import os; os.execv("
+                            f"\"{self.outside}/tool\", [\"x\"])'")
+        self.only(answer, "exec", f"{self.outside}/tool")
+
+    def test_protected_paths(self):
+        os.makedirs(os.path.join(self.work, ".git/hooks"))
+        profile = self.profile({"filesystem": {"protect": [".git/hooks", "locked"]}})
+        answer = self.trace("echo x > .git/hooks/pre; mv .git away; rmdir .git/hooks; mkdir locked;"
+                            "echo x > .git/other", "--profile", profile)
+        for operation, name in (("open", ".git/hooks/pre"), ("rename", ".git"),
+                                ("rmdir", ".git/hooks"), ("mkdir", "locked")):
+            entry = self.only(answer, operation, f"{self.work}/{name}")
+            self.assertEqual(entry["grant"], "remove it from filesystem.protect")
+        self.assertEqual(self.entries(answer, "open", f"{self.work}/.git/other"), [])
+
+    def test_a_device_that_is_not_shown(self):
+        if not os.path.exists("/dev/kmsg"):
+            self.skipTest("no /dev/kmsg here")
+        answer = self.trace("cat /dev/kmsg")
+        self.assertEqual(self.only(answer, "open", "/dev/kmsg")["grant"],
+                         'filesystem.devices += ["/dev/kmsg"]')
+
+    def test_under_landlock_alone(self):
+        profile = self.profile({"isolation": {"namespaces": [], "require": ["seccomp", "landlock"],
+                                              "fallback": "degrade"}})
+        answer = self.trace(f"cat {self.secret}; echo x > {self.outside}/new; rm -f {self.secret};"
+                            f"mkdir {self.outside}/d; echo x > mine; cat mine; rm mine",
+                            "--profile", profile)
+        self.assertEqual(self.only(answer, "open", self.secret)["layer"], "landlock")
+        for operation, name in (("open", "new"), ("unlink", "secret"), ("mkdir", "d")):
+            entry = self.only(answer, operation, f"{self.outside}/{name}")
+            self.assertEqual(entry["layer"], "landlock")
+        self.assertEqual([d for d in answer["denials"] if "/work/" in d["target"]], [])
+        self.assertEqual(answer["stdout"], "x\n")
+
+    def test_ordinary_work_is_not_listed(self):
+        answer = self.trace(
+            "echo x > a; cp a b; mkdir -p d/e; mv b d; rm -r d; ls -la /usr/bin > /tmp/list;"
+            "cat /nowhere/at/all; cat missing; nosuchprogram; echo y > /dev/null;"
+            "echo z > /dev/stderr; cat < /dev/fd/0; python3 -c 'import json, ssl'; git init -q r",
+            "--env", "PATH=/usr/bin:/bin")
+        mine = [d for d in answer["denials"]
+                if not d["target"].startswith(("/sys/", os.path.expanduser("~")))]
+        self.assertEqual(mine, [])
+
+    def test_the_list_is_bounded_and_counted(self):
+        self.write("work/many.py", "import os\n"
+                   "for n in range(600):\n"
+                   "    try: os.mkdir('/usr/n%d' % n)\n"
+                   "    except OSError: pass\n")
+        answer = self.trace("python3 many.py")
+        made = self.entries(answer, "mkdir")
+        self.assertLessEqual(len(answer["denials"]), 300)
+        self.assertEqual(sum(d["count"] for d in made), 600)
+
+    def test_where_there_is_no_listener_that_is_said(self):
+        profile = self.profile({"seccomp": {"mode": "off"},
+                                "isolation": {"require": ["mount", "landlock"]}})
+        answer = self.trace(f"cat {self.secret}", "--profile", profile)
+        self.assertEqual(answer["denials"], [])
+        self.assertIn("denials", [d["what"] for d in answer["sandbox"]["degraded"]])
+
+    def test_exec_traces_too(self):
+        result = os.path.join(self.base, "result.json")
+        subprocess.run([harness.SBX_RUN, "exec", "--trace-denials", "--result-file", result, "-c",
+                        f"cat {self.secret}"], cwd=self.work, check=False, timeout=harness.BOUND,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+        with open(result) as file:
+            self.only(json.load(file), "open", self.secret)
+
+
+class TraceInASession(session_harness.Case):
+    def test_a_server_s_flag_is_for_all_of_its_runs(self):
+        secret = self.write("outside/secret", "s")
+        _, server = self.server("--trace-denials")
+        for _ in range(3):
+            result = server.call("run", command=f"cat {secret}")
+            self.assertEqual([(d["operation"], d["target"]) for d in result["denials"]],
+                             [("open", secret)])
 
 
 if __name__ == "__main__":
