@@ -81,7 +81,7 @@ std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::s
 std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std::string& path,
                                                int error) {
   if (error != ENOENT && error != ENOTDIR && error != EACCES) return std::nullopt;
-  if (!plan_.wanted.has(Layer::kMount) || is_own(path) || path.empty()) return std::nullopt;
+  if (is_own(path) || path.empty()) return std::nullopt;
   // A link that leads nowhere inside: what it leads to is what was asked for.
   const OwnedFd link = open_below(root_, path, O_PATH | O_NOFOLLOW);
   if (link.is_open()) {
@@ -100,6 +100,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
       return in_directory(entry, path);
     }
   }
+  if (!plan_.wanted.has(Layer::kMount)) return std::nullopt;
   // On the host, and not hidden by the host's own permissions?
   const std::string looked_at = file.creates ? parent_of(path) : path;
   const OwnedFd outside(
@@ -135,6 +136,7 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
     }
   }
   std::uint64_t rights = file.landlock_rights;
+  if (!S_ISREG(info.st_mode)) rights &= ~sys::kLandlockFsTruncate;  // nothing to cut: not asked for
   if (S_ISDIR(info.st_mode)) {
     rights = file.need == FileNeed::kRead ? sys::kLandlockFsReadDir : std::uint64_t{0};
   }

