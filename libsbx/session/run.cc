@@ -92,6 +92,10 @@ class Run {
   // at what there is.
   Status prepare_workspace() {
     if (policy_.profile.workspace == WorkspaceMode::kFresh) {
+      // The watchdog stays in the cgroup that it is made in, and a cgroup with processes in it can
+      // hold no boxes: whoever must move does so first.
+      choose_cgroup(policy_, input_.facts);
+      SBX_CHECK_OK(workspace_.enter_leaf(input_.facts.cgroup));
       SBX_TRY(const std::string path,
               workspace_.make_workspace(workspace_places(input_.inherited)));
       SBX_CHECK_OK(workspace_.watch());

@@ -51,6 +51,9 @@ check "a delegated cgroup enforces the limits" \
   'r["sandbox"]["limits"]["memory"] == r["sandbox"]["limits"]["pids"] == "cgroup2"' as_delegate -- true
 check "a delegated cgroup ends a memory bomb" 'r["status"] == "limit" and r["limit"] == "memory"' \
   as_delegate --memory 64M -- python3 -c 'x = bytearray(300 << 20)'
+check "a fresh workspace and its watchdog leave the cgroup before boxes are made in it" \
+  'r["status"] == "exited" and r["sandbox"]["limits"]["pids"] == "cgroup2"' \
+  as_delegate --profile tool-bash_exec -- true
 "$sbx_run" doctor --json
 echo "guest: $failures failed"
 [ "$failures" -eq 0 ]
