@@ -48,7 +48,7 @@ bool launch(std::vector<char*> argv) {
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
   pid_t pid = -1;
   const bool spawned =
-      posix_spawn(&pid, argv.front(), &actions, nullptr, argv.data(), environ) == 0;
+      posix_spawnp(&pid, argv.front(), &actions, nullptr, argv.data(), environ) == 0;
   posix_spawn_file_actions_destroy(&actions);
   int status = -1;
   return spawned && wait4(pid, &status, 0, nullptr) == pid && status == 0;
