@@ -109,11 +109,14 @@ std::string escape_control_bytes(std::string_view text) {
 std::optional<std::string_view> nearest_name(std::string_view name,
                                              std::span<const std::string_view> candidates) {
   if (name.size() > 64) return std::nullopt;
+  // In halves: a unit left out is further away than one slip, and nearer than two.
+  constexpr std::size_t kStemDistance = 3;
   std::optional<std::string_view> best;
-  std::size_t best_distance = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::size_t best_distance = 2 * (std::max<std::size_t>(1, name.size() / 3) + 1);
   for (const std::string_view candidate : candidates) {
+    std::size_t distance = 2 * edit_distance(name, candidate);
     const bool stem = is_stem(name, candidate) || is_stem(candidate, name);
-    const std::size_t distance = stem ? 1 : edit_distance(name, candidate);
+    if (stem) distance = std::min(distance, kStemDistance);
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;

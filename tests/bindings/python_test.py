@@ -353,7 +353,7 @@ class Pages(Case):
                 answer = bash.handle({"command": "sudo ls", "description": "Try"})
                 assert answer.is_error, answer
                 answer = bash.handle({"comand": "x"})
-                assert answer.is_error and "comand" in answer.text, answer
+                assert answer.is_error and "command" in answer.text, answer
                 assert "function" in sbx.tools.definition("bash", style="openai")
             async def main():
                 async with sbx.AsyncSession(profile="tool-bash") as s:
