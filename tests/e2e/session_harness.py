@@ -143,7 +143,15 @@ class Case(harness.Case):
         connection.settimeout(PATIENCE)
         # sun_path holds 108 bytes.
         directory = os.open(os.path.dirname(path), os.O_PATH)
-        connection.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+        limit = time.monotonic() + PATIENCE
+        while True:
+            try:
+                connection.connect(f"/proc/self/fd/{directory}/{os.path.basename(path)}")
+                break
+            except BlockingIOError:  # more wait to be taken than the socket holds
+                if time.monotonic() > limit:
+                    raise
+                time.sleep(0.01)
         os.close(directory)
         peer = Peer(connection.makefile("rb"), connection.makefile("wb"))
         peer.socket = connection
