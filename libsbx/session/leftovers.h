@@ -32,8 +32,8 @@ class Leftovers {
   // Makes a directory of mode 0700 below `base`, with "tmp" and "home" in it, and answers its path.
   // Errors: kSetupFailed.
   Result<std::string> make_scratch(const std::string& base);
-  // Makes an empty directory of mode 0700 in the first of `places` that can be used, and answers
-  // its path. Errors: kSetupFailed.
+  // Makes an empty directory of mode 0700 in the first of `places` that can be used, with the
+  // watchdog started before it, and answers its path. Errors: kSetupFailed.
   Result<std::string> make_workspace(const std::vector<std::string>& places);
   // Removes it now; false where something in it stays.
   bool remove_workspace();

@@ -98,7 +98,6 @@ class Run {
       SBX_CHECK_OK(workspace_.enter_leaf(input_.facts.cgroup));
       SBX_TRY(const std::string path,
               workspace_.make_workspace(workspace_places(input_.inherited)));
-      SBX_CHECK_OK(workspace_.watch());
       policy_ = with_workspace(policy_, path);
       input_.warm = nullptr;  // what was made ready in advance does not show it
     }
