@@ -103,6 +103,14 @@ void answer(int control, int fd, int error) {
   message.send(control, &fd, fd < 0 ? 0 : 1);
 }
 
+// The command's process shared our memory until its exec, or its end, so it is known by now.
+void tell_begun(const ChildContext& context) {
+  if (context.state->tells_begin.load() == 0 || context.state->executed.load() == 0) return;
+  char tag = static_cast<char>(ReportTag::kBegun);
+  FdMessage<1> message(&tag, 1);
+  message.send(context.control, nullptr, 0);
+}
+
 // Makes what the supervisor asks for. Only it can write here: the command has no such descriptor.
 void serve(int control) {
   InsideRequest request;
@@ -118,6 +126,7 @@ void serve(int control) {
 void run_init(ChildContext& context, pid_t command) noexcept {
   // Without the listener nobody would answer the refused calls.
   if (send_reports(context) != 0) ::_exit(125);
+  tell_begun(context);
   // Whatever else the supervisor had open, and the command's standard descriptors: a pipe that
   // PID 1 kept would never end.
   const unsigned low = static_cast<unsigned>(context.control < context.lifeline ? context.control

@@ -118,6 +118,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(shared page)");
   spawned.state = new (page) SharedState{};
+  spawned.state->tells_begin.store(request.tells_begin ? 1 : 0);
   if (plan.awaits_command) {
     spawned.slot = new (static_cast<char*>(page) + kStateSize) CommandSlot{};
   }
@@ -203,6 +204,10 @@ std::vector<Received> receive_reports(int control) {
   // An answer without a descriptor: the tag and an errno.
   if (count == 0 && size == 2 && static_cast<ReportTag>(tags[0]) == ReportTag::kAnswer) {
     out.push_back({ReportTag::kAnswer, OwnedFd(), tags[1]});
+    return out;
+  }
+  if (count == 0 && size == 1 && static_cast<ReportTag>(tags[0]) == ReportTag::kBegun) {
+    out.push_back({ReportTag::kBegun, OwnedFd()});
     return out;
   }
   if (count != static_cast<std::size_t>(size)) {

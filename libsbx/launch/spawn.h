@@ -29,9 +29,10 @@ inline constexpr int kAskToEnd = SIGUSR1;
 struct SharedState {
   std::atomic<std::uint32_t> failed_step;  // 1 + index of the operation that failed; 0: none
   std::atomic<std::int32_t> failed_errno;
-  std::atomic<std::uint32_t> confirmed;  // bits by Layer
-  std::atomic<std::uint32_t> executed;   // 1 once the command's exec has succeeded
-  std::atomic<std::uint32_t> ended;      // 1 once wait_status and usage below are valid
+  std::atomic<std::uint32_t> confirmed;    // bits by Layer
+  std::atomic<std::uint32_t> executed;     // 1 from the attempt to exec on, unless it fails
+  std::atomic<std::uint32_t> tells_begin;  // 1: PID 1 sends kBegun. Set before the command is due
+  std::atomic<std::uint32_t> ended;        // 1 once wait_status and usage below are valid
   std::int32_t wait_status;
   struct rusage usage;  // of the command and what it waited for
   // 1 once PID 1 alone is left of its pid namespace, and all_usage below holds what all others
@@ -67,7 +68,8 @@ struct SpawnRequest {
   int stdin_fd;
   int stdout_fd;
   int stderr_fd;
-  int cgroup_fd = -1;  // CLONE_INTO_CGROUP
+  int cgroup_fd = -1;        // CLONE_INTO_CGROUP
+  bool tells_begin = false;  // kBegun is wanted
   bool use_clone3 = true;
 };
 

@@ -110,6 +110,7 @@ enum class ReportTag : std::uint8_t {
   kDnsUdp6,
   kDnsTcp6,
   kAnswer,  // PID 1's to an InsideRequest (launch/spawn.h)
+  kBegun,   // without a descriptor: the command's exec has succeeded
 };
 
 enum TuneFlag : std::uint64_t {

@@ -48,6 +48,7 @@ void Dispatcher::Impl::remove_client(ClientId client) {
       continue;
     }
     if (at->second.waits == Waits::kRun) session_.cancel(*at->second.task);
+    if (at->second.waits == Waits::kBegin) --beginning_;  // its task goes on
     at = calls_.erase(at);
   }
 }
@@ -86,7 +87,7 @@ bool Dispatcher::Impl::cancel(ClientId client, const std::string& id) {
   }
   for (const CallKey key : found) {
     const Call& call = calls_.at(key);
-    if (call.waits == Waits::kRun) {
+    if (call.waits == Waits::kRun || call.waits == Waits::kBegin) {
       session_.cancel(*call.task);  // its end is the answer
     } else {
       answer_call(key, Error{ErrorCode::kCancelled, "the request was cancelled", "", ""});
@@ -102,7 +103,7 @@ void Dispatcher::Impl::answer(const Caller& caller, Result<std::string> result) 
 Dispatcher::Impl::CallKey Dispatcher::Impl::wait(Caller caller, Waits waits,
                                                  Session::TaskPointer task,
                                                  std::optional<std::int64_t> timeout_ms) {
-  Call call{std::move(caller), waits, std::move(task), std::nullopt};
+  Call call{std::move(caller), waits, std::move(task), std::nullopt, std::nullopt};
   if (timeout_ms) call.until = Clock::now() + std::chrono::milliseconds(*timeout_ms);
   calls_.emplace(next_call_, std::move(call));
   return next_call_++;
@@ -120,6 +121,32 @@ void Dispatcher::Impl::answer_status(CallKey key) {
   Call& call = calls_.at(key);
   answers_.push_back({call.caller.client, std::move(call.caller.reply), std::string(), call.task});
   calls_.erase(key);
+}
+
+// What never began is no task: the answer is its result.
+void Dispatcher::Impl::answer_begun(CallKey key) {
+  Call call = std::move(calls_.at(key));
+  calls_.erase(key);
+  --beginning_;
+  const Outcome* const outcome = call.task->outcome();
+  if (outcome != nullptr &&
+      (outcome->status == RunStatus::kError || outcome->status == RunStatus::kCancelled)) {
+    session_.forget(*call.task);
+    return answer(call.caller, outcome_to_json(*outcome));
+  }
+  answer(call.caller, started_json(*call.task));
+  if (call.follower) follow(call.caller.client, call.task, std::move(*call.follower));
+}
+
+void Dispatcher::Impl::answer_begun(std::vector<Session::TaskPointer>& told) {
+  if (beginning_ == 0) return;
+  std::vector<CallKey> found;
+  for (const auto& [key, call] : calls_) {
+    if (call.waits != Waits::kBegin || !call.task->has_begun()) continue;
+    found.push_back(key);
+    if (std::find(told.begin(), told.end(), call.task) == told.end()) told.push_back(call.task);
+  }
+  for (const CallKey key : found) answer_begun(key);
 }
 
 void Dispatcher::Impl::answer_ended(const Session::TaskPointer& task) {
@@ -140,7 +167,13 @@ void Dispatcher::Impl::answer_late() {
   for (const auto& [key, call] : calls_) {
     if (call.until && *call.until <= now) late.push_back(key);
   }
-  for (const CallKey key : late) answer_status(key);
+  for (const CallKey key : late) {
+    if (calls_.at(key).waits == Waits::kBegin) {
+      answer_begun(key);
+    } else {
+      answer_status(key);
+    }
+  }
 }
 
 void Dispatcher::Impl::answer_resets() {
@@ -240,6 +273,7 @@ void Dispatcher::Impl::step() {
     answers_.insert(answers_.end(), held_answers_.begin(), held_answers_.end());
     held_answers_.clear();
   }
+  answer_begun(told);
   send_answers();  // of a start, before what its task says
   for (const Session::TaskPointer& task : told) tell_followers(*task);
   for (const Session::TaskPointer& task : changed) {

@@ -44,13 +44,14 @@ class Dispatcher::Impl {
     std::string id;  // normal_id(); empty: cannot be cancelled
     Reply reply;
   };
-  enum class Waits : std::uint8_t { kRun, kEnd, kStdin, kReset };
+  enum class Waits : std::uint8_t { kRun, kBegin, kEnd, kStdin, kReset };
   // A call that waits for something to happen.
   struct Call {
     Caller caller;
     Waits waits = Waits::kEnd;
     Session::TaskPointer task;  // null for kReset
     std::optional<Clock::time_point> until;
+    std::optional<Follower> follower{};  // of kBegin: for the caller, once it knows the task
   };
   using CallKey = std::uint64_t;
   struct Following {
@@ -89,6 +90,8 @@ class Dispatcher::Impl {
                std::optional<std::int64_t> timeout_ms = std::nullopt);
   void answer_call(CallKey key, Result<std::string> result);
   void answer_status(CallKey key);
+  void answer_begun(CallKey key);
+  void answer_begun(std::vector<Session::TaskPointer>& told);
   void answer_ended(const Session::TaskPointer& task);
   void answer_late();
   void answer_resets();
@@ -107,6 +110,7 @@ class Dispatcher::Impl {
   ClientId next_client_ = 1;
   std::map<CallKey, Call> calls_;
   CallKey next_call_ = 1;
+  std::size_t beginning_ = 0;  // calls of kBegin
   std::map<FollowKey, Following> following_;
   bool is_held_ = false;  // something could not be told to a slow client
   std::deque<Answer> answers_;

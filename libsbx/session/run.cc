@@ -279,6 +279,7 @@ class Run {
     out.network = network_.get();
     out.is_alone = input_.is_alone;
     out.may_leave = may_leave();
+    out.tells_begin = input_.tells_begin;
     out.on_output = input_.on_output;
     if (spill_) {
       out.on_output = [this](OutputChannel channel, std::string_view text) {
@@ -507,6 +508,10 @@ const Outcome& CommandRun::outcome() const { return impl_->run().outcome(); }
 pid_t CommandRun::pid() const {
   Supervisor* const supervisor = impl_->run().supervisor();
   return supervisor == nullptr ? -1 : supervisor->pid();
+}
+bool CommandRun::has_begun() const {
+  const Supervisor* const supervisor = impl_->run().supervisor();
+  return supervisor != nullptr && supervisor->has_begun();
 }
 void CommandRun::cancel() {
   if (Supervisor* const supervisor = impl_->run().supervisor()) supervisor->cancel(SIGTERM);

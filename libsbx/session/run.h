@@ -36,6 +36,7 @@ struct RunInput {
   unsigned pty_columns = 80;
   WarmPool* warm = nullptr;        // sandboxes made ready in advance; null: none
   bool is_alone = true;            // no other run and no other child in this process
+  bool tells_begin = false;        // has_begun() is asked for
   Approvals* approvals = nullptr;  // what the operator has granted; null: nothing
   // Asks a person about a request that needs approval; null: there is none. True only for a yes.
   std::function<bool(const Approval&)> ask_person{};
@@ -67,6 +68,9 @@ class CommandRun {
   bool is_done() const;
   const Outcome& outcome() const;  // once done
   pid_t pid() const;               // of the sandbox's PID 1; -1 unless it runs
+
+  // The command's exec has succeeded: said a moment after it has, and until the end is known.
+  bool has_begun() const;
 
   // The tree is killed; status cancelled, or killed. No effect once something else has ended it.
   void cancel();

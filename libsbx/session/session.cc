@@ -148,6 +148,15 @@ Session::TaskPointer Session::find(std::string_view id) const {
   return found == tasks_.end() ? nullptr : found->second;
 }
 
+void Session::forget(const Task& task) {
+  const auto found = tasks_.find(task.id());
+  if (found == tasks_.end() || task.is_running()) return;
+  kept_bytes_ -= task.kept_bytes();
+  --ended_;
+  std::erase(order_, found->second);
+  tasks_.erase(found);
+}
+
 std::vector<Session::TaskPointer> Session::tasks() const { return {order_.begin(), order_.end()}; }
 
 void Session::set_timer(Key key, Running& running) {
@@ -192,12 +201,16 @@ void Session::write_stdin(Task& task) {
 }
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
-  const bool has_work =
-      !changed_.empty() || (resetting_ && running_.empty()) || (pool_ && !pool_->is_settled());
+  const bool has_work = !changed_.empty() || (resetting_ && running_.empty()) || may_refill();
   if (!has_work) {
     return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
   }
   return Clock::now();
+}
+
+// Whoever has started a task waits until it has begun.
+bool Session::may_refill() const {
+  return pool_ && !pool_->is_settled() && (order_.empty() || order_.back()->has_begun());
 }
 
 void Session::step() {
@@ -219,7 +232,7 @@ void Session::step() {
   }
   for (const Key key : due) step_task(key);
   // While commands run, and nobody waits for this thread.
-  if (count <= 0 && due.empty() && changed_.empty() && pool_) pool_->refill();
+  if (count <= 0 && due.empty() && changed_.empty() && may_refill()) pool_->refill();
   if (resetting_ && running_.empty()) finish_reset();
   forget_old();
 }

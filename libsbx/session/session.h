@@ -74,6 +74,9 @@ class Session {
   TaskPointer find(std::string_view id) const;  // null: none, or forgotten
   std::vector<TaskPointer> tasks() const;       // in the order of their start
 
+  // An ended task whose command never began is none: nobody was told its id.
+  void forget(const Task& task);
+
   // SIGTERM, after the grace SIGKILL.
   void terminate(Task& task, std::chrono::milliseconds grace);
   void cancel(Task& task);
@@ -116,6 +119,7 @@ class Session {
   void end_owner();
   void note_change(const TaskPointer& task);
   void finish_reset();
+  bool may_refill() const;
   void keep_within_bytes(Task& task);
 
   SessionOptions options_;

@@ -157,8 +157,9 @@ class Supervisor::Impl {
     }
     started_ = Clock::now();
     if (!spawned_) {
-      SBX_TRY(Spawned spawned, spawn(SpawnRequest{input_.plan, standard[0], standard[1],
-                                                  standard[2], input_.cgroup_fd}));
+      SBX_TRY(Spawned spawned,
+              spawn(SpawnRequest{input_.plan, standard[0], standard[1], standard[2],
+                                 input_.cgroup_fd, input_.tells_begin}));
       spawned_.emplace(std::move(spawned));
     }
     watch_.emplace(input_.watch, spawned_->pid);
@@ -167,6 +168,7 @@ class Supervisor::Impl {
     Status status = add(spawned_->pidfd.get(), Source::kInit);
     if (status.ok()) status = add(spawned_->control.get(), Source::kControl);
     if (status.ok() && spawned_->slot != nullptr) {
+      spawned_->state->tells_begin.store(input_.tells_begin ? 1 : 0);
       const int fds[3] = {standard[0], standard[1], standard[2]};
       status = hand_over(*spawned_, input_.plan, fds);
     }
@@ -276,6 +278,8 @@ class Supervisor::Impl {
   }
 
   pid_t pid() const { return spawned_ && !init_gone_ ? spawned_->pid : -1; }
+
+  bool has_begun() const { return has_begun_; }
 
   void handle(Source source, std::uint32_t events) {
     switch (source) {
@@ -426,6 +430,9 @@ class Supervisor::Impl {
       case ReportTag::kAnswer:
         if (input_.network != nullptr) input_.network->take(report);
         return;
+      case ReportTag::kBegun:
+        has_begun_ = true;
+        return;
     }
   }
 
@@ -509,6 +516,7 @@ class Supervisor::Impl {
   std::optional<Clock::time_point> next_look_;
   std::optional<Clock::time_point> drain_until_;
   std::optional<Clock::time_point> kill_at_;
+  bool has_begun_ = false;
   bool held_ = false;
   bool killed_ = false;
   bool init_gone_ = false;
@@ -525,6 +533,7 @@ std::optional<Supervisor::Clock::time_point> Supervisor::deadline() const {
 bool Supervisor::is_finished() const { return impl_->is_finished(); }
 Supervised& Supervisor::collect() { return impl_->collect(); }
 pid_t Supervisor::pid() const { return impl_->pid(); }
+bool Supervisor::has_begun() const { return impl_->has_begun(); }
 void Supervisor::cancel(int signal_number) { impl_->cancel(signal_number); }
 void Supervisor::terminate(std::chrono::milliseconds grace) { impl_->terminate(grace); }
 void Supervisor::hold_output(bool hold) { impl_->hold_output(hold); }

@@ -53,6 +53,7 @@ struct SuperviseInput {
   // This process has no other children: without a pid namespace it becomes a subreaper, and ends
   // what a killed PID 1 left behind.
   bool is_alone = true;
+  bool tells_begin = false;  // has_begun() is asked for
   // The run ends when PID 1 says that nothing else is left; leave() follows, and the destructor
   // waits for the rest.
   bool may_leave = false;
@@ -110,6 +111,8 @@ class Supervisor {
   Supervised& collect();  // once finished
 
   pid_t pid() const;  // of PID 1; -1 when it does not run
+  // The command's exec has succeeded: said a moment after it has.
+  bool has_begun() const;
   void cancel(int signal_number);
   void terminate(std::chrono::milliseconds grace);
   void hold_output(bool hold);

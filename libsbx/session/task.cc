@@ -58,6 +58,7 @@ void Task::start(const HostFacts& facts, const Environment& inherited, WarmPool*
   input.warm = warm;
   input.approvals = &approvals;
   input.merge = request_.merge;
+  input.tells_begin = kind_ == TaskKind::kTask;
   if (kind_ == TaskKind::kTask || request_.stdin_text) {
     Result<OwnedFd> reader = stdin_.open();
     if (!reader.ok()) return refuse(error_outcome(reader.error()));
@@ -93,6 +94,7 @@ void Task::refuse(Outcome outcome) {
 void Task::step() {
   if (!run_) return;
   run_->step();
+  if (run_->pid() > 0) pid_ = run_->pid();  // of a weaker tier that was tried after it began
   stdin_.write();
   if (run_->is_done()) take_outcome();
 }

@@ -44,6 +44,8 @@ class Task {
 
   // --- how it goes ---
   bool is_running() const { return run_ != nullptr; }
+  // The command's exec has succeeded, or the task has ended. Told of tasks only, not of runs.
+  bool has_begun() const { return run_ == nullptr || run_->has_begun(); }
   // Null while it runs. The texts of a task are in output(), not here.
   const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
   Outcome* outcome() { return is_running() ? nullptr : &outcome_; }

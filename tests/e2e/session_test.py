@@ -144,9 +144,15 @@ class Tasks(session_harness.Case):
         self.assertEqual(answer["error"]["code"], "task_not_found")
 
     def test_what_start_refuses_exits_as_run_does(self):
-        task = self.verb("start", *S, "--", "no-such-program")["task_id"]
-        answer = self.verb("wait", *S, task, status=127)
-        self.assertEqual((answer["status"], answer["error"]["code"]), ("error", "not_found"))
+        for program in ("no-such-program", "/etc/passwd", "/no/such/path"):
+            started = self.cli("start", *S, "--", program)
+            run = self.raw("--", program)
+            self.assertEqual((started.returncode, started.stderr), (run.returncode, run.stderr))
+            answer = json.loads(started.stdout)
+            self.assertEqual(answer["error"], json.loads(run.stdout)["error"])
+            self.assertEqual(answer["status"], "error")
+            self.assertNotIn("task_id", answer)
+        self.assertEqual(self.verb("list", *S)["tasks"], [])
         self.verb("start", *S, status=125)
         for command, status, code in (("sudo id", 126, "denied"),
                                       ("rm -rf /data", 3, "needs_approval")):

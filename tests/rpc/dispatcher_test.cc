@@ -265,10 +265,11 @@ TEST_F(DispatcherTest, AClientThatLeavesTakesItsRunsButNotItsTasks) {
   const ClientId leaver = dispatcher_->add_client(noting(events));
   const auto run = send(leaver, "1", "run", {{"command", "sleep 1000"}});
   const auto task = send(leaver, "2", "start", {{"command", "echo x; sleep 1000"}});
-  ASSERT_EQ(task->answers, 1);
+  drive([&] { return task->answers > 0; });
   const std::string id = task->result.at("task_id");
   const auto wait = send(leaver, "3", "wait", {{"task_id", id}});
   dispatcher_->remove_client(leaver);
+  events.clear();
   EXPECT_EQ(call("status", {{"task_id", id}}).at("is_running"), true);
   call("kill", {{"task_id", id}});
   drive([&] { return dispatcher_->is_idle(); });  // so the run has ended as well
@@ -293,6 +294,48 @@ TEST_F(DispatcherTest, TellsTheStarterWhatItsTaskWritesAndHowItEnds) {
     offset = event.params.at("next");
   }
   EXPECT_EQ(count(events_, "task.exit"), 1U);
+}
+
+// Contract 3 and 11: what does not begin is a result, and no task.
+TEST_F(DispatcherTest, AStartThatCannotBeginIsAnsweredWithItsResult) {
+  for (const auto& [argv, code] : std::vector<std::pair<json, std::string>>{
+           {{"no-such-program"}, "not_found"}, {{"/etc/passwd"}, "not_executable"}}) {
+    const json answer = call("start", {{"argv", argv}});
+    EXPECT_FALSE(answer.contains("task_id"));
+    EXPECT_EQ(answer.at("status"), "error");
+    EXPECT_EQ(answer.at("error").at("code"), code);
+  }
+  EXPECT_TRUE(call("list", json::object()).at("tasks").empty());
+  EXPECT_TRUE(events_.empty());
+}
+
+TEST_F(DispatcherTest, ATaskThatEndsAtOnceIsATask) {
+  for (int i = 0; i < 20; ++i) {
+    const json answer = call("start", {{"argv", {"false"}}});
+    ASSERT_TRUE(answer.contains("task_id")) << answer;
+    EXPECT_EQ(call("wait", {{"task_id", answer.at("task_id")}}).at("exit_code"), 1);
+  }
+}
+
+TEST_F(DispatcherTest, AStartIsCancelledByItsId) {
+  const auto started = send(client_, "7", "start", {{"command", "sleep 1000"}});
+  EXPECT_EQ(started->answers, 0);
+  dispatcher_->cancel(client_, "7");
+  drive([&] { return started->answers > 0; });
+  EXPECT_EQ(started->result.at("status"), "cancelled");
+  EXPECT_TRUE(call("list", json::object()).at("tasks").empty());
+}
+
+TEST_F(DispatcherTest, ATaskGoesOnWhoseStarterLeavesBeforeItBegins) {
+  const ClientId other = dispatcher_->add_client(noting(events_));
+  const auto started = send(other, "1", "start", {{"command", "echo done; exit 3"}});
+  dispatcher_->remove_client(other);
+  const json tasks = call("list", json::object()).at("tasks");
+  ASSERT_EQ(tasks.size(), 1U);
+  const json ended = call("wait", {{"task_id", tasks[0].at("task_id")}});
+  EXPECT_EQ(ended.at("stdout"), "done\n");
+  EXPECT_EQ(ended.at("exit_code"), 3);
+  EXPECT_EQ(started->answers, 0);
 }
 
 TEST_F(DispatcherTest, TellsAFollowerWhatComesAfterItsAnswer) {
@@ -353,6 +396,7 @@ TEST_F(DispatcherTest, ASlowClientHoldsUpNobodyAndIsToldWhatItMissed) {
   const auto started =
       send(client, "1", "start",
            {{"command", "head -c 5000000 /dev/zero | tr '\\0' x; echo; read x; echo end"}});
+  drive([&] { return started->answers > 0; });
   const std::string id = started->result.at("task_id");
   drive([&] { return call("status", {{"task_id", id}}).at("next") == 5'000'001; });
   EXPECT_TRUE(slow.empty());
