@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // run and exec: the one prints an answer, the other is transparent.
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -128,6 +129,8 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
 }  // namespace
 
 int verb_run(const Invocation& invocation) {
+  // One command needs some 300 KiB of heap: got at once, not in steps.
+  mallopt(M_TOP_PAD, 512 << 10);
   RunOptions options;
   Flags flags("sbx-run", "sbx-run: one command in a sandbox of its own");
   add_run_options(flags, options);

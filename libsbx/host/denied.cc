@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lookup for each name in each directory; a directory is listed only for a pattern.
+// One lookup for each name in a directory, which is listed only if it is small or for a pattern.
 #include "host/denied.h"
 
 #include <dirent.h>
@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 
@@ -23,6 +24,9 @@ namespace {
 bool is_pattern(std::string_view name) {
   return name.find_first_of("*?[") != std::string_view::npos;
 }
+
+// Bytes that a directory of few entries takes.
+constexpr off_t kSmall = 4096;
 
 class Search {
  public:
@@ -54,8 +58,11 @@ class Search {
     if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
     view_.searched.push_back({real.get(), info.st_dev, info.st_ino, settled_change_ns(info)});
     if (take_from_before(view_.searched.back())) return;
+    // One block of a directory is read sooner than all names are looked up. What may not be listed
+    // may still be looked up.
+    if (info.st_size <= kSmall && list(fd.get(), real.get(), names_)) return;
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
-    if (!patterns_.empty()) list(fd.get(), real.get());
+    if (!patterns_.empty()) list(fd.get(), real.get(), {});
   }
 
  private:
@@ -123,24 +130,30 @@ class Search {
                             info.st_dev, info.st_ino});
   }
 
-  void list(int directory, const std::string& real) {
+  // Adds the entries that are among `names` or match a pattern. False: not all of them were read.
+  bool list(int directory, const std::string& real, const std::vector<std::string>& names) {
     const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
+    if (fd < 0) return false;
     struct CloseDir {
       void operator()(DIR* dir) const { closedir(dir); }
     };
     const std::unique_ptr<DIR, CloseDir> dir(fdopendir(fd));
     if (dir == nullptr) {
       close(fd);
-      return;
+      return false;
     }
+    errno = 0;
     while (const dirent* entry = readdir(dir.get())) {
       const std::string name = entry->d_name;
+      if (name == "." || name == "..") continue;
       const bool matches =
+          std::find(names.begin(), names.end(), name) != names.end() ||
           std::any_of(patterns_.begin(), patterns_.end(),
                       [&](const std::string& pattern) { return matches_name(pattern, name); });
-      if (matches && name != "." && name != "..") add(directory, real, name);
+      if (matches) add(directory, real, name);
+      errno = 0;
     }
+    return errno == 0;
   }
 
   const Policy& policy_;

@@ -49,9 +49,9 @@ int write_file(const char* path, const char* text, std::uint32_t size) {
 }
 
 int make_file(const char* path, const char* text, std::uint32_t size, mode_t mode) {
+  if (size == 0) return ::mknod(path, S_IFREG | mode, 0) == 0 ? 0 : failure();
   const ScopedFd file{::open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode)};
   if (file.fd < 0) return failure();
-  if (size == 0) return 0;
   const ssize_t written = ::write(file.fd, text, size);
   if (written < 0) return failure();
   return static_cast<std::uint32_t>(written) == size ? 0 : ENOSPC;
@@ -106,6 +106,20 @@ int bind(const char* source, const char* destination, const Op& op) {
     if (info.st_ino != op.ino || info.st_dev != op.dev) return ESTALE;
   }
   return attach_clone(from.fd, destination, op.flags);
+}
+
+// A clone has the attributes of what it was cloned from.
+int bind_mask(const char* mask, const char* destination) {
+  return ::mount(mask, destination, nullptr, MS_BIND, nullptr) == 0 ? 0 : failure();
+}
+
+// mount(2) would follow the symlink; move_mount(2) does not.
+int mask_link(const char* mask, const char* destination) {
+  const ScopedFd tree{sys::open_tree(AT_FDCWD, mask, sys::kOpenTreeClone | sys::kOpenTreeCloexec)};
+  if (tree.fd < 0) return failure();
+  return sys::move_mount(tree.fd, "", AT_FDCWD, destination, sys::kMoveMountFEmptyPath) == 0
+             ? 0
+             : failure();
 }
 
 int bind_inside(const char* source, const char* destination, std::uint64_t attributes) {
@@ -266,6 +280,9 @@ void default_signals() {
   for (int number = 1; number < NSIG; ++number) {
     if (number != SIGKILL && number != SIGSTOP) ::sigaction(number, &action, nullptr);
   }
+}
+
+void open_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -282,7 +299,7 @@ int execute(ChildContext& context) {
     ::umask(context.caller_umask);
   } else {
     ::umask(022);
-    default_signals();
+    open_signals();
   }
   // The fourth argument is for the filter alone.
   const auto exec = [&](const char* path, char* const* argv) {
@@ -363,6 +380,8 @@ int command_process(void* argument) {
   for (int fd = 0; fd < 3 && !context.passes_through; ++fd) {
     if (::dup2(context.standard[fd], fd) < 0) fail(context, index, failure());
   }
+  // Now, while no filter looks at each call.
+  if (!context.passes_through) default_signals();
   walk(context, index + 1);
   ::_exit(125);
 }
@@ -404,8 +423,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
     case OpKind::kBindSystem:
       return bind_system(b, a, op.flags);
     case OpKind::kBindMask:
-      // A clone has the attributes of what it was cloned from.
-      return ::mount(b, a, nullptr, MS_BIND, nullptr) == 0 ? 0 : failure();
+      return op.flags == 0 ? bind_mask(b, a) : mask_link(b, a);
     case OpKind::kBind:
       return bind(b, a, op);
     case OpKind::kBindInside:

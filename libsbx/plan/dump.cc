@@ -128,7 +128,7 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
     case OpKind::kCoverProc:
       return fmt::format("{} {} {}", name, a(), attributes_text(op.flags));
     case OpKind::kBindMask:
-      return fmt::format("{} {} {}", name, b(), a());
+      return fmt::format("{} {} {}{}", name, b(), a(), op.flags != 0 ? " (a symlink)" : "");
     case OpKind::kMountTmpfs:
     case OpKind::kMountDevpts:
     case OpKind::kMountOverlay:

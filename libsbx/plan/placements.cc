@@ -56,14 +56,8 @@ Status Placements::collect(LaunchPlan& plan) {
 void Placements::collect_denied(LaunchPlan& plan) {
   for (const Node& node : view_.denied) {
     if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
-    const bool is_link = node.kind == NodeKind::kLink;
-    placements_.push_back({node.path,
-                           is_link ? PlacementKind::kMask : PlacementKind::kDenied,
-                           {},
-                           is_link ? "proc/nofile" : "proc/denied",
-                           kMaskAttributes,
-                           false,
-                           ""});
+    placements_.push_back(
+        {node.path, PlacementKind::kDenied, node, "proc/denied", kMaskAttributes, false, ""});
     plan.denied_programs.push_back(node.path);
   }
 }

@@ -28,7 +28,7 @@ enum class PlacementKind : std::uint8_t { kBind, kInside, kMask, kOverlay, kDeni
 struct Placement {
   std::string path;
   PlacementKind kind = PlacementKind::kBind;
-  Node source;         // for kBind and kOverlay
+  Node source;         // for kBind and kOverlay; for kDenied: what the mask covers
   std::string inside;  // workshop path, for kInside
   std::uint64_t attributes = 0;
   bool is_directory = true;

@@ -32,7 +32,8 @@ enum class OpKind : std::uint8_t {
   kMakeFile,       // a: path, b: content, flags: mode: created anew
   kMakeLink,       // a: path, b: target
   kBindSystem,     // b: source that only root can change; a: destination on our own tmpfs; flags
-  kBindMask,       // b: a mask inside the new root; a: a file that only root can change
+  kBindMask,       // b: a mask inside the new root; a: a file that only root can change, flags: 1
+                   // where it is a symlink, which is then covered itself
   kBind,           // b: source and its dev, ino; a: destination, flags: MOUNT_ATTR_* set
   kBindInside,     // b: source inside the new root, a: destination, flags: MOUNT_ATTR_* set
   kMoveInside,     // b: mount inside the new root, a: destination, flags: MOUNT_ATTR_* set

@@ -146,9 +146,9 @@ class ViewPlanner {
     make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
-    const auto is_file = [](const Placement& p) { return p.kind == PlacementKind::kDenied; };
+    const auto is_denied = [](const Placement& p) { return p.kind == PlacementKind::kDenied; };
     const auto& all = placements_.all();
-    if (std::any_of(all.begin(), all.end(), is_file)) {
+    if (std::any_of(all.begin(), all.end(), is_denied)) {
       make_file("proc/denied", "", 0);
       bind_inside("proc/denied", "proc/denied", kMaskAttributes);
     }
@@ -219,6 +219,7 @@ class ViewPlanner {
         Op& op = add(OpKind::kBindMask);
         op.b = builder_.text(placement.inside);
         op.a = builder_.text(relative(placement.path));
+        op.flags = placement.source.kind == NodeKind::kLink ? 1 : 0;
         return;
       }
       case PlacementKind::kInside:

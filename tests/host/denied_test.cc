@@ -3,6 +3,7 @@
 #include "host/denied.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -59,6 +60,25 @@ TEST_F(Denied, IsNotLookedForInAHiddenOne) {
 TEST_F(Denied, IsLeftAloneInAWritableOne) {
   show(Access::kReadWrite);
   EXPECT_FALSE(is_found());
+}
+
+// A small directory is listed, a large one is looked into name by name.
+TEST_F(Denied, IsFoundAmongFewAndAmongMany) {
+  show(Access::kReadOnly);
+  EXPECT_TRUE(is_found());
+  EXPECT_FALSE(holds(look(), "ls"));
+  for (int i = 0; i < 400; ++i) {
+    std::ofstream(directory_ + "/a-program-with-a-long-name-" + std::to_string(i)) << "x";
+  }
+  EXPECT_TRUE(is_found());
+}
+
+TEST_F(Denied, IsFoundWhereProgramsMayBeRunButNotListed) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may list every directory";
+  show(Access::kReadOnly);
+  std::filesystem::permissions(directory_, std::filesystem::perms(0311));
+  EXPECT_TRUE(is_found());
+  std::filesystem::permissions(directory_, std::filesystem::perms(0700));
 }
 
 TEST_F(Denied, ADirectoryThatHasNotChangedIsNotSearchedAgain) {
