@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +29,8 @@ constexpr off_t kSmall = 4096;
 
 class Search {
  public:
-  Search(const Policy& policy, const View* before, View& view)
-      : policy_(policy), before_(before), view_(view) {
+  Search(const Policy& policy, Witnesses* witnesses, View& view)
+      : policy_(policy), witnesses_(witnesses), view_(view) {
     for (const std::string_view name : kDeniedCommands) {
       if (!is_pattern(name)) names_.emplace_back(name);
     }
@@ -45,6 +44,7 @@ class Search {
 
   void look_in(const std::string& directory) {
     if (!directory.starts_with('/') || is_writable(directory)) return;
+    if (witnesses_ != nullptr) witnesses_->entries(directory);
     const OwnedFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat info {};
     if (!fd.is_open() || fstat(fd.get(), &info) != 0) return;
@@ -56,8 +56,6 @@ class Search {
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
                                                            &std::free);
     if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
-    view_.searched.push_back({real.get(), info.st_dev, info.st_ino, settled_change_ns(info)});
-    if (take_from_before(view_.searched.back())) return;
     // One block of a directory is read sooner than all names are looked up. What may not be listed
     // may still be looked up.
     if (info.st_size <= kSmall && list(fd.get(), real.get(), names_)) return;
@@ -66,31 +64,6 @@ class Search {
   }
 
  private:
-  // File times move in ticks: only of a directory that had rested for some when it was looked at
-  // can a later change be told by them.
-  static std::int64_t settled_change_ns(const struct stat& info) {
-    constexpr std::int64_t kRestNs = 100'000'000;
-    struct timespec now {};
-    if (clock_gettime(CLOCK_REALTIME, &now) != 0) return 0;
-    const auto ns = [](const struct timespec& time) {
-      return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-    };
-    const std::int64_t changed = ns(info.st_ctim);
-    return changed <= ns(now) - kRestNs ? changed : 0;
-  }
-
-  bool take_from_before(const Searched& now) {
-    if (before_ == nullptr || now.changed_ns == 0) return false;
-    const auto& then = before_->searched;
-    if (std::find(then.begin(), then.end(), now) == then.end()) return false;
-    for (const Node& node : before_->denied) {
-      if (node.path.substr(0, std::max<std::size_t>(node.path.rfind('/'), 1)) == now.path) {
-        view_.denied.push_back(node);
-      }
-    }
-    return true;
-  }
-
   // Whether the deepest root that holds the directory may be written to.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
@@ -157,7 +130,7 @@ class Search {
   }
 
   const Policy& policy_;
-  const View* before_;
+  Witnesses* const witnesses_;
   View& view_;
   std::vector<std::string> names_;
   std::vector<std::string> patterns_;
@@ -166,9 +139,9 @@ class Search {
 
 }  // namespace
 
-void find_denied_programs(const Policy& policy, const std::string& search_path, const View* before,
-                          View& view) {
-  Search search(policy, before, view);
+void find_denied_programs(const Policy& policy, const std::string& search_path,
+                          Witnesses* witnesses, View& view) {
+  Search search(policy, witnesses, view);
   for (const std::string_view directory : split(search_path, ':')) {
     search.look_in(std::string(directory));
   }

@@ -9,4 +9,5 @@ sbx_room(host SOURCES
   host/probe.cc
   host/view.cc
   host/protect.cc
+  host/witnesses.cc
   LINK sbx_base PkgConfig::CAPNG sbx_profile sbx_policy sbx_guard nlohmann_json::nlohmann_json fmt::fmt-header-only)

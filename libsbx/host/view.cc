@@ -86,31 +86,42 @@ std::string resolve_parent(const std::string& path) {
 
 class Inspector {
  public:
-  Inspector(const Policy& policy, View& view) : policy_(policy), view_(view) {}
+  Inspector(const Policy& policy, Witnesses* witnesses, View& view)
+      : policy_(policy), witnesses_(witnesses), view_(view) {}
 
-  Status run(const std::vector<std::string>& tool_names, const std::string& search_path,
-             const View* before) {
+  Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
     const Base base = policy_.profile.filesystem.base;
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
-    if (base != Base::kTools) find_denied_programs(policy_, search_path, before, view_);
-    SBX_CHECK_OK(add_roots());
+    if (base != Base::kTools) find_denied_programs(policy_, search_path, witnesses_, view_);
+    SBX_CHECK_OK(run_roots());
     add_host_masks();
+    SBX_CHECK_OK(add_devices());
+    add_proc_masks();
+    choose_staging();
+    return {};
+  }
+
+  Status run_roots() {
+    SBX_CHECK_OK(add_roots());
     for (const ViewRoot& root : view_.roots) {
       if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
       for (const Protect& protect : policy_.profile.filesystem.protect) {
         SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
       }
     }
-    SBX_CHECK_OK(add_devices());
-    add_proc_masks();
-    choose_staging();
     if (!policy_.home.empty()) view_.home = look(policy_.home);
     return {};
   }
 
  private:
+  // A look that the witnesses tell of.
+  Node see(const std::string& path) {
+    if (witnesses_ != nullptr) witnesses_->entry(path);
+    return look(path);
+  }
+
   void add_system(bool links_only) {
     for (const char* path :
          {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec"}) {
@@ -121,7 +132,7 @@ class Inspector {
   }
 
   void add_system_path(const std::string& path, bool links_only) {
-    Node node = look(path);
+    Node node = see(path);
     if (node.kind == NodeKind::kLink) {
       view_.system_links.push_back({path, read_link(path)});
     } else if (node.kind == NodeKind::kDirectory && !links_only) {
@@ -130,6 +141,7 @@ class Inspector {
   }
 
   Status add_tools(const std::vector<std::string>& names, const std::string& search_path) {
+    if (witnesses_ != nullptr) witnesses_->give_up();
     SBX_TRY(ToolClosure closure, close_over_tools(names, search_path));
     for (const auto* paths : {&closure.files, &closure.directories}) {
       for (const std::string& path : *paths) {
@@ -146,7 +158,7 @@ class Inspector {
     for (const char* path :
          {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
           "/etc/fonts", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache"}) {
-      if (Node node = look(path);
+      if (Node node = see(path);
           node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
         view_.etc_binds.push_back(std::move(node));
       }
@@ -157,7 +169,7 @@ class Inspector {
     }
     // A few KB are copied faster than bound, some pages are not.
     for (const char* path : {"/etc/services", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"}) {
-      if (Node node = look(path); node.kind == NodeKind::kFile) {
+      if (Node node = see(path); node.kind == NodeKind::kFile) {
         view_.etc_binds.push_back(std::move(node));
       } else {
         add_etc_file(path);
@@ -165,15 +177,16 @@ class Inspector {
     }
     if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
     for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
-      if (Node node = look(path); node.kind == NodeKind::kFile) {
+      if (Node node = see(path); node.kind == NodeKind::kFile) {
         view_.etc_accounts.push_back(std::move(node));
       }
     }
   }
 
   void add_etc_file(const std::string& path) {
-    const NodeKind kind = look(path).kind;
+    const NodeKind kind = see(path).kind;
     if (kind == NodeKind::kMissing) return;
+    if (kind == NodeKind::kFile && witnesses_ != nullptr) witnesses_->content(path);
     if (kind == NodeKind::kLink && path != "/etc/resolv.conf") {
       view_.etc_links.push_back({path, read_link(path)});
     } else if (std::optional<std::string> content = read_small_file(path, std::size_t{32} << 10)) {
@@ -277,7 +290,7 @@ class Inspector {
                                        [](const ViewRoot& root) { return root.node.path == "/"; });
     if (!host_root) return;
     for (const char* path : {"/run", "/sys", "/var/run"}) {
-      if (Node node = look(path); node.kind == NodeKind::kDirectory) {
+      if (Node node = see(path); node.kind == NodeKind::kDirectory) {
         view_.host_masks.push_back(std::move(node));
       }
     }
@@ -286,7 +299,7 @@ class Inspector {
   Status add_devices() {
     for (const char* path :
          {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}) {
-      if (Node node = look(path); node.kind == NodeKind::kDevice) {
+      if (Node node = see(path); node.kind == NodeKind::kDevice) {
         view_.devices.push_back(std::move(node));
       }
     }
@@ -294,7 +307,7 @@ class Inspector {
       const std::string where = "/filesystem/devices/" + std::to_string(i);
       SBX_TRY(const std::string path,
               normal_path(policy_.profile.filesystem.devices[i], "/", where));
-      Node node = look(path);
+      Node node = see(path);
       if (!is_below(path, "/dev") || node.kind != NodeKind::kDevice) {
         return Error{
             node.kind == NodeKind::kMissing ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
@@ -308,7 +321,7 @@ class Inspector {
     return {};
   }
 
-  // Entries of /proc that tell of the whole machine or of its keys.
+  // Entries of /proc that tell of the whole machine or of its keys. They do not come and go.
   void add_proc_masks() {
     for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
       if (look(std::string("/proc/") + name).kind != NodeKind::kMissing) {
@@ -333,15 +346,22 @@ class Inspector {
   }
 
   const Policy& policy_;
+  Witnesses* const witnesses_;
   View& view_;
 };
 
 }  // namespace
 
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, const View* before) {
+                          const std::string& search_path, Witnesses* witnesses) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, view).run(tool_names, search_path, before));
+  SBX_CHECK_OK(Inspector(policy, witnesses, view).run(tool_names, search_path));
+  return view;
+}
+
+Result<View> inspect_roots(const Policy& policy) {
+  View view;
+  SBX_CHECK_OK(Inspector(policy, nullptr, view).run_roots());
   return view;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/witnesses.h"
 #include "policy/policy.h"
 
 namespace sbx {
@@ -54,16 +55,6 @@ struct Link {
   friend bool operator==(const Link&, const Link&) = default;
 };
 
-// A directory that was searched for denied programs, as it was then: what changes an entry changes
-// `changed_ns` with it.
-struct Searched {
-  std::string path;
-  std::uint64_t dev = 0;
-  std::uint64_t ino = 0;
-  std::int64_t changed_ns = 0;  // of the inode, since 1970; 0: too short ago to tell a later change
-  friend bool operator==(const Searched&, const Searched&) = default;
-};
-
 struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
@@ -77,7 +68,6 @@ struct View {
   std::vector<Node> tools;    // base tools: files and directories shown
   std::vector<Link> tool_links;
   std::vector<Node> denied;             // programs that the command policy denies; symlinks as such
-  std::vector<Searched> searched;       // where they were looked for
   std::vector<std::string> proc_masks;  // existing entries of /proc that are masked
   std::vector<std::string> proc_knobs;  // those that set the machine: read-only where /proc is not
   std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)
@@ -92,11 +82,15 @@ struct View {
 
 // Errors: kPathNotFound for a root that does not exist and is not optional; kPathRefused for a
 // root that is a symlink, a protected path that leads out, a device that is none.
-// `search_path` serves base `tools`; `tool_names` are the programs to show there. `before` is an
-// earlier view of the same policy, or null: what it found in directories that have not changed is
-// taken from it.
+// `search_path` serves base `tools` and the search for denied programs; `tool_names` are the
+// programs to show there. `witnesses`, where there are any, tell of what inspect_roots() does not
+// look at.
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, const View* before = nullptr);
+                          const std::string& search_path, Witnesses* witnesses = nullptr);
+
+// What commands can change: the policy's roots, protected paths and home, and nothing else. Errors:
+// those of inspect_view().
+Result<View> inspect_roots(const Policy& policy);
 
 // Reads the entries of `directory` into view.listings, once. Bounded to 4096 entries.
 Status list_directory(View& view, const std::string& directory);

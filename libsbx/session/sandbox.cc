@@ -119,10 +119,14 @@ Sandbox::~Sandbox() {
   }
 }
 
-Result<View> look_at_files(const SandboxInput& input, const View* before) {
+std::string search_path(const SandboxInput& input) {
   const auto path = input.environment.find("PATH");
-  return inspect_view(input.policy, tool_names(input.policy, input.request),
-                      path == input.environment.end() ? "" : path->second, before);
+  return path == input.environment.end() ? "" : path->second;
+}
+
+Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
+  return inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
+                      witnesses);
 }
 
 void choose_cgroup(const Policy& policy, HostFacts& facts) {
@@ -135,9 +139,9 @@ void choose_cgroup(const Policy& policy, HostFacts& facts) {
   }
 }
 
-Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input) {
+Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witnesses* witnesses) {
   auto sandbox = std::make_unique<Sandbox>();
-  SBX_TRY(sandbox->view, look_at_files(input));
+  SBX_TRY(sandbox->view, look_at_files(input, witnesses));
   const bool no_mounts = !input.policy.profile.isolation.namespaces.has(Layer::kMount) ||
                          input.facts.obstacle(Layer::kMount).present();
   if (no_mounts) {

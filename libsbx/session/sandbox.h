@@ -47,13 +47,16 @@ void choose_cgroup(const Policy& policy, HostFacts& facts);
 
 // Looks at the files and plans. Makes nothing on the host but a directory for temporary files where
 // there is no mount namespace. Errors: those of inspect_view() and make_plan().
-Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input);
+Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input,
+                                              Witnesses* witnesses = nullptr);
 
 // Makes what the plan needs on the host: the cgroup, stubs, their watchdog.
 // Errors: those of Leftovers.
 Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox);
 
-// What a look at the policy's files shows now. `before` and errors: those of inspect_view().
-Result<View> look_at_files(const SandboxInput& input, const View* before = nullptr);
+// The PATH that the command's programs are found by.
+std::string search_path(const SandboxInput& input);
+// What a look at the policy's files shows now. `witnesses` and errors: those of inspect_view().
+Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses = nullptr);
 
 }  // namespace sbx

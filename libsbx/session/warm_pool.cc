@@ -73,24 +73,33 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }
 
-bool WarmPool::is_current(const Sandbox& sandbox, const SandboxInput& wanted) const {
-  if (has_ended(*sandbox.spawned)) return false;
-  Result<View> now = look_at_files(wanted, &sandbox.view);
-  if (!now.ok()) return false;
-  now.value().searched = sandbox.view.searched;  // when, not what
-  return now.value() == sandbox.view;
+bool WarmPool::is_current(const SandboxInput& wanted) {
+  const View& then = pattern_->view;
+  const std::string path = search_path(wanted);
+  if (pattern_->search_path == path && pattern_->witnesses.are_unchanged()) {
+    const Result<View> now = inspect_roots(wanted.policy);
+    return now.ok() && now.value().roots == then.roots && now.value().protects == then.protects &&
+           now.value().home == then.home;
+  }
+  Witnesses witnesses;
+  const Result<View> now = look_at_files(wanted, &witnesses);
+  if (!now.ok() || !(now.value() == then)) return false;
+  pattern_->search_path = path;
+  pattern_->witnesses = std::move(witnesses);
+  return true;
 }
 
 std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
-  if (!fits(wanted)) return nullptr;
+  if (ready_.empty() || !fits(wanted)) return nullptr;
+  if (!is_current(wanted)) {
+    pattern_.reset();
+    ready_.clear();
+  }
   while (!ready_.empty()) {
     std::unique_ptr<Sandbox> taken = std::move(ready_.front());
     ready_.pop_front();
     Sandbox& sandbox = *taken;
-    if (!is_current(sandbox, wanted)) {
-      pattern_.reset();
-      continue;
-    }
+    if (has_ended(*sandbox.spawned)) continue;
     if (set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
                                             wanted.environment})
             .ok() &&
@@ -109,8 +118,10 @@ Result<std::unique_ptr<Sandbox>> WarmPool::make() {
     sandbox->view = pattern_->view;
     sandbox->plan = pattern_->plan;
   } else {
-    SBX_TRY(sandbox, plan_sandbox(input));
-    pattern_.emplace(Pattern{sandbox->view, sandbox->plan});
+    Witnesses witnesses;
+    SBX_TRY(sandbox, plan_sandbox(input, &witnesses));
+    pattern_.emplace(
+        Pattern{sandbox->view, sandbox->plan, search_path(input), std::move(witnesses)});
   }
   SBX_CHECK_OK(prepare_sandbox(input, *sandbox));
   // What the command gets as 0, 1 and 2 comes with it.

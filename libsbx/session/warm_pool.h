@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "session/sandbox.h"
 #include "session/supervisor.h"
@@ -44,16 +45,17 @@ class WarmPool {
     std::unique_ptr<Sandbox> sandbox;
     std::unique_ptr<Supervisor> supervisor;
   };
-  // What the last sandbox was made of: good for the next one too, until a look shows that it is
-  // not.
+  // What all that wait were made of: good for the next one too, until a look shows that it is not.
   struct Pattern {
     View view;
     LaunchPlan plan;
+    std::string search_path;
+    Witnesses witnesses;  // of what neither commands nor their policy change
   };
   Result<std::unique_ptr<Sandbox>> make();
   SandboxInput own_input(const Request& request);
   bool fits(const SandboxInput& wanted) const;
-  bool is_current(const Sandbox& sandbox, const SandboxInput& wanted) const;
+  bool is_current(const SandboxInput& wanted);
 
   Policy policy_;
   HostFacts facts_;

@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 
 namespace sbx {
 namespace {
@@ -26,9 +24,9 @@ class Denied : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  View look(const View* before = nullptr) const {
+  View look() const {
     View view;
-    find_denied_programs(policy_, directory_, before, view);
+    find_denied_programs(policy_, directory_, nullptr, view);
     return view;
   }
   bool holds(const View& view, const std::string& name) const {
@@ -79,35 +77,6 @@ TEST_F(Denied, IsFoundWhereProgramsMayBeRunButNotListed) {
   std::filesystem::permissions(directory_, std::filesystem::perms(0311));
   EXPECT_TRUE(is_found());
   std::filesystem::permissions(directory_, std::filesystem::perms(0700));
-}
-
-TEST_F(Denied, ADirectoryThatHasNotChangedIsNotSearchedAgain) {
-  show(Access::kReadOnly);
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  View before = look();
-  EXPECT_TRUE(look(&before) == before);
-  before.denied.push_back({directory_ + "/su", NodeKind::kFile, 1, 2});
-  EXPECT_TRUE(holds(look(&before), "su")) << "it was looked for";
-}
-
-TEST_F(Denied, WhatComesIntoADirectoryLaterIsFound) {
-  show(Access::kReadOnly);
-  std::this_thread::sleep_for(std::chrono::milliseconds(150));
-  const View before = look();
-  std::ofstream(directory_ + "/su") << "x";
-  EXPECT_TRUE(holds(look(&before), "su"));
-  EXPECT_TRUE(holds(look(&before), "sudo"));
-  std::filesystem::remove(directory_ + "/sudo");
-  EXPECT_FALSE(holds(look(&before), "sudo"));
-}
-
-// Two changes within one tick of the file system's clock bear one time.
-TEST_F(Denied, ADirectoryThatHasJustChangedIsSearchedAgain) {
-  show(Access::kReadOnly);
-  std::filesystem::create_directory(directory_ + "/touched");
-  View before = look();
-  before.denied.clear();
-  EXPECT_TRUE(holds(look(&before), "sudo"));
 }
 
 }  // namespace

@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include "profile/store.h"
 #include "session/run.h"
@@ -153,6 +155,24 @@ TEST_F(WarmPoolTest, AReplacedWorkspaceIsSeen) {
   std::ofstream(workspace_ + "/new") << "x";
   EXPECT_EQ(run("ls").out.text, "new\n");
   std::filesystem::remove_all(workspace_ + ".old");
+}
+
+// What was looked at once is looked at again only where change times tell of a change.
+TEST_F(WarmPoolTest, ADeniedProgramThatHasComeSinceIsDenied) {
+  const std::string programs = workspace_ + ".programs";
+  std::filesystem::create_directory(programs);
+  profile_.filesystem.roots.push_back({programs, Access::kReadOnly, false, ""});
+  policy_ = policy_with({});
+  inherited_["PATH"] = programs + ":/usr/bin:/bin";
+  pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  pool_->refill();
+  EXPECT_EQ(run("echo one").out.text, "one\n");
+  pool_->refill();
+  std::filesystem::copy("/bin/true", programs + "/sudo");
+  const Outcome outcome = run("s=" + programs + "/su; ${s}do && echo ran");
+  EXPECT_EQ(outcome.out.text, "") << outcome.err.text;
+  std::filesystem::remove_all(programs);
 }
 
 TEST_F(WarmPoolTest, AnotherPolicyIsNotServed) {
