@@ -21,6 +21,9 @@
 namespace sbx {
 namespace {
 
+// Nobody waits for it any more; should the supervisor forget it, it goes by itself.
+constexpr int kLongestStayMs = 1000;
+
 volatile sig_atomic_t g_terminate = 0;  // set by the handlers of a process that does nothing else
 volatile sig_atomic_t g_ask_to_end = 0;
 
@@ -62,6 +65,14 @@ void install_ask(bool has_pid_namespace) {
     // The supervisor hears of the end here: the kernel would close it after the namespaces, which
     // take their time to go.
     ::close(context.control);
+    // One that answers before that lets go of the lifeline when it has: on a core that both share,
+    // this exit would keep it off meanwhile.
+    if (context.slot != nullptr) {
+      struct pollfd lifeline {
+        context.lifeline, 0, 0
+      };
+      ::poll(&lifeline, 1, kLongestStayMs);
+    }
   }
   ::_exit(0);
 }

@@ -443,6 +443,7 @@ class Supervisor::Impl {
       is_empty_ = true;
       if (input_.network != nullptr) input_.network->detach();
     }
+    if (!is_empty_) spawned_->lifeline.reset();  // PID 1 may go
     start_drain();
   }
 
