@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanBuilder: appends operations and their strings to a LaunchPlan. Pure. Strings that stand in
-// the arena already are found again, so that a plan stays small.
+// PlanBuilder: appends operations and their strings to a LaunchPlan. Pure.
 #pragma once
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "plan/plan.h"
@@ -17,21 +15,10 @@ class PlanBuilder {
   // As much as an ordinary plan needs: what grows is copied, and each page is paid for.
   PlanBuilder() {
     plan_.arena.reserve(std::size_t{16} << 10);
-    plan_.ops.reserve(128);
+    plan_.ops.reserve(256);
   }
 
   std::uint32_t text(std::string_view value) {
-    const auto [found, is_new] =
-        offsets_.try_emplace(std::string(value), static_cast<std::uint32_t>(plan_.arena.size()));
-    if (is_new) {
-      plan_.arena.append(value);
-      plan_.arena.push_back('\0');
-    }
-    return found->second;
-  }
-
-  // For contents, which stand once: not worth finding again.
-  std::uint32_t content(std::string_view value) {
     const auto offset = static_cast<std::uint32_t>(plan_.arena.size());
     plan_.arena.append(value);
     plan_.arena.push_back('\0');
@@ -85,7 +72,6 @@ class PlanBuilder {
 
  private:
   LaunchPlan plan_;
-  std::unordered_map<std::string, std::uint32_t> offsets_;
 };
 
 // The mount view (view_ops.cc) and the Landlock rules (landlock_rules.cc), from one policy.

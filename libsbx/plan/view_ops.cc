@@ -113,7 +113,7 @@ class ViewPlanner {
   void make_file(std::string_view path, std::string_view content, unsigned mode) {
     Op& op = add(OpKind::kMakeFile);
     op.a = builder_.text(path);
-    op.b = builder_.content(content);
+    op.b = builder_.text(content);
     op.b_size = static_cast<std::uint32_t>(content.size());
     op.flags = mode;
   }
