@@ -86,9 +86,10 @@ bool Dispatcher::Impl::cancel(ClientId client, const std::string& id) {
     if (call.caller.client == client && !id.empty() && call.caller.id == id) found.push_back(key);
   }
   for (const CallKey key : found) {
-    const Call& call = calls_.at(key);
+    Call& call = calls_.at(key);
     if (call.waits == Waits::kRun || call.waits == Waits::kBegin) {
-      session_.cancel(*call.task);  // its end is the answer
+      call.is_cancelled = true;
+      session_.cancel(*call.task);
     } else {
       answer_call(key, Error{ErrorCode::kCancelled, "the request was cancelled", "", ""});
     }
@@ -143,6 +144,7 @@ void Dispatcher::Impl::answer_begun(std::vector<Session::TaskPointer>& told) {
   std::vector<CallKey> found;
   for (const auto& [key, call] : calls_) {
     if (call.waits != Waits::kBegin || !call.task->has_begun()) continue;
+    if (call.is_cancelled && call.task->outcome() == nullptr) continue;
     found.push_back(key);
     if (std::find(told.begin(), told.end(), call.task) == told.end()) told.push_back(call.task);
   }

@@ -52,6 +52,7 @@ class Dispatcher::Impl {
     Session::TaskPointer task;  // null for kReset
     std::optional<Clock::time_point> until;
     std::optional<Follower> follower{};  // of kBegin: for the caller, once it knows the task
+    bool is_cancelled = false;           // the task's end is the answer, even if it has begun
   };
   using CallKey = std::uint64_t;
   struct Following {
