@@ -16,6 +16,8 @@ from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
 
 PACKAGE = os.path.join(SOURCE, "bindings", "python")
 PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
+# 24 lines of a million bytes
+BIG = "for i in $(seq 24); do head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.02; done"
 
 
 class Case(session_harness.Case):
@@ -206,6 +208,43 @@ class Session(Case):
                 assert [c.text for c in t.stream(match="[23]$") if c.stream == "stdout"] == [
                     "out 2", "out 3"]
                 assert [c.text for c in t][0].startswith("out 1")
+        """)
+
+    def test_a_start_that_cannot_begin_raises(self):
+        self.script("""if 1:
+            import sbx
+            with sbx.Session() as s:
+                try:
+                    s.start(["no-such-program"])
+                    raise AssertionError
+                except sbx.CommandFailed as failed:
+                    assert failed.result.error["code"] == "not_found", failed
+                assert s.list() == []
+        """)
+
+    def test_a_slow_reader_of_a_stream_holds_a_bounded_amount(self):
+        self.script(f"""if 1:
+            import asyncio, sbx
+            big = {BIG!r}
+            def check(chunks):
+                read = sum(len(c.text) for c in chunks)
+                assert read + sum(c.dropped for c in chunks) == 24_000_024, read
+                assert read <= 7 << 20, read
+                assert chunks[-1].text.endswith("x\\n")
+            with sbx.Session() as s:
+                t = s.start(big)
+                reader = t.stream()
+                chunks = [next(reader)]
+                t.wait()
+                check(chunks + list(reader))
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    t = await s.start(big)
+                    reader = t.stream()
+                    chunks = [await reader.__anext__()]
+                    await t.wait()
+                    check(chunks + [c async for c in reader])
+            asyncio.run(main())
         """)
 
     def test_serves_threads_and_outlives_the_one_that_opened_it(self):

@@ -133,7 +133,10 @@ export class Task implements AsyncIterable<Chunk> {
   stdin(text?: string, options?: { close?: boolean }): Promise<void>;
   wait(options?: { timeout?: number; signal?: AbortSignal }): Promise<TaskStatus>;
   kill(options?: { grace?: number }): Promise<TaskStatus>;
-  /** What there is, then what comes, until the task ends; with `match`, lines that match. */
+  /**
+   * What there is, then what comes, until the task ends; with `match`, lines that match. While nobody
+   * reads, 4 MiB wait; beyond, the oldest go, and `dropped` of the next chunk counts them.
+   */
   stream(options?: { match?: string; since?: number; signal?: AbortSignal }): AsyncGenerator<Chunk>;
   [Symbol.asyncIterator](): AsyncGenerator<Chunk>;
 }

@@ -130,6 +130,43 @@ if (Symbol.asyncDispose) {
   Object.defineProperty(Session.prototype, Symbol.asyncDispose, { value() { return this.close(); } });
 }
 
+const MOST_TEXT = 4 << 20; // UTF-16 units that may wait for a reader
+
+// What has come for a reader that may be slow: the oldest output goes first, and the chunk that comes
+// next counts it in `dropped`.
+class Backlog {
+  #events = [];
+  #waiting = 0;
+  #lost = 0;
+
+  get isEmpty() { return this.#events.length === 0; }
+
+  put(event) {
+    this.#events.push(event);
+    this.#waiting += Backlog.#size(event);
+    while (this.#waiting > MOST_TEXT && this.#events.length > 1) {
+      const { dropped = 0, offset = 0, next = 0 } = this.#shift().params;
+      this.#lost += dropped + next - offset;
+    }
+  }
+
+  take() {
+    const event = this.#shift();
+    if (this.#lost === 0 || Backlog.#size(event) === 0) return event;
+    const dropped = (event.params.dropped ?? 0) + this.#lost;
+    this.#lost = 0;
+    return { ...event, params: { ...event.params, dropped } };
+  }
+
+  #shift() {
+    const event = this.#events.shift();
+    this.#waiting -= Backlog.#size(event);
+    return event;
+  }
+
+  static #size(event) { return event?.params?.text?.length ?? 0; }
+}
+
 class Task {
   #session;
   #next = 0;
@@ -159,9 +196,9 @@ class Task {
   kill({ grace = 2000 } = {}) { return this.#session.call('kill', { task_id: this.id, grace_ms: grace }); }
 
   async* stream({ match, since = 0, signal } = {}) {
-    const events = [];
+    const backlog = new Backlog();
     let wake = () => {};
-    const unwatch = this.#session.watch(this.id, (event) => { events.push(event); wake(); });
+    const unwatch = this.#session.watch(this.id, (event) => { backlog.put(event); wake(); });
     const abort = () => wake();
     signal?.addEventListener('abort', abort);
     try {
@@ -174,12 +211,12 @@ class Task {
       }
       for (;;) {
         signal?.throwIfAborted();
-        if (events.length === 0) {
+        if (backlog.isEmpty) {
           // eslint-disable-next-line no-await-in-loop
           await new Promise((resolve) => { wake = resolve; });
           continue;
         }
-        const event = events.shift();
+        const event = backlog.take();
         if (event === null) throw new SbxError('session_failed', 'the session has ended', '', '');
         if (event.method !== 'task.output' && event.method !== 'task.match') return;
         const { stream, text, offset, dropped } = event.params;

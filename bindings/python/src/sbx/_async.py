@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, AsyncIterator, Dict, Mapping, Optional, Sequence, Type
 
 from . import _result
+from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
 from ._request import Command, Files, PathLike, command_params, milliseconds, options
@@ -194,13 +195,16 @@ class AsyncTask:
     async def stream(self, *, match: Optional[str] = None, since: int = 0) -> AsyncIterator[Chunk]:
         """The output from `since` on, as it comes, until the task ends: first what there is, one
         chunk a stream. With `match`, an RE2 expression: lines that match. One stream of a task at a
-        time."""
-        events: "asyncio.Queue[Optional[Mapping[str, Any]]]" = asyncio.Queue()
+        time. While nobody reads, 4 MiB wait; beyond, the oldest go, and `dropped` of the next chunk
+        counts them."""
+        events = Backlog()
+        changed = asyncio.Event()
         loop = asyncio.get_running_loop()
         core = self._session._core
 
         def notify(event: Optional[Mapping[str, Any]]) -> None:
-            loop.call_soon_threadsafe(events.put_nowait, event)
+            events.put(event)
+            loop.call_soon_threadsafe(changed.set)
 
         core.watch(self.id, notify)
         try:
@@ -211,7 +215,11 @@ class AsyncTask:
                     if text:
                         yield Chunk(name, text, since, first.dropped)
             while True:
-                event = await events.get()
+                changed.clear()
+                has_come, event = events.poll()
+                if not has_come:
+                    await changed.wait()
+                    continue
                 if event is None:
                     raise SessionEnded("session_failed", "the session has ended")
                 if event["method"] in ("task.exit", "task.cancelled"):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import os
-import queue
 import select
 import threading
 import weakref
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type
 
 from . import _result
+from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
 from ._request import Command, Files, PathLike, command_params, milliseconds, options
@@ -207,8 +207,9 @@ class Task:
     def stream(self, *, match: Optional[str] = None, since: int = 0) -> Iterator[Chunk]:
         """The output from `since` on, as it comes, until the task ends: first what there is, one
         chunk a stream. With `match`, an RE2 expression: lines that match. One stream of a task at a
-        time."""
-        events: "queue.SimpleQueue[Optional[Mapping[str, Any]]]" = queue.SimpleQueue()
+        time. While nobody reads, 4 MiB wait; beyond, the oldest go, and `dropped` of the next chunk
+        counts them."""
+        events = Backlog()
         core = self._session._core
         core.watch(self.id, events.put)
         try:
