@@ -5,13 +5,14 @@
 Most of clang-tidy's time goes into the headers: it matches every check against every declaration of
 the standard library and of nlohmann_json, for each file anew (17 s a file, of which the file's own
 lines take one). So files with the same flags are included by one made-up unit, a few dozen at a
-time. Files that give the same name to two things go to different units; where that was not seen
-beforehand and the unit does not compile, each half of it is tried. Findings go to stdout;
+time. Files that give one name to two things go to different units; where that was not seen
+beforehand, the compiler says in which files, and those make up other units. Findings go to stdout;
 exit status 1 where there are any. Writes below a temporary directory only.
 """
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 MOST_LINES = 6000  # of one unit: what two processors hold in memory, and share evenly
@@ -40,8 +41,21 @@ class Unit:
 
     flags: tuple[str, ...]
     files: list[str] = field(default_factory=list)
-    names: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)  # what the files themselves name
+    own: set[str] = field(default_factory=set)  # of these, what no header of theirs names
+    headers: set[str] = field(default_factory=set)  # what their headers name
     lines: int = 0
+
+    def has_room_for(self, other: Unit) -> bool:
+        return not (self.names & other.names or self.own & other.headers or
+                    self.headers & other.own or self.lines + other.lines > MOST_LINES)
+
+    def add(self, other: Unit) -> None:
+        self.files += other.files
+        self.names |= other.names
+        self.own |= other.own
+        self.headers |= other.headers
+        self.lines += other.lines
 
 
 def flags_of(entry: dict[str, str]) -> tuple[str, ...]:
@@ -75,49 +89,79 @@ def joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...] | No
     return tuple(dict.fromkeys(one + other))
 
 
+def text_of(file: str) -> str:
+    with open(file, encoding="utf-8") as source:
+        return source.read()
+
+
 def names_in(text: str) -> set[str]:
     return {name for pattern in DEFINED for name in pattern.findall(text)}
 
 
-def units_of(files: Iterable[str], flags: dict[str, tuple[str, ...]]) -> Iterator[Unit]:
+@functools.cache
+def names_in_headers(file: str) -> frozenset[str]:
+    """What the project's own headers name that this file includes."""
+    names: set[str] = set()
+    for name in re.findall(r'^#include "([^"]+\.h)"', text_of(file), re.M):
+        for directory in (os.path.dirname(file), "libsbx", "tests", "."):
+            header = os.path.normpath(os.path.join(directory, name))
+            if os.path.exists(header):
+                names |= names_in(text_of(header)) | names_in_headers(header)
+                break
+    return frozenset(names)
+
+
+def alone(file: str, flags: tuple[str, ...]) -> Unit:
+    text = text_of(file)
+    names, headers = names_in(text), set(names_in_headers(file))
+    return Unit(flags, [file], names, names - headers, headers, text.count("\n"))
+
+
+def units_of(files: Iterable[str], flags: dict[str, tuple[str, ...]]) -> list[Unit]:
     units: list[Unit] = []
     for file in files:
-        with open(file, encoding="utf-8") as source:
-            text = source.read()
-        names, lines = names_in(text), text.count("\n")
+        one = alone(file, flags[file])
         for unit in units if file.endswith(".cc") else []:
-            together = joined(unit.flags, flags[file])
-            if together and not names & unit.names and unit.lines + lines <= MOST_LINES:
+            together = joined(unit.flags, one.flags)
+            if together and unit.has_room_for(one):
                 unit.flags = together
+                unit.add(one)
                 break
         else:
-            unit = Unit(flags[file])
-            units.append(unit)
-        unit.files.append(file)
-        unit.names |= names
-        unit.lines += lines
-    return iter(sorted(units, key=lambda unit: -unit.lines))
+            units.append(one)
+    return units
+
+
+def written(unit: Unit, directory: str) -> str:
+    """The path of one source that is the whole unit."""
+    if len(unit.files) == 1:
+        return unit.files[0]
+    descriptor, path = tempfile.mkstemp(dir=directory, suffix=".cc")
+    with os.fdopen(descriptor, "w", encoding="utf-8") as made_up:
+        for file in unit.files:
+            made_up.write(f'#include "{os.path.abspath(file)}"  '
+                          "// NOLINT(bugprone-suspicious-include)\n")
+    return path
+
+
+def misfits(unit: Unit, directory: str) -> list[str]:
+    """Files of a unit that do not compile beside its others, by a name of the standard library."""
+    if len(unit.files) == 1:
+        return []
+    done = subprocess.run(
+        ["clang++", "-fsyntax-only", "-w", "-ferror-limit=0", "-fno-caret-diagnostics",
+         *unit.flags, written(unit, directory)],
+        check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    named = set(re.findall(r"^([^:\n]+):\d+:\d+: (?:fatal )?error:", done.stderr, re.M))
+    found = [file for file in unit.files if os.path.abspath(file) in named]
+    return found if found or done.returncode == 0 else unit.files[1:]
 
 
 def tidy(unit: Unit, directory: str) -> tuple[int, str]:
-    command = ["clang-tidy", "--quiet", "--config-file=.clang-tidy"]
-    if len(unit.files) == 1:
-        path = unit.files[0]
-    else:
-        descriptor, path = tempfile.mkstemp(dir=directory, suffix=".cc")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as made_up:
-            for file in unit.files:
-                made_up.write(f'#include "{os.path.abspath(file)}"  '
-                              "// NOLINT(bugprone-suspicious-include)\n")
     # Names of one file hide those of another here; that a file hides its own, GCC finds.
-    done = subprocess.run([*command, path, "--", *unit.flags, "-Wno-shadow"], check=False,
-                          capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if len(unit.files) > 1 and "[clang-diagnostic-error]" in done.stdout:
-        print("not in one unit:", *unit.files, done.stdout, sep="\n  ", file=sys.stderr)
-        middle = len(unit.files) // 2
-        parts = [tidy(Unit(unit.flags, files), directory)
-                 for files in (unit.files[:middle], unit.files[middle:])]
-        return max(status for status, _ in parts), "".join(text for _, text in parts)
+    done = subprocess.run(["clang-tidy", "--quiet", "--config-file=.clang-tidy",
+                           written(unit, directory), "--", *unit.flags, "-Wno-shadow"],
+                          check=False, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     # What it finds is on stdout; its count of warnings in system headers on stderr.
     return done.returncode, done.stdout or (done.stderr if done.returncode else "")
 
@@ -127,11 +171,22 @@ def main() -> int:
         flags = {os.path.relpath(entry["file"]): flags_of(entry) for entry in json.load(database)}
     compiled = sorted(file for file in flags if not file.startswith("build"))
     files = [file for file in compiled if file in sys.argv[2:] or len(sys.argv) == 2]
-    units = list(units_of(files, flags))
-    print(f"clang-tidy: {len(files)} files in {len(units)} units", flush=True)
     worst = 0
     with (tempfile.TemporaryDirectory() as directory,
           concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool):
+        units: list[Unit] = []
+        untried = units_of(files, flags)
+        while untried:
+            apart: list[str] = []
+            retried: list[Unit] = []
+            tried = pool.map(lambda unit: misfits(unit, directory), untried)
+            for unit, out in zip(untried, tried):
+                apart += out
+                unit.files = [file for file in unit.files if file not in out]
+                (retried if out else units).append(unit)
+            untried = [unit for unit in retried if unit.files] + units_of(apart, flags)
+        units.sort(key=lambda unit: -unit.lines)
+        print(f"clang-tidy: {len(files)} files in {len(units)} units", flush=True)
         for status, text in pool.map(lambda unit: tidy(unit, directory), units):
             print(text, end="", flush=True)
             worst = max(worst, status)
