@@ -134,7 +134,7 @@ void run_gateway(OwnedFd first, OwnedFd second) {
     options.allow.push_back(
         parse_host_rule(std::string(kOutside) + ":" + std::to_string(port)).value());
   }
-  const auto gateway = Gateway::create(std::move(options));
+  const auto gateway = Gateway::create(options);
   if (!gateway.value()->add_listener(std::move(first)).ok()) fail("listener");
   if (!gateway.value()->add_listener(std::move(second)).ok()) fail("listener");
   for (;;) {

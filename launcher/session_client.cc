@@ -306,7 +306,7 @@ Result<std::string> SessionClient::call(std::string_view method, std::string_vie
   for (;;) {
     SBX_TRY(const std::string text, read_line());
     auto read = read_message(text);
-    const auto* message = std::get_if<RpcMessage>(&read);
+    auto* message = std::get_if<RpcMessage>(&read);
     if (message == nullptr) return session_error("the server does not speak JSON-RPC", "");
     if (!message->method.empty()) {
       if (notify) notify(message->method, message->params);

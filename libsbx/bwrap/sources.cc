@@ -63,7 +63,7 @@ Status resolve_sources(Options& options) {
   std::vector<Action> kept;
   kept.reserve(options.actions.size());
   for (Action& action : options.actions) {
-    const Status status = resolve_action(action);
+    Status status = resolve_action(action);
     if (!status.ok()) {
       if (action.optional && status.error().sys_errno == ENOENT) continue;
       return status;

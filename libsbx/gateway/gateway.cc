@@ -239,7 +239,7 @@ bool Gateway::Impl::has_unsent() const {
 Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Gateway::~Gateway() = default;
 
-Result<std::unique_ptr<Gateway>> Gateway::create(GatewayOptions options) {
+Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options) {
   if (options.mode == NetworkMode::kOpen) {
     return Error{.code = ErrorCode::kInternal,
                  .message = "the host's own network needs no gateway",

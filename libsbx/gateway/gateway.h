@@ -56,7 +56,7 @@ struct GatewayConnection {
 
 class Gateway {
  public:
-  static Result<std::unique_ptr<Gateway>> create(GatewayOptions options);
+  static Result<std::unique_ptr<Gateway>> create(const GatewayOptions& options);
   ~Gateway();
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kRounds = 8;  // of reading, before others get their turn
 constexpr int kPipeSize = 1 << 20;
-constexpr std::size_t kStillBulk = 32 * 1024;
+constexpr std::size_t kStillBulk = std::size_t{32} * 1024;
 constexpr int kClient = 0;
 constexpr int kServer = 1;
 

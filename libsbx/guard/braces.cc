@@ -151,8 +151,8 @@ class Expansion {
     };
     const bool letters = is_letter(first) && is_letter(last);
     if (letters) {
-      from = first[0];
-      to = last[0];
+      from = static_cast<unsigned char>(first[0]);
+      to = static_cast<unsigned char>(last[0]);
     } else if (!to_number(first, from) || !to_number(last, to)) {
       return true;
     }

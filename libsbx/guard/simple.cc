@@ -111,9 +111,8 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
     }
     expand_quoted(assignment.index);
     const Value* before = assignment.appends ? scope_.find(assignment.name) : nullptr;
-    if (assignment.has_index || (assignment.appends && before == nullptr)) {
-      value = {{std::string(1, kHole)}, true};
-    } else if (before != nullptr && before->is_array != value.is_array) {
+    if (assignment.has_index || (assignment.appends && before == nullptr) ||
+        (before != nullptr && before->is_array != value.is_array)) {
       value = {{std::string(1, kHole)}, true};
     } else if (before != nullptr && value.is_array) {
       value.items.insert(value.items.begin(), before->items.begin(), before->items.end());
@@ -160,11 +159,8 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
                                                  : "the program's name is made at run time");
   }
-  if (!program) {
-    scope_.forget("*");  // it may be a builtin
-  } else if (open_functions_.contains(std::string(*program))) {
-    scope_.forget("*");
-  }
+  // A program that is not known may be a builtin; a function that calls itself is still being read.
+  if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
   look_through(words, place, input, true);
   if (!prints) return "";
   if (program && functions_.contains(std::string(*program))) return std::nullopt;

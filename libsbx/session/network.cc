@@ -75,7 +75,7 @@ Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network) {
   options.host_ports = network.host_ports;
   options.resolv_conf = read_host_file("/etc/resolv.conf");
   options.hosts = read_host_file("/etc/hosts");
-  return Gateway::create(std::move(options));
+  return Gateway::create(options);
 }
 
 }  // namespace

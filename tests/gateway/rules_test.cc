@@ -10,6 +10,7 @@ namespace {
 
 Rules rules(const std::vector<std::string>& texts, NetworkMode mode = NetworkMode::kAllowlist) {
   std::vector<HostRule> list;
+  list.reserve(texts.size());
   for (const std::string& text : texts) list.push_back(parse_host_rule(text).value());
   return {mode, list, {}};
 }

@@ -221,13 +221,14 @@ FakeDns::Handler table(std::map<std::string, std::vector<std::string>> names) {
   };
 }
 
-World::World(std::vector<std::string> allow, std::function<void(GatewayOptions&)> adjust) {
+World::World(const std::vector<std::string>& allow,
+             const std::function<void(GatewayOptions&)>& adjust) {
   namespaces();
   GatewayOptions options;
   for (const std::string& rule : allow) options.allow.push_back(parse_host_rule(rule).value());
   options.resolv_conf = "nameserver 203.0.113.53\n";
   if (adjust) adjust(options);
-  gateway_ = std::move(Gateway::create(std::move(options))).value();
+  gateway_ = std::move(Gateway::create(options)).value();
 }
 
 void World::listen_inside(const std::vector<int>& ports) {

@@ -59,7 +59,8 @@ class World {
  public:
   // Rules as in network.allow; the name server is 203.0.113.53, without answers unless `dns` is
   // set.
-  explicit World(std::vector<std::string> allow, std::function<void(GatewayOptions&)> adjust = {});
+  explicit World(const std::vector<std::string>& allow,
+                 const std::function<void(GatewayOptions&)>& adjust = {});
 
   Gateway& gateway() { return *gateway_; }
   void listen_inside(const std::vector<int>& ports);

@@ -144,6 +144,7 @@ TEST_F(DispatcherTest, ARunIsAnsweredWithItsResult) {
 
 TEST_F(DispatcherTest, RunsGoOnAtTheSameTime) {
   std::vector<std::shared_ptr<Pending>> runs;
+  runs.reserve(8);
   // Each waits for the next one's file: one after the other they would wait for ever.
   for (int i = 0; i < 8; ++i) {
     runs.push_back(send(client_, std::to_string(i), "run",
@@ -534,7 +535,7 @@ TEST_F(DispatcherTest, AReplyMayCallAgain) {
 
 TEST_F(DispatcherTest, AToolIsCalledThroughItsHandler) {
   dispatcher_->set_tool_handler([&](ClientId, std::string_view, std::string_view name,
-                                    std::string_view params, Dispatcher::Reply reply) {
+                                    std::string_view params, const Dispatcher::Reply& reply) {
     reply(std::string(R"({"name":")") + std::string(name) + R"(","params":)" + std::string(params) +
           "}");
   });

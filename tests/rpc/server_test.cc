@@ -378,6 +378,7 @@ TEST_F(ServerTest, WithoutDescriptorsItStillServesItsClients) {
   peer.ask("1", "echo");
   peer.hear();
   std::vector<OwnedFd> waiting;
+  waiting.reserve(8);
   for (int i = 0; i < 8; ++i) waiting.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   struct rlimit before {};
   getrlimit(RLIMIT_NOFILE, &before);

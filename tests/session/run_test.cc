@@ -39,7 +39,7 @@ class DrivenRun : public testing::Test {
   }
 
   // Drives all of them to their ends, at most for a minute.
-  static void drive(std::vector<CommandRun*> runs) {
+  static void drive(const std::vector<CommandRun*>& runs) {
     const auto limit = CommandRun::Clock::now() + 60s;
     while (CommandRun::Clock::now() < limit) {
       std::vector<pollfd> waiting;
