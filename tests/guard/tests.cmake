@@ -10,6 +10,7 @@ sbx_test(guard
 add_executable(read_tool ${CMAKE_CURRENT_LIST_DIR}/read_tool.cc)
 target_link_libraries(read_tool PRIVATE sbx_options sbx_all nlohmann_json::nlohmann_json)
 set_target_properties(read_tool PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_dependencies(unit_tests read_tool)
 
 add_test(NAME guard.differential COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/differential.py
   $<TARGET_FILE:read_tool>)

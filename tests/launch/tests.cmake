@@ -3,4 +3,5 @@ sbx_test(launch
     ${CMAKE_CURRENT_LIST_DIR}/receive_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/spawn_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/step_error_test.cc
-  LINK sbx_all)
+  LINK sbx_all
+  BARE_CLONE)

@@ -19,3 +19,4 @@ add_executable(docker_filter ${PROJECT_SOURCE_DIR}/tests/support/docker_filter.c
 target_compile_definitions(docker_filter PRIVATE _GNU_SOURCE)
 target_link_options(docker_filter PRIVATE -static)
 set_target_properties(docker_filter PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_dependencies(unit_tests docker_filter)

@@ -15,6 +15,7 @@ sbx_test(profile
 add_executable(profile_decode ${CMAKE_CURRENT_LIST_DIR}/decode_lines.cc)
 target_link_libraries(profile_decode PRIVATE sbx_options sbx_all)
 set_target_properties(profile_decode PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+add_dependencies(unit_tests profile_decode)
 # The distribution's interpreter first: python3-jsonschema is a package of its.
 find_program(SBX_PYTHON3 NAMES python3 HINTS /usr/bin)
 if(SBX_PYTHON3)

@@ -5,6 +5,7 @@ sbx_test(report
 add_executable(report_samples ${CMAKE_CURRENT_LIST_DIR}/print_samples.cc
   ${CMAKE_CURRENT_LIST_DIR}/sample_outcomes.cc)
 target_link_libraries(report_samples PRIVATE sbx_all)
+add_dependencies(unit_tests report_samples)
 add_test(NAME report.ResultsValidateAgainstTheSchema
   COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/validate_results.py $<TARGET_FILE:report_samples>)
 set_tests_properties(report.ResultsValidateAgainstTheSchema PROPERTIES

@@ -8,9 +8,13 @@ sbx_test(session
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/remove_tree_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/workspace_files_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/run_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/session_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/stdin_queue_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/task_output_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
   LINK sbx_all)
+sbx_test(session_run
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/run_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/session_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
+  LINK sbx_all
+  BARE_CLONE)
