@@ -6,7 +6,6 @@
  * nothing); and of one byte to another process and back, without sbx; these two at once, and after
  * the pause that lies between runs, when caches and CPUs have gone to rest. With a heap, all of it
  * again in a host of that size. */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -140,7 +139,7 @@ int main(int argc, char** argv) {
   if (heap == MAP_FAILED) return 1;
   for (size_t at = 0; at < size; at += 4096) heap[at] = 1;
   for (int i = 0; i < threads; ++i) {
-    pthread_t id;
+    pthread_t id = 0;
     if (pthread_create(&id, NULL, sleeps, NULL) != 0) return 1;
   }
   char host[64];
