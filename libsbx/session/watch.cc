@@ -64,11 +64,18 @@ Directory open_directory(int dirfd, const char* path) {
 // Every process of a procfs that shows one sandbox only.
 std::vector<std::string> listed(int proc) {
   std::vector<std::string> pids;
-  const Directory dir = open_directory(proc, ".");
-  while (dir != nullptr && pids.size() < kMaxProcesses) {
-    const dirent* entry = readdir(dir.get());
-    if (entry == nullptr) break;
-    if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
+  // Without a stream, which would open and allocate at each of many looks.
+  alignas(dirent64) std::array<char, 8192>
+      entries;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  if (lseek(proc, 0, SEEK_SET) != 0) return pids;
+  while (pids.size() < kMaxProcesses) {
+    const ssize_t size = getdents64(proc, entries.data(), entries.size());
+    if (size <= 0) break;
+    for (ssize_t at = 0; at < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + at);
+      if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9') pids.emplace_back(entry->d_name);
+      at += entry->d_reclen;
+    }
   }
   return pids;
 }
@@ -154,7 +161,7 @@ std::int64_t TreeWatch::segment_bytes() const {
   return bytes;
 }
 
-TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
+TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   static const std::int64_t kPage = sysconf(_SC_PAGESIZE);
   OwnedFd host_proc;
   if (!proc_.is_open()) host_proc.reset(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -164,16 +171,18 @@ TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
   std::set<std::pair<dev_t, ino_t>> seen;
   std::int64_t shared = 0;
   std::int64_t open_memory = 0;
-  if (limits_.cpu_ms) {
+  const bool sums_cpu = limits_.cpu_ms && depth != Depth::kCount;
+  const bool sums_memory = limits_.memory_bytes && depth != Depth::kCount;
+  if (sums_cpu) {
     const std::string init = proc_.is_open() ? "1" : std::to_string(init_);
     sums.cpu_ticks = cpu_ticks(read_at(proc, init + "/stat"), true);
   }
   for (const std::string& pid : pids) {
     if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
     ++sums.pids;
-    if (limits_.cpu_ms) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
-    if (!limits_.memory_bytes) continue;
-    if (exact_memory) {
+    if (sums_cpu) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
+    if (!sums_memory) continue;
+    if (depth == Depth::kExactMemory) {
       const std::string rollup = read_at(proc, pid + "/smaps_rollup");
       sums.resident_bytes += kib_field(rollup, "Pss_Anon:") + kib_field(rollup, "SwapPss:");
       shared += kib_field(rollup, "Pss_Shmem:");
@@ -185,45 +194,57 @@ TreeWatch::Sums TreeWatch::sum_processes(bool exact_memory) {
       add_open_memory(proc, pid, seen, open_memory);
     }
   }
-  if (limits_.memory_bytes) {
+  if (sums_memory) {
     open_memory += segment_bytes();
     // What is mapped as well counts in both; the larger is never too much.
-    sums.resident_bytes += exact_memory ? std::max(shared, open_memory) : open_memory;
+    sums.resident_bytes +=
+        depth == Depth::kExactMemory ? std::max(shared, open_memory) : open_memory;
     sums.resident_bytes += scratch_bytes();
   }
   return sums;
 }
 
 std::optional<std::string> TreeWatch::look(int& next_ms) {
+  using Clock = std::chrono::steady_clock;
   static const std::int64_t kTicks = sysconf(_SC_CLK_TCK);
+  const auto now = Clock::now();
+  const bool is_due = now >= estimate_due_;
   next_ms = 250;
-  Sums sums = sum_processes(false);
+  Sums sums = sum_processes(is_due ? Depth::kEstimate : Depth::kCount);
   if (limits_.pids) {
     if (sums.pids > *limits_.pids) return "pids";
     // A fork takes some 100 µs; two cores at it make about 20 processes a millisecond.
     next_ms = static_cast<int>(std::min<std::int64_t>(
         next_ms, std::max<std::int64_t>(2, (*limits_.pids - sums.pids) / 20)));
   }
+  if (!is_due) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(estimate_due_ - now);
+    next_ms = std::min(next_ms, static_cast<int>(left.count()));
+    return std::nullopt;
+  }
+  int estimate_ms = 250;
   if (limits_.cpu_ms) {
     const std::int64_t left_ms = *limits_.cpu_ms - sums.cpu_ticks * 1000 / kTicks;
     if (left_ms <= 0) return "cpu";
     static const std::int64_t kProcessors = std::max<long>(1, sysconf(_SC_NPROCESSORS_ONLN));
-    next_ms = static_cast<int>(
-        std::min<std::int64_t>(next_ms, std::max<std::int64_t>(5, left_ms / kProcessors)));
+    estimate_ms = static_cast<int>(
+        std::min<std::int64_t>(estimate_ms, std::max<std::int64_t>(5, left_ms / kProcessors)));
   }
   if (limits_.memory_bytes) {
     if (sums.resident_bytes > *limits_.memory_bytes) {
       // The sum counts shared pages for each process; only the exact figure, which costs a walk
       // over the page tables, ends a command.
-      sums = sum_processes(true);
+      sums = sum_processes(Depth::kExactMemory);
       if (sums.resident_bytes > *limits_.memory_bytes) return "memory";
     }
     // Two cores touch new memory at some 4 MB a millisecond at the most.
     const std::int64_t left =
         std::max<std::int64_t>(0, *limits_.memory_bytes - sums.resident_bytes);
-    next_ms = static_cast<int>(
-        std::min<std::int64_t>(next_ms, std::max<std::int64_t>(5, left / 4'000'000)));
+    estimate_ms = static_cast<int>(
+        std::min<std::int64_t>(estimate_ms, std::max<std::int64_t>(5, left / 4'000'000)));
   }
+  estimate_due_ = now + std::chrono::milliseconds(estimate_ms);
+  next_ms = std::min(next_ms, estimate_ms);
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -42,12 +43,15 @@ class TreeWatch {
     std::int64_t cpu_ticks = 0;
     std::int64_t pids = 0;
   };
-  Sums sum_processes(bool exact_memory);
+  // Each costs several times the one before.
+  enum class Depth : std::uint8_t { kCount, kEstimate, kExactMemory };
+  Sums sum_processes(Depth depth);
   std::int64_t scratch_bytes() const;
   std::int64_t segment_bytes() const;
 
   WatchLimits limits_;
   pid_t init_;
+  std::chrono::steady_clock::time_point estimate_due_;  // of memory and CPU time
   OwnedFd proc_;
   OwnedFd scratch_;
   OwnedFd shared_memory_;
