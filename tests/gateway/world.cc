@@ -251,7 +251,7 @@ void World::step_all() {
 }
 
 bool World::until(const std::function<bool()>& done) {
-  const auto end = Clock::now() + std::chrono::seconds(8);
+  const auto end = Clock::now() + std::chrono::seconds(50);
   while (Clock::now() < end) {
     step_all();
     if (done()) return true;

@@ -66,7 +66,7 @@ class World {
   void listen_inside(const std::vector<int>& ports);
   void serve_dns_inside();
 
-  // Steps everything until `done`, at most 8 seconds. False: it never came.
+  // Steps everything until `done`, at most 50 seconds, for a busy machine. False: it never came.
   bool until(const std::function<bool()>& done);
   // Steps everything for a short while, to show that something does not happen.
   void settle();
