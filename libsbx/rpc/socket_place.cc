@@ -237,14 +237,19 @@ Status SocketPlace::write_token(std::string_view token) const {
   return failed("cannot write", directory_.path + "/" + file, errno, "");
 }
 
+// The socket last: while it stands, whoever comes after a kill between the two knows whose it was.
+void SocketPlace::remove_both() const {
+  unlinkat(directory_.fd.get(), token_name(name_).c_str(), 0);
+  unlinkat(directory_.fd.get(), name_.c_str(), 0);
+}
+
 void SocketPlace::remove() {
   if (mark_.inode == 0) return;
   NameLock held(directory_, lock_name(name_));
   (void)held.take().ok();  // what cannot be locked is still ours
   // A server that came later has put its own there.
   if (mark_of(directory_, name_) == mark_) {
-    unlinkat(directory_.fd.get(), name_.c_str(), 0);
-    unlinkat(directory_.fd.get(), token_name(name_).c_str(), 0);
+    remove_both();
   }
   mark_ = {};
 }
@@ -254,8 +259,7 @@ void SocketPlace::remove_unserved() {
   if (!held.take().ok() || look_for_listener(directory_, name_) != Listener::kDead) return;
   mark_ = mark_of(directory_, name_);
   if (mark_.inode == 0) return;
-  unlinkat(directory_.fd.get(), name_.c_str(), 0);
-  unlinkat(directory_.fd.get(), token_name(name_).c_str(), 0);
+  remove_both();
   mark_ = {};
 }
 

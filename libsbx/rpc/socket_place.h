@@ -75,6 +75,8 @@ class SocketPlace {
   const Directory& directory() const { return directory_; }
 
  private:
+  void remove_both() const;
+
   Directory directory_;
   std::string name_;
   SocketMark mark_;
