@@ -67,9 +67,10 @@ std::vector<std::string> landlock_list(int abi, bool covered) {
   return list;
 }
 
+// In the words of a result's sandbox.limits.
 struct LimitText {
   const char* name;
-  std::string enforcer;  // cgroup2 | rlimit | watch
+  std::string enforcer;  // cgroup2 | rlimit | watch | none
 };
 
 std::vector<LimitText> limits_of(const HostFacts& facts) {
@@ -78,14 +79,14 @@ std::vector<LimitText> limits_of(const HostFacts& facts) {
   // no user namespace.
   const bool nproc = facts.uid != 0 && !facts.obstacle(Layer::kUser).present();
   return {{"timeout", "watch"},
-          {"cpu", cgroup ? "cgroup2" : "watch"},
+          {"cpu", "watch"},
           {"memory", cgroup ? "cgroup2" : "watch"},
           {"pids", cgroup  ? "cgroup2"
                    : nproc ? "rlimit"
                            : "watch"},
           {"open_files", "rlimit"},
           {"file", "rlimit"},
-          {"tmp", facts.obstacle(Layer::kMount).present() ? "none" : "tmpfs"},
+          {"tmp", facts.obstacle(Layer::kMount).present() ? "none" : "watch"},
           {"output", "watch"}};
 }
 
