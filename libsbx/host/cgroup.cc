@@ -103,11 +103,26 @@ bool has_both(const std::optional<std::string>& controllers) {
   return controllers && has_word(*controllers, "memory") && has_word(*controllers, "pids");
 }
 
-bool holds_only(std::string_view procs, pid_t pid) {
+// proc_pid_stat(5): PID (NAME) STATE PPID …, and a name may hold anything.
+std::optional<std::int64_t> parent_of(std::int64_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  const std::optional<std::string> text = read_all(AT_FDCWD, path.c_str());
+  const std::size_t end = text ? text->rfind(") ") : std::string::npos;
+  if (end == std::string::npos || text->size() < end + 4) return std::nullopt;
+  const std::string_view rest = std::string_view(*text).substr(end + 4);
+  return parse_count(rest.substr(0, rest.find(' ')), kMaxPid);
+}
+
+// This process and its children, which are watchdogs: nothing else is started before the move.
+std::optional<std::vector<std::int64_t>> only_own(std::string_view procs, pid_t pid) {
+  std::vector<std::int64_t> found;
   for (const std::string_view line : split(procs, '\n')) {
-    if (!line.empty() && parse_count(line, kMaxPid) != pid) return false;
+    if (line.empty()) continue;
+    const auto number = parse_count(line, kMaxPid);
+    if (!number || (*number != pid && parent_of(*number) != pid)) return std::nullopt;
+    found.push_back(*number);
   }
-  return true;
+  return found;
 }
 
 // The hierarchy's path → the directory, where the mount shows it.
@@ -151,7 +166,7 @@ CgroupFacts judge_directory(const std::string& directory, pid_t pid) {
   // controllers for its children.
   const bool is_root = ::faccessat(fd.get(), "cgroup.type", F_OK, 0) != 0;
   const std::optional<std::string> procs = read_all(fd.get(), "cgroup.procs");
-  if (!is_root && (!procs || !holds_only(*procs, pid))) {
+  if (!is_root && (!procs || !only_own(*procs, pid))) {
     facts.reason =
         directory + " holds other processes, so its controllers cannot be enabled for children";
     return facts;
@@ -165,18 +180,6 @@ CgroupFacts refuse(std::string reason) {
   CgroupFacts facts;
   facts.reason = std::move(reason);
   return facts;
-}
-
-std::string random_suffix() {
-  std::uint64_t value = 0;
-  if (::getrandom(&value, sizeof(value), GRND_NONBLOCK) != sizeof(value)) {
-    struct timespec now = {};  // a name that is taken is tried again with another
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    value = static_cast<std::uint64_t>(now.tv_nsec) * 2654435761U;
-  }
-  std::string text;
-  for (int i = 0; i < 8; ++i, value >>= 4) text += "0123456789abcdef"[value & 15];
-  return text;
 }
 
 Status write_limits(const CgroupBox& box, const CgroupLimits& limits) {
@@ -210,25 +213,39 @@ void sleep_ms(int ms) {
   ::nanosleep(&pause, nullptr);
 }
 
+// The cgroups directly below.
+std::vector<std::string> children_of(int parent_fd) {
+  std::vector<std::string> names;
+  const int copy = ::openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (copy < 0) return names;
+  DIR* listing = ::fdopendir(copy);
+  if (listing == nullptr) {
+    ::close(copy);
+    return names;
+  }
+  while (const struct dirent* entry = ::readdir(listing)) {
+    if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
+  }
+  ::closedir(listing);
+  return names;
+}
+
+bool has_other_children(int parent_fd, const std::string& known) {
+  const std::vector<std::string> names = children_of(parent_fd);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name != known; });
+}
+
 // Removes the cgroups that the inside made below `parent_fd`, deepest first.
 void remove_children(int parent_fd, int depth) {
   constexpr int kMaxDepth = 32;
   if (depth > kMaxDepth) return;
-  const int copy = ::openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return;
-  DIR* listing = ::fdopendir(copy);
-  if (listing == nullptr) {
-    ::close(copy);
-    return;
-  }
-  while (const struct dirent* entry = ::readdir(listing)) {
-    if (entry->d_type != DT_DIR || entry->d_name[0] == '.') continue;
+  for (const std::string& name : children_of(parent_fd)) {
     const OwnedFd child(
-        ::openat(parent_fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        ::openat(parent_fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (child.is_open()) remove_children(child.get(), depth + 1);
-    ::unlinkat(parent_fd, entry->d_name, AT_REMOVEDIR);
+    ::unlinkat(parent_fd, name.c_str(), AT_REMOVEDIR);
   }
-  ::closedir(listing);
 }
 
 }  // namespace
@@ -270,46 +287,79 @@ CgroupFacts find_cgroup() {
   return find_cgroup_in(places);
 }
 
-Result<CgroupBox> make_box(const CgroupFacts& facts, const CgroupLimits& limits) {
-  constexpr int kMaxTries = 8;
-  CgroupBox box;
-  int problem = EEXIST;
-  for (int i = 0; i < kMaxTries && problem == EEXIST; ++i) {
-    box.path = facts.base + "/sbx-" + std::to_string(::getpid()) + "-" + random_suffix();
-    problem = ::mkdir(box.path.c_str(), 0700) == 0 ? 0 : errno;
+Result<std::string> new_box_path(const CgroupFacts& facts) {
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) {
+    return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "",
+                 errno};
   }
-  if (problem != 0) {
-    return Error{ErrorCode::kSetupFailed, "mkdir " + box.path + ": " + errno_text(problem),
-                 "cgroup", "", problem};
-  }
-  box.directory.reset(::open(box.path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!box.directory.is_open()) {
-    problem = errno;
-    ::rmdir(box.path.c_str());
-    return Error{ErrorCode::kSetupFailed, "open " + box.path + ": " + errno_text(problem), "cgroup",
+  return facts.base + "/sbx-" + std::to_string(::getpid()) + "-" + std::to_string(number);
+}
+
+Result<CgroupBox> make_box(const std::string& path, const CgroupLimits& limits) {
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    const int problem = errno;
+    return Error{ErrorCode::kSetupFailed, "mkdir " + path + ": " + errno_text(problem), "cgroup",
                  "", problem};
   }
+  CgroupBox box = open_box(path);
+  if (!box.directory.is_open()) {
+    const int problem = errno;
+    ::rmdir(path.c_str());
+    return Error{ErrorCode::kSetupFailed, "open " + path + ": " + errno_text(problem), "cgroup", "",
+                 problem};
+  }
   if (Status written = write_limits(box, limits); !written.ok()) {
-    ::rmdir(box.path.c_str());
+    ::rmdir(path.c_str());
     return std::move(written.error());
   }
   return box;
 }
 
-Result<std::string> enter_leaf(CgroupFacts& facts) {
-  const std::string pid = std::to_string(::getpid());
-  std::string leaf = facts.base + "/sbx-supervisor-" + pid;
+CgroupBox open_box(const std::string& path) {
+  return {OwnedFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)), path};
+}
+
+std::string leaf_path(const CgroupFacts& facts) {
+  return facts.base + "/sbx-supervisor-" + std::to_string(::getpid());
+}
+
+Status enter_leaf(CgroupFacts& facts) {
+  const std::string leaf = leaf_path(facts);
   if (::mkdir(leaf.c_str(), 0700) != 0 && errno != EEXIST) {
     const int problem = errno;
     return Error{ErrorCode::kSetupFailed, "mkdir " + leaf + ": " + errno_text(problem), "cgroup",
                  "", problem};
   }
   const OwnedFd leaf_fd(::open(leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  SBX_CHECK_OK(write_file(leaf_fd.get(), leaf, "cgroup.procs", pid));
   const OwnedFd base_fd(::open(facts.base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  SBX_CHECK_OK(write_file(leaf_fd.get(), leaf, "cgroup.procs", std::to_string(::getpid())));
+  const std::optional<std::string> procs = read_all(base_fd.get(), "cgroup.procs");
+  const auto own = only_own(procs.value_or(""), ::getpid());
+  for (const std::int64_t pid : own.value_or(std::vector<std::int64_t>{})) {
+    SBX_CHECK_OK(write_file(leaf_fd.get(), leaf, "cgroup.procs", std::to_string(pid)));
+  }
   SBX_CHECK_OK(write_file(base_fd.get(), facts.base, "cgroup.subtree_control", "+memory +pids"));
   facts.must_move = false;
-  return leaf;
+  return {};
+}
+
+bool leave_leaf(const std::string& leaf) {
+  const std::size_t slash = leaf.rfind('/');
+  const std::string base = leaf.substr(0, slash);
+  const OwnedFd leaf_fd(::open(leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const OwnedFd base_fd(::open(base.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!leaf_fd.is_open() || !base_fd.is_open()) return ::access(leaf.c_str(), F_OK) != 0;
+  if (!has_other_children(base_fd.get(), leaf.substr(slash + 1))) {
+    // Whatever fails shows in the rmdir.
+    (void)write_file(base_fd.get(), base, "cgroup.subtree_control", "-memory -pids").ok();
+    const std::optional<std::string> procs = read_all(leaf_fd.get(), "cgroup.procs");
+    for (const std::string_view pid : split(procs.value_or(""), '\n')) {
+      if (!pid.empty())
+        (void)write_file(base_fd.get(), base, "cgroup.procs", std::string(pid)).ok();
+    }
+  }
+  return ::rmdir(leaf.c_str()) == 0;
 }
 
 std::optional<MemoryEvents> read_memory_events(const CgroupBox& box) {

@@ -36,16 +36,25 @@ struct CgroupLimits {
   std::int64_t pids = 0;
 };
 
-// Makes base/sbx-PID-RANDOM with its limits (swap is 0 and the whole box is killed on OOM where a
-// memory limit is set). On an error nothing is left behind. `facts.must_move` must have been dealt
-// with by enter_leaf(). Errors: kSetupFailed with the file and errno.
-Result<CgroupBox> make_box(const CgroupFacts& facts, const CgroupLimits& limits);
+// base/sbx-PID-RANDOM: what nobody else makes, nor can expect. So that whoever is to remove it can
+// know of it before it is made. Errors: kSetupFailed.
+Result<std::string> new_box_path(const CgroupFacts& facts);
+// Makes it, with its limits (swap is 0 and the whole box is killed on OOM where a memory limit is
+// set). On an error nothing is left behind. `facts.must_move` must have been dealt with by
+// enter_leaf(). Errors: kSetupFailed with the file and errno.
+Result<CgroupBox> make_box(const std::string& path, const CgroupLimits& limits);
+// One that another process has made; its directory is closed where there is none.
+CgroupBox open_box(const std::string& path);
 
-// For `must_move`: makes base/sbx-supervisor-PID, moves this process there, and enables the memory
-// and pids controllers for the children of base (a cgroup with processes may not have controllers
-// for its children). Answers the leaf's path; facts.must_move is false afterwards. The leaf can be
-// removed by whoever outlives this process.
-Result<std::string> enter_leaf(CgroupFacts& facts);
+// base/sbx-supervisor-PID.
+std::string leaf_path(const CgroupFacts& facts);
+// For `must_move`: makes the leaf, moves this process and its children there, and enables the
+// memory and pids controllers for the children of base (a cgroup with processes may not have
+// controllers for its children). facts.must_move is false afterwards. Errors: kSetupFailed.
+Status enter_leaf(CgroupFacts& facts);
+// The reverse, by whoever is left in it, this process among them or not. False: it stays, since
+// another still needs the controllers.
+bool leave_leaf(const std::string& leaf);
 
 struct MemoryEvents {
   std::uint64_t oom_kill = 0;  // processes killed for want of memory

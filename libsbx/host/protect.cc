@@ -184,7 +184,7 @@ class Resolver {
 bool is_stub(const std::string& path) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-      (info.st_mode & 07777U) != kStubMode) {
+      (info.st_mode & 05777U) != kStubMode) {  // a directory may hand its S_ISGID down
     return false;
   }
   // A directory with something in it is none, whatever its mode: that can be set from inside.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -14,10 +15,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
+#include <string_view>
 
 #include "session/places.h"
 #include "session/remove_tree.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -40,53 +44,62 @@ Result<std::string> unused_name() {
   return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
 }
 
-void end_watchdog(OwnedFd& lifeline, pid_t& pid) {
-  if (pid < 0) return;
-  lifeline.reset();
-  while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid = -1;
+// What stands there by now may be somebody else's.
+bool is_own_directory(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
 }
 
 }  // namespace
 
 Leftovers::~Leftovers() {
+  bool is_gone = true;
   if (box_) {
-    if (!kill_box(*box_).ok() || !remove_box(*box_).ok()) {
-      // Something cannot be ended yet: the watchdog tries on.
-    } else {
-      box_.reset();
-    }
+    // What cannot be ended yet is tried again by the watchdog.
+    is_gone = kill_box(*box_).ok() && remove_box(*box_).ok();
   }
   stubs_.remove();
-  if (!scratch_.empty()) remove_tree(scratch_);
-  remove_workspace();
-  end_watchdog(watchdog_, watchdog_pid_);
+  if (!scratch_.empty()) is_gone = remove_tree(scratch_) && is_gone;
+  is_gone = remove_workspace() && is_gone;
+  if (!leaf_.empty()) is_gone = leave_leaf(leaf_) && is_gone;
+  if (watchdog_pid_ < 0) return;
+  if (is_gone) (void)announce(Kind::kAllIsGone, {""}).ok();
+  watchdog_.reset();
+  while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 Status Leftovers::enter_leaf(CgroupFacts& facts) {
-  if (facts.must_move) {
-    SBX_TRY(leaf_, sbx::enter_leaf(facts));
-  }
-  return {};
+  if (!facts.must_move) return {};
+  SBX_CHECK_OK(announce(Kind::kLeaf, {leaf_path(facts)}));
+  leaf_ = leaf_path(facts);
+  return sbx::enter_leaf(facts);
 }
 
-Status Leftovers::make_cgroup(CgroupFacts& facts, const CgroupLimits& limits) {
-  SBX_CHECK_OK(enter_leaf(facts));
-  SBX_TRY(CgroupBox box, make_box(facts, limits));
+Status Leftovers::make_cgroup(const CgroupFacts& facts, const CgroupLimits& limits) {
+  SBX_TRY(const std::string path, new_box_path(facts));
+  SBX_CHECK_OK(announce(Kind::kBox, {path}));
+  SBX_TRY(CgroupBox box, make_box(path, limits));
   box_ = std::move(box);
   return {};
 }
 
+Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
+  SBX_CHECK_OK(announce(Kind::kStub, paths));
+  return stubs_.make(paths);
+}
+
 Result<std::string> Leftovers::make_scratch(const std::string& base) {
-  std::string path = base + "/sbx-run-XXXXXX";
-  const bool made = mkdtemp(path.data()) != nullptr;
+  SBX_TRY(const std::string name, unused_name());
+  const std::string path = base + "/sbx-" + name;
+  SBX_CHECK_OK(announce(Kind::kTree, {path}));
+  const bool made = mkdir(path.c_str(), 0700) == 0;
   if (made) scratch_ = path;
   if (made && mkdir((path + "/tmp").c_str(), 0700) == 0 &&
       mkdir((path + "/home").c_str(), 0700) == 0) {
     return path;
   }
-  return Error{ErrorCode::kSetupFailed, "mkdtemp(" + path + "): " + errno_text(errno), path,
+  return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
                "set TMPDIR to a directory that can be written", errno};
 }
 
@@ -102,18 +115,22 @@ Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& pl
     // The view takes no root whose path holds a symlink, as a home's may.
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.c_str(), nullptr),
                                                            &std::free);
-    // The watchdog comes first, so that at no moment something stands there that nobody removes.
     SBX_TRY(const std::string name, unused_name());
-    workspace_ = (real == nullptr ? place : std::string(real.get())) + "/" + name;
-    SBX_CHECK_OK(watch());
-    if (mkdir(workspace_.c_str(), 0700) == 0) return workspace_;
-    error =
-        Error{ErrorCode::kSetupFailed, "mkdir(" + workspace_ + "): " + errno_text(errno),
-              workspace_, "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
-    workspace_.clear();
-    end_watchdog(watchdog_, watchdog_pid_);
+    const std::string path = (real == nullptr ? place : std::string(real.get())) + "/" + name;
+    SBX_CHECK_OK(announce(Kind::kTree, {path}));
+    if (mkdir(path.c_str(), 0700) == 0) {
+      workspace_ = path;
+      return path;
+    }
+    error = Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
+                  "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
   }
   return error;
+}
+
+Status Leftovers::adopt_workspace(const std::string& path) {
+  workspace_ = path;
+  return announce(Kind::kTree, {path});
 }
 
 bool Leftovers::remove_workspace() {
@@ -129,38 +146,82 @@ bool Leftovers::ran_out_of_memory() const {
   return events && events->oom_kill > 0;
 }
 
-Status Leftovers::watch() {
-  if (watchdog_pid_ >= 0 ||
-      (!box_ && leaf_.empty() && stubs_.empty() && scratch_.empty() && workspace_.empty())) {
-    return {};
+Status Leftovers::announce(Kind kind, const std::vector<std::string>& paths) {
+  if (paths.empty()) return {};
+  if (watchdog_pid_ < 0) SBX_CHECK_OK(start_watchdog());
+  std::string text;
+  for (const std::string& path : paths) {
+    text += static_cast<char>(kind);
+    text += path;
+    text += '\0';
   }
+  for (std::string_view left = text; !left.empty();) {
+    const ssize_t sent = send(watchdog_.get(), left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      return Error{ErrorCode::kSetupFailed, "the watchdog does not hear: " + errno_text(errno),
+                   "send", "leave the processes named sbx-watchdog alone", errno};
+    }
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Status Leftovers::start_watchdog() {
   int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) {
-    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2", "", errno};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error{ErrorCode::kSetupFailed, "socketpair: " + errno_text(errno), "socketpair", "",
+                 errno};
   }
-  const OwnedFd read_end(ends[0]);
+  const OwnedFd theirs(ends[0]);
   watchdog_.reset(ends[1]);
-  watchdog_pid_ = fork();
-  if (watchdog_pid_ < 0) {
+  const pid_t pid = fork();
+  if (pid < 0) {
     return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
   }
-  if (watchdog_pid_ > 0) return {};
-  // The watchdog: no signal of the terminal ends it, nor who kills every sbx-run by its name; it
-  // holds nothing but its pipe and the locks on the stubs.
+  if (pid == 0) run_watchdog(theirs.get());
+  watchdog_pid_ = pid;
+  return {};
+}
+
+void Leftovers::run_watchdog(int lifeline) {
+  // No signal of the terminal ends it, nor who kills every sbx-run by its name; it holds nothing
+  // but its socket.
   prctl(PR_SET_NAME, "sbx-watchdog");
   setsid();
   for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
-  const int keep = read_end.get();
-  if (box_) box_->directory.reset();
-  stubs_.close_all_but(keep);
-  char byte = 0;
-  while (read(keep, &byte, 1) < 0 && errno == EINTR) {
+  if (lifeline > 0) sys::close_range(0, static_cast<unsigned>(lifeline) - 1, 0);
+  sys::close_range(static_cast<unsigned>(lifeline) + 1, ~0U, 0);
+  std::string text;
+  for (;;) {
+    char chunk[4096];
+    const ssize_t size = read(lifeline, chunk, sizeof chunk);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(chunk, static_cast<std::size_t>(size));
   }
-  if (box_ && kill_box(*box_).ok()) (void)remove_box(*box_, 2000).ok();
-  if (!leaf_.empty()) rmdir(leaf_.c_str());
-  stubs_.remove();
-  if (!scratch_.empty()) remove_scratch(scratch_);
-  if (!workspace_.empty()) remove_scratch(workspace_);
+  std::map<Kind, std::vector<std::string>> told;
+  // What has no end was not told whole, and not made.
+  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos;
+       at = end + 1) {
+    told[static_cast<Kind>(text[at])].push_back(text.substr(at + 1, end - at - 1));
+  }
+  if (told.contains(Kind::kAllIsGone)) _exit(0);
+  for (const std::string& path : told[Kind::kBox]) {
+    const CgroupBox box = open_box(path);
+    if (box.directory.is_open() && kill_box(box).ok()) (void)remove_box(box, 2000).ok();
+  }
+  // Other watchdogs of the same process remove their boxes meanwhile.
+  for (const std::string& path : told[Kind::kLeaf]) {
+    for (int i = 0; i < 200 && !leave_leaf(path); ++i) {
+      const struct timespec pause { 0, 10'000'000 };
+      nanosleep(&pause, nullptr);
+    }
+  }
+  Stubs::remove_left(told[Kind::kStub]);
+  for (const std::string& path : told[Kind::kTree]) {
+    if (is_own_directory(path)) remove_scratch(path);
+  }
   _exit(0);
 }
 

@@ -92,12 +92,7 @@ class Run {
   // at what there is.
   Status prepare_workspace() {
     if (policy_.profile.workspace == WorkspaceMode::kFresh) {
-      // The watchdog stays in the cgroup that it is made in, and a cgroup with processes in it can
-      // hold no boxes: whoever must move does so first.
-      choose_cgroup(policy_, input_.facts);
-      SBX_CHECK_OK(workspace_.enter_leaf(input_.facts.cgroup));
-      SBX_TRY(const std::string path,
-              workspace_.make_workspace(workspace_places(input_.inherited)));
+      SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
       policy_ = with_workspace(policy_, path);
       input_.warm = nullptr;  // what was made ready in advance does not show it
     }
@@ -170,6 +165,9 @@ class Run {
     if (input_.warm != nullptr && !probed_) sandbox_ = input_.warm->take(wanted);
     if (sandbox_ == nullptr) {
       choose_cgroup(policy_, input_.facts);
+      if (Status moved = own_.enter_leaf(input_.facts.cgroup); !moved.ok()) {
+        return fail(moved.error());
+      }
       Result<std::unique_ptr<Sandbox>> planned = plan_sandbox(wanted);
       if (!planned.ok()) return fail(planned.error());
       sandbox_ = std::move(planned).value();
@@ -237,7 +235,7 @@ class Run {
     supervisor_.reset();
     network_.reset();
     sandbox_.reset();
-    if (!workspace_.remove_workspace()) {
+    if (!own_.remove_workspace()) {
       outcome_.sandbox.warnings.push_back("workspace: " + policy_.workspace +
                                           " could not be removed whole");
     }
@@ -440,7 +438,7 @@ class Run {
   Environment base_environment_;
   RedactionInput redaction_;
   std::optional<Spill> spill_;
-  Leftovers workspace_;  // a fresh one
+  Leftovers own_;  // a fresh workspace, and the place beside its boxes
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above

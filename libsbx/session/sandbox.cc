@@ -164,8 +164,7 @@ Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox) {
     if (limits.pids) wanted.pids = *limits.pids + 1;
     SBX_CHECK_OK(sandbox.leftovers.make_cgroup(input.facts.cgroup, wanted));
   }
-  SBX_CHECK_OK(sandbox.leftovers.make_stubs(sandbox.plan.stubs));
-  return sandbox.leftovers.watch();
+  return sandbox.leftovers.make_stubs(sandbox.plan.stubs);
 }
 
 }  // namespace sbx

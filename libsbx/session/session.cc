@@ -71,10 +71,11 @@ Session::~Session() {
 
 // What all runs share: this process moves to where their cgroups can be made, once.
 Status Session::set_up() {
-  if (options_.own_workspace) leftovers_.adopt_workspace(options_.policy.workspace);
+  if (options_.own_workspace) {
+    SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.workspace));
+  }
   choose_cgroup(options_.policy, options_.facts);
-  SBX_CHECK_OK(leftovers_.enter_leaf(options_.facts.cgroup));
-  return leftovers_.watch();
+  return leftovers_.enter_leaf(options_.facts.cgroup);
 }
 
 Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base) {

@@ -8,11 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "host/protect.h"
-#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -37,14 +35,13 @@ Status Stubs::make(const std::vector<std::string>& paths) {
     OwnedFd lock;
     int error = 0;
     for (int i = 0; i < kAttempts && !lock.is_open(); ++i) {
+      // At no moment does it look like anything but a stub.
+      const mode_t umask_before = umask(0);
       const bool made = mkdir(path.c_str(), kStubMode) == 0;
       error = errno;
+      umask(umask_before);
       if (!made && error != EEXIST) break;
-      if (made) {
-        chmod(path.c_str(), kStubMode);  // whatever the umask
-      } else if (!is_stub(path)) {
-        break;
-      }
+      if (!made && !is_stub(path)) break;
       lock = hold(path);
       const struct timespec pause { 0, 1'000'000 };
       if (!lock.is_open()) nanosleep(&pause, nullptr);
@@ -68,16 +65,20 @@ void Stubs::remove() const {
   }
 }
 
-void Stubs::close_all_but(int keep) const {
-  std::vector<unsigned> kept = {static_cast<unsigned>(keep)};
-  for (const auto& [path, lock] : held_) kept.push_back(static_cast<unsigned>(lock.get()));
-  std::sort(kept.begin(), kept.end());
-  unsigned first = 0;
-  for (const unsigned fd : kept) {
-    if (fd > first) sys::close_range(first, fd - 1, 0);
-    first = fd + 1;
+void Stubs::remove_left(const std::vector<std::string>& paths) {
+  // What was forked meanwhile may hold a lock for a moment longer.
+  constexpr int kRounds = 50;
+  std::vector<std::string> left = paths;
+  for (int i = 0; i < kRounds && !left.empty(); ++i) {
+    std::erase_if(left, [](const std::string& path) {
+      if (!is_stub(path)) return true;
+      const OwnedFd lock = hold(path);
+      if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
+      return rmdir(path.c_str()) == 0 || errno != ENOENT;
+    });
+    const struct timespec pause { 0, 10'000'000 };
+    if (!left.empty()) nanosleep(&pause, nullptr);
   }
-  sys::close_range(first, ~0U, 0);
 }
 
 }  // namespace sbx

@@ -20,9 +20,10 @@ class Stubs {
   // Removes those that no other run holds. What somebody put there meanwhile stays.
   void remove() const;
 
+  // Removes what a process that is gone has made or held, unless another run holds it.
+  static void remove_left(const std::vector<std::string>& paths);
+
   bool empty() const { return held_.empty(); }
-  // Closes every descriptor but `keep` and the locks: for the watchdog.
-  void close_all_but(int keep) const;
 
  private:
   std::vector<std::pair<std::string, OwnedFd>> held_;

@@ -66,6 +66,43 @@ TEST_F(Cgroup, OtherProcessesInItForbidTheMove) {
   EXPECT_NE(facts.reason.find("holds other processes"), std::string::npos) << facts.reason;
 }
 
+TEST_F(Cgroup, ChildrenOfThisProcessMoveAlong) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(30);
+    for (;;) ::pause();
+  }
+  const std::string pids = std::to_string(::getpid()) + "\n" + std::to_string(child) + "\n";
+  places_.pid = ::getpid();
+  dir_.file("tree/user/box/cgroup.procs", pids);
+  CgroupFacts facts = find_cgroup_in(places_);
+  EXPECT_TRUE(facts.must_move) << facts.reason;
+  dir_.file("tree/user/box/sbx-supervisor-" + std::to_string(::getpid()) + "/cgroup.procs", "");
+  const Status entered = enter_leaf(facts);
+  EXPECT_TRUE(entered.ok());
+  // A fake file keeps what was written last.
+  EXPECT_EQ(slurp(leaf_path(facts) + "/cgroup.procs"), std::to_string(child));
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST_F(Cgroup, LeavingTakesTheControllersBackUnlessAnotherNeedsThem) {
+  const CgroupFacts facts = find_cgroup_in(places_);
+  const std::string leaf = leaf_path(facts);
+  for (const bool is_needed : {true, false}) {
+    ASSERT_EQ(::mkdir(leaf.c_str(), 0700), 0);
+    dir_.file("tree/user/box/cgroup.subtree_control", "");
+    const std::string other = facts.base + "/other";
+    if (is_needed) {
+      ASSERT_EQ(::mkdir(other.c_str(), 0700), 0);
+    }
+    EXPECT_TRUE(leave_leaf(leaf));
+    EXPECT_EQ(slurp(facts.base + "/cgroup.subtree_control"), is_needed ? "" : "-memory -pids");
+    EXPECT_NE(::access(leaf.c_str(), F_OK), 0);
+    ::rmdir(other.c_str());
+  }
+}
+
 TEST_F(Cgroup, TheRootOfTheHierarchyMayHoldOtherProcesses) {
   dir_.file("tree/user/box/cgroup.procs", "1\n4242\n4243\n");
   ASSERT_EQ(::unlink(dir_.at("tree/user/box/cgroup.type").c_str()), 0);
@@ -130,9 +167,9 @@ TEST_F(Cgroup, MovingWritesThisProcessAndTheControllers) {
   CgroupFacts facts = find_cgroup_in(places_);
   const std::string leaf = facts.base + "/sbx-supervisor-" + std::to_string(::getpid());
   dir_.file("tree/user/box/sbx-supervisor-" + std::to_string(::getpid()) + "/cgroup.procs", "");
-  const Result<std::string> entered = enter_leaf(facts);
-  ASSERT_TRUE(entered.ok()) << entered.error().message;
-  EXPECT_EQ(entered.value(), leaf);
+  EXPECT_EQ(leaf_path(facts), leaf);
+  const Status entered = enter_leaf(facts);
+  ASSERT_TRUE(entered.ok()) << Status(entered).error().message;
   EXPECT_FALSE(facts.must_move);
   EXPECT_EQ(slurp(leaf + "/cgroup.procs"), std::to_string(::getpid()));
   EXPECT_EQ(slurp(facts.base + "/cgroup.subtree_control"), "+memory +pids");
@@ -140,8 +177,8 @@ TEST_F(Cgroup, MovingWritesThisProcessAndTheControllers) {
 
 TEST_F(Cgroup, ABoxHasANameOfItsOwnAndGoesAway) {
   const CgroupFacts facts = find_cgroup_in(places_);
-  const Result<CgroupBox> one = make_box(facts, {});
-  const Result<CgroupBox> two = make_box(facts, {});
+  const Result<CgroupBox> one = make_box(new_box_path(facts).value(), {});
+  const Result<CgroupBox> two = make_box(new_box_path(facts).value(), {});
   ASSERT_TRUE(one.ok() && two.ok());
   EXPECT_NE(one.value().path, two.value().path);
   EXPECT_TRUE(one.value().path.starts_with(facts.base + "/sbx-" + std::to_string(::getpid())));
@@ -156,7 +193,7 @@ TEST_F(Cgroup, ABoxHasANameOfItsOwnAndGoesAway) {
 // A fake directory has none of the kernel's files, so the limits cannot be written.
 TEST_F(Cgroup, ALimitThatCannotBeSetMakesNoBox) {
   const CgroupFacts facts = find_cgroup_in(places_);
-  const Result<CgroupBox> box = make_box(facts, {1 << 20, 0});
+  const Result<CgroupBox> box = make_box(new_box_path(facts).value(), {1 << 20, 0});
   ASSERT_FALSE(box.ok());
   EXPECT_EQ(box.error().code, ErrorCode::kSetupFailed);
   EXPECT_NE(box.error().message.find("memory.max: ENOENT"), std::string::npos)
@@ -167,7 +204,7 @@ TEST_F(Cgroup, ALimitThatCannotBeSetMakesNoBox) {
 }
 
 TEST_F(Cgroup, EventsAreReadByTheirKeys) {
-  const Result<CgroupBox> made = make_box(find_cgroup_in(places_), {});
+  const Result<CgroupBox> made = make_box(new_box_path(find_cgroup_in(places_)).value(), {});
   ASSERT_TRUE(made.ok());
   const CgroupBox& box = made.value();
   EXPECT_FALSE(read_memory_events(box).has_value());
@@ -182,7 +219,7 @@ TEST_F(Cgroup, EventsAreReadByTheirKeys) {
 }
 
 TEST_F(Cgroup, KillingUsesTheKernelsFileOrTheListOfProcesses) {
-  const Result<CgroupBox> made = make_box(find_cgroup_in(places_), {});
+  const Result<CgroupBox> made = make_box(new_box_path(find_cgroup_in(places_)).value(), {});
   ASSERT_TRUE(made.ok());
   const std::string inside = made.value().path.substr(dir_.path().size() + 1);
   const pid_t child = ::fork();

@@ -126,7 +126,7 @@ TEST(Leftovers, SayThatNoDirectoryForTemporaryFilesCanBeMade) {
 
 TEST(Leftovers, NeedNoWatchdogForNothing) {
   Leftovers leftovers;
-  EXPECT_TRUE(leftovers.watch().ok());
+  EXPECT_TRUE(leftovers.make_stubs({}).ok());
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "no process was started";
   EXPECT_EQ(errno, ECHILD);
 }
@@ -140,7 +140,6 @@ TEST(Leftovers, AreGoneAfterAnOrdinaryEndWithAWatchdog) {
     const Result<std::string> made = leftovers.make_scratch(dir.path());
     ASSERT_TRUE(made.ok());
     scratch = made.value();
-    ASSERT_TRUE(leftovers.watch().ok());
   }
   EXPECT_FALSE(stands(dir.at("stub")));
   EXPECT_FALSE(stands(scratch));
@@ -155,8 +154,7 @@ TEST(Leftovers, AreRemovedByTheWatchdogOfARunThatIsKilled) {
   if (run == 0) {
     Leftovers leftovers;
     const bool made = leftovers.make_stubs({dir.at("stub")}).ok() &&
-                      leftovers.make_scratch(base).ok() && leftovers.watch().ok() &&
-                      stands(dir.at("stub"));
+                      leftovers.make_scratch(base).ok() && stands(dir.at("stub"));
     if (made) ::raise(SIGKILL);
     ::_exit(1);
   }
