@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "own_stack.h"
 #include "verbs.h"
 
 namespace {
@@ -56,7 +57,14 @@ std::string verbs_help() {
 
 }  // namespace sbx
 
-int main(int argc, char** argv) {
+namespace {
+
+int argument_count = 0;
+char** argument_values = nullptr;
+
+void run_verb() {
+  const int argc = argument_count;
+  char** const argv = argument_values;
   sbx::Invocation invocation;
   invocation.process = sbx::prepare_process();
   invocation.environment = sbx::read_environment(environ);
@@ -70,4 +78,12 @@ int main(int argc, char** argv) {
     _exit(verb.run(invocation));  // nothing is left to be destroyed that the kernel does not
   }
   _exit(sbx::verb_run(invocation));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  argument_count = argc;
+  argument_values = argv;
+  sbx::run_on_enough_stack(run_verb);
 }

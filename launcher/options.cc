@@ -219,7 +219,8 @@ class FlagReader {
 void add_run_options(Flags& flags, RunOptions& options) {
   flags.value("-c", options.command, "COMMAND, through the profile's shell");
   flags.value("--profile", options.profile, "NAME or FILE (default: default)");
-  flags.value("--workspace", options.workspace, "DIR (default: the current directory)");
+  flags.value("--workspace", options.workspace,
+              "DIR (default: the current directory; of a session: one of its own)");
   flags.value("--cwd", options.cwd, "DIR to start in, relative to the workspace");
   flags.values("--ro", options.ro, "PATH shown read-only; repeatable");
   flags.values("--rw", options.rw, "PATH shown writable; repeatable");

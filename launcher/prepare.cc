@@ -3,10 +3,12 @@
 #include "prepare.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 
@@ -72,6 +74,38 @@ void hide_tokens(Policy& policy, const Environment& environment) {
     if (real == nullptr || !is_shown(filesystem, real.get())) continue;
     filesystem.roots.push_back(Root{real.get(), Access::kNone, true, "the sessions' sockets"});
   }
+}
+
+// "-", and the names under which a process finds its own descriptors.
+std::optional<int> named_descriptor(const std::string& source) {
+  if (source == "-" || source == "/dev/stdin") return 0;
+  for (const std::string_view place : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!source.starts_with(place)) continue;
+    const auto number = parse_count(std::string_view(source).substr(place.size()), 1 << 20);
+    if (number) return static_cast<int>(*number);
+  }
+  return std::nullopt;
+}
+
+// Without a writer a FIFO is at its end. One that has come and gone is one that has been there.
+Status await_writer(int fifo, const std::string& path, const StdinWait& wait) {
+  struct pollfd ready[3] = {
+      {fifo, POLLIN, 0}, {wait.signal_fd, POLLIN, 0}, {wait.owner_fd, POLLIN, 0}};
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait.timeout_ms);
+  int count = 0;
+  do {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    count = poll(ready, 3, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)));
+  } while (count < 0 && errno == EINTR);
+  if (ready[1].revents != 0 || ready[2].revents != 0) {
+    return Error{ErrorCode::kCancelled, "cancelled before anybody wrote to " + path, "--stdin", ""};
+  }
+  if (count > 0) return {};
+  return Error{ErrorCode::kPathRefused,
+               "nobody has written to the FIFO " + path + " within " +
+                   std::to_string(wait.timeout_ms) + " ms",
+               "--stdin", "start its writer first, or give more time with --timeout"};
 }
 
 }  // namespace
@@ -158,21 +192,31 @@ Status check_command(const RunOptions& options) {
                "-c", "sbx-run -- PROGRAM [ARG...], or sbx-run -c COMMAND"};
 }
 
-Result<int> choose_stdin(const std::string& source, OwnedFd& opened) {
+Result<int> choose_stdin(const std::string& source, OwnedFd& opened, const StdinWait& wait) {
   if (source.empty() || source == "none") return -1;
-  if (source == "-") {
+  // Opened by such a name, a pipe would be another one's end, and a socket cannot be opened.
+  const std::optional<int> number = named_descriptor(source);
+  if (number == 0) {
     SBX_CHECK_OK(check_standard_descriptor(0));
     return 0;
   }
-  opened.reset(open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  opened.reset(number ? fcntl(*number, F_DUPFD_CLOEXEC, 3)
+                      : open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info {};
-  if (!opened.is_open() || fstat(opened.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-    const int error = opened.is_open() ? 0 : errno;
+  const bool is_open = opened.is_open() && fstat(opened.get(), &info) == 0;
+  const int error = is_open ? 0 : errno;
+  const bool is_good = S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode) ||
+                       (number && S_ISSOCK(info.st_mode));
+  if (!is_open || !is_good || (fcntl(opened.get(), F_GETFL) & O_ACCMODE) == O_WRONLY) {
     return Error{error == ENOENT ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
-                 "cannot be read as a regular file: " + source +
+                 "cannot be read as standard input: " + source +
                      (error == 0 ? "" : ": " + errno_text(error)),
-                 "--stdin", "name a regular file, - or none", error};
+                 "--stdin",
+                 "name a regular file, a FIFO, a character device, - (the caller's own) or none",
+                 error};
   }
+  if (number) return opened.get();
+  if (S_ISFIFO(info.st_mode)) SBX_CHECK_OK(await_writer(opened.get(), source, wait));
   fcntl(opened.get(), F_SETFL, 0);
   return opened.get();
 }

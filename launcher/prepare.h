@@ -33,7 +33,15 @@ Status check_command(const RunOptions& options);
 // Errors: those of prepare_session(), of check_command() and of the working directory.
 Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation);
 
+// How long a FIFO may be without a writer; what may end the wait: -1, nothing.
+struct StdinWait {
+  std::int64_t timeout_ms = 120'000;
+  int signal_fd = -1;
+  int owner_fd = -1;
+};
+
 // What becomes descriptor 0 of a captured run: -1 stands for /dev/null. `opened` keeps a file open.
-Result<int> choose_stdin(const std::string& source, OwnedFd& opened);
+// Errors: kPathNotFound, kPathRefused, kBadDescriptor; kCancelled by a signal or the owner's end.
+Result<int> choose_stdin(const std::string& source, OwnedFd& opened, const StdinWait& wait);
 
 }  // namespace sbx

@@ -51,7 +51,7 @@ Environment read_environment(char** environ_block) {
 Result<OwnedFd> signal_descriptor(bool with_terminal) {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
     struct sigaction current {};
     // Under nohup, or in a shell's background, the caller wants it ignored.
     if (sigaction(number, nullptr, &current) == 0 && current.sa_handler == SIG_IGN) continue;

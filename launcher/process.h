@@ -24,7 +24,7 @@ ProcessState prepare_process();
 // The environment as a map; later duplicates win.
 Environment read_environment(char** environ_block);
 
-// Blocks INT, TERM, HUP (those not ignored by the caller) and, with a terminal, WINCH.
+// Blocks INT, QUIT, TERM, HUP (those not ignored by the caller) and, with a terminal, WINCH.
 // Errors: kSetupFailed.
 Result<OwnedFd> signal_descriptor(bool with_terminal);
 

@@ -72,7 +72,7 @@ Error error_of(const json& error) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
   if (chdir("/") != 0) _exit(125);
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);

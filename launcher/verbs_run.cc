@@ -2,12 +2,14 @@
 // run and exec: the one prints an answer, the other is transparent.
 #include <fcntl.h>
 #include <malloc.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <memory>
 
 #include "base/text.h"
+#include "loop.h"
 #include "prepare.h"
 #include "report/audit_log.h"
 #include "report/events.h"
@@ -102,8 +104,10 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
 Error run_and_answer(const RunOptions& options, const Invocation& invocation, int signal_fd) {
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd stdin_file;
-  SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file));
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
+  StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
+  wait.timeout_ms = prepared.policy.profile.limits.timeout_ms.value_or(wait.timeout_ms);
+  SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file, wait));
   RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;
   input.stdin_fd = stdin_fd;
@@ -140,8 +144,15 @@ int verb_run(const Invocation& invocation) {
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);
   if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1, options.stream);
-  const Error error = run_and_answer(options, invocation, signals.value().get());
-  return answer(error_outcome(error), invocation, signals.value().get(), options.stream);
+  const int signal_fd = signals.value().get();
+  const Error error = run_and_answer(options, invocation, signal_fd);
+  Outcome outcome = error_outcome(error);
+  if (error.code == ErrorCode::kCancelled) {  // by a signal, or by the caller's end
+    const int number = read_signal(signal_fd);
+    outcome.status = RunStatus::kCancelled;
+    outcome.exit_status = 128 + (number != 0 ? number : SIGHUP);
+  }
+  return answer(outcome, invocation, signal_fd, options.stream);
 }
 
 int verb_exec(const Invocation& invocation) {

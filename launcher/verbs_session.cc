@@ -150,7 +150,7 @@ constexpr std::size_t kMostStdinBytes = std::size_t{12} << 20;
 Result<std::string> read_source(const std::string& source, const std::string& where,
                                 std::size_t at_most = kMostStdinBytes) {
   OwnedFd opened;
-  Result<int> fd = choose_stdin(source, opened);
+  Result<int> fd = choose_stdin(source, opened, StdinWait{});
   if (!fd.ok()) {
     fd.error().where = where;
     return fd.error();

@@ -373,10 +373,24 @@ std::uint32_t walk(ChildContext& context, std::uint32_t begin) {
   return context.op_count;
 }
 
+// The sandbox's own files may be larger than what the caller grants its commands.
+void raise_file_size(ChildContext& context) {
+  struct rlimit& callers = context.caller_file_size;
+  if (::getrlimit(RLIMIT_FSIZE, &callers) != 0 || callers.rlim_cur == callers.rlim_max) return;
+  struct rlimit raised {
+    callers.rlim_max, callers.rlim_max
+  };
+  ::setrlimit(RLIMIT_FSIZE, &raised);  // what is too large all the same says so itself
+}
+
 int command_process(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
   std::uint32_t index = 0;
   while (context.ops[index].kind != OpKind::kForkCommand) ++index;
+  const struct rlimit& file_size = context.caller_file_size;
+  if (file_size.rlim_cur < file_size.rlim_max && ::setrlimit(RLIMIT_FSIZE, &file_size) != 0) {
+    fail(context, index, failure());
+  }
   for (int fd = 0; fd < 3 && !context.passes_through; ++fd) {
     if (::dup2(context.standard[fd], fd) < 0) fail(context, index, failure());
   }
@@ -503,6 +517,7 @@ int run_op(ChildContext& context, const Op& op) noexcept {
 void run_child(ChildContext& context) noexcept {
   forget_arguments();
   context.caller_umask = ::umask(0);
+  raise_file_size(context);
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses

@@ -3,6 +3,7 @@
 // that it needs lies flattened in ChildContext; a failed step is stored and the process ends.
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "launch/spawn.h"
@@ -26,6 +27,7 @@ struct ChildContext {
   bool passes_through = false;
   int sync_fd = -1;
   unsigned caller_umask = 022;
+  struct rlimit caller_file_size {};
   const sock_filter* filter = nullptr;
   unsigned short filter_size = 0;
   char** argv = nullptr;  // argv[-1] is a spare place for "/bin/sh"

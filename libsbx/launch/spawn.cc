@@ -241,6 +241,11 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   }
   Error out{ErrorCode::kSetupFailed, "set-up step failed: " + what + ": " + errno_text(error), what,
             "sbx-run doctor tells what this machine can enforce", error};
+  if (error == EFBIG) {
+    out.hint =
+        "the caller's limit on the size of files is too small for the sandbox's own: raise it "
+        "(ulimit -f), and set limits.file_kb for the command";
+  }
   if (error == ESTALE) out.hint = "the path was replaced while the sandbox was built: run again";
   return out;
 }

@@ -45,7 +45,7 @@ struct SuperviseInput {
   std::optional<std::int64_t> timeout_ms{};
   WatchLimits watch{};
   int cgroup_fd = -1;
-  int signal_fd = -1;    // signalfd of INT, TERM, HUP (and WINCH with a terminal); -1: none
+  int signal_fd = -1;    // signalfd of INT, QUIT, TERM, HUP (and WINCH with a terminal); -1: none
   int owner_pidfd = -1;  // everything ends with this process; -1: none
   int epoll_fd = -1;     // the epoll set, empty
   RunNetwork* network = nullptr;     // of this run alone; null: connects are not mediated

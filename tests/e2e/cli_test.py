@@ -3,6 +3,9 @@
 
 import json
 import os
+import signal
+import socket
+import subprocess
 import unittest
 
 import harness
@@ -107,9 +110,62 @@ class BadInput(harness.Case):
         self.refuse("--cwd", "/nonexistent", *self.COMMAND, code="cwd_not_visible", where="--cwd")
         self.refuse("--cwd", "/sys", *self.COMMAND, code="cwd_not_visible", where="--cwd")
         self.refuse("--stdin", "/nonexistent", *self.COMMAND, code="path_not_found", where="--stdin")
+        for path in (self.base, self.listening()):
+            self.refuse("--stdin", path, *self.COMMAND, code="path_refused", where="--stdin")
+
+    def listening(self):
+        path = os.path.join(self.base, "socket")
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(path)
+        return path
+
+    def test_stdin_may_come_from_whatever_can_be_read(self):
         fifo = os.path.join(self.base, "fifo")
         os.mkfifo(fifo)
-        self.refuse("--stdin", fifo, *self.COMMAND, code="path_refused", where="--stdin")
+        process = subprocess.Popen([harness.SBX_RUN, "--stdin", fifo, "--", "cat"], cwd=self.work,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        with open(fifo, "w") as writer:  # waits for its reader
+            writer.write("late\n")
+        answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "late\n"), answer)
+        self.assertEqual(self.out("head -c 3 | wc -c", "--stdin", "/dev/zero"), "3\n")
+        self.assertEqual(self.out("wc -c", "--stdin", "/dev/null"), "0\n")
+        for name in ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"):
+            self.assertEqual(self.out("cat", "--stdin", name, stdin=None, input=b"given\n"), "given\n", name)
+        read_end, write_end = os.pipe()
+        self.addCleanup(os.close, read_end)
+        os.write(write_end, b"by number\n")
+        os.close(write_end)
+        self.assertEqual(self.out("cat", "--stdin", f"/dev/fd/{read_end}", pass_fds=[read_end]), "by number\n")
+
+    def test_a_fifo_that_nobody_writes_to_hangs_nobody(self):
+        fifo = os.path.join(self.base, "fifo")
+        os.mkfifo(fifo)
+        answer = self.run_json("--timeout", "100ms", "--stdin", fifo, *self.COMMAND)
+        self.assert_error(answer, "path_refused")
+        self.assertEqual(answer["error"]["where"], "--stdin")
+        for end in (signal.SIGTERM, signal.SIGQUIT):
+            process = subprocess.Popen([harness.SBX_RUN, "--stdin", fifo, "--", "cat"], cwd=self.work,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, process)
+            # It waits once it has opened the FIFO: only then does one open for writing not fail.
+            self.assertTrue(harness.until(lambda: self.has_reader(fifo)))
+            process.send_signal(end)
+            answer = json.loads(process.communicate(timeout=harness.BOUND)[0])
+            self.assertEqual((answer["status"], answer["error"]["code"]), ("cancelled", "cancelled"), answer)
+            self.assertEqual(process.returncode, 128 + end)
+
+    @staticmethod
+    def has_reader(fifo):
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if any(os.readlink(f"/proc/{pid}/fd/{fd}") == fifo for fd in os.listdir(f"/proc/{pid}/fd")):
+                    return True
+            except OSError:
+                continue
+        return False
 
     def test_what_is_required_by_name_is_not_given_up_for_another_flag(self):
         for flags in (("--net", "open", "--require", "net"), ("--profile", "unconfined", "--require", "seccomp")):
@@ -270,7 +326,10 @@ class Verbs(harness.Case):
         self.assertTrue(self.text("--version").startswith("sbx-run "))
         self.assertIn("libraries", json.loads(self.text("--version", "--json")))
         self.assertTrue(self.text("doctor"))
-        self.assertTrue(json.loads(self.text("doctor", "--json")))
+        said = json.loads(self.text("doctor", "--json"))["limits"]
+        # In the words of the results.
+        limits = self.sh("true", "--cpu-time", "5s", "--file-size", "1M")["sandbox"]["limits"]
+        self.assertEqual(said, limits)
 
     def test_explain_runs_nothing_and_shows_the_view_as_a_tree(self):
         text = self.text("explain", "--ro", self.base, "-c", "touch ran")

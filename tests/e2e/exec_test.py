@@ -332,7 +332,7 @@ class Terminal(harness.Case):
         self.assertEqual(
             self.settings("-c", "stty -echo raw; echo up; sleep 0.3", after=lambda p: None), 0
         )
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
             with self.subTest(signal=number):
                 status = self.settings("-c", "echo up; sleep 600", after=lambda p: p.send_signal(number))
                 self.assertEqual(status, 128 + number)

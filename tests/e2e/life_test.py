@@ -92,8 +92,8 @@ class Life(harness.Case):
         self.assert_gone()
 
     # D5
-    def test_int_term_and_hup_cancel_and_still_answer(self):
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    def test_int_quit_term_and_hup_cancel_and_still_answer(self):
+        for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
             with self.subTest(signal=number):
                 process = self.start(
                     "-c", "echo before; " + self.every_kind_of_child() + " wait"
@@ -106,6 +106,50 @@ class Life(harness.Case):
                 self.assertEqual(process.returncode, 128 + number)
                 self.assertIsNone(answer["exit_code"])
                 self.assert_gone()
+
+    def test_other_signals_end_it_and_all_of_it_as_they_end_any_program(self):
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            with self.subTest(signal=number):
+                process = self.start("-c", self.every_kind_of_child() + " wait")
+                self.assert_appears(6)
+                process.send_signal(number)
+                self.assertEqual(process.communicate(timeout=harness.BOUND)[0], b"")
+                self.assertEqual(process.returncode, -number)
+                self.assert_gone()
+
+    def limited(self, number, soft, hard, command, *flags):
+        """The answer under a resource limit of the caller's."""
+        def lower():
+            resource.setrlimit(number, (soft, hard))
+
+        done = self.raw(*flags, "-c", command, preexec_fn=lower)
+        self.assertTrue(done.stdout, (done.returncode, done.stderr))
+        return json.loads(done.stdout)
+
+    def test_a_small_limit_on_files_is_the_commands_not_the_set_ups(self):
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        for soft in (0, 16):
+            answer = self.limited(resource.RLIMIT_FSIZE, soft, hard, "ulimit -Hf; ulimit -Sf; head -c 20 /dev/zero > f")
+            self.assertEqual(answer["status"], "exited", answer)
+            self.assertEqual(answer["stdout"].splitlines(),
+                             ["unlimited" if hard < 0 else str(hard // 1024), "0"])
+            self.assertNotEqual(answer["exit_code"], 0)
+            self.assertEqual(os.path.getsize(os.path.join(self.work, "f")), soft)
+        answer = self.limited(resource.RLIMIT_FSIZE, 4096, hard, "ulimit -Sf", "--file-size", "2K")
+        self.assertEqual(answer["stdout"], "2\n")
+
+    @unittest.skipIf(harness.is_root(), "root may raise a hard limit")
+    def test_a_hard_limit_on_files_that_is_too_small_is_named(self):
+        answer = self.limited(resource.RLIMIT_FSIZE, 0, 0, "echo ran")
+        self.assertEqual(answer["status"], "error", answer)
+        self.assertIn("EFBIG", answer["error"]["message"])
+        self.assertIn("ulimit -f", answer["error"]["hint"])
+        self.assertEqual(answer["stdout"], "")
+
+    def test_a_small_stack_is_enough(self):
+        for verb in (["run"], []):
+            answer = self.limited(resource.RLIMIT_STACK, 65536, 65536, "ulimit -s; echo {1..1000} | wc -w", *verb)
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", "64\n1000\n"), answer)
 
     def test_a_signal_that_the_caller_blocked_cancels_all_the_same(self):
         def block():
