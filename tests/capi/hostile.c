@@ -87,7 +87,7 @@ static void endless(void) {
 /* It came up, and reads nothing: what does not fit its socket fails in time, and so does all else.
  */
 static void deaf(void) {
-  sbx_session* session = opened_fake(1000);
+  sbx_session* session = opened_fake(4000);
   sbx_error* error = NULL;
   uint64_t id = 0;
   const size_t size = (size_t)4 << 20;
