@@ -23,6 +23,14 @@ as_delegate() {
     env -i PATH="$PATH" HOME=/ "$@"
 }
 
+# The answer of a session's server to a run, in such a cgroup.
+as_delegate_server() {
+  local server=$1
+  echo '{"jsonrpc":"2.0","id":1,"method":"run","params":{"argv":["true"]}}' |
+    as_delegate "$server" serve |
+    python3 -c 'import json, sys; print(json.dumps(json.load(sys.stdin)["result"]))'
+}
+
 # NAME EXPRESSION RUNNER ARG…: sbx-run's result, `r`, satisfies the Python expression.
 check() {
   local name=$1 expression=$2 answer
@@ -36,6 +44,54 @@ check() {
     echo "FAILED: $name: not $expression"
     printf '%s\n' "$answer" | sed 's/^/    /'
   fi
+}
+
+note() {
+  local name=$1
+  shift
+  if "$@"; then
+    echo "ok: $name"
+  else
+    failures=$((failures + 1))
+    echo "FAILED: $name"
+  fi
+}
+
+# Nothing that sbx-run makes in a cgroup is there any more, soon after its end.
+no_cgroup_left() {
+  for _ in {1..50}; do
+    [ -n "$(find /sys/fs/cgroup/delegated.* -mindepth 1 -type d)" ] || return 0
+    sleep 0.1
+  done
+  find /sys/fs/cgroup/delegated.* -mindepth 1 -type d
+  return 1
+}
+
+# As as_delegate, under strace with these options up to "--"; strace stays outside of the cgroup.
+traced() {
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1") && shift; done
+  shift
+  local group
+  group=$(mktemp -d /sys/fs/cgroup/delegated.XXXXXX)
+  chown $user:$user "$group" "$group"/cgroup.{procs,subtree_control,threads}
+  # shellcheck disable=SC2016
+  strace -qq "${options[@]}" bash -c 'echo $$ >"$0/cgroup.procs" && exec setpriv "$@"' "$group" \
+    --reuid=$user --regid=$user --clear-groups env -i PATH="$PATH" HOME=/ "$@" >/dev/null 2>&1
+}
+
+# sbx-run killed at each call that makes something, or tells the watchdog of it.
+killed_everywhere() {
+  local call count k
+  traced -o "$workspace/trace" -- "$sbx_run" -- true
+  grep -q 'mkdir("/sys/fs/cgroup/.*sbx-supervisor' "$workspace/trace" || { echo "no leaf is made"; return 1; }
+  for call in sendto mkdir write clone clone3; do
+    count=$(grep -c "^$call(" "$workspace/trace")
+    for ((k = 1; k <= count; k++)); do
+      traced -o /dev/null "--inject=$call:signal=KILL:when=$k" -- "$sbx_run" -- true
+      no_cgroup_left || { echo "killed at $call $k"; return 1; }
+    done
+  done
 }
 
 workspace=$(mktemp -d)
@@ -54,6 +110,17 @@ check "a delegated cgroup ends a memory bomb" 'r["status"] == "limit" and r["lim
 check "a fresh workspace and its watchdog leave the cgroup before boxes are made in it" \
   'r["status"] == "exited" and r["sandbox"]["limits"]["pids"] == "cgroup2"' \
   as_delegate --profile tool-bash_exec -- true
+note "no cgroup is left of any run" no_cgroup_left
+if command -v strace >/dev/null; then
+  note "no cgroup is left of a run that is killed" killed_everywhere
+else
+  echo "skipped: strace is not installed"
+fi
+# shellcheck disable=SC2016
+check "a server and its watchdogs move together" \
+  'r["status"] == "exited" and r["sandbox"]["limits"]["pids"] == "cgroup2"' \
+  as_delegate_server -- true
+note "no cgroup is left of a server" no_cgroup_left
 "$sbx_run" doctor --json
 echo "guest: $failures failed"
 [ "$failures" -eq 0 ]

@@ -9,5 +9,5 @@ foreach(guest 6.1:2:cgroup2_and_landlock_abi2 6.12:6:landlock_abi6)
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/run --kernel ${kernel} ${CMAKE_CURRENT_LIST_DIR}/guest_suite.sh
             ${PROJECT_BINARY_DIR}/bin/sbx-run ${landlock_abi})
   set_tests_properties(qemu.${name} PROPERTIES
-    LABELS qemu RUN_SERIAL ON TIMEOUT 400 SKIP_RETURN_CODE 77)
+    LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
 endforeach()
