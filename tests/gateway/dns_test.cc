@@ -21,9 +21,9 @@ class DnsTest : public testing::Test {
     if (!world_obstacle().empty()) GTEST_SKIP() << world_obstacle();
   }
   std::unique_ptr<World> make(FakeDns::Handler handler,
-                              std::function<void(GatewayOptions&)> adjust = {}) {
+                              const std::function<void(GatewayOptions&)>& adjust = {}) {
     auto world = std::make_unique<World>(std::vector<std::string>{"a.test", "*.w.test", "short"},
-                                         std::move(adjust));
+                                         adjust);
     world->dns = std::make_unique<FakeDns>(std::move(handler));
     world->serve_dns_inside();
     return world;
