@@ -169,9 +169,12 @@ TEST_F(WarmPoolTest, ADeniedProgramThatHasComeSinceIsDenied) {
   pool_->refill();
   EXPECT_EQ(run("echo one").out.text, "one\n");
   pool_->refill();
-  std::filesystem::copy("/bin/true", programs + "/sudo");
-  const Outcome outcome = run("s=" + programs + "/su; ${s}do && echo ran");
+  std::filesystem::copy("/bin/echo", programs + "/sudo");
+  // The text names no program but python3: one of unknown name would get a new sandbox.
+  const Outcome outcome = run("/usr/bin/python3 -c \"import os; os.execv('" + programs +
+                              "/su' + 'do', ['x', 'ran'])\"");
   EXPECT_EQ(outcome.out.text, "") << outcome.err.text;
+  EXPECT_NE(outcome.err.text.find("PermissionError"), std::string::npos) << outcome.err.text;
   std::filesystem::remove_all(programs);
 }
 
