@@ -87,6 +87,17 @@ class Killed(session_harness.Case):
                     self.assertLess(len(done), len(calls) + 50)
                     self.assert_nothing_left_of_round(nth)
 
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_a_server_at_each_removal(self):
+        """All of them, where the test above takes some calls: what is removed first matters."""
+        for ways in (["--socket", os.path.join(self.runtime, "s.sock")], ["--session", "s"]):
+            count = self.calls_of_a_server(ways, []).count("unlinkat")
+            self.assertGreater(count, 0)
+            for nth in range(1, count + 1):
+                with self.subTest(nth=nth, ways=ways):
+                    self.calls_of_a_server(ways, [f"--inject=unlinkat:signal=KILL:when={nth}"])
+                    self.assert_nothing_left_of_round(nth)
+
     def calls_of_a_server(self, ways, inject):
         """The calls that a server makes that is started, runs a command and is ended."""
         trace = os.path.join(self.base, "trace")
