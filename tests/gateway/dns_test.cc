@@ -22,8 +22,8 @@ class DnsTest : public testing::Test {
   }
   std::unique_ptr<World> make(FakeDns::Handler handler,
                               const std::function<void(GatewayOptions&)>& adjust = {}) {
-    auto world = std::make_unique<World>(std::vector<std::string>{"a.test", "*.w.test", "short"},
-                                         adjust);
+    auto world =
+        std::make_unique<World>(std::vector<std::string>{"a.test", "*.w.test", "short"}, adjust);
     world->dns = std::make_unique<FakeDns>(std::move(handler));
     world->serve_dns_inside();
     return world;
