@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -81,7 +82,7 @@ Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
 Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
                                        const std::vector<std::string>& given) const {
   CLI::App app{std::string(description_), std::string(verb_)};
-  if (footer_ != nullptr) app.footer(footer_());
+  if (footer_ != nullptr) app.footer(std::function<std::string()>(footer_));  // for help only
   for (const Flag& flag : known) {
     std::visit(
         [&](auto* to) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lookup for each name in a directory, which is listed only if it is small or for a pattern.
+// One lookup for each name in a directory, which is listed only for a pattern.
 #include "host/denied.h"
 
 #include <dirent.h>
@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <memory>
 
@@ -23,9 +22,6 @@ namespace {
 bool is_pattern(std::string_view name) {
   return name.find_first_of("*?[") != std::string_view::npos;
 }
-
-// Bytes that a directory of few entries takes.
-constexpr off_t kSmall = 4096;
 
 class Search {
  public:
@@ -44,6 +40,8 @@ class Search {
 
   void look_in(const std::string& directory) {
     if (!directory.starts_with('/') || is_writable(directory)) return;
+    if (std::find(looked_in_.begin(), looked_in_.end(), directory) != looked_in_.end()) return;
+    looked_in_.push_back(directory);
     if (witnesses_ != nullptr) witnesses_->entries(directory);
     const OwnedFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat info {};
@@ -56,11 +54,8 @@ class Search {
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
                                                            &std::free);
     if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
-    // One block of a directory is read sooner than all names are looked up. What may not be listed
-    // may still be looked up.
-    if (info.st_size <= kSmall && list(fd.get(), real.get(), names_)) return;
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
-    if (!patterns_.empty()) list(fd.get(), real.get(), {});
+    if (!patterns_.empty()) list(fd.get(), real.get());
   }
 
  private:
@@ -103,30 +98,26 @@ class Search {
                             info.st_dev, info.st_ino});
   }
 
-  // Adds the entries that are among `names` or match a pattern. False: not all of them were read.
-  bool list(int directory, const std::string& real, const std::vector<std::string>& names) {
+  // Adds the entries that match a pattern. What may not be listed may still have been looked up.
+  void list(int directory, const std::string& real) {
     const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return false;
+    if (fd < 0) return;
     struct CloseDir {
       void operator()(DIR* dir) const { closedir(dir); }
     };
     const std::unique_ptr<DIR, CloseDir> dir(fdopendir(fd));
     if (dir == nullptr) {
       close(fd);
-      return false;
+      return;
     }
-    errno = 0;
     while (const dirent* entry = readdir(dir.get())) {
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       const bool matches =
-          std::find(names.begin(), names.end(), name) != names.end() ||
           std::any_of(patterns_.begin(), patterns_.end(),
                       [&](const std::string& pattern) { return matches_name(pattern, name); });
       if (matches) add(directory, real, name);
-      errno = 0;
     }
-    return errno == 0;
   }
 
   const Policy& policy_;
@@ -134,7 +125,8 @@ class Search {
   View& view_;
   std::vector<std::string> names_;
   std::vector<std::string> patterns_;
-  std::vector<std::pair<dev_t, ino_t>> seen_;
+  std::vector<std::string> looked_in_;         // as they were named
+  std::vector<std::pair<dev_t, ino_t>> seen_;  // as what they are
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace sbx {
 
 Status Placements::collect(LaunchPlan& plan) {
+  placements_.reserve(64 + view_.denied.size());
   for (const ViewRoot& root : view_.roots) {
     if (root.node.path == "/") host_root_ = &root;
   }
@@ -263,14 +264,20 @@ bool Placements::has(std::string_view path) const {
 
 void Placements::sort(LaunchPlan& plan) {
   // '/' sorts before every other byte here, so that a directory comes before what lies in it.
-  std::stable_sort(
-      placements_.begin(), placements_.end(), [](const Placement& a, const Placement& b) {
-        return std::lexicographical_compare(
-            a.path.begin(), a.path.end(), b.path.begin(), b.path.end(), [](char x, char y) {
-              return (x == '/' ? 0 : static_cast<unsigned char>(x) + 1) <
-                     (y == '/' ? 0 : static_cast<unsigned char>(y) + 1);
-            });
-      });
+  const auto rank = [](char c) { return c == '/' ? 0 : static_cast<unsigned char>(c) + 1; };
+  std::vector<Placement*> order;
+  order.reserve(placements_.size());
+  for (Placement& p : placements_) order.push_back(&p);
+  std::stable_sort(order.begin(), order.end(), [&](const Placement* a, const Placement* b) {
+    const auto [x, y] =
+        std::mismatch(a->path.begin(), a->path.end(), b->path.begin(), b->path.end());
+    if (x == a->path.end() || y == b->path.end()) return y != b->path.end();
+    return rank(*x) < rank(*y);
+  });
+  std::vector<Placement> sorted;
+  sorted.reserve(order.size());
+  for (Placement* p : order) sorted.push_back(std::move(*p));
+  placements_ = std::move(sorted);
   auto& shown = plan.shown;
   if (has_host_root_) {
     shown.emplace_back("/", host_root_is_writable() ? "rw" : "ro");
@@ -295,11 +302,10 @@ Status Placements::check_cwd(const std::string& cwd) const {
 }
 
 bool Placements::is_ours(std::string_view path) const {
-  const Placement* deepest = nullptr;
-  for (const Placement& p : placements_) {
-    if (is_below(path, p.path)) deepest = &p;
-  }
-  if (deepest == nullptr) return !has_host_root_;
+  // Parents come first: of those that hold the path, the last is the deepest.
+  const auto deepest = std::find_if(placements_.rbegin(), placements_.rend(),
+                                    [&](const Placement& p) { return is_below(path, p.path); });
+  if (deepest == placements_.rend()) return !has_host_root_;
   return deepest->kind == PlacementKind::kInside || deepest->kind == PlacementKind::kMask;
 }
 

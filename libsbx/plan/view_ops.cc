@@ -55,7 +55,14 @@ class ViewPlanner {
  private:
   Op& add(OpKind kind) { return builder_.add(kind, Layer::kMount); }
 
-  bool is_ours(std::string_view path) const { return placements_.is_ours(path); }
+  // Placements that follow each other mostly have the same parent.
+  bool is_ours(std::string_view path) {
+    if (path != asked_) {
+      asked_ = path;
+      is_ours_ = placements_.is_ours(path);
+    }
+    return is_ours_;
+  }
 
   // --- the operations ---
 
@@ -167,6 +174,8 @@ class ViewPlanner {
   }
 
   void make_parents(std::string_view path) {
+    if (parent_of(path) == has_parents_) return;
+    has_parents_ = parent_of(path);
     std::string_view parent = "/";
     for (std::size_t at = path.find('/', 1); at != std::string_view::npos;
          at = path.find('/', at + 1)) {
@@ -382,6 +391,9 @@ class ViewPlanner {
   Placements placements_;
   std::vector<std::pair<std::string, std::uint64_t>> late_attributes_;  // path inside → attributes
   std::set<std::string> made_;  // relative paths that this plan makes
+  std::string has_parents_;     // the directory whose parents were made last
+  std::string asked_;           // is_ours_ is the answer for it
+  bool is_ours_ = false;
 };
 
 }  // namespace

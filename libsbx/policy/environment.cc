@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
 
 namespace sbx {
@@ -53,8 +54,25 @@ constexpr std::array<std::string_view, 11> kLoaderAndShellNames = {
     "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
+  return std::any_of(names.begin(), names.end(), [&](std::string_view known) {
+    return known.size() == name.size() &&
+           std::char_traits<char>::compare(known.data(), name.data(), name.size()) == 0;
+  });
 }
+
+// A bit for each letter that occurs, and for the underscore. Most names hold few of a secret's.
+constexpr std::uint32_t letters_of(std::string_view text) {
+  std::uint32_t letters = 0;
+  for (const char c : text) letters |= std::uint32_t{1} << (static_cast<unsigned char>(c) % 32);
+  return letters;
+}
+
+struct SecretPart {
+  // NOLINTNEXTLINE(google-explicit-constructor): so that the table is a list of words
+  constexpr SecretPart(const char* part) : text(part), letters(letters_of(part)) {}
+  std::string_view text;
+  std::uint32_t letters;
+};
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
@@ -72,15 +90,16 @@ bool is_sensitive_name(std::string_view name) {
   std::string text(name);
   std::transform(text.begin(), text.end(), text.begin(), upper);
   if (is_session_handle(text)) return true;
-  static constexpr std::array<std::string_view, 24> kAnywhere = {
+  static constexpr std::array<SecretPart, 24> kAnywhere = {
       "TOKEN",       "SECRET",      "PASSWORD",     "PASSWD",
       "PASSPHRASE",  "CREDENTIAL",  "APIKEY",       "API_KEY",
       "ACCESS_KEY",  "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
       "COOKIE",      "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
       "_DSN",        "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
       "WEBHOOK_URL", "NETRC",       "SESSION_ID",   "OAUTH"};
-  for (const std::string_view part : kAnywhere) {
-    if (text.find(part) != std::string::npos) return true;
+  const std::uint32_t letters = letters_of(text);
+  for (const SecretPart& part : kAnywhere) {
+    if ((part.letters & ~letters) == 0 && text.find(part.text) != std::string::npos) return true;
   }
   // Short words only as whole words between underscores: AUTH in NPM_AUTH, not in AUTHOR.
   std::string_view rest = text;

@@ -94,12 +94,6 @@ std::string home_inside(const Profile& profile, const PolicyContext& context) {
 
 }  // namespace
 
-bool is_below(std::string_view path, std::string_view ancestor) {
-  if (ancestor == "/") return true;
-  return path.starts_with(ancestor) &&
-         (path.size() == ancestor.size() || path[ancestor.size()] == '/');
-}
-
 Result<std::string> normal_path(std::string_view path, std::string_view base,
                                 std::string_view where) {
   if (path.empty() || path.find('\0') != std::string_view::npos) {

@@ -101,7 +101,12 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
                                 std::string_view where);
 
 // Whether `path` is `ancestor` or lies below it; both are normal paths.
-bool is_below(std::string_view path, std::string_view ancestor);
+inline bool is_below(std::string_view path, std::string_view ancestor) {
+  const std::size_t size = ancestor.size();
+  if (size == 1 && ancestor[0] == '/') return true;
+  return path.size() >= size && (path.size() == size || path[size] == '/') &&
+         std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
+}
 
 // Where the request starts: its cwd below the workspace, or the workspace. Errors: kPathRefused.
 Result<std::string> request_cwd(const Policy& policy, const Request& request);
