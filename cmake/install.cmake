@@ -3,6 +3,9 @@
 foreach(program sbx-run sbx-bwrap)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(CODE "
+      set(FILE \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/${program}\")
+      include(\"${PROJECT_SOURCE_DIR}/cmake/write_whole.cmake\")")
   endif()
 endforeach()
 

@@ -1,3 +1,11 @@
+# sbx_write_whole(PROGRAM): see write_whole.cmake. Where speed counts: in the release.
+function(sbx_write_whole program)
+  if(CMAKE_BUILD_TYPE STREQUAL Release)
+    add_custom_command(TARGET ${program} POST_BUILD COMMAND ${CMAKE_COMMAND}
+      -DFILE=$<TARGET_FILE:${program}> -P ${PROJECT_SOURCE_DIR}/cmake/write_whole.cmake)
+  endif()
+endfunction()
+
 # sbx_room(NAME SOURCES… [LINK targets…]): one object library a room.
 function(sbx_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
