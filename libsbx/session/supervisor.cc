@@ -277,6 +277,8 @@ class Supervisor::Impl {
     input_.on_output = nullptr;
   }
 
+  void let_go() { spawned_->lifeline.reset(); }
+
   pid_t pid() const { return spawned_ && !init_gone_ ? spawned_->pid : -1; }
 
   bool has_begun() const { return has_begun_; }
@@ -540,5 +542,6 @@ void Supervisor::terminate(std::chrono::milliseconds grace) { impl_->terminate(g
 void Supervisor::hold_output(bool hold) { impl_->hold_output(hold); }
 bool Supervisor::is_over() const { return impl_->is_over(); }
 void Supervisor::leave() { impl_->leave(); }
+void Supervisor::let_go() { impl_->let_go(); }
 
 }  // namespace sbx

@@ -119,6 +119,8 @@ class Supervisor {
   // Once over: everything that the input names may go now; the epoll set's own end takes its
   // members along.
   void leave();
+  // After leave(): PID 1, if it is still there, ends by itself from now on.
+  void let_go();
 
  private:
   class Impl;

@@ -139,7 +139,12 @@ void WarmPool::see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervi
 }
 
 void WarmPool::refill() {
-  leaving_.clear();
+  // They end while the next one is made, on another processor where there is one.
+  std::erase_if(leaving_, [](const Leaving& leaving) { return leaving.was_let_go; });
+  for (Leaving& leaving : leaving_) {
+    leaving.supervisor->let_go();
+    leaving.was_let_go = true;
+  }
   if (is_full()) return;
   Result<std::unique_ptr<Sandbox>> made = make();
   if (made.ok()) {
