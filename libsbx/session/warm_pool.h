@@ -32,9 +32,9 @@ class WarmPool {
   // the descriptors that hold its mounts. To be waited for, and let go, with the next refill.
   void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor);
 
-  // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and makes
-  // one sandbox where one is missing, which takes as long as a launch. After a failure the pool stays
-  // empty for good: the run itself then says what is wrong.
+  // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and
+  // makes one sandbox where one is missing, which takes as long as a launch. After a failure the
+  // pool stays empty for good: the run itself then says what is wrong.
   void refill();
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
   bool is_settled() const { return leaving_.empty() && is_full(); }
