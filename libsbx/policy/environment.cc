@@ -10,116 +10,120 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<std::string_view, 13> kSafeNames = {
-    "PATH", "HOME",      "USER", "LOGNAME", "SHELL", "LANG",  "LANGUAGE",
-    "TERM", "COLORTERM", "TZ",   "COLUMNS", "LINES", "TMPDIR"};
-constexpr std::array<std::string_view, 23> kSessionHandles = {"SSH_AUTH_SOCK",
-                                                              "SSH_AGENT_PID",
-                                                              "SSH_CONNECTION",
-                                                              "SSH_CLIENT",
-                                                              "SSH_TTY",
-                                                              "GPG_AGENT_INFO",
-                                                              "DBUS_SESSION_BUS_ADDRESS",
-                                                              "DBUS_SYSTEM_BUS_ADDRESS",
-                                                              "XDG_RUNTIME_DIR",
-                                                              "DISPLAY",
-                                                              "WAYLAND_DISPLAY",
-                                                              "XAUTHORITY",
-                                                              "DOCKER_HOST",
-                                                              "CONTAINER_HOST",
-                                                              "KUBECONFIG",
-                                                              "NOTIFY_SOCKET",
-                                                              "LISTEN_FDS",
-                                                              "LISTEN_PID",
-                                                              "LISTEN_FDNAMES",
-                                                              "PULSE_SERVER",
-                                                              "TMUX",
-                                                              "STY",
-                                                              "VSCODE_IPC_HOOK_CLI"};
-constexpr std::array<std::string_view, 12> kSecretWords = {
-    "KEY", "KEYS", "AUTH", "PASS", "PWD", "PAT", "JWT", "CREDS", "CRED", "PIN", "SALT", "CERT"};
-constexpr std::array<std::string_view, 6> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
-                                                          "PGPASSFILE",
-                                                          "BOTO_CONFIG",
-                                                          "GIT_ASKPASS",
-                                                          "SSH_ASKPASS",
-                                                          "SUDO_ASKPASS"};
-constexpr std::array<std::string_view, 13> kNeverSettable = {
-    "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH",
-    "PYTHONSTARTUP",  "NODE_OPTIONS",    "BASH_ENV", "ENV",
-    "PROMPT_COMMAND", "CDPATH",          "PERL5LIB", "RUBYOPT",
-    "GIT_SSH_COMMAND"};
-constexpr std::array<std::string_view, 11> kLoaderAndShellNames = {
-    "PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH",        "GIT_EXEC_PATH", "SHELLOPTS",
-    "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
-
-bool contains(std::span<const std::string_view> names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(), [&](std::string_view known) {
-    return known.size() == name.size() &&
-           std::char_traits<char>::compare(known.data(), name.data(), name.size()) == 0;
-  });
-}
-
-// A bit for each letter that occurs, and for the underscore. Most names hold few of a secret's.
+// A bit for each letter that occurs, and for the underscore: most names differ in theirs, and few
+// hold all of a secret's.
 constexpr std::uint32_t letters_of(std::string_view text) {
   std::uint32_t letters = 0;
   for (const char c : text) letters |= std::uint32_t{1} << (static_cast<unsigned char>(c) % 32);
   return letters;
 }
 
-struct SecretPart {
-  // NOLINTNEXTLINE(google-explicit-constructor): so that the table is a list of words
-  constexpr SecretPart(const char* part) : text(part), letters(letters_of(part)) {}
+struct Word {
+  // NOLINTNEXTLINE(google-explicit-constructor): so that a table is a list of words
+  constexpr Word(const char* word) : Word(std::string_view(word)) {}
+  constexpr explicit Word(std::string_view word) : text(word), letters(letters_of(word)) {}
+
   std::string_view text;
   std::uint32_t letters;
 };
+
+constexpr std::array<Word, 13> kSafeNames = {"PATH",    "HOME",     "USER",  "LOGNAME",   "SHELL",
+                                             "LANG",    "LANGUAGE", "TERM",  "COLORTERM", "TZ",
+                                             "COLUMNS", "LINES",    "TMPDIR"};
+constexpr std::array<Word, 23> kSessionHandles = {"SSH_AUTH_SOCK",
+                                                  "SSH_AGENT_PID",
+                                                  "SSH_CONNECTION",
+                                                  "SSH_CLIENT",
+                                                  "SSH_TTY",
+                                                  "GPG_AGENT_INFO",
+                                                  "DBUS_SESSION_BUS_ADDRESS",
+                                                  "DBUS_SYSTEM_BUS_ADDRESS",
+                                                  "XDG_RUNTIME_DIR",
+                                                  "DISPLAY",
+                                                  "WAYLAND_DISPLAY",
+                                                  "XAUTHORITY",
+                                                  "DOCKER_HOST",
+                                                  "CONTAINER_HOST",
+                                                  "KUBECONFIG",
+                                                  "NOTIFY_SOCKET",
+                                                  "LISTEN_FDS",
+                                                  "LISTEN_PID",
+                                                  "LISTEN_FDNAMES",
+                                                  "PULSE_SERVER",
+                                                  "TMUX",
+                                                  "STY",
+                                                  "VSCODE_IPC_HOOK_CLI"};
+constexpr std::array<Word, 12> kSecretWords = {"KEY", "KEYS",  "AUTH", "PASS", "PWD",  "PAT",
+                                               "JWT", "CREDS", "CRED", "PIN",  "SALT", "CERT"};
+constexpr std::array<Word, 6> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
+                                              "PGPASSFILE",
+                                              "BOTO_CONFIG",
+                                              "GIT_ASKPASS",
+                                              "SSH_ASKPASS",
+                                              "SUDO_ASKPASS"};
+constexpr std::array<Word, 13> kNeverSettable = {
+    "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH",
+    "PYTHONSTARTUP",  "NODE_OPTIONS",    "BASH_ENV", "ENV",
+    "PROMPT_COMMAND", "CDPATH",          "PERL5LIB", "RUBYOPT",
+    "GIT_SSH_COMMAND"};
+constexpr std::array<Word, 11> kLoaderAndShellNames = {
+    "PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH",        "GIT_EXEC_PATH", "SHELLOPTS",
+    "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
+
+bool contains(std::span<const Word> words, const Word& wanted) {
+  return std::any_of(words.begin(), words.end(), [&](const Word& word) {
+    return word.letters == wanted.letters && word.text == wanted.text;
+  });
+}
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
 // strict: what a program needs to find its way, and nothing that says who asked for it.
 bool is_safe_name(std::string_view name) {
-  return contains(kSafeNames, name) || name.starts_with("LC_");
+  return contains(kSafeNames, Word(name)) || name.starts_with("LC_");
 }
 
 // Session handles of the host: sockets and buses that the sandbox must not be pointed at.
-bool is_session_handle(std::string_view name) { return contains(kSessionHandles, name); }
+bool is_session_handle(const Word& name) { return contains(kSessionHandles, name); }
 
 }  // namespace
 
 bool is_sensitive_name(std::string_view name) {
   std::string text(name);
   std::transform(text.begin(), text.end(), text.begin(), upper);
-  if (is_session_handle(text)) return true;
-  static constexpr std::array<SecretPart, 24> kAnywhere = {
+  const Word whole{std::string_view(text)};
+  if (is_session_handle(whole)) return true;
+  static constexpr std::array<Word, 24> kAnywhere = {
       "TOKEN",       "SECRET",      "PASSWORD",     "PASSWD",
       "PASSPHRASE",  "CREDENTIAL",  "APIKEY",       "API_KEY",
       "ACCESS_KEY",  "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
       "COOKIE",      "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
       "_DSN",        "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
       "WEBHOOK_URL", "NETRC",       "SESSION_ID",   "OAUTH"};
-  const std::uint32_t letters = letters_of(text);
-  for (const SecretPart& part : kAnywhere) {
-    if ((part.letters & ~letters) == 0 && text.find(part.text) != std::string::npos) return true;
+  for (const Word& part : kAnywhere) {
+    if ((part.letters & ~whole.letters) == 0 && text.find(part.text) != std::string::npos)
+      return true;
   }
   // Short words only as whole words between underscores: AUTH in NPM_AUTH, not in AUTHOR.
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('_'), rest.size());
     const std::string_view word = rest.substr(0, end);
-    if (contains(kSecretWords, word) && text != "PWD" && text != "OLDPWD") {
+    if (contains(kSecretWords, Word(word)) && text != "PWD" && text != "OLDPWD") {
       return true;
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   return text.starts_with("AWS_") || text.starts_with("AZURE_") || text.starts_with("VAULT_") ||
-         contains(kSecretNames, text);
+         contains(kSecretNames, whole);
 }
 
 bool is_never_settable(std::string_view name) {
-  return contains(kNeverSettable, name) ||
+  const Word whole(name);
+  return contains(kNeverSettable, whole) ||
          // Kin of the list: the loader's other knobs, and functions exported by bash.
          name.starts_with("LD_") || name.starts_with("BASH_FUNC_") || name.starts_with("GCONV_") ||
-         contains(kLoaderAndShellNames, name);
+         contains(kLoaderAndShellNames, whole);
 }
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
@@ -133,7 +137,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
       if (rules.scrub == ScrubMode::kStrict && !is_safe_name(name)) continue;
       if (name.starts_with("SBX_")) continue;  // the operator's settings are not the command's
     }
-    out[name] = value;
+    out.emplace_hint(out.end(), name, value);  // both are in order
   }
   for (const std::string& name : rules.pass) {
     const auto found = inherited.find(name);
