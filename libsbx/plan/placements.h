@@ -46,8 +46,9 @@ class Placements {
   std::vector<Placement>& all() { return placements_; }
   const std::vector<Placement>& all() const { return placements_; }
   bool has(std::string_view path) const;
-  // Whether the directory `path` lies on our own tmpfs. Elsewhere nothing is ever made: the host's
-  // own directories stand there already, since inside and outside paths are the same.
+  // After collect(): whether the directory `path` lies on our own tmpfs. Elsewhere nothing is ever
+  // made: the host's own directories stand there already, since inside and outside paths are the
+  // same.
   bool is_ours(std::string_view path) const;
 
   // The new root is the host's own, with masks over it.

@@ -29,7 +29,7 @@ class WarmPool {
   std::unique_ptr<Sandbox> take(const SandboxInput& wanted);
 
   // What is left of a run whose command and all its processes have ended: PID 1 on its way out, and
-  // the descriptors that hold its mounts. To be waited for, and let go, with the next refill.
+  // the descriptors that hold its mounts. Let go by the next refill, waited for by the one after.
   void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor);
 
   // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and

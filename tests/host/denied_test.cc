@@ -60,7 +60,7 @@ TEST_F(Denied, IsLeftAloneInAWritableOne) {
   EXPECT_FALSE(is_found());
 }
 
-// A small directory is listed, a large one is looked into name by name.
+// Each name is looked up, however many others there are.
 TEST_F(Denied, IsFoundAmongFewAndAmongMany) {
   show(Access::kReadOnly);
   EXPECT_TRUE(is_found());
