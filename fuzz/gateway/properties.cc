@@ -2,8 +2,10 @@
 // Properties of the gateway's parsers.
 #include "properties.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "gateway/client_hello.h"
 #include "gateway/dns_message.h"
@@ -42,14 +44,54 @@ void check_dns(std::string_view bytes) {
   }
 }
 
+namespace {
+
+struct Heard {
+  HelloReader::State state = HelloReader::State::kReading;
+  std::vector<std::string> names;
+  std::string passed;  // on to the server
+};
+
+// In pieces of `step` bytes, as a relay does it.
+Heard hear(std::string_view bytes, std::size_t step) {
+  Heard heard;
+  HelloReader reader([&](const std::string& name) {
+    heard.names.push_back(name);
+    return name != "refused.test";
+  });
+  std::string held;
+  for (std::size_t i = 0; i < bytes.size(); i += step) {
+    const std::string_view piece = bytes.substr(i, step);
+    held += piece;
+    heard.state = reader.feed(piece);
+    if (heard.state == HelloReader::State::kBad || heard.state == HelloReader::State::kRefused) {
+      return heard;
+    }
+    require(reader.held() <= held.size() && reader.held() < kMaxClientHello);
+    heard.passed += held.substr(0, held.size() - reader.held());
+    held.erase(0, held.size() - reader.held());
+    if (heard.state == HelloReader::State::kReading) continue;
+    require(held.empty());
+    heard.passed += bytes.substr(i + piece.size());
+    return heard;
+  }
+  return heard;
+}
+
+}  // namespace
+
 void check_client_hello(std::string_view bytes) {
-  using Kind = ClientHello::Kind;
-  const ClientHello whole = read_client_hello(bytes);
-  require(whole.kind == Kind::kHello || whole.server_name.empty());
-  require(bytes.size() < kMaxClientHello || whole.kind != Kind::kNeedMore);
-  // A shorter beginning may not know yet; it must not know otherwise.
-  const ClientHello half = read_client_hello(bytes.substr(0, bytes.size() / 2));
-  require(half.kind == Kind::kNeedMore || half.kind == whole.kind);
+  using State = HelloReader::State;
+  const Heard whole = hear(bytes, std::max<std::size_t>(bytes.size(), 1));
+  require(bytes.starts_with(whole.passed));
+  require(whole.state != State::kNotTls || whole.names.empty());
+  // However it is cut, it is heard in the same way, and what was refused never went on.
+  for (const std::size_t step : {1U, 7U}) {
+    const Heard cut = hear(bytes, step);
+    require(cut.state == whole.state && cut.names == whole.names);
+    if (whole.state == State::kReading) require(cut.passed == whole.passed);
+    if (cut.names.size() == 1 && cut.state == State::kRefused) require(cut.passed.empty());
+  }
 }
 
 void check_resolv_conf(std::string_view bytes) {

@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <utility>
 
-#include "gateway/client_hello.h"
-
 namespace sbx {
 namespace {
 
@@ -58,6 +56,7 @@ Relay::Relay(Reactor& reactor, RelayPool& pool, OwnedFd client, OwnedFd server,
       end_(std::move(end)) {
   sides_[kClient].socket = std::move(client);
   sides_[kServer].socket = std::move(server);
+  if (judge_) reader_.emplace([this](const std::string& name) { return judge_(true, name); });
 }
 
 Relay::~Relay() {
@@ -146,7 +145,7 @@ void Relay::pass_on_end(int from) {
 
 Relay::Step Relay::read_some(int from) {
   Flow& flow = flows_[from];
-  if (from == kClient && judge_) return hear_hello();
+  if (from == kClient && reader_) return hear_hello();
   if (flow.is_bulk && !flow.pipe) flow.pipe = pool_.take();
   if (flow.is_bulk && flow.pipe) return splice_some(from);
   return copy_some(from);
@@ -188,7 +187,7 @@ Relay::Step Relay::splice_some(int from) {
   return Step::kMore;
 }
 
-// The client's first bytes, until it is clear what they are.
+// What the client says in plain, until no hello can follow.
 Relay::Step Relay::hear_hello() {
   Flow& flow = flows_[kClient];
   const std::size_t had = hello_.size();
@@ -202,15 +201,16 @@ Relay::Step Relay::hear_hello() {
     flow.at_end = true;
     return Step::kMore;
   }
-  const ClientHello hello = read_client_hello(hello_);
-  if (hello.kind == ClientHello::Kind::kNeedMore) return Step::kMore;
-  if (hello.kind != ClientHello::Kind::kNotTls &&
-      !judge_(hello.kind == ClientHello::Kind::kHello, hello.server_name)) {
+  const HelloReader::State state = reader_->feed(std::string_view(hello_).substr(had));
+  if (state == HelloReader::State::kBad) judge_(false, {});
+  if (state == HelloReader::State::kBad || state == HelloReader::State::kRefused) {
     return Step::kBroken;
   }
-  judge_ = nullptr;
-  flow.unsent = std::exchange(hello_, {});
+  const std::size_t held = reader_->held();
+  flow.unsent = hello_.substr(0, hello_.size() - held);
   flow.sent = 0;
+  hello_.erase(0, hello_.size() - held);
+  if (state != HelloReader::State::kReading) reader_.reset();
   return Step::kMore;
 }
 

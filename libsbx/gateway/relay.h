@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/owned_fd.h"
+#include "gateway/client_hello.h"
 #include "gateway/gateway.h"
 #include "gateway/reactor.h"
 
@@ -51,7 +52,7 @@ class Relay {
   using JudgeHello = std::function<bool(bool readable, const std::string& server_name)>;
 
   // Both sockets non-blocking and connected. With `judge`, nothing that the client sends goes on
-  // until its first bytes are known to be no TLS, or a ClientHello that was judged.
+  // until it is known to be no TLS, or each ClientHello in it was judged.
   Relay(Reactor& reactor, RelayPool& pool, OwnedFd client, OwnedFd server,
         std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end);
   ~Relay();
@@ -96,7 +97,8 @@ class Relay {
   Flow flows_[2];
   std::shared_ptr<GatewayConnection> counts_;
   JudgeHello judge_;
-  std::string hello_;
+  std::optional<HelloReader> reader_;  // with judge_, until nothing is left to judge
+  std::string hello_;                  // what it holds back
   OnEnd end_;
   bool ended_ = false;
 };

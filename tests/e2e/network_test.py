@@ -124,6 +124,57 @@ class Allowlist(Networked):
         self.assertEqual(answer["stdout"], "allowed.test/good tls\n", answer)
         self.assertEqual(len(self.denials(answer, "tls_sni")), 1, answer["denials"])
 
+    # A client that writes TLS by hand, to a server that sends everything back.
+    RAW_TLS = """if True:
+        import socket, struct
+        def record(kind, payload):
+            return bytes([kind, 3, 1]) + struct.pack(">H", len(payload)) + payload
+        def hello(name, step=0):
+            entry = b"\\0" + struct.pack(">H", len(name)) + name.encode()
+            names = struct.pack(">H", len(entry)) + entry
+            extension = struct.pack(">HH", 0, len(names)) + names
+            body = (b"\\3\\3" + bytes(32) + b"\\0" + b"\\0\\2\\x13\\1" + b"\\1\\0"
+                    + struct.pack(">H", len(extension)) + extension)
+            message = b"\\1" + struct.pack(">I", len(body))[1:] + body
+            step = step or len(message)
+            return b"".join(record(22, message[i:i + step]) for i in range(0, len(message), step))
+        def say(what, *flights):
+            client, got = socket.create_connection(("allowed.test", 7000), timeout=20), b""
+            try:
+                for flight in flights:
+                    client.sendall(flight)
+                    want = len(got) + len(flight)
+                    while len(got) < want:
+                        part = client.recv(65536)
+                        if not part:
+                            break
+                        got += part
+                print(what, "passed")
+            except ConnectionError:
+                print(what, "cut after", sum(len(f) for f in flights[:-1]) == len(got))
+        alert, change = record(21, b"\\1\\x70"), record(20, b"\\1")
+        good, other = hello("allowed.test"), hello("other.test")
+        say("good", good, change + hello("allowed.test", 30), record(23, bytes(900)), bytes(99))
+        say("alert first", alert + other)
+        say("data first", record(23, b"x") + other)
+        say("major 4", b"\\x16\\x04" + other[2:])
+        say("minor 9", b"\\x16\\x03\\x09" + other[3:])
+        say("second", good, other)
+        say("second in pieces", good, change, hello("other.test", 9))
+        say("after an alert", good, alert, other)
+        """
+
+    def test_no_hello_for_another_name_passes_first_or_later(self):
+        answer = self.py(self.RAW_TLS, "--allow-host", "allowed.test:7000")
+        cut = ["alert first", "data first", "major 4", "minor 9", "second", "second in pieces",
+               "after an alert"]
+        self.assertEqual(answer["stdout"].splitlines(),
+                         ["good passed"] + [f"{name} cut after True" for name in cut], answer)
+        self.assertEqual({target: denial["count"]
+                          for target, denial in self.denials(answer, "tls_sni").items()},
+                         {"(unreadable) at allowed.test:7000": 3,
+                          "other.test:7000 at allowed.test:7000": 4}, answer["denials"])
+
     def test_git_clones_over_http(self):
         repo = os.path.join(self.place, "repo.git")
         if not os.path.exists(repo):
@@ -315,6 +366,19 @@ class Modes(Networked):
                              " curl -sS http://127.0.0.1:8089/", "--profile", path)
             self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n"
                              "localhost:8088/ hub-loopback\n", (mode, answer))
+
+    def test_host_ports_open_nothing_else_of_127_8(self):
+        for mode in ("none", "allowlist", "outbound"):
+            path = self.profile({"network": {"mode": mode, "host_ports": [8088, 8099]}})
+            answer = self.py(
+                "import socket\n"
+                "for to in ('127.0.0.2', 8099), ('127.0.0.3', 8088):\n"
+                "    try: print(socket.create_connection(to, timeout=20))\n"
+                "    except ConnectionRefusedError: print('refused')\n"
+                "s = socket.create_server(('127.0.0.2', 8088))\n"  # the sandbox's own
+                "socket.create_connection(('127.0.0.2', 8088)); s.accept(); print('own')\n",
+                "--profile", path)
+            self.assertEqual(answer["stdout"], "refused\nrefused\nown\n", (mode, answer))
 
     def test_a_published_port_shows_a_server_inside(self):
         self.write("work/index.html", "published\n")

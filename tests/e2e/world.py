@@ -184,6 +184,7 @@ def hub(directory):
     run("mount", "--make-rprivate", "/")
     run("mount", "--bind", conf, "/etc/resolv.conf")
     serve(("127.0.0.1", 8088), Web, greeting="hub-loopback")
+    serve(("127.0.0.2", 8099), Web, greeting="hub-second-loopback")
     serve((HUB4, 8089), Web, greeting="hub-own")
     wait_for(os.path.join(directory, "ready"))
     print("ready", flush=True)

@@ -303,6 +303,44 @@ TEST_F(SniTest, RefusesAHelloThatCannotBeRead) {
   EXPECT_TRUE(world_->is_denied("tls_sni", "(unreadable) at example.test:443"));
 }
 
+TEST_F(SniTest, RefusesAnAlertBeforeAHello) {
+  ASSERT_TRUE(
+      send_all(client_.get(), tls_record(21, "\1\x70") + client_hello({"other.test", 0, 0})));
+  EXPECT_TRUE(is_cut());
+  EXPECT_TRUE(world_->is_denied("tls_sni", "(unreadable) at example.test:443"));
+}
+
+TEST_F(SniTest, RefusesASecondHelloForAnotherNameAndPassesNothingOfIt) {
+  const std::string first = client_hello({"example.test", 0, 0}) + tls_record(20, "\1");
+  ASSERT_TRUE(send_all(client_.get(), first));
+  Seen at_server, at_client;
+  ASSERT_TRUE(
+      world_->until([&] { return look(accepted_.get(), at_server), at_server.bytes == first; }));
+  const std::string second = client_hello({"other.test", 30, 200});
+  for (std::size_t i = 0; i < second.size(); i += 40) {
+    send_all(client_.get(), second.substr(i, 40));
+    world_->settle();
+  }
+  ASSERT_TRUE(world_->until([&] {
+    look(client_.get(), at_client);
+    look(accepted_.get(), at_server);
+    return at_client.is_reset && at_server.is_reset;
+  }));
+  EXPECT_EQ(at_server.bytes, first);
+  EXPECT_TRUE(world_->is_denied("tls_sni", "other.test:443 at example.test:443"));
+}
+
+TEST_F(SniTest, PassesAWholeHandshakeWithTwoHellosAndTheDataAfterIt) {
+  const std::string hello = client_hello({"example.test", 0, 0});
+  const std::string all =
+      hello + tls_record(20, "\1") + hello + tls_record(23, "data") + "anything";
+  for (std::size_t i = 0; i < all.size(); i += 30) {
+    ASSERT_TRUE(send_all(client_.get(), all.substr(i, 30)));
+    world_->settle();
+  }
+  EXPECT_TRUE(arrives(all));
+}
+
 TEST_F(SniTest, LetsAServerSpeakFirst) {
   ASSERT_TRUE(send_all(accepted_.get(), "220 ready\r\n"));
   Seen seen;

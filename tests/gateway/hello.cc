@@ -29,6 +29,7 @@ std::string client_hello(const HelloParts& parts) {
   }
   if (parts.padding > 0)
     extensions += number(21, 2) + with_length(std::string(parts.padding, 0), 2);
+  if (parts.early_data) extensions += number(42, 2) + with_length("", 2);
   const std::string body = number(0x0303, 2) + std::string(32, 'r') + with_length("", 1) +
                            with_length(number(0x1301, 2), 2) + with_length(number(0, 1), 1) +
                            with_length(extensions, 2);
@@ -36,9 +37,13 @@ std::string client_hello(const HelloParts& parts) {
   const std::size_t step = parts.record_size > 0 ? parts.record_size : message.size();
   std::string records;
   for (std::size_t i = 0; i < message.size(); i += step) {
-    records += number(0x160301, 3) + with_length(message.substr(i, step), 2);
+    records += tls_record(22, message.substr(i, step));
   }
   return records;
+}
+
+std::string tls_record(unsigned type, const std::string& payload) {
+  return number(type, 1) + number(0x0301, 2) + with_length(payload, 2);
 }
 
 }  // namespace sbx::test
