@@ -166,6 +166,10 @@ bool is_loopback(const IpAddress& address) {
   return in_network(address, *parse_ip("::1"), 128);
 }
 
+bool is_mapped_loopback(const IpAddress& address) {
+  return address == (address.is_v6 ? *parse_ip("::1") : ipv4(127, 0, 0, 1));
+}
+
 std::optional<IpAddress> embedded_ipv4(const IpAddress& address) {
   if (!address.is_v6) return std::nullopt;
   if (in_network(address, *parse_ip("::"), 96)) return ipv4_at(address, 12);

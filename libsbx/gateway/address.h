@@ -51,6 +51,8 @@ std::optional<Endpoint> local_endpoint(int socket_fd);
 bool in_network(const IpAddress& address, const IpAddress& network, int bits);
 
 bool is_loopback(const IpAddress& address);
+// 127.0.0.1 and ::1, which host ports are mapped at; the rest of 127.0.0.0/8 is the sandbox's own.
+bool is_mapped_loopback(const IpAddress& address);
 
 // The IPv4 address that an IPv6 one leads to: IPv4-compatible, NAT64 (RFC 6052, RFC 8215), 6to4.
 std::optional<IpAddress> embedded_ipv4(const IpAddress& address);

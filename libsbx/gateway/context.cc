@@ -27,7 +27,7 @@ void deny_destination(GatewayContext& context, const Destination& destination,
                       const std::string& operation, const std::string& program) {
   const Endpoint& endpoint = destination.endpoint;
   std::string grant = allow_grant(destination.text());
-  if (is_loopback(endpoint.address)) {
+  if (is_mapped_loopback(endpoint.address)) {
     grant = "network.host_ports += [" + std::to_string(endpoint.port) + "]";
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
     grant.clear();  // an address of a name that was forgotten, or never given out

@@ -62,7 +62,7 @@ Rules::Rules(NetworkMode mode, std::span<const HostRule> allow, std::span<const 
 }
 
 bool Rules::is_host_port(const Endpoint& destination) const {
-  return is_loopback(destination.address) && host_ports_.contains(destination.port);
+  return is_mapped_loopback(destination.address) && host_ports_.contains(destination.port);
 }
 
 bool Rules::allows_name(std::string_view name) const {

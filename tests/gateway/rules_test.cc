@@ -67,6 +67,8 @@ TEST(Rules, NoneAllowsHostPortsOnly) {
   EXPECT_FALSE(none.allows_name("a.test"));
   EXPECT_TRUE(none.is_host_port(to("127.0.0.1", 5000)));
   EXPECT_TRUE(none.is_host_port(to("::1", 5000)));
+  EXPECT_FALSE(none.is_host_port(to("127.0.0.2", 5000)));
+  EXPECT_FALSE(none.is_host_port(to("127.255.255.254", 5000)));
   EXPECT_FALSE(none.is_host_port(to("10.0.0.1", 5000)));
   EXPECT_FALSE(none.is_host_port(to("127.0.0.1", 5001)));
 }
