@@ -144,6 +144,13 @@ Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) 
                  .where = "",
                  .hint = ""};
   }
+  // nlohmann takes it for the end of the text.
+  if (const std::size_t nul = bytes.find('\0'); nul != std::string_view::npos) {
+    return Error{.code = ErrorCode::kBadJson,
+                 .message = "not valid JSON: a NUL byte (byte " + std::to_string(nul + 1) + ")",
+                 .where = "",
+                 .hint = ""};
+  }
   StrictBuilder builder(bounds.max_depth);
   json::sax_parse(bytes.data(), bytes.data() + bytes.size(), &builder);
   return std::move(builder).take();

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "profile/json_reader.h"
+#include "rpc/json_rpc.h"
 #include "tools/json_text.h"
 
 namespace sbx {
@@ -18,6 +19,37 @@ constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo"
 constexpr std::string_view kProgressKey = "progressToken";
 
 bool is_id(const McpJson& value) { return value.is_string() || value.is_number_integer(); }
+
+// The id of a message as it was written, a string or a whole number of any length; empty for none.
+std::string id_in(std::string_view line) {
+  constexpr std::size_t kMostBytes = 1024;
+  const auto members = read_members(line);
+  if (!members.ok()) return {};
+  for (const RawMember& member : members.value()) {
+    if (member.key != "id" || member.value.size() > kMostBytes) continue;
+    const bool is_text = member.value.front() == '"';
+    const bool is_whole = member.value.find_first_not_of("-0123456789") == std::string::npos;
+    if (is_text || is_whole) return std::string(member.value);
+  }
+  return {};
+}
+
+// The same message with an id that every reader takes.
+std::string with_other_id(std::string_view line) {
+  std::string out = "{\"id\":0";
+  const auto members = read_members(line);
+  for (const RawMember& member : members.value()) {
+    if (member.key == "id") continue;
+    out += ',' + McpJson(member.key).dump() + ':';
+    out += member.value;
+  }
+  return out + '}';
+}
+
+// The id goes back as it came: a long number would lose digits on its way through a value.
+std::string answer_text(const std::string& id, const std::string& key, const McpJson& value) {
+  return R"({"jsonrpc":"2.0","id":)" + id + ",\"" + key + "\":" + json_text(value) + "}";
+}
 
 McpRefusal refuse(const std::string& id, int code, std::string message, std::string data = "") {
   return McpRefusal{id, code, std::move(message), std::move(data)};
@@ -53,9 +85,17 @@ McpJson own_data(const McpRefusal& refusal) {
 }  // namespace
 
 std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
-  const Result<nlohmann::json> strict = read_json_strict(line);
+  Result<nlohmann::json> strict = read_json_strict(line);
+  std::string raw_id;
   if (!strict.ok()) {
-    return refuse("null", kMcpParseError, "not readable as JSON: " + strict.error().message);
+    // Well-formed JSON, and beyond our bounds: whoever waits for an answer to it gets one.
+    raw_id = id_in(line);
+    const bool is_long_number = strict.error().where == "/id" && !raw_id.empty();
+    if (is_long_number) strict = read_json_strict(with_other_id(line));
+    if (!strict.ok()) {
+      return refuse(raw_id.empty() ? "null" : raw_id, kMcpParseError,
+                    "not readable as JSON: " + strict.error().message);
+    }
   }
   const McpJson document = strict.value();
   if (!document.is_object()) {
@@ -66,7 +106,7 @@ std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
   McpMessage message;
   const bool has_id = document.contains("id");
   const bool is_good_id = is_id(member(document, "id"));
-  if (is_good_id) message.id = json_text(member(document, "id"));
+  if (is_good_id) message.id = raw_id.empty() ? json_text(member(document, "id")) : raw_id;
   if (!is_good_id) message.id = "null";
   const std::string& id = message.id;
   if (member(document, "jsonrpc") != "2.0") {
@@ -139,14 +179,13 @@ std::string mcp_result(const std::string& id, McpJson result, bool is_modern,
     if (!result.contains("resultType")) result["resultType"] = "complete";
     result["_meta"][kServerInfoKey] = {{"name", "sbx"}, {"version", version}};
   }
-  return json_text({{"jsonrpc", "2.0"}, {"id", McpJson::parse(id)}, {"result", std::move(result)}});
+  return answer_text(id, "result", result);
 }
 
 std::string mcp_error(const McpRefusal& refusal) {
   McpJson error = {{"code", refusal.code}, {"message", refusal.message}};
   error["data"] = refusal.data.empty() ? own_data(refusal) : McpJson::parse(refusal.data);
-  return json_text(
-      {{"jsonrpc", "2.0"}, {"id", McpJson::parse(refusal.id)}, {"error", std::move(error)}});
+  return answer_text(refusal.id, "error", error);
 }
 
 std::string mcp_notification(std::string_view method, const McpJson& params) {

@@ -17,8 +17,12 @@ using nlohmann::json;
 
 constexpr std::int64_t kMostGraceMs = 600'000;
 
-constexpr ValueSpec kText = {.kind = Kind::kText};
-constexpr ValueSpec kOptionalText = {.kind = Kind::kText, .nullable = true};
+bool is_not_empty(std::string_view text) { return !text.empty(); }
+constexpr TextForm kNotEmpty = {is_not_empty, R"(^[\s\S])", "text that is not empty"};
+
+constexpr ValueSpec kText = {.kind = Kind::kText, .form = &kNotEmpty};
+constexpr ValueSpec kOptionalText = {.kind = Kind::kText, .nullable = true, .form = &kNotEmpty};
+constexpr ValueSpec kInput = {.kind = Kind::kText, .nullable = true};
 constexpr ValueSpec kFlag = {.kind = Kind::kBool, .nullable = true};
 constexpr ValueSpec kTime = {.kind = Kind::kCount, .nullable = true, .min = 1, .max = kWeekMs};
 constexpr ValueSpec kGrace = {
@@ -39,7 +43,7 @@ constexpr std::array kOutputFields = {
     FieldSpec{"replay", "true, with follow: what there is comes as notifications too.", kFlag},
     kMatch};
 constexpr std::array kStdinFields = {
-    kTask, FieldSpec{"text", "What the task shall read.", kOptionalText},
+    kTask, FieldSpec{"text", "What the task shall read.", kInput},
     FieldSpec{"close", "true: end of file after the text.", kFlag}};
 constexpr std::array kWaitFields = {
     kTask,
@@ -146,7 +150,9 @@ Result<std::string> decode_cancel_params(const json& params) {
 
 std::string normal_id(std::string_view json_text) {
   const Result<json> id = read_json_strict(json_text);
-  return id.ok() ? id.value().dump() : std::string();
+  if (id.ok()) return id.value().dump();
+  // A number that is too long to be read is compared as it was written.
+  return id.error().code == ErrorCode::kOutOfRange ? std::string(json_text) : std::string();
 }
 
 }  // namespace sbx

@@ -120,6 +120,17 @@ class ModernTest(McpCase):
         self.assertEqual(set(data), {"code", "message", "where", "hint"})
         self.assertEqual(data["code"], "unknown_method")
 
+    def test_every_request_whose_id_can_be_read_is_answered_under_it(self):
+        client = self.client()
+        big = b"123456789012345678901234567890"
+        client.send_line(b'{"jsonrpc":"2.0","id":' + big + b',"method":"server/discover",'
+                         b'"params":{"_meta":' + json.dumps(meta()).encode() + b"}}")
+        self.assertEqual(client.wait(lambda m: "result" in m)["id"], int(big))
+        for line in (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1e999}}',
+                     b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1,"x":2}}'):
+            client.send_line(line)
+            self.assertEqual(client.wait(lambda m: "error" in m)["id"], 7)
+
     def test_malformed_lines_are_answered_and_survived(self):
         client = self.client()
         for line, code in ((b"{", -32700), (b"\xff", -32700), (b"[]", -32600), (b"3", -32600),

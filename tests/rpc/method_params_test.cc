@@ -89,11 +89,22 @@ TEST(MethodParams, OfAToolHoldItsOwnAsAnObject) {
   EXPECT_FALSE(decode_tool_params(json::parse("[1]")).ok());
 }
 
+TEST(MethodParams, AnEmptyTaskIdIsABadValueAndNotAnAbsentOne) {
+  for (const char* method : {"status", "output", "stdin", "wait", "kill"}) {
+    const auto params = decode_method_params(json{{"task_id", ""}}, *method_spec(method));
+    ASSERT_FALSE(params.ok()) << method;
+    EXPECT_EQ(params.error().code, ErrorCode::kBadValue) << method;
+    EXPECT_EQ(params.error().where, "/task_id") << method;
+  }
+  EXPECT_TRUE(decode_method_params(json::object(), *method_spec("status")).ok());
+}
+
 TEST(MethodParams, AnIdIsTheSameHoweverItIsWritten) {
   EXPECT_EQ(normal_id(" 7 "), "7");
   EXPECT_EQ(normal_id(R"("\u0061")"), normal_id(R"("a")"));
   EXPECT_NE(normal_id("7"), normal_id("\"7\""));
   EXPECT_EQ(normal_id("{"), "");
+  EXPECT_EQ(normal_id("18446744073709551616"), "18446744073709551616");
   EXPECT_EQ(decode_cancel_params(json::parse(R"({"id": 7})")).value(), "7");
   EXPECT_FALSE(decode_cancel_params(json::parse(R"({"id": null})")).ok());
   EXPECT_FALSE(decode_cancel_params(json::parse(R"({"id": 7, "x": 1})")).ok());
