@@ -57,18 +57,6 @@ int refuse(const Error& error) {
   return 125;
 }
 
-int signal_number(const json& answer) {
-  const auto name = answer.find("signal");
-  if (name == answer.end() || !name->is_string()) return 0;
-  for (int number = 1; number < NSIG; ++number) {
-    const char* abbreviation = sigabbrev_np(number);
-    if (abbreviation != nullptr && name->get<std::string>() == std::string("SIG") + abbreviation) {
-      return number;
-    }
-  }
-  return 0;
-}
-
 std::string text_of(const json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
@@ -87,30 +75,15 @@ std::optional<Error> error_of(const json& answer) {
   return std::nullopt;
 }
 
-int error_status(const json& answer) {
-  const auto error = error_of(answer);
-  return error ? error_exit_status(error->code) : 125;
-}
-
 // What `run` would have exited with; 0 for an answer that is no result.
-int exit_status(const json& answer) {
-  const auto found = answer.is_object() ? answer.find("status") : answer.end();
-  if (found == answer.end() || !found->is_string()) return 0;
-  const std::string status = found->get<std::string>();
-  const int number = signal_number(answer);
-  if (status == "exited") {
-    const auto code = answer.find("exit_code");
-    return code != answer.end() && code->is_number_integer() ? code->get<int>() : 125;
-  }
-  if (status == "timed_out") return 124;
-  if (status == "signaled" || status == "limit" || status == "killed") {
-    return 128 + (number != 0 ? number : SIGKILL);
-  }
-  if (status == "cancelled") return 128 + (number != 0 ? number : SIGINT);
-  if (status == "denied") return 126;
-  if (status == "needs_approval") return 3;
-  if (status == "error") return error_status(answer);
-  return 0;
+int status_of(const json& answer) {
+  const std::string status = answer.is_object() ? text_of(answer, "status") : "";
+  if (status.empty() || status == "running") return 0;
+  End end{status, std::nullopt, signal_number(text_of(answer, "signal"))};
+  const auto code = answer.find("exit_code");
+  if (code != answer.end() && code->is_number_integer()) end.exit_code = code->get<int>();
+  if (const auto error = error_of(answer)) end.error = error->code;
+  return exit_status(end);
 }
 
 json parsed(const std::string& text) {
@@ -122,7 +95,7 @@ json parsed(const std::string& text) {
 int finish(const std::string& text) {
   const json answer = parsed(text);
   if (const auto error = error_of(answer)) complain(*error);
-  return print(text) ? exit_status(answer) : 125;
+  return print(text) ? status_of(answer) : 125;
 }
 
 Result<std::string> read_text(int fd, std::size_t at_most, const std::string& where) {
@@ -178,7 +151,7 @@ Result<json> start_params(const RunOptions& options) {
   if (!options.description.empty()) params["description"] = options.description;
   if (!options.cwd.empty()) params["cwd"] = options.cwd;
   if (options.merge) params["merge"] = true;
-  if (!options.timeout.empty()) {
+  if (!options.timeout.empty() && options.timeout != kNoTimeout) {
     SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   }
   if (!options.stdin_source.empty() && options.stdin_source != "none") {
@@ -225,7 +198,7 @@ Result<json> stdin_params(const TaskOptions& options) {
 
 Result<json> wait_params(const TaskOptions& options) {
   SBX_TRY(json params, task_params(options));
-  if (options.timeout.empty()) return params;
+  if (options.timeout.empty() || options.timeout == kNoTimeout) return params;
   SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   return params;
 }
@@ -482,7 +455,7 @@ int verb_wait(const Invocation& invocation) {
   if (!answer.ok()) return refuse(answer.error());
   if (!print(answer.value())) return 125;
   const json result = parsed(answer.value());
-  return result.is_object() && result.value("is_running", false) ? 124 : exit_status(result);
+  return result.is_object() && result.value("is_running", false) ? 124 : status_of(result);
 }
 
 int verb_output(const Invocation& invocation) {

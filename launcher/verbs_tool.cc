@@ -66,6 +66,7 @@ ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOption
     if (signal == 0 && loop.is_ready(signal_fd)) {
       signal = read_signal(signal_fd);
       if (signal != 0) {
+        runner.ended_by(signal);
         dispatcher.cancel(client, kCallId);
         give_up = Loop::Clock::now() + kAfterSignal;
       }

@@ -91,7 +91,9 @@ Result<Policy> apply_request(const Policy& policy, const Request& request) {
 Error named_by_request(Error error) {
   if (error.where != "--cwd") return error;
   error.where = "/cwd";
-  error.hint = "name a directory that is there, and that the profile shows";
+  error.hint =
+      "name a directory that is there; the operator shows another by filesystem.roots in the "
+      "profile";
   return error;
 }
 

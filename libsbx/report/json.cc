@@ -3,6 +3,7 @@
 // time zone or the locale.
 #include "report/json.h"
 
+#include "base/exit_status.h"
 #include "report/json_parts.h"
 #include "report/json_writer.h"
 #include "report/judgement.h"

@@ -4,19 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
-#include <cstring>
 
 namespace sbx {
-std::string signal_name(int number) {
-  if (number == SIGRTMIN) return "SIGRTMIN";
-  if (number > SIGRTMIN && number <= SIGRTMAX) {
-    return "SIGRTMIN+" + std::to_string(number - SIGRTMIN);
-  }
-  const char* abbreviation = sigabbrev_np(number);
-  return "SIG" + (abbreviation != nullptr ? std::string(abbreviation) : std::to_string(number));
-}
 
 std::string utc_time(std::int64_t unix_ms) {
   using std::chrono::days;

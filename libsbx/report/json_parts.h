@@ -13,8 +13,6 @@
 
 namespace sbx {
 
-std::string signal_name(int number);  // "SIGSEGV"
-
 // Unix milliseconds → "2026-01-31T12:00:00.123Z".
 std::string utc_time(std::int64_t unix_ms);
 

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "base/exit_status.h"
 #include "report/json.h"
 #include "report/json_parts.h"
 #include "report/json_writer.h"

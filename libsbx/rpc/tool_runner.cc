@@ -72,7 +72,7 @@ void ToolRunner::take(const std::shared_ptr<Running>& running, Result<std::strin
   if (call.from_cursor && result.ok()) move_cursor(call, result.value());
   ++running->at;
   if (result.ok() && running->at < running->decoded.calls.size()) return next(running);
-  running->done(tool_answer(running->decoded, result));
+  running->done(tool_answer(running->decoded, result, ended_by_));
 }
 
 void ToolRunner::move_cursor(const MethodCall& call, const std::string& output) {

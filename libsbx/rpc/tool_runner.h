@@ -39,6 +39,9 @@ class ToolRunner {
   // `done` is called once, possibly before this returns, unless the client is removed.
   void run(Call call, Done done);
 
+  // The caller has been ended by this signal: what is cancelled from here on says so.
+  void ended_by(int signal) { ended_by_ = signal; }
+
   // The method `tool` of the dispatcher: calls that could not be decoded are its errors.
   Dispatcher::ToolHandler handler();
 
@@ -58,6 +61,7 @@ class ToolRunner {
 
   Dispatcher& dispatcher_;
   FindPolicy find_policy_;
+  int ended_by_ = 0;
   std::map<std::string, Kept, std::less<>> policies_;
   std::map<std::string, std::uint64_t> cursors_;  // by task: where the next poll begins
 };

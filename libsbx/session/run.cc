@@ -446,20 +446,6 @@ class Run {
 
 }  // namespace
 
-int error_exit_status(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kNotFound:
-      return 127;
-    case ErrorCode::kNotExecutable:
-    case ErrorCode::kDenied:
-      return 126;
-    case ErrorCode::kNeedsApproval:
-      return 3;
-    default:
-      return 125;
-  }
-}
-
 Outcome error_outcome(const Error& error) {
   Outcome outcome;
   outcome.status = RunStatus::kError;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/exit_status.h"
 #include "host/facts.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
@@ -91,8 +92,5 @@ Result<LaunchPlan> plan_command(RunInput& input);
 // An outcome that says that nothing was run: status error, or denied where a request wants a
 // network that is not granted.
 Outcome error_outcome(const Error& error);
-
-// The exit status for an error that kept the command from starting: 125, 126 or 127.
-int error_exit_status(ErrorCode code);
 
 }  // namespace sbx

@@ -22,12 +22,20 @@ constexpr ValueSpec kSeconds = {.kind = Kind::kNumber, .min = 0, .max = kUnbound
 
 constexpr auto kBashFields = std::to_array<FieldSpec>({
     {"command", "The command to run, by bash -c, in the workspace.", kText, true},
-    {"description", "What the command does, in 5 to 10 words. For the record only.", kText, true},
+    {"description", "What the command does, in 5 to 10 words. For the record only.", kText},
     {"timeout", "Seconds until the command is killed; at most 600. Not used in the background.",
      kSeconds},
     {"run_in_background", "true: answer at once with a shell_id; see bash_output and kill_shell.",
      kFlag},
     {"approval", "The digest of an approval that was granted.", kText},
+});
+
+// A model is asked for a description; a call without one runs.
+constexpr auto kBashShown = std::to_array<FieldSpec>({
+    kBashFields[0],
+    {"description", kBashFields[1].description, kText, true},
+    kBashFields[2],
+    kBashFields[3],
 });
 
 constexpr auto kShellIdFields = std::to_array<FieldSpec>({
@@ -213,7 +221,7 @@ const Tool kBashTool = {
     .profile = "tool-bash",
     .shell = "bash",
     .fields = kBashFields,
-    .shown = std::span(kBashFields).first(4),
+    .shown = kBashShown,
     .renamed = kRenamed,
     .defaults = R"({"timeout":120,"run_in_background":false})",
     .output_schema = kBashOutputSchema,

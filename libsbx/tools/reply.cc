@@ -2,9 +2,9 @@
 // The result's JSON, read leniently: it is our own.
 #include "tools/reply.h"
 
-#include <csignal>
-#include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "base/exit_status.h"
 
 namespace sbx {
 namespace {
@@ -26,14 +26,6 @@ std::optional<int> number_at(const ordered_json& object, const char* key) {
 std::string json_at(const ordered_json& object, const char* key) {
   const auto at = object.find(key);
   return at == object.end() || at->is_null() || at->empty() ? "" : json_text(*at);
-}
-
-std::optional<int> signal_number(const std::string& name) {
-  for (int number = 1; number < NSIG; ++number) {
-    const char* known = sigabbrev_np(number);
-    if (known != nullptr && name == std::string("SIG") + known) return number;
-  }
-  return std::nullopt;
 }
 
 ErrorCode code_named(std::string_view name) {
@@ -100,17 +92,10 @@ bool did_not_run(const Reply& reply) {
 }
 
 int exit_number(const Reply& reply) {
-  if (reply.exit_code) return *reply.exit_code;
-  if (reply.status == "timed_out") return 124;
-  if (reply.status == "denied") return 126;
-  if (reply.status == "needs_approval") return 3;
-  if (reply.status == "error") {
-    const bool missing = reply.error && reply.error->code == ErrorCode::kNotFound;
-    const bool not_executable = reply.error && reply.error->code == ErrorCode::kNotExecutable;
-    return missing ? 127 : not_executable ? 126 : 125;
-  }
-  if (reply.signal) return 128 + *reply.signal;
-  return reply.status == "cancelled" ? 128 + SIGINT : 128 + SIGKILL;
+  End end{reply.status, reply.exit_code, reply.signal};
+  if (reply.error) end.error = reply.error->code;
+  if (reply.cancelled_by != 0) end.cancelled_by = reply.cancelled_by;
+  return exit_status(end);
 }
 
 std::string reason(const Reply& reply) {

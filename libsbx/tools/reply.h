@@ -18,6 +18,7 @@ struct Reply {
   std::string status;            // of a run: "exited" …; "error" where the call itself failed
   std::optional<int> exit_code;  // of a command that exited
   std::optional<int> signal;     // that ended it
+  int cancelled_by = 0;          // the signal that the caller was ended by; 0: none
   std::string out;
   std::string err;
   double duration_ms = 0;

@@ -39,16 +39,24 @@ Error unknown_tool(std::string_view name) {
                nearest ? "did you mean " + std::string(*nearest) + "?" : "tools are " + known};
 }
 
-// null stands for an absent key, in the files' objects too.
-void drop_nulls(json& object) {
+// null stands for an absent key, and so does "" where a key may be absent: models write both.
+void drop_absent(json& object, const Tool& tool) {
+  const auto is_optional = [&](const std::string& key) {
+    return std::any_of(tool.fields.begin(), tool.fields.end(), [&](const FieldSpec& field) {
+      return field.name == key && !field.required;
+    });
+  };
   for (auto member = object.begin(); member != object.end();) {
-    member = member->is_null() ? object.erase(member) : std::next(member);
+    const bool is_absent = member->is_null() || (*member == "" && is_optional(member.key()));
+    member = is_absent ? object.erase(member) : std::next(member);
   }
 }
 
-// In the order of the table, whatever the order of the keys; unknown keys last.
+// An unknown key first, since a misspelt one is why another is missing; then in the order of the
+// table, whatever the order of the keys.
 const Error& first_error(const std::vector<Error>& errors, const Tool& tool) {
   const auto rank = [&](const Error& error) {
+    if (error.code == ErrorCode::kUnknownField) return std::ptrdiff_t{-1};
     std::string_view key = error.where;
     key.remove_prefix(std::min<std::size_t>(key.size(), 1));
     key = key.substr(0, key.find('/'));
@@ -139,7 +147,7 @@ Result<ToolCall> decode_tool_call(std::string_view tool, std::string_view params
   const Tool* found = find_tool(tool);
   if (found == nullptr) return unknown_tool(tool);
   SBX_TRY(json document, read_json_strict(params.empty() ? "{}" : params));
-  if (document.is_object()) drop_nulls(document);
+  if (document.is_object()) drop_absent(document, *found);
   const std::vector<Error> errors = check_fields(document, ObjectSpec{found->fields}, "");
   if (!errors.empty()) return first_error(errors, *found);
   SBX_TRY(ToolCall call, found->decode(document, settings));
@@ -150,9 +158,10 @@ Result<ToolCall> decode_tool_call(std::string_view tool, std::string_view params
   return call;
 }
 
-ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result) {
+ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result, int cancelled_by) {
   const Tool& tool = *find_tool(call.tool);
   Reply reply = read_reply(result);
+  reply.cancelled_by = cancelled_by;
   if (reply.error) rename(tool, *reply.error);
   ToolAnswer answer = did_not_run(reply) ? refuse(tool, call, reply) : tool.answer(call, reply);
   if (!result.ok()) answer.mistake = reply.error;

@@ -75,7 +75,9 @@ struct ToolAnswer {
 };
 
 // `result` is what the last method call gave, or the first error.
-ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result);
+// `cancelled_by`: the signal that ended the caller, 0 for none.
+ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result,
+                       int cancelled_by = 0);
 
 // The answer to a call that could not be decoded.
 ToolAnswer tool_refusal(std::string_view tool, const Error& error);

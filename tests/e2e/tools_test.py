@@ -40,12 +40,50 @@ class BashTest(ToolCase):
         self.assertEqual(text, f"bash\n{os.path.realpath(self.work)}\nend\n")
         self.assertEqual(self.last.returncode, 0)
 
-    def test_a2_command_and_description_are_required(self):
-        for params in ({"command": "true"}, {"description": "d"}, {}):
+    def test_a2_a_command_is_required_and_a_description_may_be_left_out(self):
+        for params in ({"command": "echo on"}, {"command": "echo on", "description": ""}):
+            self.assertEqual(self.tool("bash", params), "on\n")
+        for params in ({"description": "d"}, {}):
             text = self.tool("bash", params)
             self.assertTrue(text.startswith("bash: the key"), text)
             self.assertEqual(self.last.returncode, 125)
             self.assertIn(b"sbx-run: missing_field: ", self.last.stderr)
+
+    def test_a_misspelt_param_is_named_with_the_nearest_one(self):
+        text = self.tool("bash", {"comand": "true", "description": "d"})
+        self.assertIn('unknown key "comand"', text)
+        self.assertIn('did you mean "command"?', text)
+
+    def test_one_number_is_said_and_exited_with_after_a_signal(self):
+        process = subprocess.Popen([SBX_RUN, "tool", "bash"], stdin=subprocess.PIPE, cwd=self.work,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        process.stdin.write(json.dumps({"command": "touch here; sleep 60"}).encode())
+        process.stdin.close()
+        deadline = time.monotonic() + BOUND
+        while not os.path.exists(os.path.join(self.work, "here")):
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(b"exit: 143\n", process.stdout.read())
+        self.assertEqual(process.wait(BOUND), 143)
+
+    def test_a_real_time_signal_gives_the_same_number_everywhere(self):
+        command = "kill -35 $$"
+        self.assertEqual(self.raw("-c", command).returncode, 163)
+        call = self.raw("call", "run", input=json.dumps({"command": command}).encode(), stdin=None)
+        self.assertEqual(call.returncode, 163)
+        self.assertIn("exit: 163\n", self.bash(command))
+        self.assertEqual(self.json_tool("shell", {"command": command})["exit_code"], 163)
+
+    def test_empty_optional_params_are_absent_and_a_hidden_cwd_names_the_setting(self):
+        empty = {"task_id": "", "cwd": "", "stdin_text": ""}
+        answer = self.json_tool("shell", {"command": "echo x", **empty})
+        self.assertEqual(answer["stdout"], "x\n", answer)
+        self.assertEqual(self.json_tool("shell", empty)["error"]["where"], "/command")
+        error = self.json_tool("shell", {"command": "pwd", "cwd": "/srv"})["error"]
+        self.assertEqual(error["code"], "cwd_not_visible", error)
+        self.assertIn("filesystem.roots", error["hint"])
 
     def test_a2_a_timeout_beyond_600_is_clamped(self):
         self.assertEqual(self.bash("echo ok", timeout=100000), "ok\n")

@@ -62,12 +62,25 @@ TEST(DecodeBash, NeverAsksForMoreThanTheOperatorsCeiling) {
   EXPECT_EQ(call.value().timeout_ms, 30'000);
 }
 
+TEST(DecodeTool, NamesAMisspeltKeyBeforeTheOneThatIsMissing) {
+  EXPECT_EQ(refusal("bash", R"({"comand":"a","description":"d"})"), "unknown_field at /comand");
+  EXPECT_EQ(refusal("kill_shell", R"({"shel_id":"x"})"), "unknown_field at /shel_id");
+}
+
+TEST(DecodeTool, TakesAnEmptyOptionalTextForAbsent) {
+  EXPECT_EQ(refusal("shell", R"({"command":"a","task_id":"","cwd":"","stdin_text":""})"),
+            "accepted");
+  EXPECT_EQ(refusal("shell", R"({"task_id":""})"), "missing_field at /command");
+  EXPECT_EQ(refusal("bash_output", R"({"shell_id":"","task_id":"t"})"), "accepted");
+  EXPECT_EQ(refusal("bash_output", R"({"shell_id":""})"), "missing_field at /shell_id");
+}
+
 // A2
-TEST(DecodeBash, WantsACommandAndADescription) {
+TEST(DecodeBash, WantsACommandAndRunsWithoutADescription) {
   EXPECT_EQ(refusal("bash", R"({"description":"d"})"), "missing_field at /command");
-  EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "missing_field at /description");
-  EXPECT_EQ(refusal("bash", R"({"command":"a","description":null})"),
-            "missing_field at /description");
+  EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "accepted");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":null})"), "accepted");
+  EXPECT_EQ(refusal("bash", R"({"command":"a","description":""})"), "accepted");
   EXPECT_EQ(refusal("bash", R"({"command":3,"description":"d"})"), "wrong_type at /command");
   EXPECT_EQ(refusal("bash", R"({"command":"a","description":"d","timeout":0})"),
             "out_of_range at /timeout");
