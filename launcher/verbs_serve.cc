@@ -179,7 +179,9 @@ class Serving {
     }
     SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
     session.name = options_.session;
-    session.own_workspace = is_own;
+    // Where each run has a workspace of its own, there is none of the session's to clear.
+    const bool is_fresh = session.policy.profile.workspace == WorkspaceMode::kFresh;
+    session.own_workspace = is_own && !is_fresh;
     session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();
     ServerOptions server;

@@ -101,6 +101,22 @@ class Tasks(session_harness.Case):
         self.assertEqual([(event["stream"], event["text"], event["offset"]) for event in events[:-1]],
                          [("stdout", "out3\n", 20), ("stderr", "err3\n", 25)])
 
+    def test_reset_of_a_session_with_fresh_workspaces_ends_everything(self):
+        fresh = self.profile({"workspace": {"mode": "fresh"}})
+        self.verb("start", *S, "--profile", fresh, "-c", f"sleep 1000; : {self.marker}x")
+        self.assertTrue(session_harness.until(
+            lambda: session_harness.processes(self.marker + "x")))
+        self.assertEqual(self.verb("reset", *S), {"workspace_cleared": False})
+        self.assertEqual(session_harness.processes(self.marker + "x"), [])
+
+    def test_an_empty_task_id_is_a_bad_value(self):
+        task = self.start("sleep 1000")
+        for method in ("status", "output", "stdin", "wait", "kill"):
+            answer = self.verb("call", *S, method, status=125, input=b'{"task_id": ""}', stdin=None)
+            self.assertEqual((answer["error"]["code"], answer["error"]["where"]),
+                             ("bad_value", "/task_id"), method)
+        self.assertTrue(self.verb("status", *S, task)["is_running"])
+
     def test_reset_ends_everything_and_clears_its_own_workspace(self):
         self.start(f"echo x > file; sleep 1000; : {self.marker}x")
         follower = subprocess.Popen([harness.SBX_RUN, "output", *S, "--follow",
