@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace sbx {
 namespace {
@@ -69,6 +70,18 @@ constexpr std::array<Word, 13> kNeverSettable = {
 constexpr std::array<Word, 11> kLoaderAndShellNames = {
     "PYTHONHOME", "PERL5OPT", "RUBYLIB", "GIT_SSH",        "GIT_EXEC_PATH", "SHELLOPTS",
     "BASHOPTS",   "IFS",      "PS4",     "GLIBC_TUNABLES", "MALLOC_TRACE"};
+
+constexpr std::array<std::pair<const char*, const char*>, 10> kNonInteractive = {
+    {{"CI", "1"},
+     {"DEBIAN_FRONTEND", "noninteractive"},
+     {"GIT_TERMINAL_PROMPT", "0"},
+     {"PAGER", "cat"},
+     {"GIT_PAGER", "cat"},
+     {"EDITOR", "false"},
+     {"VISUAL", "false"},
+     {"GIT_EDITOR", "false"},
+     {"NO_COLOR", "1"},
+     {"PIP_NO_INPUT", "1"}}};
 
 bool contains(std::span<const Word> words, const Word& wanted) {
   return std::any_of(words.begin(), words.end(), [&](const Word& word) {
@@ -146,17 +159,8 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
   if (!out.contains("PATH"))
     out["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
   out.erase("OLDPWD");
-  // Without them a program may wait for an answer that nobody gives.
-  out["CI"] = "1";
-  out["DEBIAN_FRONTEND"] = "noninteractive";
-  out["GIT_TERMINAL_PROMPT"] = "0";
-  out["PAGER"] = "cat";
-  out["GIT_PAGER"] = "cat";
-  out["EDITOR"] = "false";
-  out["VISUAL"] = "false";
-  out["GIT_EDITOR"] = "false";
-  out["NO_COLOR"] = "1";
-  out["PIP_NO_INPUT"] = "1";
+  // Without them a program may wait for an answer that nobody gives. The caller's own stand.
+  for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);
   if (policy.home.empty()) {
     out.erase("HOME");
   } else {

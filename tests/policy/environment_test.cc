@@ -154,13 +154,19 @@ TEST_F(Scrub, SetsWhatKeepsProgramsFromAsking) {
   for (const auto& [name, value] : Environment{{"CI", "1"},
                                                {"DEBIAN_FRONTEND", "noninteractive"},
                                                {"GIT_TERMINAL_PROMPT", "0"},
-                                               {"PAGER", "cat"},
                                                {"GIT_PAGER", "cat"},
                                                {"EDITOR", "false"},
                                                {"NO_COLOR", "1"},
                                                {"PIP_NO_INPUT", "1"}}) {
     EXPECT_EQ(out.at(name), value) << name;
   }
+}
+
+TEST_F(Scrub, LeavesTheCallersOwnPagerAndEditorWhereTheyComeThrough) {
+  inherited_["EDITOR"] = "ed";
+  EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("PAGER"), "less");
+  EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("EDITOR"), "ed");
+  EXPECT_EQ(scrubbed(ScrubMode::kStrict).at("PAGER"), "cat");
 }
 
 TEST_F(Scrub, PassesWhatTheOperatorNamesAndIgnoresWhatIsNotSet) {
