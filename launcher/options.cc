@@ -2,7 +2,9 @@
 // Flags and SBX_* variables, read and checked.
 #include "options.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 #include "base/text.h"
 #include "profile/host_rule.h"
@@ -21,6 +23,7 @@ struct Named {
   T value;
 };
 constexpr std::array kNets = {Named<NetworkMode>{"none", NetworkMode::kNone},
+                              Named<NetworkMode>{"allowlist", NetworkMode::kAllowlist},
                               Named<NetworkMode>{"outbound", NetworkMode::kOutbound},
                               Named<NetworkMode>{"open", NetworkMode::kOpen}};
 constexpr std::array kScrubs = {Named<ScrubMode>{"off", ScrubMode::kOff},
@@ -58,6 +61,12 @@ Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) 
   return layers;
 }
 
+std::string_view without_spaces_around(std::string_view text) {
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\n"), text.size());
+  text.remove_prefix(begin);
+  return text.substr(0, text.find_last_not_of(" \t\n") + 1);
+}
+
 // "8080", "3000:8080", "0:8080".
 Result<PublishedPort> parse_publish(const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -77,6 +86,7 @@ class FlagReader {
       : options_(options), environment_(environment) {}
 
   Result<OperatorFlags> read() {
+    SBX_CHECK_OK(check_contradictions());
     SBX_CHECK_OK(read_roots());
     SBX_CHECK_OK(read_modes());
     SBX_CHECK_OK(read_limits());
@@ -94,6 +104,36 @@ class FlagReader {
   const std::string* variable(std::string_view name) const {
     const auto found = environment_.find(name);
     return found == environment_.end() || found->second.empty() ? nullptr : &found->second;
+  }
+
+  static Error contradiction(const std::string& one, const std::string& other) {
+    return Error{ErrorCode::kBadFlag, one + " and " + other + " contradict each other",
+                 one.substr(0, one.find(' ')), "leave one of the two out"};
+  }
+
+  Status check_contradictions() const {
+    const std::string& net = options_.net;
+    if (!net.empty() && net != "allowlist" && !options_.allow_hosts.empty()) {
+      return contradiction("--net " + net, "--allow-host");
+    }
+    if (net == "open" && !options_.host_ports.empty()) {
+      return contradiction("--net open", "--host-port");
+    }
+    std::map<std::string, std::string> flag_of;
+    for (const auto& [flag, paths] :
+         {std::pair("--ro", &options_.ro), {"--rw", &options_.rw}, {"--hide", &options_.hide}}) {
+      for (const std::string& path : *paths) {
+        std::string plain;
+        for (const std::string_view part : split(path, '/')) {
+          if (!part.empty() && part != ".") (plain += '/') += part;
+        }
+        const auto [known, is_new] = flag_of.emplace(plain, flag);
+        if (!is_new && known->second != flag) {
+          return contradiction(known->second + " " + path, flag + (" " + path));
+        }
+      }
+    }
+    return {};
   }
 
   Status read_roots() {
@@ -151,10 +191,17 @@ class FlagReader {
     if (const std::string* network = variable("SBX_ALLOW_NETWORK")) {
       SBX_TRY(flags_.allow_network, one_of(kBooleans, *network, "SBX_ALLOW_NETWORK"));
     }
-    if (const std::string* commands = variable("SBX_ALLOWED_CMDS")) {
+    // Set and empty it is an error: read as unset it would allow everything.
+    if (const auto commands = environment_.find("SBX_ALLOWED_CMDS");
+        commands != environment_.end()) {
       std::vector<std::string> names;
-      for (const std::string_view name : split(*commands, ',')) {
+      for (const std::string_view part : split(commands->second, ',')) {
+        const std::string_view name = without_spaces_around(part);
         if (!name.empty()) names.emplace_back(name);
+      }
+      if (names.empty()) {
+        return bad("SBX_ALLOWED_CMDS", commands->second,
+                   "name the programs that may run, such as ls,cat, or unset it");
       }
       flags_.commands_allow = std::move(names);
     }
@@ -166,7 +213,9 @@ class FlagReader {
 
   Status read_limits() {
     LimitsProfile& limits = flags_.limits;
-    SBX_CHECK_OK(duration("--timeout", options_.timeout, limits.timeout_ms));
+    if (options_.timeout != kNoTimeout) {
+      SBX_CHECK_OK(duration("--timeout", options_.timeout, limits.timeout_ms));
+    }
     SBX_CHECK_OK(duration("--cpu-time", options_.cpu_time, limits.cpu_ms));
     SBX_CHECK_OK(megabytes("--memory", options_.memory, limits.memory_mb));
     SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, limits.tmp_mb));
@@ -225,11 +274,14 @@ void add_run_options(Flags& flags, RunOptions& options) {
   flags.values("--ro", options.ro, "PATH shown read-only; repeatable");
   flags.values("--rw", options.rw, "PATH shown writable; repeatable");
   flags.values("--hide", options.hide, "PATH hidden; repeatable");
-  flags.value("--net", options.net, "none, outbound or open");
+  flags.value("--net", options.net, "none, allowlist, outbound or open");
   flags.values("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable");
+  flags.values("--host-port", options.host_ports,
+               "PORT inside that leads to the host's 127.0.0.1:PORT; repeatable");
   flags.values("--publish", options.publish,
                "[HOST_PORT:]PORT: a server inside, on the host's 127.0.0.1; repeatable");
-  flags.value("--timeout", options.timeout, "wall time, such as 10s or 500ms");
+  flags.value("--timeout", options.timeout,
+              "wall time, such as 10s, 500ms or 0.5s; none: no limit");
   flags.value("--memory", options.memory, "memory of the whole tree, such as 512M");
   flags.value("--cpu-time", options.cpu_time, "CPU time of the whole tree, such as 5s");
   flags.value("--pids", options.pids, "processes and threads at the most");
@@ -256,6 +308,16 @@ void add_run_options(Flags& flags, RunOptions& options) {
 
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {
   return FlagReader(options, environment).read();
+}
+
+Result<std::vector<int>> parse_host_ports(const std::vector<std::string>& values) {
+  std::vector<int> ports;
+  for (const std::string& value : values) {
+    const auto port = parse_count(value, 65535);
+    if (!port || *port == 0) return bad("--host-port", value, "a port from 1 to 65535");
+    ports.push_back(static_cast<int>(*port));
+  }
+  return ports;
 }
 
 Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text) {

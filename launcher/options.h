@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<std::string> hide;
   std::string net;
   std::vector<std::string> allow_hosts;
+  std::vector<std::string> host_ports;
   std::vector<std::string> publish;
   std::string timeout;
   std::string memory;
@@ -49,15 +50,22 @@ struct RunOptions {
   bool allow_degraded = false;
   bool overlay = false;
   bool trace_denials = false;
+  bool is_exec = false;  // a shipped profile's time limit does not count
   bool json = false;
   std::vector<std::string> program;  // what stands behind `--`
 };
+
+// The value of --timeout that means no limit.
+inline constexpr std::string_view kNoTimeout = "none";
 
 // Adds the flags that run, exec and explain share.
 void add_run_options(Flags& flags, RunOptions& options);
 
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);
+
+// --host-port, as numbers. Errors: kBadFlag.
+Result<std::vector<int>> parse_host_ports(const std::vector<std::string>& values);
 
 // "a=b" → {"a", "b"}. Errors: kBadFlag.
 Result<std::pair<std::string, std::string>> parse_assignment(const std::string& text);

@@ -143,6 +143,11 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   NetworkMode& network = loaded.profile.network.mode;
   const bool is_opened = allow_network == "true" || allow_network == "1";
   if (is_opened && network == NetworkMode::kNone) network = NetworkMode::kOutbound;
+  SBX_TRY(const std::vector<int> host_ports, parse_host_ports(options.host_ports));
+  std::vector<int>& mapped = loaded.profile.network.host_ports;
+  mapped.insert(mapped.end(), host_ports.begin(), host_ports.end());
+  const bool is_untimed = options.is_exec && options.timeout.empty() && !loaded.sets_timeout;
+  if (options.timeout == kNoTimeout || is_untimed) loaded.profile.limits.timeout_ms.reset();
   const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
   PolicyContext context;
   if (!is_fresh) {

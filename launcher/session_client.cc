@@ -193,6 +193,7 @@ Result<SessionFlags> session_flags(const RunOptions& options) {
   many("--hide", options.hide);
   one("--net", options.net);
   many("--allow-host", options.allow_hosts);
+  many("--host-port", options.host_ports);
   one("--memory", options.memory);
   one("--cpu-time", options.cpu_time);
   one("--pids", options.pids);

@@ -158,6 +158,7 @@ int verb_run(const Invocation& invocation) {
 int verb_exec(const Invocation& invocation) {
   Flags flags("sbx-run exec", "Run a command on the caller's own stdin, stdout and stderr");
   RunOptions options;
+  options.is_exec = true;
   add_run_options(flags, options);
   flags.value("--result-file", options.result_file, "FILE for the JSON answer");
   flags.value("--result-fd", options.result_fd, "descriptor N for the JSON answer");

@@ -85,6 +85,26 @@ std::optional<std::int64_t> parse_with_units(std::string_view text, std::span<co
   return *count * unit->factor;
 }
 
+// "0.5s", "1.5m": a unit, at most three digits behind the point, whole milliseconds.
+std::optional<std::int64_t> parse_decimal_ms(std::string_view text) {
+  static constexpr std::array kUnits = {Unit{"s", 1000}, Unit{"m", 60'000}, Unit{"h", 3'600'000}};
+  constexpr std::int64_t kMost = 1'000'000'000;
+  const std::size_t point = text.find('.');
+  const std::size_t end = text.find_first_not_of("0123456789", point + 1);
+  if (end == std::string_view::npos || end - point - 1 > 3) return std::nullopt;
+  std::string digits(text.substr(point + 1, end - point - 1));
+  const auto whole = parse_count(text.substr(0, point), kMost);
+  const auto part =
+      digits.empty() ? std::nullopt : parse_count(digits.append(3 - digits.size(), '0'), 999);
+  const std::string_view suffix = text.substr(end);
+  const auto* unit =
+      std::find_if(kUnits.begin(), kUnits.end(), [&](const Unit& u) { return u.suffix == suffix; });
+  if (!whole || !part || unit == kUnits.end()) return std::nullopt;
+  const std::int64_t thousandths = *whole * 1000 + *part;
+  if (thousandths == 0 || *whole > 1'000'000'000'000 / unit->factor) return std::nullopt;
+  return thousandths * (unit->factor / 1000);
+}
+
 }  // namespace
 
 std::string escape_control_bytes(std::string_view text) {
@@ -126,6 +146,7 @@ std::optional<std::string_view> nearest_name(std::string_view name,
 }
 
 std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
+  if (text.find('.') != std::string_view::npos) return parse_decimal_ms(text);
   static constexpr std::array kUnits = {Unit{"ms", 1}, Unit{"s", 1000}, Unit{"", 1000},
                                         Unit{"m", 60'000}, Unit{"h", 3'600'000}};
   return parse_with_units(text, kUnits, 1'000'000'000'000);

@@ -20,7 +20,8 @@ std::string escape_control_bytes(std::string_view text);
 std::optional<std::string_view> nearest_name(std::string_view name,
                                              std::span<const std::string_view> candidates);
 
-// "10s", "500ms", "2m", "1h", "90" (seconds) → milliseconds, 1 to 10^12; nullopt on anything else.
+// "10s", "500ms", "2m", "1h", "90" (seconds), "0.5s", "1.5m" → milliseconds, 1 to 10^12; nullopt on
+// anything else.
 std::optional<std::int64_t> parse_duration_ms(std::string_view text);
 
 // "512", "64K", "512M", "2G" (powers of 1024; an optional trailing "B" or "iB") → bytes, 1 to 2^50.

@@ -97,6 +97,15 @@ void list_directory(const std::string& directory, std::map<std::string, std::str
   }
 }
 
+ProfileSource shipped_source(const std::string& name, std::string_view text) {
+  return {.label = "shipped:" + name,
+          .name = name,
+          .directory = "",
+          .identity = "shipped:" + name,
+          .text = std::string(text),
+          .shipped = true};
+}
+
 }  // namespace
 
 bool is_profile_path(std::string_view name_or_path) {
@@ -133,19 +142,15 @@ Result<ProfileSource> find_profile(std::string_view name_or_path, const ProfileS
   const std::string name(name_or_path);
   if (name.find('\0') != std::string::npos) return not_found("", search);
   if (is_profile_path(name)) return read_profile_file(name);
-  if (const auto text = shipped_text(name)) {
-    return ProfileSource{.label = "shipped:" + name,
-                         .name = name,
-                         .directory = "",
-                         .identity = "shipped:" + name,
-                         .text = std::string(*text),
-                         .shipped = true};
-  }
+  if (const auto text = shipped_text(name)) return shipped_source(name, *text);
   const std::string file = name + std::string(kSuffix);
   for (const std::string& directory : search.directories) {
     auto source = read_profile_file(path_below(directory, file));
     if (source.ok() || source.error().code != ErrorCode::kProfileNotFound) return source;
   }
+  // A tool's name stands for the tool's profile.
+  const std::string of_tool = "tool-" + name;
+  if (const auto text = shipped_text(of_tool)) return shipped_source(of_tool, *text);
   return not_found(name, search);
 }
 

@@ -50,6 +50,13 @@ class Chain {
     return false;
   }
 
+  bool sets_timeout() const {
+    return std::any_of(links_.begin(), links_.end(), [](const Link& link) {
+      return !link.source.shipped && link.document.is_object() &&
+             link.document.contains("limits") && link.document["limits"].contains("timeout_ms");
+    });
+  }
+
   // The merged document. Only after a build without errors.
   json merge() {
     json merged = std::move(links_.back().document);
@@ -146,7 +153,10 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
   }
   Chain chain(search);
   json merged;
-  if (chain.build(std::move(source))) merged = chain.merge();
+  if (chain.build(std::move(source))) {
+    loaded.sets_timeout = chain.sets_timeout();
+    merged = chain.merge();
+  }
   errors = std::move(chain.errors());
   if (!errors.empty()) {
     Error first = errors.front();

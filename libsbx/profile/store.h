@@ -18,7 +18,8 @@ struct ProfileSearch {
 
 struct LoadedProfile {
   Profile profile;
-  std::string source;  // "shipped:NAME" or the file's path
+  std::string source;         // "shipped:NAME" or the file's path
+  bool sets_timeout = false;  // limits.timeout_ms stands in it or in a parent that is not shipped
 
   // Both are made when asked for: a plain launch needs neither.
   std::string resolved_json(int indent = -1) const;  // every key, `extends` resolved

@@ -16,7 +16,12 @@ TEST(Text, ReadsDurationsWithUnitsAndRefusesTheRest) {
   EXPECT_EQ(parse_duration_ms("500ms"), 500);
   EXPECT_EQ(parse_duration_ms("2m"), 120'000);
   EXPECT_EQ(parse_duration_ms("90"), 90'000);
-  for (const char* bad : {"", "0s", "-1s", "1.5s", "s", "10 s", "10d", "99999999999999999999s"}) {
+  EXPECT_EQ(parse_duration_ms("0.5s"), 500);
+  EXPECT_EQ(parse_duration_ms("1.5m"), 90'000);
+  EXPECT_EQ(parse_duration_ms("0.001s"), 1);
+  EXPECT_EQ(parse_duration_ms("1.25h"), 4'500'000);
+  for (const char* bad : {"", "0s", "-1s", "s", "1.5", ".5s", "1.s", "0.0s", "0.0005s", "0.5ms",
+                          "1.5.5s", "-0.5s", "10 s", "10d", "99999999999999999999s"}) {
     EXPECT_EQ(parse_duration_ms(bad), std::nullopt) << bad;
   }
 }

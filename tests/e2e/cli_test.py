@@ -309,6 +309,60 @@ class Environment(harness.Case):
                 self.assertEqual(seen[name], value, (mode, name))
 
 
+class Values(harness.Case):
+    """What a flag or a variable may hold."""
+
+    def test_times_have_fractions_and_none(self):
+        self.assertEqual(self.sh("sleep 60", "--timeout", "0.25s")["status"], "timed_out")
+        self.assertEqual(self.out("echo on", "--timeout", "none"), "on\n")
+        plan = json.loads(self.raw("explain", "--json", "--timeout", "none", "-c", "true").stdout)
+        self.assertIsNone(plan["limits"].get("timeout_ms"), plan["limits"])
+        for bad in ("0.5", ".5s", "0", "-1s", "0s"):
+            self.assert_error(self.run_json("--timeout=" + bad, "--", "true"), "bad_flag")
+
+    def test_contradictory_flags_are_an_error_that_names_both(self):
+        for flags in (["--net", "none", "--allow-host", "a.test"],
+                      ["--net", "open", "--host-port", "8080"],
+                      ["--ro", "/usr/share", "--rw", "/usr/share/"],
+                      ["--ro", self.work, "--hide", self.work]):
+            error = self.run_json(*flags, "--", "true")["error"]
+            self.assertEqual((error["code"], error["where"]), ("bad_flag", flags[0]), error)
+            self.assertIn(flags[2], error["message"])
+        for flags in (["--net", "allowlist", "--allow-host", "a.test"],
+                      ["--ro", "/usr/share", "--ro", "/usr/share"],
+                      ["--net", "none", "--host-port", "8080"]):
+            self.assertEqual(self.run_json(*flags, "--", "true")["status"], "exited", flags)
+
+    def test_a_tools_name_stands_for_its_profile(self):
+        answer = self.run_json("--profile", "shell", "--", "true")
+        self.assertEqual(answer["sandbox"]["profile"], "tool-shell", answer["error"])
+
+    def test_allowed_commands_may_have_spaces_and_must_not_be_empty(self):
+        env = {**os.environ, "SBX_ALLOWED_CMDS": "echo , true"}
+        self.assertEqual(self.sh("true && echo on", env=env)["stdout"], "on\n")
+        self.assertEqual(self.sh("id", env=env)["status"], "denied")
+        for empty in ("", " ", ","):
+            env["SBX_ALLOWED_CMDS"] = empty
+            self.assert_error(self.sh("true", env=env), "bad_flag")
+
+    def test_nothing_hides_behind_a_nul_byte(self):
+        done = self.raw("call", "run", input=b'{"command": "echo hi"}\0{"x":', stdin=None)
+        self.assertEqual(done.returncode, 125)
+        self.assertIn(b"NUL", done.stderr)
+        path = self.write("work/nul.json", '{"extends": "default"}\0{')
+        self.assert_error(self.run_json("--profile", path, "--", "true"), "bad_json")
+
+    def test_a_shipped_profiles_time_limit_does_not_count_for_exec(self):
+        own = self.profile({"limits": {"timeout_ms": 300}})
+        done = self.raw("exec", "--profile", own, "-c", "sleep 60")
+        self.assertEqual(done.returncode, 124)
+        result = os.path.join(self.base, "result")
+        for profile in ("default", self.profile({"extends": "default"}, "inherits.json")):
+            self.raw("exec", "--profile", profile, "--result-file", result, "-c", "true")
+            with open(result) as file:
+                self.assertNotIn("timeout", json.load(file)["sandbox"]["limits"], profile)
+
+
 class Verbs(harness.Case):
     """Contract 2: the verbs that run nothing, and the profiles that are shipped."""
 

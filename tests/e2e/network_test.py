@@ -367,6 +367,10 @@ class Modes(Networked):
             self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n"
                              "localhost:8088/ hub-loopback\n", (mode, answer))
 
+    def test_a_host_port_can_be_named_on_the_command_line(self):
+        answer = self.sh("curl -sS http://127.0.0.1:8088/", "--host-port", "8088")
+        self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
+
     def test_host_ports_open_nothing_else_of_127_8(self):
         for mode in ("none", "allowlist", "outbound"):
             path = self.profile({"network": {"mode": mode, "host_ports": [8088, 8099]}})
