@@ -299,7 +299,7 @@ void add_run_options(Flags& flags, RunOptions& options) {
   flags.toggle("--stream", options.stream, "JSON lines while it runs, the result last");
   flags.toggle("--merge", options.merge, "stdout and stderr as one, in the order written");
   flags.toggle("--allow-degraded", options.allow_degraded,
-               "run with what the kernel gives, never below what is required");
+               "run with what the kernel gives, never below --require, seccomp and Landlock");
   flags.value("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
   flags.toggle("--trace-denials", options.trace_denials,
                "refused file operations in denials too; each such call waits");

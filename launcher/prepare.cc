@@ -64,6 +64,15 @@ bool is_shown(const FilesystemProfile& filesystem, const std::string& path) {
   return filesystem.base == Base::kHost && !is_below(path, "/tmp");
 }
 
+// A layer is left out only where it cannot be had, so what can be had stays in force. The filter
+// and Landlock are what a weaker tier stands on: they stay required.
+void lower_required(IsolationProfile& isolation) {
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (layer != Layer::kSeccomp && layer != Layer::kLandlock) isolation.require.remove(layer);
+  }
+}
+
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
 // speaks for it, who would then be the operator.
 void hide_tokens(Policy& policy, const Environment& environment) {
@@ -148,6 +157,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   mapped.insert(mapped.end(), host_ports.begin(), host_ports.end());
   const bool is_untimed = options.is_exec && options.timeout.empty() && !loaded.sets_timeout;
   if (options.timeout == kNoTimeout || is_untimed) loaded.profile.limits.timeout_ms.reset();
+  if (options.allow_degraded && options.require.empty()) lower_required(loaded.profile.isolation);
   const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
   PolicyContext context;
   if (!is_fresh) {

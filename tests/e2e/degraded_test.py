@@ -77,9 +77,15 @@ class Degraded(harness.Case):
         self.assertEqual(self.last.returncode, 125)
         self.assertEqual(os.listdir(self.work), [])
 
-    def test_allowing_degradation_does_not_go_below_what_is_required(self):
-        answer = self.docker("--allow-degraded", "-c", ": > ran")
-        self.assert_error(answer, "layer_unavailable")
+    def test_allowing_degradation_alone_lowers_what_the_profile_requires(self):
+        answer = self.docker("--allow-degraded", "-c", "echo fine")
+        self.assertEqual(answer["stdout"], "fine\n", answer["error"])
+        self.assert_names_what_is_lost(answer)
+
+    def test_allowing_degradation_does_not_go_below_what_is_required_beside_it(self):
+        for layer in ("pid", "seccomp"):  # with --require the profile's own list stands too
+            answer = self.docker("--allow-degraded", "--require", layer, "-c", ": > ran")
+            self.assert_error(answer, "layer_unavailable")
         self.assertEqual(os.listdir(self.work), [])
 
     def test_a_required_layer_on_the_command_line_is_required(self):
