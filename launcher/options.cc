@@ -120,8 +120,9 @@ class FlagReader {
       return contradiction("--net open", "--host-port");
     }
     std::map<std::string, std::string> flag_of;
-    for (const auto& [flag, paths] :
-         {std::pair("--ro", &options_.ro), {"--rw", &options_.rw}, {"--hide", &options_.hide}}) {
+    const std::pair<const char*, const std::vector<std::string>*> lists[] = {
+        {"--ro", &options_.ro}, {"--rw", &options_.rw}, {"--hide", &options_.hide}};
+    for (const auto& [flag, paths] : lists) {
       for (const std::string& path : *paths) {
         std::string plain;
         for (const std::string_view part : split(path, '/')) {

@@ -37,7 +37,7 @@ class BadInput(harness.Case):
 
     COMMAND = ("-c", "touch ran")
     BAD_VALUES = {
-        "--timeout": ("", "0", "-1", "1.5s", "x", "10", None, "1d", "99999999999999999999s"),
+        "--timeout": ("", "0", "-1", "1.5", "x", "10", None, "1d", "99999999999999999999s"),
         "--cpu-time": ("", "0", "-1s", "5 s"),
         "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T"),
         "--tmp-size": ("", "0", "-1M"),

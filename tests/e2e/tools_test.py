@@ -532,7 +532,7 @@ class WireTest(ToolCase):
 
     # Contract 3: `where` is the field's pointer; 2: a diagnostic is one line on stderr.
     def test_what_is_missing_is_pointed_at(self):
-        for tool, params, where in (("bash", {"command": "id"}, "/description"),
+        for tool, params, where in (("bash", {"description": "id"}, "/command"),
                                     ("execute_command", {}, "/command"),
                                     ("bash_exec", {"command": "ls", "files": [{"path": "a"}]},
                                      "/files/0/content")):
