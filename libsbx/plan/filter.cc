@@ -8,6 +8,7 @@
 #include <linux/bpf_common.h>
 #include <seccomp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <deque>
@@ -34,6 +35,7 @@ constexpr std::uint32_t kAuditArch = AUDIT_ARCH_AARCH64;
 struct Verdict {
   FilterAction action = FilterAction::kUnknown;
   const ArgCheck* check = nullptr;  // decides in the action's place
+  bool is_reported = false;         // where it is allowed
 
   friend bool operator==(const Verdict&, const Verdict&) = default;
 };
@@ -48,6 +50,7 @@ void apply_tables(const FilterSpec& spec, Verdicts& verdicts) {
   for (const CallGroup& group : call_groups()) {
     auto decided = rule_verdict(group.rule, spec);
     Verdict verdict;
+    verdict.is_reported = rule_reports(group.rule, spec);
     if (auto* check = std::get_if<ArgCheck>(&decided)) {
       verdict.check = &verdicts.checks.emplace_back(std::move(*check));
       if (group.rule == CallRule::kCheckExec) verdicts.own_exec = verdict.check;
@@ -91,7 +94,7 @@ Status apply_names(const std::vector<std::string>& names, const char* list, Filt
                    Verdicts& verdicts) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     SBX_TRY(const std::optional<int> number, number_of(names[i], list, i));
-    if (number) verdicts.of[static_cast<std::size_t>(*number)] = {action, nullptr};
+    if (number) verdicts.of[static_cast<std::size_t>(*number)] = {action};
   }
   return {};
 }
@@ -117,22 +120,17 @@ std::vector<CallRun> runs_of(const Verdicts& verdicts, const FilterSpec& spec) {
   return runs;
 }
 
-bool is_reported(const Verdict& verdict, const ArgCheck* own_exec) {
-  return verdict.action == FilterAction::kReport ||
-         (own_exec != nullptr && verdict.check == own_exec);
-}
-
 void count(const Verdicts& verdicts, CompiledFilter& filter) {
   const ArgCheck* const own_exec = verdicts.own_exec;
   for (std::size_t number = 0; number < verdicts.of.size(); ++number) {
     const Verdict& verdict = verdicts.of[number];
-    if (is_reported(verdict, own_exec)) {
-      filter.reported_calls.push_back(static_cast<int>(number));
+    if (verdict.is_reported) filter.reported_calls.push_back(static_cast<int>(number));
+    const bool is_own_exec = own_exec != nullptr && verdict.check == own_exec;
+    if (is_own_exec || verdict.action == FilterAction::kAllow ||
+        verdict.action == FilterAction::kReport) {
       ++filter.allowed_calls;
     } else if (verdict.check != nullptr || verdict.action == FilterAction::kMediate) {
       ++filter.checked_calls;
-    } else if (verdict.action == FilterAction::kAllow) {
-      ++filter.allowed_calls;
     } else if (verdict.action == FilterAction::kRefuse) {
       ++filter.refused_calls;
     }
@@ -140,6 +138,17 @@ void count(const Verdicts& verdicts, CompiledFilter& filter) {
 }
 
 }  // namespace
+
+bool sets_id_bits(int number, std::span<const std::uint64_t, 6> arguments) {
+  for (const CallGroup& group : call_groups()) {
+    const std::optional<ModeArgs> args = mode_args(group.rule);
+    const auto is_it = [&](const Call& call) { return call.number == number; };
+    if (!args || std::none_of(group.calls.begin(), group.calls.end(), is_it)) continue;
+    const std::uint64_t flags = args->open_flags ? arguments[*args->open_flags] : kMakesFile;
+    return (arguments[args->mode] & kSetIdBits) != 0 && (flags & kMakesFile) != 0;
+  }
+  return false;
+}
 
 Result<CompiledFilter> compile_filter(const FilterSpec& spec) {
   CompiledFilter filter;

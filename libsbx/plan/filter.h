@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,9 @@ struct CompiledFilter {
   std::uint32_t audit_arch = 0;  // AUDIT_ARCH_* of this machine
   int allowed_calls = 0;         // for `explain`
   int refused_calls = 0;
-  int checked_calls = 0;            // allowed for some arguments only
-  std::vector<int> reported_calls;  // those whose notifications are answered with "continue"
+  int checked_calls = 0;  // allowed for some arguments only
+  // Those whose notifications are answered with "continue", unless sets_id_bits().
+  std::vector<int> reported_calls;
 };
 
 // Errors: kBadValue with `where` "/seccomp/allow/N" or "/seccomp/deny/N" for a name that libseccomp
@@ -59,6 +61,9 @@ struct CompiledFilter {
 // accepted and change nothing: such a call is ENOSYS here. Names are checked in mode kOff too.
 // Strict mode grants no namespaces, whatever allow_user_namespaces says.
 Result<CompiledFilter> compile_filter(const FilterSpec& spec);
+
+// Whether a call would give a file the set-uid or set-gid bit, by its registers alone.
+bool sets_id_bits(int number, std::span<const std::uint64_t, 6> arguments);
 
 // The name of a system call number on this machine's architecture, or "syscall_N".
 std::string syscall_name(int number);

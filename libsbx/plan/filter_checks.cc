@@ -33,9 +33,8 @@ constexpr std::uint32_t kMptcp = 262;
 
 class CheckBuilder {
  public:
-  explicit CheckBuilder(const FilterSpec& spec)
-      : allow_(action_return(FilterAction::kAllow, spec)),
-        refuse_(action_return(FilterAction::kRefuse, spec)) {}
+  explicit CheckBuilder(const FilterSpec& spec, FilterAction allowed = FilterAction::kAllow)
+      : allow_(action_return(allowed, spec)), refuse_(action_return(FilterAction::kRefuse, spec)) {}
 
   CheckBuilder& allow_if(std::vector<ArgCondition> conditions) {
     check_.rules.push_back({std::move(conditions), allow_});
@@ -120,8 +119,9 @@ ArgCheck memfd_check(const FilterSpec& spec) {
   return CheckBuilder(spec).allow_if({{1, kMfdNoexecSeal, {kMfdNoexecSeal}}}).otherwise_refuse();
 }
 
-FilterAction report_if(bool wanted, const FilterSpec& spec) {
-  return wanted && spec.notify_refused ? FilterAction::kReport : FilterAction::kAllow;
+// Strict mode grants none.
+bool grants_namespaces(const FilterSpec& spec) {
+  return spec.allow_user_namespaces && spec.mode != SeccompMode::kStrict;
 }
 
 ArgCheck exec_check(const FilterSpec& spec) {
@@ -129,6 +129,14 @@ ArgCheck exec_check(const FilterSpec& spec) {
   check.rules.push_back({{{3, kWhole, {kOwnExec}}}, action_return(FilterAction::kAllow, spec)});
   check.otherwise = action_return(FilterAction::kReport, spec);
   return check;
+}
+
+// The mode of a call that makes no file is ignored by the kernel, and so here.
+ArgCheck mode_check(const FilterSpec& spec, const ModeArgs& args, bool reports) {
+  CheckBuilder check(spec, reports ? FilterAction::kReport : FilterAction::kAllow);
+  check.allow_if({{args.mode, kSetIdBits, {0}}});
+  if (args.open_flags) check.allow_if({{*args.open_flags, kMakesFile, {0}}});
+  return check.otherwise_refuse();
 }
 
 FilterAction allow_or_refuse(bool allowed) {
@@ -154,9 +162,46 @@ std::uint32_t action_return(FilterAction action, const FilterSpec& spec) {
   return SECCOMP_RET_KILL_PROCESS;
 }
 
+bool rule_reports(CallRule rule, const FilterSpec& spec) {
+  if (!spec.notify_refused) return false;
+  switch (rule) {
+    case CallRule::kExec:
+    case CallRule::kCheckExec:
+      return spec.report_paths || spec.report_execs;
+    case CallRule::kNestedPath:
+      return spec.report_paths && grants_namespaces(spec);
+    case CallRule::kPath:
+    case CallRule::kCheckPathModeInArg1:
+    case CallRule::kCheckPathModeInArg2:
+    case CallRule::kCheckOpenModeInArg2:
+    case CallRule::kCheckOpenModeInArg3:
+      return spec.report_paths;
+    default:
+      return false;
+  }
+}
+
+std::optional<ModeArgs> mode_args(CallRule rule) {
+  switch (rule) {
+    case CallRule::kCheckModeInArg1:
+    case CallRule::kCheckPathModeInArg1:
+      return ModeArgs{1, std::nullopt};
+    case CallRule::kCheckPathModeInArg2:
+      return ModeArgs{2, std::nullopt};
+    case CallRule::kCheckOpenModeInArg2:
+      return ModeArgs{2, 1};
+    case CallRule::kCheckOpenModeInArg3:
+      return ModeArgs{3, 2};
+    default:
+      return std::nullopt;
+  }
+}
+
 std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpec& spec) {
   const bool strict = spec.mode == SeccompMode::kStrict;
-  const bool namespaces = spec.allow_user_namespaces && !strict;
+  const bool namespaces = grants_namespaces(spec);
+  const bool reports = rule_reports(rule, spec);
+  if (const auto args = mode_args(rule)) return mode_check(spec, *args, reports);
   switch (rule) {
     case CallRule::kAllow:
       return FilterAction::kAllow;
@@ -171,13 +216,13 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kMediated:
       return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
     case CallRule::kPath:
-      return report_if(spec.report_paths, spec);
     case CallRule::kExec:
-      return report_if(spec.report_paths || spec.report_execs, spec);
+      return reports ? FilterAction::kReport : FilterAction::kAllow;
+    case CallRule::kNestedPath:
+      if (!namespaces) return FilterAction::kUnknown;
+      return reports ? FilterAction::kReport : FilterAction::kAllow;
     case CallRule::kCheckExec:
-      if (!spec.notify_refused || !(spec.report_paths || spec.report_execs)) {
-        return FilterAction::kAllow;
-      }
+      if (!reports) return FilterAction::kAllow;
       return exec_check(spec);
     case CallRule::kAbsent:
       return FilterAction::kUnknown;
@@ -206,6 +251,12 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kCheckMemfd:
       if (!strict && !spec.noexec_memfd) return FilterAction::kAllow;
       return memfd_check(spec);
+    case CallRule::kCheckModeInArg1:
+    case CallRule::kCheckPathModeInArg1:
+    case CallRule::kCheckPathModeInArg2:
+    case CallRule::kCheckOpenModeInArg2:
+    case CallRule::kCheckOpenModeInArg3:
+      break;  // above
   }
   return FilterAction::kRefuse;
 }

@@ -18,7 +18,7 @@ constexpr Call kFiles[] = {
     CALL(close_range), CALL(dup), CALL(dup3), CALL(fcntl), CALL(flock), CALL(fsync),
     CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range), CALL(ftruncate),
     CALL(fallocate), CALL(fadvise64), CALL(readahead), CALL(getdents64), CALL(getcwd),
-    CALL(fchdir), CALL(fchmod), CALL(fchown), CALL(umask), CALL(statfs), CALL(fstatfs),
+    CALL(fchdir), CALL(fchown), CALL(umask), CALL(statfs), CALL(fstatfs),
     CALL(fsetxattr), CALL(getxattr), CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr),
     CALL(llistxattr), CALL(flistxattr), CALL(fremovexattr), CALL(sendfile), CALL(splice),
     CALL(tee), CALL(vmsplice), CALL(copy_file_range), CALL(pipe2), CALL(inotify_init1),
@@ -30,19 +30,44 @@ constexpr Call kFiles[] = {
     {"removexattrat", 466}, {"file_getattr", 468}, {"file_setattr", 469},
 };
 
-// Those that session/file_call.cc can read.
+// Those that session/file_call.cc can read. mkdir is among them: the kernel itself takes the set-uid
+// and set-gid bits out of its mode.
 constexpr Call kPaths[] = {
-    CALL(openat), CALL(openat2), CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat),
-    CALL(renameat), CALL(renameat2), CALL(linkat), CALL(symlinkat), CALL(readlinkat),
-    CALL(mknodat), CALL(fchmodat), CALL(fchownat), CALL(utimensat), CALL(newfstatat), CALL(statx),
-    CALL(faccessat), CALL(faccessat2), CALL(setxattr), CALL(lsetxattr), CALL(removexattr),
-    CALL(lremovexattr),
+    CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat), CALL(renameat), CALL(renameat2),
+    CALL(linkat), CALL(symlinkat), CALL(readlinkat), CALL(fchownat), CALL(utimensat),
+    CALL(newfstatat), CALL(statx), CALL(faccessat), CALL(faccessat2), CALL(setxattr),
+    CALL(lsetxattr), CALL(removexattr), CALL(lremovexattr),
 #ifdef __x86_64__
-    CALL(open), CALL(creat), CALL(stat), CALL(lstat), CALL(access), CALL(rename), CALL(mkdir),
-    CALL(rmdir), CALL(link), CALL(unlink), CALL(symlink), CALL(readlink), CALL(chmod), CALL(chown),
-    CALL(lchown), CALL(utime), CALL(utimes), CALL(futimesat), CALL(mknod),
+    CALL(stat), CALL(lstat), CALL(access), CALL(rename), CALL(mkdir), CALL(rmdir), CALL(link),
+    CALL(unlink), CALL(symlink), CALL(readlink), CALL(chown), CALL(lchown), CALL(utime),
+    CALL(utimes), CALL(futimesat),
 #endif
-    {"fchmodat2", 452},
+};
+
+constexpr Call kDescriptorMode[] = {
+    CALL(fchmod),
+};
+
+#ifdef __x86_64__
+constexpr Call kPathMode1[] = {
+    CALL(chmod), CALL(creat), CALL(mknod),
+};
+
+constexpr Call kOpenMode2[] = {
+    CALL(open),
+};
+#endif
+
+constexpr Call kPathMode2[] = {
+    CALL(fchmodat), CALL(mknodat), {"fchmodat2", 452},
+};
+
+constexpr Call kOpenMode3[] = {
+    CALL(openat),
+};
+
+constexpr Call kUnreadablePath[] = {
+    CALL(openat2),
 };
 
 constexpr Call kExec[] = {
@@ -278,10 +303,21 @@ constexpr Call kMemfd[] = {
 #undef CALL
 // clang-format on
 
+constexpr char kNoSetId[] = "no set-uid or set-gid file is left for somebody outside to run";
+
 constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "files and directories; what may be opened is for the mounts and Landlock",
      kFiles},
     {CallRule::kPath, "the same by name: reported where the operator asked for a trace", kPaths},
+    {CallRule::kCheckModeInArg1, kNoSetId, kDescriptorMode},
+    {CallRule::kCheckPathModeInArg2, kNoSetId, kPathMode2},
+    {CallRule::kCheckOpenModeInArg3, kNoSetId, kOpenMode3},
+#ifdef __x86_64__
+    {CallRule::kCheckPathModeInArg1, kNoSetId, kPathMode1},
+    {CallRule::kCheckOpenModeInArg2, kNoSetId, kOpenMode2},
+#endif
+    {CallRule::kNestedPath, "its mode is behind a pointer: on ENOSYS programs fall back to openat",
+     kUnreadablePath},
     {CallRule::kCheckExec, "reported where a program is masked, but for the command's own start",
      kExec},
     {CallRule::kExec, "reported where a program is masked", kExecAt},

@@ -21,6 +21,7 @@ enum class CallRule : std::uint8_t {
   kPath,          // allowed; the supervisor hears of it where paths are reported
   kExec,          // as kPath, and where only execs are reported
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
+  kNestedPath,    // as kPath where the policy grants user namespaces, else as kAbsent
   // Allowed for some arguments only (filter_checks.h):
   kCheckClone,
   kCheckUnshare,
@@ -32,6 +33,12 @@ enum class CallRule : std::uint8_t {
   kCheckPtrace,
   kCheckMemfd,
   kCheckExec,
+  // No set-uid and no set-gid bit in a mode; those with a path as kPath:
+  kCheckModeInArg1,
+  kCheckPathModeInArg1,
+  kCheckPathModeInArg2,
+  kCheckOpenModeInArg2,
+  kCheckOpenModeInArg3,
 };
 
 struct Call {

@@ -83,7 +83,9 @@ bool Refusals::answer() {
       return false;
     }
     const auto number = static_cast<std::size_t>(call.data.nr);
-    if (number < observed_.size() && observed_.test(number)) {
+    // The filter hands both kinds of such a call over; its registers cannot change meanwhile.
+    const bool sets_id = sets_id_bits(call.data.nr, call.data.args);
+    if (number < observed_.size() && observed_.test(number) && !sets_id) {
       observer_(call);
       let_go_on(call.id);
       continue;
@@ -92,8 +94,8 @@ bool Refusals::answer() {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }
-    auto key = std::pair{call.data.nr, program_name(call.pid)};
-    if (counts_.size() >= kMaxEntries && !counts_.contains(key)) key.second.clear();
+    Refused key{call.data.nr, sets_id, program_name(call.pid)};
+    if (counts_.size() >= kMaxEntries && !counts_.contains(key)) key.program.clear();
     if (counts_.size() < 2 * kMaxEntries || counts_.contains(key)) ++counts_[key];
     respond(call.id, EPERM);
   }
@@ -105,9 +107,10 @@ std::vector<Denial> Refusals::denials() const {
   for (const auto& [key, count] : counts_) {
     Denial denial;
     denial.layer = "seccomp";
-    denial.operation = syscall_name(key.first);
+    denial.operation = syscall_name(key.number);
+    if (key.sets_id) denial.target = "a set-uid or set-gid bit";
     denial.count = count;
-    denial.program = key.second;
+    denial.program = key.program;
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
     out.push_back(std::move(denial));
   }

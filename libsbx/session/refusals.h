@@ -6,12 +6,12 @@
 #pragma once
 
 #include <bitset>
+#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -50,6 +50,13 @@ class Refusals {
   std::vector<Denial> denials() const;
 
  private:
+  struct Refused {
+    int number;
+    bool sets_id;  // the mode is what was refused
+    std::string program;
+    friend auto operator<=>(const Refused&, const Refused&) = default;
+  };
+
   // Programs beyond this many are counted under an empty name: the inside chooses its names.
   static constexpr std::size_t kMaxEntries = 128;
 
@@ -59,7 +66,7 @@ class Refusals {
   Mediator mediator_;
   std::bitset<512> observed_;
   Observer observer_;
-  std::map<std::pair<int, std::string>, std::uint64_t> counts_;
+  std::map<Refused, std::uint64_t> counts_;
 };
 
 }  // namespace sbx

@@ -84,6 +84,8 @@ std::optional<std::uint32_t> plain_action(CallRule rule, const FilterSpec& spec)
       return kRefuse;
     case CallRule::kAbsent:
       return kUnknown;
+    case CallRule::kNestedPath:
+      return grants_namespaces(spec) ? SCMP_ACT_ALLOW : kUnknown;
     default:
       return std::nullopt;
   }
@@ -259,6 +261,34 @@ TEST(FilterOracle, AgreesWithLibseccompOnPersonalitiesAndMemoryFiles) {
     ASSERT_NO_FATAL_FAILURE(compare_arguments(compiled(spec), memfd, number_of("memfd_create"),
                                               {{0, 8}, values}, describe(spec)));
   }
+}
+
+TEST(FilterOracle, AgreesWithLibseccompOnModes) {
+  std::vector<std::uint64_t> modes = random_words(5);
+  for (const std::uint64_t mode : {0755U, 01777U, 02755U, 04755U, 0104755U}) modes.push_back(mode);
+  std::vector<std::uint64_t> flags;
+  for (unsigned bit = 0; bit < 32; ++bit) flags.push_back(std::uint64_t{1} << bit);
+  for (const std::uint64_t more : {0U, 01101U, 020200002U, 0x7fffffffU}) flags.push_back(more);
+  const CompiledFilter filter = compiled({});
+  const auto compare = [&](int number, unsigned mode, const ValueLists& lists) {
+    Oracle oracle(kRefuse);
+    oracle.add(SCMP_ACT_ALLOW, number, {low(mode, 06000, 0)});
+    if (lists.size() > mode && lists[mode - 1].size() > 1) {
+      oracle.add(SCMP_ACT_ALLOW, number, {low(mode - 1, 020000100, 0)});
+    }
+    compare_arguments(filter, oracle, number, lists, "mode");
+  };
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("fchmod"), 1, {{3}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("fchmodat"), 2, {{3}, {4}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("mknodat"), 2, {{3}, {4}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(452, 2, {{3}, {4}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("openat"), 3, {{3}, {4}, flags, modes}));
+#if defined(__x86_64__)
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("chmod"), 1, {{3}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("creat"), 1, {{3}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("mknod"), 1, {{3}, modes}));
+  ASSERT_NO_FATAL_FAILURE(compare(number_of("open"), 2, {{3}, flags, modes}));
+#endif
 }
 
 Oracle& add_socket_rules(Oracle& oracle, const FilterSpec& spec, int number) {

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the filter looks at in a call's arguments, seen from inside: no set-uid or set-gid bit is left
+in a writable root for somebody outside to run, by whatever call, and programs go on without it."""
+
+import os
+import stat
+import unittest
+
+import harness
+
+# Each way to give a file a mode, by the raw call: number by name, then its arguments. x86_64's own
+# numbers are left out elsewhere.
+WAYS = """
+import ctypes, errno, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+AT = -100
+old = platform.machine() == "x86_64"
+new = {"fchmod": 91, "fchmodat": 268, "mknodat": 259, "openat": 257} if old else \\
+      {"fchmod": 52, "fchmodat": 53, "mknodat": 33, "openat": 56}
+open("f", "w").close()
+fd = os.open("f", os.O_RDWR)
+CREATE = os.O_CREAT | os.O_WRONLY
+how = (ctypes.c_uint64 * 3)(CREATE, 0o2755, 0)
+high = 1 << 40
+ways = {}
+for bits in (0o4755, 0o2755):
+    ways.update({
+        f"fchmod {bits:o}": (new["fchmod"], fd, bits),
+        f"fchmod {bits:o} with a high half": (new["fchmod"], fd, ctypes.c_uint64(bits | high)),
+        f"fchmodat {bits:o}": (new["fchmodat"], AT, b"f", bits),
+        f"fchmodat2 {bits:o}": (452, AT, b"f", bits, 0),
+        f"mknodat {bits:o}": (new["mknodat"], AT, b"n1", 0o100000 | bits, 0),
+        f"openat {bits:o}": (new["openat"], AT, b"n2", CREATE, bits),
+        f"O_TMPFILE {bits:o}": (new["openat"], AT, b".", os.O_TMPFILE | os.O_RDWR, bits)})
+    if old:
+        ways.update({f"chmod {bits:o}": (90, b"f", bits), f"creat {bits:o}": (85, b"n3", bits),
+                     f"open {bits:o}": (2, b"n4", CREATE, bits),
+                     f"mknod {bits:o}": (133, b"n5", 0o100000 | bits, 0)})
+os.umask(0)
+for name, way in ways.items():
+    ctypes.set_errno(0)
+    libc.syscall(*way)
+    if ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS if "fchmodat2" in name else errno.EPERM):
+        print(name, ctypes.get_errno())
+libc.syscall(437, AT, b"n6", how, 24)
+print("openat2", errno.errorcode[ctypes.get_errno()])
+"""
+
+
+class SetIdBits(harness.Case):
+    def bits_left(self):
+        """What lies in the workspace with a set-uid or set-gid bit."""
+        found = []
+        for top, directories, files in os.walk(self.work):
+            for name in directories + files:
+                mode = os.lstat(os.path.join(top, name)).st_mode
+                if mode & (stat.S_ISUID | stat.S_ISGID):
+                    found.append((name, oct(mode)))
+        return found
+
+    def test_no_call_sets_them(self):
+        self.write("work/ways.py", WAYS)
+        for flags in ((), ("--trace-denials",)):
+            answer = self.sh("python3 ways.py", *flags)
+            self.assertEqual(answer["stdout"], "openat2 ENOSYS\n", answer)
+            self.assertEqual(self.bits_left(), [])
+            refused = {denial["operation"]: denial for denial in answer["denials"]
+                       if denial["layer"] == "seccomp"}
+            self.assertLessEqual({"fchmod", "fchmodat", "openat", "mknodat"}, set(refused))
+            self.assertEqual(refused["fchmodat"]["target"], "a set-uid or set-gid bit")
+            self.assertEqual(refused["fchmodat"]["grant"], 'seccomp.allow += ["fchmodat"]')
+
+    def test_a_denial_is_named_once_and_its_grant_helps(self):
+        answer = self.sh("touch f; chmod u+s f; chmod g+s f; stat -c %a f")
+        self.assertEqual(answer["stdout"], "644\n", answer)
+        (denial,) = answer["denials"]
+        self.assertEqual((denial["program"], denial["count"]), ("chmod", 2))
+        name, granted = denial["grant"].split(" += ")
+        self.assertEqual(name, "seccomp.allow")
+        profile = self.profile({"seccomp": {"+allow": [granted.strip('["]')]}})
+        self.assertEqual(self.out("chmod 4755 f; stat -c %a f", "--profile", profile), "4755\n")
+
+    def test_other_modes_and_the_sticky_bit_are_set(self):
+        self.assertEqual(self.out("mkdir d; chmod 1777 d; touch f; chmod 700 f; mkdir -m 750 e;"
+                                  " install -m 640 f g; stat -c %a d f e g"),
+                         "1777\n700\n750\n640\n")
+
+    def test_programs_fail_or_go_on_without_them(self):
+        command = """
+            umask 022; mkdir in out; echo '#!/bin/sh' > in/prog; chmod 755 in/prog
+            install -m 2755 in/prog out/p 2> /dev/null; echo "install $?"
+            tar --mode=6755 -cf a.tar in; tar -C out -xpf a.tar 2> /dev/null; echo "tar $?"
+            cat out/in/prog
+            git init -q --shared=group repo 2> /dev/null; echo "git $?"
+            git init -q plain && echo plain"""
+        lines = self.out(command).split("\n")
+        self.assertEqual(lines, ["install 1", "tar 2", "#!/bin/sh", "git 128", "plain", ""])
+        self.assertEqual(self.bits_left(), [])
+
+    def test_a_directory_that_has_the_bit_hands_it_on_and_can_be_copied(self):
+        os.mkdir(self.work + "/shared")
+        os.chmod(self.work + "/shared", 0o2775)
+        self.assertEqual(self.out("mkdir shared/sub; touch shared/sub/f; stat -c %a shared/sub;"
+                                  " cp -r shared copy && ls copy/sub"), "2755\nf\n")
+        answer = self.sh("cp -a shared kept; ls kept/sub")
+        self.assertEqual(answer["stdout"], "f\n", answer)
+        self.assertIn("Operation not permitted", answer["stderr"])
+
+
+if __name__ == "__main__":
+    unittest.main()
