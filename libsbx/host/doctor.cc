@@ -93,12 +93,14 @@ std::vector<LimitText> limits_of(const HostFacts& facts) {
 constexpr const char* kCgroupMend =
     "systemd-run --user --scope -p Delegate=yes -- sbx-run … (or run sbx-run as a service with "
     "Delegate=yes)";
-constexpr const char* kProcMend =
-    "docker run --security-opt systempaths=unconfined … (or podman --security-opt unmask=ALL)";
+Obstacle obstacle_of(Layer layer, const HostFacts& facts) {
+  const Obstacle& own = facts.obstacle(layer);
+  return layer == Layer::kPid && !own.present() ? proc_obstacle(facts) : own;
+}
 
 bool default_profile_runs(const HostFacts& facts) {
   for (const LayerText& layer : kLayers) {
-    if (layer.in_default_profile && facts.obstacle(layer.layer).present()) return false;
+    if (layer.in_default_profile && obstacle_of(layer.layer, facts).present()) return false;
   }
   return true;
 }
@@ -112,9 +114,7 @@ std::string detail_of(Layer layer, const HostFacts& facts) {
                                   : "filter; no notifications (a listener is already in force "
                                     "above), so refused calls are not listed in `denials`";
     case Layer::kPid:
-      return facts.proc_mountable || facts.obstacle(layer).present()
-                 ? ""
-                 : "a new /proc cannot be mounted, the old one is shown";
+      return proc_obstacle(facts).present() ? "a namespace, but no /proc of its own" : "";
     case Layer::kUser:
       return facts.clone3 ? "" : "clone3 is hidden, clone serves";
     default:
@@ -139,15 +139,12 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
                           facts.architecture, facts.uid, facts.user_name, facts.capabilities));
   append_line(text, "\nLayers");
   for (const LayerText& layer : kLayers) {
-    const Obstacle& obstacle = facts.obstacle(layer.layer);
+    const Obstacle obstacle = obstacle_of(layer.layer, facts);
     std::string detail = detail_of(layer.layer, facts);
     if (!detail.empty()) detail = fmt::format(" [{}]", detail);
     append_line(text, fmt::format("  {:13}{:4} {}{}", layer_name(layer.layer),
                                   obstacle.present() ? "NO" : "ok", layer.gives, detail));
     if (obstacle.present()) append_obstacle(text, obstacle);
-  }
-  if (!facts.proc_mountable && !facts.obstacle(Layer::kPid).present()) {
-    append_line(text, fmt::format("{:15}mend: {}", "", kProcMend));
   }
   append_line(text, fmt::format("\nLandlock ABI {}", facts.landlock_abi));
   for (const std::string& item : landlock_list(facts.landlock_abi, true)) {
@@ -180,7 +177,7 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
 }
 
 Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
-  const Obstacle& obstacle = facts.obstacle(layer.layer);
+  const Obstacle obstacle = obstacle_of(layer.layer, facts);
   const auto or_null = [](const std::string& text) { return text.empty() ? Json() : Json(text); };
   return {{"available", !obstacle.present()},
           {"gives", layer.gives},
@@ -197,6 +194,7 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
   Json limits = Json::object();
   for (const LimitText& limit : limits_of(facts)) limits[limit.name] = limit.enforcer;
   const bool has_cgroup = !facts.cgroup.base.empty();
+  const Obstacle proc = proc_obstacle(facts);
   const Json document = {
       {"kernel", facts.kernel_release},
       {"architecture", facts.architecture},
@@ -211,8 +209,7 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
       {"seccomp", {{"filter", facts.seccomp_filter}, {"notify", facts.seccomp_notify}}},
       {"clone3", facts.clone3},
       {"proc",
-       {{"mountable", facts.proc_mountable},
-        {"mend", facts.proc_mountable ? Json() : Json(kProcMend)}}},
+       {{"mountable", facts.proc_mountable}, {"mend", proc.present() ? Json(proc.mend) : Json()}}},
       {"limits", limits},
       {"cgroup",
        {{"available", has_cgroup},

@@ -99,6 +99,19 @@ std::vector<gid_t> read_groups() {
 
 }  // namespace
 
+Obstacle proc_obstacle(const HostFacts& facts) {
+  if (facts.proc_mountable || facts.obstacle(Layer::kMount).present() ||
+      facts.obstacle(Layer::kPid).present()) {
+    return {};
+  }
+  return {
+      "mount(proc): " + errno_text(EPERM) +
+          "; parts of /proc are covered here, as containers do it, so the kernel gives no new one, "
+          "and the old one lists every process outside",
+      "docker run --security-opt systempaths=unconfined … (or podman --security-opt unmask=ALL)",
+      EPERM};
+}
+
 Account read_account(const char* path, unsigned id) {
   Account account;
   const OwnedFd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));

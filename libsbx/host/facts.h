@@ -54,6 +54,10 @@ struct HostFacts {
   const Obstacle& obstacle(Layer layer) const { return obstacles[static_cast<std::size_t>(layer)]; }
 };
 
+// What keeps the pid namespace, where one can be had, from hiding other processes: a /proc that is
+// masked. Not present where the mount or the pid layer has an obstacle of its own.
+Obstacle proc_obstacle(const HostFacts& facts);
+
 // Reads ids, names, Landlock ABI and kernel release: no fork, no probe; obstacles stay empty
 // except where a call itself tells (Landlock absent). `home` is the caller's $HOME or nullptr.
 HostFacts read_quick_facts(const char* home);

@@ -101,6 +101,13 @@ class Planner {
     for (const Layer layer : kNamespaces) {
       if (profile_.isolation.namespaces.has(layer)) SBX_CHECK_OK(choose(layer, false));
     }
+    if (wants(Layer::kMount) && wants(Layer::kPid)) {
+      // Without a /proc of its own the namespace hides nobody.
+      const Obstacle masked = proc_obstacle(input_.facts);
+      const bool may_miss = profile_.isolation.fallback == Fallback::kDegrade &&
+                            !profile_.isolation.require.has(Layer::kPid);
+      if (masked.present() && !may_miss) return unavailable(Layer::kPid, masked);
+    }
     if (profile_.seccomp.mode != SeccompMode::kOff) SBX_CHECK_OK(choose(Layer::kSeccomp, false));
     if (profile_.landlock != LandlockMode::kOff) {
       SBX_CHECK_OK(choose(Layer::kLandlock, profile_.landlock == LandlockMode::kRequire));
@@ -329,9 +336,8 @@ class Planner {
           "can");
     }
     if (wants(Layer::kMount) && wants(Layer::kPid) && !input_.facts.proc_mountable) {
-      plan.degraded.push_back({"proc",
-                               "a new procfs cannot be mounted here; the outer one is "
-                               "shown read-only, with the process ids of outside"});
+      plan.degraded.push_back(
+          {"proc", "the outer /proc is shown, read-only: " + proc_obstacle(input_.facts).reason});
     }
     if (!wants(Layer::kMount) && profile_.filesystem.base == Base::kTools) {
       plan.degraded.push_back({"programs",

@@ -158,6 +158,9 @@ class Run {
   }
 
   void attempt() {
+    // What an attempt before this one put in force has ended with it.
+    outcome_.sandbox.confirmed = {};
+    outcome_.sandbox.landlock_abi = 0;
     supervisor_.reset();
     network_.reset();
     sandbox_.reset();

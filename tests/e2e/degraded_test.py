@@ -201,15 +201,27 @@ class Degraded(harness.Case):
         self.assertIn("max_user_namespaces", answer["error"]["message"] + answer["error"]["hint"])
         self.assertEqual(os.listdir(self.work), [])
 
-    def test_a_masked_proc_is_shown_and_named(self):
+    def test_a_masked_proc_is_refused_since_it_would_list_every_process(self):
         masked = ["unshare", "-Urmpf", "--mount-proc", "sh", "-c",
                   'mount --bind /dev/null /proc/cpuinfo || exit 99; exec "$@"', "sh"]
         self.skip_unless_it_runs([*masked, "true"])
-        answer = self.under(masked, "-c", "test -r /proc/self/status && echo there; "
+        # Required, or merely without leave to degrade.
+        unrequired = self.profile({"isolation": {"require": ["seccomp"]}}, "unrequired.json")
+        for flags in ([], ["--allow-degraded"], ["--profile", unrequired],
+                      ["--profile", self.weak, "--require", "pid"]):
+            answer = self.under(masked, *flags, "-c", ": > ran")
+            self.assert_error(answer, "layer_unavailable")
+            self.assertIn("mount(proc)", answer["error"]["message"])
+            self.assertIn("systempaths=unconfined", answer["error"]["hint"])
+            self.assertFalse(answer["sandbox"]["layers"]["pid"])
+            self.assertEqual(os.listdir(self.work), [])
+        answer = self.under(masked, "--profile", self.weak, "-c",
+                            "test -r /proc/self/status && echo there; "
                             "echo 1 > /proc/sys/kernel/panic")
         self.assertEqual(answer["status"], "exited", answer["error"])
         self.assertEqual(answer["stdout"], "there\n")
-        self.assertIn("proc", [entry["what"] for entry in answer["sandbox"]["degraded"]])
+        (entry,) = [one for one in answer["sandbox"]["degraded"] if one["what"] == "proc"]
+        self.assertIn("lists every process outside", entry["reason"])
 
     def skip_unless_it_runs(self, command):
         if subprocess.run(command, capture_output=True, check=False).returncode != 0:

@@ -109,8 +109,14 @@ TEST(Doctor, AMaskedProcAndAListenerInForceAreSaid) {
   facts.proc_mountable = false;
   facts.seccomp_notify = false;
   const DoctorReport report = make_doctor_report(facts, "/x");
-  EXPECT_TRUE(report.all_layers);
-  EXPECT_NE(report.text.find("systempaths=unconfined"), std::string::npos);
+  EXPECT_FALSE(report.all_layers);
+  const std::size_t row = report.text.find("  pid          NO ");
+  ASSERT_NE(row, std::string::npos) << report.text;
+  const std::size_t why = report.text.find("why:  mount(proc): ", row);
+  EXPECT_LT(why, report.text.find("  net ", row));
+  EXPECT_LT(report.text.find("mend: docker run --security-opt systempaths=unconfined", why),
+            report.text.find("  net ", row));
+  EXPECT_FALSE(Json::parse(report.json)["layers"]["pid"]["available"].get<bool>());
   EXPECT_NE(report.text.find("no notifications"), std::string::npos);
   EXPECT_FALSE(Json::parse(report.json)["proc"]["mountable"].get<bool>());
 }

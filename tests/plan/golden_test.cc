@@ -115,9 +115,9 @@ TEST(GoldenPlan, WithoutNamespacesKeepsLandlockAndTheFilter) {
 }
 
 TEST(GoldenPlan, WithAMaskedProcBindsTheOldOne) {
-  Sample sample = shipped_sample("default");
+  Sample sample = degradable();
   sample.facts.proc_mountable = false;
-  expect_golden(sample, "default-masked_proc");
+  expect_golden(sample, "degraded-masked_proc");
 }
 
 TEST(GoldenPlan, OfARootCallerWatchesThePids) {
