@@ -67,7 +67,6 @@ class Planner {
     if (options_.has_init()) {
       for (const std::string& path : options_.lock_files) at(OpKind::kLockFile, path);
       if (options_.die_with_parent) builder_.add(OpKind::kDieWithParent);
-      builder_.add(OpKind::kNotDumpable);
       builder_.add(OpKind::kForkCommand);
     }
     add_working_directory();

@@ -36,11 +36,21 @@ void close_others(const ChildContext& context) {
   sys::close_range(next, ~0U, 0);
 }
 
+// It stays dumpable, as bubblewrap's does, so that its own user can open its namespaces in /proc. The
+// command may then trace it, and must find no process there that is freer than itself.
+bool load_programs(ChildContext& context) {
+  for (const Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
+    if (op->kind == OpKind::kSeccompProgram && run_op(context, *op) != 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void run_reaper(ChildContext& context, pid_t command) noexcept {
   keep_capabilities(0, false);  // it needs none; a container that refuses even that loses nothing
   close_others(context);
+  if (!load_programs(context)) ::_exit(1);
   int exit_status = 1;
   for (;;) {
     int status = 0;

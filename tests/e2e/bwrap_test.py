@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -505,6 +506,32 @@ class Life(Case):
                 file.write(line)
         os.write(block_w, b"x")
         self.assertEqual(os.read(out, 100).split()[:2], [b"7", str(uid).encode()])
+
+    def test_its_user_can_join_the_namespaces_of_a_sandbox(self):
+        info, info_w = self.pipe()
+        out, out_w = self.pipe()
+        block, block_w = self.pipe()
+        self.start(*ROOT, "--unshare-user", "--unshare-pid", "--proc", "/proc", "--info-fd",
+                   str(info_w), *sh(f"readlink /proc/self/ns/pid; read line <&{block}"),
+                   stdout=out_w, pass_fds=(info_w, block))
+        pid = json.loads(os.read(info, 4096))["child-pid"]
+        inside = os.read(out, 100).decode()
+        self.assertTrue(inside.startswith("pid:["), inside)
+        with open(f"/proc/{pid}/ns/user", "rb") as user, open(f"/proc/{pid}/ns/pid", "rb") as pids:
+            second = subprocess.run(
+                [SBX_BWRAP, *ROOT, "--userns", str(user.fileno()), "--pidns", str(pids.fileno()),
+                 "--proc", "/proc", "readlink", "/proc/self/ns/pid"],
+                pass_fds=(user.fileno(), pids.fileno()), capture_output=True, text=True,
+                timeout=BOUND, check=False)
+        self.assertEqual((second.stdout, second.stderr), (inside, ""))
+        os.write(block_w, b"\n")
+
+    def test_pid_1_is_under_the_filters_of_the_command(self):
+        # One program that allows everything: load, return SECCOMP_RET_ALLOW.
+        program = struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000)
+        out = self.ok(*ROOT, "--unshare-pid", "--proc", "/proc", "--seccomp", "9",
+                      *sh("grep -h Seccomp: /proc/1/status /proc/self/status"), data={9: program})
+        self.assertEqual(out, "Seccomp:\t2\n" * 2)
 
     def test_sync_fd_lasts_as_long_as_anything_inside(self):
         sync, sync_w = self.pipe()
