@@ -217,6 +217,35 @@ std::vector<Received> receive_reports(int control) {
   return out;
 }
 
+namespace {
+
+// What execve(2) says of a program that is there.
+Error exec_error(const std::string& program, int error) {
+  Error out{ErrorCode::kNotExecutable, program + " cannot be executed: " + errno_text(error),
+            "execve", "", error};
+  switch (error) {
+    case E2BIG:
+      out.message = "the command is longer than the kernel takes at an exec: " + errno_text(error);
+      out.hint =
+          "one argument or variable has less than 128 KiB, all together a quarter of the stack's "
+          "limit (ulimit -s): write a long text to a file, or pass it by standard input";
+      break;
+    case EACCES:
+    case EPERM:
+      out.hint =
+          "it is not executable, lies in a noexec root, or the policy does not let it be executed";
+      break;
+    case ENOEXEC:
+      out.hint = "a script begins with a line that names its interpreter, such as #!/bin/sh";
+      break;
+    default:
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
 Error step_error(const LaunchPlan& plan, const SharedState& state) {
   const std::uint32_t step = state.failed_step.load();
   const int error = state.failed_errno.load();
@@ -228,12 +257,14 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
       return Error{ErrorCode::kNotFound, "no such program inside the sandbox: " + program, "execve",
                    "show its directory with --ro, or name it by its full path", error};
     }
-    return Error{ErrorCode::kNotExecutable, "execve(" + program + "): " + errno_text(error),
-                 "execve", "", error};
+    return exec_error(program, error);
   }
   if (op.kind == OpKind::kChangeDir) {
-    return Error{ErrorCode::kCwdNotVisible, "chdir(" + plan.cwd + "): " + errno_text(error),
-                 "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
+    return Error{
+        ErrorCode::kCwdNotVisible,
+        "the command cannot start in " + plan.cwd +
+            ", which inside the sandbox is no directory that it may enter: " + errno_text(error),
+        "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
   }
   if (op.kind == OpKind::kForkCommand) {
     return Error{ErrorCode::kSetupFailed, "the command's process: " + errno_text(error), what,
