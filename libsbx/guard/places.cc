@@ -88,13 +88,13 @@ std::optional<std::string> Places::expand(const Word& word) const {
     if (!word.has_tilde || !word.text.starts_with('~')) return word.text;
     const std::string_view rest = std::string_view(word.text).substr(1);
     if (!rest.empty() && rest.front() != '/') return std::nullopt;  // somebody's home
-    if (policy_.home.empty()) return std::nullopt;
-    return policy_.home + std::string(rest);
+    if (home().empty()) return std::nullopt;
+    return home() + std::string(rest);
   }
   if (written.starts_with('"')) written.remove_prefix(1);
   const std::array<std::pair<std::string_view, std::string_view>, 7> known = {
-      std::pair<std::string_view, std::string_view>{"$HOME", policy_.home},
-      {"${HOME}", policy_.home},
+      std::pair<std::string_view, std::string_view>{"$HOME", home()},
+      {"${HOME}", home()},
       {"$PWD", "."},
       {"${PWD}", "."},
       {"$(pwd)", "."},

@@ -22,7 +22,8 @@ std::string resolve_path(std::string_view path, std::string_view directory);
 
 class Places {
  public:
-  Places(const Policy& policy, std::string_view text) : policy_(policy), text_(text) {}
+  Places(const Policy& policy, std::string_view text)
+      : policy_(policy), text_(text), home_(command_home(policy)) {}
 
   // The paths that a word may name: one for each directory. nullopt where the text does not tell.
   std::optional<std::vector<std::string>> resolve(const Word& word,
@@ -31,7 +32,7 @@ class Places {
   // nullopt where a part is made at run time.
   std::optional<std::string> expand(const Word& word) const;
 
-  const std::string& home() const { return policy_.home; }
+  const std::string& home() const { return home_; }
 
   // May be removed without being asked about: lies inside the workspace or /tmp, and is neither the
   // one nor the other, nor everything in them, nor a directory that holds the workspace.
@@ -52,6 +53,7 @@ class Places {
 
   const Policy& policy_;
   std::string_view text_;
+  std::string home_;
 };
 
 }  // namespace sbx

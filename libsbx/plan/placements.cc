@@ -50,6 +50,7 @@ Status Placements::collect(LaunchPlan& plan) {
   collect_denied(plan);
   if (filesystem().base == Base::kTools) forbid_execution();
   sort(plan);
+  if (!input_.request.started_in.empty()) SBX_CHECK_OK(check_cwd(input_.request.started_in));
   return check_cwd(plan.cwd);
 }
 
@@ -124,13 +125,7 @@ void Placements::inside(std::string_view path, std::string_view source, std::str
 
 void Placements::collect_home(std::string_view chosen) {
   const std::string& home = input_.policy.home;
-  if (home.empty() || filesystem().home == HomeMode::kNone) return;
-  if (filesystem().home == HomeMode::kHost) {
-    if (!has_host_root_ && view_.home.kind == NodeKind::kDirectory) {
-      bind(view_.home, kReadOnlyAttributes, "ro");
-    }
-    return;
-  }
+  if (home.empty() || filesystem().home != HomeMode::kPrivate) return;
   if (chosen != home) return;  // no place to mount it on: HOME is /tmp
   if (tmp_is_writable()) {
     inside(home, "proc/home", "private");
@@ -297,7 +292,11 @@ Status Placements::check_cwd(const std::string& cwd) const {
   }
   const bool masked = deepest != nullptr && deepest->kind == PlacementKind::kMask;
   const bool fixed = is_below(cwd, "/dev") || is_below(cwd, "/proc") || is_below(cwd, "/etc");
-  if (!masked && (deepest != nullptr || has_host_root_ || leads_to_one || fixed)) return {};
+  // A private directory begins empty but for what is placed in it.
+  const bool is_absent = deepest != nullptr && deepest->kind == PlacementKind::kInside &&
+                         deepest->path != cwd && !leads_to_one && !fixed;
+  if (!masked && !is_absent && (deepest != nullptr || has_host_root_ || leads_to_one || fixed))
+    return {};
   return cwd_not_visible(cwd);
 }
 

@@ -33,7 +33,11 @@ class Planner {
   Result<LaunchPlan> run() {
     SBX_CHECK_OK(choose_layers());
     SBX_CHECK_OK(choose_paths());
-    if (!wants(Layer::kMount)) SBX_CHECK_OK(check_cwd());
+    if (!wants(Layer::kMount)) {
+      const std::string& here = input_.request.started_in;
+      if (!here.empty()) SBX_CHECK_OK(check_cwd(here));
+      SBX_CHECK_OK(check_cwd(builder_.plan().cwd));
+    }
     LaunchPlan& plan = builder_.plan();
     plan.use_pty = input_.use_pty;
     plan.awaits_command = input_.awaits_command;
@@ -89,17 +93,16 @@ class Planner {
   bool wants(Layer layer) const { return builder_ref().wanted.has(layer); }
   const LaunchPlan& builder_ref() const { return const_cast<PlanBuilder&>(builder_).plan(); }
 
-  bool is_unconfined() const {
-    return profile_.seccomp.mode == SeccompMode::kOff && profile_.landlock == LandlockMode::kOff &&
-           profile_.isolation.namespaces.empty();
-  }
+  bool is_unconfined() const { return layers_of(profile_).empty(); }
 
   // --- layers ---
 
   Status choose_layers() {
     nested_ = allows_nested_namespaces(profile_);
-    for (const Layer layer : kNamespaces) {
-      if (profile_.isolation.namespaces.has(layer)) SBX_CHECK_OK(choose(layer, false));
+    const LayerSet on = layers_of(profile_);
+    for (int i = 0; i < kLayerCount; ++i) {
+      const auto layer = static_cast<Layer>(i);
+      if (on.has(layer)) SBX_CHECK_OK(choose(layer));
     }
     if (wants(Layer::kMount) && wants(Layer::kPid)) {
       // Without a /proc of its own the namespace hides nobody.
@@ -107,14 +110,6 @@ class Planner {
       const bool may_miss = profile_.isolation.fallback == Fallback::kDegrade &&
                             !profile_.isolation.require.has(Layer::kPid);
       if (masked.present() && !may_miss) return unavailable(Layer::kPid, masked);
-    }
-    if (profile_.seccomp.mode != SeccompMode::kOff) SBX_CHECK_OK(choose(Layer::kSeccomp, false));
-    if (profile_.landlock != LandlockMode::kOff) {
-      SBX_CHECK_OK(choose(Layer::kLandlock, profile_.landlock == LandlockMode::kRequire));
-    }
-    if (!is_unconfined()) {
-      SBX_CHECK_OK(choose(Layer::kNoNewPrivs, false));
-      SBX_CHECK_OK(choose(Layer::kCapabilities, false));
     }
     for (int i = 0; i < kLayerCount; ++i) {
       const auto layer = static_cast<Layer>(i);
@@ -126,14 +121,14 @@ class Planner {
     return {};
   }
 
-  Status choose(Layer layer, bool required_by_mode) {
+  Status choose(Layer layer) {
     const Obstacle& obstacle = input_.facts.obstacle(layer);
     if (!obstacle.present()) {
       builder_.plan().wanted.add(layer);
       return {};
     }
     const bool may_miss = layer == Layer::kLandlock
-                              ? !required_by_mode
+                              ? profile_.landlock != LandlockMode::kRequire
                               : profile_.isolation.fallback == Fallback::kDegrade;
     if (profile_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
     builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});
@@ -166,9 +161,8 @@ class Planner {
 
   // With a mount view the planner of the view knows what is shown. Without one everything of the
   // host is there, but only what Landlock grants can be used.
-  Status check_cwd() const {
+  Status check_cwd(const std::string& cwd) const {
     if (!wants(Layer::kLandlock)) return {};
-    const std::string& cwd = builder_ref().cwd;
     const ViewRoot* deepest = nullptr;
     bool shown = profile_.filesystem.base == Base::kHost || cwd == "/";
     for (const ViewRoot& root : input_.view.roots) {
@@ -330,6 +324,7 @@ class Planner {
 
   void describe_degradations() {
     LaunchPlan& plan = builder_.plan();
+    plan.warnings = input_.policy.warnings;
     if (is_unconfined()) {
       plan.warnings.push_back(
           "unconfined: this profile applies no sandbox; the command can do whatever the caller "
@@ -422,7 +417,8 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   }
   SBX_TRY(plan.cwd, request_cwd(input.policy, input.request));
   Environment environment = input.environment;
-  if (!plan.home.empty()) environment["HOME"] = plan.home;
+  const bool is_set = input.policy.profile.environment.set.contains("HOME");
+  if (!plan.home.empty() && !is_set) environment["HOME"] = plan.home;
   const auto tmp = environment.find("TMPDIR");
   if (!input.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
     tmp->second = input.view.scratch.path;  // unless the operator has set another

@@ -82,6 +82,10 @@ void apply_limits(LimitsProfile& limits, const LimitsProfile& flags) {
 // neutral one where that would cover something that the sandbox needs.
 std::string home_inside(const Profile& profile, const PolicyContext& context) {
   if (profile.filesystem.home == HomeMode::kNone) return "";
+  if (profile.filesystem.home == HomeMode::kHost) {
+    auto hosts = normal_path(context.home.empty() ? "/" : context.home, "/", "HOME");
+    return hosts.ok() ? std::move(hosts).value() : "/";
+  }
   const auto home = normal_path(context.home.empty() ? "/" : context.home, "/", "HOME");
   static constexpr std::string_view kNeutral = "/home/sandbox";
   if (!home.ok() || home.value() == "/") return std::string(kNeutral);
@@ -92,7 +96,38 @@ std::string home_inside(const Profile& profile, const PolicyContext& context) {
   return home.value();
 }
 
+// The host's home is a root like any other, so that every layer shows it alike. One that is the
+// system's own place, or within another root, has the access that it has there.
+void show_home(Profile& profile, const std::string& home) {
+  std::vector<Root>& roots = profile.filesystem.roots;
+  if (profile.filesystem.home != HomeMode::kHost || profile.filesystem.base == Base::kHost) return;
+  for (const std::string_view own : {"/dev", "/proc", "/sys", "/etc"}) {
+    if (home == "/" || is_below(home, own)) return;
+  }
+  const bool is_within = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+    return root.path == home || (root.access != Access::kNone && is_below(home, root.path));
+  });
+  if (!is_within) roots.push_back(Root{home, Access::kReadOnly, true, "/filesystem/home"});
+}
+
 }  // namespace
+
+LayerSet layers_of(const Profile& profile) {
+  LayerSet layers = profile.isolation.namespaces;
+  if (profile.seccomp.mode != SeccompMode::kOff) layers.add(Layer::kSeccomp);
+  if (profile.landlock != LandlockMode::kOff) layers.add(Layer::kLandlock);
+  if (layers.empty()) return layers;
+  layers.add(Layer::kNoNewPrivs);
+  layers.add(Layer::kCapabilities);
+  return layers;
+}
+
+std::string command_home(const Policy& policy) {
+  const auto& set = policy.profile.environment.set;
+  const auto own = set.find("HOME");
+  if (own == set.end()) return policy.home;
+  return own->second.starts_with('/') ? own->second : "";
+}
 
 Result<std::string> normal_path(std::string_view path, std::string_view base,
                                 std::string_view where) {
@@ -174,6 +209,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   policy.trace_denials = flags.trace_denials;
   policy.workspace = context.workspace;
   policy.home = home_inside(profile, context);
+  show_home(profile, policy.home);
   policy.profile = std::move(profile);
   return policy;
 }

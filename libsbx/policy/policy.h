@@ -58,7 +58,8 @@ struct Policy {
   std::optional<std::int64_t> file_bytes;
   std::string profile_sha256;  // of the resolved profile; where there is an audit log
   std::vector<PublishedPort> publish;
-  bool trace_denials = false;  // refused file operations are reported too
+  bool trace_denials = false;         // refused file operations are reported too
+  std::vector<std::string> warnings;  // of the launcher, for the answer's `warnings`
 };
 
 // A file that is written into the workspace before the start.
@@ -74,6 +75,8 @@ struct Request {
   std::vector<std::string> argv;  // empty: `command` through the profile's shell
   std::optional<std::string> description;
   std::optional<std::string> cwd;  // relative to the workspace, or absolute; see request_cwd()
+  // The caller's own directory, where that counts: it must be one that the policy shows.
+  std::string started_in;
   std::map<std::string, std::string> env;
   std::optional<std::string> stdin_text;
   std::optional<std::int64_t> timeout_ms;
@@ -91,6 +94,12 @@ inline constexpr std::string_view kFreshWorkspace = "/nonexistent/sbx-workspace"
 // With workspace mode fresh, context.workspace is not looked at: see kFreshWorkspace.
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                            const PolicyContext& context);
+
+// The layers that the profile has turned on.
+LayerSet layers_of(const Profile& profile);
+
+// HOME as the command sees it: the operator's own value, or policy.home. Empty: not known.
+std::string command_home(const Policy& policy);
 
 // The policy with another workspace: its roots in and below the former one move along.
 Policy with_workspace(const Policy& policy, const std::string& workspace);
