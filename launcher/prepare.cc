@@ -37,11 +37,53 @@ Result<std::string> real_directory(const std::string& path, const std::string& w
                "name an existing directory", error};
 }
 
-Result<std::string> choose_workspace(const RunOptions& options) {
+constexpr const char* kHere = "the current directory";
+
+// Where nobody works, and where a writable workspace would be the machine itself.
+bool is_system_directory(std::string_view path) {
+  if (path == "/") return true;
+  if (is_below(path, "/var/tmp")) return false;
+  for (const std::string_view top :
+       {"/usr", "/bin", "/sbin", "/etc", "/var", "/opt", "/boot", "/dev", "/proc", "/sys"}) {
+    if (is_below(path, top)) return true;
+  }
+  return path.starts_with("/lib");  // /lib32, /lib64 …
+}
+
+// The current directory, unless the operator names another. `warnings` tell what it opens.
+Result<std::string> choose_workspace(const RunOptions& options, const std::string& home,
+                                     std::vector<std::string>& warnings) {
   if (!options.workspace.empty()) {
     return real_directory(options.workspace, "--workspace", ErrorCode::kPathNotFound);
   }
-  return real_directory(".", "the current directory", ErrorCode::kPathNotFound);
+  SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kPathNotFound));
+  if (is_system_directory(here)) {
+    return Error{ErrorCode::kPathRefused,
+                 "the current directory, " + here +
+                     ", belongs to the system and is no workspace unless it is named",
+                 "--workspace",
+                 "go to the directory to work in, or name it: --workspace DIR (--workspace . for "
+                 "this one)"};
+  }
+  const Result<std::string> real = real_directory(home, "HOME", ErrorCode::kPathNotFound);
+  if (!home.empty() && real.ok() && is_below(real.value(), here)) {
+    warnings.push_back("workspace: " + here +
+                       " holds the whole home directory, with all that is "
+                       "kept there; --workspace DIR names a narrower one");
+  }
+  return here;
+}
+
+// Below the workspace a command starts where its caller stands. Elsewhere that must be a directory
+// that the policy shows, and the command starts in the workspace.
+Status choose_start(Request& request, const Policy& policy) {
+  SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kCwdNotVisible));
+  if (is_below(here, policy.workspace)) {
+    request.cwd = std::move(here);
+  } else {
+    request.started_in = std::move(here);
+  }
+  return {};
 }
 
 // A log is opened before the command starts, wherever that starts.
@@ -159,19 +201,27 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   if (options.timeout == kNoTimeout || is_untimed) loaded.profile.limits.timeout_ms.reset();
   if (options.allow_degraded && options.require.empty()) lower_required(loaded.profile.isolation);
   const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
-  PolicyContext context;
-  if (!is_fresh) {
-    SBX_TRY(context.workspace, choose_workspace(options));
-  }
   const std::string home = lookup(environment, "HOME");
-  if (home.starts_with('/')) context.home = home;
   SessionOptions out;
+  out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
+  PolicyContext context;
+  std::vector<std::string> warnings;
+  if (!is_fresh) {
+    SBX_TRY(context.workspace, choose_workspace(options, out.facts.home, warnings));
+  }
+  if (home.starts_with('/')) context.home = home;
+  if (loaded.profile.filesystem.home == HomeMode::kHost) {
+    // Roots have no symlinks.
+    const Result<std::string> real =
+        real_directory(out.facts.home, "HOME", ErrorCode::kPathNotFound);
+    context.home = real.ok() ? real.value() : out.facts.home;
+  }
   const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit_file.empty();
   const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
+  out.policy.warnings = std::move(warnings);
   hide_tokens(out.policy, environment);
-  out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   out.inherited = environment;
   out.approved = options.approve;
   return out;
@@ -195,6 +245,8 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
     const std::string path =
         options.cwd.starts_with('/') ? options.cwd : out.policy.workspace + "/" + options.cwd;
     SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));
+  } else if (!options.workspace.empty() && !is_fresh) {
+    SBX_CHECK_OK(choose_start(request, out.policy));
   }
   return out;
 }

@@ -46,6 +46,9 @@ bool ask_at_terminal(const std::string& command, const Approval& approval, int s
 // "sbx-run: CODE: message (hint)" on stderr.
 void complain(const Error& error);
 
+// "sbx-run: warning: text" on stderr.
+void warn(const std::string& text);
+
 // Opens a file for the answer: made if absent, never through a symlink, never waiting for a FIFO.
 // Errors: kOutputUnwritable.
 Result<OwnedFd> open_result_file(const std::string& path);

@@ -40,7 +40,26 @@ std::string own_path() {
   return path;
 }
 
-// What only later rooms can tell of a profile's words: names of system calls, RE2 expressions.
+// A layer that is required and turned off: the profile can run nowhere.
+void add_contradictions(const Profile& profile, std::vector<Error>& errors) {
+  LayerSet on = layers_of(profile);
+  // The mode itself takes the namespace away, and the requirement with it.
+  if (profile.network.mode == NetworkMode::kOpen) on.add(Layer::kNet);
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (!profile.isolation.require.has(layer) || on.has(layer)) continue;
+    const std::string name = layer_name(layer);
+    errors.push_back({.code = ErrorCode::kBadValue,
+                      .message = "the layer \"" + name +
+                                 "\" is required and turned off: this profile can run nowhere",
+                      .where = "/isolation/require",
+                      .hint = "remove it from isolation.require, or turn it on (namespaces: "
+                              "isolation.namespaces; seccomp.mode, landlock.mode)"});
+  }
+}
+
+// What only later rooms can tell of a profile's words: names of system calls, RE2 expressions,
+// layers.
 void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& errors) {
   if (!loaded.ok()) return errors.push_back(loaded.error());
   const Profile& profile = loaded.value().profile;
@@ -52,6 +71,7 @@ void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& 
   if (const auto result = RuleSet::make(profile.output.patterns); !result.ok()) {
     errors.push_back(result.error());
   }
+  add_contradictions(profile, errors);
 }
 
 // Parses flags and positional words. Returns an exit status when there is nothing more to do.

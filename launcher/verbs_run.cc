@@ -78,6 +78,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   }
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
+  for (const std::string& warning : prepared.policy.warnings) warn(warning);
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
     SBX_TRY(owner, owner_descriptor(options.owner_pid));

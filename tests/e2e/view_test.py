@@ -198,9 +198,9 @@ class Roots(ViewCase):
 class Workspaces(ViewCase):
     """A workspace works wherever it lies."""
 
-    def check(self, work, **environment):
+    def check(self, work, *flags, **environment):
         env = {**os.environ, **environment}
-        self.assertEqual(self.out("echo hi > made && cat made && pwd -P", cwd=work, env=env),
+        self.assertEqual(self.out("echo hi > made && cat made && pwd -P", *flags, cwd=work, env=env),
                          f"hi\n{os.path.realpath(work)}\n")
         self.assertTrue(os.path.exists(work + "/made"))
 
@@ -211,7 +211,7 @@ class Workspaces(ViewCase):
         self.check(self.base + "/home", HOME=self.base + "/home")
         shm = tempfile.mkdtemp(dir="/dev/shm")
         self.addCleanup(shutil.rmtree, shm)
-        self.check(shm)
+        self.check(shm, "--workspace", ".")
 
     def test_home_may_be_missing_unset_odd_or_within_a_root(self):
         for home in ("/nonexistent", "/no/such/dir", self.work + "/no/home", "", "relative", "/",
