@@ -36,8 +36,8 @@ void close_others(const ChildContext& context) {
   sys::close_range(next, ~0U, 0);
 }
 
-// It stays dumpable, as bubblewrap's does, so that its own user can open its namespaces in /proc. The
-// command may then trace it, and must find no process there that is freer than itself.
+// It stays dumpable, as bubblewrap's does, so that its own user can open its namespaces in /proc.
+// The command may then trace it, and must find no process there that is freer than itself.
 bool load_programs(ChildContext& context) {
   for (const Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
     if (op->kind == OpKind::kSeccompProgram && run_op(context, *op) != 0) return false;

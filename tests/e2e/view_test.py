@@ -82,6 +82,20 @@ class Roots(ViewCase):
         with open(f"{self.base}/other/rw") as file:
             self.assertEqual(file.read(), "y\n")
 
+    def test_a_fifo_in_a_read_only_root_can_be_read_and_not_written(self):
+        # Below /tmp, which is writable inside, Landlock could not tell it from its surroundings.
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as base:
+            os.mkfifo(base + "/fifo")
+            writer = os.open(base + "/fifo", os.O_RDWR)
+            self.addCleanup(os.close, writer)
+            host = self.profile({"filesystem": {"base": "host"}})
+            for flags in (["--ro", base], ["--profile", host]):
+                answer = self.run_json(*flags, "--", "timeout", "5", "python3", "-c",
+                                       f"open('{base}/fifo', 'wb', 0).write(b'x')")
+                self.assertIn("ermission denied", answer["stderr"])
+            os.write(writer, b"hi\n")
+            self.assertEqual(self.out(f"timeout 5 head -n 1 {base}/fifo", "--ro", base), "hi\n")
+
     def test_a_hidden_path_is_refused_never_empty(self):
         self.write("work/secret/key", "hidden")
         self.write("work/.env", "hidden")
