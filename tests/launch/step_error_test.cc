@@ -38,14 +38,26 @@ TEST(StepError, SaysThatAProgramDoesNotExistInside) {
 TEST(StepError, SaysThatAProgramCannotBeExecuted) {
   const Error error = error_of(OpKind::kExecute, EACCES);
   EXPECT_EQ(error.code, ErrorCode::kNotExecutable);
-  EXPECT_EQ(error.message, "execve(tool): EACCES: Permission denied");
+  EXPECT_EQ(error.message, "tool cannot be executed: EACCES: Permission denied");
+  EXPECT_NE(error.hint.find("noexec"), std::string::npos) << error.hint;
   EXPECT_EQ(error.sys_errno, EACCES);
+}
+
+TEST(StepError, SaysWhatTheKernelTakesWhereACommandIsTooLong) {
+  const Error error = error_of(OpKind::kExecute, E2BIG);
+  EXPECT_EQ(error.code, ErrorCode::kNotExecutable);
+  EXPECT_EQ(error.message,
+            "the command is longer than the kernel takes at an exec: E2BIG: Argument list too "
+            "long");
+  EXPECT_NE(error.hint.find("128 KiB"), std::string::npos) << error.hint;
 }
 
 TEST(StepError, NamesTheWorkingDirectoryThatIsNotShown) {
   const Error error = error_of(OpKind::kChangeDir, ENOENT, "/hidden");
   EXPECT_EQ(error.code, ErrorCode::kCwdNotVisible);
-  EXPECT_EQ(error.message, "chdir(/hidden): ENOENT: No such file or directory");
+  EXPECT_EQ(error.message,
+            "the command cannot start in /hidden, which inside the sandbox is no directory that it "
+            "may enter: ENOENT: No such file or directory");
   EXPECT_EQ(error.where, "--cwd");
   EXPECT_EQ(error.sys_errno, ENOENT);
 }

@@ -151,5 +151,37 @@ TEST(RequestArgv, RunsACommandThroughTheProfilesShell) {
   EXPECT_EQ(request_argv(policy, request), (std::vector<std::string>{"ls", "-l"}));
 }
 
+TEST(Policy, TheHostsHomeIsARootUnlessOneShowsItAlready) {
+  const auto roots = [](const std::string& home, std::vector<Root> given, Base base) {
+    Profile profile;
+    profile.filesystem.home = HomeMode::kHost;
+    profile.filesystem.base = base;
+    profile.filesystem.roots = std::move(given);
+    return make_policy(profile, {}, {"/work", home}).value().profile.filesystem.roots;
+  };
+  const auto shown = roots("/home/ann", {}, Base::kSystem);
+  ASSERT_EQ(shown.size(), 1U);
+  EXPECT_EQ(shown[0].path, "/home/ann");
+  EXPECT_EQ(shown[0].access, Access::kReadOnly);
+  EXPECT_TRUE(shown[0].optional);
+  const Root above{"/home", Access::kReadWrite, false, "/filesystem/roots/0"};
+  const Root hidden{"/home", Access::kNone, false, "/filesystem/roots/0"};
+  EXPECT_EQ(roots("/home/ann", {above}, Base::kSystem).size(), 1U);
+  EXPECT_EQ(roots("/home/ann", {hidden}, Base::kSystem).size(), 2U);
+  EXPECT_TRUE(roots("/home/ann", {}, Base::kHost).empty());
+  for (const char* own : {"/", "/etc", "/dev/x", "/proc", "/sys", ""}) {
+    EXPECT_TRUE(roots(own, {}, Base::kSystem).empty()) << own;
+  }
+}
+
+TEST(Policy, TheOperatorsHomeIsTheCommands) {
+  OperatorFlags flags;
+  EXPECT_EQ(command_home(make_policy({}, flags, {"/work", "/home/ann"}).value()), "/home/ann");
+  flags.set_env["HOME"] = "/own";
+  EXPECT_EQ(command_home(make_policy({}, flags, {"/work", "/home/ann"}).value()), "/own");
+  flags.set_env["HOME"] = "relative";
+  EXPECT_EQ(command_home(make_policy({}, flags, {"/work", "/home/ann"}).value()), "");
+}
+
 }  // namespace
 }  // namespace sbx
