@@ -67,6 +67,8 @@ class Planner {
     if (options_.has_init()) {
       for (const std::string& path : options_.lock_files) at(OpKind::kLockFile, path);
       if (options_.die_with_parent) builder_.add(OpKind::kDieWithParent);
+      // Until PID 1 is under the same filters; without any it is no freer than the command.
+      if (!programs.empty()) builder_.add(OpKind::kNotDumpable);
       builder_.add(OpKind::kForkCommand);
     }
     add_working_directory();

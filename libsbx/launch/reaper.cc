@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PID 1 as bubblewrap's: tells how the command ended as soon as it has, reaps, and stays until
 // nothing is left inside. Holds the lock files and the descriptor that say so outside. No heap.
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,12 +37,14 @@ void close_others(const ChildContext& context) {
   sys::close_range(next, ~0U, 0);
 }
 
-// It stays dumpable, as bubblewrap's does, so that its own user can open its namespaces in /proc.
-// The command may then trace it, and must find no process there that is freer than itself.
+// It is dumpable, as bubblewrap's, so that its own user can open its namespaces in /proc. The
+// command may then trace it, and must find no process there that is freer than itself: not before
+// the filters are loaded.
 bool load_programs(ChildContext& context) {
   for (const Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
     if (op->kind == OpKind::kSeccompProgram && run_op(context, *op) != 0) return false;
   }
+  ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // refused by a filter, it stays as it is
   return true;
 }
 
