@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 
@@ -45,7 +46,7 @@ class Search {
     if (witnesses_ != nullptr) witnesses_->entries(directory);
     const OwnedFd fd(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat info {};
-    if (!fd.is_open() || fstat(fd.get(), &info) != 0) return;
+    if (!fd.is_open() || fstat(fd.get(), &info) != 0) return note("open", directory);
     const auto known = [&](const std::pair<dev_t, ino_t>& id) {
       return id.first == info.st_dev && id.second == info.st_ino;
     };
@@ -53,12 +54,26 @@ class Search {
     seen_.emplace_back(info.st_dev, info.st_ino);
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
                                                            &std::free);
-    if (real == nullptr || is_writable(real.get()) || !is_shown(real.get())) return;
+    if (real == nullptr) return note("realpath", directory);
+    if (is_writable(real.get()) || !is_shown(real.get())) return;
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
     if (!patterns_.empty()) list(fd.get(), real.get());
   }
 
+  // The first look that failed: a program that was not found for want of memory would be there to
+  // be run.
+  Status failure() const { return failure_; }
+
  private:
+  // What may not be searched cannot be executed by a command of the same caller either.
+  void note(const char* call, const std::string& path) {
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR || error == EACCES || !failure_.ok()) return;
+    failure_ =
+        Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
+              path, "whether a denied program is there is not known: run again", error};
+  }
+
   // Whether the deepest root that holds the directory may be written to.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
@@ -87,7 +102,9 @@ class Search {
 
   void add(int directory, const std::string& real, const std::string& name) {
     struct stat info {};
-    if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
+    if (fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return note("fstatat", real + "/" + name);
+    }
     if (!S_ISREG(info.st_mode) && !S_ISLNK(info.st_mode)) return;
     const std::string path = real == "/" ? "/" + name : real + "/" + name;
     if (std::any_of(view_.denied.begin(), view_.denied.end(),
@@ -101,16 +118,23 @@ class Search {
   // Adds the entries that match a pattern. What may not be listed may still have been looked up.
   void list(int directory, const std::string& real) {
     const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return;
+    if (fd < 0) return note("open", real);
     struct CloseDir {
       void operator()(DIR* dir) const { closedir(dir); }
     };
     const std::unique_ptr<DIR, CloseDir> dir(fdopendir(fd));
     if (dir == nullptr) {
+      note("opendir", real);
       close(fd);
       return;
     }
-    while (const dirent* entry = readdir(dir.get())) {
+    for (;;) {
+      errno = 0;
+      const dirent* const entry = readdir(dir.get());
+      if (entry == nullptr) {
+        if (errno != 0) note("readdir", real);
+        return;
+      }
       const std::string name = entry->d_name;
       if (name == "." || name == "..") continue;
       const bool matches =
@@ -123,6 +147,7 @@ class Search {
   const Policy& policy_;
   Witnesses* const witnesses_;
   View& view_;
+  Status failure_;
   std::vector<std::string> names_;
   std::vector<std::string> patterns_;
   std::vector<std::string> looked_in_;         // as they were named
@@ -131,8 +156,8 @@ class Search {
 
 }  // namespace
 
-void find_denied_programs(const Policy& policy, const std::string& search_path,
-                          Witnesses* witnesses, View& view) {
+Status find_denied_programs(const Policy& policy, const std::string& search_path,
+                            Witnesses* witnesses, View& view) {
   Search search(policy, witnesses, view);
   for (const std::string_view directory : split(search_path, ':')) {
     search.look_in(std::string(directory));
@@ -141,6 +166,7 @@ void find_denied_programs(const Policy& policy, const std::string& search_path,
        {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
     search.look_in(directory);
   }
+  return search.failure();
 }
 
 }  // namespace sbx

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "host/view.h"
 
 namespace sbx {
@@ -14,7 +15,7 @@ namespace sbx {
 // Left out are directories that the policy does not show, and writable roots: what lies there can
 // be copied and renamed anyway.
 // Fills view.denied; `witnesses` as for inspect_view().
-void find_denied_programs(const Policy& policy, const std::string& search_path,
-                          Witnesses* witnesses, View& view);
+Status find_denied_programs(const Policy& policy, const std::string& search_path,
+                            Witnesses* witnesses, View& view);
 
 }  // namespace sbx

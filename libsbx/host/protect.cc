@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -24,10 +25,22 @@ using Parts = std::span<const std::string>;
 
 constexpr int kMaxLinks = 16;  // symlinks and `.git` files followed for one protected path
 
-Node look(const std::string& path) {
+// What cannot be looked at must not pass for missing: it would not be protected.
+void note_failure(const char* call, const std::string& path, int error, Status& failure) {
+  if (error == ENOENT || error == ENOTDIR || !failure.ok()) return;
+  failure =
+      Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
+            path, "whether a protected path is there is not known", error};
+}
+
+Node look(const std::string& path, Status& failure) {
   struct stat info {};
   Node node{path, NodeKind::kMissing, 0, 0};
-  if (lstat(path.c_str(), &info) != 0 || is_stub(path)) return node;
+  if (lstat(path.c_str(), &info) != 0) {
+    note_failure("lstat", path, errno, failure);
+    return node;
+  }
+  if (is_stub(path)) return node;
   node.dev = info.st_dev;
   node.ino = info.st_ino;
   node.kind = S_ISDIR(info.st_mode)   ? NodeKind::kDirectory
@@ -51,12 +64,18 @@ std::string join_path(const std::string& directory, std::string_view name) {
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // The first line of git's own small files; nullopt when it is none. Never blocks on a FIFO.
-std::optional<std::string> read_line(const std::string& path) {
+std::optional<std::string> read_line(const std::string& path, Status& failure) {
   const OwnedFd fd(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   struct stat info {};
-  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+  if (!fd.is_open() || fstat(fd.get(), &info) != 0) {
+    // A symlink, a socket or a device without a driver: none of git's own files.
+    if (errno != ELOOP && errno != ENXIO) note_failure("open", path, errno, failure);
+    return std::nullopt;
+  }
+  if (!S_ISREG(info.st_mode)) return std::nullopt;
   std::string text(4096, '\0');
   const ssize_t size = read(fd.get(), text.data(), text.size());
+  if (size < 0) note_failure("read", path, errno, failure);
   if (size <= 0) return std::nullopt;
   text.resize(static_cast<std::size_t>(size));
   text.resize(std::min(text.size(), text.find_first_of(std::string_view("\n\r\0", 3))));
@@ -75,7 +94,8 @@ class Resolver {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Parts rest = parts.subspan(i + 1);
       at = join_path(at, parts[i]);
-      Node node = look(at);
+      Node node = look(at, failure_);
+      if (!failure_.ok()) return;
       if (node.kind == NodeKind::kMissing) {
         // What is reported is the path itself; what must be held is the first part missing.
         if (report_missing) {
@@ -97,6 +117,8 @@ class Resolver {
       if (parts[i] == ".git") protect_redirects(at);
     }
   }
+
+  Status failure() const { return failure_; }
 
  private:
   // The rw root that decides over `path`; nullptr where it cannot be written.
@@ -145,12 +167,12 @@ class Resolver {
   // holds the path of the one with the hooks and the configuration.
   void follow_git_file(const std::string& path, Parts rest, bool report_missing) {
     static constexpr std::string_view kPrefix = "gitdir: ";
-    const std::optional<std::string> line = read_line(path);
+    const std::optional<std::string> line = read_line(path, failure_);
     if (!line || !line->starts_with(kPrefix)) return;
     const std::string directory = resolve(line->substr(kPrefix.size()), parent_of(path));
     protect_git_directory(directory, rest, report_missing);
     const std::optional<std::string> common =
-        directory.empty() ? std::nullopt : read_line(join_path(directory, "commondir"));
+        directory.empty() ? std::nullopt : read_line(join_path(directory, "commondir"), failure_);
     if (common) protect_git_directory(resolve(*common, directory), rest, report_missing);
   }
 
@@ -177,6 +199,7 @@ class Resolver {
   std::vector<ViewProtect>& out_;
   std::set<std::string> redirects_;  // git directories whose redirecting files are done
   int links_ = 0;
+  Status failure_;  // the first look that failed
 };
 
 }  // namespace
@@ -204,8 +227,9 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
   for (const std::string_view part : split(std::string_view(path).substr(1), '/')) {
     if (!part.empty()) parts.emplace_back(part);
   }
-  Resolver(roots, out).walk(root.path, parts, protect.report_missing);
-  return {};
+  Resolver resolver(roots, out);
+  resolver.walk(root.path, parts, protect.report_missing);
+  return resolver.failure();
 }
 
 }  // namespace sbx

@@ -24,10 +24,27 @@
 namespace sbx {
 namespace {
 
-Node look(const std::string& path) {
+Error look_failed(const char* call, const std::string& path, int error) {
+  return Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
+               path, "what is to be hidden or held there is not known: run again", error};
+}
+
+// Whether nothing is there: any other failure must not pass for that, since what is not known would
+// not be hidden either.
+bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+
+// `failure` takes the first look that failed. What may not be searched is not there for a command
+// of the same caller either; errno says so.
+Node look(const std::string& path, Status& failure) {
   struct stat info {};
   Node node{path, NodeKind::kMissing, 0, 0};
-  if (lstat(path.c_str(), &info) != 0) return node;
+  errno = 0;
+  if (lstat(path.c_str(), &info) != 0) {
+    if (!is_missing(errno) && errno != EACCES && failure.ok()) {
+      failure = look_failed("lstat", path, errno);
+    }
+    return node;
+  }
   node.dev = info.st_dev;
   node.ino = info.st_ino;
   switch (info.st_mode & S_IFMT) {
@@ -90,11 +107,24 @@ class Inspector {
       : policy_(policy), witnesses_(witnesses), view_(view) {}
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
+    SBX_CHECK_OK(run_all(tool_names, search_path));
+    return failure_;
+  }
+
+  Status run_only_roots() {
+    SBX_CHECK_OK(run_roots());
+    return failure_;
+  }
+
+ private:
+  Status run_all(const std::vector<std::string>& tool_names, const std::string& search_path) {
     const Base base = policy_.profile.filesystem.base;
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
-    if (base != Base::kTools) find_denied_programs(policy_, search_path, witnesses_, view_);
+    if (base != Base::kTools) {
+      SBX_CHECK_OK(find_denied_programs(policy_, search_path, witnesses_, view_));
+    }
     SBX_CHECK_OK(run_roots());
     add_host_masks();
     SBX_CHECK_OK(add_devices());
@@ -115,7 +145,8 @@ class Inspector {
     return {};
   }
 
- private:
+  Node look(const std::string& path) { return sbx::look(path, failure_); }
+
   // A look that the witnesses tell of.
   Node see(const std::string& path) {
     if (witnesses_ != nullptr) witnesses_->entry(path);
@@ -198,8 +229,17 @@ class Inspector {
     for (const Root& root : policy_.profile.filesystem.roots) {
       const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
       Node node = look(path);
+      SBX_CHECK_OK(failure_);
       if (node.kind == NodeKind::kMissing) {
-        if (root.optional) continue;
+        // An earlier command may have closed the directory, and a later one may open it again.
+        if (errno == EACCES && lies_in_writable(path)) return look_failed("lstat", path, EACCES);
+        if (root.optional) {
+          node.path = path;
+          if (root.access != Access::kReadWrite) {
+            view_.absent.push_back({std::move(node), root.access, root.where, root.noexec});
+          }
+          continue;
+        }
         return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
                      "create it, mark it \"optional\": true, or remove it", ENOENT};
       }
@@ -211,6 +251,13 @@ class Inspector {
     return {};
   }
 
+  bool lies_in_writable(const std::string& path) const {
+    const auto& roots = policy_.profile.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path);
+    });
+  }
+
   // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
   void hide_link_targets() {
     std::vector<ViewRoot> more;
@@ -218,7 +265,12 @@ class Inspector {
       if (root.node.kind != NodeKind::kLink) continue;
       const std::unique_ptr<char, decltype(&std::free)> real(
           realpath(root.node.path.c_str(), nullptr), &std::free);
-      if (real == nullptr) continue;
+      if (real == nullptr) {
+        if (!is_missing(errno) && errno != EACCES && errno != ELOOP && failure_.ok()) {
+          failure_ = look_failed("realpath", root.node.path, errno);
+        }
+        continue;
+      }
       const std::string target = real.get();
       const bool shown =
           std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& other) {
@@ -348,6 +400,7 @@ class Inspector {
   const Policy& policy_;
   Witnesses* const witnesses_;
   View& view_;
+  Status failure_;
 };
 
 }  // namespace
@@ -361,7 +414,7 @@ Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& 
 
 Result<View> inspect_roots(const Policy& policy) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, nullptr, view).run_roots());
+  SBX_CHECK_OK(Inspector(policy, nullptr, view).run_only_roots());
   return view;
 }
 
@@ -386,7 +439,9 @@ Status list_directory(View& view, const std::string& directory) {
                    "more than 4096 entries, too many to be granted one by one: " + directory,
                    directory, "run where a mount namespace can be had (sbx-run doctor)"};
     }
-    Node node = look(prefix + std::string(name));
+    Status failure;
+    Node node = look(prefix + std::string(name), failure);
+    SBX_CHECK_OK(failure);
     if (node.kind != NodeKind::kMissing && node.kind != NodeKind::kLink) {
       entries.push_back(std::move(node));
     }

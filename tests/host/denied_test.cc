@@ -26,7 +26,7 @@ class Denied : public testing::Test {
 
   View look() const {
     View view;
-    find_denied_programs(policy_, directory_, nullptr, view);
+    EXPECT_TRUE(find_denied_programs(policy_, directory_, nullptr, view).ok());
     return view;
   }
   bool holds(const View& view, const std::string& name) const {
