@@ -23,6 +23,7 @@
 #include <cstring>
 
 #include "launch/descriptors.h"
+#include "launch/guards.h"
 #include "launch/handover.h"
 #include "launch/inside.h"
 #include "launch/network.h"
@@ -293,7 +294,10 @@ int execute(ChildContext& context) {
   // In one message: one wake-up of the supervisor. PID 1 sends what the filter keeps us from.
   if (context.send_before_exec) {
     const int error = send_reports(context);
-    if (error != 0) return error;
+    if (error != 0) {
+      std::strcpy(context.state->detail, kSendReports);
+      return error;
+    }
   }
   if (context.passes_through) {
     ::umask(context.caller_umask);
@@ -364,7 +368,7 @@ void confirm(ChildContext& context, const Op& op) {
 // Walks from `begin` to the fork of the command, or to the end. Returns the index where it stopped.
 std::uint32_t walk(ChildContext& context, std::uint32_t begin) {
   for (std::uint32_t i = begin; i < context.op_count; ++i) {
-    const Op& op = context.ops[i];
+    Op& op = context.ops[i];
     if (op.kind == OpKind::kForkCommand) return i;
     const int error = run_op(context, op);
     if (error != 0) fail(context, i, error);
@@ -414,7 +418,7 @@ int send_reports(ChildContext& context) noexcept {
   return 0;
 }
 
-int run_op(ChildContext& context, const Op& op) noexcept {
+int run_op(ChildContext& context, Op& op) noexcept {
   const char* const a = context.arena + op.a;
   const char* const b = context.arena + op.b;
   switch (op.kind) {
@@ -507,6 +511,14 @@ int run_op(ChildContext& context, const Op& op) noexcept {
       return load_filter(context, op.flags);
     case OpKind::kAwaitCommand:
       return receive_command(context);
+    case OpKind::kPrepareGuards:
+      return prepare_guards(context, op);
+    case OpKind::kWatch:
+      return watch_directory(context, op);
+    case OpKind::kGuard:
+      return guard_placement(context, op);
+    case OpKind::kCheckGuards:
+      return check_guards(context);
     case OpKind::kExecute:
       return execute(context);
     default:
@@ -521,11 +533,12 @@ void run_child(ChildContext& context) noexcept {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &action, nullptr);  // ignored, it would swallow wait statuses
-  // What asks PID 1 to end waits until it has its handlers.
+  // What asks PID 1 to end, or tells it of a change, waits until it has its handlers.
   sigset_t blocked;
   ::sigemptyset(&blocked);
   ::sigaddset(&blocked, kAskToEnd);
   ::sigaddset(&blocked, SIGTERM);
+  for (const int number : kGuardSignals) ::sigaddset(&blocked, number);
   if (!context.passes_through) ::sigprocmask(SIG_BLOCK, &blocked, nullptr);
   const std::uint32_t fork_index = walk(context, 0);
   // The command's process shares memory and descriptors until it execs: no page tables are copied,

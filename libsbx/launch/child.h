@@ -14,7 +14,7 @@ inline constexpr int kMaxReports = 64;
 inline constexpr int kMaxLocks = 256;
 
 struct ChildContext {
-  const Op* ops = nullptr;
+  Op* ops = nullptr;  // the child's own copy: kWatch and kGuard keep what they found in theirs
   std::uint32_t op_count = 0;
   const char* arena = nullptr;
   SharedState* state = nullptr;
@@ -51,6 +51,13 @@ struct ChildContext {
   bool found_dir = false;
   int locks[kMaxLocks] = {};
   int lock_count = 0;
+
+  // For the guards of PID 1.
+  bool has_guards = false;
+  ReplacedMode replaced = ReplacedMode::kRestore;
+  int mask_file = -1;
+  int mask_directory = -1;
+  int inotify = -1;
 };
 
 // Walks the operations, leaves PID 1 behind. Never returns.
@@ -64,8 +71,10 @@ struct ChildContext {
 [[noreturn]] void run_reaper(ChildContext& context, pid_t command) noexcept;
 
 // Executes one operation. Returns 0 or an errno.
-int run_op(ChildContext& context, const Op& op) noexcept;
+int run_op(ChildContext& context, Op& op) noexcept;
 
+// In SharedState::detail when a step failed at that, not at what it is named for.
+inline constexpr char kSendReports[] = "sendmsg(control)";
 // Sends what was reported over the control socket. Returns 0 or an errno.
 int send_reports(ChildContext& context) noexcept;
 

@@ -14,6 +14,7 @@
 
 #include "launch/child.h"
 #include "launch/descriptors.h"
+#include "launch/guards.h"
 #include "launch/network.h"
 #include "launch/tree.h"
 #include "sys/calls.h"
@@ -94,16 +95,19 @@ bool reap(ChildContext& context, pid_t command) {
 }
 
 // A namespace of its own gave it every capability, of which none is needed any more, except for
-// ports below 1024 where the namespace does not open them to all.
+// ports below 1024 where the namespace does not open them to all, and for putting back what the
+// host uncovers. The command cannot reach them: PID 1 is not dumpable, executes nothing, and mounts
+// only an empty file, or a path read-only over itself.
 void drop_capabilities(const ChildContext& context) {
   if (!context.has_user_namespace) return;
   struct __user_cap_header_struct header {
     _LINUX_CAPABILITY_VERSION_3, 0
   };
   struct __user_cap_data_struct data[2] = {};
-  if (!context.has_low_ports) {
-    data[0].effective = data[0].permitted = 1U << CAP_NET_BIND_SERVICE;
-  }
+  std::uint32_t kept = 0;
+  if (!context.has_low_ports) kept |= 1U << CAP_NET_BIND_SERVICE;
+  if (context.has_guards && context.replaced != ReplacedMode::kReport) kept |= 1U << CAP_SYS_ADMIN;
+  data[0].effective = data[0].permitted = kept;
   if (::syscall(SYS_capset, &header, data) != 0) ::_exit(125);
 }
 
@@ -132,6 +136,43 @@ void serve(int control) {
   }
 }
 
+// The lowest descriptor from `first` on that PID 1 needs; -1: none.
+int next_own(const ChildContext& context, int first) {
+  int next = -1;
+  const auto consider = [&](int fd) {
+    if (fd >= first && (next < 0 || fd < next)) next = fd;
+  };
+  for (const int fd : {context.control, context.lifeline, context.mask_file, context.mask_directory,
+                       context.inotify}) {
+    consider(fd);
+  }
+  for (std::uint32_t i = 0; context.has_guards && i < context.op_count; ++i) {
+    if (context.ops[i].kind == OpKind::kWatch) consider(context.ops[i].slot);
+  }
+  return next;
+}
+
+void close_all_but_own(const ChildContext& context) {
+  for (int first = 0;;) {
+    const int next = next_own(context, first);
+    if (next < 0) {
+      sys::close_range(static_cast<unsigned>(first), ~0U, 0);
+      return;
+    }
+    if (next > first) {
+      sys::close_range(static_cast<unsigned>(first), static_cast<unsigned>(next) - 1, 0);
+    }
+    first = next + 1;
+  }
+}
+
+// Ends everything at once: what was uncovered is not to be read.
+[[noreturn]] void end_run(const ChildContext& context) {
+  if (!context.has_pid_namespace) finish(context);
+  ::kill(-1, SIGKILL);
+  ::_exit(0);
+}
+
 }  // namespace
 
 void run_init(ChildContext& context, pid_t command) noexcept {
@@ -140,13 +181,7 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   tell_begun(context);
   // Whatever else the supervisor had open, and the command's standard descriptors: a pipe that
   // PID 1 kept would never end.
-  const unsigned low = static_cast<unsigned>(context.control < context.lifeline ? context.control
-                                                                                : context.lifeline);
-  const unsigned high = static_cast<unsigned>(context.control < context.lifeline ? context.lifeline
-                                                                                 : context.control);
-  if (low > 0) sys::close_range(0, low - 1, 0);
-  if (high > low + 1) sys::close_range(low + 1, high - 1, 0);
-  sys::close_range(high + 1, ~0U, 0);
+  close_all_but_own(context);
   drop_capabilities(context);
 
   sigset_t blocked;
@@ -161,10 +196,18 @@ void run_init(ChildContext& context, pid_t command) noexcept {
   // The first process of a pid namespace gets no signal from inside that it has no handler for.
   if (!context.has_pid_namespace) install(SIGTERM, on_terminate);
   install_ask(context.has_pid_namespace);
+  if (context.has_guards) {
+    hear_changes();
+    for (const int number : kGuardSignals) ::sigdelset(&open, number);
+  }
   for (;;) {
-    if (reap(context, command)) finish(context);
-    struct pollfd waiting[2] = {{context.lifeline, 0, 0}, {context.control, POLLIN, 0}};
-    const int ready = ::ppoll(waiting, 2, nullptr, &open);
+    const bool has_ended = reap(context, command);
+    if (has_heard_changes(context) && !look_at_guards(context)) end_run(context);
+    if (has_ended) finish(context);
+    struct pollfd waiting[3] = {{context.lifeline, 0, 0},
+                                {context.control, POLLIN, 0},
+                                {context.inotify, POLLIN, 0}};  // -1 is passed over
+    const int ready = ::ppoll(waiting, 3, nullptr, &open);
     const int ended = ready < 0 ? 0 : (waiting[0].revents | waiting[1].revents);
     if ((ended & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
     if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context.control);

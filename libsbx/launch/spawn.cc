@@ -146,7 +146,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   // Not cleared: a page is paid for when it is touched.
   const std::unique_ptr<char[]> stack(new char[kStackSize]);
 
-  context.ops = plan.ops.data();
+  // The child writes to its own copy only.
+  context.ops = const_cast<Op*>(plan.ops.data());
   context.op_count = static_cast<std::uint32_t>(plan.ops.size());
   context.arena = plan.arena.data();
   context.state = spawned.state;
@@ -251,6 +252,20 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   const int error = state.failed_errno.load();
   const Op& op = plan.ops.at(step - 1);
   const std::string what = describe_op(plan, op);
+  if (op.kind == OpKind::kExecute && std::strcmp(state.detail, kSendReports) == 0) {
+    return Error{ErrorCode::kSetupFailed,
+                 "handing descriptors to the supervisor: " + std::string(kSendReports) + ": " +
+                     errno_text(error),
+                 kSendReports, "raise the limits of open files and memory", error};
+  }
+  if (op.kind == OpKind::kWatch) {
+    return Error{ErrorCode::kSetupFailed,
+                 std::string("watching ") + plan.text(op.a) + ": " + errno_text(error),
+                 "/filesystem/replaced",
+                 "raise the limit of open files, and fs.inotify.max_user_instances and "
+                 "max_user_watches where the kernel lacks dnotify",
+                 error};
+  }
   if (op.kind == OpKind::kExecute) {
     const std::string program = plan.argv.empty() ? "" : plan.argv.front();
     if (error == ENOENT || error == ENOTDIR) {

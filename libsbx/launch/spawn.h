@@ -24,6 +24,15 @@ namespace sbx {
 // Sent to PID 1 from outside: SIGTERM to everything else inside.
 inline constexpr int kAskToEnd = SIGUSR1;
 
+// A placement that the host uncovered, and what was done about it.
+struct Loss {
+  enum class End : std::uint32_t { kRestored, kReported, kRunEnded };
+  std::uint32_t step;  // index of its kGuard
+  End end;
+  std::uint64_t count;
+};
+inline constexpr std::uint32_t kMaxLosses = 64;
+
 // What the child and PID 1 write and the supervisor reads: one shared page, no pointers. The
 // command itself never has it: exec replaces its memory.
 struct SharedState {
@@ -39,6 +48,9 @@ struct SharedState {
   // used.
   std::atomic<std::uint32_t> is_empty;
   struct rusage all_usage;
+  std::atomic<std::uint32_t>
+      loss_count;  // placements that the host uncovered; then those in losses
+  Loss losses[kMaxLosses];
   char detail[512];  // what a failed step found in the way
 };
 

@@ -92,7 +92,8 @@ Status check_plan(const LaunchPlan& plan) {
   for (const Op& op : plan.ops) {
     if (executed) return broken(plan, op, "nothing follows the exec");
     const bool waits =
-        plan.awaits_command && (op.kind == OpKind::kAwaitCommand || op.kind == OpKind::kChangeDir);
+        plan.awaits_command && (op.kind == OpKind::kAwaitCommand ||
+                                op.kind == OpKind::kCheckGuards || op.kind == OpKind::kChangeDir);
     if (filtered && op.kind != OpKind::kExecute && !waits) {
       return broken(plan, op, "the filter comes last");
     }

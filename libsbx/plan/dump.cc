@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 68> kNames = {"write_file",
+constexpr std::array<const char*, 72> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -77,6 +77,10 @@ constexpr std::array<const char*, 68> kNames = {"write_file",
                                                 "lock_file",
                                                 "try_dir",
                                                 "seccomp_program",
+                                                "prepare_guards",
+                                                "watch",
+                                                "guard",
+                                                "check_guards",
                                                 "execute"};
 static_assert(static_cast<std::size_t>(OpKind::kExecute) + 1 == kNames.size());
 
@@ -86,6 +90,18 @@ std::string attributes_text(std::uint64_t flags) {
   if ((flags & sys::kMountAttrNodev) != 0) out += ",nodev";
   if ((flags & sys::kMountAttrNoexec) != 0) out += ",noexec";
   return out;
+}
+
+const char* guard_name(int kind) {
+  switch (static_cast<GuardKind>(kind)) {
+    case GuardKind::kCover:
+      return "cover";
+    case GuardKind::kBind:
+      return "bind";
+    case GuardKind::kFixed:
+      return "fixed";
+  }
+  return "";
 }
 
 std::string first_line(std::string_view text) {
@@ -145,7 +161,12 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
     case OpKind::kUnlink:
     case OpKind::kLockFile:
     case OpKind::kTryDir:
+    case OpKind::kWatch:
       return fmt::format("{} {}", name, a());
+    case OpKind::kGuard:
+      return fmt::format("{} {} {} {}{}", name, a(), guard_name(op.slot), attributes_text(op.flags),
+                         (op.dev & kGuardStartsAbsent) != 0 ? " (absent)" : "");
+    case OpKind::kPrepareGuards:
     case OpKind::kAwaitFd:
     case OpKind::kJoinUser:
     case OpKind::kCopyData:

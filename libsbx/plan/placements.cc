@@ -300,6 +300,32 @@ Status Placements::check_cwd(const std::string& cwd) const {
   return cwd_not_visible(cwd);
 }
 
+bool Placements::can_be_uncovered(std::string_view path) const {
+  const auto holder =
+      std::find_if(placements_.rbegin(), placements_.rend(),
+                   [&](const Placement& p) { return p.path != path && is_below(path, p.path); });
+  return holder == placements_.rend() ? has_host_root_ : holder->kind == PlacementKind::kBind;
+}
+
+bool Placements::is_guarded(const Placement& placement) const {
+  if (!can_be_uncovered(placement.path)) return false;
+  if (placement.kind != PlacementKind::kBind) return true;
+  // Without a writable root within a narrower one, that one shows.
+  const std::uint64_t narrows = sys::kMountAttrReadOnly | sys::kMountAttrNoexec;
+  return (placement.attributes & narrows) != 0 || placement.shown_as.empty();
+}
+
+bool Placements::is_guarded(const ViewRoot& absent) const {
+  if (!can_be_uncovered(absent.node.path) || has(absent.node.path)) return false;
+  if (absent.access == Access::kNone) return true;
+  const auto holder =
+      std::find_if(placements_.rbegin(), placements_.rend(),
+                   [&](const Placement& p) { return is_below(absent.node.path, p.path); });
+  const std::uint64_t attributes =
+      holder == placements_.rend() ? kReadOnlyAttributes : holder->attributes;
+  return (attributes & sys::kMountAttrReadOnly) == 0 || absent.noexec;
+}
+
 bool Placements::is_ours(std::string_view path) const {
   // Parents come first: of those that hold the path, the last is the deepest.
   const auto deepest = std::find_if(placements_.rbegin(), placements_.rend(),

@@ -50,6 +50,12 @@ class Placements {
   // made: the host's own directories stand there already, since inside and outside paths are the
   // same.
   bool is_ours(std::string_view path) const;
+  // After collect(): whether the host can take away what is mounted at `path`, by replacing what
+  // stands there in a directory of its own. An overlay's own entries are out of its reach.
+  bool can_be_uncovered(std::string_view path) const;
+  bool is_guarded(const Placement& placement) const;
+  // Whether an optional root that does not exist must be covered when it appears.
+  bool is_guarded(const ViewRoot& absent) const;
 
   // The new root is the host's own, with masks over it.
   bool has_host_root() const { return has_host_root_; }

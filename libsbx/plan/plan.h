@@ -95,6 +95,11 @@ enum class OpKind : std::uint8_t {
   kLockFile,          // a: path, read-locked as long as PID 1 lives
   kTryDir,            // a: path, b: PWD=path, slot: its place in the environment
   kSeccompProgram,    // dev: first instruction in the plan's filter, ino: how many
+  // --- placements that the host can uncover (launch/guards.h) ---
+  kPrepareGuards,  // slot: ReplacedMode
+  kWatch,          // a: directory, flags: 1 where only denied programs depend on it
+  kGuard,          // a: path inside, slot: GuardKind, flags: MOUNT_ATTR_* set, dev: GuardFlag
+  kCheckGuards,    // none of them has been uncovered since
   kExecute,
 };
 const char* op_name(OpKind kind);
@@ -122,6 +127,20 @@ enum TuneFlag : std::uint64_t {
 // Where kPivotUnder's users build their root: everything "inside" lies below it.
 inline constexpr const char* kNewRoot = "/newroot";
 enum class FileSystem : std::uint8_t { kTmpfs, kProc, kDevpts, kMqueue, kOverlay };
+
+// How a placement that was lost is put back.
+enum class GuardKind : std::uint8_t {
+  kCover,  // by an empty file or directory
+  kBind,   // by what is there, bound over itself
+  kFixed,  // not at all
+};
+enum GuardFlag : std::uint64_t {
+  kGuardMayVanish = 1,     // where nothing is, nothing has to be covered
+  kGuardStartsAbsent = 2,  // nothing is there yet
+  kGuardLink = 4,          // a symlink is covered as such
+  kGuardSystem = 8,        // a denied program
+  kGuardQuiet = 16,        // only holds the place of another
+};
 
 inline constexpr std::uint8_t kNoLayer = 0xff;
 

@@ -81,6 +81,7 @@ class Planner {
     SBX_CHECK_OK(add_filter());
     if (plan.awaits_command) {
       builder_.add(OpKind::kAwaitCommand);
+      if (wants(Layer::kMount)) builder_.add(OpKind::kCheckGuards, Layer::kMount);
       builder_.add(OpKind::kChangeDir);
     }
     builder_.add(OpKind::kExecute);

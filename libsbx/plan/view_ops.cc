@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "base/text.h"
@@ -40,6 +42,7 @@ class ViewPlanner {
     // In a user namespace of its own the clone has done that: mount_namespaces(7).
     if (!options_.own_userns) add(OpKind::kPrivateMounts);
     make_root();
+    has_guards_ = needs_guards();
     make_workshop();
     for (Placement& placement : placements_.all()) place(placement);
     make_etc();
@@ -49,6 +52,7 @@ class ViewPlanner {
     if (!placements_.has_host_root()) set_attributes(".", kReadOnlyAttributes);
     add(OpKind::kPivot);
     builder_.confirm_last(Layer::kMount);
+    if (has_guards_) guard();
     return {};
   }
 
@@ -164,6 +168,12 @@ class ViewPlanner {
       make_dir("proc/dev", 0755);
       make_dir("proc/etc", 0755);
     }
+    if (has_guards_) {
+      // In a namespace of its own the command would have copies of the mounts, out of reach.
+      const ReplacedMode chosen = input_.policy.profile.filesystem.replaced;
+      const bool stops = options_.nested_userns && chosen == ReplacedMode::kRestore;
+      add(OpKind::kPrepareGuards).slot = static_cast<int>(stops ? ReplacedMode::kStop : chosen);
+    }
     report("proc/tmp", ReportTag::kScratch);
   }
 
@@ -255,6 +265,87 @@ class ViewPlanner {
     op.flags = MS_NOSUID | MS_NODEV;
     report(work + "/upper", ReportTag::kOverlay);
     builder_.plan().overlays.push_back(placement.path);
+  }
+
+  // --- what the host can uncover ---
+
+  bool needs_guards() const {
+    const auto is_guarded = [&](const auto& place) { return placements_.is_guarded(place); };
+    const auto& all = placements_.all();
+    return std::any_of(all.begin(), all.end(), is_guarded) ||
+           std::any_of(view_.absent.begin(), view_.absent.end(), is_guarded);
+  }
+
+  // The directories on the way are watched first: a change before the look at a placement is seen
+  // by that look, one after it is told.
+  void guard() {
+    std::map<std::string, bool, std::less<>> directories;  // → only denied programs depend on it
+    const auto watch_above = [&](std::string_view path, bool is_system) {
+      for (std::string_view directory = parent_of(path);; directory = parent_of(directory)) {
+        bool& only_system = directories.try_emplace(std::string(directory), true).first->second;
+        only_system = only_system && is_system;
+        if (directory == "/" || placements_.is_ours(parent_of(directory))) return;
+      }
+    };
+    const auto& all = placements_.all();
+    for (const Placement& p : all) {
+      if (placements_.is_guarded(p)) watch_above(p.path, p.kind == PlacementKind::kDenied);
+    }
+    for (const ViewRoot& root : view_.absent) {
+      if (placements_.is_guarded(root)) watch_above(root.node.path, false);
+    }
+    for (const auto& [directory, only_system] : directories) {
+      Op& op = add(OpKind::kWatch);
+      op.a = builder_.text(directory);
+      op.flags = only_system ? 1 : 0;
+    }
+    for (const Placement& p : all) {
+      if (placements_.is_guarded(p)) guard(p);
+    }
+    for (const ViewRoot& root : view_.absent) {
+      if (!placements_.is_guarded(root)) continue;
+      const bool hides = root.access == Access::kNone;
+      add_guard(
+          root.node.path, hides ? GuardKind::kCover : GuardKind::kBind,
+          hides ? kMaskAttributes : kReadOnlyAttributes | (root.noexec ? sys::kMountAttrNoexec : 0),
+          kGuardStartsAbsent | (hides ? kGuardMayVanish : std::uint64_t{0}));
+    }
+  }
+
+  void guard(const Placement& p) {
+    switch (p.kind) {
+      case PlacementKind::kBind: {
+        const bool only_holds = p.shown_as.empty();
+        add_guard(p.path, GuardKind::kBind, p.attributes,
+                  only_holds ? kGuardMayVanish | kGuardQuiet : std::uint64_t{0});
+        return;
+      }
+      case PlacementKind::kDenied:
+        add_guard(p.path, GuardKind::kCover, p.attributes,
+                  kGuardMayVanish | kGuardLink | kGuardSystem);
+        return;
+      case PlacementKind::kMask: {
+        // One that holds roots of its own cannot be made again; one for a protected path must be
+        // there.
+        const bool is_plain = p.inside == "proc/empty" || p.inside == "proc/nofile";
+        add_guard(p.path, is_plain ? GuardKind::kCover : GuardKind::kFixed, p.attributes,
+                  p.shown_as == "none" && is_plain ? kGuardMayVanish : std::uint64_t{0});
+        return;
+      }
+      case PlacementKind::kInside:
+      case PlacementKind::kOverlay:
+        add_guard(p.path, GuardKind::kFixed, p.attributes, 0);
+        return;
+    }
+  }
+
+  void add_guard(std::string_view path, GuardKind kind, std::uint64_t attributes,
+                 std::uint64_t flags) {
+    Op& op = add(OpKind::kGuard);
+    op.a = builder_.text(path);
+    op.slot = static_cast<int>(options_.nested_userns ? GuardKind::kFixed : kind);
+    op.flags = attributes;
+    op.dev = flags;
   }
 
   // --- /etc, /dev, /proc ---
@@ -392,7 +483,8 @@ class ViewPlanner {
   std::vector<std::pair<std::string, std::uint64_t>> late_attributes_;  // path inside → attributes
   std::set<std::string> made_;  // relative paths that this plan makes
   std::string has_parents_;     // the directory whose parents were made last
-  std::string asked_;           // is_ours_ is the answer for it
+  bool has_guards_ = false;
+  std::string asked_;  // is_ours_ is the answer for it
   bool is_ours_ = false;
 };
 

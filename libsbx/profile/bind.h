@@ -33,6 +33,7 @@ void bind_reach(Io& io, Profile& p) {
     in.choice("home", p.filesystem.home, kHomeNames);
     in.texts("devices", p.filesystem.devices);
     in.flag("overlay", p.filesystem.overlay);
+    in.choice("replaced", p.filesystem.replaced, kReplacedNames);
   });
   io.object("network", [&](Io& in) {
     in.choice("mode", p.network.mode, kNetworkNames);

@@ -73,6 +73,11 @@ constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
      choice(kHomeNames)},
     {"devices", "Device files to show besides the usual harmless ones.", list(kDeviceSpec)},
     {"overlay", "true: writes go to a layer of their own and are listed in `changes`.", flag()},
+    {"replaced",
+     "What follows when the host replaces a file that is hidden or read-only inside while a "
+     "command runs. restore: it is covered again, and the run is ended where that cannot be; stop: "
+     "the run is ended; report: it is only named in `denials`.",
+     choice(kReplacedNames)},
 });
 constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 

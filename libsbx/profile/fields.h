@@ -15,6 +15,8 @@ inline constexpr auto kBaseNames =
     std::to_array<std::string_view>({"system", "tools", "host", "none"});
 inline constexpr auto kAccessNames = std::to_array<std::string_view>({"none", "ro", "rw"});
 inline constexpr auto kHomeNames = std::to_array<std::string_view>({"private", "none", "host"});
+inline constexpr auto kReplacedNames =
+    std::to_array<std::string_view>({"restore", "stop", "report"});
 inline constexpr auto kNetworkNames =
     std::to_array<std::string_view>({"none", "allowlist", "outbound", "open"});
 inline constexpr auto kSeccompNames = std::to_array<std::string_view>({"default", "strict", "off"});

@@ -14,6 +14,8 @@ namespace sbx {
 
 enum class Base : std::uint8_t { kSystem, kTools, kHost, kNone };
 enum class Access : std::uint8_t { kNone, kReadOnly, kReadWrite };
+// What follows when the host replaces a file that is masked or read-only inside.
+enum class ReplacedMode : std::uint8_t { kRestore, kStop, kReport };
 enum class HomeMode : std::uint8_t { kPrivate, kNone, kHost };
 enum class NetworkMode : std::uint8_t { kNone, kAllowlist, kOutbound, kOpen };
 enum class SeccompMode : std::uint8_t { kDefault, kStrict, kOff };
@@ -78,6 +80,7 @@ struct FilesystemProfile {
   HomeMode home = HomeMode::kPrivate;
   std::vector<std::string> devices;  // absolute paths below /dev
   bool overlay = false;
+  ReplacedMode replaced = ReplacedMode::kRestore;
   friend bool operator==(const FilesystemProfile&, const FilesystemProfile&) = default;
 };
 

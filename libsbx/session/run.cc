@@ -46,6 +46,34 @@ double to_ms(const struct timeval& time) {
   return static_cast<double>(time.tv_sec) * 1000.0 + static_cast<double>(time.tv_usec) / 1000.0;
 }
 
+// What a protected path was; its change time tells of any write to it, whoever made it.
+struct HeldState {
+  std::string path;
+  dev_t dev = 0;
+  ino_t ino = 0;
+  off_t size = 0;
+  std::int64_t changed_ns = 0;
+  friend bool operator==(const HeldState&, const HeldState&) = default;
+};
+
+std::optional<HeldState> state_of(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return HeldState{path, info.st_dev, info.st_ino, info.st_size,
+                   std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec};
+}
+
+std::vector<HeldState> states_of(const View& view) {
+  std::vector<HeldState> out;
+  for (const ViewProtect& protect : view.protects) {
+    if (protect.node.kind == NodeKind::kMissing) continue;
+    if (std::optional<HeldState> state = state_of(protect.node.path)) {
+      out.push_back(std::move(*state));
+    }
+  }
+  return out;
+}
+
 class Run {
  public:
   explicit Run(RunInput& input)
@@ -165,7 +193,10 @@ class Run {
     network_.reset();
     sandbox_.reset();
     SandboxInput wanted = sandbox_input();
-    if (input_.warm != nullptr && !probed_) sandbox_ = input_.warm->take(wanted);
+    if (input_.warm != nullptr && !probed_ && !starts_cold_) {
+      sandbox_ = input_.warm->take(wanted);
+    }
+    is_warm_ = sandbox_ != nullptr;
     if (sandbox_ == nullptr) {
       choose_cgroup(policy_, input_.facts);
       if (Status moved = own_.enter_leaf(input_.facts.cgroup); !moved.ok()) {
@@ -176,6 +207,7 @@ class Run {
       sandbox_ = std::move(planned).value();
     }
     describe(outcome_, sandbox_->plan);
+    held_ = states_of(sandbox_->view);
     if (!sandbox_->spawned) {
       if (Status status = prepare_sandbox(wanted, *sandbox_); !status.ok()) {
         return fail(status.error());
@@ -200,6 +232,11 @@ class Run {
       finish(outcome_, sandbox_->plan, supervised, sandbox_->leftovers);
       finish_spill();
       return done();
+    }
+    // The host has uncovered something of it since it was made: its command has not begun.
+    if (is_warm_ && supervised.failure->sys_errno == ESTALE) {
+      starts_cold_ = true;
+      return attempt();
     }
     note(outcome_, sandbox_->plan, supervised);
     attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
@@ -386,6 +423,11 @@ class Run {
       outcome.denials.push_back({"mount", "protected_created", protect.node.path, 1, "",
                                  "remove it from filesystem.protect"});
     }
+    for (const HeldState& then : held_) {
+      const std::optional<HeldState> now = state_of(then.path);
+      if (now && *now == then) continue;
+      outcome.denials.push_back({"mount", "protected_changed", then.path, 1, "", ""});
+    }
     if (policy_.profile.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
@@ -435,13 +477,16 @@ class Run {
   Outcome outcome_;
   bool is_done_ = false;
   bool probed_ = false;
+  bool is_warm_ = false;
+  bool starts_cold_ = false;
   bool has_unknown_names_ = false;
   Clock::time_point began_;
   OwnedFd epoll_;
   Environment base_environment_;
   RedactionInput redaction_;
   std::optional<Spill> spill_;
-  Leftovers own_;  // a fresh workspace, and the place beside its boxes
+  Leftovers own_;                // a fresh workspace, and the place beside its boxes
+  std::vector<HeldState> held_;  // as the run found them
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above

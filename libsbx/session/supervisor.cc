@@ -499,9 +499,25 @@ class Supervisor::Impl {
     if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
     result_.denials = refusals_.denials();
     append(result_.denials, file_reports_.denials());
+    append(result_.denials, losses(state));
     file_reports_.close();
     if (input_.network != nullptr) append(result_.denials, input_.network->denials());
     return result_;
+  }
+
+  // What the host uncovered, and what PID 1 did about it.
+  std::vector<Denial> losses(const SharedState& state) const {
+    std::vector<Denial> out;
+    const std::uint32_t count = std::min(state.loss_count.load(), kMaxLosses);
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Loss& loss = state.losses[i];
+      const char* const what = loss.end == Loss::End::kRestored   ? "mask_restored"
+                               : loss.end == Loss::End::kReported ? "mask_lost"
+                                                                  : "mask_lost_run_ended";
+      const Op& op = input_.plan.ops.at(loss.step);
+      out.push_back({"mount", what, input_.plan.text(op.a), loss.count, "", ""});
+    }
+    return out;
   }
 
  private:

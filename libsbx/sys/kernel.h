@@ -71,6 +71,8 @@ inline constexpr unsigned kFsconfigCmdReconfigure = 7;
 inline constexpr unsigned kFsconfigCmdCreateExcl = 8;  // 6.6
 
 inline constexpr std::uint64_t kMountAttrReadOnly = 0x01;
+// statx(2): 6.8.
+inline constexpr unsigned kStatxMntIdUnique = 0x4000;
 inline constexpr std::uint64_t kMountAttrNosuid = 0x02;
 inline constexpr std::uint64_t kMountAttrNodev = 0x04;
 inline constexpr std::uint64_t kMountAttrNoexec = 0x08;

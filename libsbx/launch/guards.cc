@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories are watched by dnotify (fcntl(2), F_NOTIFY): the last close of an inotify descriptor
+// waits for a grace period of the kernel, some 10 ms that every run would pay, and its instances
+// are few a user. inotify serves where the kernel has no dnotify.
+#include "launch/guards.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "launch/descriptors.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+volatile sig_atomic_t g_changed = 0;
+volatile sig_atomic_t g_system_changed = 0;
+
+// A change to one of the caller's directories, or of those that hold the system's programs. A
+// signal that the command sends itself costs a look and nothing else.
+void on_change(int number) { (number == kGuardSignals[0] ? g_changed : g_system_changed) = 1; }
+
+int open_path(const char* path, std::uint64_t flags) {
+  const sys::OpenHow how{flags | O_CLOEXEC, 0, sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+  return sys::openat2(AT_FDCWD, path, how);
+}
+
+bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
+
+int watch_by_inotify(ChildContext& context, const char* path) {
+  if (context.inotify < 0) context.inotify = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  if (context.inotify < 0) return failure();
+  constexpr std::uint32_t kEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO;
+  return ::inotify_add_watch(context.inotify, path, kEvents | IN_ONLYDIR | IN_DONT_FOLLOW) >= 0
+             ? 0
+             : failure();
+}
+
+enum class State { kIntact, kAbsent, kLost };
+
+// What stands at the path, held against the mount that stood there. `found`: the mount now there, 0
+// for none. Unique ids (6.8) are never given to another mount; before that, ids are used again.
+State look(const Op& op, const char* path, std::uint64_t& found) {
+  struct statx info {};
+  found = 0;
+  if (::statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+              STATX_MNT_ID | sys::kStatxMntIdUnique, &info) != 0) {
+    return is_missing(errno) ? State::kAbsent : State::kLost;
+  }
+  if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return State::kLost;
+  found = info.stx_mnt_id;
+  return found == op.ino ? State::kIntact : State::kLost;
+}
+
+bool may_be_absent(const Op& op) {
+  return (op.dev & kGuardMayVanish) != 0 || ((op.dev & kGuardStartsAbsent) != 0 && op.ino == 0);
+}
+
+// Source and target are opened once: whatever is swapped meanwhile, nothing is shown that was not.
+int put_back(const ChildContext& context, Op& op, const char* path) {
+  const auto kind = static_cast<GuardKind>(op.slot);
+  if (kind == GuardKind::kFixed) return EBUSY;
+  const ScopedFd place{open_path(path, O_PATH | O_NOFOLLOW)};
+  if (place.fd < 0) return failure();
+  struct stat info {};
+  if (::fstat(place.fd, &info) != 0) return failure();
+  // Covering it would leave open what it leads to.
+  if (S_ISLNK(info.st_mode) && (op.dev & kGuardLink) == 0) return ELOOP;
+  int source = place.fd;
+  if (kind == GuardKind::kCover) {
+    source = S_ISDIR(info.st_mode) ? context.mask_directory : context.mask_file;
+  }
+  const ScopedFd tree{sys::open_tree(source, "",
+                                     sys::kOpenTreeClone | sys::kOpenTreeCloexec |
+                                         sys::kAtEmptyPath |
+                                         (kind == GuardKind::kBind ? sys::kAtRecursive : 0))};
+  if (tree.fd < 0) return failure();
+  const sys::MountAttr attr{op.flags, 0, MS_PRIVATE, 0};
+  if (sys::mount_setattr(tree.fd, "", sys::kAtEmptyPath | sys::kAtRecursive, attr) != 0 ||
+      sys::move_mount(tree.fd, "", place.fd, "",
+                      sys::kMoveMountFEmptyPath | sys::kMoveMountTEmptyPath) != 0) {
+    return failure();
+  }
+  std::uint64_t now = 0;
+  look(op, path, now);
+  if (now == 0) return ESTALE;
+  op.ino = now;
+  return 0;
+}
+
+void note(const ChildContext& context, std::uint32_t step, Loss::End end) {
+  SharedState& state = *context.state;
+  const std::uint32_t count = state.loss_count.load();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Loss& loss = state.losses[i];
+    if (loss.step != step || loss.end != end) continue;
+    ++loss.count;
+    return;
+  }
+  // What ends the run is always said.
+  const std::uint32_t at = count < kMaxLosses ? count : kMaxLosses - 1;
+  if (count == kMaxLosses && end != Loss::End::kRunEnded) return;
+  state.losses[at] = {step, end, 1};
+  state.loss_count.store(at + 1);
+}
+
+// False: the run must end.
+bool look_at(ChildContext& context, std::uint32_t step) {
+  constexpr int kMostTries = 16;  // against a host that replaces it again and again
+  Op& op = context.ops[step];
+  const char* const path = context.arena + op.a;
+  const bool is_quiet = (op.dev & kGuardQuiet) != 0;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    std::uint64_t found = 0;
+    const State state = look(op, path, found);
+    if (state == State::kIntact) return true;
+    if (state == State::kAbsent && may_be_absent(op)) {
+      op.ino = 0;
+      return true;
+    }
+    if (context.replaced == ReplacedMode::kReport) {
+      if (!is_quiet) note(context, step, Loss::End::kReported);
+      op.kind = OpKind::kPrepareGuards;  // no guard any more
+      return true;
+    }
+    // Its first appearance is no loss: nothing of it was seen inside yet.
+    const bool appears = (op.dev & kGuardStartsAbsent) != 0 && op.ino == 0;
+    if (context.replaced == ReplacedMode::kStop && !is_quiet && !appears) break;
+    // What was read-only and is gone could be made anew inside.
+    if (state == State::kAbsent) break;
+    if (put_back(context, op, path) != 0) continue;
+    if (!is_quiet) note(context, step, Loss::End::kRestored);
+    return true;
+  }
+  if (is_quiet) return true;  // what it holds is looked at next
+  note(context, step, Loss::End::kRunEnded);
+  return false;
+}
+
+// The directory at the path may be another one by now. False when it cannot be watched.
+bool watch_anew(ChildContext& context, Op& op) {
+  const ScopedFd now{open_path(context.arena + op.a, O_PATH | O_DIRECTORY)};
+  struct stat then_info {};
+  struct stat now_info {};
+  // A descriptor that is held keeps the number of its inode from being given to another.
+  if (op.slot >= 0 && now.fd >= 0 && ::fstat(op.slot, &then_info) == 0 &&
+      ::fstat(now.fd, &now_info) == 0 && then_info.st_ino == now_info.st_ino &&
+      then_info.st_dev == now_info.st_dev) {
+    return true;
+  }
+  if (op.slot >= 0) ::close(op.slot);
+  op.slot = -1;
+  return watch_directory(context, op) == 0;
+}
+
+}  // namespace
+
+int prepare_guards(ChildContext& context, const Op& op) noexcept {
+  context.has_guards = true;
+  context.replaced = static_cast<ReplacedMode>(op.slot);
+  context.mask_file = ::open("proc/nofile", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  context.mask_directory = ::open("proc/empty", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  return context.mask_file >= 0 && context.mask_directory >= 0 ? 0 : failure();
+}
+
+int watch_directory(ChildContext& context, Op& op) noexcept {
+  const char* const path = context.arena + op.a;
+  op.slot = open_path(path, O_RDONLY | O_DIRECTORY);
+  if (op.slot < 0) return is_missing(errno) || errno == EACCES ? 0 : failure();
+  if (::fcntl(op.slot, F_SETSIG, kGuardSignals[op.flags & 1]) != 0) return failure();
+  constexpr long kEvents = DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT;
+  if (::fcntl(op.slot, F_NOTIFY, kEvents) == 0) return 0;
+  return errno == EINVAL ? watch_by_inotify(context, path) : failure();
+}
+
+int guard_placement(const ChildContext& context, Op& op) noexcept {
+  const char* const path = context.arena + op.a;
+  std::uint64_t found = 0;
+  const State state = look(op, path, found);
+  if ((op.dev & kGuardStartsAbsent) != 0) return state == State::kAbsent ? 0 : ESTALE;
+  if (found == 0) return ESTALE;
+  op.ino = found;
+  return 0;
+}
+
+int check_guards(const ChildContext& context) noexcept {
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    const Op& op = context.ops[i];
+    if (op.kind != OpKind::kGuard) continue;
+    std::uint64_t found = 0;
+    const State state = look(op, context.arena + op.a, found);
+    const bool is_absent = state == State::kAbsent && may_be_absent(op);
+    if (state != State::kIntact && !is_absent) return ESTALE;
+  }
+  return 0;
+}
+
+void hear_changes() noexcept {
+  struct sigaction action {};
+  action.sa_handler = on_change;
+  for (const int number : kGuardSignals) ::sigaction(number, &action, nullptr);
+}
+
+bool has_heard_changes(const ChildContext& context) noexcept {
+  if (!context.has_guards) return false;
+  sigset_t pending;
+  if (::sigpending(&pending) == 0) {
+    if (::sigismember(&pending, kGuardSignals[0]) == 1) g_changed = 1;
+    if (::sigismember(&pending, kGuardSignals[1]) == 1) g_system_changed = 1;
+  }
+  if (context.inotify >= 0) {
+    alignas(struct inotify_event) char events[4096];
+    if (::read(context.inotify, events, sizeof events) > 0) {
+      g_changed = 1;
+      g_system_changed = 1;
+    }
+  }
+  return g_changed != 0 || g_system_changed != 0;
+}
+
+bool look_at_guards(ChildContext& context) noexcept {
+  const bool all = g_system_changed != 0;
+  g_changed = 0;
+  g_system_changed = 0;
+  bool may_go_on = true;
+  // A directory is watched before what lies in it is looked at: nothing appears in between unseen.
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    Op& op = context.ops[i];
+    if (op.kind == OpKind::kWatch && (all || op.flags == 0) && !watch_anew(context, op)) {
+      may_go_on = context.replaced == ReplacedMode::kReport;
+    }
+  }
+  for (std::uint32_t i = 0; i < context.op_count && may_go_on; ++i) {
+    const Op& op = context.ops[i];
+    if (op.kind != OpKind::kGuard || (!all && (op.dev & kGuardSystem) != 0)) continue;
+    may_go_on = look_at(context, i);
+  }
+  return may_go_on;
+}
+
+}  // namespace sbx

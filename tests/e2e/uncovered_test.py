@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The host replaces a file below a mask, or a protected or read-only one, while a command runs: it is
+covered again, or the run ends, and the answer names it. A warm sandbox that lost one is not used."""
+
+import json
+import os
+import subprocess
+import threading
+import unittest
+
+import harness
+
+SECRET = "the-new-secret"
+ALL = {"roots": [{"path": "${workspace}", "access": "rw"},
+                 {"path": "${workspace}/.env", "access": "none", "optional": True},
+                 {"path": "${workspace}/ro.txt", "access": "ro", "optional": True},
+                 {"path": "${workspace}/late/.env", "access": "none", "optional": True}]}
+
+
+class Uncovered(harness.Case):
+    def setUp(self):
+        super().setUp()
+        subprocess.run(["git", "init", "-q", "."], cwd=self.work, check=True)
+        self.write("work/.env", "old\n")
+        self.write("work/ro.txt", "old\n")
+
+    def replace(self, name, text):
+        self.write(f"work/{name}.new", text)
+        os.rename(os.path.join(self.work, name + ".new"), os.path.join(self.work, name))
+
+    def during(self, change, command, filesystem=None):
+        """The answer of a command that runs after `change` was made during its run."""
+        profile = self.profile({"filesystem": {**ALL, **(filesystem or {})}})
+        begun, done = (os.path.join(self.work, name) for name in ("begun", "done"))
+
+        def host():
+            if harness.until(lambda: os.path.exists(begun), 20):
+                change()
+                with open(done, "w"):
+                    pass
+
+        thread = threading.Thread(target=host)
+        thread.start()
+        answer = self.sh("touch begun; until [ -e done ]; do sleep 0.01; done; " + command,
+                         "--profile", profile, "--timeout", "20")
+        thread.join()
+        return answer
+
+    def operations(self, answer):
+        return {(denial["operation"], os.path.relpath(denial["target"], self.work))
+                for denial in answer["denials"] if denial["layer"] == "mount"}
+
+    def test_a_masked_file_that_the_host_renames_over_is_covered_again(self):
+        answer = self.during(lambda: self.replace(".env", SECRET), "cat .env")
+        self.assertNotIn(SECRET, answer["stdout"])
+        self.assertEqual(answer["exit_code"], 1, answer)
+        self.assertIn(("mask_restored", ".env"), self.operations(answer))
+
+    def test_a_masked_file_that_the_host_removes_and_makes_anew_is_covered_again(self):
+        def change():
+            os.unlink(os.path.join(self.work, ".env"))
+            self.write("work/.env", SECRET)
+        answer = self.during(change, "cat .env")
+        self.assertNotIn(SECRET, answer["stdout"])
+        self.assertIn(("mask_restored", ".env"), self.operations(answer))
+
+    def test_a_hidden_file_that_appears_is_covered_in_a_directory_that_appears(self):
+        answer = self.during(lambda: self.write("work/late/.env", SECRET), "cat late/.env")
+        self.assertNotIn(SECRET, answer["stdout"])
+        self.assertIn(("mask_restored", "late/.env"), self.operations(answer))
+
+    def test_a_read_only_file_stays_read_only_when_the_host_replaces_it(self):
+        answer = self.during(lambda: self.replace("ro.txt", "new\n"), "echo x >> ro.txt")
+        self.assertNotEqual(answer["exit_code"], 0, answer)
+        with open(os.path.join(self.work, "ro.txt")) as file:
+            self.assertEqual(file.read(), "new\n")
+        self.assertIn(("mask_restored", "ro.txt"), self.operations(answer))
+
+    def test_git_config_on_the_host_does_not_open_the_protected_file(self):
+        answer = self.during(
+            lambda: subprocess.run(["git", "config", "a.b", "c"], cwd=self.work, check=True),
+            "echo '[core]' >> .git/config")
+        self.assertNotEqual(answer["exit_code"], 0, answer)
+        self.assertIn(("mask_restored", ".git/config"), self.operations(answer))
+        self.assertIn(("protected_changed", ".git/config"), self.operations(answer))
+
+    def test_a_protected_file_that_the_host_removes_ends_the_run(self):
+        answer = self.during(lambda: os.unlink(os.path.join(self.work, ".git/config")),
+                             "sleep 10; echo x > .git/config")
+        self.assertEqual(answer["status"], "killed", answer)
+        self.assertIn(("mask_lost_run_ended", ".git/config"), self.operations(answer))
+        self.assertFalse(os.path.exists(os.path.join(self.work, ".git/config")))
+
+    def test_the_policy_may_end_the_run_instead(self):
+        answer = self.during(lambda: self.replace(".env", SECRET), "sleep 10; cat .env",
+                             {"replaced": "stop"})
+        self.assertEqual(answer["status"], "killed", answer)
+        self.assertNotIn(SECRET, answer["stdout"])
+        self.assertIn(("mask_lost_run_ended", ".env"), self.operations(answer))
+
+    def test_the_policy_may_only_report_it(self):
+        answer = self.during(lambda: self.replace(".env", SECRET), "cat .env",
+                             {"replaced": "report"})
+        self.assertEqual(answer["stdout"], SECRET, answer)
+        self.assertIn(("mask_lost", ".env"), self.operations(answer))
+
+    def test_the_command_has_none_of_the_rights_that_put_a_mask_back(self):
+        answer = self.sh("grep CapEff /proc/self/status; ls /proc/1/fd; cat .env",
+                         "--profile", self.profile({"filesystem": ALL}))
+        self.assertIn("0000000000000000", answer["stdout"])
+        self.assertNotIn("old", answer["stdout"])
+
+    def test_an_undisturbed_run_reports_nothing(self):
+        answer = self.sh("touch a; mkdir b; mv a b; rm -r b; cat ro.txt; git status >/dev/null",
+                         "--profile", self.profile({"filesystem": ALL}))
+        self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
+
+
+class Warm(harness.Case):
+    def test_a_warm_sandbox_that_lost_a_mask_is_not_used(self):
+        self.write("work/.env", "old\n")
+        profile = self.profile({"filesystem": ALL})
+        server = subprocess.Popen([harness.SBX_RUN, "serve", "--profile", profile], cwd=self.work,
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, server)
+        for number in range(6):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": "run",
+                                           "params": {"command": "cat .env; echo end"}}) + "\n")
+            server.stdin.flush()
+            answer = json.loads(server.stdout.readline())["result"]
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", "end\n"), answer)
+            # Unlinked and made anew: the same inode number on many file systems.
+            path = os.path.join(self.work, ".env")
+            os.unlink(path)
+            self.write("work/.env", SECRET)
+
+
+if __name__ == "__main__":
+    unittest.main()
