@@ -131,6 +131,33 @@ class Faults(harness.Case):
                      "openat2": ["ENOENT", "ENOSYS", "ELOOP"], "chdir": ["ENOENT", "EACCES"],
                      "fstat": ["EIO"], "newfstatat": ["EIO", "ENOMEM"]}, most=12)
 
+    def test_a_look_that_fails_never_leaves_a_denied_program_or_a_hidden_file_uncovered(self):
+        self.write("work/hidden", "secret")
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": "${workspace}", "access": "rw"},
+            {"path": "${workspace}/hidden", "access": "none", "optional": True}]}})
+        command = "for p in /usr/bin/s[u] hidde[n]; do test ! -s $p || echo open $p; done"
+
+        def one(what):
+            done = subprocess.run(
+                ["strace", "-f", "-qq", "-o", "/dev/null", f"--inject={what}",
+                 f"--trace={what.split(':')[0]}", harness.SBX_RUN, "--profile", profile, "-c",
+                 command], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=TIME_LIMIT, check=False)
+            return f"{what}: {done.stdout!r}" if b"open " in done.stdout.split(b'"stderr"')[0] else ""
+
+        # The supervisor's own looks come first.
+        jobs = [f"newfstatat:error=ENOMEM:when={k}"
+                for k in range(1, self.alone.get("newfstatat", 0) + 4)]
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            self.assertEqual([found for found in pool.map(one, jobs) if found], [])
+
+    def test_a_descriptor_that_cannot_be_sent_is_a_failed_set_up(self):
+        status, stdout, ran = traced(["--inject=sendmsg:error=ENOBUFS:when=1", "--trace=sendmsg"],
+                                     self.work)
+        answer = json.loads(stdout)
+        self.assertEqual((status, ran, answer["error"]["code"]), (125, False, "setup_failed"))
+
     def test_a_failed_open_or_write_keeps_the_command_from_starting(self):
         self.inject({"openat": ["EACCES", "EMFILE", "ENOENT"], "open": ["EACCES"],
                      "write": ["EPERM", "ENOSPC"], "read": ["EIO"]}, most=40)
