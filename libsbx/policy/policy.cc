@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "profile/default_profile.h"
 
 namespace sbx {
 namespace {
@@ -179,6 +180,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
     profile.network.mode = NetworkMode::kAllowlist;
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
                                  flags.allow_hosts.end());
+  }
+  if (profile.limits.memory_mb == kDefaultMemoryMb && context.machine_memory_mb > 0) {
+    profile.limits.memory_mb =
+        std::clamp<std::int64_t>(context.machine_memory_mb / 2, 1, kDefaultMemoryMb);
   }
   apply_limits(profile.limits, flags.limits);
   for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;

@@ -48,6 +48,7 @@ struct PolicyContext {
   std::string workspace;  // absolute, canonical
   std::string home;       // absolute; empty: none
   std::string tmp = "/tmp";
+  std::int64_t machine_memory_mb = 0;  // 0: not known
 };
 
 struct Policy {

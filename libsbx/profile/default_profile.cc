@@ -22,8 +22,8 @@ Profile default_profile() {
     profile.isolation.require.add(layer);
   }
   profile.limits.timeout_ms = 120'000;
-  profile.limits.memory_mb = 2048;
-  profile.limits.pids = 256;
+  profile.limits.memory_mb = kDefaultMemoryMb;
+  profile.limits.pids = 1024;
   profile.limits.open_files = 1024;
   profile.limits.tmp_mb = 256;
   profile.limits.output_kb = 100;

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "profile/default_profile.h"
+
 namespace sbx {
 namespace {
 
@@ -76,6 +78,26 @@ TEST(Policy, ReplacesARootByAFlagForTheSamePathAndKeepsTheOthers) {
   ASSERT_EQ(policy.profile.filesystem.roots.size(), 2U);
   EXPECT_EQ(policy.profile.filesystem.roots[0].path, "/data");
   EXPECT_EQ(policy.profile.filesystem.roots[1].access, Access::kReadOnly);
+}
+
+TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
+  PolicyContext context = kContext;
+  const auto memory = [&](std::int64_t machine_mb, std::int64_t profile_mb) {
+    Profile profile;
+    profile.limits.memory_mb = profile_mb;
+    context.machine_memory_mb = machine_mb;
+    return make_policy(profile, {}, context).value().profile.limits.memory_mb;
+  };
+  EXPECT_EQ(memory(64'000, kDefaultMemoryMb), kDefaultMemoryMb);
+  EXPECT_EQ(memory(3'000, kDefaultMemoryMb), 1'500);
+  EXPECT_EQ(memory(0, kDefaultMemoryMb), kDefaultMemoryMb);
+  EXPECT_EQ(memory(3'000, 8192), 8192);
+  OperatorFlags flags;
+  flags.limits.memory_mb = kDefaultMemoryMb;
+  Profile profile;
+  profile.limits.memory_mb = kDefaultMemoryMb;
+  EXPECT_EQ(make_policy(profile, flags, context).value().profile.limits.memory_mb,
+            kDefaultMemoryMb);
 }
 
 TEST(Policy, LetsFlagsWinOverTheProfile) {

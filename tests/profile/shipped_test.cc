@@ -225,7 +225,7 @@ TEST(Schema, IsJsonWithDefaultsAndClosedObjects) {
   EXPECT_EQ(schema["additionalProperties"], false);
   const json& limits = schema["properties"]["limits"];
   EXPECT_EQ(limits["additionalProperties"], false);
-  EXPECT_EQ(limits["properties"]["pids"]["default"], 256);
+  EXPECT_EQ(limits["properties"]["pids"]["default"], 1024);
   EXPECT_EQ(limits["properties"]["pids"]["type"], json::array({"integer", "null"}));
   EXPECT_TRUE(schema["properties"]["filesystem"]["properties"].contains("+roots"));
   EXPECT_FALSE(schema["properties"]["name"].contains("default"));

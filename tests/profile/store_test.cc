@@ -52,7 +52,7 @@ TEST_F(Store, FindsShippedProfilesBeforeInstalledOnes) {
   auto loaded = load_profile("default", search_);
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(loaded.value().source, "shipped:default");
-  EXPECT_EQ(loaded.value().profile.limits.pids, 256);
+  EXPECT_EQ(loaded.value().profile.limits.pids, 1024);
   EXPECT_EQ(load(directory_ + "/default.json").limits.pids, 7) << "by its path it is a file";
 }
 
@@ -70,7 +70,7 @@ TEST_F(Store, GivesAProfileWithoutAParentTheValuesOfDefault) {
   const Profile standard = load("default");
   EXPECT_EQ(team.filesystem.roots.size(), 1U);
   EXPECT_EQ(team.isolation.require, standard.isolation.require);
-  EXPECT_EQ(team.limits.memory_mb, 2048);
+  EXPECT_EQ(team.limits.memory_mb, 4096);
   EXPECT_EQ(team.description, "") << "a description is not inherited";
 }
 
@@ -116,7 +116,7 @@ TEST_F(Store, RefusesChainsOfMoreThanSixteen) {
   for (int i = 1; i <= 20; ++i) {
     write("p" + std::to_string(i) + ".json", R"({"extends": "p)" + std::to_string(i - 1) + R"("})");
   }
-  EXPECT_EQ(load("p15").limits.pids, 256);
+  EXPECT_EQ(load("p15").limits.pids, 1024);
   EXPECT_EQ(refuse("p16").code, ErrorCode::kProfileCycle);
   EXPECT_EQ(refuse("p20").code, ErrorCode::kProfileCycle);
 }
