@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <net/if.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,11 +16,13 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "launch/descriptors.h"
@@ -56,6 +59,39 @@ int make_file(const char* path, const char* text, std::uint32_t size, mode_t mod
   const ssize_t written = ::write(file.fd, text, size);
   if (written < 0) return failure();
   return static_cast<std::uint32_t>(written) == size ? 0 : ENOSPC;
+}
+
+// Bytes in `out`, NUL-terminated.
+void write_number(std::uint64_t number, char (&out)[24]) {
+  char* const end = std::to_chars(out, out + sizeof out - 1, number).ptr;
+  *end = '\0';
+}
+
+// tmpfs(5): a size of 0 would be none.
+int size_tmpfs(const char* path, unsigned long flags, std::uint64_t free_bytes) {
+  struct statfs info {};
+  if (::statfs(path, &info) != 0) return failure();
+  const auto block = static_cast<std::uint64_t>(info.f_bsize);
+  const std::uint64_t size = (info.f_blocks - info.f_bfree) * block + free_bytes;
+  char options[32] = "size=";
+  char number[24];
+  write_number(size == 0 ? block : size, number);
+  std::memcpy(options + 5, number, sizeof number);
+  return ::mount(nullptr, path, nullptr, MS_REMOUNT | flags, options) == 0 ? 0 : failure();
+}
+
+// Kernels have or lack each of these.
+int halve(const char* own, const char* machine) {
+  const ScopedFd from{::open(machine, O_RDONLY | O_CLOEXEC)};
+  if (from.fd < 0) return errno == ENOENT ? 0 : failure();
+  char text[24] = {};
+  const ssize_t size = ::read(from.fd, text, sizeof text - 1);
+  if (size < 0) return failure();
+  std::uint64_t number = 0;
+  if (std::from_chars(text, text + size, number).ec != std::errc{}) return EINVAL;
+  write_number(number / 2, text);
+  const int error = write_file(own, text, static_cast<std::uint32_t>(std::strlen(text)));
+  return error == ENOENT ? 0 : error;
 }
 
 // A destination never leads through a symlink: what lies in a bound directory is not trusted. One
@@ -462,8 +498,19 @@ int run_op(ChildContext& context, Op& op) noexcept {
       if (error != 0 || static_cast<ReportTag>(op.slot) != ReportTag::kProc) return error;
       // What it lists belongs to the IPC namespace of whoever opens it. Kernels may lack it.
       const int segments = ::openat(fd, "sysvipc/shm", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-      return segments < 0 ? 0 : report(context, ReportTag::kSharedMemory, segments);
+      if (segments >= 0) {
+        const int failed = report(context, ReportTag::kSharedMemory, segments);
+        if (failed != 0) return failed;
+      }
+      // So do the sockets that it lists, by their network namespace.
+      const int sockets =
+          ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+      return sockets < 0 ? 0 : report(context, ReportTag::kSocketDiag, sockets);
     }
+    case OpKind::kSizeTmpfs:
+      return size_tmpfs(a, op.flags, op.ino);
+    case OpKind::kHalve:
+      return halve(a, b);
     case OpKind::kPivot:
       return pivot();
     case OpKind::kLoopbackUp:

@@ -76,6 +76,7 @@ class PlanBuilder {
 
 // The mount view (view_ops.cc) and the Landlock rules (landlock_rules.cc), from one policy.
 struct ViewOptions {
+  bool bounds_pids = false;    // no rlimit and no cgroup holds limits.pids
   bool own_proc = true;        // a new procfs; else the host's, read-only
   bool nested_userns = false;  // /proc/PID stays writable, user namespaces may be made
   bool own_userns = true;      // else mounts propagate to the host unless made private
@@ -84,6 +85,13 @@ struct ViewOptions {
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options);
 void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
                   bool has_net_namespace, bool nested_userns);
+
+// What the sandbox may take of its user's and the machine's (bounds.cc). `proc` is a procfs that can
+// be written; the first needs a user namespace of its own, the second a pid namespace.
+void add_user_bounds(PlanBuilder& builder, Layer layer, std::string_view proc);
+void add_pid_bound(PlanBuilder& builder, const PlanInput& input, Layer layer,
+                   std::string_view proc);
+void add_ceilings(PlanBuilder& builder);
 
 Error cwd_not_visible(const std::string& cwd);
 

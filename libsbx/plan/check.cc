@@ -38,6 +38,8 @@ bool is_mount(OpKind kind) {
     case OpKind::kMountTo:
     case OpKind::kSetInside:
     case OpKind::kCoverProc:
+    case OpKind::kSizeTmpfs:
+    case OpKind::kHalve:
       return true;
     default:
       return false;

@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 72> kNames = {"write_file",
+constexpr std::array<const char*, 74> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -81,6 +81,8 @@ constexpr std::array<const char*, 72> kNames = {"write_file",
                                                 "watch",
                                                 "guard",
                                                 "check_guards",
+                                                "size_tmpfs",
+                                                "halve",
                                                 "execute"};
 static_assert(static_cast<std::size_t>(OpKind::kExecute) + 1 == kNames.size());
 
@@ -130,6 +132,10 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
     case OpKind::kOpenInside:
     case OpKind::kOpenOutside:
       return fmt::format("{} {} {:04o}", name, a(), op.flags);
+    case OpKind::kHalve:
+      return fmt::format("{} {} <- {}", name, a(), b());
+    case OpKind::kSizeTmpfs:
+      return fmt::format("{} {} {}", name, a(), op.ino);
     case OpKind::kMakeLink:
     case OpKind::kLinkInside:
       return fmt::format("{} {} -> {}", name, a(), b());

@@ -46,6 +46,9 @@ class RulePlanner {
       allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
       const std::uint64_t scratch = tmp_is_writable() ? write_ : read_;
       allow("/dev/shm", scratch, true);
+      if (builder_.plan().shows_limits) {
+        allow("/sys/fs/cgroup", kLandlockFsReadFile | kLandlockFsReadDir, true);
+      }
       // A root of the profile at the same place has a rule of its own, perhaps a narrower one.
       if (root_at("/tmp") == nullptr) allow("/tmp", scratch, true);
       const std::string& home = builder_.plan().home;

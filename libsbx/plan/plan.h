@@ -100,6 +100,9 @@ enum class OpKind : std::uint8_t {
   kWatch,          // a: directory, flags: 1 where only denied programs depend on it
   kGuard,          // a: path inside, slot: GuardKind, flags: MOUNT_ATTR_* set, dev: GuardFlag
   kCheckGuards,    // none of them has been uncovered since
+  // --- limits
+  kSizeTmpfs,  // a: our tmpfs, flags: MS_*, ino: bytes that are free in it from now on
+  kHalve,      // a: setting of a namespace that gets half of the machine's, b; neither must exist
   kExecute,
 };
 const char* op_name(OpKind kind);
@@ -115,8 +118,9 @@ enum class ReportTag : std::uint8_t {
   kDnsTcp4,
   kDnsUdp6,
   kDnsTcp6,
-  kAnswer,  // PID 1's to an InsideRequest (launch/spawn.h)
-  kBegun,   // without a descriptor: the command's exec has succeeded
+  kAnswer,      // PID 1's to an InsideRequest (launch/spawn.h)
+  kBegun,       // without a descriptor: the command's exec has succeeded
+  kSocketDiag,  // lists the sockets of the network namespace
 };
 
 enum TuneFlag : std::uint64_t {
@@ -173,7 +177,8 @@ struct LaunchPlan {
   // As bubblewrap: descriptors, umask and signals of the caller pass to the command, PID 1 stays
   // until nothing is left inside, nobody watches from outside.
   bool passes_through = false;
-  int sync_fd = -1;  // kept open by PID 1
+  int sync_fd = -1;           // kept open by PID 1
+  bool shows_limits = false;  // in /sys/fs/cgroup
 
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"

@@ -46,7 +46,8 @@ class Planner {
     add_network();
     if (wants(Layer::kMount)) {
       SBX_CHECK_OK(add_view(builder_, input_,
-                            ViewOptions{wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
+                            ViewOptions{watches_pids() && wants(Layer::kPid),
+                                        wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
                                         wants(Layer::kUser), plan.use_pty}));
     } else if (wants(Layer::kLandlock)) {
       for (const Node& node : input_.view.denied) {
@@ -202,6 +203,12 @@ class Planner {
       // /proc is masked it cannot be written, and the filter refuses such namespaces alone.
       builder_.write_file(Layer::kUser, "/proc/sys/user/max_user_namespaces", "0");
     }
+    if (!wants(Layer::kMount) && input_.facts.proc_mountable) {
+      if (wants(Layer::kUser)) add_user_bounds(builder_, Layer::kUser, "/proc");
+      if (wants(Layer::kPid) && watches_pids()) {
+        add_pid_bound(builder_, input_, Layer::kPid, "/proc");
+      }
+    }
   }
 
   // Before the view: the /proc inside is read-only. What PID 1 makes later, on request, are the
@@ -241,9 +248,14 @@ class Planner {
   // sandbox; global root is exempt from it, and without the namespace it counts the whole user.
   bool pids_by_rlimit() const { return wants(Layer::kUser) && input_.facts.uid != 0; }
 
+  bool watches_pids() const {
+    return profile_.limits.pids && !pids_by_rlimit() && input_.facts.cgroup.base.empty();
+  }
+
   void add_limits() {
     const LimitsProfile& limits = profile_.limits;
     limit(RLIMIT_CORE, 0, 0);
+    if (!is_unconfined()) add_ceilings(builder_);
     if (limits.open_files) {
       const auto count = static_cast<std::uint64_t>(*limits.open_files);
       limit(RLIMIT_NOFILE, count, count);

@@ -18,6 +18,8 @@
 namespace sbx {
 namespace {
 
+constexpr std::uint64_t kTmpfsFlags = MS_NOSUID | MS_NODEV;
+
 // "/a/b" → "a/b": paths are relative to the new root, where the child stands.
 std::string_view relative(std::string_view path) { return path.substr(1); }
 
@@ -47,6 +49,8 @@ class ViewPlanner {
     for (Placement& placement : placements_.all()) place(placement);
     make_etc();
     make_dev();
+    show_limits();
+    size_scratch();
     make_proc();
     for (const auto& [path, attributes] : late_attributes_) set_attributes(path, attributes);
     if (!placements_.has_host_root()) set_attributes(".", kReadOnlyAttributes);
@@ -95,7 +99,7 @@ class ViewPlanner {
     Op& op = add(OpKind::kMountTmpfs);
     op.a = builder_.text(destination);
     op.b = builder_.text(tmpfs_options());
-    op.flags = MS_NOSUID | MS_NODEV;
+    op.flags = kTmpfsFlags;
   }
 
   void make_root() {
@@ -440,6 +444,33 @@ class ViewPlanner {
     }
   }
 
+  // Where runtimes look for them.
+  void show_limits() {
+    if (placements_.has_host_root() || !is_ours("/sys/fs/cgroup")) return;
+    make_dir("sys", 0755);
+    make_dir("sys/fs", 0755);
+    make_dir("sys/fs/cgroup", 0755);
+    const LimitsProfile& limits = input_.policy.profile.limits;
+    const auto show = [&](const char* path, std::optional<std::int64_t> limit) {
+      make_file(path, (limit ? std::to_string(*limit) : "max") + "\n", 0444);
+    };
+    std::optional<std::int64_t> memory = limits.memory_mb;
+    if (memory) *memory <<= 20;
+    show("sys/fs/cgroup/memory.max", memory);
+    show("sys/fs/cgroup/pids.max", limits.pids);
+    builder_.plan().shows_limits = true;
+  }
+
+  // What the view itself took of the tmpfs is known only now.
+  void size_scratch() {
+    const auto& tmp_mb = input_.policy.profile.limits.tmp_mb;
+    if (!tmp_mb) return;
+    Op& op = add(OpKind::kSizeTmpfs);
+    op.a = builder_.text(placements_.has_host_root() ? "proc" : ".");
+    op.flags = kTmpfsFlags;
+    op.ino = static_cast<std::uint64_t>(*tmp_mb) << 20;
+  }
+
   void make_proc() {
     const std::string_view stage = "proc/procfs";
     if (!options_.own_proc) {
@@ -453,6 +484,8 @@ class ViewPlanner {
       // The second refusal of nested user namespaces: the kernel's own, beside the filter's.
       builder_.write_file(Layer::kMount, std::string(stage) + "/sys/user/max_user_namespaces", "0");
     }
+    if (options_.own_userns) add_user_bounds(builder_, Layer::kMount, stage);
+    if (options_.bounds_pids) add_pid_bound(builder_, input_, Layer::kMount, stage);
     for (const std::string& name : view_.proc_masks) {
       const bool is_directory = name.ends_with('/');
       const std::string path =
