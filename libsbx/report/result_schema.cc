@@ -111,7 +111,7 @@ constexpr const char* kResultSchema = R"json({
       }
     },
     "limit": {
-      "description": "Which limit ended the run, such as memory, cpu, pids, output, file_size or disk.",
+      "description": "Which limit ended the run, such as memory, cpu, pids, output, file_size or disk; with exited, one that the command met and got over.",
       "type": ["string", "null"]
     },
     "denials": {

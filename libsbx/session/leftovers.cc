@@ -146,6 +146,8 @@ bool Leftovers::ran_out_of_memory() const {
   return events && events->oom_kill > 0;
 }
 
+bool Leftovers::ran_out_of_pids() const { return box_ && read_pids_events(*box_).value_or(0) > 0; }
+
 Status Leftovers::announce(Kind kind, const std::vector<std::string>& paths) {
   if (paths.empty()) return {};
   if (watchdog_pid_ < 0) SBX_CHECK_OK(start_watchdog());

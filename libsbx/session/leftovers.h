@@ -45,6 +45,7 @@ class Leftovers {
   }
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;
+  bool ran_out_of_pids() const;  // a fork was refused
 
  private:
   // What the watchdog is to do about a path.

@@ -333,6 +333,10 @@ class Run {
     out.find_result = policy_.profile.output.result_json;
     out.timeout_ms = limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
+      if (limit.limit == "pids" && limit.enforcer == "rlimit") {
+        out.watch.pids = limits.pids;
+        out.watch.kernel_holds_pids = true;
+      }
       if (limit.enforcer != "watch") continue;
       if (limit.limit == "memory") out.watch.memory_bytes = *limits.memory_mb << 20;
       if (limit.limit == "pids") out.watch.pids = limits.pids;
@@ -431,7 +435,27 @@ class Run {
     if (policy_.profile.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
+    // Without a size, or with none at all, no limit of ours was met.
+    const std::int64_t tmp_mb = policy_.profile.limits.tmp_mb.value_or(0);
+    supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
+    if (supervised.has_filled_scratch) {
+      outcome.denials.push_back(
+          {"mount", "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
+    }
     decide(outcome, supervised, leftovers);
+  }
+
+  static bool holds(const Outcome& outcome, std::string_view limit) {
+    const auto& limits = outcome.sandbox.limits;
+    return std::any_of(limits.begin(), limits.end(),
+                       [&](const LimitReport& report) { return report.limit == limit; });
+  }
+
+  // A limit that a program met as an error of a call: what it did about that is its own affair.
+  static std::string reached(const Supervised& supervised, const Leftovers& leftovers) {
+    if (supervised.has_filled_scratch) return "disk";
+    if (supervised.has_reached_pids || leftovers.ran_out_of_pids()) return "pids";
+    return "";
   }
 
   // What happened → status, exit code, signal, limit and sbx-run's own exit status.
@@ -440,8 +464,9 @@ class Run {
     const int signal = supervised.has_status && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     std::string limit = supervised.limit;
     if (supervised.cause == Cause::kEnded && limit.empty()) {
-      if (signal == SIGXCPU) limit = "cpu";
-      if (signal == SIGXFSZ) limit = "file_size";
+      // The caller's own limits, and a signal that somebody sent, are none of ours.
+      if (signal == SIGXCPU && holds(outcome, "cpu")) limit = "cpu";
+      if (signal == SIGXFSZ && holds(outcome, "file")) limit = "file_size";
     }
     if (limit.empty() && leftovers.ran_out_of_memory()) limit = "memory";
     outcome.exit_status = 125;
@@ -460,8 +485,10 @@ class Run {
       outcome.status = RunStatus::kCancelled;
       outcome.exit_status = 128 + SIGHUP;
     } else if (supervised.cause != Cause::kKilled && supervised.has_status && WIFEXITED(status)) {
-      outcome.status = RunStatus::kExited;
-      outcome.exit_code = WEXITSTATUS(status);
+      outcome.limit = reached(supervised, leftovers);
+      const bool has_failed = WEXITSTATUS(status) != 0 && !outcome.limit.empty();
+      outcome.status = has_failed ? RunStatus::kLimit : RunStatus::kExited;
+      if (!has_failed) outcome.exit_code = WEXITSTATUS(status);
       outcome.exit_status = WEXITSTATUS(status);
     } else {
       // PID 1 was ended from outside before it could tell: the kernel's OOM killer or a person.

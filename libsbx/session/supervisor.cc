@@ -409,6 +409,12 @@ class Supervisor::Impl {
           watch_->set_shared_memory(std::move(report.fd));
         }
         return;
+      case ReportTag::kSocketDiag:
+        // Neither are its sockets.
+        if ((input_.plan.clone_flags & CLONE_NEWNET) != 0) {
+          watch_->set_socket_diag(std::move(report.fd));
+        }
+        return;
       case ReportTag::kListener:
         refusals_.set_listener(std::move(report.fd));
         // Unanswered, every refused call would wait for ever.
@@ -495,6 +501,8 @@ class Supervisor::Impl {
     result_.has_status = state.ended.load() != 0;
     result_.wait_status = state.wait_status;
     result_.usage = state.usage;
+    result_.has_reached_pids = watch_->has_reached_pids();
+    result_.has_filled_scratch = watch_->has_filled_scratch();
     // Without PID 1's own, which is the work of making the sandbox.
     if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
     result_.denials = refusals_.denials();

@@ -85,6 +85,8 @@ struct Supervised {
   OutputStream out;
   OutputStream err;
   std::vector<Denial> denials;
+  bool has_reached_pids = false;
+  bool has_filled_scratch = false;
   std::vector<OwnedFd> overlays;  // upper directories, in the order of plan.overlays
 
   Supervised(const CaptureLimits& limits, const RedactionInput& redaction, bool find_result)

@@ -13,12 +13,12 @@
 #include <array>
 #include <charconv>
 #include <memory>
-#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/text.h"
+#include "session/memory_count.h"
 
 namespace sbx {
 namespace {
@@ -113,23 +113,12 @@ std::int64_t cpu_ticks(const std::string& stat, bool only_reaped) {
   return ticks;
 }
 
-// Memory files and POSIX shared memory that a process holds open, whether mapped or not.
-void add_open_memory(int proc, const std::string& pid, std::set<std::pair<dev_t, ino_t>>& seen,
-                     std::int64_t& bytes) {
-  const Directory dir = open_directory(proc, (pid + "/fd").c_str());
-  while (dir != nullptr) {
-    const dirent* entry = readdir(dir.get());
-    if (entry == nullptr) return;
-    std::array<char, 16> target{};
-    const ssize_t size = readlinkat(dirfd(dir.get()), entry->d_name, target.data(), target.size());
-    if (size <= 0 ||
-        !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with("/memfd:")) {
-      continue;
-    }
-    struct stat info {};
-    if (fstatat(dirfd(dir.get()), entry->d_name, &info, 0) != 0) continue;
-    if (seen.emplace(info.st_dev, info.st_ino).second) bytes += info.st_blocks * 512;
-  }
+// Of its own, and of no other process; 0 once it has gone. The kernel counts them into the links of
+// the directory that lists them.
+std::int64_t threads(int proc, const std::string& pid) {
+  struct stat info {};
+  if (fstatat(proc, (pid + "/task").c_str(), &info, 0) != 0) return 0;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(info.st_nlink) - 2);
 }
 
 }  // namespace
@@ -138,6 +127,13 @@ std::int64_t TreeWatch::scratch_bytes() const {
   struct statfs info {};
   if (!scratch_.is_open() || fstatfs(scratch_.get(), &info) != 0) return 0;
   return static_cast<std::int64_t>(info.f_blocks - info.f_bfree) * info.f_bsize;
+}
+
+// Less than a page is free. Once it was, it stays said.
+bool TreeWatch::has_filled_scratch() const {
+  struct statfs info {};
+  return has_filled_scratch_ ||
+         (scratch_.is_open() && fstatfs(scratch_.get(), &info) == 0 && info.f_bfree == 0);
 }
 
 // System V segments live on when nobody has them attached. Columns 15 and 16 of each line are the
@@ -168,9 +164,8 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   const int proc = proc_.is_open() ? proc_.get() : host_proc.get();
   const std::vector<std::string> pids = proc_.is_open() ? listed(proc) : descendants(proc, init_);
   Sums sums;
-  std::set<std::pair<dev_t, ino_t>> seen;
+  MemoryCount unmapped;
   std::int64_t shared = 0;
-  std::int64_t open_memory = 0;
   const bool sums_cpu = limits_.cpu_ms && depth != Depth::kCount;
   const bool sums_memory = limits_.memory_bytes && depth != Depth::kCount;
   if (sums_cpu) {
@@ -179,27 +174,29 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   }
   for (const std::string& pid : pids) {
     if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
-    ++sums.pids;
+    sums.pids += threads(proc, pid);
     if (sums_cpu) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
     if (!sums_memory) continue;
+    unmapped.add_open(proc, pid);
+    if (depth >= Depth::kMapped) unmapped.add_mapped(proc, pid);
     if (depth == Depth::kExactMemory) {
       const std::string rollup = read_at(proc, pid + "/smaps_rollup");
       sums.resident_bytes += kib_field(rollup, "Pss_Anon:") + kib_field(rollup, "SwapPss:");
       shared += kib_field(rollup, "Pss_Shmem:");
-      add_open_memory(proc, pid, seen, open_memory);
     } else {
       const std::string statm = read_at(proc, pid + "/statm");
       const auto fields = split(statm, ' ');
-      if (fields.size() > 1) sums.resident_bytes += number(fields[1]) * kPage;
-      add_open_memory(proc, pid, seen, open_memory);
+      if (fields.size() < 6) continue;
+      sums.resident_bytes += number(fields[1]) * kPage;
+      sums.mapped_bytes += (number(fields[0]) - number(fields[5])) * kPage;
     }
   }
   if (sums_memory) {
-    open_memory += segment_bytes();
+    const std::int64_t counted = unmapped.bytes() + segment_bytes();
     // What is mapped as well counts in both; the larger is never too much.
-    sums.resident_bytes +=
-        depth == Depth::kExactMemory ? std::max(shared, open_memory) : open_memory;
+    sums.resident_bytes += depth == Depth::kExactMemory ? std::max(shared, counted) : counted;
     sums.resident_bytes += scratch_bytes();
+    if (socket_diag_.is_open()) sums.resident_bytes += socket_bytes(socket_diag_.get());
   }
   return sums;
 }
@@ -211,8 +208,11 @@ std::optional<std::string> TreeWatch::look(int& next_ms) {
   const bool is_due = now >= estimate_due_;
   next_ms = 250;
   Sums sums = sum_processes(is_due ? Depth::kEstimate : Depth::kCount);
+  has_filled_scratch_ = has_filled_scratch();
   if (limits_.pids) {
-    if (sums.pids > *limits_.pids) return "pids";
+    // PID 1, which the kernel counts too, is none of the command's.
+    if (sums.pids >= *limits_.pids && limits_.kernel_holds_pids) has_reached_pids_ = true;
+    if (sums.pids > *limits_.pids && !limits_.kernel_holds_pids) return "pids";
     // A fork takes some 100 µs; two cores at it make about 20 processes a millisecond.
     next_ms = static_cast<int>(std::min<std::int64_t>(
         next_ms, std::max<std::int64_t>(2, (*limits_.pids - sums.pids) / 20)));
@@ -231,6 +231,11 @@ std::optional<std::string> TreeWatch::look(int& next_ms) {
         std::min<std::int64_t>(estimate_ms, std::max<std::int64_t>(5, left_ms / kProcessors)));
   }
   if (limits_.memory_bytes) {
+    if (sums.resident_bytes <= *limits_.memory_bytes &&
+        sums.resident_bytes + sums.mapped_bytes > *limits_.memory_bytes) {
+      // Enough is mapped for its pages to be shared ones that were let go of.
+      sums = sum_processes(Depth::kMapped);
+    }
     if (sums.resident_bytes > *limits_.memory_bytes) {
       // The sum counts shared pages for each process; only the exact figure, which costs a walk
       // over the page tables, ends a command.

@@ -19,6 +19,7 @@ struct WatchLimits {
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> cpu_ms;
   std::optional<std::int64_t> pids;
+  bool kernel_holds_pids = false;  // then reaching it ends nothing, and is told in the end
   bool any() const { return memory_bytes || cpu_ms || pids; }
 };
 
@@ -33,6 +34,13 @@ class TreeWatch {
   // Its /proc/sysvipc/shm, opened in its own IPC namespace.
   void set_shared_memory(OwnedFd fd) { shared_memory_ = std::move(fd); }
 
+  // Lists the sockets of its network namespace.
+  void set_socket_diag(OwnedFd fd) { socket_diag_ = std::move(fd); }
+
+  // What was full, as far as a look has shown: "pids", "disk" for the scratch space.
+  bool has_reached_pids() const { return has_reached_pids_; }
+  bool has_filled_scratch() const;
+
   // Looks once. The name of the limit that is exceeded ("memory", "cpu", "pids"), or nullopt.
   // `next_ms` is when to look again at the latest, in milliseconds from now.
   std::optional<std::string> look(int& next_ms);
@@ -41,10 +49,11 @@ class TreeWatch {
   struct Sums {
     std::int64_t resident_bytes = 0;  // an upper bound: shared pages count for each process
     std::int64_t cpu_ticks = 0;
-    std::int64_t pids = 0;
+    std::int64_t pids = 0;          // threads
+    std::int64_t mapped_bytes = 0;  // by size: neither data nor stack
   };
   // Each costs several times the one before.
-  enum class Depth : std::uint8_t { kCount, kEstimate, kExactMemory };
+  enum class Depth : std::uint8_t { kCount, kEstimate, kMapped, kExactMemory };
   Sums sum_processes(Depth depth);
   std::int64_t scratch_bytes() const;
   std::int64_t segment_bytes() const;
@@ -55,6 +64,9 @@ class TreeWatch {
   OwnedFd proc_;
   OwnedFd scratch_;
   OwnedFd shared_memory_;
+  OwnedFd socket_diag_;
+  bool has_reached_pids_ = false;
+  bool has_filled_scratch_ = false;
 };
 
 }  // namespace sbx

@@ -46,6 +46,39 @@ class Limits(harness.Case):
         else:  # the fork is refused, and the program says so
             self.assertEqual(answer["status"], "exited", answer)
             self.assertLess(int(answer["stdout"]), 64)
+            self.assertEqual(answer["limit"], "pids")
+
+    THREADS = (
+        "import os,threading,time\n"
+        "threading.stack_size(65536)\n"
+        "end = threading.Event()\n"
+        "made = 0\n"
+        "try:\n"
+        "    for i in range({count}):\n"
+        "        threading.Thread(target=end.wait, daemon=True).start()\n"
+        "        made += 1\n"
+        "except RuntimeError: pass\n"
+        "print(made, flush=True)\n"
+        "time.sleep(5 if made == {count} else 0.3)\n"
+        "os._exit(0)\n"
+    )
+
+    def test_threads_count_as_processes_do(self):
+        answer = self.sh(self.script(self.THREADS.format(count=1500)), "--pids", "32")
+        if self.enforcer(answer, "pids") == "watch":
+            self.assert_limit(answer, "pids")
+        else:
+            self.assertEqual((answer["status"], answer["limit"]), ("exited", "pids"), answer)
+            self.assertLess(int(answer["stdout"]), 32)
+
+    def test_the_kernel_itself_bounds_what_is_made_between_two_looks(self):
+        # Root is exempt from RLIMIT_NPROC; ids are what runs out.
+        bound = int(self.out("cat /proc/sys/kernel/pid_max", "--pids", "32"))
+        kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])
+        if self.enforcer(self.sh("true"), "pids") == "watch" and kernel >= (6, 14):
+            self.assertEqual(bound, 366)
+        else:
+            self.assertGreater(bound, 366)
 
     def test_the_bash_fork_bomb_is_over_in_time(self):
         answer = self.sh(
@@ -99,6 +132,73 @@ class Limits(harness.Case):
             + self.SLOWLY.format(step="m[i * 2**20:(i + 1) * 2**20] = bytes(2**20)")
         )
         self.assert_limit(answer, "memory")
+
+    def test_shared_memory_whose_pages_were_let_go_of(self):
+        program = (
+            "import mmap,time\n"
+            "kept = []\n"
+            "for i in range(60):\n"
+            "    m = mmap.mmap(-1, 10 * 2**20)\n"
+            "    m[:] = b'x' * (10 * 2**20)\n"
+            "    m.madvise(mmap.MADV_DONTNEED)\n"
+            "    kept.append(m)\n"
+            "    time.sleep(0.01)\n"
+            "time.sleep(20)\n"
+        )
+        self.assert_limit(self.memory_bomb(program), "memory")
+
+    def test_memory_files_that_are_mapped_and_no_longer_open(self):
+        program = (
+            # mmap.mmap() would keep a copy of the descriptor.
+            "import ctypes,os,time\n"
+            "libc = ctypes.CDLL(None)\n"
+            "libc.mmap.restype = ctypes.c_void_p\n"
+            "for i in range(60):\n"
+            "    fd = os.memfd_create('x')\n"
+            "    os.write(fd, bytes(10 * 2**20))\n"
+            "    libc.mmap(None, ctypes.c_size_t(10 * 2**20), 1, 1, fd, 0)\n"
+            "    os.close(fd)\n"
+            "    time.sleep(0.01)\n"
+            "time.sleep(20)\n"
+        )
+        self.assert_limit(self.memory_bomb(program), "memory")
+
+    SOCKETS = (
+        "import socket,time\n"
+        "kept = []\n"
+        "for i in range({count}):\n"
+        "    a, b = socket.socketpair()\n"
+        "    a.setblocking(False)\n"
+        "    try:\n"
+        "        while True: a.send(bytes(65536))\n"
+        "    except BlockingIOError: pass\n"
+        "    kept.append(b)\n"
+        "    {then}\n"
+        "    time.sleep(0.002)\n"
+        "time.sleep({rest})\n"
+        "print('done')\n"
+    )
+
+    def test_memory_in_sockets(self):
+        for then in ("kept.append(a)", "a.close()"):
+            with self.subTest(then=then):
+                program = self.SOCKETS.format(count=900, then=then, rest=20)
+                profile = self.profile({"limits": {"open_files": 4096}})
+                self.assert_limit(self.memory_bomb(program, "--profile", profile), "memory")
+
+    def test_sockets_within_the_limit_are_left_alone(self):
+        program = self.SOCKETS.format(count=20, then="kept.append(a)", rest=1)
+        answer = self.memory_bomb(program)
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "done\n"), answer)
+
+    def test_a_large_private_reservation_is_no_memory(self):
+        program = (
+            "import mmap,time\n"
+            "m = mmap.mmap(-1, 4 * 2**30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000)\n"
+            "time.sleep(1)\nprint('done')\n"
+        )
+        answer = self.memory_bomb(program)
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "done\n"), answer)
 
     def test_memory_in_detached_system_v_segments(self):
         program = (
@@ -196,7 +296,7 @@ class Limits(harness.Case):
     def test_open_files(self):
         profile = self.profile({"limits": {"open_files": 20}})
         answer = self.sh("ulimit -n; ulimit -Hn; ulimit -n 21 2>&1 || echo fixed", "--profile", profile)
-        self.assertEqual(answer["stdout"].split()[:2], ["20", "20"])
+        self.assertEqual(answer["stdout"].split()[:2], ["20", "20"], answer)
         self.assertTrue(answer["stdout"].endswith("fixed\n"))
         self.assertEqual(self.enforcer(answer, "open_files"), "rlimit")
 
@@ -220,6 +320,146 @@ class Limits(harness.Case):
         lines = answer["stdout"].split()
         self.assertEqual(lines[0], "fits")
         self.assertLess(int(lines[1]), 3 << 20)
+
+    def test_scratch_space_is_exactly_what_was_promised(self):
+        for size, blocks in (("1M", 256), ("16M", 4096)):
+            answer = self.sh(
+                "dd if=/dev/zero of=/tmp/all bs=4096 2>/dev/null; stat -c %s /tmp/all",
+                "--tmp-size", size,
+            )
+            self.assertEqual(int(answer["stdout"]), blocks * 4096, answer)
+
+    def test_a_full_scratch_space_is_the_limit_of_a_command_that_failed(self):
+        answer = self.sh("head -c 20M /dev/zero > /tmp/all", "--tmp-size", "16M")
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
+        self.assertIsNone(answer["exit_code"])
+        self.assertIn("limits.tmp_mb = 32", [denial["grant"] for denial in answer["denials"]])
+
+    def test_a_full_scratch_space_is_named_where_the_command_got_over_it(self):
+        answer = self.sh("head -c 20M /dev/zero > /tmp/all; true", "--tmp-size", "16M")
+        self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+        self.assertEqual(answer["limit"], "disk")
+
+    def test_a_full_overlay_is_a_limit(self):
+        answer = self.sh("head -c 20M /dev/zero > all", "--overlay", "--tmp-size", "16M")
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
+
+    def test_a_failure_with_room_left_is_no_limit(self):
+        answer = self.sh("head -c 2M /dev/zero > /tmp/some; false", "--tmp-size", "16M")
+        self.assertEqual((answer["status"], answer["limit"]), ("exited", None), answer)
+        self.assertEqual((answer["exit_code"], answer["denials"]), (1, []))
+
+    def test_no_scratch_space_at_all_is_not_a_full_one(self):
+        answer = self.sh("false", "--profile", self.profile({"limits": {"tmp_mb": 0}}))
+        self.assertEqual((answer["status"], answer["limit"]), ("exited", None), answer)
+        self.assertEqual(answer["denials"], [])
+
+    # --- signals that limits send ---
+
+    def test_a_signal_of_a_limit_that_is_not_in_force_is_a_signal(self):
+        for name, flags in (("XCPU", ()), ("XFSZ", ()), ("XFSZ", ("--cpu-time", "5s"))):
+            answer = self.sh(f"kill -{name} $$", *flags)
+            self.assertEqual((answer["status"], answer["signal"]), ("signaled", "SIG" + name), answer)
+            self.assertIsNone(answer["limit"])
+
+    # --- what the kernel counts for a whole user ---
+
+    def test_half_of_what_the_user_may_watch_is_left_to_the_host(self):
+        for own, machine in (
+            ("max_inotify_instances", "inotify/max_user_instances"),
+            ("max_inotify_watches", "inotify/max_user_watches"),
+            ("max_fanotify_groups", "fanotify/max_user_groups"),
+            ("max_fanotify_marks", "fanotify/max_user_marks"),
+        ):
+            with open("/proc/sys/fs/" + machine) as file:
+                whole = int(file.read())
+            self.assertEqual(int(self.out("cat /proc/sys/user/" + own)), whole // 2)
+
+    def test_inotify_instances_end_before_the_users_do(self):
+        program = (
+            "import ctypes,os\n"
+            "libc = ctypes.CDLL(None)\n"
+            "made = 0\n"
+            "while made < 2000 and libc.inotify_init() >= 0: made += 1\n"
+            "print(made)\n"
+        )
+        with open("/proc/sys/fs/inotify/max_user_instances") as file:
+            whole = int(file.read())
+        self.assertLessEqual(int(self.out(self.script(program))), whole // 2)
+
+    def test_queued_signals_message_queues_and_priorities_are_bounded(self):
+        program = (
+            "import resource\n"
+            "for number in (11, 12, 8, 13, 14):\n"
+            "    print(resource.getrlimit(number)[1])\n"
+        )
+        signals, queues, locked, nice, realtime = (
+            int(line) for line in self.out(self.script(program)).split()
+        )
+        self.assertTrue(0 < signals <= 4096)
+        self.assertTrue(0 < queues <= 409600)
+        self.assertTrue(0 < locked <= 4 << 20)
+        self.assertEqual((nice, realtime), (0, 0))
+
+    # --- where runtimes look ---
+
+    def test_the_limits_stand_where_runtimes_look_for_them(self):
+        self.assertEqual(
+            self.out("cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/pids.max; ls /sys/fs/cgroup;"
+                     " touch /sys/fs/cgroup/pids.max 2>/dev/null || echo fixed",
+                     "--memory", "96M", "--pids", "77"),
+            f"{96 << 20}\n77\nmemory.max\npids.max\nfixed\n",
+        )
+        profile = self.profile({"limits": {"memory_mb": None, "pids": None}})
+        self.assertEqual(self.out("cat /sys/fs/cgroup/*.max", "--profile", profile), "max\nmax\n")
+
+    def test_the_default_memory_is_at_most_half_of_the_machines(self):
+        half = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+        shown = int(self.out("cat /sys/fs/cgroup/memory.max"))
+        self.assertLessEqual(shown, half)
+        self.assertGreater(shown, min(half, 4 << 30) - (2 << 20))
+
+    # --- a scope of systemd's ---
+
+    def with_systemd(self, script):
+        """The environment of a user session whose systemd-run is `script`."""
+        self.write("bin/systemd-run", script, 0o755)
+        os.makedirs(self.base + "/run/systemd")
+        self.write("run/systemd/private", "")
+        return {
+            **os.environ,
+            "PATH": self.base + "/bin:" + os.environ["PATH"],
+            "XDG_RUNTIME_DIR": self.base + "/run",
+        }
+
+    def scope_is_needless(self):
+        return self.enforcer(self.sh("true"), "memory") == "cgroup2"
+
+    def test_a_scope_is_asked_of_systemd_once(self):
+        if self.scope_is_needless() or os.path.exists("/run/systemd/private"):
+            self.skipTest("there is a systemd, or a cgroup")
+        log = self.base + "/asked"
+        environment = self.with_systemd(
+            f'#!/bin/sh\nprintf "%s\\n" "$@" >> {log}\n'
+            'while [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
+        )
+        answer = self.sh("echo 'a  b'", "--scope", env=environment)
+        self.assert_error(answer, "layer_unavailable")  # the scope of this one is empty
+        self.assertIn("scope", answer["error"]["message"])
+        with open(log) as file:
+            words = file.read().splitlines()
+        self.assertEqual(
+            words[:6], ["--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes", "--"]
+        )
+        self.assertEqual(words[7:], ["--scope", "-c", "echo 'a  b'"])
+
+    def test_without_systemd_a_scope_is_an_error(self):
+        if self.scope_is_needless() or os.path.exists("/run/systemd/private"):
+            self.skipTest("there is a systemd, or a cgroup")
+        environment = {**os.environ, "XDG_RUNTIME_DIR": self.base}
+        answer = self.sh("true", "--scope", env=environment)
+        self.assert_error(answer, "layer_unavailable")
+        self.assertEqual(answer["error"]["where"], "--scope")
 
     # --- output ---
 

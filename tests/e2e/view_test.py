@@ -399,8 +399,11 @@ class Proc(ViewCase):
         self.assertNotIn("tell-tale", out)
         self.assertNotIn("sbx-run", out)
 
-    def test_sys_is_absent(self):
-        self.assertEqual(self.out("test ! -e /sys && echo none"), "none\n")
+    def test_sys_shows_the_limits_and_nothing_of_the_machine(self):
+        self.assertEqual(
+            self.out("find /sys -type f -o -type l | sort"),
+            "/sys/fs/cgroup/memory.max\n/sys/fs/cgroup/pids.max\n",
+        )
         self.assertEqual(self.out("ls -A /sys /run", "--profile", "readonly"), "/run:\n\n/sys:\n")
 
 

@@ -5,6 +5,7 @@ sbx_test(session
     ${CMAKE_CURRENT_LIST_DIR}/file_call_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/leftovers_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/logs_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/memory_count_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/remove_tree_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/workspace_files_test.cc
