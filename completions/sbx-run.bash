@@ -9,7 +9,7 @@ _sbx_run() {
     schema tool serve mcp'
   local run_options='-c --profile --workspace --cwd --ro --rw --hide --net --allow-host --host-port --publish --timeout
     --memory --cpu-time --pids --file-size --tmp-size --max-output --env --pass-env --scrub --stdin
-    --merge --require --allow-degraded --trace-denials --overlay --approve --audit --stream
+    --merge --require --allow-degraded --scope --trace-denials --overlay --approve --audit --stream
     --owner-pid --description --help'
   local tools='bash bash_output kill_shell shell bash_exec execute_command code_execution'
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb='' i words=''

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "own_stack.h"
+#include "scope.h"
 #include "verbs.h"
 
 namespace {
@@ -68,7 +69,9 @@ void run_verb() {
   sbx::Invocation invocation;
   invocation.process = sbx::prepare_process();
   invocation.environment = sbx::read_environment(environ);
+  invocation.is_in_scope = invocation.environment.erase(sbx::kInScope) > 0;
   invocation.arguments.assign(argv + std::min(argc, 1), argv + argc);
+  invocation.command_line = invocation.arguments;
   auto& arguments = invocation.arguments;
   if (arguments.empty()) arguments.emplace_back("--help");
   if (arguments.front() == "--version") arguments.front() = "version";

@@ -301,6 +301,7 @@ void add_run_options(Flags& flags, RunOptions& options) {
   flags.toggle("--merge", options.merge, "stdout and stderr as one, in the order written");
   flags.toggle("--allow-degraded", options.allow_degraded,
                "run with what the kernel gives, never below --require, seccomp and Landlock");
+  flags.toggle("--scope", options.scope, "limits by a cgroup of our own, asked of systemd");
   flags.value("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
   flags.toggle("--trace-denials", options.trace_denials,
                "refused file operations in denials too; each such call waits");

@@ -51,6 +51,7 @@ struct RunOptions {
   bool overlay = false;
   bool trace_denials = false;
   bool is_exec = false;  // a shipped profile's time limit does not count
+  bool scope = false;
   bool json = false;
   std::vector<std::string> program;  // what stands behind `--`
 };

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -14,6 +15,7 @@
 
 #include "base/text.h"
 #include "rpc/socket_place.h"
+#include "scope.h"
 
 namespace sbx {
 namespace {
@@ -159,6 +161,10 @@ Status await_writer(int fifo, const std::string& path, const StdinWait& wait) {
                "--stdin", "start its writer first, or give more time with --timeout"};
 }
 
+std::int64_t machine_memory_mb() {
+  return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
+}
+
 }  // namespace
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -176,6 +182,7 @@ ProfileSearch profile_search(const Environment& environment) {
 
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation) {
   const Environment& environment = invocation.environment;
+  if (options.scope) SBX_CHECK_OK(take_scope(invocation));
   std::string name = options.profile;
   if (name.empty()) name = lookup(environment, "SBX_PROFILE");
   if (name.empty()) name = "default";
@@ -205,6 +212,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   SessionOptions out;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   PolicyContext context;
+  context.machine_memory_mb = machine_memory_mb();
   std::vector<std::string> warnings;
   if (!is_fresh) {
     SBX_TRY(context.workspace, choose_workspace(options, out.facts.home, warnings));

@@ -11,7 +11,9 @@
 namespace sbx {
 
 struct Invocation {
-  std::vector<std::string> arguments;  // behind the verb
+  std::vector<std::string> arguments;     // behind the verb
+  std::vector<std::string> command_line;  // all of it but the program's name
+  bool is_in_scope = false;               // executed anew, see scope.h
   Environment environment;
   ProcessState process;
 };

@@ -91,8 +91,7 @@ std::vector<LimitText> limits_of(const HostFacts& facts) {
 }
 
 constexpr const char* kCgroupMend =
-    "systemd-run --user --scope -p Delegate=yes -- sbx-run … (or run sbx-run as a service with "
-    "Delegate=yes)";
+    "sbx-run --scope … where systemd runs (or run sbx-run as a service with Delegate=yes)";
 Obstacle obstacle_of(Layer layer, const HostFacts& facts) {
   const Obstacle& own = facts.obstacle(layer);
   return layer == Layer::kPid && !own.present() ? proc_obstacle(facts) : own;

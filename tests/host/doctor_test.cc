@@ -97,7 +97,7 @@ TEST(Doctor, SaysWhatEnforcesEachLimit) {
   EXPECT_EQ(document_of(facts)["limits"]["memory"], "watch");
   EXPECT_EQ(document_of(facts)["limits"]["pids"], "rlimit");
   EXPECT_EQ(document_of(facts)["cgroup"]["reason"], "no cgroup2 file system is mounted");
-  EXPECT_NE(document_of(facts)["cgroup"]["mend"].get<std::string>().find("Delegate=yes"),
+  EXPECT_NE(document_of(facts)["cgroup"]["mend"].get<std::string>().find("--scope"),
             std::string::npos);
   // RLIMIT_NPROC does not bind global root.
   facts.uid = 0;
