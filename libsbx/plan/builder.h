@@ -86,8 +86,8 @@ Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions&
 void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
                   bool has_net_namespace, bool nested_userns);
 
-// What the sandbox may take of its user's and the machine's (bounds.cc). `proc` is a procfs that can
-// be written; the first needs a user namespace of its own, the second a pid namespace.
+// What the sandbox may take of its user's and the machine's (bounds.cc). `proc` is a procfs that
+// can be written; the first needs a user namespace of its own, the second a pid namespace.
 void add_user_bounds(PlanBuilder& builder, Layer layer, std::string_view proc);
 void add_pid_bound(PlanBuilder& builder, const PlanInput& input, Layer layer,
                    std::string_view proc);
