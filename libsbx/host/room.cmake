@@ -7,6 +7,8 @@ sbx_room(host SOURCES
   host/facts.cc
   host/obstacles.cc
   host/probe.cc
+  host/git_use.cc
+  host/git_files.cc
   host/view.cc
   host/protect.cc
   host/witnesses.cc

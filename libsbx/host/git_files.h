@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The text of git's own files → what of it leads git to other files: gitlinks of an index, included
+// configuration and the directory of hooks of a configuration. Pure; the bytes are not trusted, and
+// what git itself would not read gives nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+struct GitConfigPaths {
+  std::vector<std::string> includes;      // of include.path and includeIf.*.path, conditions or not
+  std::optional<std::string> hooks_path;  // the last core.hooksPath
+  bool has_sha256 = false;                // extensions.objectFormat
+};
+GitConfigPaths read_git_config(std::string_view text);
+
+struct Gitlinks {
+  std::vector<std::string> paths;  // relative to the top of the work tree
+  std::string shared;              // hex name of a shared index that this one builds on
+  bool is_whole = true;            // false: there are more, or ones without a name
+};
+// gitformat-index(5), versions 2 to 4; at most `max` of them.
+Gitlinks read_gitlinks(std::string_view index, std::size_t id_bytes, std::size_t max);
+
+}  // namespace sbx

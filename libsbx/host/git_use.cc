@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// gitrepository-layout(5), in the order in which git looks.
+#include "host/git_use.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/owned_fd.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "host/git_files.h"
+#include "host/protect.h"
+#include "sys/calls.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxText = std::size_t{256} << 10;  // of a configuration or a hook
+constexpr std::size_t kMaxIndex = std::size_t{64} << 20;
+constexpr std::size_t kMaxHooks = 256;
+constexpr std::size_t kMaxGitlinks = 256;
+constexpr std::size_t kMaxRepositories = 512;
+constexpr int kMaxLinks = 16;
+constexpr int kMaxDepth = 5;  // of inclusions, and of repositories within repositories
+
+// What stands for its own being there: a new one is no news, one that is gone is.
+constexpr std::string_view kHead = "HEAD";
+
+std::string join_path(const std::string& directory, std::string_view name) {
+  return (directory == "/" ? "" : directory) + "/" + std::string(name);
+}
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
+}
+std::string below(const std::string& base, const std::string& path) {
+  return path.starts_with('/') ? path : join_path(base, path);
+}
+std::string first_line(std::string_view text) {
+  return std::string(text.substr(0, text.find_first_of(std::string_view("\n\r\0", 3))));
+}
+
+class Looker {
+ public:
+  explicit Looker(const std::vector<ViewRoot>& roots) : roots_(roots) {
+    for (const ViewRoot& root : roots) {
+      if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
+      const sys::OpenHow how{O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0,
+                             sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+      OwnedFd fd(sys::openat2(AT_FDCWD, root.node.path.c_str(), how));
+      if (fd.is_open()) tops_.emplace(root.node.path, std::move(fd));
+    }
+  }
+
+  GitUse look() {
+    for (const auto& [path, fd] : tops_) {
+      look_in(path, 0);
+      // git takes the directory itself for one where it has no `.git` that it can use.
+      const bool is_bare = exists(join_path(path, "HEAD")) && exists(join_path(path, "objects")) &&
+                           exists(join_path(path, "refs"));
+      if (!is_bare) continue;
+      out_[path] = "a bare repository";
+      add_repository(path, path, 0);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // The deepest root that holds `path`, where that is one of ours.
+  const std::pair<const std::string, OwnedFd>* top_of(const std::string& path) const {
+    const ViewRoot* deepest = nullptr;
+    for (const ViewRoot& root : roots_) {
+      const bool deeper = deepest == nullptr || root.node.path.size() > deepest->node.path.size();
+      if (is_below(path, root.node.path) && deeper) deepest = &root;
+    }
+    const auto found = deepest == nullptr ? tops_.end() : tops_.find(deepest->node.path);
+    return found == tops_.end() ? nullptr : &*found;
+  }
+
+  OwnedFd open_exactly(const std::string& path, std::uint64_t flags) const {
+    const auto* top = top_of(path);
+    if (top == nullptr) {
+      errno = ENOENT;
+      return {};
+    }
+    const std::size_t size = top->first == "/" ? 1 : top->first.size() + 1;
+    const std::string rest = path.size() < size ? "." : path.substr(size);
+    // openat2(2) takes little beside O_PATH.
+    if ((flags & O_PATH) == 0) flags |= O_NONBLOCK | O_NOCTTY;
+    const sys::OpenHow how{
+        flags | O_NOFOLLOW | O_CLOEXEC, 0,
+        sys::kResolveBeneath | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+    return OwnedFd(sys::openat2(top->second.get(), rest.empty() ? "." : rest.c_str(), how));
+  }
+
+  // `path` without symlinks and "..": each symlink that a command could turn is written down.
+  // nullopt: there are too many.
+  std::optional<std::string> real(const std::string& path) {
+    std::deque<std::string> left;
+    for (const std::string_view part : split(path, '/')) left.emplace_back(part);
+    std::string at = "/";
+    int links = 0;
+    while (!left.empty()) {
+      const std::string part = std::move(left.front());
+      left.pop_front();
+      if (part.empty() || part == ".") continue;
+      if (part == "..") {
+        at = parent_of(at);
+        continue;
+      }
+      const std::string next = join_path(at, part);
+      if (next.size() >= PATH_MAX) return std::nullopt;
+      const OwnedFd fd = open_exactly(next, O_PATH);
+      struct stat info {};
+      if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISLNK(info.st_mode)) {
+        at = next;
+        continue;
+      }
+      std::array<char, PATH_MAX> text{};
+      const ssize_t size = readlinkat(fd.get(), "", text.data(), text.size());
+      const std::string target(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+      if (++links > kMaxLinks || target.empty()) return std::nullopt;
+      out_[next] = "-> " + target;
+      if (target.starts_with('/')) at = "/";
+      std::size_t position = 0;
+      for (const std::string_view step : split(target, '/')) {
+        left.emplace(left.begin() + static_cast<std::ptrdiff_t>(position++), step);
+      }
+    }
+    return at;
+  }
+
+  // Closed where nothing is, or nothing that a command can write.
+  OwnedFd open_file(const std::string& path, std::uint64_t flags) {
+    OwnedFd fd = open_exactly(path, flags);
+    if (fd.is_open() || (errno != ELOOP && errno != EXDEV)) return fd;
+    const std::optional<std::string> target = real(path);
+    return target ? open_exactly(*target, flags) : OwnedFd();
+  }
+
+  bool exists(const std::string& path) { return open_file(path, O_PATH).is_open(); }
+
+  static std::optional<std::string> read_text(int fd, std::size_t max) {
+    struct stat info {};
+    if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
+    std::string text(static_cast<std::size_t>(info.st_size), '\0');
+    std::size_t size = 0;
+    while (size < text.size()) {
+      const ssize_t got = read(fd, text.data() + size, text.size() - size);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) break;
+      size += static_cast<std::size_t>(got);
+    }
+    text.resize(size);
+    return text;
+  }
+
+  // What stands there, and its text where that is a small file.
+  static std::string mark_of(int fd, const std::optional<std::string>& text) {
+    struct stat info {};
+    if (fstat(fd, &info) != 0) return "?";
+    const std::string kind = std::to_string(info.st_mode & (S_IFMT | 0111));
+    if (text) return kind + ":" + sha256_hex(*text);
+    if (S_ISDIR(info.st_mode)) return kind;
+    return kind + ":" + std::to_string(info.st_ino) + ":" + std::to_string(info.st_size) + ":" +
+           std::to_string(info.st_ctim.tv_sec) + "." + std::to_string(info.st_ctim.tv_nsec);
+  }
+
+  std::optional<std::string> note(const std::string& path, std::size_t max = kMaxText) {
+    const OwnedFd fd = open_file(path, O_RDONLY);
+    if (!fd.is_open()) return std::nullopt;
+    std::optional<std::string> text = read_text(fd.get(), max);
+    out_[path] = mark_of(fd.get(), text);
+    return text;
+  }
+
+  GitConfigPaths note_config(const std::string& path, int depth) {
+    const std::optional<std::string> text = note(path);
+    if (!text) return {};
+    GitConfigPaths found = read_git_config(*text);
+    for (const std::string& include : found.includes) {
+      if (depth >= kMaxDepth || include.empty() || include.starts_with('~')) continue;
+      const std::string included = below(parent_of(path), include);
+      if (out_.contains(included)) continue;
+      const GitConfigPaths more = note_config(included, depth + 1);
+      if (more.hooks_path) found.hooks_path = more.hooks_path;
+    }
+    return found;
+  }
+
+  void note_hooks(const std::string& path) {
+    const OwnedFd fd = open_file(path, O_RDONLY | O_DIRECTORY);
+    const int copy = fd.is_open() ? fcntl(fd.get(), F_DUPFD_CLOEXEC, 3) : -1;
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(copy < 0 ? nullptr : fdopendir(copy), &closedir);
+    if (dir == nullptr) {
+      if (copy >= 0) close(copy);
+      return;
+    }
+    std::size_t count = 0;
+    while (const dirent* entry = readdir(dir.get())) {
+      const std::string_view name = entry->d_name;
+      // The samples that every repository has are never run.
+      if (name == "." || name == ".." || name.ends_with(".sample")) continue;
+      if (++count > kMaxHooks) {
+        out_[path] = "more than is looked at";
+        return;
+      }
+      (void)note(join_path(path, name));
+    }
+  }
+
+  // A directory that git would use for the work tree `top`.
+  void add_repository(const std::string& directory, const std::string& top, int depth) {
+    if (!seen_.insert(directory + "\n" + top).second || seen_.size() > kMaxRepositories) return;
+    if (exists(join_path(directory, kHead))) out_.emplace(join_path(directory, kHead), kHead);
+    std::string common = directory;
+    if (const auto text = note(join_path(directory, "commondir"))) {
+      common = real(below(directory, first_line(*text))).value_or(directory);
+    }
+    GitConfigPaths config = note_config(join_path(common, "config"), 0);
+    const GitConfigPaths own = note_config(join_path(directory, "config.worktree"), 0);
+    if (own.hooks_path) config.hooks_path = own.hooks_path;
+    note_hooks(join_path(common, "hooks"));
+    if (config.hooks_path && !config.hooks_path->empty() && !config.hooks_path->starts_with('~')) {
+      note_hooks(below(top, *config.hooks_path));
+    }
+    if (depth < kMaxDepth) {
+      add_gitlinks(directory, join_path(directory, "index"), top, config.has_sha256, depth);
+    }
+  }
+
+  void add_gitlinks(const std::string& directory, const std::string& index, const std::string& top,
+                    bool has_sha256, int depth) {
+    const OwnedFd fd = open_file(index, O_RDONLY);
+    const std::optional<std::string> text = read_text(fd.get(), kMaxIndex);
+    if (!text) return;
+    const Gitlinks links = read_gitlinks(*text, has_sha256 ? 32 : 20, kMaxGitlinks);
+    if (!links.is_whole) out_[index] = "repositories within that are not looked at";
+    for (const std::string& path : links.paths) look_in(join_path(top, path), depth + 1);
+    if (!links.shared.empty() && index == join_path(directory, "index")) {
+      add_gitlinks(directory, join_path(directory, "sharedindex." + links.shared), top, has_sha256,
+                   depth);
+    }
+  }
+
+  // A work tree with a `.git`, whatever that is.
+  void look_in(const std::string& top, int depth) {
+    const std::string name = join_path(top, ".git");
+    const OwnedFd fd = open_file(name, O_RDONLY);
+    struct stat info {};
+    if (!fd.is_open() || fstat(fd.get(), &info) != 0 || is_stub(name)) return;
+    if (S_ISDIR(info.st_mode)) return add_repository(name, top, depth);
+    static constexpr std::string_view kPrefix = "gitdir: ";
+    const std::optional<std::string> text = read_text(fd.get(), PATH_MAX + kPrefix.size());
+    out_[name] = mark_of(fd.get(), text);
+    if (!text || !text->starts_with(kPrefix)) return;
+    const auto directory = real(below(top, first_line(text->substr(kPrefix.size()))));
+    if (directory) add_repository(*directory, top, depth);
+  }
+
+  const std::vector<ViewRoot>& roots_;
+  std::map<std::string, OwnedFd> tops_;
+  std::set<std::string> seen_;
+  GitUse out_;
+};
+
+}  // namespace
+
+bool guards_git(const Policy& policy) {
+  const auto& protect = policy.profile.filesystem.protect;
+  return !policy.profile.filesystem.overlay &&
+         std::any_of(protect.begin(), protect.end(), [](const Protect& entry) {
+           return is_below(join_path("/", entry.path), "/.git");
+         });
+}
+
+GitUse look_at_git(const std::vector<ViewRoot>& roots) { return Looker(roots).look(); }
+
+std::vector<std::string> git_changes(const GitUse& before, const GitUse& after) {
+  std::vector<std::string> out;
+  for (const auto& [path, mark] : after) {
+    const auto found = before.find(path);
+    const bool is_new = found == before.end() && mark != kHead;
+    if (is_new || (found != before.end() && found->second != mark)) out.push_back(path);
+  }
+  for (const auto& [path, mark] : before) {
+    if (mark == kHead && !after.contains(path)) out.push_back(path);
+  }
+  std::sort(out.begin(), out.end());
+  if (out.size() > kMaxGitChanges) out.resize(kMaxGitChanges);
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// git's configuration and index as bytes → what leads git on; bytes that are neither give nothing.
+#include "host/git_files.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace sbx {
+namespace {
+
+std::string number(unsigned value, int size) {
+  std::string out;
+  for (int i = size - 1; i >= 0; --i) {
+    out += static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+  }
+  return out;
+}
+
+std::string entry(const std::string& name, unsigned mode) {
+  std::string out = std::string(24, '\0') + number(mode, 4) + std::string(12 + 20, 'i');
+  out += number(static_cast<unsigned>(name.size()), 2) + name;
+  return out + std::string(8 - out.size() % 8, '\0');
+}
+
+std::string index(unsigned count, const std::string& rest) {
+  return "DIRC" + number(2, 4) + number(count, 4) + rest + std::string(20, 'c');
+}
+
+TEST(GitConfig, FindsIncludesAndTheDirectoryOfHooksHoweverTheyAreWritten) {
+  const GitConfigPaths found = read_git_config(
+      "# include.path = no\n[INCLUDE] path = a ; comment\n[includeIf \"gitdir:~/x]\"]\n\tPath=\" b "
+      "\\\""
+      "\\n\"c\\\nd\n[core]\nbare\nHooksPath = first\nhookspath=\"se#cond\"\n[other \"include\"]\n"
+      "path = no\n[extensions]\nobjectformat = SHA256");
+  EXPECT_EQ(found.includes, (std::vector<std::string>{"a", " b \"\ncd"}));
+  EXPECT_EQ(found.hooks_path, "se#cond");
+  EXPECT_TRUE(found.has_sha256);
+}
+
+TEST(GitIndex, NamesGitlinksOnly) {
+  const Gitlinks found = read_gitlinks(
+      index(3, entry("a", 0100644) + entry("b/sub", 0160000) + entry("lengthy-name", 0160000)), 20,
+      10);
+  EXPECT_EQ(found.paths, (std::vector<std::string>{"b/sub", "lengthy-name"}));
+  EXPECT_TRUE(found.is_whole);
+  EXPECT_TRUE(found.shared.empty());
+}
+
+TEST(GitIndex, SaysThatThereAreMoreThanWanted) {
+  const std::string two = entry("a", 0160000) + entry("b", 0160000);
+  EXPECT_FALSE(read_gitlinks(index(2, two), 20, 1).is_whole);
+  EXPECT_FALSE(read_gitlinks(index(1, entry("", 0160000)), 20, 9).is_whole);
+}
+
+TEST(GitIndex, NamesTheSharedIndexThatItBuildsOn) {
+  const std::string link =
+      "TREE" + number(2, 4) + "xx" + "link" + number(22, 4) + std::string(20, '\xab') + "xx";
+  EXPECT_EQ(read_gitlinks(index(1, entry("a", 0100644) + link), 20, 9).shared.substr(0, 4), "abab");
+}
+
+TEST(GitFiles, TakeAnyBytes) {
+  std::mt19937 random(1);
+  const std::string good = index(2, entry("a", 0160000) + entry("b", 0160000));
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = good;
+    for (int change = 0; change < 4; ++change) {
+      bytes[random() % bytes.size()] = static_cast<char>(random() & 255U);
+    }
+    bytes[7] = static_cast<char>(2 + random() % 3);
+    bytes.resize(random() % bytes.size());
+    EXPECT_LE(read_gitlinks(bytes, 20, 9).paths.size(), 9U);
+    (void)read_git_config(bytes);
+  }
+  (void)read_git_config("[");
+  (void)read_git_config("[a \"\\");
+  (void)read_git_config("a = \"\\");
+}
+
+}  // namespace
+}  // namespace sbx
