@@ -89,11 +89,11 @@ Status choose_start(Request& request, const Policy& policy) {
 }
 
 // A log is opened before the command starts, wherever that starts.
-Result<std::string> absolute_path(const std::string& path) {
+Result<std::string> absolute_path(const std::string& path, const std::string& where) {
   if (path.starts_with('/')) return path;
   const std::unique_ptr<char, decltype(&std::free)> here(realpath(".", nullptr), &std::free);
   if (here == nullptr) {
-    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), "--audit",
+    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), where,
                  "write the path from /", errno};
   }
   return std::string(here.get()) + "/" + path;
@@ -117,15 +117,26 @@ void lower_required(IsolationProfile& isolation) {
   }
 }
 
+// Empty where the path leads nowhere.
+std::string real_path(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return real == nullptr ? "" : real.get();
+}
+
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
-// speaks for it, who would then be the operator.
+// speaks for it, who would then be the operator. What is not there cannot be covered, and a session
+// may start while the command runs: its directory is made first.
 void hide_tokens(Policy& policy, const Environment& environment) {
   FilesystemProfile& filesystem = policy.profile.filesystem;
   for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
-    const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    if (real == nullptr || !is_shown(filesystem, real.get())) continue;
-    filesystem.roots.push_back(Root{real.get(), Access::kNone, true, "the sessions' sockets"});
+    const std::size_t slash = path.rfind('/');
+    const std::string parent = real_path(path.substr(0, slash));
+    if (parent.empty() || !is_shown(filesystem, parent + path.substr(slash))) continue;
+    make_runtime_directory(path);
+    const std::string real = real_path(path);
+    if (real.empty() || !is_shown(filesystem, real)) continue;
+    filesystem.roots.push_back(Root{real, Access::kNone, true, "the sessions' sockets"});
   }
 }
 
@@ -195,7 +206,15 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   LoadedProfile loaded = std::move(found).value();
   SBX_TRY(OperatorFlags flags, operator_flags(options, environment));
   if (!options.audit.empty()) {
-    SBX_TRY(flags.audit_file, absolute_path(options.audit));
+    SBX_TRY(flags.audit_file, absolute_path(options.audit, "--audit"));
+  }
+  if (!options.result_file.empty()) {
+    SBX_TRY(std::string path, absolute_path(options.result_file, "--result-file"));
+    flags.own_files.push_back(std::move(path));
+  }
+  for (const std::string& file : loaded.files) {
+    SBX_TRY(std::string path, absolute_path(file, "--profile"));
+    flags.own_files.push_back(std::move(path));
   }
   const std::string allow_network = lookup(environment, "SBX_ALLOW_NETWORK");
   NetworkMode& network = loaded.profile.network.mode;
@@ -229,6 +248,10 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
   out.policy.warnings = std::move(warnings);
+  if (is_audited) {
+    SBX_TRY(std::string path, absolute_path(out.policy.profile.audit_file, "audit.file"));
+    out.policy.own_files.push_back(std::move(path));
+  }
   hide_tokens(out.policy, environment);
   out.inherited = environment;
   out.approved = options.approve;

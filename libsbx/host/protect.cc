@@ -24,6 +24,8 @@ namespace {
 using Parts = std::span<const std::string>;
 
 constexpr int kMaxLinks = 16;  // symlinks and `.git` files followed for one protected path
+constexpr std::size_t kMaxModules = 256;  // repositories below one `.git/modules`
+constexpr int kMaxModuleDepth = 8;        // their names may hold slashes, and they may hold modules
 
 // What cannot be looked at must not pass for missing: it would not be protected.
 void note_failure(const char* call, const std::string& path, int error, Status& failure) {
@@ -84,8 +86,9 @@ std::optional<std::string> read_line(const std::string& path, Status& failure) {
 
 class Resolver {
  public:
-  Resolver(const std::vector<ViewRoot>& roots, std::vector<ViewProtect>& out)
-      : roots_(roots), out_(out) {}
+  Resolver(const std::vector<ViewRoot>& roots, std::vector<ViewProtect>& out,
+           bool needs_mounts = false)
+      : roots_(roots), out_(out), needs_mounts_(needs_mounts) {}
 
   // Protects `parts` below the directory `root`, a rw root.
   void walk(const std::string& root, Parts parts, bool report_missing) {
@@ -114,11 +117,21 @@ class Resolver {
         return;
       }
       parents.push_back(node);
-      if (parts[i] == ".git") protect_redirects(at);
+      if (parts[i] == ".git") {
+        protect_redirects(at);
+        if (!rest.empty() && rest[0] != "modules") protect_modules(at, rest, report_missing);
+      }
     }
   }
 
   Status failure() const { return failure_; }
+
+  // Protects what lies at `path`, which may go through symlinks of a rw root, and `rest` below.
+  void protect_at(const std::string& path, Parts rest, bool report_missing) {
+    const ViewRoot* root = writable_root(path);
+    if (root == nullptr || ++links_ > kMaxLinks) return;
+    protect_below(*root, path, rest, report_missing);
+  }
 
  private:
   // The rw root that decides over `path`; nullptr where it cannot be written.
@@ -140,20 +153,56 @@ class Resolver {
       return other.node.path == node.path && other.report_missing == report_missing;
     };
     if (std::any_of(out_.begin(), out_.end(), same)) return;
-    out_.push_back({root, std::move(node), parents, report_missing, mask});
+    out_.push_back({root, std::move(node), parents, report_missing, mask, needs_mounts_});
   }
 
-  // Protects what lies at `path`, which has no symlink in it, and `rest` below.
-  void protect_at(const std::string& path, Parts rest, bool report_missing) {
-    const ViewRoot* root = writable_root(path);
-    if (root == nullptr || ++links_ > kMaxLinks) return;
+  void protect_below(const ViewRoot& root, const std::string& path, Parts rest,
+                     bool report_missing) {
     std::vector<std::string> parts;
-    const std::string_view below = std::string_view(path).substr(root->node.path.size());
+    const std::string_view below = std::string_view(path).substr(root.node.path.size());
     for (const std::string_view part : split(below, '/')) {
       if (!part.empty()) parts.emplace_back(part);
     }
     parts.insert(parts.end(), rest.begin(), rest.end());
-    walk(root->node.path, parts, report_missing);
+    walk(root.node.path, parts, report_missing);
+  }
+
+  // The repositories of submodules, whose configuration and hooks git runs as well. Where there are
+  // too many for one look, none of them can be written.
+  void protect_modules(const std::string& git_directory, Parts rest, bool report_missing) {
+    const std::string top = join_path(git_directory, "modules");
+    const ViewRoot* root = writable_root(top);
+    if (root == nullptr) return;
+    std::vector<std::string> found;
+    if (!find_modules(top, 0, found)) return protect_below(*root, top, {}, report_missing);
+    for (const std::string& module : found) {
+      protect_below(*root, module, rest, report_missing);
+      if (!redirects_.insert(module).second) continue;
+      for (const char* name : kRedirects) protect_below(*root, join_path(module, name), {}, true);
+    }
+  }
+
+  // False: there is more than is looked at.
+  bool find_modules(const std::string& path, int depth, std::vector<std::string>& found) {
+    if (look(path, failure_).kind != NodeKind::kDirectory) return true;
+    if (depth > kMaxModuleDepth || found.size() >= kMaxModules) return false;
+    const bool is_module = look(join_path(path, "HEAD"), failure_).kind != NodeKind::kMissing ||
+                           look(join_path(path, "config"), failure_).kind != NodeKind::kMissing;
+    if (is_module) {
+      found.push_back(path);
+      return find_modules(join_path(path, "modules"), depth + 1, found);
+    }
+    const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
+    if (dir == nullptr) return false;
+    std::size_t count = 0;
+    while (const dirent* entry = readdir(dir.get())) {
+      const std::string_view name = entry->d_name;
+      if (name == "." || name == "..") continue;
+      if (++count > kMaxModules || !find_modules(join_path(path, name), depth + 1, found)) {
+        return false;
+      }
+    }
+    return true;
   }
 
   void follow_link(const Node& link, const std::string& root, const std::vector<Node>& parents,
@@ -185,7 +234,7 @@ class Resolver {
   // No stubs for these: git on the host would stumble over one.
   void protect_redirects(const std::string& directory) {
     if (!redirects_.insert(directory).second) return;
-    for (const char* name : {"commondir", "config.worktree"}) {
+    for (const char* name : kRedirects) {
       protect_at(join_path(directory, name), {}, true);
     }
   }
@@ -197,6 +246,8 @@ class Resolver {
 
   const std::vector<ViewRoot>& roots_;
   std::vector<ViewProtect>& out_;
+  static constexpr const char* kRedirects[] = {"commondir", "config.worktree"};
+  const bool needs_mounts_;
   std::set<std::string> redirects_;  // git directories whose redirecting files are done
   int links_ = 0;
   Status failure_;  // the first look that failed
@@ -229,6 +280,25 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
   }
   Resolver resolver(roots, out);
   resolver.walk(root.path, parts, protect.report_missing);
+  return resolver.failure();
+}
+
+Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
+                    std::vector<ViewProtect>& out) {
+  // What the name leads to now, and where no ".." stands in it, each symlink on the way.
+  const std::string real = real_path(path);
+  const Result<std::string> normal = normal_path(path, "/", "");
+  Resolver resolver(roots, out);
+  if (normal.ok()) resolver.protect_at(normal.value(), {}, true);
+  if (!real.empty()) resolver.protect_at(real, {}, true);
+  return resolver.failure();
+}
+
+Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
+                                std::vector<ViewProtect>& out) {
+  const std::vector<std::string> parts = {std::string(kProjectSettings)};
+  Resolver resolver(roots, out);
+  resolver.walk(root.path, parts, true);
   return resolver.failure();
 }
 

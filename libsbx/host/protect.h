@@ -4,6 +4,8 @@
 // followed to the directories that it leads to. Reads only; the child compares device and inode.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -20,6 +22,17 @@ namespace sbx {
 // A stub that another run holds there counts as missing.
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
                        std::vector<ViewProtect>& out);
+
+// Protects the file at an absolute path, and the symlinks that lead to it, wherever they lie in a
+// writable root. Where nothing is, it is reported if something is there afterwards.
+Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
+                  std::vector<ViewProtect>& out);
+
+// The directory of a project's own settings for sbx: protected at the top of every writable root,
+// whatever the profile says. A command that could write it would write the rules of the next run.
+inline constexpr std::string_view kProjectSettings = ".sbx";
+Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
+                              std::vector<ViewProtect>& out);
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
 inline constexpr unsigned kStubMode = 01500;

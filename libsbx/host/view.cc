@@ -140,6 +140,17 @@ class Inspector {
       for (const Protect& protect : policy_.profile.filesystem.protect) {
         SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
       }
+      SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
+    }
+    for (const std::string& path : policy_.own_files) {
+      SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
+    }
+    // A symlink on the way to a narrower root, turned elsewhere, would uncover it in the next run.
+    for (const Root& root : policy_.profile.filesystem.roots) {
+      const bool is_narrow = root.access != Access::kReadWrite || root.noexec;
+      if (is_narrow && root.path != "/" && resolve_parent(root.path) != root.path) {
+        SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
+      }
     }
     if (!policy_.home.empty()) view_.home = look(policy_.home);
     return {};

@@ -133,13 +133,10 @@ class RulePlanner {
                        }) ||
            (is_write(rights) && std::any_of(view_.protects.begin(), view_.protects.end(),
                                             [&](const ViewProtect& protect) {
-                                              return !is_reported(protect) &&
+                                              return !protect.is_only_reported(false) &&
                                                      protect.node.path != path &&
                                                      is_below(protect.node.path, path);
                                             }));
-  }
-  static bool is_reported(const ViewProtect& protect) {
-    return protect.node.kind == NodeKind::kMissing && protect.report_missing;
   }
   const ViewRoot* root_at(std::string_view path) const {
     for (const ViewRoot& root : view_.roots) {

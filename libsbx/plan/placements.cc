@@ -178,7 +178,7 @@ std::uint64_t Placements::exec_attribute(std::string_view path) const {
 // their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
 // stand open under another name, in the next run.
 void Placements::hold_parents(const ViewRoot& root) {
-  if (root.access == Access::kReadWrite || filesystem().overlay) return;
+  if (filesystem().overlay) return;
   const ViewRoot* holder = nullptr;
   for (const ViewRoot& other : view_.roots) {
     const bool above =
@@ -187,12 +187,14 @@ void Placements::hold_parents(const ViewRoot& root) {
       holder = &other;
     }
   }
-  if (holder == nullptr || holder->access != Access::kReadWrite || holder == host_root_) return;
+  if (holder == nullptr || holder->access != Access::kReadWrite) return;
+  if (root.access == Access::kReadWrite && (!root.noexec || holder->noexec)) return;
   const std::string& path = root.node.path;
   for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
        at = path.find('/', at + 1)) {
     const std::string parent = path.substr(0, at);
-    if (!has(parent)) {
+    // What is our own is gone with the run.
+    if (!has(parent) && is_from_the_host(parent)) {
       bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
            "");
     }
@@ -246,7 +248,7 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
   placements_.push_back({protect.node.path,
                          PlacementKind::kMask,
                          {},
-                         "proc/empty",
+                         std::string(kAbsent),
                          kMaskAttributes,
                          true,
                          "protected"});

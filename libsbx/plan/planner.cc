@@ -53,6 +53,9 @@ class Planner {
       for (const Node& node : input_.view.denied) {
         if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);
       }
+      for (const ViewProtect& protect : input_.view.protects) {
+        if (protect.is_only_reported(false)) plan.report_created.push_back(protect);
+      }
     }
     add_host_name();
     builder_.add(OpKind::kNotDumpable);

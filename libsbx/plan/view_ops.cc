@@ -161,6 +161,7 @@ class ViewPlanner {
     make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
+    if (!builder_.plan().stubs.empty()) make_dir(kAbsent, 0555);
     const auto is_denied = [](const Placement& p) { return p.kind == PlacementKind::kDenied; };
     const auto& all = placements_.all();
     if (std::any_of(all.begin(), all.end(), is_denied)) {

@@ -211,6 +211,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
     policy.file_bytes = *profile.limits.file_kb * 1024;
   }
   policy.publish = flags.publish;
+  policy.own_files = flags.own_files;
   policy.trace_denials = flags.trace_denials;
   policy.workspace = context.workspace;
   policy.home = home_inside(profile, context);

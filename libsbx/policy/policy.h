@@ -40,7 +40,8 @@ struct OperatorFlags {
   bool allow_degraded = false;
   bool overlay = false;
   bool trace_denials = false;
-  std::string audit_file;  // absolute; empty: as the profile says
+  std::string audit_file;              // absolute; empty: as the profile says
+  std::vector<std::string> own_files;  // see Policy
 };
 
 // What the launcher knows and a profile's variables stand for.
@@ -59,6 +60,9 @@ struct Policy {
   std::optional<std::int64_t> file_bytes;
   std::string profile_sha256;  // of the resolved profile; where there is an audit log
   std::vector<PublishedPort> publish;
+  // Absolute paths of the files that steer or record the run: its profiles, the audit log, the
+  // answer's file. Where they lie in a writable root they are protected there.
+  std::vector<std::string> own_files;
   bool trace_denials = false;         // refused file operations are reported too
   std::vector<std::string> warnings;  // of the launcher, for the answer's `warnings`
 };

@@ -71,6 +71,14 @@ class Chain {
 
   std::vector<Error>& errors() { return errors_; }
 
+  std::vector<std::string> files() const {
+    std::vector<std::string> out;
+    for (const Link& link : links_) {
+      if (!link.source.shipped) out.push_back(link.source.label);
+    }
+    return out;
+  }
+
  private:
   bool add(ProfileSource source) {
     const auto again = std::find_if(links_.begin(), links_.end(), [&](const Link& link) {
@@ -162,6 +170,7 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
     Error first = errors.front();
     return first;
   }
+  loaded.files = chain.files();
   loaded.profile = decode_profile(merged);
   if (loaded.profile.name.empty()) loaded.profile.name = name;
   return loaded;

@@ -20,6 +20,7 @@ struct LoadedProfile {
   Profile profile;
   std::string source;         // "shipped:NAME" or the file's path
   bool sets_timeout = false;  // limits.timeout_ms stands in it or in a parent that is not shipped
+  std::vector<std::string> files;  // paths of the chain's files, as they were opened
 
   // Both are made when asked for: a plain launch needs neither.
   std::string resolved_json(int indent = -1) const;  // every key, `extends` resolved

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -51,6 +52,12 @@ bool is_own_directory(const std::string& path) {
   struct stat info {};
   return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
          (info.st_mode & 0022) == 0;
+}
+
+// Whether sessions may lie at `path`: /tmp is everybody's, other parents must be our own.
+bool has_place_for(const std::string& path) {
+  return path == "/tmp/sbx-" + std::to_string(geteuid()) ||
+         is_own_directory(path.substr(0, path.rfind('/')));
 }
 
 // Goes through the directory's descriptor: sun_path holds 108 bytes only, and no name on the way
@@ -148,20 +155,23 @@ SocketMark mark_of(const Directory& directory, const std::string& name) {
 
 }  // namespace
 
-Result<Directory> open_runtime_directory(const std::string& xdg_runtime_dir) {
-  const std::string uid = std::to_string(geteuid());
-  if (xdg_runtime_dir.starts_with('/') && is_own_directory(xdg_runtime_dir)) {
-    return open_safe(xdg_runtime_dir + "/sbx", true);
-  }
-  if (is_own_directory("/run/user/" + uid)) return open_safe("/run/user/" + uid + "/sbx", true);
-  return open_safe("/tmp/sbx-" + uid, true);
-}
-
 std::vector<std::string> runtime_directories(const std::string& xdg_runtime_dir) {
   const std::string uid = std::to_string(geteuid());
-  std::vector<std::string> paths = {"/run/user/" + uid + "/sbx", "/tmp/sbx-" + uid};
+  std::vector<std::string> paths;
   if (xdg_runtime_dir.starts_with('/')) paths.push_back(xdg_runtime_dir + "/sbx");
+  paths.push_back("/run/user/" + uid + "/sbx");
+  paths.push_back("/tmp/sbx-" + uid);
   return paths;
+}
+
+Result<Directory> open_runtime_directory(const std::string& xdg_runtime_dir) {
+  const std::vector<std::string> paths = runtime_directories(xdg_runtime_dir);
+  const auto usable = std::find_if(paths.begin(), paths.end() - 1, has_place_for);
+  return open_safe(*usable, true);
+}
+
+void make_runtime_directory(const std::string& path) {
+  if (has_place_for(path)) (void)open_safe(path, true).ok();
 }
 
 Result<Directory> open_socket_directory(const std::string& path) {

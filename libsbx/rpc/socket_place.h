@@ -25,8 +25,10 @@ struct Directory {
   OwnedFd fd;
 };
 Result<Directory> open_runtime_directory(const std::string& xdg_runtime_dir);
-// Each place where such a directory may be, whichever there are.
+// Each place where such a directory may be, whichever there are, the preferred first.
 std::vector<std::string> runtime_directories(const std::string& xdg_runtime_dir);
+// Makes one of them now, as the first session there would. Where that fails, it would fail as well.
+void make_runtime_directory(const std::string& path);
 
 // The directory of `path`, which must be ours (or root's) and not writable by others; made with
 // mode 0700 where it is missing. Errors: kSessionFailed.

@@ -40,8 +40,10 @@ class Leftovers {
   // `path` is a workspace that this process made: it is removed with the rest.
   Status adopt_workspace(const std::string& path);
 
-  bool is_empty() const {
-    return !box_ && leaf_.empty() && stubs_.empty() && scratch_.empty() && workspace_.empty();
+  bool is_empty() const { return may_linger() && stubs_.empty(); }
+  // Nothing but stubs, which a sandbox that waits in the same roots holds as well.
+  bool may_linger() const {
+    return !box_ && leaf_.empty() && scratch_.empty() && workspace_.empty();
   }
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;

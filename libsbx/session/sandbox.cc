@@ -60,7 +60,7 @@ Status list_narrowed(View& view, const Policy& policy) {
   }
   for (std::size_t i = 0; i < view.protects.size(); ++i) {
     const ViewProtect& protect = view.protects[i];
-    if (protect.node.kind == NodeKind::kMissing && protect.report_missing) continue;
+    if (protect.is_only_reported(false)) continue;
     SBX_CHECK_OK(list_above(protect.node.path));
   }
   for (const Node& node : view.denied) {

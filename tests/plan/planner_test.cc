@@ -151,6 +151,16 @@ TEST(Planner, HoldsThePlaceOfAMissingProtectedPathByAStub) {
   EXPECT_TRUE(is_read_only(step_at(plan, "home/user/work/.bashrc")));
 }
 
+TEST(Planner, HoldsTheParentsOfANarrowerRootBelowAWritableHost) {
+  const LaunchPlan plan = must_plan(with_roots(
+      R"({"path": "/", "access": "rw"}, {"path": "/data/out/secret", "access": "none"})"));
+  for (const char* parent : {"data", "data/out"}) {
+    ASSERT_NE(step_at(plan, parent), nullptr) << parent;
+    EXPECT_FALSE(is_read_only(step_at(plan, parent))) << parent;
+  }
+  EXPECT_LT(step_at(plan, "data/out"), step_at(plan, "data/out/secret"));
+}
+
 TEST(Planner, RefusesARequiredLayerThatCannotBeHadWithTheMend) {
   Sample sample = shipped_sample("default");
   for (const Layer layer :
