@@ -13,6 +13,7 @@
 #include <climits>
 #include <filesystem>
 
+#include "host/protect.h"
 #include "session/inside_paths.h"
 #include "sys/calls.h"
 
@@ -135,6 +136,9 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
       return FileRefusal{"mount", real, listed ? "filesystem.base = \"system\"" : ""};
     }
   }
+  if (writes(file.need) && has_content) {
+    if (auto refusal = by_overlay(info, real)) return refusal;
+  }
   std::uint64_t rights = file.landlock_rights;
   if (!S_ISREG(info.st_mode)) rights &= ~sys::kLandlockFsTruncate;  // nothing to cut: not asked for
   if (S_ISDIR(info.st_mode)) {
@@ -164,7 +168,9 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   const bool exists = entry.is_open() && fstat(entry.get(), &info) == 0;
   if (exists && file.need == FileNeed::kCreate) {
     // EEXIST, from whatever is there; a stub stands for a path that must not be made.
-    if (!is_mask(info) || shown_as(target) != "protected") return std::nullopt;
+    const bool is_stub =
+        std::find(plan_.stubs.begin(), plan_.stubs.end(), target) != plan_.stubs.end();
+    if (!is_stub && (!is_mask(info) || shown_as(target) != "protected")) return std::nullopt;
     return FileRefusal{"mount", target, grant(target, true)};
   }
   if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
@@ -174,12 +180,37 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
       return FileRefusal{"mount", target, grant(target, true)};
     }
   }
+  struct stat parent {};
+  if (fstat(directory.get(), &parent) == 0) {
+    if (auto refusal = by_overlay(parent, real)) return refusal;
+  }
   std::uint64_t rights = file.landlock_rights;
   if (exists && S_ISDIR(info.st_mode)) {
     if (rights == sys::kLandlockFsRemoveFile) rights = sys::kLandlockFsRemoveDir;
     if (rights == sys::kLandlockFsMakeReg) rights = sys::kLandlockFsMakeDir;
   }
   return by_landlock(real, rights, target);
+}
+
+// No profile gives what steers or records the run itself.
+bool FileView::is_always_protected(const std::string& path) const {
+  const auto& own = policy_.own_files;
+  if (std::find(own.begin(), own.end(), path) != own.end()) return true;
+  const auto& roots = policy_.profile.filesystem.roots;
+  return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+    return root.access == Access::kReadWrite &&
+           is_below(path, root.path + "/" + std::string(kProjectSettings));
+  });
+}
+
+// What is copied up keeps its owner and group, and only the caller's own exist in the overlay's
+// user namespace: EOVERFLOW for any other.
+std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
+                                                const std::string& path) const {
+  if (!policy_.profile.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
+  if (shown_as(path) != "overlay") return std::nullopt;
+  if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
+  return FileRefusal{"mount", path, "filesystem.overlay = false"};
 }
 
 // landlock(7): a right is had on a file when a rule on it or on any directory above grants it.
@@ -209,6 +240,7 @@ void FileView::read_rules() {
 
 std::string FileView::grant(const std::string& path, bool to_write) const {
   const std::string shown = shown_as(path);
+  if (to_write && is_always_protected(path)) return "";
   if (to_write && (shown == "protected" || is_protected(path))) {
     return "remove it from filesystem.protect";
   }

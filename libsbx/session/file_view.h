@@ -4,6 +4,8 @@
 // root and, where a name is not there, at the host; it changes nothing, and the kernel decides.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -40,6 +42,8 @@ class FileView {
   std::string grant(const std::string& path, bool to_write) const;
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;
+  bool is_always_protected(const std::string& path) const;
+  std::optional<FileRefusal> by_overlay(const struct stat& info, const std::string& path) const;
   void read_rules();
 
   const LaunchPlan& plan_;

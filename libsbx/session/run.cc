@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "host/cgroup.h"
+#include "host/git_use.h"
 #include "host/view.h"
 #include "output/utf8.h"
 #include "policy/request.h"
@@ -217,6 +218,7 @@ class Run {
     if (!network.ok()) return fail(network.error());
     network_ = std::move(network).value();
     if (network_ != nullptr) outcome_.sandbox.published = network_->published();
+    if (guards_git(policy_)) git_before_ = look_at_git(sandbox_->view.roots);
     supervisor_ = std::make_unique<Supervisor>(supervise_input());
     if (Status status = supervisor_->start(); !status.ok()) {
       const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;
@@ -349,10 +351,10 @@ class Run {
   }
 
   // Whether the answer may come before the kernel has taken the sandbox apart: there is one who
-  // will wait for that, and nothing of the run is left on the host.
+  // will wait for that, and nothing of the run is left on the host but stubs.
   bool may_leave() const {
     return input_.warm != nullptr && sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
-           sandbox_->leftovers.is_empty();
+           sandbox_->leftovers.may_linger();
   }
 
   void describe(Outcome& outcome, const LaunchPlan& plan) const {
@@ -432,6 +434,7 @@ class Run {
       if (now && *now == then) continue;
       outcome.denials.push_back({"mount", "protected_changed", then.path, 1, "", ""});
     }
+    if (guards_git(policy_)) add_git_changes(outcome.denials);
     if (policy_.profile.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
@@ -456,6 +459,18 @@ class Run {
     if (supervised.has_filled_scratch) return "disk";
     if (supervised.has_reached_pids || leftovers.ran_out_of_pids()) return "pids";
     return "";
+  }
+
+  // Another configuration or other hooks than before the command, however git is led to them.
+  void add_git_changes(std::vector<Denial>& denials) const {
+    for (const std::string& path : git_changes(git_before_, look_at_git(sandbox_->view.roots))) {
+      const auto names_it = [&](const Denial& denial) {
+        return denial.operation == "protected_created" && is_below(path, denial.target);
+      };
+      if (std::any_of(denials.begin(), denials.end(), names_it)) continue;
+      denials.push_back({"mount", "git_redirected", path, 1, "",
+                         "remove what lies below .git from filesystem.protect"});
+    }
   }
 
   // What happened → status, exit code, signal, limit and sbx-run's own exit status.
@@ -514,6 +529,8 @@ class Run {
   std::optional<Spill> spill_;
   Leftovers own_;                // a fresh workspace, and the place beside its boxes
   std::vector<HeldState> held_;  // as the run found them
+  GitUse git_before_;
+  Leftovers own_;  // a fresh workspace, and the place beside its boxes
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
