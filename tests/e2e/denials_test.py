@@ -207,6 +207,22 @@ class Trace(Case):
         self.assertIn("filesystem.roots", entry["grant"])
         self.only(answer, "open", f"{self.work}/hidden")
 
+    def test_what_an_overlay_cannot_copy_up(self):
+        groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
+        if not groups:
+            self.skipTest("no second group to give a file to")
+        foreign, inner = self.write("work/foreign", "x"), os.path.join(self.work, "dir")
+        os.mkdir(inner)
+        self.write("work/own", "x")
+        for path in (foreign, inner):
+            os.chown(path, -1, groups[0])
+        answer = self.trace("echo x > own; echo x > new; cat foreign; ls dir; echo x >> foreign;"
+                            "echo x > dir/new", "--overlay")
+        if answer["error"]:
+            self.skipTest(f"overlayfs cannot be mounted here: {answer['error']['message']}")
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [("open", path, "filesystem.overlay = false") for path in (foreign, inner)])
+
     def test_a_read_only_place(self):
         self.write("outside/dir/file", "x")
         answer = self.trace(

@@ -2,9 +2,12 @@
 """Protected paths: what git would execute cannot be written from inside, nothing is left outside,
 and git itself works."""
 
+import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
@@ -101,6 +104,95 @@ class Git(ProtectCase):
         self.repository()
         self.write("work/.git/config.worktree", "")
         self.unchanged("echo x > .git/config.worktree", self.work + "/.git/config.worktree")
+
+
+class LedElsewhere(ProtectCase):
+    """However git is led to other settings or hooks than before, the answer says so."""
+
+    def redirected(self, command, *flags, **options):
+        answer = self.sh(command, *flags, **options)
+        self.assertEqual(answer["status"], "exited", answer)
+        found = {d["target"] for d in answer["denials"] if d["operation"] == "git_redirected"}
+        return {os.path.relpath(path, self.work) for path in found}
+
+    def plant(self, at):
+        """A repository with settings that run a program."""
+        return (f"{GIT} init -q {at}; git -C {at} config core.fsmonitor /tmp/x;"
+                f"echo x > {at}/.git/hooks/post-checkout;")
+
+    def test_a_root_made_a_bare_repository_is_reported(self):
+        self.repository()
+        found = self.redirected("rm .git/HEAD; git init -q --bare b; mv b/* .;"
+                                "echo x > hooks/update")
+        self.assertEqual(found, {".", "config", "hooks/update", ".git/HEAD"})
+
+    def test_a_git_file_where_there_was_none_is_reported(self):
+        found = self.redirected(self.plant("evil") + "mv evil/.git e; echo gitdir: e > .git")
+        self.assertEqual(found, {".git", "e/config", "e/hooks/post-checkout"})
+
+    def test_a_symlink_where_there_was_none_is_reported(self):
+        found = self.redirected(self.plant("evil") + "ln -s evil/.git .git")
+        self.assertEqual(found, {".git"})  # the rest is named as created
+
+    def test_a_gitlink_to_a_nested_repository_is_reported(self):
+        self.repository()
+        for version in ("2", "4"):
+            found = self.redirected(
+                self.plant(f"nest{version}/in") + f"{GIT} -C nest{version}/in commit -q "
+                f"--allow-empty -m x; git update-index --index-version {version};"
+                f"{GIT} add nest{version}/in 2>/dev/null")
+            self.assertEqual(found, {f"nest{version}/in/.git/config",
+                                     f"nest{version}/in/.git/hooks/post-checkout"})
+        self.assertEqual(self.redirected("git -C nest2/in config a.b c"), {"nest2/in/.git/config"})
+        self.assertEqual(self.redirected(f"echo > f; {GIT} add f; {GIT} commit -qm second"), set())
+
+    def test_included_settings_and_a_directory_of_hooks_in_the_root_are_looked_at(self):
+        self.repository()
+        self.git("config", "include.path", "../more")
+        self.git("config", "core.hooksPath", ".husky")
+        found = self.redirected("printf '[include]\\n path = \"yet more\"\\n' > more;"
+                                "echo > '.git/yet more'; echo > 'yet more'; mkdir .husky;"
+                                "echo > .husky/pre-commit; echo > .husky/pre-commit.sample")
+        self.assertEqual(found, {"more", "yet more", ".husky/pre-commit"})
+
+    def test_ordinary_work_is_not_reported(self):
+        self.repository()
+        self.assertEqual(self.redirected(
+            f"set -e; echo > f; {GIT} add f; {GIT} commit -qm f; {GIT} checkout -qb other;"
+            f"{GIT} worktree add -q tree; {GIT} clone -q . copy; {GIT} gc -q; rm -rf tree copy;"
+            f"{GIT} stash -q; mkdir objects refs; git pack-refs --all"), set())
+
+    def test_what_leads_in_circles_ends(self):
+        self.repository()
+        self.assertEqual(self.redirected(
+            "mkdir a; ln -s ../b a/x; ln -s a/x b; echo 'gitdir: ../b/c' > a/.git;"
+            "git update-index --add --cacheinfo 160000,$(git rev-parse HEAD),a;"
+            "ln -s config.worktree .git/commondir; ln -s commondir .git/config.worktree"),
+            {"a/.git", "a/x", "b"})
+
+    def test_modules_are_protected(self):
+        store = self.base + "/store"
+        os.mkdir(store)
+        self.repository(at=store)
+        self.repository()
+        self.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", "--name", "a/b",
+                 store, "sub")
+        module = self.work + "/.git/modules/a/b"
+        answer = self.unchanged(
+            "cd sub; echo x > ../.git/modules/a/b/hooks/update; git config core.fsmonitor x;"
+            "for d in modules/a/b/hooks modules/a/b modules/a modules; do "
+            "perl -e 'exit !rename(shift, shift)' ../.git/$d ../.git/moved && echo moved; done;"
+            f"set -e; echo > f; {GIT} add f; {GIT} commit -qm f; cd ..;"
+            f"{GIT} add sub; {GIT} commit -qm sub", module + "/hooks", module + "/config")
+        self.assertEqual((answer["exit_code"], answer["stdout"], answer["denials"]), (0, "", []),
+                         answer)
+
+    def test_more_modules_than_can_be_looked_at_are_all_read_only(self):
+        self.repository()
+        for number in range(300):
+            self.write(f"work/.git/modules/{number}/HEAD", "")
+        answer = self.sh("echo > .git/modules/0/config || mv .git/modules m || echo held")
+        self.assertEqual(answer["stdout"], "held\n", answer)
 
 
 class Links(ProtectCase):
@@ -211,6 +303,21 @@ class Missing(ProtectCase):
         self.assertEqual(sorted(os.listdir(self.work)), [".vscode", "f"])
         self.assertEqual(os.listdir(self.work + "/.vscode"), [])
 
+    def test_git_and_find_do_not_complain_of_it(self):
+        self.repository()
+        profile = self.held([".envrc", ".vscode/tasks.json", ".git/hooks/x"])
+        answer = self.sh("git status --short; find . -name .git -prune -o -print | sort;"
+                         "ls -A .envrc", "--profile", profile)
+        self.assertEqual((answer["stderr"], answer["stdout"]),
+                         ("", ".\n./.envrc\n./.sbx\n./.vscode\n"), answer)
+
+    def test_what_would_make_it_is_named_where_denials_are_traced(self):
+        answer = self.sh("mkdir .envrc .sbx", "--trace-denials", "--profile",
+                         self.held([".envrc"]))
+        grants = {(d["target"], d["grant"]) for d in answer["denials"]}
+        self.assertIn((self.work + "/.envrc", "remove it from filesystem.protect"), grants)
+        self.assertIn((self.work + "/.sbx", ""), grants)  # nothing gives that
+
     def test_nothing_is_left_after_a_kill(self):
         profile = self.held([".git/hooks"])
         process = subprocess.Popen([harness.SBX_RUN, "--profile", profile, "-c",
@@ -254,6 +361,143 @@ class Missing(ProtectCase):
         while not condition():
             self.assertLess(time.monotonic(), until, "it did not come about within 20 s")
             time.sleep(0.02)
+
+
+class OwnFiles(ProtectCase):
+    """A command cannot write the rules or the record of this run or the next."""
+
+    WRITING = ("default", "build", "network", "tool-bash", "tool-bash_exec", "tool-shell",
+               "tool-execute_command", "tool-code_execution")
+
+    @staticmethod
+    def spoil(*paths):
+        return "".join(f"echo x >> {path}; rm -f {path}; mv {path} moved; echo x > n; mv n {path};"
+                       for path in paths) + "true"
+
+    def test_every_profile_of_the_chain_is_protected(self):
+        base = self.write("work/rules/base.json", "{}")
+        real = self.write("work/real/middle.json", '{"extends": "../rules/base.json"}')
+        os.symlink("../real/middle.json", self.work + "/rules/middle.json")
+        os.symlink("rules", self.work + "/led")
+        top = self.write("work/top.json", '{"extends": "led/middle.json"}')
+        self.unchanged(self.spoil("top.json", "real/middle.json", "rules/middle.json",
+                                  "rules/base.json", "led", "led/base.json", "rules", "real"),
+                       base, real, top, self.work + "/rules/middle.json", self.work + "/led",
+                       flags=["--profile", "top.json"])
+
+    def test_the_audit_log_and_the_result_file_are_protected(self):
+        audit, result = self.work + "/log/audit", self.work + "/result.json"
+        os.mkdir(self.work + "/log")
+        command = "echo x >> log/audit; echo x >> result.json; mv log l; rm log/audit result.json"
+        process = self.raw("exec", "--audit", "log/audit", "--result-file", "result.json", "-c",
+                           command)
+        self.assertEqual(process.returncode, 1, process)
+        with open(audit) as file:
+            self.assertEqual(json.loads(file.read())["command"], command)
+        with open(result) as file:
+            self.assertEqual(json.loads(file.read())["exit_code"], 1)
+
+    def test_the_audit_log_that_a_profile_names_is_protected(self):
+        audit = self.write("work/audit", "")
+        self.write("work/p.json", json.dumps({"audit": {"file": audit}}))
+        self.sh(self.spoil("audit", "p.json"), "--profile", "p.json")
+        with open(audit) as file:
+            self.assertEqual(len(file.read().splitlines()), 1)
+
+    def test_a_projects_settings_cannot_be_written(self):
+        shown = self.base + "/shown"
+        settings = self.write("shown/.sbx/profile.json", "{}")
+        for name in self.WRITING:
+            self.unchanged(self.spoil(settings) + f"; touch {shown}/.sbx/x", settings,
+                           flags=["--profile", name, "--rw", shown])
+            self.assertEqual(os.listdir(shown + "/.sbx"), ["profile.json"])
+
+    def test_a_projects_settings_cannot_be_made_and_leave_nothing(self):
+        other = self.base + "/other"
+        os.mkdir(other)
+        for name in self.WRITING:
+            answer = self.sh("mkdir -p .sbx/x; echo > .sbx; touch f; mv f .sbx; mv -T f .sbx; rm f;"
+                             f"mkdir -p {other}/.sbx/x; echo > {other}/.sbx/profile.json;"
+                             f"mv {other}/.sbx {other}/x; ls -A .sbx; cat {other}/x",
+                             "--profile", name, "--rw", other)
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+            self.assertEqual((os.listdir(self.work), os.listdir(other)), ([], []), name)
+
+    def test_no_stub_of_them_is_left_after_a_kill(self):
+        process = subprocess.Popen([harness.SBX_RUN, "-c", "touch started; sleep 60"],
+                                   cwd=self.work, stdout=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.assertTrue(harness.until(lambda: os.path.exists(self.work + "/started")))
+        process.send_signal(signal.SIGKILL)
+        self.assertTrue(harness.until(lambda: os.listdir(self.work) == ["started"]))
+
+    def test_with_landlock_alone_made_settings_are_reported(self):
+        profile = self.profile({"isolation": {"namespaces": [], "require": ["landlock"]}})
+        answer = self.sh("mkdir .sbx .git; mkdir .git/hooks", "--profile", profile)
+        self.assertEqual(self.created(answer), {self.work + "/.sbx", self.work + "/.git/hooks"})
+
+    def test_a_root_in_which_nothing_can_be_made_is_no_error(self):
+        os.chmod(self.work, 0o555)
+        self.addCleanup(os.chmod, self.work, 0o755)
+        self.assertEqual(self.out("echo fine"), "fine\n")
+
+
+class Parents(ProtectCase):
+    """Nothing that leads to a narrower root can be moved, so that it is found in the next run."""
+
+    def test_parents_of_hidden_and_read_only_roots_below_a_writable_root_stay(self):
+        for access, flag in (("none", "--hide"), ("ro", "--ro")):
+            secret = self.write(f"work/{access}/a/secret", "text")
+            os.symlink(f"{access}/a", self.work + f"/led-{access}")
+            named = self.work + f"/led-{access}/secret"
+            answer = self.sh(f"mv {access}/a b; mv {access} c; rm led-{access}; mv led-{access} d;"
+                             f"ln -sfn /x led-{access}; echo x > {access}/a/secret", flag, named)
+            self.assertEqual(answer["status"], "exited", answer)
+            with open(named) as file:
+                self.assertEqual(file.read(), "text")
+            self.assertEqual(os.path.realpath(named), secret)
+
+    def test_parents_of_a_hidden_root_stay_where_the_whole_host_is_writable(self):
+        # /var/tmp is the host's with `/`, as /tmp is not.
+        base = tempfile.mkdtemp(prefix="sbx-e2e-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, base, ignore_errors=True)
+        os.makedirs(base + "/a/b")
+        with open(base + "/a/b/secret", "w") as file:
+            file.write("text")
+        answer = self.sh(f"cd {base} && mv a/b a/c; mv a d; mkdir e; echo made > e/f;"
+                         "cat */*/secret", "--rw", "/", "--hide", base + "/a/b/secret")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+        with open(base + "/a/b/secret") as file:
+            self.assertEqual(file.read(), "text")
+        self.assertTrue(os.path.exists(base + "/e/f"))
+
+
+class Sessions(ProtectCase):
+    """A session that starts while a command runs does not show inside, whatever root holds it."""
+
+    def test_the_directory_of_a_later_session_is_covered(self):
+        runtime = self.base + "/runtime"
+        os.mkdir(runtime, 0o700)
+        env = {**os.environ, "XDG_RUNTIME_DIR": runtime}
+        for access in ("--ro", "--rw"):
+            process = subprocess.Popen(
+                [harness.SBX_RUN, access, runtime, "-c",
+                 f"touch started; until test -e go; do sleep 0.05; done; cat {runtime}/sbx/*;"
+                 f"ls -A {runtime}/sbx; mv {runtime}/sbx {runtime}/s && echo moved"],
+                cwd=self.work, env=env, stdout=subprocess.PIPE)
+            self.addCleanup(self.end, process)
+            self.assertTrue(harness.until(lambda: os.path.exists(self.work + "/started")))
+            name = f"later-{os.getpid()}-{access[2:]}"
+            subprocess.run([harness.SBX_RUN, "start", "--session", name, "-c", "true"], env=env,
+                           cwd=self.base, check=True, capture_output=True, timeout=60)
+            self.addCleanup(subprocess.run, [harness.SBX_RUN, "end", "--session", name], env=env,
+                            cwd=self.base, capture_output=True, timeout=60)
+            self.assertIn(name + ".sock.token", os.listdir(runtime + "/sbx"))
+            self.write("work/go", "")
+            answer = json.loads(process.communicate(timeout=60)[0])
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+            os.remove(self.work + "/started")
+            os.remove(self.work + "/go")
 
 
 class Several(ProtectCase):
