@@ -153,7 +153,8 @@ TEST(Planner, HoldsThePlaceOfAMissingProtectedPathByAStub) {
 
 TEST(Planner, HoldsTheParentsOfANarrowerRootBelowAWritableHost) {
   const LaunchPlan plan = must_plan(with_roots(
-      R"({"path": "/", "access": "rw"}, {"path": "/data/out/secret", "access": "none"})"));
+      R"({"path": "/", "access": "rw"}, {"path": "${workspace}", "access": "rw"},
+         {"path": "/data/out/secret", "access": "none"})"));
   for (const char* parent : {"data", "data/out"}) {
     ASSERT_NE(step_at(plan, parent), nullptr) << parent;
     EXPECT_FALSE(is_read_only(step_at(plan, parent))) << parent;
