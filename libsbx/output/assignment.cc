@@ -3,6 +3,7 @@
 #include "output/assignment.h"
 
 #include <algorithm>
+#include <array>
 
 namespace sbx {
 namespace {
@@ -67,13 +68,29 @@ Quote skip_opening_quote(std::string_view line, std::size_t& at) {
   return quote;
 }
 
+// Whether a value that seems to end before line[at] goes on there: nothing ends it but a space, a
+// closing mark or a separator.
+bool goes_on(std::string_view line, std::size_t at) {
+  const char c = at_or_nul(line, at);
+  return is_alnum(c) ||
+         (c != '\0' && std::string_view("!#%^*_-+@$~?/.=").find(c) != std::string_view::npos);
+}
+
 std::size_t quoted_end(std::string_view line, std::size_t at, Quote quote) {
-  for (; at < line.size(); ++at) {
+  for (const std::size_t begin = at; at < line.size(); ++at) {
     if (quote.escaped && line[at] == '\\' && at_or_nul(line, at + 1) == quote.mark) return at;
     if (!quote.escaped && line[at] == '\\') {
       ++at;
     } else if (line[at] == quote.mark) {
-      return at;
+      // A quote within, as a shell writes it, and doubled, as SQL and YAML do.
+      if (at > begin && line.substr(at, 4) == "'\\''") {
+        at += 3;
+      } else if (at > begin && line[at - 1] != '\\' && at_or_nul(line, at + 1) == quote.mark &&
+                 goes_on(line, at + 2)) {
+        ++at;
+      } else {
+        return at;
+      }
     }
   }
   return line.size();
@@ -83,12 +100,46 @@ std::size_t unquoted_end(std::string_view line, std::size_t at, bool in_query, b
   int open = 0;
   for (; at < line.size(); ++at) {
     const char c = line[at];
-    if (is_space(c) || is_quote(c) || c == ',' || c == ';' || c == '<' || c == '\r') return at;
+    if (is_space(c) || is_quote(c) || c == '<' || c == '\r') return at;
+    if ((c == ',' || c == ';') && !(in_query && goes_on(line, at + 1))) return at;
     if (in_query && (c == '&' || c == '#')) return at;
     if (c == '>' && !in_tag) return at;
     if (c == '\\' && std::string_view("nrt\"'").find(at_or_nul(line, at + 1)) < 5) return at;
     if (c == '(' || c == '[' || c == '{') ++open;
     if ((c == ')' || c == ']' || c == '}') && --open < 0) return at;
+  }
+  return at;
+}
+
+// Whether `name=`, `name:` or `some name=` stands at line[at].
+bool is_name_before_value(std::string_view line, std::size_t at) {
+  std::size_t end = at;
+  while (end < line.size() && (is_name_char(line[end]) || line[end] == ' ')) ++end;
+  return end > at && (at_or_nul(line, end) == '=' || at_or_nul(line, end) == ':');
+}
+
+// A password may hold what ends other values: how far the one whose simple end is `at` goes on.
+// In a connection string (`…;Password=x;…`) nothing but a semicolon ends it.
+std::size_t password_end(std::string_view line, std::size_t at, bool in_list, bool to_space) {
+  for (; at < line.size(); ++at) {
+    const char c = line[at];
+    if (c == '\r' || c == '\0' || c == '<' || c == '>') return at;
+    if (c == '\\' && is_space(at_or_nul(line, at + 1))) {
+      ++at;
+    } else if (is_space(c)) {
+      const std::size_t next = in_list ? line.find(';', at) : std::string_view::npos;
+      if (next == std::string_view::npos || !is_name_before_value(line, next + 1) ||
+          is_name_before_value(line, at + 1)) {
+        return at;
+      }
+    } else if (c == ';' || c == ',') {
+      if ((c == ';' && in_list) || is_name_before_value(line, at + 1)) return at;
+      if (!in_list && !goes_on(line, at + 1)) return at;
+    } else if (is_quote(c) || c == ')' || c == ']' || c == '}') {
+      if (!goes_on(line, at + 1) || (!to_space && !is_quote(c))) return at;
+    } else if (c == '\\' && std::string_view("nrt\"'").find(at_or_nul(line, at + 1)) < 5) {
+      return at;
+    }
   }
   return at;
 }
@@ -118,6 +169,74 @@ bool is_type_annotation(std::string_view line, std::size_t begin, std::size_t en
   return end > begin && at_or_nul(line, next) == '=' && at_or_nul(line, next + 1) != '=';
 }
 
+// Past `||`, `??`, `?:` or `or`, which give a default; npos where there is none.
+std::size_t skip_or(std::string_view line, std::size_t at) {
+  for (const std::string_view word : {"||", "??", "?:", "or "}) {
+    if (line.substr(at, word.size()) == word) return at + word.size();
+  }
+  return std::string_view::npos;
+}
+
+// Past `.unwrap_or(` and the like; npos where there is none.
+std::size_t skip_default_call(std::string_view line, std::size_t at) {
+  for (const std::string_view call :
+       {".unwrap_or(", ".unwrap_or_else(|_| ", ".default(", ".orElse(", ".getOrElse(", ".or("}) {
+    if (line.substr(at, call.size()) == call) return at + call.size();
+  }
+  return std::string_view::npos;
+}
+
+// Past `default=`, `defaultValue: ` before an argument.
+std::size_t skip_argument_name(std::string_view line, std::size_t at) {
+  std::size_t end = at;
+  while (end < line.size() && is_alnum(line[end])) ++end;
+  if (end == at) return at;
+  const std::size_t sign = skip_spaces(line, end);
+  const char c = at_or_nul(line, sign);
+  return c == '=' || c == ':' ? skip_spaces(line, sign + 1) : at;
+}
+
+bool opens_quote(std::string_view line, std::size_t at) {
+  const bool prefixed =
+      at_or_nul(line, at) != '\0' && std::string_view("rbfuL$@").find(line[at]) < 7;
+  return is_quote(at_or_nul(line, at)) || (prefixed && is_quote(at_or_nul(line, at + 1)));
+}
+
+// Where the value of a call or a default begins, whose name is line[begin, end); npos: nowhere.
+// f("NAME", "value"), f("NAME") or "value", setName("value"), NAME || "value", #define NAME "value"
+std::size_t find_argument(std::string_view line, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kNone = std::string_view::npos;
+  std::size_t at = kNone;
+  const bool quoted =
+      begin > 0 && is_quote(line[begin - 1]) && at_or_nul(line, end) == line[begin - 1];
+  std::size_t place = skip_spaces(line, quoted ? end + 1 : end);
+  const char c = at_or_nul(line, place);
+  if (quoted && c == ',') {
+    std::size_t before = begin - 1;
+    while (before > 0 && is_space(line[before - 1])) --before;
+    if (before == 0 || line[before - 1] != '(') return kNone;
+    at = skip_argument_name(line, skip_spaces(line, place + 1));
+  } else if (quoted && (c == ')' || c == ']')) {
+    at = skip_or(line, skip_spaces(line, place + 1));
+    if (at == kNone) at = skip_default_call(line, place + 1);
+  } else if (!quoted && c == '(' && place == end) {
+    at = place + 1;
+  } else if (!quoted) {
+    const bool defined = line.substr(0, begin).ends_with("#define ");
+    at = defined && place > end ? place : skip_or(line, place);
+  }
+  if (at == kNone) return kNone;
+  at = skip_spaces(line, at);
+  return opens_quote(line, at) ? at : kNone;
+}
+
+std::string_view word_before(std::string_view line, std::size_t at) {
+  if (at < 2 || line[at - 1] != ' ') return {};
+  std::size_t begin = at - 1;
+  while (begin > 0 && is_alnum(line[begin - 1]) && at - begin < kLongestName) --begin;
+  return line.substr(begin, at - 1 - begin);
+}
+
 std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   std::size_t begin = at;
   std::size_t end = at;
@@ -128,7 +247,8 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   NamedValue found;
   const std::string_view dashed = line.substr(begin, end - begin);
   found.name = dashed.substr(std::min(dashed.find_first_not_of("-."), dashed.size()));
-  found.flag = dashed.starts_with("--");
+  found.flag = dashed.starts_with("--") || (dashed.starts_with('-') && names_password(found.name));
+  found.lead = word_before(line, begin);
   if (begin > 0 && (line[begin - 1] == '/' || line[begin - 1] == '\\')) {
     // A file's name, unless it is an escape: "\nPASSWORD=…".
     if (line[begin - 1] == '/' || found.name.size() < 2) return std::nullopt;
@@ -157,7 +277,17 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
       }
     }
   } else if (!found.flag || place == closed || at_or_nul(line, place) == '-') {
-    return std::nullopt;  // not `--name value` either
+    // Not `--name value` either.
+    place = find_argument(line, begin, end);
+    found.argument = found.in_code = place != std::string_view::npos;
+    if (!found.argument) {
+      // A line of a configuration: `password hunter22`.
+      place = skip_spaces(line, end);
+      const std::string_view rest = line.substr(place);
+      const bool alone = rest.find_last_not_of(" \t\r") < rest.find_first_of(" \t");
+      if (place == end || !alone || !only_spaces(line.substr(0, begin))) return std::nullopt;
+      found.argument = true;
+    }
   }
   const Quote quote = skip_opening_quote(line, place);
   found.quoted = quote.mark != '\0' || in_tag;
@@ -170,6 +300,14 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   const bool to_line_end =
       found.env_style && begin == 0 && !found.quoted && is_upper_name(found.name);
   found.value_end = to_line_end ? line.size() - (line.ends_with('\r') ? 1 : 0) : value_end;
+  if (!found.quoted && !to_line_end && !in_query && names_password(found.name)) {
+    const bool in_list = before == ';' || (found.tight && rest.find(';') < rest.size() &&
+                                           is_name_before_value(rest, rest.find(';') + 1));
+    found.value_end = password_end(line, value_end, in_list, found.env_style);
+    if ((found.env_style || in_list) && found.value_end > value_end) {
+      found.value = line.substr(place, found.value_end - place);
+    }
+  }
   found.whole_line = begins_line(line.substr(0, begin)) &&
                      only_spaces(quote.mark != '\0' && !rest.empty() ? rest.substr(1) : rest);
   if (!found.quoted && !rest.empty()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Assignments in any of the ways that text shows them (NAME=value, "name": "value", name => 'v',
-// --name value, <name>value</name>, ?name=value&…), and whether one holds a secret. Values only.
+// --name value, <name>value</name>, ?name=value&…, get("NAME", "default"), setName("value")), and
+// whether one holds a secret. Values only.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,8 @@ struct NamedValue {
   bool flag = false;        // --name value, --name=value
   bool whole_line = false;  // the line holds nothing else
   bool in_code = false;     // followed or preceded by what only code has
+  bool argument = false;    // f("NAME", "value"), setName("value"), NAME || "value"
+  std::string_view lead;    // the word before the name: "cache" in `cache key: x`
 };
 
 // The assignment whose name covers line[at]; nullopt where there is none, or a file's name.
@@ -32,6 +35,9 @@ bool holds_secret(const NamedValue& assignment);
 
 // Whether the name ends in something that is no secret, such as key_id, token_type, secret_name.
 bool names_something_else(std::string_view name);
+
+// Whether the name says password or secret: its value may hold any character.
+bool names_password(std::string_view name);
 
 // Shannon entropy of the bytes, in bits a byte.
 double entropy_of(std::string_view text);

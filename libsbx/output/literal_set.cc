@@ -2,6 +2,7 @@
 // The search. A few bytes in a hundred of ordinary text pass the map by chance.
 #include "output/literal_set.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 
@@ -11,8 +12,8 @@ namespace {
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
 bool equal(std::string_view text, const Literal& literal) {
-  if (!literal.any_case) return text == literal.text;
-  return std::equal(text.begin(), text.end(), literal.text.begin(), literal.text.end(),
+  if (!literal.any_case()) return text == literal.text();
+  return std::equal(text.begin(), text.end(), literal.text().begin(), literal.text().end(),
                     [](char a, char b) { return lower(a) == b; });
 }
 
@@ -27,23 +28,21 @@ std::uint32_t product_at(const char* bytes) {
 void LiteralFinder::compare_at(std::string_view text, std::size_t at,
                                std::vector<LiteralHit>& hits) const {
   const std::uint32_t product = product_at(text.data() + at);
-  const std::uint8_t print = (*map_)[gram_hash(product)];
-  if (print != gram_print(product) && print != kAnyPrint) return;
   auto gram = std::lower_bound(
       grams_.begin(), grams_.end(), product,
       [](const LiteralGram& a, std::uint32_t wanted) { return a.product < wanted; });
   for (; gram != grams_.end() && gram->product == product; ++gram) {
     const Literal& literal = literals_[gram->literal];
-    if (at < gram->offset || text.size() - (at - gram->offset) < literal.text.size()) continue;
+    if (at < gram->offset || text.size() - (at - gram->offset) < literal.text().size()) continue;
     const std::size_t begin = at - gram->offset;
-    if (!equal(text.substr(begin, literal.text.size()), literal)) continue;
-    const std::size_t end = begin + literal.text.size();
+    if (!equal(text.substr(begin, literal.text().size()), literal)) continue;
+    const std::size_t end = begin + literal.text().size();
     // A run of one letter, which holds a literal of that letter at every place, is one hit.
-    if (!hits.empty() && hits.back().tag == literal.tag && hits.back().end + 1 == end) {
+    if (!hits.empty() && hits.back().tag == literal.tag() && hits.back().end + 1 == end) {
       hits.back().end = end;
       continue;
     }
-    hits.push_back({begin, end, literal.tag});
+    hits.push_back({begin, end, literal.tag()});
   }
 }
 
@@ -54,29 +53,46 @@ void LiteralFinder::find(std::string_view text, std::vector<LiteralHit>& hits) c
   constexpr std::size_t kAtOnce = 8;
   const std::size_t places = text.size() - kShortestLiteral + 1;
   std::size_t at = 0;
+  const auto look = [&](std::size_t place, std::uint8_t print) {
+    const std::uint8_t own = gram_print(product_at(data + place));
+    if (print == own || print == kAnyPrint) compare_at(text, place, hits);
+  };
   for (; at + kAtOnce <= places; at += kAtOnce) {
-    unsigned any = 0;
-    for (std::size_t i = 0; i < kAtOnce; ++i) any |= map[gram_hash(product_at(data + at + i))];
-    if (any == 0) continue;
+    std::uint64_t prints = 0;
     for (std::size_t i = 0; i < kAtOnce; ++i) {
-      if (map[gram_hash(product_at(data + at + i))] != 0) compare_at(text, at + i, hits);
+      prints |= std::uint64_t{map[gram_hash(product_at(data + at + i))]} << (8 * i);
+    }
+    while (prints != 0) {
+      const auto i = static_cast<std::size_t>(std::countr_zero(prints)) / 8;
+      look(at + i, static_cast<std::uint8_t>(prints >> (8 * i)));
+      prints &= ~(std::uint64_t{0xFF} << (8 * i));
     }
   }
   for (; at < places; ++at) {
-    if (map[gram_hash(product_at(data + at))] != 0) compare_at(text, at, hits);
+    const std::uint8_t print = map[gram_hash(product_at(data + at))];
+    if (print != 0) look(at, print);
   }
 }
 
-void LiteralSet::add(std::string text, std::uint32_t tag) {
+void LiteralSet::add(std::string text, std::uint16_t tag) {
   constexpr std::size_t kMost = std::numeric_limits<std::uint16_t>::max();
   if (text.size() < kShortestLiteral || literals_.size() == kMost) return;
   texts_.push_back(std::move(text));
-  literals_.push_back({texts_.back(), false, tag});
+  literals_.emplace_back(texts_.back(), false, tag);
 }
 
 void LiteralSet::build() {
   grams_.resize(literals_.size());
-  index_literals(literals_, grams_, map_);
+  index_literals(literals_, grams_);
+  fill_gram_map(grams_, map_);
+}
+
+void fill_gram_map(std::span<const LiteralGram> grams, GramMap& map) {
+  for (const LiteralGram& gram : grams) {
+    std::uint8_t& print = map[gram_hash(gram.product)];
+    const std::uint8_t own = gram_print(gram.product);
+    print = print == 0 || print == own ? own : kAnyPrint;
+  }
 }
 
 }  // namespace sbx

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Many literals, one pass over the text. Every four bytes of the text are hashed and looked up in a
-// map of 32 KiB; only where a literal may stand is anything compared.
-// The tables can be made by the compiler (literals known beforehand) or at run time.
+// map of 64 KiB; only where a literal may stand is anything compared.
+// The grams can be chosen by the compiler (literals known beforehand) or at run time.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +16,26 @@
 
 namespace sbx {
 
-struct Literal {
-  std::string_view text;  // at least kShortestLiteral bytes; lower case where any_case
-  bool any_case = false;  // ASCII case
-  std::uint32_t tag = 0;  // what it means to the owner
+// Small, since there are some two thousand of them in every program.
+class Literal {
+ public:
+  // At least kShortestLiteral bytes; lower case where any_case (ASCII). The tag means something to
+  // the owner.
+  constexpr Literal(std::string_view text, bool any_case, std::uint16_t tag)
+      : text_(text.data()),
+        size_(static_cast<std::uint32_t>(text.size())),
+        tag_(tag),
+        any_case_(any_case) {}
+
+  constexpr std::string_view text() const { return {text_, size_}; }
+  constexpr bool any_case() const { return any_case_; }
+  constexpr std::uint16_t tag() const { return tag_; }
+
+ private:
+  const char* text_;
+  std::uint32_t size_;
+  std::uint16_t tag_;
+  bool any_case_;
 };
 
 struct LiteralHit {
@@ -104,24 +120,25 @@ class LiteralFinder {
   const GramMap* map_;
 };
 
-// Fills the tables; constexpr, so that a fixed list costs nothing at run time.
+// The literals' grams in their order; constexpr, so that those of a fixed list are known at run
+// time.
 template <typename Literals, typename Grams>
-constexpr void index_literals(const Literals& literals, Grams& grams, GramMap& map) {
+constexpr void index_literals(const Literals& literals, Grams& grams) {
   for (std::size_t i = 0; i < literals.size(); ++i) {
-    grams[i] = rarest_gram(literals[i].text, static_cast<std::uint16_t>(i));
-    std::uint8_t& print = map[gram_hash(grams[i].product)];
-    const std::uint8_t own = gram_print(grams[i].product);
-    print = print == 0 || print == own ? own : kAnyPrint;
+    grams[i] = rarest_gram(literals[i].text(), static_cast<std::uint16_t>(i));
   }
   std::sort(grams.begin(), grams.end(), [](const LiteralGram& a, const LiteralGram& b) {
     return a.product != b.product ? a.product < b.product : a.literal < b.literal;
   });
 }
 
+// Enters the grams in an empty map.
+void fill_gram_map(std::span<const LiteralGram> grams, GramMap& map);
+
 // Literals known only at run time, at most 65,535; shorter ones than kShortestLiteral are left out.
 class LiteralSet {
  public:
-  void add(std::string text, std::uint32_t tag);
+  void add(std::string text, std::uint16_t tag);
   void build();
   LiteralFinder finder() const { return {literals_, grams_, map_}; }
 

@@ -10,6 +10,7 @@ namespace sbx {
 namespace {
 
 constexpr std::string_view kDashes = "-----";
+constexpr std::string_view kSsh2Dashes = "---- ";  // ---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----
 constexpr std::size_t kLongestHeader = 120;
 constexpr std::size_t kLongestPrefix = 256;
 constexpr std::size_t kShortestRun = 16;  // less than that may be a word
@@ -33,8 +34,8 @@ std::size_t skip_decoration(std::string_view text, std::size_t at) {
 }
 
 bool is_header_field(std::string_view text) {
-  for (const std::string_view field :
-       {"Proc-Type:", "DEK-Info:", "Comment:", "Version:", "Charset:", "Hash:", "MessageID:"}) {
+  for (const std::string_view field : {"Proc-Type:", "DEK-Info:", "Comment:", "Subject:",
+                                       "Version:", "Charset:", "Hash:", "MessageID:"}) {
     if (text.starts_with(field)) return true;
   }
   return false;
@@ -103,11 +104,13 @@ PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t 
     open_ = line.find_first_not_of(" 0123456789\r", count) == std::string_view::npos;
     return {};
   }
-  const std::size_t close = line.substr(0, at + kLongestHeader).find(kDashes, at + 10);
+  const bool ssh2 = line[at + 4] == ' ';
+  const std::string_view closing = ssh2 ? kSsh2Dashes.substr(0, 4) : kDashes;
+  const std::size_t close = line.substr(0, at + kLongestHeader).find(closing, at + 10);
   if (close == std::string_view::npos) return {};
   const std::string_view title = line.substr(at + 10, close - at - 10);
   if (!is_key_title(title)) return {};
-  const std::size_t text = close + kDashes.size();
+  const std::size_t text = close + closing.size();
   open_ = skip_decoration(line, text) == line.size();
   return open_ ? Part{} : body(line, text, text);
 }

@@ -11,6 +11,7 @@
 #include "output/assignment.h"
 #include "output/exact_values.h"
 #include "output/secret_formats.h"
+#include "output/url_password.h"
 
 namespace sbx {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t kExactRule = 0;
 constexpr std::size_t kFirstFormat = 1;
 constexpr std::size_t kContinuation = static_cast<std::size_t>(-1);  // of a key already counted
 
-enum ExactTag : std::uint32_t { kAsIs, kBase64 };
+enum ExactTag : std::uint16_t { kAsIs, kBase64 };
 
 re2::StringPiece piece(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -51,6 +52,18 @@ bool is_key_rule(std::size_t rule) {
 
 std::size_t line_end_at(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
+}
+
+// Colours (ESC [ … m and its kind) become spaces, which a word ends at.
+void blank_escapes(std::string& text) {
+  for (std::size_t at = text.find("\x1b["); at < text.size(); at = text.find("\x1b[", at)) {
+    std::size_t end = at + 2;
+    while (end < text.size() && text[end] >= ' ' && text[end] <= '?') ++end;
+    if (end < text.size() && text[end] >= '@' && text[end] <= '~') ++end;
+    std::fill(text.begin() + static_cast<std::ptrdiff_t>(at),
+              text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+    at = end;
+  }
 }
 
 }  // namespace
@@ -151,7 +164,13 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
     if (replaced && from > 0) owed_.clear();
     if (key_.is_open()) return;
   }
-  find_formats(text, from, own_end);
+  if (text.find("\x1b[") == std::string_view::npos) {
+    find_formats(text, from, own_end);
+  } else {
+    plain_.assign(text);
+    blank_escapes(plain_);
+    find_formats(plain_, from, own_end);
+  }
   if (!exact_values_.empty()) find_exact_values(text);
   if (!rules_->patterns().empty()) find_patterns(text);
   // A key whose header is this window's own is, too, though its text may begin behind it.
@@ -226,17 +245,22 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
       line_begin = hit.begin == 0 ? 0 : text.rfind('\n', hit.begin - 1) + 1;
       line_end = line_end_at(text, hit.begin);
     }
-    switch (secret_formats()[hit.tag].match) {
+    const SecretFormat format = secret_formats()[hit.tag];
+    switch (format.match) {
       case FormatMatch::kText:
         if (searched_[hit.tag] == line_begin + 1) break;
         searched_[hit.tag] = line_begin + 1;
         match_all(rules_->expression(hit.tag), text, line_begin, line_end, kFirstFormat + hit.tag,
-                  secret_formats()[hit.tag].entropy, secret_formats()[hit.tag].whole);
+                  format.entropy, format.whole);
         break;
       case FormatMatch::kValue:
       case FormatMatch::kAssignment:
         match_value(text.substr(line_begin, line_end - line_begin), line_begin,
                     hit.begin - line_begin, hit.tag);
+        break;
+      case FormatMatch::kUrl:
+        match_url(text.substr(line_begin, line_end - line_begin), line_begin,
+                  hit.begin - line_begin, hit.tag);
         break;
       case FormatMatch::kPrivateKey:
         if (hit.begin < own_end) from = find_private_key(text, line_begin, hit.begin, hit.tag);
@@ -249,7 +273,7 @@ void Redactor::match_value(std::string_view line, std::size_t line_begin, std::s
                            std::size_t format) {
   const std::optional<NamedValue> found = read_assignment(line, at);
   if (!found || found->value.empty()) return;
-  const SecretFormat& wanted = secret_formats()[format];
+  const SecretFormat wanted = secret_formats()[format];
   std::size_t end = found->value_end;
   if (wanted.match == FormatMatch::kAssignment) {
     if (!holds_secret(*found)) return;
@@ -261,6 +285,13 @@ void Redactor::match_value(std::string_view line, std::size_t line_begin, std::s
     }
   }
   spans_.push_back({line_begin + found->value_begin, line_begin + end, kFirstFormat + format});
+}
+
+void Redactor::match_url(std::string_view line, std::size_t line_begin, std::size_t at,
+                         std::size_t format) {
+  const auto found = find_url_password(line, at);
+  if (!found) return;
+  spans_.push_back({line_begin + found->begin, line_begin + found->end, kFirstFormat + format});
 }
 
 void Redactor::match_all(const re2::RE2& expression, std::string_view text, std::size_t line_begin,

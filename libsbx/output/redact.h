@@ -65,10 +65,12 @@ class Redactor {
                  std::size_t line_end, std::size_t rule, double least_entropy, bool whole);
   void match_value(std::string_view line, std::size_t line_begin, std::size_t at,
                    std::size_t format);
+  void match_url(std::string_view line, std::size_t line_begin, std::size_t at, std::size_t format);
   std::shared_ptr<const RuleSet> rules_;
   std::vector<std::string> exact_values_;
   std::optional<LiteralSet> exact_;
   std::string held_;
+  std::string plain_;  // the text without its colours, byte for byte
   PrivateKeyBlock key_;
   std::size_t key_rule_ = 0;  // kContinuation once the key that is open has been replaced
   bool key_in_text_ = false;  // the last span is that key's

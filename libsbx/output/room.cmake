@@ -18,7 +18,8 @@ target_link_libraries(sbx_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
 
 set(redaction_rules ${PROJECT_SOURCE_DIR}/profiles/redaction/rules.json)
 set(redaction_tables ${PROJECT_BINARY_DIR}/generated/redaction_formats.inc
-  ${PROJECT_BINARY_DIR}/generated/redaction_keywords.inc)
+  ${PROJECT_BINARY_DIR}/generated/redaction_keywords.inc
+  ${PROJECT_BINARY_DIR}/generated/redaction_names.inc)
 add_custom_command(
   OUTPUT ${redaction_tables}
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${redaction_rules} -DOUTPUT=${PROJECT_BINARY_DIR}/generated
@@ -40,6 +41,7 @@ sbx_room(output
     output/secret_formats.cc
     output/secret_value.cc
     output/stream.cc
+    output/url_password.cc
     output/utf8.cc
     ${redaction_tables}
   LINK sbx_base sbx_re2)

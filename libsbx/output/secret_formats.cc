@@ -1,35 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of the shipped formats. Only read-only data: a run that prints nothing pays nothing.
+// The tables of the shipped formats: read-only data, packed, since every program carries them. The
+// map of the keywords is filled when a text is first searched: in the file it would be larger than
+// all the rest, and a run that prints nothing pays nothing.
 #include "output/secret_formats.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
 
 namespace sbx {
 namespace {
 
-constexpr SecretFormat kFormats[] = {
-#include "redaction_formats.inc"
+// A format's id and expression stand one behind the other in the text of all.
+struct PackedFormat {
+  std::uint32_t begin = 0;
+  std::uint16_t expression_size = 0;
+  std::uint8_t id_size = 0;
+  std::uint8_t entropy_tenths = 0;
+  FormatMatch match = FormatMatch::kText;
+  bool whole = false;
 };
+
+// Only for the compiler: none of it is in the program.
+consteval auto listed_formats() {
+  return std::to_array<SecretFormat>({
+#include "redaction_formats.inc"
+  });
+}
+
+constexpr std::size_t kCount = listed_formats().size();
+
+consteval std::size_t text_size() {
+  std::size_t size = 0;
+  for (const SecretFormat& format : listed_formats()) {
+    size += format.id.size() + format.expression.size();
+  }
+  return size;
+}
+
+struct Formats {
+  std::array<PackedFormat, kCount> rows{};
+  std::array<char, text_size()> text{};
+};
+
+constexpr Formats kFormats = [] {
+  Formats packed;
+  const auto formats = listed_formats();
+  auto* to = packed.text.begin();
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const SecretFormat& format = formats[i];
+    packed.rows[i] = {static_cast<std::uint32_t>(to - packed.text.begin()),
+                      static_cast<std::uint16_t>(format.expression.size()),
+                      static_cast<std::uint8_t>(format.id.size()),
+                      static_cast<std::uint8_t>(format.entropy * 10 + 0.5),
+                      format.match,
+                      format.whole};
+    to = std::copy(format.id.begin(), format.id.end(), to);
+    to = std::copy(format.expression.begin(), format.expression.end(), to);
+  }
+  return packed;
+}();
 
 constexpr Literal kKeywords[] = {
 #include "redaction_keywords.inc"
 };
 
-struct KeywordTables {
+constexpr auto kGrams = [] {
   std::array<LiteralGram, std::size(kKeywords)> grams{};
-  GramMap map{};
-};
-
-constexpr KeywordTables kTables = [] {
-  KeywordTables tables;
-  index_literals(std::span(kKeywords), tables.grams, tables.map);
-  return tables;
+  index_literals(std::span(kKeywords), grams);
+  return grams;
 }();
-
-constexpr LiteralFinder kFinder(kKeywords, kTables.grams, kTables.map);
 
 }  // namespace
 
-std::span<const SecretFormat> secret_formats() { return kFormats; }
+std::size_t SecretFormats::size() const { return kCount; }
 
-const LiteralFinder& secret_keywords() { return kFinder; }
+SecretFormat SecretFormats::operator[](std::size_t index) const {
+  constexpr double kTenth = 10;
+  const PackedFormat& row = kFormats.rows[index];
+  const std::string_view text(kFormats.text.data() + row.begin, row.id_size + row.expression_size);
+  return {text.substr(0, row.id_size), row.match, text.substr(row.id_size),
+          row.entropy_tenths / kTenth, row.whole};
+}
+
+const LiteralFinder& secret_keywords() {
+  static GramMap map;
+  static const LiteralFinder finder = [] {
+    fill_gram_map(kGrams, map);
+    return LiteralFinder(kKeywords, kGrams, map);
+  }();
+  return finder;
+}
 
 }  // namespace sbx

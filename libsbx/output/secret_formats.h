@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shipped secret formats: profiles/redaction/rules.json, compiled in, with the tables that find
-// their keywords made by the compiler.
+// The shipped secret formats: profiles/redaction/rules.json, compiled in and packed by the
+// compiler, with the tables that find their keywords.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "output/literal_set.h"
@@ -15,6 +15,7 @@ enum class FormatMatch : std::uint8_t {
   kText,        // the expression, anywhere in a line that holds a keyword
   kValue,       // the expression matches a whole value assigned to a name that holds a keyword
   kAssignment,  // any secret value assigned to a name that says so (assignment.h)
+  kUrl,         // the password of a URL (url_password.h)
   kPrivateKey,  // a block of lines (private_key.h)
 };
 
@@ -26,7 +27,13 @@ struct SecretFormat {
   bool whole;                   // no piece of a longer run of base64 counts
 };
 
-std::span<const SecretFormat> secret_formats();
+class SecretFormats {
+ public:
+  std::size_t size() const;
+  SecretFormat operator[](std::size_t index) const;
+};
+
+constexpr SecretFormats secret_formats() { return {}; }
 
 // Finds the keywords, in any ASCII case; the tag of a hit is the index of its format.
 const LiteralFinder& secret_keywords();

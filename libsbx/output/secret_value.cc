@@ -20,16 +20,16 @@ enum class NameClass {
   kPassword,  // password, secret, passphrase: whatever is assigned is one
 };
 
-constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",    "passphrase",
-                                               "passwort", "secret", "secrets"};
+constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",     "passphrase",
+                                               "passwort", "secret", "secrets", "psk"};
 // Short for password after one of kPassOwners, or in a variable's name.
 constexpr std::string_view kPassWords[] = {"pass", "pw"};
 constexpr std::string_view kPassOwners[] = {"db",   "user",     "smtp",  "mail",  "email", "mysql",
                                             "pg",   "postgres", "redis", "root",  "admin", "login",
                                             "auth", "ftp",      "ssh",   "http",  "proxy", "ldap",
                                             "key",  "cert",     "wifi",  "store", "mongo", "imap"};
-constexpr std::string_view kKeyWords[] = {"key", "token",      "apikey",     "authtoken",
-                                          "jwt", "credential", "credentials"};
+constexpr std::string_view kKeyWords[] = {"key", "token",      "apikey",      "authtoken",
+                                          "jwt", "credential", "credentials", "pat"};
 // Run-together names: mypassword, clientsecret, accesskey.
 constexpr std::string_view kPasswordEndings[] = {"password", "passwd", "passphrase", "secret"};
 constexpr std::string_view kStrongEndings[] = {
@@ -65,24 +65,23 @@ constexpr std::string_view kAboutWords[] = {
     "rb",     "md",      "txt",       "patch",      "dpatch",   "diff",     "json",
     "yml",    "yaml",    "toml",      "sh",         "html",     "css",      "conf",
     "pem",    "crt",     "pub",       "xml",        "log"};
-// Words before `key` or `token` that make it something else altogether.
-constexpr std::string_view kOtherKeyWords[] = {
-    "public",       "pub",       "primary",      "foreign",  "cache",      "sort",
-    "partition",    "hash",      "row",          "column",   "index",      "object",
-    "group",        "dict",      "json",         "map",      "lookup",     "composite",
-    "candidate",    "natural",   "surrogate",    "unique",   "shortcut",   "hot",
-    "arrow",        "function",  "up",           "down",     "enter",      "escape",
-    "space",        "tab",       "backspace",    "delete",   "modifier",   "answer",
-    "legend",       "i18n",      "translation",  "message",  "locale",     "resource",
-    "config",       "bucket",    "idempotency",  "dedup",    "routing",    "event",
-    "metric",       "tag",       "label",        "restore",  "known",      "build",
-    "theme",        "attribute", "property",     "field",    "data",       "context",
-    "param",        "header",    "query",        "list",     "item",       "feature",
-    "flag",         "node",      "parent",       "first",    "last",       "next",
-    "prev",         "previous",  "continuation", "page",     "pagination", "unexpected",
-    "invalid",      "bad",       "missing",      "expected", "end",        "pad",
-    "mask",         "unk",       "bos",          "eos",      "sep",        "max",
-    "cancellation", "lexer"};
+// Words before `key` or `token` that make it a public one, or something else altogether:
+// "public_names" of the data file.
+constexpr std::string_view kPublicNames[] = {
+#include "redaction_names.inc"
+};
+// The same, for words that a space separates: `restored from key: x`.
+constexpr std::string_view kPublicLeads[] = {"for", "from", "gpg"};
+// Words that end in key, token or pat and say nothing of one.
+constexpr std::string_view kNotKeyWords[] = {"monkey",  "turkey", "donkey", "hotkey", "whiskey",
+                                             "jockey",  "hockey", "lackey", "mickey", "smokey",
+                                             "detoken", "compat", "expat",  "betoken"};
+// A call with such a name is given what names a secret, not the secret.
+constexpr std::string_view kAskingVerbs[] = {
+    "get",    "find",   "fetch",  "read",   "load",      "lookup",  "resolve", "has",     "is",
+    "need",   "parse",  "by",     "del",    "delete",    "remove",  "exists",  "list",    "t",
+    "import", "prompt", "ask",    "input",  "describe",  "require", "request", "unset",   "print",
+    "show",   "choose", "expect", "assert", "translate", "missing", "invalid", "unknown", "no"};
 // Values that stand for the absence of one, lower case.
 constexpr std::string_view kNoValues[] = {
     "amd64",  "arm64",  "i386",      "armhf",  "all",   "x86_64", "true", "false", "null",
@@ -137,44 +136,31 @@ std::vector<std::string> words_of(std::string_view name) {
 bool is_password_word(const std::string& word) {
   return contains(kPasswordWords, word) || ends_in_one_of(kPasswordEndings, word);
 }
+bool is_public_word(std::string_view word) { return contains(kPublicNames, word); }
+
+// key, token, pat, and what is run together with one: stripekey, bottoken.
 bool is_key_word(const std::string& word) {
-  return contains(kKeyWords, word) || ends_in_one_of(kStrongEndings, word);
+  if (contains(kKeyWords, word) || ends_in_one_of(kStrongEndings, word)) return true;
+  for (const std::string_view ending : {"key", "token"}) {
+    if (!word.ends_with(ending)) continue;
+    const std::string_view first = std::string_view(word).substr(0, word.size() - ending.size());
+    return first.size() > 1 && !is_public_word(first) && !contains(kNotKeyWords, word);
+  }
+  return false;
 }
 
 bool says_secret(const std::string& word) { return is_password_word(word) || is_key_word(word); }
 
 // The place of the last word that says secret, or words.size().
-std::size_t secret_word(const std::vector<std::string>& words, bool is_variable) {
+std::size_t secret_word(const std::vector<std::string>& words, bool may_be_pass) {
   for (std::size_t i = words.size(); i-- > 0;) {
     if (says_secret(words[i])) return i;
     if (contains(kPassWords, words[i]) &&
-        (is_variable || (i > 0 && contains(kPassOwners, words[i - 1])))) {
+        (may_be_pass || (i > 0 && contains(kPassOwners, words[i - 1])))) {
       return i;
     }
   }
   return words.size();
-}
-
-NameClass classify(const NamedValue& assignment) {
-  const std::vector<std::string> words = words_of(assignment.name);
-  const bool variable = assignment.env_style &&
-                        std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
-  const std::size_t at = secret_word(words, variable);
-  if (at == words.size()) return NameClass::kNone;
-  for (std::size_t i = at + 1; i < words.size(); ++i) {
-    if (contains(kAboutWords, words[i])) return NameClass::kNone;
-  }
-  if (is_password_word(words[at]) || contains(kPassWords, words[at])) return NameClass::kPassword;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (is_password_word(words[i])) return NameClass::kPassword;  // secret_key
-  }
-  if (at > 0 && contains(kOtherKeyWords, words[at - 1])) return NameClass::kNone;
-  if (ends_in_one_of(kStrongEndings, words[at])) return NameClass::kStrong;
-  for (std::size_t i = 0; i < at; ++i) {
-    if (contains(kCredentialWords, words[i])) return NameClass::kStrong;
-  }
-  const bool flag = assignment.flag && words[at] == "token";
-  return variable || flag ? NameClass::kStrong : NameClass::kWeak;
 }
 
 bool all_of(std::string_view text, bool (*test)(char)) {
@@ -212,6 +198,49 @@ bool is_joined_words(std::string_view value) {
   return !any_part(value, [](std::string_view part) { return !is_word(part); });
 }
 
+// In quotes, and no word: `backend_pass = "a1b2c3"`, where "pass" alone could be anything.
+bool is_random_text(const NamedValue& assignment) {
+  const std::string_view value = assignment.value;
+  return assignment.quoted && value.size() >= 6 && value.find(' ') == std::string_view::npos &&
+         std::any_of(value.begin(), value.end(), is_digit) && !is_joined_words(value);
+}
+
+bool asks_for(const std::vector<std::string>& words) {
+  return words.size() > 1 && (contains(kAskingVerbs, words.front()) || contains(words, "by"));
+}
+
+NameClass classify(const NamedValue& assignment) {
+  const std::vector<std::string> words = words_of(assignment.name);
+  const bool variable = (assignment.env_style || assignment.argument) &&
+                        std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
+  const std::size_t at = secret_word(words, variable || is_random_text(assignment));
+  if (at == words.size()) return NameClass::kNone;
+  if (assignment.argument && asks_for(words)) return NameClass::kNone;
+  for (std::size_t i = at + 1; i < words.size(); ++i) {
+    if (contains(kAboutWords, words[i])) return NameClass::kNone;
+  }
+  if (is_password_word(words[at]) || contains(kPassWords, words[at])) return NameClass::kPassword;
+  for (std::size_t i = 0; i < at; ++i) {
+    if (is_password_word(words[i])) return NameClass::kPassword;  // secret_key
+  }
+  if (at > 0 && is_public_word(words[at - 1])) return NameClass::kNone;
+  if (at == 0) {
+    const std::string lead = lower_case(assignment.lead);
+    if (is_public_word(lead) || contains(kPublicLeads, lead)) return NameClass::kNone;
+  }
+  if (words[at] == "pat" && at + 1 < words.size()) return NameClass::kNone;
+  if (ends_in_one_of(kStrongEndings, words[at])) return NameClass::kStrong;
+  for (std::size_t i = 0; i < at; ++i) {
+    if (contains(kCredentialWords, words[i])) return NameClass::kStrong;
+  }
+  // `Secret Access Key: x`, `API token: x`
+  if (at == 0 && contains(kCredentialWords, lower_case(assignment.lead))) {
+    return NameClass::kStrong;
+  }
+  const bool flag = assignment.flag && words[at] == "token";
+  return variable || flag ? NameClass::kStrong : NameClass::kWeak;
+}
+
 // Whether a part is long, and neither a word nor hexadecimal.
 bool has_random_part(std::string_view value) {
   return any_part(value, [](std::string_view part) {
@@ -219,30 +248,48 @@ bool has_random_part(std::string_view value) {
   });
 }
 
+// A hash, a UUID: what a service gives out as a key as often as anything else.
+bool is_hex_or_uuid(std::string_view value) {
+  constexpr std::size_t kUuid = 36;
+  std::size_t digits = 0;
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const bool dash = value.size() == kUuid && (i == 8 || i == 13 || i == 18 || i == 23);
+    if (dash ? value[i] != '-' : !is_hex(value[i])) return false;
+    digits += is_digit(value[i]) ? 1 : 0;
+  }
+  return digits > 0 && digits < value.size() && value.size() >= 20 && entropy_of(value) >= 2.5;
+}
+
 // $NAME, ${…}, $(…), %NAME%, {{…}}, <…>, call(…), a.b.c: what stands for a value elsewhere.
-bool is_reference(std::string_view value) {
+bool is_reference(const NamedValue& assignment) {
+  const std::string_view value = assignment.value;
+  const bool literal =
+      assignment.quoted || (assignment.env_style &&
+                            std::none_of(assignment.name.begin(), assignment.name.end(), is_lower));
+  if (value.starts_with("%s") || (!literal && value.front() == ':')) return true;
   if (value.starts_with("${") || value.starts_with("$(") || value.starts_with("{{") ||
       value.starts_with("<%") || value.starts_with("%(") || value.starts_with("#{")) {
     return true;
   }
-  if (value.front() == '<' || value.front() == '{' || value.front() == '[' ||
-      value.front() == '(') {
-    return true;
-  }
+  const std::size_t bracket = std::string_view("<{[(").find(value.front());
+  if (bracket < 4) return !literal || value.back() == ">}])"[bracket];
   if (value.front() == '$' && value.size() > 1 && !is_digit(value[1]) &&
       all_of(value.substr(1), is_identifier_char)) {
     return true;
   }
   if (value.front() == '%' && (value.back() == '%' || value.size() == 2)) return true;
-  if (value.front() == '&' || value.front() == '*' || value.front() == '@') {
+  if (!literal && (value.front() == '&' || value.front() == '*' || value.front() == '@')) {
     return all_of(value.substr(1), is_identifier_char);
   }
   const std::size_t open = value.find_first_of("([");
-  if (open != std::string_view::npos && open > 0) {
+  if (open != std::string_view::npos && open > 0 &&
+      (!literal || value.back() == ')' || value.back() == ']')) {
     return std::all_of(
         value.begin(), value.begin() + static_cast<std::ptrdiff_t>(open),
         [](char c) { return is_identifier_char(c) || std::string_view(".:#+!").find(c) < 5; });
   }
+  // Password=one.two; is a connection string's.
+  if (assignment.tight && !assignment.in_code && names_password(assignment.name)) return false;
   const std::size_t dot = value.find('.');
   return dot != std::string_view::npos && dot > 0 && dot + 1 < value.size() &&
          std::none_of(value.begin(), value.end(), is_digit) && is_joined_words(value) &&
@@ -274,7 +321,8 @@ bool is_secrets_name(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(value);
   const bool says = std::any_of(words.begin(), words.end(), says_secret);
   if (!assignment.quoted) return says && (words.size() > 1 || assignment.spaced);
-  return says && words.size() > 1 && value.find('_', 1) == std::string_view::npos;
+  return says && words.size() > 1 && value.find('_', 1) == std::string_view::npos &&
+         is_joined_words(value);
 }
 
 // self.x = x, this.x = y
@@ -291,19 +339,42 @@ bool is_nothing(const NamedValue& assignment) {
   const std::string word = lower_case(value.substr(0, value.find_last_not_of(".!?:") + 1));
   if (contains(kNoValues, word) || word == lower_case(assignment.name)) return true;
   if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
-  return is_reference(value) || is_path_or_url(value) || is_secrets_name(assignment) ||
+  return is_reference(assignment) || is_path_or_url(value) || is_secrets_name(assignment) ||
          is_member_copy(assignment);
+}
+
+bool is_mixed_case(std::string_view value) {
+  return std::adjacent_find(value.begin(), value.end(), [](char a, char b) {
+           return is_lower(a) && is_upper(b);
+         }) != value.end();
+}
+
+// The argument of a call may be anything's name: it has to look like no word.
+bool argument_may_be(const NamedValue& assignment, bool password) {
+  const std::string_view value = assignment.value;
+  const std::vector<std::string> words = words_of(assignment.name);
+  const bool given = contains(words, "set") || contains(words, "with") ||
+                     std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
+  if (value.size() < (given ? 4 : 6) || value.find(' ') != std::string_view::npos) return false;
+  if (!is_joined_words(value)) return true;
+  if (!password) return false;
+  const bool has_digit = std::any_of(value.begin(), value.end(), is_digit);
+  const bool one_word = value.find_first_of("-_.:/@") == std::string_view::npos;
+  return assignment.quoted ? given || (has_digit && one_word)
+                           : has_digit && one_word && value.size() >= 8;
 }
 
 bool password_may_be(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
   if (value.size() < 4) return false;
+  if (assignment.argument) return argument_may_be(assignment, true);
   if (assignment.quoted || assignment.env_style)
     return value.find(' ') == std::string_view::npos || assignment.env_style || value.size() >= 8;
   if (!std::all_of(value.begin(), value.end(), [](char c) { return is_letter(c) || c == '_'; })) {
     return !(assignment.in_code && is_joined_words(value));
   }
-  // A word without quotes: prose and code say such things.
+  // A word without quotes: prose and code say such things, though hardly in mixed case.
+  if (assignment.flag && is_mixed_case(value)) return true;
   return !assignment.in_code && value.size() >= 6 && (assignment.whole_line || assignment.tight);
 }
 
@@ -326,6 +397,11 @@ bool names_something_else(std::string_view name) {
   return !words.empty() && contains(kAboutWords, words.back());
 }
 
+bool names_password(std::string_view name) {
+  const std::vector<std::string> words = words_of(name);
+  return !words.empty() && (is_password_word(words.back()) || contains(kPassWords, words.back()));
+}
+
 bool holds_secret(const NamedValue& assignment) {
   const NameClass name = classify(assignment);
   if (name == NameClass::kNone || is_nothing(assignment)) return false;
@@ -334,10 +410,12 @@ bool holds_secret(const NamedValue& assignment) {
   if (value.size() < 8 || all_of(value, is_digit)) return false;
   if (value.find(' ') != std::string_view::npos && !assignment.env_style) return false;
   if (name == NameClass::kStrong) {
-    const bool bare_word = !assignment.quoted && !assignment.env_style && is_joined_words(value);
+    const bool bare_word = !assignment.quoted && !assignment.env_style && is_joined_words(value) &&
+                           !(assignment.flag && is_mixed_case(value));
+    if (assignment.argument) return argument_may_be(assignment, false);
     return !bare_word || (assignment.whole_line && !all_of(value, is_letter));
   }
-  return value.size() >= 16 && has_random_part(value);
+  return value.size() >= 16 && (has_random_part(value) || is_hex_or_uuid(value));
 }
 
 }  // namespace sbx

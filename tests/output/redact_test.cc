@@ -4,6 +4,7 @@
 #include "output/redact.h"
 
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -64,7 +65,7 @@ std::vector<std::string> corpus_lines(const std::string& name) {
 TEST(SecretFormats, AreAtLeastTwoHundredWithNamesOfTheirOwn) {
   const Json rules = shipped_rules();
   ASSERT_EQ(rules.size(), secret_formats().size());
-  EXPECT_GE(rules.size(), 200U);
+  EXPECT_GE(rules.size(), 550U);
   std::set<std::string> ids;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     EXPECT_TRUE(ids.insert(rules[i]["id"]).second) << rules[i]["id"];
@@ -80,6 +81,61 @@ TEST(SecretFormats, AreAtLeastTwoHundredWithNamesOfTheirOwn) {
           << keyword;
     }
   }
+}
+
+// Another value of the same form: each letter and digit of `text` changed for one of its kind.
+std::string another(const std::string& text, std::mt19937& random) {
+  const bool hex = text.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
+  std::string out = text;
+  for (char& c : out) {
+    const auto pick = [&](std::string_view pool) { c = pool[random() % pool.size()]; };
+    if (c >= '2' && c <= '9') pick("23456789");
+    if (c >= 'a' && c <= 'f') pick("abcdef");
+    if (!hex && c >= 'g' && c <= 'z') pick("ghijkmnpqrstuvwxyz");
+    if (!hex && c >= 'G' && c <= 'Z') pick("GHJKLMNPQRSTUVWXYZ");
+  }
+  return out;
+}
+
+// An example of the rule with another value, which its expression still takes for one.
+std::string another_example(const Json& rule, std::mt19937& random, std::string& value) {
+  const re2::RE2 expression(rule.value("expression", ""), re2::RE2::Latin1);
+  Json parts = rule["example"];
+  const auto secret = parts[1].get<std::string>();
+  for (int attempt = 0; attempt < 30; ++attempt) {
+    parts[1] = value = attempt < 29 ? another(secret, random) : secret;
+    if (re2::RE2::PartialMatch(joined(parts), expression)) break;
+  }
+  return joined(parts);
+}
+
+TEST(SecretFormats, EachFindsOtherValuesOfItsFormWhereverALogShowsThem) {
+  std::mt19937 random{7};
+  int cases = 0;
+  int found = 0;
+  for (const Json& rule : shipped_rules()) {
+    if (!rule.contains("expression")) continue;
+    for (int round = 0; round < 3; ++round) {
+      std::string value;
+      const std::string line = another_example(rule, random, value);
+      for (const std::string& text :
+           {line, line + "\r", "\x1b[31m" + line + "\x1b[0m", line + "\nnext line\n"}) {
+        ++cases;
+        const bool gone = redact(text).text.find(value) == std::string::npos;
+        found += gone ? 1 : 0;
+        EXPECT_TRUE(gone) << rule["id"] << " " << redact(text).text;
+      }
+    }
+  }
+  RecordProperty("cases", cases);
+  EXPECT_EQ(found, cases);
+}
+
+TEST(SecretFormats, ThePageSaysHowManyThereAre) {
+  std::ifstream file(SBX_SOURCE_DIR "/docs/redaction.md");
+  const std::string page(std::istreambuf_iterator<char>(file), {});
+  EXPECT_NE(page.find("| " + std::to_string(secret_formats().size()) + " known formats"),
+            std::string::npos);
 }
 
 // An example's second part is the rest of the secret: it must not come out.
@@ -114,6 +170,122 @@ TEST(Redactor, LeavesOrdinaryLinesAsTheyAre) {
     changed += text == line ? 0 : 1;
   }
   RecordProperty("false_alarms", changed);
+}
+
+TEST(Redactor, ChangesLessThanOneInTwoHundredOfManyOrdinaryLines) {
+  const auto lines = corpus_lines("ordinary_bulk.txt");
+  ASSERT_GE(lines.size(), 4000U);
+  std::size_t changed = 0;
+  for (const std::string& line : lines) {
+    const std::string text = redact(line).text;
+    if (text != line) std::printf("changed: %s -> %s\n", line.c_str(), text.c_str());
+    changed += text == line ? 0 : 1;
+  }
+  RecordProperty("false_alarms", static_cast<int>(changed));
+  EXPECT_LT(changed * 200, lines.size());
+}
+
+std::string key_body(int lines) {
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    text += "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n";
+  }
+  return text;
+}
+
+constexpr const char* kUuid = "3f2504e0-4f89-41d3-9a0c-0305e82c3301";
+constexpr const char* kHash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b";
+
+TEST(Redactor, ANameThatEndsInKeyTokenSecretPasswordOrPatWinsOverTheShapeOfItsValue) {
+  for (const std::string word : {"key", "token", "secret", "password", "pat"}) {
+    std::string upper = word;
+    std::string first = word;
+    for (char& c : upper) c = static_cast<char>(c - 0x20);
+    first[0] = upper[0];
+    for (const std::string& name :
+         {"billing" + first, "billing_" + word, "billing-" + word, "billing." + word,
+          "BILLING_" + upper, "Billing" + first, "app.billing" + first}) {
+      for (const std::string value : {kUuid, kHash}) {
+        for (const std::string& line :
+             {name + "=" + value, name + ": " + value, name + " = '" + value + "'",
+              "{\"" + name + "\": \"" + value + "\"}", "x --" + name + " " + value}) {
+          if (line.starts_with("x --") && word != "password" && word != "secret") continue;
+          EXPECT_EQ(redact(line).text.find(value), std::string::npos) << line;
+        }
+      }
+    }
+  }
+}
+
+TEST(Redactor, NamesThatAreKnownToBePublicKeepTheirHashes) {
+  std::ifstream file(SBX_SOURCE_DIR "/profiles/redaction/rules.json");
+  std::vector<std::string> names = {"commit", "digest",   "checksum", "integrity",
+                                    "id",     "trace_id", "sha256",   "etag"};
+  for (const Json& word : Json::parse(file)["public_names"]) {
+    names.push_back(word.get<std::string>() + "_key");
+  }
+  for (const std::string& name : names) {
+    for (const std::string value : {kUuid, kHash}) {
+      for (const std::string& line :
+           {name + "=" + value, name + ": " + value, "\"" + name + "\": \"" + value + "\""}) {
+        EXPECT_EQ(redact(line).text, line);
+      }
+    }
+  }
+}
+
+// The second of each is what has to stay.
+TEST(Redactor, NoPartOfAPasswordStaysBesideTheMark) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"x postgres://app:pa@ss!@db/x", "x postgres://app:[REDACTED]@db/x"},
+      {"smtp://me@example.com:pa55@mx", "smtp://me@example.com:[REDACTED]@mx"},
+      {"postgres://app:pa/s?s#w@db.net/x", "postgres://app:[REDACTED]@db.net/x"},
+      {"postgres://app:1a/s?s#w@db.net/x", "postgres://app:[REDACTED]@db.net/x"},
+      {"postgres://app:p@s/s@db.net/x", "postgres://app:[REDACTED]@db.net/x"},
+      {"url=postgres://app:pa'ss@db/x", "url=postgres://app:[REDACTED]@db/x"},
+      {"mongodb://u:p4ss@h1,h2/x", "mongodb://u:[REDACTED]@h1,h2/x"},
+      {"amqp://u:p1@h1,amqp://u2:p2@h2", "amqp://u:[REDACTED]@h1,amqp://u2:[REDACTED]@h2"},
+      {"Server=x;Password=pa,s's(w;Database=y", "Server=x;Password=[REDACTED];Database=y"},
+      {"password=pa,ss;wo'rd", "password=[REDACTED]"},
+      {"password=abcd1234,user=me", "password=[REDACTED],user=me"},
+      {"PASSWORD='pa''ss1'", "PASSWORD='[REDACTED]'"},
+      {"x?password=pa,ss;w&y=1", "x?password=[REDACTED]&y=1"},
+  };
+  for (const auto& [text, expected] : cases) EXPECT_EQ(redact(text).text, expected) << text;
+}
+
+TEST(Redactor, WhatOnlyLooksLikeAPasswordInAUrlStays) {
+  for (const char* text :
+       {"http://localhost:5173/@fs/home/x", "https://example.com:8443/p?a=1#frag@2",
+        "ssh://git@host.example:22/a@b", "git+ssh://git@github.com:org/repo.git@v1",
+        "https://${USER}:${PASSWORD}@host/", "https://x:{password}@host",
+        "https://${U:-x}:${P}@host", "http://h1:8080,a@b.c", "http://%s:%s@host/",
+        "redis://:****@cache", "https://[::1]:8080/a@b",
+        "see http://host:80 or mail me@example.com", "file:///a:b@c"}) {
+    EXPECT_EQ(redact(text).text, text);
+  }
+}
+
+TEST(Redactor, CallsAndDefaultsThatNameNoSecretStay) {
+  for (const char* text :
+       {"os.environ.get(\"API_TOKEN\", \"\")", "getPassword(\"prompt text 1\")",
+        "t(\"password\", \"Your password\")", "get_secret(\"prod/db-1\")",
+        "find_by_token(\"abc123def456\")", "setKey(\"name\")", "label(\"password\", \"password\")",
+        "const token = process.env.TOKEN || \"\";", "authkey=process.current_process().authkey,",
+        "[\"password\", \"username\", \"email2\"]", "def f(password=None, token='')"}) {
+    EXPECT_EQ(redact(text).text, text);
+  }
+}
+
+TEST(Redactor, FindsTheBlocksOfSsh2) {
+  const std::string text = "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"me\"\n" +
+                           key_body(4) + "abc=\n---- END SSH2 ENCRYPTED PRIVATE KEY ----\nnext\n";
+  const Redacted result = redact(text);
+  EXPECT_EQ(result.text.find("MIIE"), std::string::npos) << result.text;
+  EXPECT_TRUE(result.text.ends_with("---- END SSH2 ENCRYPTED PRIVATE KEY ----\nnext\n"));
+  const std::string open =
+      "---- BEGIN SSH2 PUBLIC KEY ----\n" + key_body(1) + "---- END SSH2 PUBLIC KEY ----\n";
+  EXPECT_EQ(redact(open).text, open);
 }
 
 class TemplateFiller {
@@ -156,9 +328,9 @@ class TemplateFiller {
   std::mt19937 random_{11};
 };
 
-TEST(Redactor, FindsNearlyAllSecretsOfTheCorpus) {
+TEST(Redactor, FindsAllSecretsOfTheCorpus) {
   const auto templates = corpus_lines("secrets.txt");
-  ASSERT_GE(templates.size(), 90U);
+  ASSERT_GE(templates.size(), 160U);
   TemplateFiller filler;
   int found = 0;
   int total = 0;
@@ -175,7 +347,7 @@ TEST(Redactor, FindsNearlyAllSecretsOfTheCorpus) {
     }
   }
   RecordProperty("recall_permille", found * 1000 / total);
-  EXPECT_GE(found * 1000, total * 990);
+  EXPECT_EQ(found, total);
 }
 
 TEST(Redactor, ReplacesOnlyTheSecret) {
@@ -298,14 +470,6 @@ TEST(Redactor, HandlesVeryLongLinesInBoundedMemory) {
   redactor.append(" needle-in-hay password=abcd1234 ", sink);
   redactor.finish(sink);
   EXPECT_TRUE(tail.ends_with("x [REDACTED] password=[REDACTED] ")) << tail.substr(tail.size() - 50);
-}
-
-std::string key_body(int lines) {
-  std::string text;
-  for (int i = 0; i < lines; ++i) {
-    text += "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj\n";
-  }
-  return text;
 }
 
 TEST(Redactor, ReplacesTheBodyOfAPrivateKeyByOneMark) {
