@@ -56,7 +56,11 @@ struct LiteralGram {
 // By hash: what a gram with that hash has for a fingerprint; 0 where there is none, kAnyPrint where
 // there are several. A byte for each hash, not a bit: three instructions less for each byte of
 // text.
-using GramMap = std::array<std::uint8_t, 1 << 16>;
+struct GramMap {
+  std::array<std::uint8_t, 1 << 16> prints{};
+  std::array<std::uint16_t, (1 << 8) + 1>
+      starts{};  // by a product's first byte: where its grams are
+};
 inline constexpr std::uint8_t kAnyPrint = 0xFF;
 
 // Bit 5 of every byte is set first, which folds ASCII case; what else it folds only costs a
