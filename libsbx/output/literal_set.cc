@@ -5,12 +5,9 @@
 #include <bit>
 #include <cstring>
 #include <limits>
-#include <numeric>
 
 namespace sbx {
 namespace {
-
-constexpr unsigned kStartShift = 24;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 
@@ -31,7 +28,7 @@ std::uint32_t product_at(const char* bytes) {
 void LiteralFinder::compare_at(std::string_view text, std::size_t at,
                                std::vector<LiteralHit>& hits) const {
   const std::uint32_t product = product_at(text.data() + at);
-  auto gram = grams_.begin() + map_->starts[product >> kStartShift];
+  auto gram = grams_.begin() + (*starts_)[product >> kStartShift];
   while (gram != grams_.end() && gram->product < product) ++gram;
   for (; gram != grams_.end() && gram->product == product; ++gram) {
     const Literal& literal = literals_[gram->literal];
@@ -50,8 +47,14 @@ void LiteralFinder::compare_at(std::string_view text, std::size_t at,
 
 void LiteralFinder::find(std::string_view text, std::vector<LiteralHit>& hits) const {
   if (literals_.empty() || text.size() < kShortestLiteral) return;
+  if (map_ == nullptr) {
+    for (std::size_t at = 0; at + kShortestLiteral <= text.size(); ++at) {
+      compare_at(text, at, hits);
+    }
+    return;
+  }
   const char* data = text.data();
-  const std::uint8_t* map = map_->prints.data();
+  const std::uint8_t* map = map_->data();
   constexpr std::size_t kAtOnce = 8;
   const std::size_t places = text.size() - kShortestLiteral + 1;
   std::size_t at = 0;
@@ -85,18 +88,16 @@ void LiteralSet::add(std::string text, std::uint16_t tag) {
 
 void LiteralSet::build() {
   grams_.resize(literals_.size());
-  index_literals(literals_, grams_);
+  index_literals(literals_, grams_, starts_);
   fill_gram_map(grams_, map_);
 }
 
 void fill_gram_map(std::span<const LiteralGram> grams, GramMap& map) {
   for (const LiteralGram& gram : grams) {
-    std::uint8_t& print = map.prints[gram_hash(gram.product)];
+    std::uint8_t& print = map[gram_hash(gram.product)];
     const std::uint8_t own = gram_print(gram.product);
     print = print == 0 || print == own ? own : kAnyPrint;
-    ++map.starts[(gram.product >> kStartShift) + 1];
   }
-  std::partial_sum(map.starts.begin(), map.starts.end(), map.starts.begin());
 }
 
 }  // namespace sbx

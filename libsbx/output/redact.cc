@@ -232,7 +232,7 @@ std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_b
 
 void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t own_end) {
   hits_.clear();
-  secret_keywords().find(text, hits_);
+  secret_keywords(text.size()).find(text, hits_);
   if (hits_.empty()) return;
   std::sort(hits_.begin(), hits_.end(),
             [](const LiteralHit& a, const LiteralHit& b) { return a.begin < b.begin; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of the shipped formats: read-only data, packed, since every program carries them. The
-// map of the keywords is filled when a text is first searched: in the file it would be larger than
+// map of the keywords is filled when a long text is first searched: in the file it would be larger than
 // all the rest, and a run that prints nothing pays nothing.
 #include "output/secret_formats.h"
 
@@ -65,11 +65,23 @@ constexpr Literal kKeywords[] = {
 #include "redaction_keywords.inc"
 };
 
-constexpr auto kGrams = [] {
+struct KeywordTables {
   std::array<LiteralGram, std::size(kKeywords)> grams{};
-  index_literals(std::span(kKeywords), grams);
-  return grams;
+  GramStarts starts{};
+};
+
+constexpr KeywordTables kTables = [] {
+  KeywordTables tables;
+  index_literals(std::span(kKeywords), tables.grams, tables.starts);
+  return tables;
 }();
+
+const GramMap& keyword_map() {
+  static GramMap map;
+  static const bool filled = (fill_gram_map(kTables.grams, map), true);
+  static_cast<void>(filled);
+  return map;
+}
 
 }  // namespace
 
@@ -83,13 +95,10 @@ SecretFormat SecretFormats::operator[](std::size_t index) const {
           row.entropy_tenths / kTenth, row.whole};
 }
 
-const LiteralFinder& secret_keywords() {
-  static GramMap map;
-  static const LiteralFinder finder = [] {
-    fill_gram_map(kGrams, map);
-    return LiteralFinder(kKeywords, kGrams, map);
-  }();
-  return finder;
+LiteralFinder secret_keywords(std::size_t text_size) {
+  constexpr std::size_t kWorthAMap = 8 << 10;
+  return {kKeywords, kTables.grams, kTables.starts,
+          text_size < kWorthAMap ? nullptr : &keyword_map()};
 }
 
 }  // namespace sbx

@@ -36,6 +36,7 @@ class SecretFormats {
 constexpr SecretFormats secret_formats() { return {}; }
 
 // Finds the keywords, in any ASCII case; the tag of a hit is the index of its format.
-const LiteralFinder& secret_keywords();
+// For a text of that size.
+LiteralFinder secret_keywords(std::size_t text_size);
 
 }  // namespace sbx
