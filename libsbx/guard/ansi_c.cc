@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "guard/marks.h"
+
 namespace sbx {
 namespace {
 
@@ -23,7 +25,10 @@ std::uint32_t number(std::string_view text, std::size_t& at, std::size_t max, st
 }
 
 void append_utf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
+  const auto byte = [&out](std::uint32_t value) {
+    const char c = static_cast<char>(value);
+    out += is_mark(c) ? kHole : c;
+  };
   if (code < 0x80) {
     byte(code);
   } else if (code < 0x800) {
@@ -84,7 +89,8 @@ bool decode_escape(std::string_view text, std::size_t& at, bool zero_leads, std:
     return true;
   }
   if (code == 0) return false;
-  out += static_cast<char>(code);
+  const char made = static_cast<char>(code);
+  out += is_mark(made) ? kHole : made;
   return true;
 }
 

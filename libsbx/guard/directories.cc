@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "guard/arguments.h"
+#include "guard/rule.h"
 
 namespace sbx {
 namespace {
@@ -32,8 +33,8 @@ std::string_view program_of(const Command& command) {
 }
 
 bool runs_in_a_child(const Command& command) {
-  return std::none_of(command.via.begin(), command.via.end(),
-                      [](const std::string& name) { return name == "eval" || name == "source"; });
+  return std::any_of(command.via.begin(), command.via.end(),
+                      [](const std::string& name) { return !is_listed(name, "eval source . builtin command"); });
 }
 
 struct State {
@@ -112,7 +113,7 @@ class Walk {
   void follow(const Command& command) {
     const std::string_view program = program_of(command);
     if (program == "cd" || program == "pushd") {
-      change(Arguments(command, 1).operands());
+      change(Arguments(command, 1).operands(), program == "pushd");
     } else if (program == "popd") {
       go({""});
     } else if (program == "set" && command.words.size() > 1) {
@@ -133,9 +134,9 @@ class Walk {
     }
   }
 
-  void change(const std::vector<const Word*>& operands) {
-    if (operands.empty()) return go({places_.home()});
-    const auto paths = operands.front()->text == "-"
+  void change(const std::vector<const Word*>& operands, bool is_push = false) {
+    if (operands.empty()) return go({is_push ? std::string() : places_.home()});
+    const auto paths = operands.front()->text == "-" || operands.front()->text.starts_with('+')
                            ? std::nullopt
                            : places_.resolve(*operands.front(), state_.now);
     go(paths && !operands.front()->has_glob ? *paths : Directories{""});

@@ -104,7 +104,7 @@ void Walker::add_part(const Part& part, bool quoted, FieldBuilder& builder) {
       break;
     case PartKind::kArithmetic:
       expand_quoted(part.parts);
-      builder.add_quoted(std::string(1, kHole));
+      builder.add_quoted(std::string(1, kName));  // a number
       break;
     case PartKind::kCommand: {
       Text text = substitute(part);
@@ -166,6 +166,11 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
     is_known = separators.has_value();
     return is_known ? Value{{*separators}, false} : unknown_value();
   }
+  // The shell's own number, and its last exit status.
+  if (name == "$" || name == "?") {
+    is_known = true;
+    return {{{kName}}, false};
+  }
   const Value* value = scope_.find(name);
   if (value == nullptr) return unknown_value();
   is_known = true;
@@ -203,9 +208,11 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   } else if (parameter.is_indirect) {
     is_known = false;
   }
-  if (parameter.is_length && is_known) {
+  if (parameter.is_length && (!is_known || value.items.empty() || has_mark(value.items[0]))) {
+    is_known = true;
+    value = {{{kName}}, false};
+  } else if (parameter.is_length) {
     const bool counts = value.is_array;
-    is_known = counts || value.items[0].find(kHole) == std::string::npos;
     const std::size_t length = counts                ? value.items.size()
                                : value.items.empty() ? 0
                                                      : value.items[0].size();
@@ -219,7 +226,13 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
     }
     if (value.items.empty() && operation != "#" && operation != "%") is_known = false;
   }
-  if (operation.ends_with('=') && is_name(parameter.name)) scope_.forget(parameter.name);
+  if (operation.ends_with('=') && is_name(parameter.name)) {
+    if (is_known && value.items.size() == 1) {
+      scope_.set(parameter.name, value);
+    } else {
+      scope_.forget(parameter.name);
+    }
+  }
 
   std::size_t bytes = 1;
   for (const std::string& item : value.items) bytes += item.size() + 1;

@@ -5,6 +5,8 @@
 namespace sbx {
 
 void FieldBuilder::note(char c) {
+  // What is known of a part holds as long as blanks are all that splits it.
+  if (is_mark(c) && splits_ && separators_ != " \t\n") c = kHole;
   if (c == '*' || c == '?' || c == '[') field_.has_glob = true;
   if (c == kHole) field_.splits = splits_;
   field_.text += c;
@@ -23,7 +25,7 @@ void FieldBuilder::add_unquoted(std::string_view value) {
   if (!separators_) field_.splits = true;
   bool after_separator = false;
   for (const char c : value) {
-    if (!separators_ || c == kHole || separators_->find(c) == std::string::npos) {
+    if (!separators_ || is_mark(c) || separators_->find(c) == std::string::npos) {
       note(c);
       after_separator = false;
       continue;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "guard/parser.h"
 #include "guard/walker.h"
 
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxText = 1u << 20;
 constexpr const char* kTextUnknown = "the text that a shell runs is made at run time";
 
 bool is_standard_input(std::string_view path) {
@@ -18,9 +18,48 @@ bool is_standard_input(std::string_view path) {
 
 }  // namespace
 
+// NAME=value for another program, by env and its like: that name is not what this shell has.
+void Walker::note_environment(const std::vector<Field>& words) {
+  for (const Field& word : words) {
+    const std::size_t equals = word.text.find('=');
+    if (equals != std::string::npos && is_name(std::string_view(word.text).substr(0, equals)))
+      scope_.touch(word.text.substr(0, equals));
+  }
+}
+
+// The words that xargs and parallel make of what they read; nullopt: not known.
+std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const Text& input) {
+  static constexpr std::size_t kMostWords = 64;
+  if (!input || has_hole(*input) || input->find_first_of("'\"\\") != std::string::npos ||
+      !spend(input->size())) {
+    return std::nullopt;
+  }
+  std::vector<std::string> items;
+  for (const std::string_view line : split(*input, '\n')) {
+    for (const std::string_view item : split(line, run.splits_lines ? '\n' : ' ')) {
+      if (!item.empty()) items.emplace_back(item);
+    }
+  }
+  std::vector<Field> words = run.words;
+  if (!run.placeholder.empty()) {
+    if (items.empty()) return std::nullopt;
+    put_in(words, run.placeholder, join_values(items));
+    return words;
+  }
+  if (items.size() > kMostWords) items = {join_values(items)};
+  for (const std::string& item : items) {
+    Field field;
+    field.span = run.text.span;
+    field.text = item;
+    words.push_back(std::move(field));
+  }
+  return words;
+}
+
 void Walker::look_through(const std::vector<Field>& words, const Place& place, const Text& input,
                           bool in_shell) {
-  if (in_shell) apply_builtin(words);
+  if (in_shell && !apply_read(words, input)) apply_builtin(words);
+  note_environment(words);
   const Runs found = find_runs(words);
   for (const Span span : found.unknown)
     add_unknown(span, "only the run knows whether this is an option");
@@ -43,6 +82,11 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
   if (!spend(bytes)) return;
 
   const auto forget_all = [this] { scope_.forget("*"); };
+  const auto new_shell = [&] {
+    // Texts within texts have one span.
+    const auto id = run.text.span.begin << 7 | static_cast<std::uint32_t>(depth_ & 127);
+    scope_.enter_shell(id, run.via != "sh -c" && run.via != "dash -c");
+  };
   const auto read_file = [&](bool here) {
     Text text;
     if (run.text.is_process) {
@@ -60,6 +104,23 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
 
   switch (run.kind) {
     case RunKind::kWords: {
+      if (run.takes_input) {
+        if (auto words = words_of_input(run, input)) {
+          Run with_words = run;
+          with_words.takes_input = false;
+          with_words.has_more_words = false;
+          with_words.placeholder.clear();
+          with_words.words = std::move(*words);
+          return follow(with_words, place, std::nullopt, in_shell);
+        }
+      }
+      if (!run.placeholder.empty()) {
+        Run without = run;
+        without.placeholder.clear();
+        without.takes_input = false;
+        put_in(without.words, run.placeholder, std::string_view(&kHole, 1));
+        return follow(without, place, input, in_shell);
+      }
       if (run.words.empty()) {
         if (inner.has_more_words)
           add_unknown(run.text.span, "the program's name is made at run time");
@@ -76,8 +137,8 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     }
     case RunKind::kText: {
       const Scope::Mark mark = scope_.mark();
-      forget_all();
-      if (run.text.text.find(kHole) != std::string::npos) add_unknown(run.text.span, kTextUnknown);
+      new_shell();
+      if (has_hole(run.text.text)) add_unknown(run.text.span, kTextUnknown);
       if (!run.has_more_words && !inner.has_more_words) {
         scope_.positional.emplace(1, std::string(1, kHole));
         for (std::size_t i = 0; i < run.words.size(); ++i) {
@@ -99,10 +160,10 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       return;
     }
     case RunKind::kHere:
-      if (run.text.text.find(kHole) != std::string::npos) {
+      if (has_hole(run.text.text)) {
         add_unknown(run.text.span, kTextUnknown);
         read_script(run.text.text, run.text.span, inner, input);
-        forget_all();
+        scope_.forget(kEveryNameAnew);
       } else {
         read_script(run.text.text, run.text.span, inner, input);
       }
@@ -110,9 +171,9 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     case RunKind::kLater: {
       const Scope::Mark mark = scope_.mark();
       forget_all();
-      read_script(run.text.text, run.text.span, inner, std::nullopt);
+      scope_.enter_later();
+      read_script(run.text.text, run.text.span, inner, std::nullopt, true);
       scope_.undo(mark);
-      scope_.distrust("*");
       return;
     }
     case RunKind::kInput: {
@@ -121,27 +182,28 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
         return;
       }
       const Scope::Mark mark = scope_.mark();
-      forget_all();
+      new_shell();
       read_script(*input, run.text.span, inner, std::nullopt);
       scope_.undo(mark);
       return;
     }
     case RunKind::kFile: {
       const Scope::Mark mark = scope_.mark();
-      forget_all();
+      new_shell();
       read_file(false);
       scope_.undo(mark);
       return;
     }
     case RunKind::kSource:
       read_file(true);
-      if (!run.text.is_process || !run.text.process_output) forget_all();
+      if (!run.text.is_process || !run.text.process_output) scope_.forget(kEveryNameAnew);
       return;
   }
 }
 
 // The text of another shell, or of eval: its spans are those of the word that holds it.
-void Walker::read_script(std::string_view text, Span span, const Place& place, const Text& input) {
+void Walker::read_script(std::string_view text, Span span, const Place& place, const Text& input,
+                         bool is_later) {
   if (!spend(text.size())) return;
   Source source;
   source.text = text.substr(0, kMaxText);
@@ -151,10 +213,14 @@ void Walker::read_script(std::string_view text, Span span, const Place& place, c
   parse_shell(source, depth_, tree);
   for (const Unknown& fault : tree.faults) add_unknown(fault.span, fault.what.c_str());
   // What a hole stands for may be what is wrong; the text is in `unknown` then.
-  if (!tree.faults.empty() && text.find(kHole) == std::string_view::npos) reading_.complete = false;
+  if (!tree.faults.empty() && !has_mark(text)) reading_.complete = false;
   const Tree* outer = std::exchange(tree_, &tree);
   walk_block(tree.block, place, input);
   tree_ = outer;
+  if (!is_later || !spend(tree.assigned.size())) return;
+  for (const std::string& name : tree.assigned) {
+    if (name != kEveryName) scope_.distrust(name);
+  }
 }
 
 void Walker::read_text(std::string_view text) {

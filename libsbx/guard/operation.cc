@@ -6,7 +6,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "guard/syntax.h"
+#include "guard/marks.h"
 
 namespace sbx {
 namespace {
@@ -80,13 +80,62 @@ std::string with_case(std::string_view operation, std::string_view value) {
   return result;
 }
 
+// The same where marks stand in the value: what holds whatever they stand for.
+std::optional<std::string> apply_to_marks(std::string_view operation, std::string_view value,
+                                          std::string_view word) {
+  const bool is_maybe = may_be_empty(value);
+  const std::size_t last =
+      std::find_if(value.rbegin(), value.rend(), is_mark).base() - value.begin();
+  const std::string_view tail = value.substr(last);  // plain text behind the last mark
+  if (operation == "-" || operation == "=" || operation == "?" || operation == ":?") {
+    return std::string(value);
+  }
+  if (operation == ":-" || operation == ":=") {
+    if (!is_maybe) return std::string(value);
+    return join_values({{kName}, std::string(word)});
+  }
+  if (operation == "+" || (operation == ":+" && !is_maybe)) return std::string(word);
+  if (operation == ":" && value.size() == 1 && !is_place_mark(value[0])) return {{kMaybe}};
+  if (has_mark(word)) return std::nullopt;
+  if (operation == "%" && word == ".*") {
+    const std::size_t dot = tail.rfind('.');
+    if (dot != std::string_view::npos && tail.find('/', dot) == std::string_view::npos)
+      return std::string(value.substr(0, last + dot));
+    if (tail.empty() && !is_place_mark(value[last - 1]))
+      return std::string(value.substr(0, last - 1)) + kMaybe;
+    return std::nullopt;
+  }
+  if (operation == "%" && word == "/*") {  // the directory of it
+    const std::size_t slash = tail.rfind('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    return std::string(value.substr(0, last + slash));
+  }
+  if (operation == "##" && word == "*/") {
+    const std::size_t slash = value.rfind('/');
+    const std::string_view name = slash == std::string_view::npos ? value : value.substr(slash + 1);
+    if (name.empty() || is_place_mark(name[0])) return std::nullopt;
+    return std::string(name);
+  }
+  if (!is_plain(word)) return std::nullopt;
+  if (operation[0] == '%') {
+    // A longer suffix may reach into what the mark stands for.
+    if (tail.size() < word.size() && word.ends_with(tail)) return std::nullopt;
+    if (tail.ends_with(word)) value.remove_suffix(word.size());
+    return std::string(value);
+  }
+  if (operation[0] == '#' && (value.starts_with(word) || word == "./")) {
+    if (value.starts_with(word)) value.remove_prefix(word.size());
+    return std::string(value);
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
                                            std::string_view word) {
-  if (value.find(kHole) != std::string_view::npos || word.find(kHole) != std::string_view::npos) {
-    return std::nullopt;
-  }
+  if (has_hole(value) || has_hole(word)) return std::nullopt;
+  if (has_mark(value)) return apply_to_marks(operation, value, word);
   if (operation == "-" || operation == "=" || operation == "?") return std::string(value);
   if (operation == ":-" || operation == ":=" || operation == ":?") {
     return std::string(value.empty() ? word : value);

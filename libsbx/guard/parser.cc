@@ -23,7 +23,8 @@ constexpr std::string_view kSetters[] = {"read",    "export",   "declare", "type
                                          "getopts", "unset",    "let",     "wait"};
 // What may run any of them.
 constexpr std::string_view kRunners[] = {"eval",    "source", ".",   "command",
-                                         "builtin", "printf", "trap"};
+                                         "builtin", "printf"};
+constexpr std::string_view kChangers[] = {"cd", "pushd", "popd"};
 
 template <std::size_t kSize>
 bool is_one_of(std::string_view word, const std::string_view (&words)[kSize]) {
@@ -75,7 +76,7 @@ bool plain_text(const WordNode& word, std::string& text) {
   const auto append = [&text](const Part& part) {
     text += part.text;
     return (part.kind == PartKind::kLiteral || part.kind == PartKind::kQuoted) &&
-           part.text.find(kHole) == std::string::npos;
+           !has_mark(part.text);
   };
   for (const Part& part : word.parts) {
     if (part.kind != PartKind::kDouble) {
@@ -449,23 +450,36 @@ void Parser::note_assigned(const SyntaxNode& node) {
   for (const AssignmentNode& assignment : node.assignments) assigned.push_back(assignment.name);
   if (node.words.empty()) return;
   std::string name;
-  if (!plain_text(node.words[0], name) || is_one_of(name, kRunners)) {
-    const bool formats = name == "printf" && node.words.size() > 1;
+  std::size_t program = 0;
+  bool is_plain = plain_text(node.words[0], name);
+  while (is_plain && (name == "command" || name == "builtin")) {
+    if (++program == node.words.size()) return;
+    is_plain = plain_text(node.words[program], name) && !name.starts_with('-');
+    if (name == "-v" || name == "-V") return;
+  }
+  if (!is_plain || is_one_of(name, kRunners)) {
+    const bool formats = name == "printf" && node.words.size() > program + 1;
     std::string first;
-    if (formats && plain_text(node.words[1], first) && !first.starts_with("-v")) return;
-    assigned.emplace_back("*");
+    if (formats && (plain_text(node.words[program + 1], first) || !first.empty()) &&
+        !first.starts_with("-v")) {
+      return;
+    }
+    const bool is_any = name == "eval" || name == "source" || name == ".";
+    assigned.emplace_back(is_any ? kEveryNameAnew : kEveryName);
     return;
   }
+  // cd changes a variable of its own.
+  if (is_one_of(name, kChangers)) assigned.emplace_back("PWD");
   if (!is_one_of(name, kSetters)) return;
   assigned.emplace_back("REPLY");
   assigned.emplace_back("MAPFILE");
-  for (std::size_t i = 1; i < node.words.size(); ++i) {
+  for (std::size_t i = program + 1; i < node.words.size(); ++i) {
     std::string word;
     if (!plain_text(node.words[i], word) || word.find_first_of("{*?") != std::string::npos) {
       // declare X="$y": the name is plain although the value is not.
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos || !is_name(word.substr(0, equals))) {
-        assigned.emplace_back("*");
+        assigned.emplace_back(kEveryName);
         return;
       }
     }

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "guard/marks.h"
 
 namespace sbx {
 namespace {
@@ -77,48 +78,77 @@ std::string resolve_path(std::string_view path, std::string_view directory) {
   return out.empty() ? "/" : out;
 }
 
-std::string_view Places::raw(const Word& word) const {
-  if (word.span.end > text_.size() || word.span.begin > word.span.end) return "";
-  return text_.substr(word.span.begin, word.span.end - word.span.begin);
+Places::Places(const Policy& policy, const Request& request, std::string start)
+    : policy_(policy), home_(command_home(policy)), start_(std::move(start)) {
+  for (const auto* set : {&policy.profile.environment.set, &request.env}) {
+    const auto tmp = set->find("TMPDIR");
+    if (tmp != set->end() && tmp->second.starts_with('/')) tmp_ = resolve_path(tmp->second, "/");
+  }
+  const FilesystemProfile& filesystem = policy.profile.filesystem;
+  constexpr std::string_view kVarTmp = "/var/tmp";
+  var_tmp_is_tmp_ =
+      filesystem.base != Base::kHost && policy.profile.isolation.namespaces.has(Layer::kMount) &&
+      std::none_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
+        return is_below(kVarTmp, root.path) || is_below(root.path, kVarTmp);
+      });
 }
 
+namespace {
+
+// Components that may be nothing are left out; nullopt: one may lead elsewhere.
+std::optional<std::string> settle(std::string_view path) {
+  if (path.find(kMaybe) == std::string_view::npos) return std::string(path);
+  std::string out;
+  bool is_first = true;
+  for (const std::string_view part : split(path, '/')) {
+    std::string sure(part);
+    std::erase(sure, kMaybe);
+    const bool is_unsure = sure.size() != part.size();
+    // "$USER/x" may be "/x", ".$USER" may be "." or "..".
+    if (is_unsure && (sure == "." || sure == ".." || (sure.empty() && is_first))) {
+      return std::nullopt;
+    }
+    if (!is_first) out += '/';
+    if (!is_unsure || !sure.empty()) out += part;
+    is_first = false;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::optional<std::string> Places::expand(const Word& word) const {
-  std::string_view written = raw(word);
-  if (word.known) {
-    if (!word.has_tilde || !word.text.starts_with('~')) return word.text;
-    const std::string_view rest = std::string_view(word.text).substr(1);
-    if (!rest.empty() && rest.front() != '/') return std::nullopt;  // somebody's home
-    if (home().empty()) return std::nullopt;
-    return home() + std::string(rest);
+  if (!word.known && word.shape.empty()) return std::nullopt;
+  const std::string_view text = word.known ? word.text : word.shape;
+  if (text.empty()) return std::string();
+  std::string_view rest = text.substr(1);
+  std::string base;
+  const bool has_tilde = word.has_tilde && text.front() == '~';
+  if (has_tilde || is_place_mark(text.front())) {
+    // A name follows: somebody's home, or one that begins like the directory.
+    if (!rest.empty() && rest.front() != '/') return std::nullopt;
+    const char mark = has_tilde ? kHome : text.front();
+    base = mark == kHome ? home_ : mark == kTmp ? tmp_ : mark == kStart ? start_ : ".";
+    if (base.empty()) return std::nullopt;
+  } else {
+    rest = text;
   }
-  if (written.starts_with('"')) written.remove_prefix(1);
-  const std::array<std::pair<std::string_view, std::string_view>, 7> known = {
-      std::pair<std::string_view, std::string_view>{"$HOME", home()},
-      {"${HOME}", home()},
-      {"$PWD", "."},
-      {"${PWD}", "."},
-      {"$(pwd)", "."},
-      {"$TMPDIR", "/tmp"},
-      {"${TMPDIR}", "/tmp"}};
-  for (const auto& [prefix, value] : known) {
-    if (!written.starts_with(prefix) || value.empty()) continue;
-    // The rest must be all that is known: no other variable stands in it.
-    const std::string_view rest = written.substr(prefix.size());
-    const bool plain = rest.find_first_of("$`") == std::string_view::npos &&
-                       (rest.empty() || rest.front() == '/' || rest.front() == '"');
-    if (plain) return std::string(value) + word.text;
-  }
-  return std::nullopt;
+  if (std::any_of(rest.begin(), rest.end(), is_place_mark)) return std::nullopt;
+  const auto settled = settle(rest);
+  if (!settled) return std::nullopt;
+  return base + *settled;
 }
 
 std::optional<std::vector<std::string>> Places::resolve(const Word& word,
                                                         const Directories& directories) const {
-  const std::optional<std::string> path = expand(word);
+  const auto path = expand(word);
   if (!path) return std::nullopt;
+  constexpr std::string_view kVarTmp = "/var/tmp";
   std::vector<std::string> out;
   for (const std::string& directory : directories) {
     std::string full = resolve_path(*path, directory);
     if (full.empty()) return std::nullopt;
+    if (var_tmp_is_tmp_ && is_below(full, kVarTmp)) full.replace(0, kVarTmp.size(), "/tmp");
     out.push_back(std::move(full));
     if (path->starts_with('/')) break;
   }
@@ -129,11 +159,52 @@ bool Places::is_own(std::string_view path) const {
   return is_below(path, policy_.workspace) || is_below(path, "/tmp");
 }
 
-bool Places::is_known_removal(std::string_view path) const {
+bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
+  // As patterns: what it may be at all, and what it is for sure whatever was picked.
+  std::string widest(path);
+  std::string picked(path);
+  for (std::size_t i = 0; i < widest.size(); ++i) {
+    const char c = widest[i];
+    if (c == kStar || c == kDeep || c == kChoice) widest[i] = '*';
+    if (c == kStar || (c == kDeep && is_recursive)) picked[i] = '*';
+  }
   for (const std::string& own : {policy_.workspace, std::string("/tmp")}) {
-    if (may_hold(path, own) || is_everything_in(path, own)) return false;
+    if (may_hold(widest, own) || is_everything_in(picked, own)) return false;
   }
   return is_own(path);
+}
+
+std::string Places::shown(std::string path) {
+  std::replace_if(path.begin(), path.end(), is_mark, '*');
+  return path;
+}
+
+std::optional<Access> Places::access(std::string_view path) const {
+  const auto& filesystem = policy_.profile.filesystem;
+  const Root* nearest = nullptr;
+  for (const Root& root : filesystem.roots) {
+    if (is_below(path, root.path) &&
+        (nearest == nullptr || root.path.size() >= nearest->path.size())) {
+      nearest = &root;
+    }
+  }
+  if (nearest != nullptr) return nearest->access;
+  return std::nullopt;
+}
+
+bool Places::may_change_below(std::string_view path) const {
+  if (is_own(path)) return false;
+  if (!policy_.home.empty() && is_below(path, policy_.home)) return true;
+  const auto& roots = policy_.profile.filesystem.roots;
+  return access(path) == Access::kReadWrite || is_below(policy_.workspace, path) ||
+         std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+           return root.access == Access::kReadWrite && is_below(root.path, path);
+         });
+}
+
+bool Places::is_written_outside(std::string_view path) const {
+  if (is_own(path) || (!policy_.home.empty() && is_below(path, policy_.home))) return false;
+  return access(path) == Access::kReadWrite;
 }
 
 bool Places::is_device(std::string_view path) {

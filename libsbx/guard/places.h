@@ -22,21 +22,27 @@ std::string resolve_path(std::string_view path, std::string_view directory);
 
 class Places {
  public:
-  Places(const Policy& policy, std::string_view text)
-      : policy_(policy), text_(text), home_(command_home(policy)) {}
+  // `start` is the directory that the text starts in.
+  Places(const Policy& policy, const Request& request, std::string start);
 
   // The paths that a word may name: one for each directory. nullopt where the text does not tell.
   std::optional<std::vector<std::string>> resolve(const Word& word,
                                                   const Directories& directories) const;
-  // The word with ~, $HOME, $PWD and $TMPDIR at its start put in; a relative path as it stands.
-  // nullopt where a part is made at run time.
+  // The word with its home, temporary or working directory put in; a relative path as it stands,
+  // with marks for the names that are bounded. nullopt where a part is made at run time.
   std::optional<std::string> expand(const Word& word) const;
 
   const std::string& home() const { return home_; }
 
   // May be removed without being asked about: lies inside the workspace or /tmp, and is neither the
   // one nor the other, nor everything in them, nor a directory that holds the workspace.
-  bool is_known_removal(std::string_view path) const;
+  bool is_known_removal(std::string_view path, bool is_recursive) const;
+  // Whether the sandbox lets it be written, outside of what is the command's own.
+  bool is_written_outside(std::string_view path) const;
+  // Whether it, or something in it, can be written and is not the command's own.
+  bool may_change_below(std::string_view path) const;
+  // A path for people: marks as patterns.
+  static std::string shown(std::string path);
   // The workspace and what lies in it, /tmp likewise.
   bool is_own(std::string_view path) const;
   // Within a root of the profile, the workspace, the home or temporary directory, or a device that
@@ -49,11 +55,15 @@ class Places {
   static bool is_device(std::string_view path);
 
  private:
-  std::string_view raw(const Word& word) const;
+  // What the view grants at `path`: by the most specific root, or where nothing is said by what the
+  // sandbox makes; nullopt: nothing.
+  std::optional<Access> access(std::string_view path) const;
 
   const Policy& policy_;
-  std::string_view text_;
   std::string home_;
+  std::string start_;
+  std::string tmp_ = "/tmp";
+  bool var_tmp_is_tmp_ = false;
 };
 
 }  // namespace sbx

@@ -23,6 +23,8 @@ struct Word {
   Span span;
   // The value. Where `known` is false, it is what could be made out, each unknown part left out.
   std::string text;
+  // Where it is not known, but all that it can be is bounded: the text with marks (guard/marks.h).
+  std::string shape;
   bool known = true;       // false: a part is made at run time ($1, $(date), an unset variable)
   bool has_glob = false;   // an unquoted * ? or [ ; `text` holds the pattern
   bool has_tilde = false;  // begins with an unquoted ~, which the shell makes a home directory

@@ -10,6 +10,7 @@ sbx_room(guard
     guard/field.cc
     guard/field_builder.cc
     guard/look_through.cc
+    guard/marks.cc
     guard/names.cc
     guard/operation.cc
     guard/options.cc

@@ -18,6 +18,92 @@ bool wants_help(const Arguments& arguments) {
 struct FindStart {
   std::vector<const Word*> starts;  // empty: the working directory
   bool has_filter = false;
+  const Word* removal = nullptr;  // -delete
+  bool is_removal_named = false;  // a name that is no pattern for everything stands before it
+  bool is_elsewhere = false;      // the starts stand in a file
+};
+
+// Whether a pattern of find picks something out.
+bool picks(std::string_view test, std::string_view pattern) {
+  const std::string_view nothing = test == "-path" || test == "-wholename" ? "*?[]!^./" : "*?[]";
+  return pattern.find_first_not_of(nothing) != std::string_view::npos;
+}
+
+// find's expression from `at` on: what stands in parentheses holds where each side of its -o does.
+class FindReader {
+ public:
+  FindReader(const Command& find, FindStart& out) : words_(find.words), out_(out) {}
+
+  void read(std::size_t at) {
+    for (; at < words_.size(); ++at) {
+      const std::string& text = words_[at].text;
+      const bool is_not = negates_;
+      negates_ = false;
+      if (text == "!" || text == "-not") {
+        negates_ = !is_not;
+      } else if (text == "(") {
+        groups_.push_back({false, true, is_not});
+      } else if (text == ")") {
+        if (groups_.size() > 1) close();
+      } else if (text == "-o" || text == "-or" || text == ",") {
+        groups_.back().is_each_named = groups_.back().is_each_named && groups_.back().is_named;
+        groups_.back().is_named = false;
+      } else if (text.starts_with("-exec") || text.starts_with("-ok")) {
+        while (at + 1 < words_.size() && words_[at].text != ";" &&
+               (words_[at].text != "+" || words_[at - 1].text != "{}")) {
+          ++at;
+        }
+      } else if (text == "-delete") {
+        const bool is_named = std::any_of(groups_.begin(), groups_.end(),
+                                          [](const Group& group) { return group.is_named; });
+        if (out_.removal == nullptr || !is_named) out_.is_removal_named = is_named;
+        out_.removal = &words_[at];
+      } else {
+        test(at, is_not);
+      }
+    }
+  }
+
+ private:
+  struct Group {
+    bool is_named = false;       // on this side of -o
+    bool is_each_named = true;   // on the sides before
+    bool is_negated = false;
+  };
+
+  void close() {
+    const Group group = groups_.back();
+    groups_.pop_back();
+    if (group.is_named && group.is_each_named && !group.is_negated) groups_.back().is_named = true;
+  }
+
+  void test(std::size_t& at, bool is_not) {
+    const std::string& text = words_[at].text;
+    if (is_listed(text, "-name -iname -path -ipath -wholename -lname -regex -iregex")) {
+      if (++at >= words_.size()) return;
+      if (is_not || !words_[at].known || !picks(text, words_[at].text)) return;
+      out_.has_filter = true;
+      if (is_listed(text, "-name -iname -path -wholename")) groups_.back().is_named = true;
+    } else if (is_listed(text, "-mtime -mmin -newer -size -user -perm -atime -ctime -amin -cmin")) {
+      if (!is_not) out_.has_filter = true;
+      ++at;
+    } else if (text == "-empty") {
+      if (!is_not) out_.has_filter = true;
+    } else if (text == "-files0-from") {
+      out_.is_elsewhere = true;
+      ++at;
+    } else if (is_listed(text,
+                         "-type -xtype -maxdepth -mindepth -group -gid -uid -inum -links -samefile "
+                         "-fstype -used -printf -fprint -fprintf -fprint0 -fls -context -anewer "
+                         "-cnewer -newermt -regextype")) {
+      ++at;
+    }
+  }
+
+  const std::vector<Word>& words_;
+  FindStart& out_;
+  std::vector<Group> groups_ = {{}};
+  bool negates_ = false;
 };
 
 FindStart read_find(const Command& find) {
@@ -30,12 +116,7 @@ FindStart read_find(const Command& find) {
     if (text.starts_with('-') || text == "(" || text == "!") break;
     out.starts.push_back(&find.words[at]);
   }
-  for (; at < find.words.size(); ++at) {
-    out.has_filter = out.has_filter ||
-                     is_listed(find.words[at].text,
-                               "-name -iname -path -ipath -wholename -regex -iregex -type -mtime "
-                               "-mmin -newer -size -empty -mindepth -user -perm -atime -ctime");
-  }
+  FindReader(find, out).read(at);
   return out;
 }
 
@@ -58,11 +139,11 @@ const Command* feeding_find(const Case& c) {
 }
 
 // What find may hand over that is not the command's own.
-std::optional<Hit> outside_find(const Case& c, const Command& find, bool is_recursive) {
-  const FindStart read = read_find(find);
+std::optional<Hit> outside_find(const Case& c, const Command& find, const FindStart& read,
+                                bool takes_all) {
+  if (read.is_elsewhere) return Hit{find.span, ""};
   const auto is_fine = [&](const std::string& path) {
-    return c.places.is_own(path) &&
-           (c.places.is_known_removal(path) || read.has_filter || !is_recursive);
+    return c.places.is_own(path) && (!takes_all || c.places.is_known_removal(path, true));
   };
   if (read.starts.empty()) {
     for (const std::string& directory : c.directories) {
@@ -73,7 +154,7 @@ std::optional<Hit> outside_find(const Case& c, const Command& find, bool is_recu
     const auto paths = c.places.resolve(*word, c.directories);
     if (!paths) return Hit{word->span, word->text};
     for (const std::string& path : *paths) {
-      if (!is_fine(path)) return Hit{word->span, path};
+      if (!is_fine(path)) return Hit{word->span, Places::shown(path)};
     }
   }
   return std::nullopt;
@@ -99,10 +180,16 @@ std::optional<Hit> removes_outside(const Case& c) {
     const auto paths = c.places.resolve(*word, c.directories);
     if (!paths) return Hit{word->span, word->text};
     for (const std::string& path : *paths) {
-      if (!c.places.is_known_removal(path)) return Hit{word->span, path};
+      if (!c.places.is_known_removal(path, is_recursive || find == nullptr)) {
+        if (find == nullptr || is_recursive || !c.places.is_own(path))
+          return Hit{word->span, Places::shown(path)};
+      }
     }
   }
-  if (find != nullptr) return outside_find(c, *find, is_recursive);
+  if (find != nullptr) {
+    const FindStart read = read_find(*find);
+    return outside_find(c, *find, read, is_recursive && !read.has_filter);
+  }
   if (c.command.has_more_words) return Hit{c.command.span, ""};
   return std::nullopt;
 }
@@ -115,10 +202,11 @@ std::optional<Hit> shreds(const Case& c) {
 }
 
 std::optional<Hit> finds_and_deletes(const Case& c) {
-  for (const Word& word : c.command.words) {
-    if (word.text == "-delete") return Hit{word.span, ""};
-  }
-  return std::nullopt;
+  const FindStart read = read_find(c.command);
+  if (read.removal == nullptr) return std::nullopt;
+  auto hit = outside_find(c, c.command, read, !read.is_removal_named);
+  if (hit) hit->span = read.removal->span;
+  return hit;
 }
 
 // --- modes and owners ---
@@ -140,10 +228,15 @@ std::optional<Hit> changes_outside(const Case& c) {
     const auto paths = c.places.resolve(*operands[i], c.directories);
     if (!paths) return Hit{operands[i]->span, operands[i]->text};
     for (const std::string& path : *paths) {
-      if (!c.places.is_own(path)) return Hit{operands[i]->span, path};
+      // Nobody's answer lets a mode be changed where nothing can be written.
+      const bool counts =
+          c.program == "chown" ? !c.places.is_own(path) : c.places.may_change_below(path);
+      if (counts) return Hit{operands[i]->span, Places::shown(path)};
     }
   }
-  if (const Command* find = feeding_find(c)) return outside_find(c, *find, false);
+  if (const Command* find = feeding_find(c)) {
+    return outside_find(c, *find, read_find(*find), false);
+  }
   if (c.command.has_more_words) return Hit{c.command.span, ""};
   return std::nullopt;
 }
@@ -161,7 +254,7 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
   const auto paths = c.places.resolve(word, c.directories);
   if (!paths) return std::nullopt;
   for (const std::string& path : *paths) {
-    if (is_bad(c, path)) return Hit{word.span, path};
+    if (is_bad(c, path)) return Hit{word.span, Places::shown(path)};
   }
   return std::nullopt;
 }
@@ -169,7 +262,7 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
 bool is_device(const Case&, const std::string& path) { return Places::is_device(path); }
 bool is_outside(const Case& c, const std::string& path) {
   // What lies in /proc is no file that could be overwritten.
-  return !c.places.is_in_roots(path) && !Places::is_device(path) && !is_below(path, "/proc");
+  return c.places.is_written_outside(path) && !Places::is_device(path) && !is_below(path, "/proc");
 }
 
 // The operands that a command writes to, from the start of the file.
@@ -210,11 +303,38 @@ std::optional<Hit> writes_to_device(const Case& c) {
   return std::nullopt;
 }
 
+// Files that are replaced by nothing, or edited where they stand.
+std::optional<Hit> empties_outside(const Case& c) {
+  std::vector<const Word*> files;
+  if (c.program == "cp" || c.program == "install" || c.program == "rsync") {
+    const Arguments arguments(c.command, 1, "tSmog", {"target-directory", "suffix", "mode"});
+    const auto& operands = arguments.operands();
+    if (operands.size() > 1 && operands.front()->text == "/dev/null") files = {operands.back()};
+  } else if (is_listed(c.program, "sed gsed perl")) {
+    const Arguments arguments(c.command, 1, "efElsi", {"expression", "file", "line-length"});
+    if (arguments.find('i', "in-place") != nullptr) files = arguments.operands();
+  } else if (c.program == "sponge") {
+    files = Arguments(c.command, 1).operands();
+  } else if (c.program == "sort") {
+    const Arguments arguments(c.command, 1, "oktST", {"output"});
+    const Word* option = arguments.find('o', "output");
+    if (option == nullptr) return std::nullopt;
+    Word target = *option;
+    target.text = arguments.value('o', "output");
+    return overwritten(c, target, is_outside);
+  }
+  for (const Word* word : files) {
+    if (auto hit = overwritten(c, *word, is_outside)) return hit;
+  }
+  return std::nullopt;
+}
+
 std::optional<Hit> truncates_outside(const Case& c) {
   for (const Redirection& redirection : c.command.redirections) {
     if (redirection.kind != RedirectionKind::kTruncate) continue;
     if (auto hit = overwritten(c, redirection.target, is_outside)) return hit;
   }
+  if (auto hit = empties_outside(c)) return hit;
   if (!is_listed(c.program, "dd tee truncate")) return std::nullopt;
   if (c.program == "tee" && Arguments(c.command, 1).find('a', "append") != nullptr) {
     return std::nullopt;
@@ -273,9 +393,19 @@ constexpr std::array kRules = {
          "git commit -m 'rm -rf / is bad'"},
     Rule{"destructive.find-delete", "find", finds_and_deletes,
          "find removes everything that it finds",
-         "find . -name '*.pyc' -delete\n"
+         "find . -delete\n"
+         "find . -type f -delete\n"
+         "find . -name '*' -delete\n"
+         "find . ! -name '*.c' -delete\n"
+         "find . -name '*.o' -o -delete\n"
+         "find /data -name '*.pyc' -delete\n"
          "find / -delete",
          "find . -name delete\n"
+         "find . -name -delete\n"
+         "find . -name '*.pyc' -delete\n"
+         "find . \\( -name '*.o' -o -name '*.a' \\) -delete\n"
+         "find build -delete\n"
+         "find . -exec echo -delete \\;\n"
          "find . -type f"},
     Rule{"destructive.shred", "shred srm wipe", shreds,
          "what is overwritten cannot be brought back",
@@ -286,11 +416,12 @@ constexpr std::array kRules = {
          "echo shred"},
     Rule{"destructive.chmod-outside", "chmod chgrp chown", changes_outside,
          "changes modes or owners recursively outside the workspace and /tmp",
-         "chmod -R 777 /\n"
-         "chmod -R a+w /etc\n"
-         "chmod --recursive 700 ~\n"
+         "chmod -R 777 /data\n"
+         "chmod -R a+w /data/work/sub\n"
+         "chmod --recursive 700 \"$1\"\n"
          "chgrp -R users /data\n"
-         "chmod -R 755 ..",
+         "cd /data && chmod -R 755 .",
+         "chmod -R 777 /usr\n"
          "chmod -R 755 build\n"
          "chmod -R u+w .\n"
          "chmod +x run.sh\n"
@@ -316,19 +447,21 @@ constexpr std::array kRules = {
          "dd if=/dev/urandom of=/dev/null count=1\n"
          "echo hi > /dev/tty"},
     Rule{"destructive.truncate-outside", "", truncates_outside,
-         "overwrites a file outside the allowed roots",
+         "overwrites a file outside the workspace",
+         "echo x > /data/hosts\n"
+         ": > /data/log/syslog\n"
+         "> /data/a\n"
+         "cat a &> /data/x\n"
+         "truncate -s 0 /data/log\n"
+         "echo x | tee /data/motd\n"
+         "dd if=a of=/data/b\n"
+         "cp /dev/null /data/b\n"
+         "sed -i d /data/b\n"
+         "cd /data && echo x > hosts",
          "echo x > /etc/hosts\n"
-         ": > /var/log/syslog\n"
-         "> /etc/passwd\n"
-         "cat a &> /opt/x\n"
-         "truncate -s 0 /var/log/messages\n"
-         "echo x | tee /etc/motd\n"
-         "dd if=a of=/etc/b\n"
-         "cd /etc && echo x > hosts",
          "echo x > out.txt\n"
          "make > build.log 2>&1\n"
          "echo x > /tmp/a\n"
-         "echo x > /data/a\n"
          "echo x >> /var/log/app.log\n"
          "echo x > ~/notes\n"
          "echo x | tee out.txt\n"

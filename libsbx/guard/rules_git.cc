@@ -30,10 +30,11 @@ struct Git {
   Hit hit;
 };
 
-std::optional<Git> read_git(const Case& c, std::string_view names, std::string_view values = "") {
+std::optional<Git> read_git(const Case& c, std::string_view names, std::string_view values = "",
+                            std::initializer_list<std::string_view> long_values = {}) {
   const std::size_t at = subcommand_at(c.command);
   if (at == 0 || !is_listed(c.command.words[at].text, names)) return std::nullopt;
-  Git git{c.command.words[at].text, Arguments(c.command, at + 1, values), {c.command.span, ""}};
+  Git git{c.command.words[at].text, Arguments(c.command, at + 1, values, long_values), {c.command.span, ""}};
   if (git.arguments.find("help") != nullptr) return std::nullopt;
   if (!git.arguments.operands().empty()) git.hit.target = git.arguments.operands().front()->text;
   return git;
@@ -45,13 +46,25 @@ bool is_first(const Git& git, std::string_view names) {
 }
 
 std::optional<Hit> resets(const Case& c) {
-  const auto git = read_git(c, "reset");
-  return git && git->arguments.find("hard") != nullptr ? std::optional(git->hit) : std::nullopt;
+  const auto git = read_git(c, "reset read-tree checkout-index", "i");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  bool hit = arguments.find("hard") != nullptr || arguments.find("merge") != nullptr;
+  if (git->name == "read-tree") {
+    hit = arguments.find("reset") != nullptr && arguments.find('u') != nullptr;
+  } else if (git->name == "checkout-index") {
+    hit = arguments.find('f', "force") != nullptr && arguments.find("prefix") == nullptr;
+  }
+  return hit ? std::optional(git->hit) : std::nullopt;
 }
 
 std::optional<Hit> cleans(const Case& c) {
   const auto git = read_git(c, "clean", "e");
-  if (!git || git->arguments.find('n', "dry-run") != nullptr) return std::nullopt;
+  // One that asks by itself is asked already.
+  if (!git || git->arguments.find('n', "dry-run") != nullptr ||
+      git->arguments.find('i', "interactive") != nullptr) {
+    return std::nullopt;
+  }
   return git->hit;
 }
 
@@ -64,11 +77,12 @@ bool looks_like_path(const Word& word) {
 }
 
 std::optional<Hit> checks_out(const Case& c) {
-  const auto git = read_git(c, "checkout", "bB");
+  const auto git = read_git(c, "checkout", "bB", {"conflict", "orphan", "pathspec-from-file"});
   if (!git) return std::nullopt;
   const Arguments& arguments = git->arguments;
   const auto& operands = arguments.operands();
   const bool makes_branch = arguments.find('b') != nullptr || arguments.find("orphan") != nullptr;
+  if (arguments.find('p', "patch") != nullptr) return std::nullopt;
   if (arguments.find('f', "force") != nullptr) return git->hit;
   if (makes_branch) return std::nullopt;
   const bool names_paths = operands.size() > arguments.before_dashes() ||
@@ -80,7 +94,7 @@ std::optional<Hit> checks_out(const Case& c) {
 }
 
 std::optional<Hit> restores(const Case& c) {
-  const auto git = read_git(c, "restore switch", "scC");
+  const auto git = read_git(c, "restore switch", "scC", {"source", "conflict", "create", "orphan"});
   if (!git) return std::nullopt;
   const Arguments& arguments = git->arguments;
   if (git->name == "switch") {
@@ -88,6 +102,7 @@ std::optional<Hit> restores(const Case& c) {
         arguments.find('f', "force") != nullptr || arguments.find("discard-changes") != nullptr;
     return discards ? std::optional(git->hit) : std::nullopt;
   }
+  if (arguments.find('p', "patch") != nullptr) return std::nullopt;
   const bool only_index =
       arguments.find('S', "staged") != nullptr && arguments.find('W', "worktree") == nullptr;
   return only_index ? std::nullopt : std::optional(git->hit);
@@ -144,22 +159,12 @@ std::optional<Hit> removes_tracked(const Case& c) {
 std::optional<Hit> rewrites(const Case& c) {
   if (c.program == "git-filter-repo") return Hit{c.command.span, ""};
   const auto git =
-      read_git(c, "filter-branch filter-repo rebase commit update-ref replace", "mCFt");
+      read_git(c, "filter-branch filter-repo update-ref");
   if (!git) return std::nullopt;
-  const Arguments& arguments = git->arguments;
-  if (git->name == "commit") {
-    return arguments.find("amend") != nullptr ? std::optional(git->hit) : std::nullopt;
-  }
   if (git->name == "update-ref") {
-    return arguments.find('d') != nullptr || arguments.find("stdin") != nullptr
+    return git->arguments.find('d') != nullptr || git->arguments.find("stdin") != nullptr
                ? std::optional(git->hit)
                : std::nullopt;
-  }
-  if (git->name == "rebase") {
-    for (const std::string_view name :
-         {"abort", "continue", "skip", "quit", "edit-todo", "show-current-patch"}) {
-      if (arguments.find(name) != nullptr) return std::nullopt;
-    }
   }
   return git->hit;
 }
@@ -182,6 +187,9 @@ constexpr std::array kRules = {
     Rule{"destructive.git-reset", "git", resets, "uncommitted work is lost",
          "git reset --hard\n"
          "git reset --hard HEAD~3\n"
+         "git reset --merge\n"
+         "git read-tree --reset -u HEAD\n"
+         "git checkout-index -f -a\n"
          "git -C sub reset --hard origin/main\n"
          "git -c core.editor=true --git-dir=.git reset --hard\n"
          "git fetch && git reset --hard origin/main",
@@ -195,6 +203,7 @@ constexpr std::array kRules = {
          "git clean --force -d",
          "git clean -n\n"
          "git clean -fdn\n"
+         "git clean -i\n"
          "git status"},
     Rule{"destructive.git-checkout", "git", checks_out, "changes in the files named are lost",
          "git checkout -- file.c\n"
@@ -205,6 +214,8 @@ constexpr std::array kRules = {
          "git checkout '*.c'",
          "git checkout main\n"
          "git checkout -b topic\n"
+         "git checkout -p\n"
+         "git checkout --conflict diff3 main\n"
          "git checkout -b topic origin/main\n"
          "git checkout -"},
     Rule{"destructive.git-restore", "git", restores, "changes in the files named are lost",
@@ -214,6 +225,7 @@ constexpr std::array kRules = {
          "git switch --discard-changes main\n"
          "git switch -f main",
          "git restore --staged file.c\n"
+         "git restore -p\n"
          "git switch main\n"
          "git switch -c topic"},
     Rule{"destructive.git-stash", "git", drops_stash, "stashed work is lost",
@@ -261,10 +273,11 @@ constexpr std::array kRules = {
     Rule{"destructive.git-history", "git git-filter-repo", rewrites, "history is rewritten",
          "git filter-branch --tree-filter 'rm x' HEAD\n"
          "git filter-repo --path src\n"
+         "git update-ref -d refs/heads/x",
          "git rebase -i HEAD~3\n"
          "git rebase main\n"
+         "git replace HEAD HEAD~1\n"
          "git commit --amend --no-edit\n"
-         "git update-ref -d refs/heads/x",
          "git commit -m 'rebase --amend'\n"
          "git rebase --abort\n"
          "git rebase --continue\n"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "guard/arguments.h"
 #include "guard/rule.h"
 
@@ -90,45 +91,167 @@ std::optional<Hit> drops_by_tool(const Case& c) {
 
 // --- services ---
 
-// The operands begin with these words.
-bool begins_with(const Arguments& arguments, std::string_view first, std::string_view second = "") {
-  const auto& operands = arguments.operands();
-  if (operands.empty() || operands[0]->text != first) return false;
-  return second.empty() || (operands.size() > 1 && is_listed(operands[1]->text, second));
-}
+// Words behind the program that are no options. One behind an option without '=' may be its value:
+// which options take one differs from client to client.
+struct Verb {
+  const Word* word = nullptr;
+  bool may_be_value = false;
+};
 
-std::optional<Hit> prunes_containers(const Case& c) {
-  const Arguments arguments(c.command, 1, "Hcfp", {"context", "host", "config", "file"});
-  const bool hit =
-      begins_with(arguments, "system", "prune reset") ||
-      begins_with(arguments, "volume", "prune rm") ||
-      (c.program == "docker-compose" && begins_with(arguments, "down") &&
-       arguments.find('v', "volumes") != nullptr) ||
-      (begins_with(arguments, "compose", "down") && arguments.find('v', "volumes") != nullptr);
-  return hit ? always(c) : std::nullopt;
-}
-
-std::optional<Hit> destroys_services(const Case& c) {
-  const Arguments arguments(c.command, 1, "n",
-                            {"namespace", "context", "profile", "region", "stack"});
-  bool hit = false;
-  if (is_listed(c.program, "terraform tofu pulumi cdk")) {
-    const bool applies_destroy =
-        begins_with(arguments, "apply") && arguments.find("destroy") != nullptr;
-    hit = begins_with(arguments, "destroy") || applies_destroy;
-    for (const Word& word : c.command.words) hit = hit || word.text == "-destroy";
-  } else if (c.program == "kubectl" || c.program == "oc") {
-    hit = begins_with(arguments, "delete") || begins_with(arguments, "drain");
-    hit = hit && arguments.find("dry-run") == nullptr;
-  } else if (c.program == "helm") {
-    hit = begins_with(arguments, "uninstall") || begins_with(arguments, "delete");
-  } else if (c.program == "aws") {
-    hit = begins_with(arguments, "s3", "rb") ||
-          (begins_with(arguments, "s3", "rm") && arguments.find("recursive") != nullptr);
-  } else if (c.program == "gh") {
-    hit = begins_with(arguments, "repo", "delete");
+std::vector<Verb> verbs_of(const Command& command) {
+  std::vector<Verb> out;
+  bool after_option = false;
+  for (std::size_t i = 1; i < command.words.size(); ++i) {
+    const std::string& text = command.words[i].text;
+    if (text == "--") break;
+    if (text.starts_with('-')) {
+      after_option = text.find('=') == std::string::npos;
+      continue;
+    }
+    out.push_back({&command.words[i], after_option});
+    after_option = false;
   }
-  return hit ? always(c) : std::nullopt;
+  return out;
+}
+
+// A word of `list`, or one that begins with a word of it that ends in '*'.
+bool is_verb(std::string_view word, std::string_view list) {
+  for (const std::string_view one : split(list, ' ')) {
+    if (one.ends_with('*') ? word.starts_with(one.substr(0, one.size() - 1)) : word == one)
+      return true;
+  }
+  return false;
+}
+
+// Whether the verbs begin with one word of each list, in this order.
+bool begins_with(std::span<const Verb> verbs, std::span<const std::string_view> lists) {
+  if (lists.empty()) return true;
+  for (std::size_t i = 0; i < verbs.size(); ++i) {
+    if (is_verb(verbs[i].word->text, lists.front()) &&
+        begins_with(verbs.subspan(i + 1), lists.subspan(1))) {
+      return true;
+    }
+    if (!verbs[i].may_be_value) return false;
+  }
+  return false;
+}
+
+// What a client of a service is told to take down: words in the order in which they begin, lists
+// separated by '/'; "..." is any words.
+struct Removal {
+  std::string_view programs;
+  std::string_view verbs;
+  std::string_view with = {};  // only with one of these options; empty: always
+};
+
+constexpr Removal kContainers[] = {
+    {"docker podman nerdctl", "system/prune reset"},
+    {"docker podman nerdctl", "volume/prune rm remove"},
+    {"docker podman nerdctl", "compose/down rm", "-v --volumes"},
+    {"docker-compose podman-compose", "down rm", "-v --volumes"},
+};
+
+constexpr Removal kServices[] = {
+    {"terraform tofu terragrunt", "destroy"},
+    {"terraform tofu terragrunt", "apply", "-destroy --destroy"},
+    {"terraform tofu terragrunt", "state/rm"},
+    {"terraform tofu terragrunt", "workspace/delete"},
+    {"terragrunt", "run-all run/destroy"},
+    {"cdktf cdk pulumi helmfile vagrant", "destroy"},
+    {"pulumi", "stack/rm"},
+    {"kubectl oc k3s microk8s k", "delete drain"},
+    {"k3s microk8s", "kubectl/delete drain"},
+    {"kubectl oc", "replace", "--force"},
+    {"helm", "uninstall delete del un"},
+    {"flux", "uninstall"},
+    {"argocd", "app appset proj cluster repo/delete rm"},
+    {"aws", "s3/rb rm"},
+    {"aws", "s3/sync", "--delete"},
+    {"aws", ".../delete delete-* terminate-* destroy-* purge-* batch-delete-* deregister-* "
+            "schedule-key-deletion"},
+    {"gcloud", ".../delete destroy"},
+    {"gcloud", "storage/rm"},
+    {"gcloud", "alpha beta/storage/rm"},
+    {"gsutil", "rm rb"},
+    {"gsutil", "rsync", "-d"},
+    {"bq", "rm"},
+    {"az", ".../delete purge delete-batch"},
+    {"azcopy", "rm remove"},
+    {"doctl hcloud linode-cli linode scw exo civo oci ibmcloud vultr-cli upctl aliyun yc tccli",
+     ".../delete destroy rm remove terminate d"},
+    {"eksctl kops sam amplify copilot", "delete"},
+    {"copilot amplify", ".../delete"},
+    {"serverless sls", "remove"},
+    {"eb", "terminate"},
+    {"heroku", ".../destroy apps:destroy pg:reset addons:destroy pipelines:destroy domains:clear"},
+    {"fly flyctl", ".../destroy delete"},
+    {"vercel now", "remove rm"},
+    {"vercel", "project env domains dns/rm remove"},
+    {"netlify ntl", "sites:delete"},
+    {"wrangler", ".../delete delete-project"},
+    {"supabase", "projects branches/delete"},
+    {"supabase", "db/reset", "--linked --db-url"},
+    {"firebase", ".../projects:delete firestore:delete hosting:disable functions:delete "
+                 "database:remove"},
+    {"rclone", "delete deletefile purge rmdir rmdirs cleanup"},
+    {"s3cmd", "del rm rb"},
+    {"mc mcli", "rm rb"},
+    {"gh", "repo release gist secret variable run cache ssh-key label/delete"},
+    {"glab", "repo project release/delete"},
+    {"npm pnpm", "unpublish"},
+    {"yarn", "npm/unpublish"},
+    {"cargo gem", "yank"},
+    {"nomad", "job/stop", "-purge --purge"},
+    {"nomad", "namespace volume/delete"},
+    {"consul", "kv/delete"},
+    {"vault", "delete"},
+    {"vault", "kv/delete destroy metadata"},
+    {"vault", "secrets auth/disable"},
+    {"etcdctl", "del"},
+    {"virsh", "undefine vol-delete pool-delete"},
+    {"lxc incus", "delete"},
+    {"pscale turso neonctl neon", ".../delete destroy"},
+};
+
+bool has_option(const Command& command, std::string_view list) {
+  return std::any_of(command.words.begin() + 1, command.words.end(), [&](const Word& word) {
+    const std::string_view name = std::string_view(word.text).substr(0, word.text.find('='));
+    return is_listed(name, list);
+  });
+}
+
+bool matches(const Case& c, const Removal& removal, const std::vector<Verb>& verbs) {
+  if (!is_listed(c.program, removal.programs)) return false;
+  if (!removal.with.empty() && !has_option(c.command, removal.with)) return false;
+  constexpr std::string_view kAnywhere = ".../";
+  if (removal.verbs.starts_with(kAnywhere)) {
+    const std::string_view list = removal.verbs.substr(kAnywhere.size());
+    return std::any_of(verbs.begin(), verbs.end(),
+                       [&](const Verb& verb) { return is_verb(verb.word->text, list); });
+  }
+  const std::vector<std::string_view> lists = split(removal.verbs, '/');
+  return begins_with(verbs, lists);
+}
+
+std::optional<Hit> removes_by_client(const Case& c, std::span<const Removal> table) {
+  const std::vector<Verb> verbs = verbs_of(c.command);
+  // What only shows what it would do.
+  if (has_option(c.command, "--dry-run --dryrun --help -h --what-if")) return std::nullopt;
+  if (!verbs.empty() && verbs.front().word->text == "help") return std::nullopt;
+  const bool hit = std::any_of(table.begin(), table.end(), [&](const Removal& removal) {
+    return matches(c, removal, verbs);
+  });
+  if (!hit) return std::nullopt;
+  return Hit{c.command.span, verbs.back().word->text};
+}
+
+std::optional<Hit> prunes_containers(const Case& c) { return removes_by_client(c, kContainers); }
+std::optional<Hit> destroys_services(const Case& c) {
+  const bool is_client =
+      std::any_of(std::begin(kServices), std::end(kServices),
+                  [&](const Removal& one) { return is_listed(c.program, one.programs); });
+  if (!is_client) return std::nullopt;
+  return removes_by_client(c, kServices);
 }
 
 std::optional<Hit> removes_crontab(const Case& c) {
@@ -192,7 +315,7 @@ constexpr std::array kRules = {
          "createdb app\n"
          "rails db:migrate\n"
          "mysqladmin status"},
-    Rule{"destructive.containers", "docker podman docker-compose", prunes_containers,
+    Rule{"destructive.containers", "docker podman nerdctl docker-compose podman-compose", prunes_containers,
          "removes containers' data",
          "docker system prune -af\n"
          "docker volume rm data\n"
@@ -200,12 +323,18 @@ constexpr std::array kRules = {
          "docker ps\n"
          "docker compose down\n"
          "docker build ."},
-    Rule{"destructive.services", "terraform tofu pulumi cdk kubectl oc helm aws gh",
+    Rule{"destructive.services", "",
          destroys_services, "takes down what others may be using",
          "terraform destroy\n"
          "terraform apply -destroy\n"
          "kubectl delete ns prod\n"
          "kubectl -n prod delete pod a\n"
+         "kubectl --kubeconfig /data/config --cluster c delete pod a\n"
+         "aws --profile p --region r ec2 terminate-instances --instance-ids i\n"
+         "gcloud --project p compute instances delete vm\n"
+         "az group delete --name g\n"
+         "doctl compute droplet delete 1\n"
+         "npm unpublish a@1.0.0\n"
          "helm uninstall app\n"
          "aws s3 rm s3://bucket --recursive\n"
          "gh repo delete a/b",

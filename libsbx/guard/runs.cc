@@ -133,25 +133,24 @@ void add_wrapped(const Wrapper& wrapper, const Fields& words, Runs& runs) {
 
 // Takes `placeholder` out of the words: only the run knows what stands there.
 void take_out(Fields& words, const std::string& placeholder) {
-  if (placeholder.empty()) return;
-  for (Field& word : words) {
-    std::string made;
-    std::size_t at = 0;
-    for (std::size_t found = word.text.find(placeholder); found != std::string::npos;
-         found = word.text.find(placeholder, at)) {
-      made.append(word.text, at, found - at);
-      made += kHole;
-      at = found + placeholder.size();
-    }
-    if (at > 0) word.text = made.append(word.text, at);
-  }
+  put_in(words, placeholder, std::string_view(&kHole, 1));
 }
 
 void add_xargs(const Fields& words, Runs& runs) {
   Options options(words, "adEILnPsR",
                   " arg-file delimiter max-args max-procs max-chars process-slot-var max-lines ");
   std::string placeholder;
+  bool takes_input = true;
+  bool splits_lines = false;
   while (const auto option = options.next()) {
+    if (option->name == "a" || option->name == "arg-file" || option->name == "E") {
+      takes_input = false;
+    }
+    if (option->name == "0" || option->name == "null") splits_lines = true;
+    if (option->name == "d" || option->name == "delimiter") {
+      splits_lines = true;
+      takes_input = takes_input && option->value == "\\n";
+    }
     if (option->name == "I" && option->value) placeholder = *option->value;
     if (option->name == "replace") placeholder = option->value.value_or("{}");
     if (option->name == "i") {  // -i[text]: what follows is no options
@@ -160,10 +159,13 @@ void add_xargs(const Fields& words, Runs& runs) {
       if (placeholder.empty()) placeholder = "{}";
     }
   }
-  Fields inner = tail(words, options.at());
-  take_out(inner, placeholder);
   runs.unknown = options.unknown();
-  if (!inner.empty()) add_words(runs, "xargs", std::move(inner), placeholder.empty());
+  if (options.at() >= words.size()) return;
+  add_words(runs, "xargs", tail(words, options.at()), placeholder.empty());
+  Run& run = runs.runs.back();
+  run.takes_input = takes_input;
+  run.splits_lines = splits_lines || !placeholder.empty();
+  run.placeholder = placeholder;
 }
 
 void add_find(const Fields& words, Runs& runs) {
@@ -190,6 +192,31 @@ void add_find(const Fields& words, Runs& runs) {
   }
 }
 
+// parallel's {} {.} {/} {//} {/.} {#} {1} {1.} …: whether there was one.
+bool fill_places(Field& word, const std::string& value) {
+  bool found = false;
+  std::string made;
+  for (std::size_t at = 0; at < word.text.size();) {
+    const std::size_t end =
+        word.text[at] == '{' ? word.text.find_first_not_of("0123456789./#%+!", at + 1)
+                             : std::string::npos;
+    if (end == std::string::npos || word.text[end] != '}') {
+      made += word.text[at++];
+      continue;
+    }
+    const std::string_view inner = std::string_view(word.text).substr(at + 1, end - at - 1);
+    if (inner.empty() || inner == "1") {
+      made += value;
+    } else {
+      made += inner == "#" || inner == "%" ? kName : kHole;
+    }
+    found = true;
+    at = end + 1;
+  }
+  word.text = std::move(made);
+  return found;
+}
+
 void add_parallel(const Fields& words, Runs& runs) {
   Options options(words, "aCdEIjJLMNnPrsSUW",
                   " arg-file colsep delimiter jobs max-procs max-args max-replace-args max-lines "
@@ -197,29 +224,45 @@ void add_parallel(const Fields& words, Runs& runs) {
                   "basefile return workdir tagstring tag-string env nice load memfree halt "
                   "halt-on-error block recstart recend profile arg-sep arg-file-sep replace "
                   "compress-program shebang-wrap tempdir ");
-  while (options.next()) {
+  bool quotes = false;
+  while (const auto option = options.next()) {
+    quotes = quotes || option->name == "q" || option->name == "quote";
   }
   runs.unknown = options.unknown();
-  std::size_t end = options.at();
   const auto is_separator = [](const Field& word) { return word.text.starts_with(":::"); };
+  const std::size_t first = options.at();
+  std::size_t end = first;
   while (end < words.size() && !is_separator(words[end])) ++end;
-  if (end > options.at()) {
-    Fields command(words.begin() + static_cast<std::ptrdiff_t>(options.at()),
-                   words.begin() + static_cast<std::ptrdiff_t>(end));
-    take_out(command, "{}");
-    Field text = joined(command, 0, command.size());
-    Run run;
-    run.kind = RunKind::kText;
-    run.via = "parallel";
-    run.text = std::move(text);
-    run.has_more_words = true;
-    runs.runs.push_back(std::move(run));
+  if (end == first) {  // without a command, each argument is one
+    for (std::size_t i = end + 1; i < words.size(); ++i) {
+      if (!is_separator(words[i])) add_text(runs, RunKind::kText, "parallel", words[i]);
+    }
     return;
   }
-  // Without a command, each argument is one.
-  for (std::size_t i = end + 1; i < words.size(); ++i) {
-    if (!is_separator(words[i])) add_text(runs, RunKind::kText, "parallel", words[i]);
+  // Literal arguments of one source stand where {} does, or at the end.
+  std::string value(1, kHole);
+  const bool is_literal =
+      end + 1 < words.size() && words[end].text == ":::" &&
+      std::none_of(words.begin() + static_cast<std::ptrdiff_t>(end) + 1, words.end(), is_separator);
+  if (is_literal) {
+    std::vector<std::string> items;
+    for (const Field& word : tail(words, end + 1)) items.push_back(made_of(word));
+    value = join_values(items);
   }
+  Fields command(words.begin() + static_cast<std::ptrdiff_t>(first),
+                 words.begin() + static_cast<std::ptrdiff_t>(end));
+  bool has_place = false;
+  for (Field& word : command) has_place = fill_places(word, value) || has_place;
+  bool has_more = !is_literal;
+  if (!has_place && is_literal) {
+    Field word;
+    word.span = words[end].span;
+    word.text = value;
+    command.push_back(std::move(word));
+  }
+  if (quotes) return add_words(runs, "parallel", std::move(command), has_more);
+  add_text(runs, RunKind::kText, "parallel", joined(command, 0, command.size()));
+  runs.runs.back().has_more_words = has_more;
 }
 
 void add_watch(const Fields& words, Runs& runs) {
@@ -323,6 +366,44 @@ void add_shell(const std::string& name, const Fields& words, Runs& runs) {
   add_text(runs, RunKind::kFile, name, words[at], tail(words, at + 1));
 }
 
+// fd -x PROGRAM …: on each file that it finds.
+void add_fd(const Fields& words, Runs& runs) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (text != "-x" && text != "-X" && text != "--exec" && text != "--exec-batch") continue;
+    Fields inner;
+    for (++i; i < words.size() && words[i].text != ";"; ++i) inner.push_back(words[i]);
+    for (Field& word : inner) fill_places(word, std::string(1, kHole));
+    return add_words(runs, "fd " + text, std::move(inner), true);
+  }
+}
+
+// git submodule foreach TEXT, git bisect run PROGRAM, git rebase -x TEXT.
+void add_git(const Fields& words, Runs& runs) {
+  Options options(words, "Cc", " git-dir work-tree namespace exec-path config-env ");
+  while (options.next()) {
+  }
+  const std::size_t verb = options.at();
+  if (verb + 1 >= words.size()) return;
+  const Fields rest = tail(words, verb);
+  if (rest[0].text == "submodule") {
+    std::size_t at = 1;
+    while (at < rest.size() && rest[at].text.starts_with('-')) ++at;
+    if (at >= rest.size() || rest[at].text != "foreach") return;
+    for (++at; at < rest.size() && rest[at].text.starts_with('-');) ++at;
+    if (at < rest.size())
+      add_text(runs, RunKind::kText, "git submodule foreach", joined(rest, at, rest.size()));
+  } else if (rest[0].text == "bisect" && rest[1].text == "run") {
+    add_words(runs, "git bisect run", tail(rest, 2));
+  } else if (rest[0].text == "rebase") {
+    Options own(rest, "xsXC", " exec onto strategy strategy-option ");
+    while (const auto option = own.next()) {
+      if ((option->name == "x" || option->name == "exec") && option->value)
+        add_text(runs, RunKind::kText, "git rebase -x", part_of(*option->value_word, *option->value));
+    }
+  }
+}
+
 bool is_shell(std::string_view name) {
   static constexpr std::string_view kShells[] = {"sh",   "bash", "dash", "zsh", "ksh",  "ksh93",
                                                  "mksh", "lksh", "oksh", "ash", "hush", "rbash",
@@ -331,6 +412,21 @@ bool is_shell(std::string_view name) {
 }
 
 }  // namespace
+
+void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value) {
+  if (placeholder.empty()) return;
+  for (Field& word : words) {
+    std::string made;
+    std::size_t at = 0;
+    for (std::size_t found = word.text.find(placeholder); found != std::string::npos;
+         found = word.text.find(placeholder, at)) {
+      made.append(word.text, at, found - at);
+      made += value;
+      at = found + placeholder.size();
+    }
+    if (at > 0) word.text = made.append(word.text, at);
+  }
+}
 
 Runs find_runs(const std::vector<Field>& words) {
   Runs runs;
@@ -347,6 +443,10 @@ Runs find_runs(const std::vector<Field>& words) {
     add_find(words, runs);
   } else if (name == "parallel") {
     add_parallel(words, runs);
+  } else if (name == "fd" || name == "fdfind") {
+    add_fd(words, runs);
+  } else if (name == "git") {
+    add_git(words, runs);
   } else if (name == "watch") {
     add_watch(words, runs);
   } else if (name == "su" || name == "runuser") {

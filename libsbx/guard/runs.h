@@ -26,12 +26,19 @@ struct Run {
   std::vector<Field> words;
   Field text;
   bool has_more_words = false;
+  // xargs: words from the input follow, or stand where `placeholder` does.
+  bool takes_input = false;
+  bool splits_lines = false;  // at newlines only
+  std::string placeholder;
 };
 
 struct Runs {
   std::vector<Run> runs;
   std::vector<Span> unknown;  // words that may be options, or more
 };
+
+// Puts `value` in where `placeholder` stands in the words.
+void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value);
 
 Runs find_runs(const std::vector<Field>& words);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scope: what is plainly constant about the variables of a shell at a place of its text. A value
-// may hold kHole where a part is made at run time. Values only.
+// may hold marks where a part is made at run time. Values only.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,22 @@ namespace sbx {
 struct Value {
   std::vector<std::string> items;  // one, or those of an array
   bool is_array = false;
+  friend bool operator==(const Value&, const Value&) = default;
 };
+
+// What is assigned to each variable anywhere in a text: where the order of the text does not tell
+// which it is (loops, branches, functions, traps), it is one of them.
+using History = std::unordered_map<std::string, Value>;
 
 class Scope {
  public:
+  Scope();
   struct Mark {
     std::size_t log = 0;
     std::uint64_t horizon = 0;
+    std::uint32_t shell = 0;
+    bool is_late = false;
+    bool is_bash = true;
     std::optional<std::vector<std::string>> positional;
   };
 
@@ -30,15 +39,33 @@ class Scope {
   // What unquoted values are split at; nullopt: not known.
   std::optional<std::string> separators() const;
   void set(const std::string& name, Value value);
-  void forget(const std::string& name);  // "*": every one
+  void forget(const std::string& name);  // its value is not known; "*", "**": of all
+  // It may or may not have been given what is assigned to it elsewhere in the text.
+  void doubt(const std::string& name, bool is_set);
+  // Whether it has been given some value by the text on every way to here.
+  bool is_set(const std::string& name) const;
+  // The text says what it is, for another program.
+  void touch(const std::string& name) { touched_.insert(name); }
+  // Another shell begins, which has no variables of this one but those that the environment has.
+  void enter_shell(std::uint32_t id, bool is_bash);
+  // What follows runs at another time: a function, a trap.
+  void enter_later() { is_late_ = true; }
   // The name may change at any time from here on: it is never known again.
   void distrust(const std::string& name);
   // Assigning to it may fail from here on.
   void freeze(const std::string& name) { frozen_.insert(name); }
 
   // A subshell or a branch: what happened in it is undone.
-  Mark mark() const { return {log_.size(), horizon_, positional}; }
+  Mark mark() const {
+    return {log_.size(), horizon_, shell_, is_late_, is_bash_, positional};
+  }
   void undo(const Mark& mark);
+
+  // Of a reading of the same text before this one; null: this is the first.
+  const History* history = nullptr;
+  // Whether a variable was looked for that the history may tell.
+  bool wants_history() const { return wants_history_; }
+  History take_history() { return std::move(made_); }
 
   // $1 and on, with $0 in front; nullopt: not known.
   std::optional<std::vector<std::string>> positional;
@@ -48,12 +75,16 @@ class Scope {
     Value value;
     std::uint64_t time = 0;
     bool is_known = false;
+    bool is_set = false;
   };
   struct Change {
     std::string name;
     std::optional<Entry> before;
   };
   void change(const std::string& name, Entry entry);
+  void record(const std::string& name, const Value& value);
+  std::string key(const std::string& name) const;
+  const Value* find_default(const std::string& name) const;
 
   std::unordered_map<std::string, Entry> entries_;
   std::vector<Change> log_;
@@ -62,6 +93,12 @@ class Scope {
   bool distrusts_all_ = false;
   std::uint64_t clock_ = 0;
   std::uint64_t horizon_ = 0;  // entries before it are forgotten
+  std::unordered_set<std::string> touched_;
+  History made_;
+  std::uint32_t shell_ = 0;  // which shell of the text this is
+  bool is_late_ = false;
+  bool is_bash_ = true;
+  mutable bool wants_history_ = false;
 };
 
 }  // namespace sbx

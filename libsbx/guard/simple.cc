@@ -4,7 +4,8 @@
 #include <cctype>
 #include <utility>
 
-#include "guard/output.h"
+#include "base/text.h"
+#include "guard/options.h"
 #include "guard/parser.h"
 #include "guard/walker.h"
 
@@ -21,7 +22,7 @@ constexpr std::string_view kDeclarations[] = {"declare", "typeset", "local", "ex
 constexpr std::string_view kSpecial[] = {
     ":",     ".",    "eval",  "exec",  "export", "readonly", "return",   "set",
     "shift", "trap", "unset", "times", "source", "break",    "continue", "exit"};
-constexpr std::string_view kReaders[] = {"read", "mapfile", "readarray", "getopts", "let", "wait"};
+constexpr std::string_view kReaders[] = {"read", "mapfile", "readarray", "getopts", "wait"};
 
 }  // namespace
 
@@ -73,7 +74,7 @@ std::vector<Redirection> Walker::expand_redirections(const std::vector<Redirecti
     redirection.target = to_word(target);
     if (node.fd == 0) {
       input.reset();
-      if (node.is_string) input = target.text + '\n';
+      if (node.is_string && !target.is_process) input = target.text + '\n';
       if (node.kind == RedirectionKind::kRead && target.is_process) input = target.process_output;
     }
     if (node.is_document) {
@@ -97,17 +98,16 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
       value.is_array = true;
       field.span = assignment.span;
       for (const Field& element : elements) {
-        // [index]=value, patterns and what may be several are beyond this.
-        if (element.text.starts_with('[') || element.has_glob || element.splits)
-          value.items.clear();
+        // [index]=value and what may be several are beyond this.
+        if (element.text.starts_with('[') || element.splits) value.items.clear();
         if (!field.text.empty()) field.text += ' ';
         field.text += element.text;
-        value.items.push_back(element.text);
+        value.items.push_back(made_of(element));
       }
       if (value.items.size() != elements.size()) value.items.assign(1, std::string(1, kHole));
     } else {
       field = expand_single(assignment.value);
-      value.items.push_back(field.text);
+      value.items.push_back(field.has_tilde ? made_of(field) : field.text);
     }
     expand_quoted(assignment.index);
     const Value* before = assignment.appends ? scope_.find(assignment.name) : nullptr;
@@ -151,9 +151,13 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
     return "";
   }
   const auto program = program_name(words[0]);
+  Text read_input = input;  // as `read` splits it
   const bool is_special = program && is_one_of(*program, kSpecial);
   for (const auto& [name, value] : values) {
     if (is_special) scope_.forget(name);
+    scope_.touch(name);
+    if (name == "IFS" && value.items[0].find_first_not_of(" \t\n") != std::string::npos)
+      read_input.reset();
   }
   if (!words[0].is_known() || words[0].has_glob) {
     add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
@@ -161,10 +165,18 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
   }
   // A program that is not known may be a builtin; a function that calls itself is still being read.
   if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
-  look_through(words, place, input, true);
+  look_through(words, place, program == "read" ? read_input : input, true);
   if (!prints) return "";
   if (program && functions_.contains(std::string(*program))) return std::nullopt;
-  return constant_output(words, input);
+  return constant_output(words, input, output_context());
+}
+
+OutputContext Walker::output_context() const {
+  const auto value = [&](const char* name) {
+    const Value* found = scope_.find(name);
+    return found == nullptr || found->items.size() != 1 ? std::string{kHole} : found->items[0];
+  };
+  return {value("TMPDIR"), value("PWD")};
 }
 
 // What a builtin does to variables.
@@ -198,7 +210,28 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     }
     return;
   }
-  if (*program == "unset" || is_one_of(*program, kReaders)) {
+  if (*program == "cd" || *program == "pushd" || *program == "popd") return scope_.doubt("PWD", true);
+  if (*program == "unset") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& name = words[i].text;
+      if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
+      scope_.doubt(name, false);
+    }
+    return;
+  }
+  if (*program == "let") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& text = words[i].text;
+      const std::string name = text.substr(0, text.find_first_of("=+-*/%&|^<>"));
+      if (is_name(name) && words[i].is_known()) {
+        scope_.set(name, {{{kName}}, false});
+      } else {
+        scope_.forget("*");
+      }
+    }
+    return;
+  }
+  if (is_one_of(*program, kReaders)) {
     scope_.forget("REPLY");
     scope_.forget("MAPFILE");
     for (std::size_t i = 1; i < words.size(); ++i) {
@@ -218,6 +251,47 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
                   : words.size() > 2       ? words[2].text
                                            : "*");
   }
+}
+
+// read and mapfile where what they read is known: each name has one of the lines. False: it is not.
+bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
+  const auto name = program_name(words[0]);
+  if (!name) return false;
+  const std::string_view program = *name;
+  const bool is_read = program == "read";
+  if (!is_read && program != "mapfile" && program != "readarray") return false;
+  if (!input || has_hole(*input) || !spend(input->size())) return false;
+  Options options(words, is_read ? "adinNptu" : "dnOsuCc", "");
+  bool is_array = !is_read;
+  std::vector<std::string> names;
+  while (const auto option = options.next()) {
+    if (option->name == "u" || option->name == "i" || option->name == "C") return false;
+    if (option->name == "a" && option->value) {
+      is_array = true;
+      names.emplace_back(*option->value);
+    }
+  }
+  for (std::size_t i = options.at(); i < words.size(); ++i) names.push_back(words[i].text);
+  if (names.empty()) names.emplace_back(is_read ? "REPLY" : "MAPFILE");
+  const bool splits = is_read && (is_array || names.size() > 1);
+  std::vector<std::string> items;
+  for (std::string_view line : split(*input, '\n')) {
+    while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
+    while (line.ends_with(' ') || line.ends_with('\t')) line.remove_suffix(1);
+    if (!splits) {
+      if (!line.empty()) items.emplace_back(line);
+      continue;
+    }
+    for (const std::string_view item : split(line, ' ')) {
+      if (!item.empty()) items.emplace_back(item);
+    }
+  }
+  if (items.empty()) return false;
+  Value value{{is_array ? items : std::vector<std::string>{join_values(items)}}, is_array};
+  for (const std::string& each : names) {
+    if (is_name(each)) scope_.set(each, value);
+  }
+  return true;
 }
 
 void Walker::apply_declaration(const std::vector<Field>& words) {
@@ -248,7 +322,7 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
         scope_.set(name, {{text.substr(equals + 1)}, false});
       }
     } else if (program == "local" || program == "declare" || program == "typeset") {
-      scope_.forget(name);
+      scope_.doubt(name, false);
     }
     if (freezes) scope_.freeze(name);
   }

@@ -9,12 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "guard/marks.h"
 #include "guard/reading.h"
 
 namespace sbx {
-
-// Stands in a text for a part that only the run knows. No shell text can hold a NUL byte itself.
-inline constexpr char kHole = '\0';
 
 struct Block;
 struct Part;
@@ -76,6 +74,11 @@ struct RedirectionNode {
   std::size_t document = 0;  // index into Tree::documents
 };
 
+// In Tree::assigned: any name at all; and one that may have any value from then on, whatever the
+// text gives it elsewhere.
+inline constexpr const char* kEveryName = "*";
+inline constexpr const char* kEveryNameAnew = "**";
+
 // Names that a stretch of the text may assign: a range of Tree::assigned.
 struct NameRange {
   std::size_t begin = 0;
@@ -111,6 +114,7 @@ struct SyntaxNode {
   std::vector<Block> blocks;
   std::vector<SyntaxNode> children;
   NameRange assigned;
+  NameRange counted;  // of an arithmetic for: names in its head
 };
 
 struct Pipeline {
@@ -139,7 +143,7 @@ struct Block {
 struct Tree {
   Block block;
   std::vector<std::vector<Part>> documents;  // bodies of here-documents
-  std::vector<std::string> assigned;         // in the order of the text; "*" is every name
+  std::vector<std::string> assigned;         // in the order of the text
   std::vector<Unknown> faults;               // what could not be read
 };
 

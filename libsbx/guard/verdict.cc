@@ -78,7 +78,7 @@ Judgement judge(const Policy& policy, const Request& request, const std::string&
   const bool is_shell = request.argv.empty();
   const std::string text = is_shell ? request.command : joined(request.argv);
   Reading reading = is_shell ? read_shell(text) : read_argv(request.argv);
-  const Places places(policy, text);
+  const Places places(policy, request, cwd);
   const DirectoryMap directories(reading, text, places, cwd);
   const CommandsProfile& commands = policy.profile.commands;
   const bool asks = asks_about_destruction(commands);

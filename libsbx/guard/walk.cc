@@ -35,7 +35,10 @@ bool Walker::spend(std::size_t work) {
 
 void Walker::forget_names(const NameRange& range) {
   if (!spend(range.end - range.begin)) return;
-  for (std::size_t i = range.begin; i < range.end; ++i) scope_.forget(tree_->assigned[i]);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::string& name = tree_->assigned[i];
+    scope_.doubt(name, scope_.is_set(name));
+  }
 }
 
 Text Walker::walk_block(const Block& block, const Place& place, const Text& input) {
@@ -58,6 +61,13 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   inner.in_background = place.in_background || chain.in_background;
   Text output = "";
   NameRange uncertain;  // names of the links that may not have run
+  std::vector<bool> was_set;
+  for (const ChainLink& link : chain.links) {
+    if (link.connective == Connective::kFirst || !spend(link.assigned.end - link.assigned.begin))
+      continue;
+    for (std::size_t i = link.assigned.begin; i < link.assigned.end; ++i)
+      was_set.push_back(scope_.is_set(tree_->assigned[i]));
+  }
   for (const ChainLink& link : chain.links) {
     if (link.connective == Connective::kOr) forget_names(uncertain);
     const Text more = walk_pipeline(link.pipeline, inner, input);
@@ -75,8 +85,11 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   }
   if (chain.in_background) {
     scope_.undo(mark);
-  } else {
-    forget_names(uncertain);
+  } else if (spend(uncertain.end - uncertain.begin)) {
+    for (std::size_t i = uncertain.begin; i < uncertain.end; ++i) {
+      const std::size_t at = i - uncertain.begin;
+      scope_.doubt(tree_->assigned[i], at < was_set.size() && was_set[at]);
+    }
   }
   return output;
 }
@@ -162,7 +175,7 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
     }
     case SyntaxKind::kArithmetic:
       expand_quoted(node.arithmetic);
-      forget_names(node.assigned);
+      count_names(node.assigned);
       return "";
     case SyntaxKind::kTest:
       for (const WordNode& word : node.words) expand_single(word);
@@ -172,11 +185,30 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
   return std::nullopt;
 }
 
+// Arithmetic gives them numbers.
+void Walker::count_names(const NameRange& range) {
+  if (!spend(range.end - range.begin)) return;
+  for (std::size_t i = range.begin; i < range.end; ++i)
+    scope_.set(tree_->assigned[i], {{{kName}}, false});
+}
+
+void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>& sets) {
+  if (!spend(range.end - range.begin)) return;
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::string& name = tree_->assigned[i];
+    if (name[0] != '*' && scope_.is_set(name) && seen.insert(name).second) ++sets[name];
+  }
+}
+
 // if and case: each branch begins with what was known before it.
 void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Text& input) {
   const bool is_if = node.kind == SyntaxKind::kIf;
   for (const WordNode& word : node.words) expand_single(word);
   for (const WordNode& pattern : node.patterns) expand_single(pattern);
+  const bool ends_in_else = is_if && node.blocks.size() % 2 == 1;
+  std::map<std::string, std::size_t> sets;  // names, and how many branches give them a value
+  std::size_t branches = 0;
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
     if (is_condition) {
@@ -185,10 +217,15 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
     }
     const Scope::Mark mark = scope_.mark();
     walk_block(node.blocks[i], place, input);
+    if (ends_in_else) note_set(node.blocks[i].assigned, sets);
     scope_.undo(mark);
+    ++branches;
   }
   const std::size_t certain = is_if ? 1 : 0;  // the first condition always runs
   for (std::size_t i = certain; i < node.blocks.size(); ++i) forget_names(node.blocks[i].assigned);
+  for (const auto& [name, times] : sets) {
+    if (times == branches) scope_.doubt(name, true);  // whichever it was
+  }
 }
 
 void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
@@ -197,10 +234,13 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
   expand_quoted(node.arithmetic);
   forget_names(node.assigned);
   const Scope::Mark mark = scope_.mark();
-  if (node.kind == SyntaxKind::kFor && node.has_in && values.size() == 1 && !values[0].has_glob &&
-      !values[0].has_tilde && !values[0].is_process && !values[0].splits) {
-    scope_.set(node.name, {{values[0].text}, false});  // each turn begins with it
+  if (node.kind == SyntaxKind::kFor) {  // each turn begins with one of them
+    std::vector<std::string> items;
+    for (const Field& value : values) items.push_back(made_of(value));
+    const bool is_known = node.has_in && !items.empty() && !has_hole(items.front());
+    scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});
   }
+  count_names(node.counted);
   for (const Block& block : node.blocks) walk_block(block, place, input);
   scope_.undo(mark);
   forget_names(node.assigned);
@@ -209,6 +249,7 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
 void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   const Scope::Mark mark = scope_.mark();
   scope_.forget("*");
+  scope_.enter_later();
   Place inner = place;
   inner.function = static_cast<std::int32_t>(reading_.functions.size());
   inner.pipeline = 0;
@@ -223,7 +264,7 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   // It may be called at any time from now on.
   if (!spend(node.assigned.end - node.assigned.begin)) return;
   for (std::size_t i = node.assigned.begin; i < node.assigned.end; ++i) {
-    scope_.distrust(tree_->assigned[i]);
+    if (tree_->assigned[i] != kEveryName) scope_.distrust(tree_->assigned[i]);
   }
 }
 

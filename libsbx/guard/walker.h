@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "guard/field.h"
+#include "guard/output.h"
 #include "guard/runs.h"
 #include "guard/scope.h"
 #include "guard/syntax.h"
@@ -33,12 +34,18 @@ struct Place {
 class FieldBuilder;
 
 // How much work a reading may take, about its bytes and commands: this, and some for each byte.
+inline constexpr std::size_t kMaxText = 1u << 20;
 inline constexpr std::size_t kLeastWork = 2u << 20;
 inline constexpr std::size_t kWorkPerByte = 16;
 
 class Walker {
  public:
-  explicit Walker(Reading& reading) : reading_(reading) {}
+  // `history`: of a reading of the same text before this one; may be null.
+  Walker(Reading& reading, const History* history) : reading_(reading) {
+    scope_.history = history;
+  }
+  bool wants_history() const { return scope_.wants_history(); }
+  History take_history() { return scope_.take_history(); }
 
   void read_text(std::string_view text);
   void read_words(const std::vector<Field>& words);
@@ -55,6 +62,9 @@ class Walker {
   void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
   void walk_function(const SyntaxNode& node, const Place& place);
   void forget_names(const NameRange& range);
+  void count_names(const NameRange& range);
+  // Counts the names of the range that are set here.
+  void note_set(const NameRange& range, std::map<std::string, std::size_t>& sets);
 
   // simple.cc: simple commands.
   std::vector<Field> expand_operands(const SyntaxNode& node);
@@ -63,6 +73,8 @@ class Walker {
   void expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
                           std::vector<std::pair<std::string, Value>>& values);
   void apply_builtin(const std::vector<Field>& words);
+  void note_environment(const std::vector<Field>& words);
+  bool apply_read(const std::vector<Field>& words, const Text& input);
   void apply_declaration(const std::vector<Field>& words);
   void emit(const Place& place, Span span, const std::vector<Field>& words);
 
@@ -70,7 +82,11 @@ class Walker {
   void look_through(const std::vector<Field>& words, const Place& place, const Text& input,
                     bool in_shell);
   void follow(const Run& run, const Place& place, const Text& input, bool in_shell);
-  void read_script(std::string_view text, Span span, const Place& place, const Text& input);
+  // Where `is_later`, what the text assigns may change at any time from now on.
+  void read_script(std::string_view text, Span span, const Place& place, const Text& input,
+                   bool is_later = false);
+  std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
+  OutputContext output_context() const;
 
   // expand.cc: words.
   void expand_word(const WordNode& word, std::vector<Field>& fields);

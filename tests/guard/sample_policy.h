@@ -14,6 +14,7 @@ inline Policy sample_policy() {
   policy.home = "/home/me";
   policy.profile.filesystem.roots = {{"/home/me/project", Access::kReadWrite, false, ""},
                                      {"/data", Access::kReadWrite, false, ""}};
+  policy.profile.isolation.namespaces.add(Layer::kMount);
   policy.profile.commands.ask = {"destructive"};
   return policy;
 }

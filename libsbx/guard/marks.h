@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Marks: bytes that stand in a word's text for a part that only the run knows, each with what is
+// known of that part all the same. Such bytes in a text that was given are holes. Values only.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+// Anything at all. No shell text can hold a NUL byte itself.
+inline constexpr char kHole = '\0';
+// Relative paths that are not empty, without ".", ".." or blanks:
+inline constexpr char kName = '\x10';    // one that is new or the run's own: $$, a date, mktemp's
+inline constexpr char kMaybe = '\x11';   // the same, or nothing: $USER
+inline constexpr char kChoice = '\x12';  // one of several that the text names
+inline constexpr char kStar = '\x13';    // whatever a pattern or ls gives, one by one
+inline constexpr char kDeep = '\x14';    // whatever find gives
+// Absolute paths, at the beginning of a word:
+inline constexpr char kHome = '\x15';   // $HOME
+inline constexpr char kTmp = '\x16';    // $TMPDIR
+inline constexpr char kStart = '\x17';  // the directory that the whole text starts in
+inline constexpr char kWorking = '\x18';   // the directory that the command runs in
+
+constexpr bool is_mark(char c) { return c == kHole || (c >= kName && c <= kWorking); }
+constexpr bool is_place_mark(char c) { return c >= kHome && c <= kWorking; }
+bool has_mark(std::string_view text);
+inline bool has_hole(std::string_view text) { return text.find(kHole) != std::string_view::npos; }
+
+// A text as it was given: its own bytes of these values are holes.
+std::string without_marks(std::string_view given);
+
+// What can be said of a value that is one of `items`; a hole where that is nothing.
+std::string join_values(const std::vector<std::string>& items);
+
+// A word that the shell makes files of → one of those files.
+std::string pattern_value(std::string_view pattern);
+
+// Whether nothing but kMaybe stands in `text`.
+bool may_be_empty(std::string_view text);
+
+}  // namespace sbx
