@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "guard/verdict.h"
+#include "policy/exec_size.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "report/judgement.h"
@@ -30,6 +31,7 @@ int verb_check(const Invocation& invocation) {
   if (!prepared.ok()) return refuse(prepared.error());
   const Policy& policy = prepared.value().policy;
   const Request& request = prepared.value().request;
+  if (const Status size = check_exec_size(policy, request); !size.ok()) return refuse(size.error());
   const Judgement judgement = judge(policy, request, request.cwd.value_or(policy.workspace));
   if (write_all(STDOUT_FILENO, judgement_to_json(judgement) + "\n")) {
     return judgement_exit_status(judgement.verdict);

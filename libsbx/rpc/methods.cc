@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "policy/exec_size.h"
 #include "policy/request.h"
 #include "report/explain.h"
 #include "report/json.h"
@@ -116,6 +117,7 @@ Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
   SBX_TRY(const Request request, decode_request(document));
   SBX_TRY(const Policy own, apply_request(policy(), request));
   SBX_TRY(const std::string cwd, request_cwd(own, request));
+  if (Status size = check_exec_size(own, request); !size.ok()) return named_by_request(size.error());
   answer(caller, judgement_to_json(judge(own, request, cwd)));
   return {};
 }

@@ -19,6 +19,7 @@
 #include "host/git_use.h"
 #include "host/view.h"
 #include "output/utf8.h"
+#include "policy/exec_size.h"
 #include "policy/request.h"
 #include "session/approvals.h"
 #include "session/changes.h"
@@ -143,6 +144,11 @@ class Run {
     const Result<std::string> directory = request_cwd(input_.policy, input_.request);
     if (!directory.ok()) {
       fail(directory.error());
+      return false;
+    }
+    // Nobody is asked about what no answer could run.
+    if (const Status size = check_exec_size(input_.policy, input_.request); !size.ok()) {
+      fail(size.error());
       return false;
     }
     const std::string& cwd = directory.value();
