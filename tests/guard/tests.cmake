@@ -1,5 +1,6 @@
 sbx_test(guard
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/judge_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/reading_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/rules_test.cc
