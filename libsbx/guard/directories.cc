@@ -33,8 +33,9 @@ std::string_view program_of(const Command& command) {
 }
 
 bool runs_in_a_child(const Command& command) {
-  return std::any_of(command.via.begin(), command.via.end(),
-                      [](const std::string& name) { return !is_listed(name, "eval source . builtin command"); });
+  return std::any_of(command.via.begin(), command.via.end(), [](const std::string& name) {
+    return !is_listed(name, "eval source . builtin command");
+  });
 }
 
 struct State {

@@ -19,10 +19,10 @@ inline constexpr char kChoice = '\x12';  // one of several that the text names
 inline constexpr char kStar = '\x13';    // whatever a pattern or ls gives, one by one
 inline constexpr char kDeep = '\x14';    // whatever find gives
 // Absolute paths, at the beginning of a word:
-inline constexpr char kHome = '\x15';   // $HOME
-inline constexpr char kTmp = '\x16';    // $TMPDIR
-inline constexpr char kStart = '\x17';  // the directory that the whole text starts in
-inline constexpr char kWorking = '\x18';   // the directory that the command runs in
+inline constexpr char kHome = '\x15';     // $HOME
+inline constexpr char kTmp = '\x16';      // $TMPDIR
+inline constexpr char kStart = '\x17';    // the directory that the whole text starts in
+inline constexpr char kWorking = '\x18';  // the directory that the command runs in
 
 constexpr bool is_mark(char c) { return c == kHole || (c >= kName && c <= kWorking); }
 constexpr bool is_place_mark(char c) { return c >= kHome && c <= kWorking; }

@@ -11,7 +11,8 @@ std::optional<Options::Option> Options::next() {
     const Field& word = words_[at_];
     const std::string_view text = word.text;
     if (letter_ == 0) {
-      const bool may_vanish = word.splits && text.size() == 1 && (text[0] == kHole || text[0] == kMaybe);
+      const bool may_vanish =
+          word.splits && text.size() == 1 && (text[0] == kHole || text[0] == kMaybe);
       if (may_vanish && at_ + 1 < words_.size()) {
         unknown_.push_back(word.span);
         ++at_;

@@ -227,9 +227,8 @@ bool has_word(const std::vector<Field>& words, std::string_view wanted) {
 }
 
 Output git_output(const std::vector<Field>& words, const OutputContext& context) {
-  if (words.size() < 2 || std::any_of(words.begin(), words.end(), [](const Field& word) {
-        return has_hole(word.text);
-      })) {
+  if (words.size() < 2 || std::any_of(words.begin(), words.end(),
+                                      [](const Field& word) { return has_hole(word.text); })) {
     return std::nullopt;
   }
   const std::string& verb = words[1].text;
@@ -245,8 +244,8 @@ Output git_output(const std::vector<Field>& words, const OutputContext& context)
 // Commands whose output is a name or path that the run makes.
 Output made_output(std::string_view program, const std::vector<Field>& words, const Output& input,
                    const OutputContext& context) {
-  const bool has_unknown = std::any_of(
-      words.begin(), words.end(), [](const Field& word) { return has_hole(word.text); });
+  const bool has_unknown = std::any_of(words.begin(), words.end(),
+                                       [](const Field& word) { return has_hole(word.text); });
   const auto has_option = [&](std::string_view letters) {
     return std::any_of(words.begin() + 1, words.end(), [&](const Field& word) {
       return word.text.size() > 1 && word.text[0] == '-' &&
@@ -288,12 +287,10 @@ Output made_output(std::string_view program, const std::vector<Field>& words, co
                         program == "uniq" || program == "tac" || program == "shuf" ||
                         (program == "grep" && !has_option("ohcnHbL"));
   if (hands_on && input && has_mark(*input) && !has_hole(*input)) {
-    const bool has_file = program != "grep" && std::any_of(words.begin() + 1, words.end(),
-                                                           [](const Field& word) {
-                                                             return word.text.find_first_not_of(
-                                                                        "-0123456789nckurzVt+") !=
-                                                                    std::string::npos;
-                                                           });
+    const bool has_file =
+        program != "grep" && std::any_of(words.begin() + 1, words.end(), [](const Field& word) {
+          return word.text.find_first_not_of("-0123456789nckurzVt+") != std::string::npos;
+        });
     return has_file ? std::nullopt : input;
   }
   return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output: what a command prints, where its text tells: echo, printf, cat of a constant input; and, as
-// marks, mktemp, date, ls, find and their like. Pure.
+// Output: what a command prints, where its text tells: echo, printf, cat of a constant input; and,
+// as marks, mktemp, date, ls, find and their like. Pure.
 #pragma once
 
 #include <optional>

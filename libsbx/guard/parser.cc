@@ -22,8 +22,7 @@ constexpr std::string_view kSetters[] = {"read",    "export",   "declare", "type
                                          "local",   "readonly", "mapfile", "readarray",
                                          "getopts", "unset",    "let",     "wait"};
 // What may run any of them.
-constexpr std::string_view kRunners[] = {"eval",    "source", ".",   "command",
-                                         "builtin", "printf"};
+constexpr std::string_view kRunners[] = {"eval", "source", ".", "command", "builtin", "printf"};
 constexpr std::string_view kChangers[] = {"cd", "pushd", "popd"};
 
 template <std::size_t kSize>

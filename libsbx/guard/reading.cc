@@ -10,8 +10,8 @@ namespace sbx {
 
 namespace {
 
-// What is assigned behind a place may count there: in loops, functions and traps. No turn knows less
-// than the one before.
+// What is assigned behind a place may count there: in loops, functions and traps. No turn knows
+// less than the one before.
 template <typename Read>
 Reading read_in_turns(Read read) {
   static constexpr int kTurns = 3;

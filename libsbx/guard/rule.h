@@ -7,11 +7,28 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "guard/places.h"
 #include "guard/reading.h"
 
 namespace sbx {
+
+// The commands that a rule may need beside its own, so that none looks through all of them.
+class CommandIndex {
+ public:
+  explicit CommandIndex(const Reading& reading);
+  // Of one pipeline, in the order of the reading.
+  std::span<const std::uint32_t> pipeline(std::uint32_t id) const;
+  std::span<const std::uint32_t> finds() const { return finds_; }
+  std::span<const std::uint32_t> fetchers() const { return fetchers_; }  // curl and the like
+
+ private:
+  std::vector<std::uint32_t> by_pipeline_;
+  std::vector<std::uint32_t> begins_;  // of each pipeline in by_pipeline_, and the end
+  std::vector<std::uint32_t> finds_;
+  std::vector<std::uint32_t> fetchers_;
+};
 
 // One command of a reading, with what a rule may look at.
 struct Case {
@@ -21,6 +38,7 @@ struct Case {
   std::string_view program;  // the base name; empty where it is not known
   const Places& places;
   const Directories& directories;
+  const CommandIndex& index;
 };
 
 struct Hit {

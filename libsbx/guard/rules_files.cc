@@ -66,8 +66,8 @@ class FindReader {
 
  private:
   struct Group {
-    bool is_named = false;       // on this side of -o
-    bool is_each_named = true;   // on the sides before
+    bool is_named = false;      // on this side of -o
+    bool is_each_named = true;  // on the sides before
     bool is_negated = false;
   };
 
@@ -127,13 +127,21 @@ const Command* feeding_find(const Case& c) {
       via.begin(), via.end(), [](const std::string& name) { return name.starts_with("find"); });
   const bool by_xargs = std::find(via.begin(), via.end(), "xargs") != via.end();
   if (!by_exec && !by_xargs) return nullptr;
-  for (const Command& other : c.reading.commands) {
-    if (other.words.empty() || base_name(other.words.front().text) != "find") continue;
-    const bool holds =
-        other.span.begin <= c.command.span.begin && c.command.span.end <= other.span.end;
-    const bool feeds = other.pipeline == c.command.pipeline && other.stage + 1 == c.command.stage &&
-                       other.stages > 1;
-    if (by_exec ? holds : feeds) return &other;
+  if (by_exec) {
+    // What find runs follows it; the nearest that holds it.
+    const auto finds = c.index.finds();
+    const auto self = static_cast<std::uint32_t>(&c.command - c.reading.commands.data());
+    for (auto at = std::lower_bound(finds.begin(), finds.end(), self); at != finds.begin();) {
+      const Command& other = c.reading.commands[*--at];
+      if (other.span.begin <= c.command.span.begin && c.command.span.end <= other.span.end)
+        return &other;
+    }
+    return nullptr;
+  }
+  for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+    const Command& other = c.reading.commands[at];
+    const bool is_find = !other.words.empty() && base_name(other.words.front().text) == "find";
+    if (is_find && other.stage + 1 == c.command.stage && other.stages > 1) return &other;
   }
   return nullptr;
 }

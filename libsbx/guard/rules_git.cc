@@ -34,7 +34,9 @@ std::optional<Git> read_git(const Case& c, std::string_view names, std::string_v
                             std::initializer_list<std::string_view> long_values = {}) {
   const std::size_t at = subcommand_at(c.command);
   if (at == 0 || !is_listed(c.command.words[at].text, names)) return std::nullopt;
-  Git git{c.command.words[at].text, Arguments(c.command, at + 1, values, long_values), {c.command.span, ""}};
+  Git git{c.command.words[at].text,
+          Arguments(c.command, at + 1, values, long_values),
+          {c.command.span, ""}};
   if (git.arguments.find("help") != nullptr) return std::nullopt;
   if (!git.arguments.operands().empty()) git.hit.target = git.arguments.operands().front()->text;
   return git;
@@ -158,8 +160,7 @@ std::optional<Hit> removes_tracked(const Case& c) {
 
 std::optional<Hit> rewrites(const Case& c) {
   if (c.program == "git-filter-repo") return Hit{c.command.span, ""};
-  const auto git =
-      read_git(c, "filter-branch filter-repo update-ref");
+  const auto git = read_git(c, "filter-branch filter-repo update-ref");
   if (!git) return std::nullopt;
   if (git->name == "update-ref") {
     return git->arguments.find('d') != nullptr || git->arguments.find("stdin") != nullptr

@@ -48,24 +48,24 @@ bool is_inside(const Span& inner, const Span& outer) {
 
 // A fetcher in one of the words, there by a substitution rather than run by this command.
 bool fetches_in_words(const Case& c) {
-  return std::any_of(
-      c.reading.commands.begin(), c.reading.commands.end(), [&](const Command& other) {
-        if (&other == &c.command || !is_listed(program_of(other), kFetchers)) return false;
-        return std::any_of(c.command.words.begin() + 1, c.command.words.end(),
-                           [&](const Word& word) {
-                             if (!is_inside(other.span, word.span)) return false;
-                             const std::string_view written =
-                                 c.text.substr(word.span.begin, word.span.end - word.span.begin);
-                             return !word.known || written.starts_with("<(");
-                           });
-      });
+  const auto fetchers = c.index.fetchers();
+  return std::any_of(fetchers.begin(), fetchers.end(), [&](std::uint32_t at) {
+    const Command& other = c.reading.commands[at];
+    if (&other == &c.command || !is_inside(other.span, c.command.span)) return false;
+    return std::any_of(c.command.words.begin() + 1, c.command.words.end(), [&](const Word& word) {
+      if (!is_inside(other.span, word.span)) return false;
+      const std::string_view written =
+          c.text.substr(word.span.begin, word.span.end - word.span.begin);
+      return !word.known || written.starts_with("<(");
+    });
+  });
 }
 
 std::optional<Hit> runs_the_network(const Case& c) {
   if (c.command.stage > 0 && runs_stdin(c.command)) {
-    for (const Command& other : c.reading.commands) {
-      const bool feeds = other.pipeline == c.command.pipeline && other.stage < c.command.stage;
-      if (feeds && is_listed(program_of(other), kFetchers)) {
+    for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+      const Command& other = c.reading.commands[at];
+      if (other.stage < c.command.stage && is_listed(program_of(other), kFetchers)) {
         return Hit{{other.span.begin, c.command.span.end}, std::string(program_of(other))};
       }
     }
@@ -76,9 +76,8 @@ std::optional<Hit> runs_the_network(const Case& c) {
     if (redirection.kind != RedirectionKind::kRead && redirection.kind != RedirectionKind::kHere) {
       continue;
     }
-    for (const Command& other : c.reading.commands) {
-      const bool fetches =
-          is_listed(program_of(other), kFetchers) && is_inside(other.span, redirection.target.span);
+    for (const std::uint32_t at : c.index.fetchers()) {
+      const bool fetches = is_inside(c.reading.commands[at].span, redirection.target.span);
       if (fetches && runs_stdin(c.command)) return Hit{c.command.span, ""};
     }
   }
@@ -91,11 +90,11 @@ std::optional<Hit> bombs(const Case& c) {
   if (index >= c.reading.functions.size()) return std::nullopt;
   const Function& function = c.reading.functions[index];
   if (c.command.words.front().text != function.name) return std::nullopt;
+  const auto mates = c.index.pipeline(c.command.pipeline);
   const bool multiplies =
-      c.command.in_background ||
-      std::any_of(c.reading.commands.begin(), c.reading.commands.end(), [&](const Command& other) {
-        return &other != &c.command && other.pipeline == c.command.pipeline && other.stages > 1 &&
-               program_of(other) == function.name;
+      c.command.in_background || std::any_of(mates.begin(), mates.end(), [&](std::uint32_t at) {
+        const Command& other = c.reading.commands[at];
+        return &other != &c.command && other.stages > 1 && program_of(other) == function.name;
       });
   return multiplies ? std::optional(Hit{c.command.span, function.name}) : std::nullopt;
 }
@@ -134,5 +133,27 @@ constexpr std::array kRules = {
 }  // namespace
 
 std::span<const Rule> shell_rules() { return kRules; }
+
+CommandIndex::CommandIndex(const Reading& reading) {
+  const auto count = static_cast<std::uint32_t>(reading.commands.size());
+  std::uint32_t last = 0;
+  for (const Command& command : reading.commands) last = std::max(last, command.pipeline);
+  begins_.assign(last + 2, 0);
+  for (const Command& command : reading.commands) ++begins_[command.pipeline + 1];
+  for (std::size_t i = 1; i < begins_.size(); ++i) begins_[i] += begins_[i - 1];
+  std::vector<std::uint32_t> next(begins_.begin(), begins_.end() - 1);
+  by_pipeline_.resize(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Command& command = reading.commands[i];
+    by_pipeline_[next[command.pipeline]++] = i;
+    const std::string_view program = program_of(command);
+    if (program == "find") finds_.push_back(i);
+    if (is_listed(program, kFetchers)) fetchers_.push_back(i);
+  }
+}
+
+std::span<const std::uint32_t> CommandIndex::pipeline(std::uint32_t id) const {
+  return std::span(by_pipeline_).subspan(begins_[id], begins_[id + 1] - begins_[id]);
+}
 
 }  // namespace sbx

@@ -61,14 +61,18 @@ std::optional<Hit> drops_data(const Case& c) {
     // A here-document's body stands behind the command, up to its delimiter.
     const bool here_string = drops(redirection.target.text);
     const std::string_view rest = c.text.substr(std::min<std::size_t>(span.end, c.text.size()));
-    const std::size_t end = rest.find("\n" + redirection.target.text);
+    const bool is_document =
+        !c.text.substr(std::min<std::size_t>(redirection.span.begin, c.text.size()))
+             .starts_with("<<<");
+    const std::size_t end =
+        is_document ? rest.find("\n" + redirection.target.text) : std::string_view::npos;
     if (here_string || (end != std::string_view::npos && drops(rest.substr(0, end)))) {
       return Hit{span, ""};
     }
   }
-  for (const Command& other : c.reading.commands) {
-    const bool feeds = other.pipeline == c.command.pipeline && other.stage < c.command.stage;
-    if (!feeds) continue;
+  for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+    const Command& other = c.reading.commands[at];
+    if (other.stage >= c.command.stage) continue;
     for (const Word& word : other.words) {
       if (drops(word.text)) return Hit{word.span, ""};
     }
@@ -167,8 +171,9 @@ constexpr Removal kServices[] = {
     {"argocd", "app appset proj cluster repo/delete rm"},
     {"aws", "s3/rb rm"},
     {"aws", "s3/sync", "--delete"},
-    {"aws", ".../delete delete-* terminate-* destroy-* purge-* batch-delete-* deregister-* "
-            "schedule-key-deletion"},
+    {"aws",
+     ".../delete delete-* terminate-* destroy-* purge-* batch-delete-* deregister-* "
+     "schedule-key-deletion"},
     {"gcloud", ".../delete destroy"},
     {"gcloud", "storage/rm"},
     {"gcloud", "alpha beta/storage/rm"},
@@ -191,8 +196,9 @@ constexpr Removal kServices[] = {
     {"wrangler", ".../delete delete-project"},
     {"supabase", "projects branches/delete"},
     {"supabase", "db/reset", "--linked --db-url"},
-    {"firebase", ".../projects:delete firestore:delete hosting:disable functions:delete "
-                 "database:remove"},
+    {"firebase",
+     ".../projects:delete firestore:delete hosting:disable functions:delete "
+     "database:remove"},
     {"rclone", "delete deletefile purge rmdir rmdirs cleanup"},
     {"s3cmd", "del rm rb"},
     {"mc mcli", "rm rb"},
@@ -238,9 +244,8 @@ std::optional<Hit> removes_by_client(const Case& c, std::span<const Removal> tab
   // What only shows what it would do.
   if (has_option(c.command, "--dry-run --dryrun --help -h --what-if")) return std::nullopt;
   if (!verbs.empty() && verbs.front().word->text == "help") return std::nullopt;
-  const bool hit = std::any_of(table.begin(), table.end(), [&](const Removal& removal) {
-    return matches(c, removal, verbs);
-  });
+  const bool hit = std::any_of(table.begin(), table.end(),
+                               [&](const Removal& removal) { return matches(c, removal, verbs); });
   if (!hit) return std::nullopt;
   return Hit{c.command.span, verbs.back().word->text};
 }
@@ -315,16 +320,15 @@ constexpr std::array kRules = {
          "createdb app\n"
          "rails db:migrate\n"
          "mysqladmin status"},
-    Rule{"destructive.containers", "docker podman nerdctl docker-compose podman-compose", prunes_containers,
-         "removes containers' data",
+    Rule{"destructive.containers", "docker podman nerdctl docker-compose podman-compose",
+         prunes_containers, "removes containers' data",
          "docker system prune -af\n"
          "docker volume rm data\n"
          "docker compose down -v",
          "docker ps\n"
          "docker compose down\n"
          "docker build ."},
-    Rule{"destructive.services", "",
-         destroys_services, "takes down what others may be using",
+    Rule{"destructive.services", "", destroys_services, "takes down what others may be using",
          "terraform destroy\n"
          "terraform apply -destroy\n"
          "kubectl delete ns prod\n"

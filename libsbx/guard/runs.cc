@@ -197,9 +197,9 @@ bool fill_places(Field& word, const std::string& value) {
   bool found = false;
   std::string made;
   for (std::size_t at = 0; at < word.text.size();) {
-    const std::size_t end =
-        word.text[at] == '{' ? word.text.find_first_not_of("0123456789./#%+!", at + 1)
-                             : std::string::npos;
+    const std::size_t end = word.text[at] == '{'
+                                ? word.text.find_first_not_of("0123456789./#%+!", at + 1)
+                                : std::string::npos;
     if (end == std::string::npos || word.text[end] != '}') {
       made += word.text[at++];
       continue;
@@ -399,7 +399,8 @@ void add_git(const Fields& words, Runs& runs) {
     Options own(rest, "xsXC", " exec onto strategy strategy-option ");
     while (const auto option = own.next()) {
       if ((option->name == "x" || option->name == "exec") && option->value)
-        add_text(runs, RunKind::kText, "git rebase -x", part_of(*option->value_word, *option->value));
+        add_text(runs, RunKind::kText, "git rebase -x",
+                 part_of(*option->value_word, *option->value));
     }
   }
 }

@@ -16,11 +16,11 @@ constexpr std::uint32_t kAnew = 1u << 31;
 
 // The shell itself sets these, whatever was assigned.
 constexpr std::string_view kVolatile[] = {
-    "_",       "RANDOM",     "SRANDOM",      "SECONDS",       "LINENO",       "BASHPID",
-    "PPID",    "HISTCMD",    "EPOCHSECONDS", "EPOCHREALTIME", "FUNCNAME",     "DIRSTACK",
-    "GROUPS",  "PIPESTATUS", "OLDPWD",        "OPTARG",       "OPTIND",
-    "REPLY",   "UID",        "EUID",         "SHLVL",         "BASH_COMMAND", "BASH_SUBSHELL",
-    "COLUMNS", "LINES",      "BASH_REMATCH", "SHELLOPTS",     "BASHOPTS"};
+    "_",      "RANDOM",       "SRANDOM",      "SECONDS",       "LINENO",        "BASHPID",
+    "PPID",   "HISTCMD",      "EPOCHSECONDS", "EPOCHREALTIME", "FUNCNAME",      "DIRSTACK",
+    "GROUPS", "PIPESTATUS",   "OLDPWD",       "OPTARG",        "OPTIND",        "REPLY",
+    "UID",    "EUID",         "SHLVL",        "BASH_COMMAND",  "BASH_SUBSHELL", "COLUMNS",
+    "LINES",  "BASH_REMATCH", "SHELLOPTS",    "BASHOPTS"};
 
 bool is_volatile(std::string_view name) {
   for (const std::string_view one : kVolatile) {
@@ -36,13 +36,13 @@ struct Default {
 
 // What a shell has where the text says nothing else. Another shell than bash has no RANDOM.
 const Default kDefaults[] = {
-    {"HOME", {{{kHome}}, false}},           {"TMPDIR", {{{kTmp}}, false}},
-    {"USER", {{{kMaybe}}, false}},          {"LOGNAME", {{{kMaybe}}, false}},
-    {"HOSTNAME", {{{kMaybe}}, false}},      {"UID", {{{kMaybe}}, false}},
-    {"EUID", {{{kMaybe}}, false}},          {"RANDOM", {{{kName}}, false}},
-    {"SRANDOM", {{{kName}}, false}},        {"SECONDS", {{{kName}}, false}},
-    {"BASHPID", {{{kName}}, false}},        {"PPID", {{{kName}}, false}},
-    {"EPOCHSECONDS", {{{kName}}, false}},   {"EPOCHREALTIME", {{{kName}}, false}},
+    {"HOME", {{{kHome}}, false}},         {"TMPDIR", {{{kTmp}}, false}},
+    {"USER", {{{kMaybe}}, false}},        {"LOGNAME", {{{kMaybe}}, false}},
+    {"HOSTNAME", {{{kMaybe}}, false}},    {"UID", {{{kMaybe}}, false}},
+    {"EUID", {{{kMaybe}}, false}},        {"RANDOM", {{{kName}}, false}},
+    {"SRANDOM", {{{kName}}, false}},      {"SECONDS", {{{kName}}, false}},
+    {"BASHPID", {{{kName}}, false}},      {"PPID", {{{kName}}, false}},
+    {"EPOCHSECONDS", {{{kName}}, false}}, {"EPOCHREALTIME", {{{kName}}, false}},
     {"LINENO", {{{kName}}, false}},
 };
 const Value kMaybeName = {{{kMaybe}}, false};

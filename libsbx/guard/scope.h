@@ -56,9 +56,7 @@ class Scope {
   void freeze(const std::string& name) { frozen_.insert(name); }
 
   // A subshell or a branch: what happened in it is undone.
-  Mark mark() const {
-    return {log_.size(), horizon_, shell_, is_late_, is_bash_, positional};
-  }
+  Mark mark() const { return {log_.size(), horizon_, shell_, is_late_, is_bash_, positional}; }
   void undo(const Mark& mark);
 
   // Of a reading of the same text before this one; null: this is the first.

@@ -210,7 +210,8 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     }
     return;
   }
-  if (*program == "cd" || *program == "pushd" || *program == "popd") return scope_.doubt("PWD", true);
+  if (*program == "cd" || *program == "pushd" || *program == "popd")
+    return scope_.doubt("PWD", true);
   if (*program == "unset") {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& name = words[i].text;

@@ -83,11 +83,12 @@ Judgement judge(const Policy& policy, const Request& request, const std::string&
   const CommandsProfile& commands = policy.profile.commands;
   const bool asks = asks_about_destruction(commands);
 
+  const CommandIndex index(reading);
   Judgement out;
   find_unreadable(policy, reading, text, out.findings);
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const Command& command = reading.commands[i];
-    const Case c{reading, command, text, program_of(command), places, directories.of(i)};
+    const Case c{reading, command, text, program_of(command), places, directories.of(i), index};
     find_denied_names(policy, c, out.findings);
     if (commands.readonly) find_writes(c, out.findings);
     if (commands.confine_paths) find_paths_outside(c, out.findings);

@@ -41,9 +41,7 @@ inline constexpr std::size_t kWorkPerByte = 16;
 class Walker {
  public:
   // `history`: of a reading of the same text before this one; may be null.
-  Walker(Reading& reading, const History* history) : reading_(reading) {
-    scope_.history = history;
-  }
+  Walker(Reading& reading, const History* history) : reading_(reading) { scope_.history = history; }
   bool wants_history() const { return scope_.wants_history(); }
   History take_history() { return scope_.take_history(); }
 

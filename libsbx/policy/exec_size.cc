@@ -22,9 +22,10 @@ Status check_exec_size(const Policy& policy, const Request& request) {
                      std::to_string(argument.size()) + " bytes; one can have " +
                      std::to_string(kMaxArgumentBytes - 1),
                  is_text ? "/command" : "/argv",
-                 is_text ? "write it to a file of the workspace and run that, or give it to a shell "
-                           "on its standard input"
-                         : "hand it over in a file, or on the standard input"};
+                 is_text
+                     ? "write it to a file of the workspace and run that, or give it to a shell "
+                       "on its standard input"
+                     : "hand it over in a file, or on the standard input"};
   }
   for (const auto& [name, value] : request.env) {
     if (add(name.size() + 1 + value.size())) continue;

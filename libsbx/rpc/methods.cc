@@ -117,7 +117,8 @@ Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
   SBX_TRY(const Request request, decode_request(document));
   SBX_TRY(const Policy own, apply_request(policy(), request));
   SBX_TRY(const std::string cwd, request_cwd(own, request));
-  if (Status size = check_exec_size(own, request); !size.ok()) return named_by_request(size.error());
+  if (Status size = check_exec_size(own, request); !size.ok())
+    return named_by_request(size.error());
   answer(caller, judgement_to_json(judge(own, request, cwd)));
   return {};
 }

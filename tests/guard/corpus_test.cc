@@ -37,7 +37,8 @@ TEST(Corpus, OfRealCommandsIsAskedAboutAsAReaderWould) {
   int total = 0;
   int wrong = 0;
   std::set<std::string> asked;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(kDirectory) + "corpus")) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator(std::string(kDirectory) + "corpus")) {
     std::ifstream file(entry.path());
     for (std::string line; std::getline(file, line);) {
       if (line.starts_with("## ")) continue;
