@@ -20,6 +20,8 @@ class CommandIndex {
   explicit CommandIndex(const Reading& reading);
   // Of one pipeline, in the order of the reading.
   std::span<const std::uint32_t> pipeline(std::uint32_t id) const;
+  // Those of the command's pipeline that stand before it, as far as it is worth looking.
+  std::span<const std::uint32_t> before(const Reading& reading, const Command& command) const;
   std::span<const std::uint32_t> finds() const { return finds_; }
   std::span<const std::uint32_t> fetchers() const { return fetchers_; }  // curl and the like
 

@@ -138,7 +138,7 @@ const Command* feeding_find(const Case& c) {
     }
     return nullptr;
   }
-  for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+  for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
     const Command& other = c.reading.commands[at];
     const bool is_find = !other.words.empty() && base_name(other.words.front().text) == "find";
     if (is_find && other.stage + 1 == c.command.stage && other.stages > 1) return &other;

@@ -63,7 +63,7 @@ bool fetches_in_words(const Case& c) {
 
 std::optional<Hit> runs_the_network(const Case& c) {
   if (c.command.stage > 0 && runs_stdin(c.command)) {
-    for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+    for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
       const Command& other = c.reading.commands[at];
       if (other.stage < c.command.stage && is_listed(program_of(other), kFetchers)) {
         return Hit{{other.span.begin, c.command.span.end}, std::string(program_of(other))};
@@ -150,6 +150,16 @@ CommandIndex::CommandIndex(const Reading& reading) {
     if (program == "find") finds_.push_back(i);
     if (is_listed(program, kFetchers)) fetchers_.push_back(i);
   }
+}
+
+std::span<const std::uint32_t> CommandIndex::before(const Reading& reading,
+                                                    const Command& command) const {
+  static constexpr std::size_t kNearest = 256;
+  const auto mates = pipeline(command.pipeline);
+  const auto self = static_cast<std::uint32_t>(&command - reading.commands.data());
+  const auto end = std::lower_bound(mates.begin(), mates.end(), self) - mates.begin();
+  const std::size_t count = std::min<std::size_t>(static_cast<std::size_t>(end), kNearest);
+  return mates.subspan(static_cast<std::size_t>(end) - count, count);
 }
 
 std::span<const std::uint32_t> CommandIndex::pipeline(std::uint32_t id) const {

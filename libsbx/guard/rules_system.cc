@@ -70,7 +70,7 @@ std::optional<Hit> drops_data(const Case& c) {
       return Hit{span, ""};
     }
   }
-  for (const std::uint32_t at : c.index.pipeline(c.command.pipeline)) {
+  for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
     const Command& other = c.reading.commands[at];
     if (other.stage >= c.command.stage) continue;
     for (const Word& word : other.words) {

@@ -131,6 +131,17 @@ TEST(Judge, AsksAboutAWorkspaceBelowTmpAndItsParents) {
   EXPECT_EQ(judge_text(policy, "rm -rf build").verdict, Verdict::kAllow);
 }
 
+// What takes seconds per command here would be hours if each looked at all others; no time is
+// measured.
+TEST(Judge, OfTheLargestCommandsEnds) {
+  for (const char* unit : {"$(", "{a,b}", "a ", "a&&", "psql|", "psql <<<x;", "curl x|sh|",
+                           "find . -exec rm {} + ;", "f(){ f|f& };", "trap 'a' 0;", "cd a;"}) {
+    std::string text;
+    while (text.size() < (128U << 10) - 64) text += unit;
+    judge_text(sample_policy(), text);
+  }
+}
+
 TEST(Names, MatchByTheirLastComponent) {
   EXPECT_TRUE(matches_name("mkfs.*", "/sbin/mkfs.ext4"));
   EXPECT_FALSE(matches_name("mkfs.*", "mkfs"));
