@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connects: decides on each connect(2) of the command and makes it on the command's behalf, on the
-// command's own socket, to an address that was copied once and, for a path, to the very inode that
-// was looked at. The call itself never goes on: its arguments could be others by then.
+// Connects: decides on each connect(2) of the command and has it made on the command's behalf, on
+// the command's own socket, to an address that was copied once and, for a path, to the very inode
+// that was looked at. The call itself never goes on: its arguments could be others by then. This
+// process itself has neither the socket nor the path, and reads nothing of the command's memory.
 #pragma once
 
 #include <sys/types.h>
@@ -49,32 +50,36 @@ class Connects {
   std::optional<int> begin(const sys::SeccompNotif& call);
 
   void step();
+  // When step() is due without an event.
+  std::optional<Connector::Clock::time_point> deadline() const {
+    return connector_ == nullptr ? std::nullopt : connector_->deadline();
+  }
 
   std::vector<Denial> denials() const;
 
  private:
-  struct Target;  // the socket and the address, copied
-  std::optional<int> decide(Target& target);
-  std::optional<int> to_network(Target& target, const Endpoint& destination);
-  std::optional<int> ask_dns(Target& target, const Endpoint& destination);
-  std::optional<int> relay(Target& target, const Endpoint& destination);
-  std::optional<int> to_unix(Target& target);
-  std::optional<int> to_path(Target& target);
-  template <typename Socket>
-  bool is_inside(const Target& target, const Socket& socket) const;
-  std::optional<int> connect(Target& target);
-  void finish(std::uint64_t id, std::optional<int> error);
-  void count(const Target& target, std::string operation, std::string where, std::string grant);
+  using Step = Connector::Step;
+  void take(Errand& errand, Step step, int error);
+  void decide(Errand& errand);
+  void to_network(Errand& errand, const Endpoint& destination);
+  void relay(Errand& errand, const Endpoint& destination);
+  void to_unix(Errand& errand);
+  void ask_for_diag(const Errand& errand);
+  void take_diag(OwnedFd diag);
+  void decide_by_owner(Errand& errand);
+  void connect(Errand& errand) { connector_->go_on(errand, Step::kConnect); }
+  void refuse(const Errand& errand, int error);
+  void count(const Errand& errand, std::string operation, std::string where, std::string grant);
 
   ConnectRules rules_;
   Gateway* gateway_;
   Refusals& refusals_;
   Ask ask_;
   std::function<bool(int)> watch_;
-  std::unique_ptr<Connector> connector_;  // made when it is first needed
   UnixPeers peers_;
+  std::unique_ptr<Connector> connector_;  // made when it is first needed
   bool asked_for_diag_ = false;
-  std::vector<std::shared_ptr<Target>> waiting_for_diag_;
+  std::vector<std::uint64_t> waiting_for_diag_;
   std::vector<Denial> denials_;
 };
 

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -213,7 +214,9 @@ OwnedFd RunNetwork::dial(int port) {
 // --- the loop and what is told at the end ---
 
 std::optional<std::chrono::steady_clock::time_point> RunNetwork::deadline() const {
-  return gateway_ == nullptr ? std::nullopt : gateway_->deadline();
+  const auto first = gateway_ == nullptr ? std::nullopt : gateway_->deadline();
+  const auto second = connects_ ? connects_->deadline() : std::nullopt;
+  return first && second ? std::min(*first, *second) : first ? first : second;
 }
 
 void RunNetwork::step() {

@@ -11,19 +11,18 @@
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
 #include "policy/policy.h"
+#include "session/bare.h"
 
 namespace sbx {
 namespace {
@@ -84,8 +83,14 @@ bool scan(const char* data, std::size_t size, const Wanted& wanted, Found& found
   return false;
 }
 
+using Buffer = std::array<char, std::size_t{32} << 10>;
+
+long receive(long diag, Buffer& buffer) {
+  return bare::call(SYS_recvfrom, diag, bare::at(buffer.data()), buffer.size(), MSG_DONTWAIT, 0, 0);
+}
+
 // What is in the namespace of the diag socket.
-Found find_socket(int diag, const Wanted& wanted) {
+Found find_socket(long diag, const Wanted& wanted) {
   struct {
     nlmsghdr header;
     unix_diag_req request;
@@ -96,92 +101,121 @@ Found find_socket(int diag, const Wanted& wanted) {
   message.request.sdiag_family = AF_UNIX;
   message.request.udiag_states = wanted.states;
   message.request.udiag_show = wanted.name.empty() ? UDIAG_SHOW_VFS : UDIAG_SHOW_NAME;
-  if (send(diag, &message, sizeof message, MSG_DONTWAIT) < 0) return {Answer::kUnknown, 0};
-  static std::array<char, std::size_t{32} << 10> buffer;
+  Buffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  // One who was ended while it asked has left the rest of its answer.
+  while (receive(diag, buffer) > 0) {
+  }
+  if (bare::call(SYS_sendto, diag, bare::at(&message), sizeof message, MSG_DONTWAIT, 0, 0) < 0) {
+    return {Answer::kUnknown, 0};
+  }
   Found found;
   // The answer is written while it is read: nothing here waits. Read to its end, whatever it says,
   // so that the next question does not meet the rest.
   for (;;) {
-    const ssize_t size = recv(diag, buffer.data(), buffer.size(), MSG_DONTWAIT);
-    if (size < 0 && errno == EINTR) continue;
+    const long size = receive(diag, buffer);
+    if (size == -EINTR) continue;
     if (size <= 0) return {Answer::kUnknown, 0};
     if (scan(buffer.data(), static_cast<std::size_t>(size), wanted, found)) return found;
   }
 }
 
-Answer is_bound_there(int diag, const VfsNode& node) {
+Answer is_bound_there(long diag, const VfsNode& node) {
   return find_socket(diag, {node, {}}).answer;
 }
 
 // The device of the mount that `path` was opened through: some file systems (btrfs) give stat(2)
 // another number for each subvolume. 0 when it cannot be found.
 std::uint32_t mount_device(int path, pid_t inside) {
-  std::ifstream info("/proc/self/fdinfo/" + std::to_string(path));
-  std::string word;
-  std::string mount;
-  while (info >> word) {
-    if (word == "mnt_id:") info >> mount;
+  struct statx info {};
+  if (bare::call(SYS_statx, path, bare::at(""), AT_EMPTY_PATH, STATX_MNT_ID, bare::at(&info)) !=
+      0) {
+    return 0;
   }
-  std::ifstream mounts("/proc/" + std::to_string(inside) + "/mountinfo");
-  for (std::string line; std::getline(mounts, line);) {
-    if (!line.starts_with(mount + ' ')) continue;
-    unsigned major_number = 0;
-    unsigned minor_number = 0;
-    if (std::sscanf(line.c_str(), "%*u %*u %u:%u", &major_number, &minor_number) == 2) {
-      return kernel_device(major_number, minor_number);
+  const bare::ProcPath name(inside, "/mountinfo");
+  const bare::Fd mounts(
+      bare::call(SYS_openat, AT_FDCWD, bare::at(name.text()), O_RDONLY | O_CLOEXEC));
+  std::array<char, 4096> part{};
+  // ID PARENT MAJOR:MINOR …, a line a mount, which may be cut anywhere.
+  std::array<std::uint64_t, 4> numbers{};
+  std::size_t field = 0;
+  for (;;) {
+    const long size = bare::call(SYS_read, mounts.fd, bare::at(part.data()), part.size());
+    if (size <= 0) return 0;
+    for (const char c : std::string_view(part.data(), static_cast<std::size_t>(size))) {
+      if (c == '\n') {
+        if (numbers[0] == info.stx_mnt_id) {
+          return kernel_device(static_cast<unsigned>(numbers[2]),
+                               static_cast<unsigned>(numbers[3]));
+        }
+        numbers = {};
+        field = 0;
+      } else if (field < numbers.size() && c >= '0' && c <= '9') {
+        numbers[field] = numbers[field] * 10 + static_cast<unsigned>(c - '0');
+      } else {
+        ++field;
+      }
     }
   }
-  return 0;
 }
 
-OwnedFd open_diag() {
-  return OwnedFd(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+// Of this process's own namespace.
+long open_diag() {
+  return bare::call(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                    NETLINK_SOCK_DIAG);
 }
 
 bool same_pid_namespace(pid_t first, pid_t second) {
   struct stat a {};
   struct stat b {};
   const auto look = [](pid_t pid, struct stat& info) {
-    return stat(("/proc/" + std::to_string(pid) + "/ns/pid").c_str(), &info) == 0;
+    const bare::ProcPath path(pid, "/ns/pid");
+    return bare::call(SYS_newfstatat, AT_FDCWD, bare::at(path.text()), bare::at(&info), 0) == 0;
   };
   return look(first, a) && look(second, b) && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
 }
 
-bool holds_socket(const std::string& process, std::uint32_t socket) {
-  const std::string wanted = "socket:[" + std::to_string(socket) + "]";
-  DIR* const directory = opendir((process + "/fd").c_str());
-  if (directory == nullptr) return false;
-  bool holds = false;
-  while (const dirent* const entry = readdir(directory)) {
-    std::array<char, 64> target{};
-    const ssize_t size = readlinkat(dirfd(directory), entry->d_name, target.data(), target.size());
-    if (size < 0 || wanted != std::string_view(target.data(), static_cast<std::size_t>(size))) {
-      continue;
+// Calls `is_it(directory, name)` for each entry whose name begins with a digit, until it says yes.
+template <typename Is>
+bool any_numbered_entry(const char* path, const Is& is_it) {
+  const bare::Fd directory(
+      bare::call(SYS_openat, AT_FDCWD, bare::at(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
+  alignas(dirent64) std::array<char, 4096> entries;
+  for (;;) {
+    const long size =
+        bare::call(SYS_getdents64, directory.fd, bare::at(entries.data()), entries.size());
+    if (size <= 0) return false;
+    for (long next = 0; next < size;) {
+      const auto* const entry = reinterpret_cast<const dirent64*>(entries.data() + next);
+      next += entry->d_reclen;
+      const bool has_number = entry->d_name[0] >= '0' && entry->d_name[0] <= '9';
+      if (has_number && is_it(directory.fd, entry->d_name)) return true;
     }
-    holds = true;
-    break;
   }
-  closedir(directory);
-  return holds;
+}
+
+bool holds_socket(pid_t process, std::uint32_t socket) {
+  const bare::Text<64> wanted("socket:[", socket, "]");
+  return any_numbered_entry(
+      bare::ProcPath(process, "/fd").text(), [&](long directory, const char* name) {
+        std::array<char, 64> target{};
+        const long size = bare::call(SYS_readlinkat, directory, bare::at(name),
+                                     bare::at(target.data()), target.size());
+        return size > 0 &&
+               wanted.view() == std::string_view(target.data(), static_cast<std::size_t>(size));
+      });
 }
 
 constexpr std::uint32_t kListening = 1U << TCP_LISTEN;  // Unix sockets use TCP's states
 
 bool is_held_inside(const Wanted& wanted, pid_t inside) {
-  const OwnedFd diag = open_diag();
-  const Found found = find_socket(diag.get(), wanted);
+  const bare::Fd diag(open_diag());
+  const Found found = find_socket(diag.fd, wanted);
   if (found.answer != Answer::kYes) return false;
-  DIR* const processes = opendir("/proc");
-  if (processes == nullptr) return false;
-  bool held = false;
-  while (const dirent* const entry = readdir(processes)) {
-    const auto pid = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
-    if (pid <= 0 || !same_pid_namespace(pid, inside)) continue;
-    held = holds_socket(std::string("/proc/") + entry->d_name, found.socket);
-    if (held) break;
-  }
-  closedir(processes);
-  return held;
+  return any_numbered_entry("/proc", [&](long, const char* name) {
+    const auto pid = static_cast<pid_t>(bare::number(name));
+    return pid > 0 && same_pid_namespace(pid, inside) && holds_socket(pid, found.socket);
+  });
 }
 
 }  // namespace
@@ -209,43 +243,40 @@ void UnixPeers::set_scratch(int fd) {
   scratch_ = info.st_dev;
 }
 
-bool UnixPeers::is_own_or_listed(const struct stat& info, Owner& owner) const {
-  if (has_scratch_ && info.st_dev == scratch_) {
-    owner = Owner::kInside;
-    return true;
-  }
+std::optional<UnixPeers::Owner> UnixPeers::own_or_listed(const struct stat& info) const {
+  if (has_scratch_ && info.st_dev == scratch_) return Owner::kInside;
   for (const Listed& entry : listed_) {
     dev_t dev = entry.dev;
     ino_t ino = entry.ino;
     struct stat now {};
-    if (!entry.is_pinned && stat(entry.path.c_str(), &now) == 0) {
+    if (!entry.is_pinned && bare::call(SYS_newfstatat, AT_FDCWD, bare::at(entry.path.c_str()),
+                                       bare::at(&now), 0) == 0) {
       dev = now.st_dev;
       ino = now.st_ino;
     }
-    if (ino == 0 || ino != info.st_ino || dev != info.st_dev) continue;
-    owner = Owner::kListed;
-    return true;
+    if (ino != 0 && ino == info.st_ino && dev == info.st_dev) return Owner::kListed;
   }
-  return false;
+  return std::nullopt;
 }
 
-std::optional<UnixPeers::Owner> UnixPeers::owner_by_namespace(int path, const struct stat& info,
+std::optional<UnixPeers::Owner> UnixPeers::owner_by_namespace(int diag, int path,
+                                                              const struct stat& info,
                                                               pid_t inside) {
   VfsNode node{static_cast<std::uint32_t>(info.st_ino),
                kernel_device(major(info.st_dev), minor(info.st_dev))};
-  Answer answer = is_bound_there(diag_.get(), node);
+  Answer answer = is_bound_there(diag, node);
   if (answer == Answer::kNo) {
     const std::uint32_t device = mount_device(path, inside);
     if (device != 0 && device != node.dev) {
       node.dev = device;
-      answer = is_bound_there(diag_.get(), node);
+      answer = is_bound_there(diag, node);
     }
   }
   if (answer == Answer::kUnknown) return std::nullopt;
   if (answer == Answer::kYes) return Owner::kInside;
   // A file that no socket of the host is bound to was left behind by one that is gone.
-  if (!own_diag_.is_open()) own_diag_ = open_diag();
-  return is_bound_there(own_diag_.get(), node) == Answer::kNo ? Owner::kNobody : Owner::kHost;
+  const bare::Fd own(open_diag());
+  return is_bound_there(own.fd, node) == Answer::kNo ? Owner::kNobody : Owner::kHost;
 }
 
 bool listens_inside(const struct stat& path, pid_t inside) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // UnixPeers: whose socket is it that a path inside leads to? One that the operator listed, one that
 // was made inside, or one of the host. Looks at inodes and asks the kernel which network namespace
-// their sockets are in, or who holds them; connects to nothing.
+// their sockets are in, or who holds them; connects to nothing. How long that takes is for the
+// command to choose, so the questions are asked by a process that shares this one's memory: they
+// use neither the heap nor errno.
 #pragma once
 
 #include <sys/stat.h>
@@ -36,19 +38,20 @@ class UnixPeers {
   void set_scratch(int fd);
   // A NETLINK_SOCK_DIAG socket of the sandbox's own network namespace.
   void set_diag(OwnedFd diag) { diag_ = std::move(diag); }
-  bool has_diag() const { return diag_.is_open(); }
+  int diag() const { return diag_.get(); }
 
-  bool is_own_or_listed(const struct stat& info, Owner& owner) const;
-  // `path` is an O_PATH descriptor of a socket; `inside` is a process of the sandbox. With diag;
-  // nullopt where this kernel cannot list Unix sockets.
-  std::optional<Owner> owner_by_namespace(int path, const struct stat& info, pid_t inside);
+  // The questions. kListed, kInside, or nullopt: to be found out.
+  std::optional<Owner> own_or_listed(const struct stat& info) const;
+  // `diag` is that of set_diag(), `path` an O_PATH descriptor of a socket; `inside` is a process of
+  // the sandbox. nullopt where this kernel cannot list Unix sockets.
+  static std::optional<Owner> owner_by_namespace(int diag, int path, const struct stat& info,
+                                                 pid_t inside);
 
  private:
   std::vector<Listed> listed_;
   bool has_scratch_ = false;
   dev_t scratch_ = 0;
   OwnedFd diag_;
-  OwnedFd own_diag_;  // of this process's namespace
 };
 
 // For where no network namespace tells inside from outside: whether a process in the pid namespace

@@ -115,14 +115,16 @@ inline int execveat(int dirfd, const char* path, char* const* argv, char* const*
 
 // A system call that touches neither errno nor any other thread-local: for a process that shares
 // its memory with one that goes on running. Returns the result or -errno.
-inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0,
-                               long d = 0) noexcept {
+inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0, long d = 0,
+                               long e = 0, long f = 0) noexcept {
 #if defined(__x86_64__)
   long result = number;
   register long r10 __asm__("r10") = d;
+  register long r8 __asm__("r8") = e;
+  register long r9 __asm__("r9") = f;
   __asm__ volatile("syscall"
                    : "+a"(result)
-                   : "D"(a), "S"(b), "d"(c), "r"(r10)
+                   : "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
                    : "rcx", "r11", "memory");
   return result;
 #elif defined(__aarch64__)
@@ -131,7 +133,12 @@ inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0,
   register long x1 __asm__("x1") = b;
   register long x2 __asm__("x2") = c;
   register long x3 __asm__("x3") = d;
-  __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+  register long x4 __asm__("x4") = e;
+  register long x5 __asm__("x5") = f;
+  __asm__ volatile("svc 0"
+                   : "+r"(x0)
+                   : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5)
+                   : "memory");
   return x0;
 #else
 #error "system calls are known for x86_64 and aarch64"
