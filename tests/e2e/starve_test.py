@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that mean to hold up whoever supervises them: what waits because of them waits for
+nobody else, and they can be ended as ever."""
+
+import os
+import socket
+import time
+import unittest
+
+import harness
+import session_harness
+
+PYTHON = "/usr/bin/python3"
+
+# A TCP socket with a peer that never reads, whose last close would wait for an hour, lies in the
+# queue of a Unix socket. The last one inside that holds it is killed while it connects that one to
+# a full backlog; then there is room in the backlog, and whoever connected for it holds it alone.
+LINGER = """
+import os, signal, socket, struct, time
+server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen()
+tcp = socket.create_connection(server.getsockname())
+tcp.setblocking(False)
+try:
+    while True: tcp.send(bytes(1 << 20))
+except BlockingIOError: pass
+tcp.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 3600))
+full = socket.socket(socket.AF_UNIX); full.bind('/tmp/full'); full.listen(0)
+first = socket.socket(socket.AF_UNIX); first.connect('/tmp/full')
+one, two = socket.socketpair()
+socket.send_fds(one, [b'x'], [tcp.fileno()])
+child = os.fork()
+if child == 0:
+    os.close(tcp.fileno())
+    two.connect('/tmp/full')
+    os._exit(1)
+CONNECT = {'x86_64': '42 ', 'aarch64': '203 '}[os.uname().machine]
+while not open(f'/proc/{child}/syscall').read().startswith(CONNECT): time.sleep(0.01)
+time.sleep(0.2)  # a connect that has not got so far shows nothing, and fails nothing
+os.kill(child, signal.SIGKILL); os.waitpid(child, 0)
+tcp.close(); two.close()
+full.accept()
+print('ready', flush=True)
+time.sleep(1000)
+"""
+
+# More connects that wait for ever than are made at once, of a process that is gone; then one more.
+GONE = """
+import os, signal, socket, sys, threading, time
+full = socket.socket(socket.AF_UNIX); full.bind('/tmp/full'); full.listen(0)
+socket.socket(socket.AF_UNIX).connect('/tmp/full')
+child = os.fork()
+if child == 0:
+    def go(): socket.socket(socket.AF_UNIX).connect('/tmp/full')
+    for _ in range(200): threading.Thread(target=go, daemon=True).start()
+    os.write(1, b'started ')
+    time.sleep(1000)
+server = socket.socket(); server.bind(('127.0.0.1', 0)); server.listen()
+time.sleep(0.3)
+os.kill(child, signal.SIGKILL); os.waitpid(child, 0)
+socket.create_connection(server.getsockname())
+print('connected')
+"""
+
+# Thousands of sockets of the sandbox's, each with a path, and one that asks for a path again and
+# again.
+SOCKETS = """
+import os, socket, sys
+kept = []
+for n in range(900):
+    s = socket.socket(socket.AF_UNIX); s.bind(f's{n}'); s.listen(1); kept.append(s)
+for child in range(20):
+    if os.fork() == 0: break
+else:
+    print('ready', flush=True)
+more = [socket.socketpair() for _ in range(50)]
+for n in range(10**9):
+    s = socket.socket(socket.AF_UNIX); s.settimeout(1)
+    try: s.connect(f's{n % 900}')
+    except OSError: pass
+    s.close()
+"""
+
+
+class Starve(session_harness.Case):
+    def test_a_socket_that_lingers_when_it_is_closed_last_holds_up_only_itself(self):
+        self.write("work/linger.py", LINGER)
+        answer = self.run_json("--timeout", "3s", "--", PYTHON, "linger.py")
+        self.assertEqual((answer["status"], answer["stdout"]), ("timed_out", "ready\n"), answer)
+
+    def test_a_server_goes_on_while_a_socket_of_a_task_lingers(self):
+        self.write("work/linger.py", LINGER)
+        process, peer = self.server("--workspace", self.work)
+        task = peer.call("start", argv=[PYTHON, "linger.py"])["task_id"]
+        peer.call("wait", task_id=task, timeout_ms=2000)
+        self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
+        self.assertEqual(peer.call("kill", task_id=task)["task_id"], task)
+        self.assertEqual(peer.call("wait", task_id=task)["status"], "killed")
+
+    def test_connects_that_wait_for_ever_leave_room_once_their_callers_are_gone(self):
+        self.write("work/gone.py", GONE)
+        self.assertEqual(self.out(f"{PYTHON} gone.py"), "started connected\n")
+
+    @unittest.skipUnless(harness.is_root(), "the rights that root has over others' files")
+    def test_connect_tells_nothing_of_anothers_closed_directory(self):
+        closed = os.path.join(self.work, "closed")
+        os.mkdir(closed, 0o700)
+        here = socket.socket(socket.AF_UNIX)
+        self.addCleanup(here.close)
+        here.bind(os.path.join(closed, "here"))
+        os.chown(closed, 65534, 65534)
+        self.write("work/c.py", "import socket, sys\n"
+                   "for name in sys.argv[1:]:\n"
+                   "    try: socket.socket(socket.AF_UNIX).connect(name)\n"
+                   "    except OSError as e: print(e.__class__.__name__)\n")
+        self.assertEqual(self.out(f"{PYTHON} c.py closed/here closed/gone"),
+                         "PermissionError\nPermissionError\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
