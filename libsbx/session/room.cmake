@@ -1,4 +1,4 @@
-sbx_room(session SOURCES session/approvals.cc session/outcome.cc session/run.cc session/sandbox.cc session/warm_pool.cc session/supervisor.cc session/watch.cc session/memory_count.cc
+sbx_room(session SOURCES session/approvals.cc session/outcome.cc session/run.cc session/sandbox.cc session/warm_pool.cc session/supervisor.cc session/watch.cc session/memory_count.cc session/apart.cc
   session/refusals.cc session/terminal.cc session/leftovers.cc session/stubs.cc session/remove_tree.cc
   session/changes.cc session/append_file.cc session/places.cc session/redaction.cc session/spill.cc
   session/workspace_files.cc session/session.cc session/stdin_queue.cc session/task.cc

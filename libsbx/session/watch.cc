@@ -14,6 +14,7 @@
 #include <charconv>
 #include <memory>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,19 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMaxProcesses = 100'000;  // bounds one look
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLongestLook{3};  // beyond the processes' number
+constexpr int kRestFactor = 4;                        // times what a look took
+constexpr std::chrono::milliseconds kMostRest{50};    // that may be due before a look waits for it
+constexpr int kAskMs = 20;
+constexpr int kMostApartRestMs = 1000;
+
+int rest_after(Clock::duration took) {
+  return static_cast<int>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(kRestFactor * took).count());
+}
 
 // The first bytes of a procfs file; empty when it cannot be read.
 std::string read_at(int dirfd, const std::string& path) {
@@ -174,6 +188,7 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   }
   for (const std::string& pid : pids) {
     if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
+    if (depth != Depth::kCount && takes_too_long()) break;
     sums.pids += threads(proc, pid);
     if (sums_cpu) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
     if (!sums_memory) continue;
@@ -191,7 +206,7 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
       sums.mapped_bytes += (number(fields[0]) - number(fields[5])) * kPage;
     }
   }
-  if (sums_memory) {
+  if (sums_memory && !is_too_long_) {
     const std::int64_t counted = unmapped.bytes() + segment_bytes();
     // What is mapped as well counts in both; the larger is never too much.
     sums.resident_bytes += depth == Depth::kExactMemory ? std::max(shared, counted) : counted;
@@ -201,17 +216,79 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   return sums;
 }
 
+// Of the looks of all trees together a bounded part of this process's time, which their commands
+// would choose otherwise.
 std::optional<std::string> TreeWatch::look(int& next_ms) {
-  using Clock = std::chrono::steady_clock;
+  static Clock::time_point rest_until;
+  if (apart_ != nullptr) return ask_apart(next_ms);
+  const auto begun = Clock::now();
+  if (rest_until > begun + kMostRest) {
+    next_ms = static_cast<int>(
+        std::chrono::ceil<std::chrono::milliseconds>(rest_until - begun - kMostRest).count());
+    return std::nullopt;
+  }
+  look_until_ = begun + kLongestLook;
+  std::optional<std::string> limit = look_once(next_ms);
+  const auto took = Clock::now() - begun;
+  rest_until = std::max(rest_until, begun) + kRestFactor * took;
+  next_ms = std::max(next_ms, rest_after(took));
+  if (!is_too_long_) return limit;
+  is_too_long_ = false;
+  estimate_due_ = {};
+  apart_ = Apart::start({proc_.get(), scratch_.get(), shared_memory_.get(), socket_diag_.get()},
+                        [this](Apart::Note& note) { return look_until_exceeded(note); });
+  next_ms = kAskMs;
+  if (apart_ != nullptr) return std::nullopt;
+  is_apart_ = true;  // without one: a limit that holds late is better than none
+  limit = look_once(next_ms);
+  is_apart_ = false;
+  return limit;
+}
+
+bool TreeWatch::takes_too_long() {
+  if (!is_apart_ && Clock::now() >= look_until_) is_too_long_ = true;
+  return is_too_long_;
+}
+
+std::optional<std::string> TreeWatch::ask_apart(int& next_ms) {
+  next_ms = kAskMs;
+  has_filled_scratch_ = has_filled_scratch();
+  if (apart_->has_noted()) has_reached_pids_ = true;
+  std::string limit;
+  if (!apart_->has_ended(limit)) return std::nullopt;
+  apart_.reset();  // ended by somebody, where it does not say why: the next look is here again
+  return limit.empty() ? std::nullopt : std::optional(limit);
+}
+
+// In the process apart, to its end.
+std::string TreeWatch::look_until_exceeded(Apart::Note& note) {
+  is_apart_ = true;
+  note_ = &note;
+  for (;;) {
+    const auto begun = Clock::now();
+    int next_ms = 0;
+    if (auto limit = look_once(next_ms)) return *limit;
+    next_ms = std::max(next_ms, std::min(rest_after(Clock::now() - begun), kMostApartRestMs));
+    std::this_thread::sleep_for(std::chrono::milliseconds(next_ms));
+  }
+}
+
+void TreeWatch::note_pids() {
+  has_reached_pids_ = true;
+  if (note_ != nullptr) note_->store(true);
+}
+
+std::optional<std::string> TreeWatch::look_once(int& next_ms) {
   static const std::int64_t kTicks = sysconf(_SC_CLK_TCK);
   const auto now = Clock::now();
   const bool is_due = now >= estimate_due_;
   next_ms = 250;
   Sums sums = sum_processes(is_due ? Depth::kEstimate : Depth::kCount);
   has_filled_scratch_ = has_filled_scratch();
+  if (is_too_long_) return std::nullopt;
   if (limits_.pids) {
     // PID 1, which the kernel counts too, is none of the command's.
-    if (sums.pids >= *limits_.pids && limits_.kernel_holds_pids) has_reached_pids_ = true;
+    if (sums.pids >= *limits_.pids && limits_.kernel_holds_pids) note_pids();
     if (sums.pids > *limits_.pids && !limits_.kernel_holds_pids) return "pids";
     // A fork takes some 100 µs; two cores at it make about 20 processes a millisecond.
     next_ms = static_cast<int>(std::min<std::int64_t>(
@@ -235,8 +312,11 @@ std::optional<std::string> TreeWatch::look(int& next_ms) {
         sums.resident_bytes + sums.mapped_bytes > *limits_.memory_bytes) {
       // Enough is mapped for its pages to be shared ones that were let go of.
       sums = sum_processes(Depth::kMapped);
+      if (is_too_long_) return std::nullopt;
     }
     if (sums.resident_bytes > *limits_.memory_bytes) {
+      is_too_long_ = !is_apart_;  // each process may take as long as it has mapped
+      if (is_too_long_) return std::nullopt;
       // The sum counts shared pages for each process; only the exact figure, which costs a walk
       // over the page tables, ends a command.
       sums = sum_processes(Depth::kExactMemory);

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // TreeWatch: holds the limits that no kernel mechanism holds here (memory and CPU of a whole tree,
 // processes of a root caller) by looking at the sandbox's own procfs. How long until the next look
-// follows from what is left, so that a small command is never looked at.
+// follows from what is left, so that a small command is never looked at; and from what it took, so
+// that a tree that is made to be slow to look at takes a bounded part of the supervisor's time.
 #pragma once
 
 #include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "base/owned_fd.h"
+#include "session/apart.h"
 
 namespace sbx {
 
@@ -41,11 +44,18 @@ class TreeWatch {
   bool has_reached_pids() const { return has_reached_pids_; }
   bool has_filled_scratch() const;
 
-  // Looks once. The name of the limit that is exceeded ("memory", "cpu", "pids"), or nullopt.
-  // `next_ms` is when to look again at the latest, in milliseconds from now.
+  // Looks once, for no longer than some milliseconds: a tree that takes more is looked at by a
+  // process apart from then on, which is asked here. The name of the limit that is exceeded
+  // ("memory", "cpu", "pids"), or nullopt. `next_ms` is when to look again at the latest, in
+  // milliseconds from now.
   std::optional<std::string> look(int& next_ms);
 
  private:
+  std::optional<std::string> look_once(int& next_ms);
+  std::optional<std::string> ask_apart(int& next_ms);
+  std::string look_until_exceeded(Apart::Note& note);
+  void note_pids();
+  bool takes_too_long();
   struct Sums {
     std::int64_t resident_bytes = 0;  // an upper bound: shared pages count for each process
     std::int64_t cpu_ticks = 0;
@@ -67,6 +77,11 @@ class TreeWatch {
   OwnedFd socket_diag_;
   bool has_reached_pids_ = false;
   bool has_filled_scratch_ = false;
+  std::unique_ptr<Apart> apart_;
+  Apart::Note* note_ = nullptr;  // in the copy: the pids limit has been reached
+  bool is_apart_ = false;     // this is the copy in that process
+  bool is_too_long_ = false;  // the look was cut short: what it found counts for nothing
+  std::chrono::steady_clock::time_point look_until_;
 };
 
 }  // namespace sbx
