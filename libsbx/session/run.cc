@@ -236,15 +236,17 @@ class Run {
 
   void conclude() {
     Supervised& supervised = supervisor_->collect();
+    // Somebody ended it while it waited, or the host has uncovered something of it since it was
+    // made: the command has not begun, and begins in a new one.
+    const bool is_uncovered = supervised.failure && supervised.failure->sys_errno == ESTALE;
+    if (is_warm_ && (supervised.was_lost || is_uncovered)) {
+      starts_cold_ = true;
+      return attempt();
+    }
     if (!supervised.failure) {
       finish(outcome_, sandbox_->plan, supervised, sandbox_->leftovers);
       finish_spill();
       return done();
-    }
-    // The host has uncovered something of it since it was made: its command has not begun.
-    if (is_warm_ && supervised.failure->sys_errno == ESTALE) {
-      starts_cold_ = true;
-      return attempt();
     }
     note(outcome_, sandbox_->plan, supervised);
     attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
@@ -525,8 +527,8 @@ class Run {
   Outcome outcome_;
   bool is_done_ = false;
   bool probed_ = false;
-  bool is_warm_ = false;
-  bool starts_cold_ = false;
+  bool is_warm_ = false;      // the sandbox waited in the pool
+  bool starts_cold_ = false;  // one from there could not be used
   bool has_unknown_names_ = false;
   Clock::time_point began_;
   OwnedFd epoll_;

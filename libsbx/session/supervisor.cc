@@ -499,6 +499,8 @@ class Supervisor::Impl {
       result_.failed_layer = input_.plan.ops.at(state.failed_step.load() - 1).layer;
     }
     result_.has_status = state.ended.load() != 0;
+    result_.was_lost = (result_.cause == Cause::kNone || result_.cause == Cause::kEnded) &&
+                       state.failed_step.load() == 0 && state.executed.load() == 0;
     result_.wait_status = state.wait_status;
     result_.usage = state.usage;
     result_.has_reached_pids = watch_->has_reached_pids();

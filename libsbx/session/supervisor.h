@@ -80,6 +80,7 @@ struct Supervised {
   struct rusage usage {};
   struct rusage tree_usage {};
   std::uint32_t confirmed = 0;
+  bool was_lost = false;         // somebody else ended it before it got to the command
   std::optional<Error> failure;  // a step failed: the command did not start
   std::uint8_t failed_layer = kNoLayer;
   OutputStream out;

@@ -32,7 +32,9 @@ bool has_ended(const Spawned& spawned) {
   struct pollfd ended {
     spawned.pidfd.get(), POLLIN, 0
   };
-  return spawned.state->failed_step.load() != 0 || poll(&ended, 1, 0) != 0;
+  // PID 1 stays a while when the process that waits for the command has been ended.
+  return spawned.state->failed_step.load() != 0 || spawned.state->ended.load() != 0 ||
+         poll(&ended, 1, 0) != 0;
 }
 
 }  // namespace

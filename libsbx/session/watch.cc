@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,14 @@ constexpr int kRestFactor = 4;                        // times what a look took
 constexpr std::chrono::milliseconds kMostRest{50};    // that may be due before a look waits for it
 constexpr int kAskMs = 20;
 constexpr int kMostApartRestMs = 1000;
+
+// What this thread has worked: a busy machine makes no look longer.
+Clock::time_point worked() {
+  struct timespec time {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return Clock::time_point(std::chrono::seconds(time.tv_sec) +
+                           std::chrono::nanoseconds(time.tv_nsec));
+}
 
 int rest_after(Clock::duration took) {
   return static_cast<int>(
@@ -221,16 +230,17 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
 std::optional<std::string> TreeWatch::look(int& next_ms) {
   static Clock::time_point rest_until;
   if (apart_ != nullptr) return ask_apart(next_ms);
-  const auto begun = Clock::now();
-  if (rest_until > begun + kMostRest) {
+  const auto now = Clock::now();
+  if (rest_until > now + kMostRest) {
     next_ms = static_cast<int>(
-        std::chrono::ceil<std::chrono::milliseconds>(rest_until - begun - kMostRest).count());
+        std::chrono::ceil<std::chrono::milliseconds>(rest_until - now - kMostRest).count());
     return std::nullopt;
   }
+  const auto begun = worked();
   look_until_ = begun + kLongestLook;
   std::optional<std::string> limit = look_once(next_ms);
-  const auto took = Clock::now() - begun;
-  rest_until = std::max(rest_until, begun) + kRestFactor * took;
+  const auto took = worked() - begun;
+  rest_until = std::max(rest_until, now) + kRestFactor * took;
   next_ms = std::max(next_ms, rest_after(took));
   if (!is_too_long_) return limit;
   is_too_long_ = false;
@@ -246,7 +256,7 @@ std::optional<std::string> TreeWatch::look(int& next_ms) {
 }
 
 bool TreeWatch::takes_too_long() {
-  if (!is_apart_ && Clock::now() >= look_until_) is_too_long_ = true;
+  if (!is_apart_ && worked() >= look_until_) is_too_long_ = true;
   return is_too_long_;
 }
 
@@ -265,10 +275,10 @@ std::string TreeWatch::look_until_exceeded(Apart::Note& note) {
   is_apart_ = true;
   note_ = &note;
   for (;;) {
-    const auto begun = Clock::now();
+    const auto begun = worked();
     int next_ms = 0;
     if (auto limit = look_once(next_ms)) return *limit;
-    next_ms = std::max(next_ms, std::min(rest_after(Clock::now() - begun), kMostApartRestMs));
+    next_ms = std::max(next_ms, std::min(rest_after(worked() - begun), kMostApartRestMs));
     std::this_thread::sleep_for(std::chrono::milliseconds(next_ms));
   }
 }

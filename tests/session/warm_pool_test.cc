@@ -11,8 +11,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "profile/store.h"
 #include "session/run.h"
@@ -221,6 +223,36 @@ TEST_F(WarmPoolTest, ASandboxThatWasKilledIsNotUsed) {
   }
   ASSERT_GE(killed, 2);
   EXPECT_EQ(run("echo fine").out.text, "fine\n");
+}
+
+std::vector<pid_t> children_of(const std::string& process) {
+  std::ifstream children("/proc/" + process + "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid = 0; children >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+// Whichever of its processes is ended, and however late that is seen.
+TEST_F(WarmPoolTest, ASandboxThatIsKilledOnItsWayToACommandIsReplacedByANewOne) {
+  for (int round = 0; round < 20; ++round) {
+    pool_->refill();
+    pool_->refill();
+    ASSERT_TRUE(pool_->is_full());
+    // Those that wait; one that is on its way in or out has no children.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    std::set<pid_t> killed;
+    while (killed.empty() && std::chrono::steady_clock::now() < until) {
+      for (const pid_t init : children_of("thread-self")) {
+        const std::string pid = std::to_string(init);
+        const std::vector<pid_t> waiting = children_of(pid + "/task/" + pid);
+        if (waiting.empty() || !killed.insert(init).second) continue;
+        EXPECT_EQ(kill(round % 2 == 0 ? waiting.front() : init, SIGKILL), 0);
+      }
+    }
+    ASSERT_FALSE(killed.empty()) << round;
+    const Outcome outcome = run("echo fine");
+    EXPECT_EQ(outcome.out.text, "fine\n") << static_cast<int>(outcome.status);
+  }
 }
 
 TEST_F(WarmPoolTest, ItsEndEndsTheWaitingSandboxes) {
