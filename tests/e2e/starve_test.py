@@ -4,7 +4,6 @@ nobody else, and they can be ended as ever."""
 
 import os
 import socket
-import time
 import unittest
 
 import harness
@@ -61,23 +60,19 @@ socket.create_connection(server.getsockname())
 print('connected')
 """
 
-# Thousands of sockets of the sandbox's, each with a path, and one that asks for a path again and
-# again.
-SOCKETS = """
-import os, socket, sys
-kept = []
-for n in range(900):
-    s = socket.socket(socket.AF_UNIX); s.bind(f's{n}'); s.listen(1); kept.append(s)
-for child in range(20):
-    if os.fork() == 0: break
-else:
-    print('ready', flush=True)
-more = [socket.socketpair() for _ in range(50)]
-for n in range(10**9):
-    s = socket.socket(socket.AF_UNIX); s.settimeout(1)
-    try: s.connect(f's{n % 900}')
-    except OSError: pass
-    s.close()
+# A walk over the page tables of all its processes takes long, and each of its looks asks for one:
+# shared pages count for each process, and are far beyond the limit then.
+WALK = """
+import mmap, os, time
+fd = os.memfd_create('x'); os.ftruncate(fd, 40 << 20)
+maps = [mmap.mmap(fd, 40 << 20) for _ in range(20)]
+for n in range(40):
+    if os.fork(): continue
+    for m in maps:
+        for at in range(0, 40 << 20, 4096): m[at]
+    os.mkdir(f'seen{n}')
+    time.sleep(1000)
+time.sleep(1000)
 """
 
 
@@ -99,6 +94,24 @@ class Starve(session_harness.Case):
     def test_connects_that_wait_for_ever_leave_room_once_their_callers_are_gone(self):
         self.write("work/gone.py", GONE)
         self.assertEqual(self.out(f"{PYTHON} gone.py"), "started connected\n")
+
+    def test_a_task_that_is_slow_to_look_at_takes_no_time_of_its_server(self):
+        self.write("work/walk.py", WALK)
+        process, peer = self.server("--workspace", self.work)
+        task = peer.call("start", argv=[PYTHON, "walk.py"])["task_id"]
+        self.assertTrue(harness.until(lambda: len(os.listdir(self.work)) > 40, 50))
+        before = self.worked(process)
+        peer.call("wait", task_id=task, timeout_ms=3000)
+        self.assertLess(self.worked(process) - before, 0.5)
+        self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
+        self.assertEqual(peer.call("list")["tasks"][0]["status"], "running")
+
+    @staticmethod
+    def worked(process):
+        """Seconds of CPU time of the server itself."""
+        with open(f"/proc/{process.pid}/stat") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     @unittest.skipUnless(harness.is_root(), "the rights that root has over others' files")
     def test_connect_tells_nothing_of_anothers_closed_directory(self):
