@@ -76,7 +76,8 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 Status check_size(const Request& request) {
   constexpr std::size_t kLongestWord = (std::size_t{128} << 10) - 1;
   constexpr std::size_t kMost = std::size_t{6} << 20;
-  std::size_t longest = request.command.size();
+  // Of words, `command` is what they are shown as.
+  std::size_t longest = request.argv.empty() ? request.command.size() : 0;
   std::size_t all = longest;
   for (const std::string& word : request.argv) {
     longest = std::max(longest, word.size());
