@@ -86,9 +86,8 @@ std::optional<std::string> read_line(const std::string& path, Status& failure) {
 
 class Resolver {
  public:
-  Resolver(const std::vector<ViewRoot>& roots, std::vector<ViewProtect>& out,
-           bool needs_mounts = false)
-      : roots_(roots), out_(out), needs_mounts_(needs_mounts) {}
+  Resolver(const std::vector<ViewRoot>& roots, std::vector<ViewProtect>& out)
+      : roots_(roots), out_(out) {}
 
   // Protects `parts` below the directory `root`, a rw root.
   void walk(const std::string& root, Parts parts, bool report_missing) {
@@ -153,7 +152,7 @@ class Resolver {
       return other.node.path == node.path && other.report_missing == report_missing;
     };
     if (std::any_of(out_.begin(), out_.end(), same)) return;
-    out_.push_back({root, std::move(node), parents, report_missing, mask, needs_mounts_});
+    out_.push_back({root, std::move(node), parents, report_missing, mask});
   }
 
   void protect_below(const ViewRoot& root, const std::string& path, Parts rest,
@@ -247,7 +246,6 @@ class Resolver {
   const std::vector<ViewRoot>& roots_;
   std::vector<ViewProtect>& out_;
   static constexpr const char* kRedirects[] = {"commondir", "config.worktree"};
-  const bool needs_mounts_;
   std::set<std::string> redirects_;  // git directories whose redirecting files are done
   int links_ = 0;
   Status failure_;  // the first look that failed

@@ -30,6 +30,8 @@ Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
 
 // The directory of a project's own settings for sbx: protected at the top of every writable root,
 // whatever the profile says. A command that could write it would write the rules of the next run.
+// A missing one is reported where it is made: a stub in its place would stand in every workspace of
+// every run, where `git clone URL .` and `git clean` would stumble over it.
 inline constexpr std::string_view kProjectSettings = ".sbx";
 Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
                               std::vector<ViewProtect>& out);

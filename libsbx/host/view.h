@@ -40,11 +40,8 @@ struct ViewProtect {
   std::vector<Node> parents;  // directories between the root and the path, outermost first
   bool report_missing = false;
   bool mask = false;  // a symlink that leads nowhere: masked, so that it never leads somewhere
-  bool needs_mounts = false;  // without a mount view it is as if report_missing
   // Missing and not held: named in `denials` if it is there afterwards.
-  bool is_only_reported(bool has_mounts) const {
-    return node.kind == NodeKind::kMissing && (report_missing || (needs_mounts && !has_mounts));
-  }
+  bool is_only_reported() const { return node.kind == NodeKind::kMissing && report_missing; }
   friend bool operator==(const ViewProtect&, const ViewProtect&) = default;
 };
 

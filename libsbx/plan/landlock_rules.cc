@@ -133,7 +133,7 @@ class RulePlanner {
                        }) ||
            (is_write(rights) && std::any_of(view_.protects.begin(), view_.protects.end(),
                                             [&](const ViewProtect& protect) {
-                                              return !protect.is_only_reported(false) &&
+                                              return !protect.is_only_reported() &&
                                                      protect.node.path != path &&
                                                      is_below(protect.node.path, path);
                                             }));

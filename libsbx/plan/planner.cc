@@ -54,7 +54,7 @@ class Planner {
         if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);
       }
       for (const ViewProtect& protect : input_.view.protects) {
-        if (protect.is_only_reported(false)) plan.report_created.push_back(protect);
+        if (protect.is_only_reported()) plan.report_created.push_back(protect);
       }
     }
     add_host_name();

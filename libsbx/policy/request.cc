@@ -71,29 +71,9 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
   return {};
 }
 
-// What no execve(2) takes is refused before it is read, which takes the longer the longer it is:
-// a word of 128 KiB with its end (MAX_ARG_STRLEN), or 6 MiB of words and pointers together.
-Status check_size(const Request& request) {
-  constexpr std::size_t kLongestWord = (std::size_t{128} << 10) - 1;
-  constexpr std::size_t kMost = std::size_t{6} << 20;
-  // Of words, `command` is what they are shown as.
-  std::size_t longest = request.argv.empty() ? request.command.size() : 0;
-  std::size_t all = longest;
-  for (const std::string& word : request.argv) {
-    longest = std::max(longest, word.size());
-    all += word.size() + 1 + sizeof(char*);
-  }
-  if (longest <= kLongestWord && all <= kMost) return {};
-  return Error{ErrorCode::kTooLarge,
-               "the command is longer than the kernel takes: " + std::to_string(all) + " bytes",
-               request.argv.empty() ? "/command" : "/argv",
-               "at most 131071 bytes in one word and 6 MiB together: put it into a file (`files`)"};
-}
-
 }  // namespace
 
 Result<Policy> apply_request(const Policy& policy, const Request& request) {
-  SBX_CHECK_OK(check_size(request));
   Policy out = policy;
   Profile& profile = out.profile;
   const LimitsProfile& ceilings = profile.ceilings;

@@ -60,7 +60,7 @@ Status list_narrowed(View& view, const Policy& policy) {
   }
   for (std::size_t i = 0; i < view.protects.size(); ++i) {
     const ViewProtect& protect = view.protects[i];
-    if (protect.is_only_reported(false)) continue;
+    if (protect.is_only_reported()) continue;
     SBX_CHECK_OK(list_above(protect.node.path));
   }
   for (const Node& node : view.denied) {
