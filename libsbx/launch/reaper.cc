@@ -41,7 +41,7 @@ void close_others(const ChildContext& context) {
 // command may then trace it, and must find no process there that is freer than itself: not before
 // the filters are loaded.
 bool load_programs(ChildContext& context) {
-  for (const Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
+  for (Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
     if (op->kind == OpKind::kSeccompProgram && run_op(context, *op) != 0) return false;
   }
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // refused by a filter, it stays as it is
