@@ -20,9 +20,9 @@
 
 #include "base/text.h"
 #include "client.h"
-#include "output/utf8.h"
-#include "profile/json_reader.h"
-#include "rpc/json_scan.h"
+#include "base/utf8.h"
+#include "json/reader.h"
+#include "json/scan.h"
 
 struct sbx_session {
   sbx_session(sbx::Helper helper, std::chrono::milliseconds patience)

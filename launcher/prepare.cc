@@ -226,7 +226,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   const bool is_untimed = options.is_exec && options.timeout.empty() && !loaded.sets_timeout;
   if (options.timeout == kNoTimeout || is_untimed) loaded.profile.limits.timeout_ms.reset();
   if (options.allow_degraded && options.require.empty()) lower_required(loaded.profile.isolation);
-  const bool is_fresh = loaded.profile.workspace == WorkspaceMode::kFresh;
+  const bool is_fresh = loaded.profile.workspace.mode == WorkspaceMode::kFresh;
   const std::string home = lookup(environment, "HOME");
   SessionOptions out;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
@@ -243,13 +243,13 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
         real_directory(out.facts.home, "HOME", ErrorCode::kPathNotFound);
     context.home = real.ok() ? real.value() : out.facts.home;
   }
-  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit_file.empty();
+  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
   const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
   out.policy.warnings = std::move(warnings);
   if (is_audited) {
-    SBX_TRY(std::string path, absolute_path(out.policy.profile.audit_file, "audit.file"));
+    SBX_TRY(std::string path, absolute_path(out.policy.profile.audit.file, "audit.file"));
     out.policy.own_files.push_back(std::move(path));
   }
   hide_tokens(out.policy, environment);
@@ -269,7 +269,7 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_command(options));
-  const bool is_fresh = out.policy.profile.workspace == WorkspaceMode::kFresh;
+  const bool is_fresh = out.policy.profile.workspace.mode == WorkspaceMode::kFresh;
   if (!options.cwd.empty() && is_fresh) {
     request.cwd = options.cwd;  // relative to what does not exist yet
   } else if (!options.cwd.empty()) {

@@ -18,8 +18,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "profile/json_reader.h"
-#include "report/json_writer.h"
+#include "json/reader.h"
+#include "json/writer.h"
 #include "rpc/json_rpc.h"
 #include "serve_protocol.h"
 #include "sys/calls.h"

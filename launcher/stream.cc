@@ -12,7 +12,7 @@
 #include <chrono>
 #include <string>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "process.h"
 #include "report/events.h"
 

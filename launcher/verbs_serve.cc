@@ -14,7 +14,7 @@
 #include "place_watchdog.h"
 #include "prepare.h"
 #include "report/json.h"
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "rpc/calls.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"
@@ -180,7 +180,7 @@ class Serving {
     SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
     session.name = options_.session;
     // Where each run has a workspace of its own, there is none of the session's to clear.
-    const bool is_fresh = session.policy.profile.workspace == WorkspaceMode::kFresh;
+    const bool is_fresh = session.policy.profile.workspace.mode == WorkspaceMode::kFresh;
     session.own_workspace = is_own && !is_fresh;
     session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();

@@ -14,9 +14,9 @@
 
 #include "base/text.h"
 #include "prepare.h"
-#include "profile/json_reader.h"
+#include "json/reader.h"
 #include "report/json.h"
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "rpc/dispatcher.h"
 #include "rpc/framing.h"
 #include "serve_protocol.h"

@@ -11,7 +11,7 @@
 #include "output/capture.h"
 #include "output/redact.h"
 #include "output/result_line.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

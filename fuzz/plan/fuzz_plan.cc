@@ -7,12 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "json/check.h"
+#include "json/reader.h"
 #include "plan/sample_plan.h"
-#include "profile/check.h"
 #include "profile/decode.h"
-#include "profile/extend.h"
 #include "profile/fields.h"
-#include "profile/json_reader.h"
 #include "profile/store.h"
 
 namespace {
@@ -23,14 +22,14 @@ void must(bool holds) {
 
 // The profile over `default`, whatever parent it names: nullopt where it is not accepted.
 std::optional<sbx::Profile> accepted(std::string_view text) {
-  auto child = sbx::read_json_strict(text);
+  const auto child = sbx::read_json_strict(text);
   if (!child.ok() || !sbx::check_fields(child.value(), sbx::kProfileSpec, "").empty()) {
     return std::nullopt;
   }
-  child.value().erase("extends");
-  auto parent = sbx::read_json_strict(sbx::load_profile("default", {}).value().resolved_json());
-  if (!sbx::extend_document(parent.value(), std::move(child).value()).empty()) return std::nullopt;
-  return sbx::decode_profile(parent.value());
+  sbx::Profile profile = sbx::load_profile("default", {}).value().profile;
+  if (!sbx::apply_document(child.value(), profile).empty()) return std::nullopt;
+  sbx::settle(profile);
+  return profile;
 }
 
 void set_machine(sbx::HostFacts& facts, unsigned bits) {

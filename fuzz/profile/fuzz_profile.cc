@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "profile/check.h"
+#include "json/check.h"
 #include "profile/decode.h"
 #include "profile/fields.h"
-#include "profile/json_reader.h"
+#include "json/reader.h"
 #include "profile/store.h"
 
 namespace {

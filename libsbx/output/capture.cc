@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "output/base64.h"
-#include "output/utf8.h"
+#include "json/base64.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

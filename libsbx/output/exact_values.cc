@@ -8,8 +8,8 @@
 #include <map>
 #include <string_view>
 
-#include "output/base64.h"
-#include "output/utf8.h"
+#include "json/base64.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

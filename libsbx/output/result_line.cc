@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

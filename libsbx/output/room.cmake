@@ -30,7 +30,6 @@ add_custom_command(
 sbx_room(output
   SOURCES
     output/assignment.cc
-    output/base64.cc
     output/capture.cc
     output/exact_values.cc
     output/literal_set.cc
@@ -42,6 +41,5 @@ sbx_room(output
     output/secret_value.cc
     output/stream.cc
     output/url_password.cc
-    output/utf8.cc
     ${redaction_tables}
-  LINK sbx_base sbx_re2)
+  LINK sbx_base sbx_json sbx_re2)

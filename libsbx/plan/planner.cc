@@ -133,7 +133,7 @@ class Planner {
       return {};
     }
     const bool may_miss = layer == Layer::kLandlock
-                              ? profile_.landlock != LandlockMode::kRequire
+                              ? profile_.landlock.mode != LandlockMode::kRequire
                               : profile_.isolation.fallback == Fallback::kDegrade;
     if (profile_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
     builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});

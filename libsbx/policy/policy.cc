@@ -116,7 +116,7 @@ void show_home(Profile& profile, const std::string& home) {
 LayerSet layers_of(const Profile& profile) {
   LayerSet layers = profile.isolation.namespaces;
   if (profile.seccomp.mode != SeccompMode::kOff) layers.add(Layer::kSeccomp);
-  if (profile.landlock != LandlockMode::kOff) layers.add(Layer::kLandlock);
+  if (profile.landlock.mode != LandlockMode::kOff) layers.add(Layer::kLandlock);
   if (layers.empty()) return layers;
   layers.add(Layer::kNoNewPrivs);
   layers.add(Layer::kCapabilities);
@@ -165,7 +165,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                            const PolicyContext& given) {
   Policy policy;
   PolicyContext context = given;
-  if (profile.workspace == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
+  if (profile.workspace.mode == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
   std::vector<Root> flag_roots = flags.roots;
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
@@ -192,7 +192,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
   if (flags.overlay) profile.filesystem.overlay = true;
-  if (!flags.audit_file.empty()) profile.audit_file = flags.audit_file;
+  if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);

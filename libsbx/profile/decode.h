@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checked JSON → Profile, and Profile → JSON. Pure; errors were found by check.h before.
+// Checked JSON → Profile, and Profile → JSON. Pure; errors of form were found by check.h before.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "profile/profile.h"
 
 namespace sbx {
 
-// `document` has passed check_fields with kProfileSpec, and its lists no longer have "+key" forms.
-// Absent keys leave what Profile's own initializers say.
+// Lays a document over its parent: objects merge key by key, lists replace, "+key" appends. Name
+// and description are the document's own. `document` has passed check_fields with kProfileSpec.
+// Errors: kBadValue, with the pointer of a "+key" whose list is null.
+std::vector<Error> apply_document(const nlohmann::json& document, Profile& profile);
+
+// The last step, after the last document: paths in one form, and the pointers of roots and
+// protected paths.
+void settle(Profile& profile);
+
+// A document that stands alone; absent keys leave what Profile's own initializers say.
 Profile decode_profile(const nlohmann::json& document);
 
-// Every key with its value, in the order of the contract; decodes to the same profile. Indented by
+// Every key with its value, in the order of the table; decodes to the same profile. Indented by
 // `indent` spaces, on one line where it is negative.
 std::string profile_to_json(const Profile& profile, int indent = -1);
 

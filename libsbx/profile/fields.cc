@@ -2,11 +2,32 @@
 // The table itself. Descriptions are shown by editors that complete from the schema.
 #include "profile/fields.h"
 
-#include <limits>
-
+#include "json/codec.h"
 #include "profile/forms.h"
+#include "profile/profile.h"
 
 namespace sbx {
+
+// A list of names.
+template <>
+struct ValueCodec<LayerSet> {
+  static bool decode(const ValueSpec& spec, const nlohmann::json& from, void* to, bool append) {
+    auto& layers = *static_cast<LayerSet*>(to);
+    if (!append) layers = {};
+    for (const nlohmann::json& name : from) {
+      layers.add(static_cast<Layer>(name_index(*spec.item, name)));
+    }
+    return true;
+  }
+  static void encode(const ValueSpec&, const void* from, nlohmann::ordered_json& to) {
+    to = nlohmann::ordered_json::array();
+    for (int i = 0; i < kLayerCount; ++i) {
+      const auto layer = static_cast<Layer>(i);
+      if (static_cast<const LayerSet*>(from)->has(layer)) to.push_back(layer_name(layer));
+    }
+  }
+};
+
 namespace {
 
 constexpr ValueSpec flag() { return {.kind = Kind::kBool}; }
@@ -30,30 +51,34 @@ constexpr ValueSpec limit(std::int64_t max, std::int64_t min = 1) {
   return or_null(count(min, max));
 }
 
-constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;
 constexpr std::int64_t kTebiKb = std::int64_t{1} << 30;
 constexpr std::int64_t kTebiMb = std::int64_t{1} << 20;
 
 // filesystem
 constexpr ValueSpec kRootPathSpec = text(forms::kRootPath);
 constexpr auto kRootFields = std::to_array<FieldSpec>({
-    {"path", "An absolute path, or one that starts with ${workspace}, ${home} or ${tmp}.",
-     kRootPathSpec, true},
-    {"access", "rw: read and write; ro: read only (the default); none: hidden.",
-     choice(kAccessNames)},
-    {"optional", "true: a path that does not exist is left out. Else it is an error.", flag()},
-    {"noexec", "true: no program in it can be executed, or mapped as code.", flag()},
+    required(field<&Root::path>(
+        "path", "An absolute path, or one that starts with ${workspace}, ${home} or ${tmp}.",
+        kRootPathSpec)),
+    field<&Root::access>("access", "rw: read and write; ro: read only (the default); none: hidden.",
+                         choice(kAccessNames)),
+    brief(field<&Root::optional>(
+        "optional", "true: a path that does not exist is left out. Else it is an error.", flag())),
+    brief(field<&Root::noexec>(
+        "noexec", "true: no program in it can be executed, or mapped as code.", flag())),
 });
 constexpr ObjectSpec kRootObject = {kRootFields};
 constexpr ValueSpec kRootSpec = object(kRootObject);
 
 constexpr auto kProtectFields = std::to_array<FieldSpec>({
-    {"path", "A path relative to every writable root, such as .git/hooks.", text(forms::kInnerPath),
-     true},
-    {"missing",
-     "refuse (the default): a missing path cannot be created. report: it can, and is named "
-     "afterwards in `denials`.",
-     choice(kMissingNames)},
+    required(field<&Protect::path>("path",
+                                   "A path relative to every writable root, such as .git/hooks.",
+                                   text(forms::kInnerPath))),
+    brief(field<&Protect::report_missing>(
+        "missing",
+        "refuse (the default): a missing path cannot be created. report: it can, and is named "
+        "afterwards in `denials`.",
+        choice(kMissingNames))),
 });
 constexpr ObjectSpec kProtectObject = {kProtectFields};
 constexpr ValueSpec kProtectSpec = {
@@ -61,23 +86,32 @@ constexpr ValueSpec kProtectSpec = {
 constexpr ValueSpec kDeviceSpec = text(forms::kDevicePath);
 
 constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
-    {"base",
-     "What is there besides the roots. system: /usr, /bin, /lib* and a safe part of /etc, "
-     "read-only; tools: only the programs of commands.allow and what they load; host: everything, "
-     "read-only; none: nothing.",
-     choice(kBaseNames)},
-    {"roots", "The paths that the command sees. The most specific path wins, whatever the order.",
-     list(kRootSpec)},
-    {"protect", "Paths within every writable root that stay as they are.", list(kProtectSpec)},
-    {"home", "private: an empty home that is removed afterwards; none: no home; host: the host's.",
-     choice(kHomeNames)},
-    {"devices", "Device files to show besides the usual harmless ones.", list(kDeviceSpec)},
-    {"overlay", "true: writes go to a layer of their own and are listed in `changes`.", flag()},
-    {"replaced",
-     "What follows when the host replaces a file that is hidden or read-only inside while a "
-     "command runs. restore: it is covered again, and the run is ended where that cannot be; stop: "
-     "the run is ended; report: it is only named in `denials`.",
-     choice(kReplacedNames)},
+    field<&FilesystemProfile::base>(
+        "base",
+        "What is there besides the roots. system: /usr, /bin, /lib* and a safe part of /etc, "
+        "read-only; tools: only the programs of commands.allow and what they load; host: "
+        "everything, read-only; none: nothing.",
+        choice(kBaseNames)),
+    field<&FilesystemProfile::roots>(
+        "roots",
+        "The paths that the command sees. The most specific path wins, whatever the order.",
+        list(kRootSpec)),
+    field<&FilesystemProfile::protect>(
+        "protect", "Paths within every writable root that stay as they are.", list(kProtectSpec)),
+    field<&FilesystemProfile::home>(
+        "home",
+        "private: an empty home that is removed afterwards; none: no home; host: the host's.",
+        choice(kHomeNames)),
+    field<&FilesystemProfile::devices>(
+        "devices", "Device files to show besides the usual harmless ones.", list(kDeviceSpec)),
+    field<&FilesystemProfile::overlay>(
+        "overlay", "true: writes go to a layer of their own and are listed in `changes`.", flag()),
+    field<&FilesystemProfile::replaced>(
+        "replaced",
+        "What follows when the host replaces a file that is hidden or read-only inside while a "
+        "command runs. restore: it is covered again, and the run is ended where that cannot be; "
+        "stop: the run is ended; report: it is only named in `denials`.",
+        choice(kReplacedNames)),
 });
 constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 
@@ -86,17 +120,21 @@ constexpr ValueSpec kHostSpec = text(forms::kHost);
 constexpr ValueSpec kSocketSpec = text(forms::kAbsolutePath);
 constexpr ValueSpec kPortSpec = count(1, 65535);
 constexpr auto kNetworkFields = std::to_array<FieldSpec>({
-    {"mode",
-     "none: no network; allowlist: the hosts of `allow` only; outbound: any outbound connection, "
-     "none inbound; open: the host's network.",
-     choice(kNetworkNames)},
-    {"allow",
-     "For mode allowlist: names, *.names, addresses and networks, each with or without a port. "
-     "Without one, ports 80 and 443.",
-     list(kHostSpec)},
-    {"unix_sockets", "Unix sockets of the host that may be connected to.", list(kSocketSpec)},
-    {"host_ports", "Ports of the host's 127.0.0.1 that the same port inside leads to.",
-     list(kPortSpec)},
+    field<&NetworkProfile::mode>("mode",
+                                 "none: no network; allowlist: the hosts of `allow` only; "
+                                 "outbound: any outbound connection, "
+                                 "none inbound; open: the host's network.",
+                                 choice(kNetworkNames)),
+    field<&NetworkProfile::allow>(
+        "allow",
+        "For mode allowlist: names, *.names, addresses and networks, each with or without a port. "
+        "Without one, ports 80 and 443.",
+        list(kHostSpec)),
+    field<&NetworkProfile::unix_sockets>(
+        "unix_sockets", "Unix sockets of the host that may be connected to.", list(kSocketSpec)),
+    field<&NetworkProfile::host_ports>(
+        "host_ports", "Ports of the host's 127.0.0.1 that the same port inside leads to.",
+        list(kPortSpec)),
 });
 constexpr ObjectSpec kNetworkSpec = {kNetworkFields, true};
 
@@ -105,48 +143,61 @@ constexpr ValueSpec kNamespaceSpec =
     choice(std::span<const std::string_view>(kLayerNames).first(kNamespaceCount));
 constexpr ValueSpec kLayerSpec = choice(kLayerNames);
 constexpr auto kIsolationFields = std::to_array<FieldSpec>({
-    {"namespaces", "The namespaces that the command gets of its own.", list(kNamespaceSpec)},
-    {"require", "The layers without which nothing runs.", list(kLayerSpec)},
-    {"fallback",
-     "refuse: a layer that cannot be had ends the run; degrade: a weaker tier is used and named "
-     "in the result, never below `require`.",
-     choice(kFallbackNames)},
+    field<&IsolationProfile::namespaces>(
+        "namespaces", "The namespaces that the command gets of its own.", list(kNamespaceSpec)),
+    field<&IsolationProfile::require>("require", "The layers without which nothing runs.",
+                                      list(kLayerSpec)),
+    field<&IsolationProfile::fallback>(
+        "fallback",
+        "refuse: a layer that cannot be had ends the run; degrade: a weaker tier is used and named "
+        "in the result, never below `require`.",
+        choice(kFallbackNames)),
 });
 constexpr ObjectSpec kIsolationSpec = {kIsolationFields, true};
 
 constexpr ValueSpec kSyscallSpec = text(forms::kSyscall);
 constexpr auto kSeccompFields = std::to_array<FieldSpec>({
-    {"mode",
-     "default: dangerous system calls are refused; strict: all but the common ones are; off: no "
-     "filter.",
-     choice(kSeccompNames)},
-    {"allow", "System calls to allow although the mode refuses them.", list(kSyscallSpec)},
-    {"deny", "System calls to refuse although the mode allows them.", list(kSyscallSpec)},
+    field<&SeccompProfile::mode>(
+        "mode",
+        "default: dangerous system calls are refused; strict: all but the common ones are; off: no "
+        "filter.",
+        choice(kSeccompNames)),
+    field<&SeccompProfile::allow>("allow", "System calls to allow although the mode refuses them.",
+                                  list(kSyscallSpec)),
+    field<&SeccompProfile::deny>("deny", "System calls to refuse although the mode allows them.",
+                                 list(kSyscallSpec)),
 });
 constexpr ObjectSpec kSeccompSpec = {kSeccompFields, true};
 
 constexpr auto kLandlockFields = std::to_array<FieldSpec>({
-    {"mode", "require: in force or nothing runs; auto: in force where the kernel has it; off.",
-     choice(kLandlockNames)},
+    field<&LandlockProfile::mode>(
+        "mode", "require: in force or nothing runs; auto: in force where the kernel has it; off.",
+        choice(kLandlockNames)),
 });
 constexpr ObjectSpec kLandlockSpec = {kLandlockFields};
 
 // limits and ceilings: the same keys
 constexpr auto kLimitFields = std::to_array<FieldSpec>({
-    {"timeout_ms", "Wall-clock time of a run, in milliseconds.", limit(kWeekMs)},
-    {"cpu_ms", "Processor time of a run, in milliseconds.", limit(kWeekMs)},
-    {"memory_mb", "Memory of the whole tree, temporary files included, in MiB.",
-     limit(16 * kTebiMb)},
-    {"pids", "Processes and threads at one time.", limit(4'194'304)},
-    {"open_files", "Open files of one process.", limit(1'048'576)},
-    {"file_kb", "Size of one file, in KiB.", limit(kTebiKb)},
-    {"tmp_mb",
-     "All writable temporary file systems together (/tmp, /dev/shm, a private home), in MiB. 0: "
-     "none of them is writable.",
-     limit(kTebiMb, 0)},
-    {"output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
-     limit(1'048'576)},
-    {"output_lines", "Lines of output that are kept.", limit(100'000'000)},
+    field<&LimitsProfile::timeout_ms>("timeout_ms", "Wall-clock time of a run, in milliseconds.",
+                                      limit(kWeekMs)),
+    field<&LimitsProfile::cpu_ms>("cpu_ms", "Processor time of a run, in milliseconds.",
+                                  limit(kWeekMs)),
+    field<&LimitsProfile::memory_mb>("memory_mb",
+                                     "Memory of the whole tree, temporary files included, in MiB.",
+                                     limit(16 * kTebiMb)),
+    field<&LimitsProfile::pids>("pids", "Processes and threads at one time.", limit(4'194'304)),
+    field<&LimitsProfile::open_files>("open_files", "Open files of one process.", limit(1'048'576)),
+    field<&LimitsProfile::file_kb>("file_kb", "Size of one file, in KiB.", limit(kTebiKb)),
+    field<&LimitsProfile::tmp_mb>(
+        "tmp_mb",
+        "All writable temporary file systems together (/tmp, /dev/shm, a private home), in MiB. 0: "
+        "none of them is writable.",
+        limit(kTebiMb, 0)),
+    field<&LimitsProfile::output_kb>(
+        "output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
+        limit(1'048'576)),
+    field<&LimitsProfile::output_lines>("output_lines", "Lines of output that are kept.",
+                                        limit(100'000'000)),
 });
 constexpr ObjectSpec kLimitsSpec = {kLimitFields};
 
@@ -154,79 +205,102 @@ constexpr ObjectSpec kLimitsSpec = {kLimitFields};
 constexpr ValueSpec kEnvNameSpec = text(forms::kEnvName);
 constexpr ValueSpec kEnvValueSpec = text(forms::kNoNul);
 constexpr auto kEnvironmentFields = std::to_array<FieldSpec>({
-    {"scrub",
-     "default: credentials are taken out of the inherited environment; strict: only safe names "
-     "pass; off: everything passes.",
-     choice(kScrubNames)},
-    {"pass", "Variables that pass in spite of `scrub`.", list(kEnvNameSpec)},
-    {"set",
-     "Variables with a value of their own. They win over a request's.",
-     {.kind = Kind::kMap, .form = &forms::kEnvName, .item = &kEnvValueSpec}},
-    {"request", "true: a request may set variables of its own.", flag()},
+    field<&EnvironmentProfile::scrub>(
+        "scrub",
+        "default: credentials are taken out of the inherited environment; strict: only safe names "
+        "pass; off: everything passes.",
+        choice(kScrubNames)),
+    field<&EnvironmentProfile::pass>("pass", "Variables that pass in spite of `scrub`.",
+                                     list(kEnvNameSpec)),
+    field<&EnvironmentProfile::set>(
+        "set", "Variables with a value of their own. They win over a request's.",
+        {.kind = Kind::kMap, .form = &forms::kEnvName, .item = &kEnvValueSpec}),
+    field<&EnvironmentProfile::request>("request", "true: a request may set variables of its own.",
+                                        flag()),
 });
 constexpr ObjectSpec kEnvironmentSpec = {kEnvironmentFields, true};
 
 // commands
 constexpr ValueSpec kProgramSpec = text(forms::kProgram);
 constexpr auto kCommandsFields = std::to_array<FieldSpec>({
-    {"shell", "The shell that runs a command line.", kProgramSpec},
-    {"allow", "The only programs that may run. null: every program.", or_null(list(kProgramSpec))},
-    {"network_allow", "Programs that may run besides, where a run has a network.",
-     list(kProgramSpec)},
-    {"deny", "Programs to refuse, besides the built-in list.", list(kProgramSpec)},
-    {"ask", "Rules that a person decides about, such as destructive.", list(kProgramSpec)},
-    {"readonly", "true: commands that change files are refused.", flag()},
-    {"confine_paths", "true: a command that names a path outside the allowed roots is refused.",
-     flag()},
+    field<&CommandsProfile::shell>("shell", "The shell that runs a command line.", kProgramSpec),
+    field<&CommandsProfile::allow>("allow", "The only programs that may run. null: every program.",
+                                   or_null(list(kProgramSpec))),
+    field<&CommandsProfile::network_allow>(
+        "network_allow", "Programs that may run besides, where a run has a network.",
+        list(kProgramSpec)),
+    field<&CommandsProfile::deny>("deny", "Programs to refuse, besides the built-in list.",
+                                  list(kProgramSpec)),
+    field<&CommandsProfile::ask>("ask", "Rules that a person decides about, such as destructive.",
+                                 list(kProgramSpec)),
+    field<&CommandsProfile::readonly>("readonly", "true: commands that change files are refused.",
+                                      flag()),
+    field<&CommandsProfile::confine_paths>(
+        "confine_paths", "true: a command that names a path outside the allowed roots is refused.",
+        flag()),
 });
 constexpr ObjectSpec kCommandsSpec = {kCommandsFields, true};
 
 // output, workspace, audit
 constexpr ValueSpec kPatternSpec = text(forms::kPattern);
 constexpr auto kOutputFields = std::to_array<FieldSpec>({
-    {"redact", "true: keys, tokens and passwords in the output become [REDACTED].", flag()},
-    {"patterns", "Regular expressions (RE2) of more to redact.", list(kPatternSpec)},
-    {"result_json", "true: the last line __RESULT__:{...} becomes `result_json`.", flag()},
-    {"spill_mb", "Size of the full log that is kept on disk, in MiB. 0: none is.",
-     count(0, kTebiMb)},
-    {"exact_bytes", "true: output that is not UTF-8 is given as base64.", flag()},
+    field<&OutputProfile::redact>(
+        "redact", "true: keys, tokens and passwords in the output become [REDACTED].", flag()),
+    field<&OutputProfile::patterns>("patterns", "Regular expressions (RE2) of more to redact.",
+                                    list(kPatternSpec)),
+    field<&OutputProfile::result_json>(
+        "result_json", "true: the last line __RESULT__:{...} becomes `result_json`.", flag()),
+    field<&OutputProfile::spill_mb>(
+        "spill_mb", "Size of the full log that is kept on disk, in MiB. 0: none is.",
+        count(0, kTebiMb)),
+    field<&OutputProfile::exact_bytes>(
+        "exact_bytes", "true: output that is not UTF-8 is given as base64.", flag()),
 });
 constexpr ObjectSpec kOutputSpec = {kOutputFields, true};
 
 constexpr auto kWorkspaceFields = std::to_array<FieldSpec>({
-    {"mode", "persistent: the given directory; fresh: a new one for each run, removed afterwards.",
-     choice(kWorkspaceNames)},
+    field<&WorkspaceProfile::mode>(
+        "mode",
+        "persistent: the given directory; fresh: a new one for each run, removed afterwards.",
+        choice(kWorkspaceNames)),
 });
 constexpr ObjectSpec kWorkspaceSpec = {kWorkspaceFields};
 
 constexpr auto kAuditFields = std::to_array<FieldSpec>({
-    {"file", "The file that one record a run is added to. null: none.",
-     or_null(text(forms::kAbsolutePath))},
+    field<&AuditProfile::file>("file", "The file that one record a run is added to. null: none.",
+                               or_null(text(forms::kAbsolutePath))),
 });
 constexpr ObjectSpec kAuditSpec = {kAuditFields};
 
 constexpr auto kProfileFields = std::to_array<FieldSpec>({
     {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
-    {"name", "The profile's name. Without it, the file's name without .json.", text(forms::kLabel)},
-    {"description", "One line for people.", text(forms::kNoNul)},
+    field<&Profile::name>("name", "The profile's name. Without it, the file's name without .json.",
+                          text(forms::kLabel)),
+    field<&Profile::description>("description", "One line for people.", text(forms::kNoNul)),
     {"extends",
      "The parent: a shipped or installed profile's name, or a path relative to this file. Without "
      "it, the profile default.",
      text(forms::kReference)},
-    {"filesystem", "What the command sees of the file system.", object(kFilesystemSpec)},
-    {"network", "What the command reaches.", object(kNetworkSpec)},
-    {"isolation", "Namespaces, and what must be in force.", object(kIsolationSpec)},
-    {"seccomp", "The system call filter.", object(kSeccompSpec)},
-    {"landlock", "The kernel's file and network rules underneath the mounts.",
-     object(kLandlockSpec)},
-    {"limits", "Limits of a run. null: no limit.", object(kLimitsSpec)},
-    {"ceilings", "How far a request may raise a limit. null: not above the limit itself.",
-     object(kLimitsSpec)},
-    {"environment", "The command's environment variables.", object(kEnvironmentSpec)},
-    {"commands", "The command policy.", object(kCommandsSpec)},
-    {"output", "What happens to the output.", object(kOutputSpec)},
-    {"workspace", "The directory that the command works in.", object(kWorkspaceSpec)},
-    {"audit", "The audit log.", object(kAuditSpec)},
+    field<&Profile::filesystem>("filesystem", "What the command sees of the file system.",
+                                object(kFilesystemSpec)),
+    field<&Profile::network>("network", "What the command reaches.", object(kNetworkSpec)),
+    field<&Profile::isolation>("isolation", "Namespaces, and what must be in force.",
+                               object(kIsolationSpec)),
+    field<&Profile::seccomp>("seccomp", "The system call filter.", object(kSeccompSpec)),
+    field<&Profile::landlock>("landlock",
+                              "The kernel's file and network rules underneath the mounts.",
+                              object(kLandlockSpec)),
+    field<&Profile::limits>("limits", "Limits of a run. null: no limit.", object(kLimitsSpec)),
+    field<&Profile::ceilings>(
+        "ceilings", "How far a request may raise a limit. null: not above the limit itself.",
+        object(kLimitsSpec)),
+    field<&Profile::environment>("environment", "The command's environment variables.",
+                                 object(kEnvironmentSpec)),
+    field<&Profile::commands>("commands", "The command policy.", object(kCommandsSpec)),
+    field<&Profile::output>("output", "What happens to the output.", object(kOutputSpec)),
+    field<&Profile::workspace>("workspace", "The directory that the command works in.",
+                               object(kWorkspaceSpec)),
+    field<&Profile::audit>("audit", "The audit log.", object(kAuditSpec)),
 });
 
 }  // namespace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of a profile's keys: name, kind, range, names, form, description. The check, the
-// schema and the tests walk it; bind.h carries the checked values into Profile.
+// The one table of a profile's keys: name, description, kind, range, names, form, member. The
+// check, the schema, the decoder, the printing, the digests and the tests walk it.
 #pragma once
 
 #include <array>
 #include <string_view>
 
-#include "profile/spec.h"
+#include "json/field.h"
 
 namespace sbx {
+
+inline constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;  // no time limit is longer
 
 // Names of enumerators, in their order in profile.h.
 inline constexpr auto kBaseNames =

@@ -3,7 +3,7 @@
 // says the same in the schema. Pure: no path is looked at.
 #pragma once
 
-#include "profile/spec.h"
+#include "json/field.h"
 
 namespace sbx::forms {
 

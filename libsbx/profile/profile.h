@@ -106,6 +106,11 @@ struct SeccompProfile {
   friend bool operator==(const SeccompProfile&, const SeccompProfile&) = default;
 };
 
+struct LandlockProfile {
+  LandlockMode mode = LandlockMode::kRequire;
+  friend bool operator==(const LandlockProfile&, const LandlockProfile&) = default;
+};
+
 // Counts and sizes; null in JSON is "no limit" and std::nullopt here.
 struct LimitsProfile {
   std::optional<std::int64_t> timeout_ms;
@@ -146,6 +151,14 @@ struct OutputProfile {
   bool exact_bytes = false;
 };
 
+struct WorkspaceProfile {
+  WorkspaceMode mode = WorkspaceMode::kPersistent;
+};
+
+struct AuditProfile {
+  std::string file;  // empty: no audit log
+};
+
 struct Profile {
   std::string name;
   std::string description;
@@ -153,14 +166,14 @@ struct Profile {
   NetworkProfile network;
   IsolationProfile isolation;
   SeccompProfile seccomp;
-  LandlockMode landlock = LandlockMode::kRequire;
+  LandlockProfile landlock;
   LimitsProfile limits;
   LimitsProfile ceilings;  // nullopt: the ceiling is the limit itself
   EnvironmentProfile environment;
   CommandsProfile commands;
   OutputProfile output;
-  WorkspaceMode workspace = WorkspaceMode::kPersistent;
-  std::string audit_file;  // empty: no audit log
+  WorkspaceProfile workspace;
+  AuditProfile audit;
 };
 
 }  // namespace sbx

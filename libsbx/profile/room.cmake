@@ -1,20 +1,17 @@
 sbx_room(profile
   SOURCES
-    profile/check.cc
     profile/decode.cc
     profile/default_profile.cc
-    profile/extend.cc
     profile/fields.cc
     profile/forms.cc
     profile/host_rule.cc
-    profile/json_reader.cc
     profile/profile.cc
     profile/schema.cc
     profile/shipped.cc
     profile/source.cc
     profile/store.cc
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
-  LINK sbx_base nlohmann_json::nlohmann_json)
+  LINK sbx_base sbx_json nlohmann_json::nlohmann_json)
 
 file(GLOB shipped_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.json)
 add_custom_command(

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specs → JSON Schema (draft-07), for editors and for clients. Pure.
+// The schema of a profile, indented. Defaults are what the shipped profile `default` says.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
-
-#include "profile/spec.h"
 
 namespace sbx {
 
-// {"type": "object", …}, without $schema. `defaults` is an object of default values by key, or
-// null.
-nlohmann::ordered_json object_schema(const ObjectSpec& spec, const nlohmann::json& defaults);
-
-// The schema of a profile, indented. Defaults are what the shipped profile `default` says.
 std::string profile_schema_json();
 
 }  // namespace sbx

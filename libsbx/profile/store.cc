@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain of `extends`, from a profile to its last parent, and back again as one document.
+// The chain of `extends`, from a profile to its last parent, and back again as one profile.
 #include "profile/store.h"
 
 #include <algorithm>
@@ -7,12 +7,11 @@
 #include <utility>
 
 #include "base/sha256.h"
-#include "profile/check.h"
+#include "json/check.h"
+#include "json/reader.h"
 #include "profile/decode.h"
 #include "profile/default_profile.h"
-#include "profile/extend.h"
 #include "profile/fields.h"
-#include "profile/json_reader.h"
 #include "profile/shipped.h"
 #include "profile/source.h"
 
@@ -57,16 +56,15 @@ class Chain {
     });
   }
 
-  // The merged document. Only after a build without errors.
-  json merge() {
-    json merged = std::move(links_.back().document);
-    for (std::size_t i = links_.size() - 1; i-- > 0;) {
+  // The documents laid over each other, the last parent first. Only after a build without errors.
+  Profile merge() {
+    Profile profile;
+    for (std::size_t i = links_.size(); i-- > 0;) {
       reporting_ = i;
-      for (Error& error : extend_document(merged, std::move(links_[i].document))) {
-        report(std::move(error));
-      }
+      for (Error& error : apply_document(links_[i].document, profile)) report(std::move(error));
     }
-    return merged;
+    settle(profile);
+    return profile;
   }
 
   std::vector<Error>& errors() { return errors_; }
@@ -160,10 +158,9 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
     return loaded;
   }
   Chain chain(search);
-  json merged;
   if (chain.build(std::move(source))) {
     loaded.sets_timeout = chain.sets_timeout();
-    merged = chain.merge();
+    loaded.profile = chain.merge();
   }
   errors = std::move(chain.errors());
   if (!errors.empty()) {
@@ -171,7 +168,6 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
     return first;
   }
   loaded.files = chain.files();
-  loaded.profile = decode_profile(merged);
   if (loaded.profile.name.empty()) loaded.profile.name = name;
   return loaded;
 }

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "report/judgement.h"
 
 namespace sbx {

@@ -5,7 +5,7 @@
 
 #include "base/exit_status.h"
 #include "report/json_parts.h"
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "report/judgement.h"
 
 namespace sbx {

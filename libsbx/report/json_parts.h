@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "session/outcome.h"
 
 namespace sbx {

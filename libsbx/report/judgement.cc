@@ -2,7 +2,7 @@
 // A judgement, key by key.
 #include "report/judgement.h"
 
-#include "report/json_writer.h"
+#include "json/writer.h"
 
 namespace sbx {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "profile/json_reader.h"
+#include "json/reader.h"
 
 namespace sbx {
 namespace {

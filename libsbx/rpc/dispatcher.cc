@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/json.h"
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "rpc/dispatcher_impl.h"
 #include "rpc/task_json.h"
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "report/json_writer.h"
+#include "json/writer.h"
 
 namespace sbx {
 namespace {

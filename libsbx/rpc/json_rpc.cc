@@ -9,11 +9,11 @@
 #include <utility>
 
 #include "base/text.h"
-#include "output/utf8.h"
-#include "profile/json_reader.h"
-#include "report/json_writer.h"
+#include "base/utf8.h"
+#include "json/reader.h"
+#include "json/writer.h"
 #include "rpc/framing.h"
-#include "rpc/json_scan.h"
+#include "json/scan.h"
 
 namespace sbx {
 namespace {

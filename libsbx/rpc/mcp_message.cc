@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "profile/json_reader.h"
+#include "json/reader.h"
 #include "rpc/json_rpc.h"
 #include "tools/json_text.h"
 

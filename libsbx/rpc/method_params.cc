@@ -6,8 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "profile/check.h"
-#include "profile/json_reader.h"
+#include "json/check.h"
+#include "json/reader.h"
+#include "profile/fields.h"
 #include "rpc/params.h"
 
 namespace sbx {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "profile/spec.h"
+#include "json/field.h"
 
 namespace sbx {
 

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The params of `run` and `start` (contract sections 6 and 11): JSON → Request, strictly, from the
-// one table that the request's schema is printed from. Looks at no policy and touches no files.
+// The params of `run` and `start`: JSON → Request, strictly, from the one table that the request's
+// schema is printed from. Looks at no policy and touches no files.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "policy/fields.h"
 #include "policy/policy.h"
-#include "profile/spec.h"
 
 namespace sbx {
-
-inline constexpr std::int64_t kWeekMs = std::int64_t{7} * 86'400'000;  // no time limit is longer
-
-// What `run` and `start` take; other methods and tools build tables of their own beside it.
-extern const ObjectSpec kRequestSpec;
 
 // Null is absent. Errors: those of read_json_strict() and check_fields(), kMissingField for neither
 // command nor argv, kBadValue for both of two that exclude each other. `where` is a JSON pointer

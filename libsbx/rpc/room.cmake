@@ -5,7 +5,6 @@ sbx_room(rpc
     rpc/follower.cc
     rpc/framing.cc
     rpc/json_rpc.cc
-    rpc/json_scan.cc
     rpc/mcp.cc
     rpc/mcp_message.cc
     rpc/mcp_progress.cc
@@ -17,5 +16,5 @@ sbx_room(rpc
     rpc/socket_place.cc
     rpc/task_json.cc
     rpc/tool_runner.cc
-  LINK sbx_base sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report sbx_tools
+  LINK sbx_base sbx_json sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report sbx_tools
   nlohmann_json::nlohmann_json)

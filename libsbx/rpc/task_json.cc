@@ -7,7 +7,7 @@
 #include "base/exit_status.h"
 #include "report/json.h"
 #include "report/json_parts.h"
-#include "report/json_writer.h"
+#include "json/writer.h"
 
 namespace sbx {
 namespace {

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "policy/request.h"
 
 namespace sbx {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "guard/names.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "session/inside_paths.h"
 
 namespace sbx {

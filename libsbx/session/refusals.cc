@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "plan/filter.h"
 #include "sys/kernel.h"
 

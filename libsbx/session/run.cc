@@ -18,7 +18,7 @@
 #include "host/cgroup.h"
 #include "host/git_use.h"
 #include "host/view.h"
-#include "output/utf8.h"
+#include "base/utf8.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
 #include "session/approvals.h"
@@ -121,7 +121,7 @@ class Run {
   // A fresh workspace and the request's files are there before the plan is made, since that looks
   // at what there is.
   Status prepare_workspace() {
-    if (policy_.profile.workspace == WorkspaceMode::kFresh) {
+    if (policy_.profile.workspace.mode == WorkspaceMode::kFresh) {
       SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
       policy_ = with_workspace(policy_, path);
       input_.warm = nullptr;  // what was made ready in advance does not show it
@@ -615,7 +615,7 @@ Result<LaunchPlan> plan_command(RunInput& input) {
       make_environment(input.policy, input.inherited, input.facts.user_name);
   Leftovers workspace;  // gone when the plan has been made
   Policy policy = input.policy;
-  if (policy.profile.workspace == WorkspaceMode::kFresh) {
+  if (policy.profile.workspace.mode == WorkspaceMode::kFresh) {
     SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
     policy = with_workspace(policy, path);
   }

@@ -92,7 +92,7 @@ Node look(const std::string& path) {
 Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   const Profile& profile = input.policy.profile;
   const bool is_wanted =
-      profile.landlock != LandlockMode::kOff && profile.limits.tmp_mb.value_or(1) > 0;
+      profile.landlock.mode != LandlockMode::kOff && profile.limits.tmp_mb.value_or(1) > 0;
   if (!is_wanted) return {};
   const auto configured = input.inherited.find("TMPDIR");
   std::string base = "/tmp";

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

@@ -25,7 +25,7 @@ bool can_wait(const Policy& policy, const HostFacts& facts) {
          profile.isolation.namespaces.has(Layer::kPid) &&
          !facts.obstacle(Layer::kMount).present() && !facts.obstacle(Layer::kPid).present() &&
          profile.limits.open_files.value_or(kFewestOpenFiles) >= kFewestOpenFiles &&
-         profile.workspace == WorkspaceMode::kPersistent;
+         profile.workspace.mode == WorkspaceMode::kPersistent;
 }
 
 bool has_ended(const Spawned& spawned) {

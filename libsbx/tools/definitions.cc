@@ -2,7 +2,7 @@
 // The tables → definitions in the forms of three interfaces. Pure.
 #include <nlohmann/json.hpp>
 
-#include "profile/schema.h"
+#include "json/schema.h"
 #include "tools/family.h"
 
 namespace sbx {

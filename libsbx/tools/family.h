@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "profile/spec.h"
+#include "json/field.h"
 #include "tools/reply.h"
 #include "tools/tool.h"
 

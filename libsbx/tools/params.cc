@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "profile/check.h"
+#include "json/check.h"
 #include "tools/reply.h"
 
 namespace sbx {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "profile/check.h"
-#include "profile/json_reader.h"
+#include "json/check.h"
+#include "json/reader.h"
 #include "tools/family.h"
 
 namespace sbx {

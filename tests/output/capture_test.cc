@@ -10,8 +10,8 @@
 
 #include "../../fuzz/output/properties.h"
 #include "corpus.h"
-#include "output/base64.h"
-#include "output/utf8.h"
+#include "json/base64.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "../../fuzz/output/properties.h"
 #include "corpus.h"
-#include "output/base64.h"
+#include "json/base64.h"
 #include "output/secret_formats.h"
 
 namespace sbx {

@@ -206,7 +206,7 @@ TEST(Planner, DoesWithoutLandlockOnlyWhereItsModeIsAuto) {
   sample.policy.profile.isolation.fallback = Fallback::kDegrade;
   EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable)
       << "landlock.mode require is a requirement, whatever the fallback";
-  sample.policy.profile.landlock = LandlockMode::kAuto;
+  sample.policy.profile.landlock.mode = LandlockMode::kAuto;
   const LaunchPlan plan = must_plan(sample);
   EXPECT_TRUE(is_degraded(plan, "landlock"));
   EXPECT_EQ(first_of(plan, OpKind::kLandlockCreate), -1);

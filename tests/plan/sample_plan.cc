@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "json/reader.h"
 #include "profile/decode.h"
-#include "profile/extend.h"
-#include "profile/json_reader.h"
 #include "profile/store.h"
 
 namespace sbx::testing {
@@ -166,12 +165,13 @@ Sample shipped_sample(std::string_view profile) {
 }
 
 Sample written_sample(const std::string& keys) {
-  auto parent = read_json_strict(load_profile("default", {}).value().resolved_json());
-  auto child = read_json_strict(R"({"name": "written", )" + keys + "}");
+  Profile profile = load_profile("default", {}).value().profile;
+  const auto child = read_json_strict(R"({"name": "written", )" + keys + "}");
   if (!child.ok()) throw std::runtime_error(error_line(child.error()));
-  const auto errors = extend_document(parent.value(), std::move(child).value());
+  const auto errors = apply_document(child.value(), profile);
   if (!errors.empty()) throw std::runtime_error(error_line(errors.front()));
-  return sample(decode_profile(parent.value()));
+  settle(profile);
+  return sample(std::move(profile));
 }
 
 void apply_flags(Sample& sample, const OperatorFlags& flags) {

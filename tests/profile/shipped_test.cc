@@ -9,11 +9,11 @@
 #include <set>
 #include <string>
 
-#include "profile/check.h"
+#include "json/check.h"
 #include "profile/decode.h"
 #include "profile/default_profile.h"
 #include "profile/fields.h"
-#include "profile/json_reader.h"
+#include "json/reader.h"
 #include "profile/schema.h"
 #include "profile/store.h"
 
@@ -147,7 +147,7 @@ TEST(Shipped, DefaultIsTheContractsExample) {
   EXPECT_EQ(p.ceilings.timeout_ms, 600000);
   EXPECT_EQ(p.commands.allow, std::nullopt);
   EXPECT_EQ(p.commands.ask, std::vector<std::string>{"destructive"});
-  EXPECT_EQ(p.audit_file, "");
+  EXPECT_EQ(p.audit.file, "");
 }
 
 TEST(Shipped, ReadonlyAndExecuteCommandHaveNothingWritable) {
@@ -156,7 +156,7 @@ TEST(Shipped, ReadonlyAndExecuteCommandHaveNothingWritable) {
     EXPECT_EQ(p.filesystem.base, Base::kHost);
     EXPECT_EQ(p.limits.tmp_mb, 0) << "no writable tmpfs";
     for (const Root& root : p.filesystem.roots) EXPECT_NE(root.access, Access::kReadWrite) << name;
-    EXPECT_EQ(p.landlock, LandlockMode::kRequire);
+    EXPECT_EQ(p.landlock.mode, LandlockMode::kRequire);
     EXPECT_EQ(p.isolation.fallback, Fallback::kRefuse);
   }
   EXPECT_EQ(load("tool-execute_command").commands.shell, "sh");      // D1
@@ -182,7 +182,7 @@ TEST(Shipped, ToolProfilesHaveTheNumbersOfTheirPages) {
   EXPECT_EQ(exec.commands.allow->size(), 33U);             // C6
   EXPECT_EQ(exec.commands.network_allow.size(), 8U);       // C6
   EXPECT_EQ(exec.network.mode, NetworkMode::kNone);        // C4
-  EXPECT_EQ(exec.workspace, WorkspaceMode::kFresh);        // C5
+  EXPECT_EQ(exec.workspace.mode, WorkspaceMode::kFresh);        // C5
   EXPECT_TRUE(exec.output.result_json);                    // C2
   EXPECT_TRUE(exec.environment.request);                   // C1
   EXPECT_EQ(exec.isolation.fallback, Fallback::kDegrade);  // C8
@@ -195,7 +195,7 @@ TEST(Shipped, UnconfinedTurnsEveryLayerOff) {
   EXPECT_TRUE(p.isolation.namespaces.empty());
   EXPECT_TRUE(p.isolation.require.empty());
   EXPECT_EQ(p.seccomp.mode, SeccompMode::kOff);
-  EXPECT_EQ(p.landlock, LandlockMode::kOff);
+  EXPECT_EQ(p.landlock.mode, LandlockMode::kOff);
   EXPECT_EQ(p.network.mode, NetworkMode::kOpen);
   EXPECT_EQ(p.limits.memory_mb, std::nullopt);
 }

@@ -1,16 +1,13 @@
 sbx_test(profile
   SOURCES
-    ${CMAKE_CURRENT_LIST_DIR}/check_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/extend_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/decode_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/forms_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/json_reader_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/sha256_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/shipped_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/store_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/profile/fuzz_profile.cc
   LINK sbx_all)
-
 # Decodes one document a line, so that a script can compare its verdicts with the schema's.
 add_executable(profile_decode ${CMAKE_CURRENT_LIST_DIR}/decode_lines.cc)
 target_link_libraries(profile_decode PRIVATE sbx_options sbx_all)

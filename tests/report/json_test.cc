@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "report/json_writer.h"
+#include "json/writer.h"
 #include "sample_outcomes.h"
 
 namespace sbx {

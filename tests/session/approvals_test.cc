@@ -4,8 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include "json/codec.h"
+#include "policy/fields.h"
+#include "profile/fields.h"
+
 namespace sbx {
 namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
 
 struct Given {
   Policy policy;
@@ -47,6 +54,88 @@ TEST(ApprovalDigest, ChangesWithEverythingThatWasApproved) {
   }));
   EXPECT_TRUE(differs([](Given& g) { g.policy.profile.network.mode = NetworkMode::kOpen; }));
   EXPECT_TRUE(differs([](Given& g) { g.judgement.findings.front().id = "other"; }));
+}
+
+// Another value than the one that is there, whatever the row's kind.
+void flip(const FieldSpec& row, void* object, json& now) {
+  json document = json::object();
+  switch (row.value.kind) {
+    case Kind::kBool:
+      document[row.name] = !(now.is_boolean() && now.get<bool>());
+      break;
+    case Kind::kCount:
+    case Kind::kNumber:
+      document[row.name] = now == row.value.max ? row.value.max - 1 : row.value.max;
+      break;
+    case Kind::kEnum:
+      document[row.name] =
+          now == row.value.names.back() ? row.value.names.front() : row.value.names.back();
+      break;
+    case Kind::kMap:
+      document[row.name] = {{"FLIPPED", "1"}};
+      break;
+    case Kind::kList: {
+      json item = "flipped";
+      if (row.value.item->kind == Kind::kEnum) item = row.value.item->names.back();
+      if (row.value.item->kind == Kind::kCount) item = 4711;
+      if (row.value.item->kind == Kind::kObject) item = json::object();
+      document[row.name] = json::array({item});
+      break;
+    }
+    case Kind::kText:
+    case Kind::kTextOrObject:
+    case Kind::kObject:
+      document[row.name] = "flipped";
+      break;
+  }
+  const FieldSpec rows[] = {row};
+  std::vector<Error> errors;
+  decode_object(ObjectSpec{rows}, document, object, "", errors);
+}
+
+// Calls `check` with each leaf of the table flipped in turn, as a path.
+template <typename Struct, typename Check>
+void flip_each(const ObjectSpec& spec, Struct& base, void* object, const std::string& path,
+               Check check) {
+  for (const FieldSpec& row : spec.fields) {
+    const std::string here = path + "/" + std::string(row.name);
+    if (row.member.codec == nullptr) continue;
+    if (row.value.kind == Kind::kObject) {
+      flip_each(*row.value.object, base, row.member.of(object), here, check);
+      continue;
+    }
+    if (row.member.codec->encode == nullptr) continue;  // the same member under another name
+    const Struct before = base;
+    ordered_json now;
+    row.member.codec->encode(row.value, row.member.of(object), now);
+    json value = now;
+    flip(row, object, value);
+    check(here, row.in_digest);
+    base = before;
+  }
+}
+
+TEST(ApprovalDigest, ChangesWithEachRowOfPolicyProfileAndRequest) {
+  const std::string digest = Given().digest();
+  Given given;
+  int rows = 0;
+  const auto check = [&](const std::string& path, bool in_digest) {
+    ++rows;
+    EXPECT_EQ(given.digest() != digest, in_digest) << path;
+  };
+  flip_each(kPolicySpec, given.policy, &given.policy, "policy", check);
+  flip_each(kRequestSpec, given.request, &given.request, "request", check);
+  EXPECT_GT(rows, 60);
+}
+
+TEST(ApprovalDigest, LeavesOutOnlyWhatIsNoPartOfTheRun) {
+  std::vector<std::string_view> left_out;
+  for (const ObjectSpec* spec : {&kPolicySpec, &kRequestSpec, &kProfileSpec}) {
+    for (const FieldSpec& row : spec->fields) {
+      if (!row.in_digest) left_out.push_back(row.name);
+    }
+  }
+  EXPECT_EQ(left_out, (std::vector<std::string_view>{"profile_sha256", "own_files", "warnings", "approval"}));
 }
 
 TEST(ApprovalDigest, TellsWhereOneValueEndsAndTheNextBegins) {

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

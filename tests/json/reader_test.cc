@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Strict reading: each kind of bad text, and numbers that keep their kind.
-#include "profile/json_reader.h"
+#include "json/reader.h"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Specs: what a JSON document may hold, as constant tables. check.h walks them over a document,
-// schema.h prints them as JSON Schema, so that the two cannot disagree. No word of profiles here:
-// requests and tool parameters are described the same way.
+// Fields: what a JSON document may hold, and which member of a struct each key is, as constant
+// tables. check.h walks them over a document, schema.h prints them as JSON Schema, codec.h carries
+// values between document and struct: one row a key, so that none of these can disagree. No word
+// of profiles here: requests and tool parameters are described the same way.
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string_view>
 
@@ -47,11 +49,31 @@ struct ValueSpec {
   const ObjectSpec* object = nullptr;
 };
 
+// How values of one type of member are read and written. codec.h has them.
+struct Codec {
+  // A checked value → `to`. With `append` (the key was written "+KEY"), a list behind what `to`
+  // has. False: there is no list to append to. Null: nothing is read.
+  bool (*decode)(const ValueSpec& spec, const nlohmann::json& from, void* to,
+                 bool append) = nullptr;
+  // Null: nothing is written.
+  void (*encode)(const ValueSpec& spec, const void* from, nlohmann::ordered_json& to) = nullptr;
+};
+
+// The member that a row is about, in the struct that its object describes. Without one the row is
+// only checked, such as $schema.
+struct Member {
+  void* (*of)(void* object) = nullptr;
+  const Codec* codec = nullptr;
+};
+
 struct FieldSpec {
   std::string_view name;
   std::string_view description;
   ValueSpec value;
   bool required = false;
+  bool brief = false;     // not written where it is false, or the first of its names
+  bool in_digest = true;  // an approval's digest changes with it
+  Member member = {};
 };
 
 struct ObjectSpec {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "profile/spec.h"
+#include "json/field.h"
 
 namespace sbx {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Escaping strings for JSON, in runs.
-#include "report/json_writer.h"
+#include "json/writer.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 namespace sbx {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // UTF-8 by Unicode 15, table 3-7: the second byte's range depends on the first, and that alone
 // shuts out overlongs, surrogates and what lies above U+10FFFF.
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of output/utf8: against Python's decoder, and against a slow one that reads table 3-7 as it
+// Tests of base/utf8: against Python's decoder, and against a slow one that reads table 3-7 as it
 // stands, over every sequence of one, two and three bytes.
-#include "output/utf8.h"
+#include "base/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 
 #include "../../fuzz/output/properties.h"
-#include "corpus.h"
+#include "output/corpus.h"
 
 namespace sbx {
 namespace {
@@ -79,7 +79,7 @@ std::string from_hex(std::string_view hex) {
 }
 
 TEST(Utf8, RepairsAsPythonDoes) {
-  std::ifstream vectors(SBX_SOURCE_DIR "/tests/output/utf8_vectors.txt");
+  std::ifstream vectors(SBX_SOURCE_DIR "/tests/base/utf8_vectors.txt");
   std::string input;
   std::string expected;
   int count = 0;

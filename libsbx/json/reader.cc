@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SAX handler that builds the document and stops at the first breach. nlohmann's own tree
 // builder keeps the last of duplicate keys and has no depth bound.
-#include "profile/json_reader.h"
+#include "json/reader.h"
 
 #include <limits>
 #include <nlohmann/json.hpp>

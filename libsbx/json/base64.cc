@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Base64: three bytes become four letters.
-#include "output/base64.h"
+#include "json/base64.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The grammar of RFC 8259, one function a production.
-#include "rpc/json_scan.h"
+#include "json/scan.h"
 
 namespace sbx {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over a profile's keys: the code, the pointer and the hint of each kind of error.
-#include "profile/check.h"
+#include "json/check.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "json/schema.h"
 #include "profile/fields.h"
-#include "profile/schema.h"
 
 namespace sbx {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk over a document and its spec, side by side. Pointers are built only for errors: the
 // walk itself allocates nothing, since it is part of every launch.
-#include "profile/check.h"
+#include "json/check.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/text.h"
-#include "profile/json_reader.h"
+#include "json/reader.h"
 
 namespace sbx {
 namespace {
