@@ -216,10 +216,9 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
     SBX_TRY(std::string path, absolute_path(file, "--profile"));
     flags.own_files.push_back(std::move(path));
   }
-  const std::string allow_network = lookup(environment, "SBX_ALLOW_NETWORK");
-  NetworkMode& network = loaded.profile.network.mode;
-  const bool is_opened = allow_network == "true" || allow_network == "1";
-  if (is_opened && network == NetworkMode::kNone) network = NetworkMode::kOutbound;
+  // Of the profile as it was loaded: no flag and no variable changes it.
+  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
+  const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(const std::vector<int> host_ports, parse_host_ports(options.host_ports));
   std::vector<int>& mapped = loaded.profile.network.host_ports;
   mapped.insert(mapped.end(), host_ports.begin(), host_ports.end());
@@ -243,8 +242,6 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
         real_directory(out.facts.home, "HOME", ErrorCode::kPathNotFound);
     context.home = real.ok() ? real.value() : out.facts.home;
   }
-  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
-  const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
   out.policy.warnings = std::move(warnings);

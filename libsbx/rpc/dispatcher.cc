@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "report/json.h"
 #include "json/writer.h"
+#include "report/json.h"
 #include "rpc/dispatcher_impl.h"
 #include "rpc/task_json.h"
 

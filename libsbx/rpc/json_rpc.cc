@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "json/reader.h"
+#include "json/scan.h"
 #include "json/writer.h"
 #include "rpc/framing.h"
-#include "json/scan.h"
 
 namespace sbx {
 namespace {

@@ -5,9 +5,9 @@
 #include <cstdio>
 
 #include "base/exit_status.h"
+#include "json/writer.h"
 #include "report/json.h"
 #include "report/json_parts.h"
-#include "json/writer.h"
 
 namespace sbx {
 namespace {

@@ -53,8 +53,8 @@ std::unique_ptr<Apart> Apart::start(std::vector<int> kept,
   std::unique_ptr<Apart> made(new Apart());
   made->answer_.reset(ends[0]);
   OwnedFd told(ends[1]);
-  void* const page = mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  void* const page =
+      mmap(nullptr, sizeof(Note), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return nullptr;
   made->note_ = new (page) Note(false);
   const pid_t parent = sys::getpid_raw();

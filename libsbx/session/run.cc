@@ -15,10 +15,10 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/utf8.h"
 #include "host/cgroup.h"
 #include "host/git_use.h"
 #include "host/view.h"
-#include "base/utf8.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
 #include "session/approvals.h"
@@ -538,7 +538,6 @@ class Run {
   Leftovers own_;                // a fresh workspace, and the place beside its boxes
   std::vector<HeldState> held_;  // as the run found them
   GitUse git_before_;
-  Leftovers own_;  // a fresh workspace, and the place beside its boxes
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above

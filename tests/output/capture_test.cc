@@ -9,9 +9,9 @@
 #include <string>
 
 #include "../../fuzz/output/properties.h"
+#include "base/utf8.h"
 #include "corpus.h"
 #include "json/base64.h"
-#include "base/utf8.h"
 
 namespace sbx {
 namespace {

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "json/check.h"
+#include "json/reader.h"
 #include "profile/decode.h"
 #include "profile/default_profile.h"
 #include "profile/fields.h"
-#include "json/reader.h"
 #include "profile/schema.h"
 #include "profile/store.h"
 
@@ -182,7 +182,7 @@ TEST(Shipped, ToolProfilesHaveTheNumbersOfTheirPages) {
   EXPECT_EQ(exec.commands.allow->size(), 33U);             // C6
   EXPECT_EQ(exec.commands.network_allow.size(), 8U);       // C6
   EXPECT_EQ(exec.network.mode, NetworkMode::kNone);        // C4
-  EXPECT_EQ(exec.workspace.mode, WorkspaceMode::kFresh);        // C5
+  EXPECT_EQ(exec.workspace.mode, WorkspaceMode::kFresh);   // C5
   EXPECT_TRUE(exec.output.result_json);                    // C2
   EXPECT_TRUE(exec.environment.request);                   // C1
   EXPECT_EQ(exec.isolation.fallback, Fallback::kDegrade);  // C8

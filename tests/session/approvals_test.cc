@@ -135,7 +135,8 @@ TEST(ApprovalDigest, LeavesOutOnlyWhatIsNoPartOfTheRun) {
       if (!row.in_digest) left_out.push_back(row.name);
     }
   }
-  EXPECT_EQ(left_out, (std::vector<std::string_view>{"profile_sha256", "own_files", "warnings", "approval"}));
+  EXPECT_EQ(left_out,
+            (std::vector<std::string_view>{"profile_sha256", "own_files", "warnings", "approval"}));
 }
 
 TEST(ApprovalDigest, TellsWhereOneValueEndsAndTheNextBegins) {
