@@ -191,11 +191,13 @@ TEST(Filter, RefusesSetUidAndSetGidBitsInEveryModeAndLeavesTheSticky) {
           if (call.flags >= 0) args[static_cast<std::size_t>(call.flags)] = flags;
           const bool sets_id = sets_id_bits(call.number, std::span(args).first<6>());
           const FilterAction answer = fate(filter, call.number, args);
-          // Both are handed over where paths are traced, and told apart by the registers.
-          if (traced && spec.notify_refused) {
-            EXPECT_EQ(answer, FilterAction::kRefuse);
+          // Both are handed over where paths are traced, and told apart by the registers. fchmod
+          // names none.
+          if (traced && spec.notify_refused && call.number != number_of("fchmod")) {
+            EXPECT_EQ(answer, FilterAction::kRefuse) << call.number << " " << describe(spec);
           } else {
-            EXPECT_EQ(answer, sets_id ? FilterAction::kRefuse : FilterAction::kAllow);
+            EXPECT_EQ(answer, sets_id ? FilterAction::kRefuse : FilterAction::kAllow)
+                << call.number << " " << describe(spec);
           }
           return sets_id;
         };
@@ -615,6 +617,7 @@ TEST(Filter, CountsWhatItDecidesForEachCall) {
     for (const CallGroup& group : call_groups()) {
       if (group.rule != CallRule::kAbsent) known += static_cast<int>(group.calls.size());
     }
+    if (fate(filter, "openat2") == FilterAction::kUnknown) --known;
     EXPECT_EQ(filter.allowed_calls + filter.refused_calls + filter.checked_calls, known);
     EXPECT_GT(filter.allowed_calls, 150);
     EXPECT_GT(filter.refused_calls, 30);
