@@ -14,7 +14,7 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
-#include "session/approvals.h"
+#include "session/approval_records.h"
 #include "stream.h"
 #include "verbs.h"
 
@@ -92,7 +92,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
     input.pty_rows = size.ws_row;
     input.pty_columns = size.ws_col;
   }
-  Approvals approvals;
+  Approvals approvals(approval_record(invocation.environment));
   let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   CommandRun run(std::move(input));
@@ -114,7 +114,7 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
-  Approvals approvals;
+  Approvals approvals(approval_record(invocation.environment));
   let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   std::unique_ptr<CommandRun> run;

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
+#include "base/result.h"
 #include "guard/verdict.h"
 #include "policy/policy.h"
 
@@ -22,21 +25,35 @@ std::string approval_digest(const Policy& policy, const Request& request, const 
 // One thread.
 class Approvals {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = std::chrono::system_clock;  // a digest may be handed to another process
   static constexpr std::chrono::minutes kLifetime{10};
   static constexpr std::size_t kMaxOpen = 1024;  // beyond it the oldest is forgotten
 
-  explicit Approvals(std::function<Clock::time_point()> now = Clock::now) : now_(std::move(now)) {}
+  // Records outside of this process that a digest is used: true the first time, false after that.
+  using Record = std::function<Result<bool>(const std::string& digest)>;
 
+  explicit Approvals(Record record, std::function<Clock::time_point()> now = Clock::now)
+      : record_(std::move(record)), now_(std::move(now)) {}
+
+  // What is older than the lifetime, from the future or no digest counts for nothing.
   void grant(std::string_view digest);
-  // Whether it was granted within the lifetime; it is used up by that.
-  bool take(std::string_view digest);
+  // Whether a digest was granted that is of this request (approval_digest()), `named` itself where
+  // that is not empty. It is used up by that. Errors: where its use could not be recorded.
+  Result<bool> take(std::string_view named, std::string_view request);
 
  private:
-  void forget_old();
+  bool is_current(std::string_view digest) const;
 
+  Record record_;
   std::function<Clock::time_point()> now_;
-  std::map<std::string, Clock::time_point, std::less<>> granted_;
+  std::set<std::string, std::less<>> granted_;  // the oldest first: a digest opens with its time
 };
+
+// What a person approves: the time, the nonce, and a hash over both and the request's digest, so
+// that each time it is asked is one of its own. 64 hex digits.
+std::string stamp_approval(std::string_view request, Approvals::Clock::time_point now,
+                           std::uint64_t nonce);
+// When it was made; nullopt: it is none.
+std::optional<Approvals::Clock::time_point> approval_time(std::string_view digest);
 
 }  // namespace sbx

@@ -58,6 +58,10 @@ std::vector<std::string> log_places(const Environment& environment, const Policy
   return out;
 }
 
+std::vector<std::string> approval_places(const Environment& environment) {
+  return places(environment, "XDG_STATE_HOME", ".local/state", "approvals");
+}
+
 Result<OwnedFd> open_private_directory(const std::string& path) {
   const auto failed = [&](const std::string& why, int error) {
     return Error{ErrorCode::kSetupFailed, "the directory " + path + " cannot be used: " + why, path,

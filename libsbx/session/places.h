@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where sbx keeps what is its own on the host: fresh workspaces below the user's cache directory,
-// full logs below the state directory, both in the temporary directory where there is none. The
-// environment is a value that the launcher hands in.
+// full logs and used approvals below the state directory, all in the temporary directory where
+// there is none. The environment is a value that the launcher hands in.
 #pragma once
 
 #include <string>
@@ -18,6 +18,8 @@ namespace sbx {
 std::vector<std::string> workspace_places(const Environment& environment);
 // Those first that the command cannot write under this policy.
 std::vector<std::string> log_places(const Environment& environment, const Policy& policy);
+// Of the approvals that are used up.
+std::vector<std::string> approval_places(const Environment& environment);
 
 // Makes `path` with its parents (mode 0700) where it is missing, and opens it. Its last component
 // must be a directory of this user's, not a symlink, that nobody else may write.

@@ -21,7 +21,7 @@
 #include "host/view.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
-#include "session/approvals.h"
+#include "session/approval_records.h"
 #include "session/changes.h"
 #include "session/leftovers.h"
 #include "session/network.h"
@@ -160,20 +160,34 @@ class Run {
       refuse(judgement);
       return false;
     }
-    Approval approval{approval_digest(input_.policy, input_.request, cwd, judgement),
-                      judgement.findings};
-    // The digest is this request's own: naming it is a courtesy, naming another a mistake.
+    return is_approved(judgement, cwd);
+  }
+
+  // Whether it was granted, or a person says so now.
+  bool is_approved(const Judgement& judgement, const std::string& cwd) {
+    const std::string request = approval_digest(input_.policy, input_.request, cwd, judgement);
     const std::string& named = input_.request.approval;
-    const bool is_granted = input_.approvals != nullptr &&
-                            (named.empty() || named == approval.digest) &&
-                            input_.approvals->take(approval.digest);
-    if (is_granted || (input_.ask_person && input_.ask_person(approval))) return true;
+    std::string failure;
+    if (!named.empty()) {
+      failure = "; the approval named is for another request, or used up, or too old";
+    }
+    if (input_.approvals != nullptr) {
+      const Result<bool> is_granted = input_.approvals->take(named, request);
+      if (is_granted.ok() && is_granted.value()) return true;
+      if (!is_granted.ok()) failure = "; the approval is not used: " + is_granted.error().message;
+    }
+    const Result<std::uint64_t> nonce = approval_nonce();
+    if (!nonce.ok()) {
+      fail(nonce.error());
+      return false;
+    }
+    Approval approval{stamp_approval(request, Approvals::Clock::now(), nonce.value()),
+                      judgement.findings};
+    if (input_.ask_person && input_.ask_person(approval)) return true;
     const Finding& first = approval.rules.front();
     Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason, first.id,
                 "the operator may allow it once with --approve " + approval.digest};
-    if (!input_.request.approval.empty()) {
-      error.message += "; the approval named is for another request, or used up, or too old";
-    }
+    error.message += failure;
     outcome_.approval = std::move(approval);
     fail(error, RunStatus::kNeedsApproval);
     return false;

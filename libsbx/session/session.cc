@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "policy/request.h"
+#include "session/approval_records.h"
 #include "session/remove_tree.h"
 
 namespace sbx {
@@ -56,7 +57,9 @@ Error watch_failed() {
 }  // namespace
 
 Session::Session(SessionOptions options)
-    : options_(std::move(options)), epoll_(epoll_create1(EPOLL_CLOEXEC)) {
+    : options_(std::move(options)),
+      epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      approvals_(approval_record(options_.inherited)) {
   if (options_.owner_pidfd >= 0 && !add_to(epoll_.get(), options_.owner_pidfd, EPOLLIN, 0)) {
     owner_gone_ = true;  // unwatched, it might leave everything behind: nothing is started
   }

@@ -7,7 +7,9 @@ import os
 import pty
 import select
 import shutil
+import subprocess
 import unittest
+import unittest.mock
 
 from harness import BOUND, SBX_RUN, Case
 
@@ -114,6 +116,10 @@ class Approval(Case):
     def setUp(self):
         super().setUp()
         self.profile_path = self.profile({})
+        state = {"XDG_STATE_HOME": os.path.join(self.base, "state")}
+        patch = unittest.mock.patch.dict(os.environ, state)
+        patch.start()
+        self.addCleanup(patch.stop)
         self.command = "touch ran; rm -rf ."
 
     def ask(self, *flags, command=None):
@@ -140,6 +146,35 @@ class Approval(Case):
         answer = self.ask("--approve", digest)
         self.assertEqual(answer["status"], "exited", answer)
         self.assertTrue(answer["sandbox"]["layers"]["seccomp"])
+
+    def test_an_approval_counts_once(self):
+        digest = self.ask()["approval"]["digest"]
+        other = self.ask()["approval"]["digest"]
+        self.assertNotEqual(digest, other)
+        self.assertEqual(self.ask("--approve", digest)["status"], "exited")
+        again = self.ask("--approve", digest)
+        self.assertEqual(again["status"], "needs_approval")
+        self.assertIn("used up", again["error"]["message"])
+        self.assertEqual(self.ask("--approve", other)["status"], "exited")
+
+    def test_an_approval_counts_once_of_many_at_the_same_time(self):
+        digest = self.ask()["approval"]["digest"]
+        command = [SBX_RUN, "--profile", self.profile_path, "--approve", digest, "-c",
+                   self.command]
+        runs = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 stdin=subprocess.DEVNULL, cwd=self.work) for _ in range(8)]
+        answers = [json.loads(run.communicate()[0])["status"] for run in runs]
+        self.assertEqual(sorted(answers), ["exited"] + 7 * ["needs_approval"])
+
+    def test_an_approval_that_cannot_be_recorded_is_refused(self):
+        digest = self.ask()["approval"]["digest"]
+        state = self.write("no-directory", "a file")
+        answer = self.sh(self.command, "--profile", self.profile_path, "--approve", digest,
+                         env={**os.environ, "XDG_STATE_HOME": state})
+        self.assertEqual(answer["status"], "needs_approval")
+        self.assertIn("the approval is not used: the directory " + state, answer["error"]["message"])
+        self.assertFalse(self.ran())
+        self.assertEqual(self.ask("--approve", digest)["status"], "exited")
 
     def test_a_wrong_digest_approves_nothing(self):
         self.assertEqual(self.ask("--approve", "0" * 64)["status"], "needs_approval")

@@ -3,6 +3,12 @@
 #include "session/approvals.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "session/approval_records.h"
 
 #include "json/codec.h"
 #include "policy/fields.h"
@@ -147,34 +153,164 @@ TEST(ApprovalDigest, TellsWhereOneValueEndsAndTheNextBegins) {
   EXPECT_NE(one.digest(), two.digest());
 }
 
-TEST(Approvals, AreGoodOnce) {
-  Approvals approvals;
-  approvals.grant("x");
-  EXPECT_FALSE(approvals.take("y"));
-  EXPECT_TRUE(approvals.take("x"));
-  EXPECT_FALSE(approvals.take("x"));
-}
-
-TEST(Approvals, EndAfterTenMinutes) {
-  Approvals::Clock::time_point now{};
-  Approvals approvals([&] { return now; });
-  approvals.grant("x");
-  now += Approvals::kLifetime - std::chrono::seconds(1);
-  EXPECT_TRUE(approvals.take("x"));
-  approvals.grant("x");
-  now += Approvals::kLifetime;
-  EXPECT_FALSE(approvals.take("x"));
-}
-
-TEST(Approvals, KeepABoundedNumber) {
-  Approvals::Clock::time_point now{};
-  Approvals approvals([&] { return now; });
-  for (std::size_t i = 0; i <= Approvals::kMaxOpen; ++i) {
-    now += std::chrono::milliseconds(1);
-    approvals.grant(std::to_string(i));
+class ApprovalsTest : public testing::Test {
+ protected:
+  std::string stamp(const std::string& request = "x") {
+    return stamp_approval(request, now_, ++nonce_);
   }
-  EXPECT_FALSE(approvals.take("0"));
-  EXPECT_TRUE(approvals.take("1"));
+  bool take(const std::string& named, const std::string& request) {
+    const Result<bool> taken = approvals_.take(named, request);
+    return taken.ok() && taken.value();
+  }
+
+  Approvals::Clock::time_point now_{std::chrono::hours(24)};
+  std::uint64_t nonce_ = 0;
+  std::set<std::string> used_;
+  Approvals approvals_{
+      [this](const std::string& digest) -> Result<bool> { return used_.insert(digest).second; },
+      [this] { return now_; }};
+};
+
+TEST_F(ApprovalsTest, AreGoodOnce) {
+  const std::string digest = stamp();
+  EXPECT_EQ(digest.size(), 64U);
+  approvals_.grant(digest);
+  EXPECT_FALSE(take("", "y"));
+  EXPECT_TRUE(take("", "x"));
+  EXPECT_FALSE(take("", "x"));
+}
+
+TEST_F(ApprovalsTest, AreGoodOnceEvenWhereTheyAreGrantedAgain) {
+  const std::string digest = stamp();
+  approvals_.grant(digest);
+  EXPECT_TRUE(take(digest, "x"));
+  approvals_.grant(digest);
+  EXPECT_FALSE(take(digest, "x"));
+  EXPECT_FALSE(take("", "x"));
+}
+
+TEST_F(ApprovalsTest, OfOneRequestAreEachTheirOwn) {
+  const std::string one = stamp();
+  const std::string two = stamp();
+  EXPECT_NE(one, two);
+  approvals_.grant(one);
+  EXPECT_FALSE(take(two, "x"));
+  approvals_.grant(two);
+  EXPECT_TRUE(take("", "x"));
+  EXPECT_TRUE(take("", "x"));
+  EXPECT_FALSE(take("", "x"));
+}
+
+TEST_F(ApprovalsTest, AreForTheirOwnRequestTimeAndNonceOnly) {
+  const std::string digest = stamp();
+  for (std::size_t i = 0; i < digest.size(); ++i) {
+    std::string other = digest;
+    other[i] = other[i] == '0' ? '1' : '0';
+    approvals_.grant(other);
+    EXPECT_FALSE(take(other, "x")) << i;
+  }
+  for (const char* none : {"", "x", "0"}) {
+    approvals_.grant(none);
+    EXPECT_FALSE(take(none, "x"));
+  }
+}
+
+TEST_F(ApprovalsTest, EndTenMinutesAfterTheyWereAskedFor) {
+  const std::string digest = stamp();
+  now_ += Approvals::kLifetime - std::chrono::seconds(1);
+  approvals_.grant(digest);
+  EXPECT_TRUE(take("", "x"));
+  const std::string late = stamp();
+  approvals_.grant(late);
+  now_ += Approvals::kLifetime;
+  EXPECT_FALSE(take("", "x"));
+  approvals_.grant(late);
+  EXPECT_FALSE(take("", "x"));
+}
+
+TEST_F(ApprovalsTest, FromTheFutureCountForNothing) {
+  const auto now = now_;
+  now_ += std::chrono::seconds(1);
+  const std::string digest = stamp();
+  now_ = now;
+  approvals_.grant(digest);
+  EXPECT_FALSE(take("", "x"));
+}
+
+TEST_F(ApprovalsTest, AreRefusedWhereTheirUseCannotBeRecorded) {
+  Approvals approvals(
+      [](const std::string&) -> Result<bool> {
+        return Error{ErrorCode::kSetupFailed, "full", "", ""};
+      },
+      [this] { return now_; });
+  approvals.grant(stamp());
+  EXPECT_FALSE(approvals.take("", "x").ok());
+}
+
+TEST_F(ApprovalsTest, KeepABoundedNumber) {
+  for (std::size_t i = 0; i <= Approvals::kMaxOpen; ++i) {
+    now_ += std::chrono::milliseconds(1);
+    approvals_.grant(stamp(std::to_string(i)));
+  }
+  EXPECT_FALSE(take("", "0"));
+  EXPECT_TRUE(take("", "1"));
+}
+
+class ApprovalRecordsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string path = (std::filesystem::temp_directory_path() / "sbx-approvals-XXXXXX").string();
+    ASSERT_NE(mkdtemp(path.data()), nullptr);
+    state_ = path;
+    record_ = approval_record({{"XDG_STATE_HOME", state_}, {"HOME", "/"}});
+  }
+  void TearDown() override { std::filesystem::remove_all(state_); }
+
+  std::string path() const { return state_ + "/sbx/approvals"; }
+  static std::string stamp(std::chrono::hours ago = {}) {
+    return stamp_approval("x", Approvals::Clock::now() - ago, approval_nonce().value());
+  }
+
+  std::string state_;
+  Approvals::Record record_;
+};
+
+TEST_F(ApprovalRecordsTest, CountOnceInAllProcesses) {
+  const std::string digest = stamp();
+  EXPECT_TRUE(record_(digest).value());
+  EXPECT_FALSE(record_(digest).value());
+  EXPECT_FALSE(approval_record({{"XDG_STATE_HOME", state_}})(digest).value());
+  EXPECT_TRUE(record_(stamp()).value());
+}
+
+TEST_F(ApprovalRecordsTest, LieBelowTheHomeWhereNoStateDirectoryIsNamed) {
+  const std::string digest = stamp();
+  const std::string file = state_ + "/.local/state/sbx/approvals/" + digest;
+  for (const char* unset : {"", "relative"}) {
+    EXPECT_TRUE(approval_record({{"XDG_STATE_HOME", unset}, {"HOME", state_}})(digest).value());
+    EXPECT_EQ(access(file.c_str(), F_OK), 0);
+    unlink(file.c_str());
+  }
+}
+
+TEST_F(ApprovalRecordsTest, AreRemovedOnceTheyAreADayOld) {
+  const std::string young = stamp(std::chrono::hours(23));
+  const std::string old = stamp(std::chrono::hours(24));
+  EXPECT_TRUE(record_(young).value());
+  EXPECT_TRUE(record_(old).value());
+  EXPECT_TRUE(record_(stamp()).value());
+  EXPECT_EQ(access((path() + "/" + young).c_str(), F_OK), 0);
+  EXPECT_NE(access((path() + "/" + old).c_str(), F_OK), 0);
+}
+
+TEST_F(ApprovalRecordsTest, AreRefusedWhereTheDirectoryIsASymlinkOrOthersMayWriteInIt) {
+  ASSERT_TRUE(record_(stamp()).ok());
+  ASSERT_EQ(chmod(path().c_str(), 0777), 0);
+  EXPECT_FALSE(record_(stamp()).ok());
+  ASSERT_EQ(rename(path().c_str(), (path() + "2").c_str()), 0);
+  ASSERT_EQ(chmod((path() + "2").c_str(), 0700), 0);
+  ASSERT_EQ(symlink("approvals2", path().c_str()), 0);
+  EXPECT_FALSE(record_(stamp()).ok());
 }
 
 }  // namespace
