@@ -41,17 +41,31 @@ bool mentions(const std::vector<std::string>& given, std::string_view name) {
 
 std::string_view flag_library_version() { return CLI11_VERSION; }
 
-void Flags::value(const char* name, std::string& to, std::string_view help) {
-  flags_.push_back({name, &to, help});
+void Flags::value(const char* name, std::string& to, const char* placeholder,
+                  std::string_view help) {
+  flags_.push_back({name, &to, placeholder, help});
 }
-void Flags::values(const char* name, std::vector<std::string>& to, std::string_view help) {
-  flags_.push_back({name, &to, help});
+void Flags::values(const char* name, std::vector<std::string>& to, const char* placeholder,
+                   std::string_view help) {
+  flags_.push_back({name, &to, placeholder, help});
 }
 void Flags::toggle(const char* name, bool& to, std::string_view help) {
-  flags_.push_back({name, &to, help});
+  flags_.push_back({name, &to, "", help});
 }
 void Flags::word(const char* name, std::string& to, std::string_view help, bool required) {
-  flags_.push_back({name, &to, help, required});
+  flags_.push_back({name, &to, "", help, required});
+}
+
+std::optional<Error> Flags::refusal_of(const std::string& argument) const {
+  for (const Refused& flag : refused_) {
+    const std::string name = flag.name;
+    const bool is_it = name.starts_with("--") ? argument == name || argument.starts_with(name + "=")
+                                              : argument.starts_with(name);
+    if (!is_it) continue;
+    return Error{ErrorCode::kBadFlag, std::string(verb_) + " cannot honour " + name, name,
+                 "leave it out; it is for " + flag.verbs_of(flag.name)};
+  }
+  return std::nullopt;
 }
 
 Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
@@ -59,6 +73,10 @@ Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
   const auto separator = std::find(arguments.begin(), arguments.end(), "--");
   const std::vector<std::string> given(arguments.begin(), separator);
   if (separator != arguments.end()) program.assign(separator + 1, arguments.end());
+  if (separator != arguments.end() && program_hint_ != nullptr) {
+    return Error{ErrorCode::kBadFlag, std::string(verb_) + " runs no command of its own", "--",
+                 program_hint_};
+  }
   for (const std::string& flag : given) {
     // CLI11 would take the next argument for the value.
     if (flag.starts_with("--") && flag.find('=') == flag.size() - 1) {
@@ -92,6 +110,7 @@ Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
           } else {
             CLI::Option* const option = app.add_option(flag.name, *to, std::string(flag.help));
             option->allow_extra_args(false)->required(flag.required);
+            if (*flag.placeholder != '\0') option->type_name(flag.placeholder);
           }
         },
         flag.to);
@@ -103,7 +122,9 @@ Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
     return ParseOutcome{app.help()};
   } catch (const CLI::ExtrasError& error) {
     const std::vector<std::string> extras = app.remaining();
-    return unknown_argument(app, extras.empty() ? error.what() : extras.front());
+    const std::string first = extras.empty() ? error.what() : extras.front();
+    std::optional<Error> refusal = refusal_of(first);
+    return refusal ? *std::move(refusal) : unknown_argument(app, first);
   } catch (const CLI::ParseError& error) {
     // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
     const std::string what = error.what();

@@ -27,7 +27,7 @@ constexpr std::array kVerbs = {
     Verb{"stdin", sbx::verb_stdin, "write to a task's standard input"},
     Verb{"wait", sbx::verb_wait, "wait for a task to end"},
     Verb{"kill", sbx::verb_kill, "end a task"},
-    Verb{"list", sbx::verb_list, "the tasks of a session"},
+    Verb{"list", sbx::verb_list, "the tasks of a session, or all sessions"},
     Verb{"reset", sbx::verb_reset, "end every task of a session"},
     Verb{"call", sbx::verb_call, "one method of the session server"},
     Verb{"serve", sbx::verb_serve, "the session server, JSON-RPC 2.0"},

@@ -266,48 +266,6 @@ class FlagReader {
 
 }  // namespace
 
-void add_run_options(Flags& flags, RunOptions& options) {
-  flags.value("-c", options.command, "COMMAND, through the profile's shell");
-  flags.value("--profile", options.profile, "NAME or FILE (default: default)");
-  flags.value("--workspace", options.workspace,
-              "DIR (default: the current directory; of a session: one of its own)");
-  flags.value("--cwd", options.cwd, "DIR to start in, relative to the workspace");
-  flags.values("--ro", options.ro, "PATH shown read-only; repeatable");
-  flags.values("--rw", options.rw, "PATH shown writable; repeatable");
-  flags.values("--hide", options.hide, "PATH hidden; repeatable");
-  flags.value("--net", options.net, "none, allowlist, outbound or open");
-  flags.values("--allow-host", options.allow_hosts, "HOST[:PORT]; repeatable");
-  flags.values("--host-port", options.host_ports,
-               "PORT inside that leads to the host's 127.0.0.1:PORT; repeatable");
-  flags.values("--publish", options.publish,
-               "[HOST_PORT:]PORT: a server inside, on the host's 127.0.0.1; repeatable");
-  flags.value("--timeout", options.timeout,
-              "wall time, such as 10s, 500ms or 0.5s; none: no limit");
-  flags.value("--memory", options.memory, "memory of the whole tree, such as 512M");
-  flags.value("--cpu-time", options.cpu_time, "CPU time of the whole tree, such as 5s");
-  flags.value("--pids", options.pids, "processes and threads at the most");
-  flags.value("--file-size", options.file_size, "size of a written file, such as 10M");
-  flags.value("--tmp-size", options.tmp_size, "all private tmpfs together, such as 64M");
-  flags.value("--max-output", options.max_output, "output kept a stream, such as 64K");
-  flags.values("--env", options.env, "NAME=VALUE; repeatable");
-  flags.values("--pass-env", options.pass_env, "NAME passed through; repeatable");
-  flags.value("--scrub", options.scrub, "off, default or strict");
-  flags.value("--stdin", options.stdin_source, "FILE, - or none (default: none)");
-  flags.values("--require", options.require, "LAYER[,LAYER] that must be in force");
-  flags.value("--owner-pid", options.owner_pid, "end with this process; 0: with none");
-  flags.value("--description", options.description, "a few words for the answer");
-  flags.value("--audit", options.audit, "FILE that one JSON line a run is added to");
-  flags.toggle("--stream", options.stream, "JSON lines while it runs, the result last");
-  flags.toggle("--merge", options.merge, "stdout and stderr as one, in the order written");
-  flags.toggle("--allow-degraded", options.allow_degraded,
-               "run with what the kernel gives, never below --require, seccomp and Landlock");
-  flags.toggle("--scope", options.scope, "limits by a cgroup of our own, asked of systemd");
-  flags.value("--approve", options.approve, "DIGEST of a needs_approval answer: run it once");
-  flags.toggle("--trace-denials", options.trace_denials,
-               "refused file operations in denials too; each such call waits");
-  flags.toggle("--overlay", options.overlay, "keep writes to rw roots apart and list them");
-}
-
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {
   return FlagReader(options, environment).read();
 }

@@ -8,13 +8,12 @@
 #include <vector>
 
 #include "base/result.h"
-#include "flags.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 
 namespace sbx {
 
-// What the flags say, as text; one field a flag.
+// What the flags say, as text; one field a flag. run_flags.h names them.
 struct RunOptions {
   std::string profile;
   std::string workspace;
@@ -58,9 +57,6 @@ struct RunOptions {
 
 // The value of --timeout that means no limit.
 inline constexpr std::string_view kNoTimeout = "none";
-
-// Adds the flags that run, exec and explain share.
-void add_run_options(Flags& flags, RunOptions& options);
 
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);

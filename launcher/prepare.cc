@@ -176,6 +176,17 @@ std::int64_t machine_memory_mb() {
   return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
 }
 
+Result<LoadedProfile> load_named(const RunOptions& options, const Environment& environment) {
+  std::string name = options.profile;
+  if (name.empty()) name = lookup(environment, "SBX_PROFILE");
+  if (name.empty()) name = "default";
+  Result<LoadedProfile> loaded = load_profile(name, profile_search(environment));
+  if (!loaded.ok() && loaded.error().where.empty()) {
+    loaded.error().where = options.profile.empty() ? "SBX_PROFILE" : "--profile";
+  }
+  return loaded;
+}
+
 }  // namespace
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -191,19 +202,19 @@ ProfileSearch profile_search(const Environment& environment) {
   return search;
 }
 
+Result<std::string> default_workspace(const RunOptions& options, const Invocation& invocation,
+                                      std::vector<std::string>& warnings) {
+  SBX_TRY(const LoadedProfile loaded, load_named(options, invocation.environment));
+  if (loaded.profile.workspace.mode == WorkspaceMode::kFresh) return std::string();
+  const std::string home = lookup(invocation.environment, "HOME");
+  return choose_workspace(options, read_quick_facts(home.empty() ? nullptr : home.c_str()).home,
+                          warnings);
+}
+
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation) {
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
-  std::string name = options.profile;
-  if (name.empty()) name = lookup(environment, "SBX_PROFILE");
-  if (name.empty()) name = "default";
-  Result<LoadedProfile> found = load_profile(name, profile_search(environment));
-  if (!found.ok()) {
-    Error error = found.error();
-    if (error.where.empty()) error.where = options.profile.empty() ? "SBX_PROFILE" : "--profile";
-    return error;
-  }
-  LoadedProfile loaded = std::move(found).value();
+  SBX_TRY(LoadedProfile loaded, load_named(options, environment));
   SBX_TRY(OperatorFlags flags, operator_flags(options, environment));
   if (!options.audit.empty()) {
     SBX_TRY(flags.audit_file, absolute_path(options.audit, "--audit"));

@@ -27,6 +27,12 @@ ProfileSearch profile_search(const Environment& environment);
 // copied. Errors: those of the profile, the flags, the variables and the workspace.
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation);
 
+// Where a session works that these options start, when no flag says: the current directory, as for
+// a run; empty where the profile makes a fresh one for each run. Errors: those of the profile, and
+// of a directory that is no workspace unless it is named.
+Result<std::string> default_workspace(const RunOptions& options, const Invocation& invocation,
+                                      std::vector<std::string>& warnings);
+
 // One command, by -c or behind `--`. Errors: kBadFlag.
 Status check_command(const RunOptions& options);
 

@@ -2,6 +2,7 @@
 // Finding, starting and asking.
 #include "session_client.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -34,14 +35,6 @@ constexpr int kStartMilliseconds = 15'000;
 
 Error session_error(const std::string& message, std::string hint) {
   return Error{ErrorCode::kSessionFailed, message, "--session", std::move(hint)};
-}
-
-Result<std::string> absolute(const std::string& path, const std::string& flag) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  if (real != nullptr) return std::string(real.get());
-  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(errno), flag,
-               "name one that exists", errno};
 }
 
 // An error as it stands in an answer, or as a refused start of `serve` prints it.
@@ -100,7 +93,12 @@ std::string read_ready_line(int fd) {
 
 Status start_server(const SessionClient::Wanted& wanted) {
   std::vector<std::string> arguments = {"sbx-run", "serve", "--session=" + wanted.session};
-  for (std::string& argument : flag_arguments(wanted.flags)) {
+  SessionFlags flags = wanted.flags;
+  if (wanted.default_workspace && !flags.contains("--workspace")) {
+    SBX_TRY(std::string workspace, wanted.default_workspace());
+    if (!workspace.empty()) flags["--workspace"] = {std::move(workspace)};
+  }
+  for (std::string& argument : flag_arguments(flags)) {
     arguments.push_back(std::move(argument));
   }
   int ends[2];
@@ -128,6 +126,11 @@ std::string shown(const std::vector<std::string>& values) {
   return out;
 }
 
+std::string text_at(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 // What a running session has for a flag; nullopt: it was started without it.
 std::optional<std::vector<std::string>> values_of(const json& greeting, const std::string& flag) {
   std::vector<std::string> values;
@@ -138,11 +141,9 @@ std::optional<std::vector<std::string>> values_of(const json& greeting, const st
     }
     return values;
   }
-  // These two it has in any case.
-  const char* key = flag == "--profile" ? "profile" : flag == "--workspace" ? "workspace" : "";
-  const auto own = greeting.find(key);
-  if (own == greeting.end() || !own->is_string()) return std::nullopt;
-  values.push_back(own->get<std::string>());
+  // It has one in any case.
+  if (flag != "--profile") return std::nullopt;
+  values.push_back(text_at(greeting, "profile"));
   return values;
 }
 
@@ -155,7 +156,10 @@ Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted
   }
   for (const auto& [flag, values] : wanted.flags) {
     const std::optional<std::vector<std::string>> has = values_of(greeting, flag);
-    if (has == values) continue;
+    if (has == values ||
+        (flag == "--workspace" && values.front() == text_at(greeting, "workspace"))) {
+      continue;
+    }
     return Error{ErrorCode::kSessionFailed,
                  "session '" + wanted.session + "' runs " +
                      (has ? "with " + flag + shown(*has) : "without " + flag) + ", not with " +
@@ -169,53 +173,6 @@ Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted
 }
 
 }  // namespace
-
-Result<SessionFlags> session_flags(const RunOptions& options) {
-  SessionFlags flags;
-  const auto one = [&](const char* flag, const std::string& value) {
-    if (!value.empty()) flags[flag] = {value};
-  };
-  const auto many = [&](const char* flag, const std::vector<std::string>& values) {
-    if (!values.empty()) flags[flag] = values;
-  };
-  std::string profile = options.profile;
-  if (profile.find('/') != std::string::npos) {
-    SBX_TRY(profile, absolute(profile, "--profile"));
-  }
-  std::string workspace = options.workspace;
-  if (!workspace.empty()) {
-    SBX_TRY(workspace, absolute(workspace, "--workspace"));
-  }
-  one("--profile", profile);
-  one("--workspace", workspace);
-  many("--ro", options.ro);
-  many("--rw", options.rw);
-  many("--hide", options.hide);
-  one("--net", options.net);
-  many("--allow-host", options.allow_hosts);
-  many("--host-port", options.host_ports);
-  one("--memory", options.memory);
-  one("--cpu-time", options.cpu_time);
-  one("--pids", options.pids);
-  one("--file-size", options.file_size);
-  one("--tmp-size", options.tmp_size);
-  one("--max-output", options.max_output);
-  many("--env", options.env);
-  many("--pass-env", options.pass_env);
-  one("--scrub", options.scrub);
-  many("--require", options.require);
-  one("--owner-pid", options.owner_pid);
-  std::string audit = options.audit;
-  if (!audit.empty() && !audit.starts_with('/')) {
-    SBX_TRY(const std::string here, absolute(".", "--audit"));
-    audit = here + "/" + audit;
-  }
-  one("--audit", audit);
-  if (options.allow_degraded) flags["--allow-degraded"] = {};
-  if (options.overlay) flags["--overlay"] = {};
-  if (options.trace_denials) flags["--trace-denials"] = {};
-  return flags;
-}
 
 std::vector<std::string> flag_arguments(const SessionFlags& flags) {
   std::vector<std::string> arguments;
@@ -247,6 +204,21 @@ Result<Directory> runtime_directory(const Environment& environment) {
 
 std::string socket_name(const std::string& session) { return session + ".sock"; }
 
+std::vector<std::string> session_names(const Directory& directory) {
+  std::vector<std::string> names;
+  const int copy = openat(directory.fd.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : fdopendir(copy), closedir);
+  const std::string ending = socket_name("");
+  while (const dirent* entry = listing ? readdir(listing.get()) : nullptr) {
+    std::string name = entry->d_name;
+    if (!name.ends_with(ending)) continue;
+    name.resize(name.size() - ending.size());
+    if (check_session_name(name).ok()) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
 Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation& invocation) {
   SBX_CHECK_OK(check_session_name(wanted.session));
   SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
@@ -265,7 +237,7 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation
     }
     SessionClient client(std::move(fd).value());
     std::string params = "{}";
-    if (wanted.as_operator) {
+    if (wanted.as_operator || !wanted.approve.empty()) {
       params.clear();
       JsonWriter json(params);
       json.begin_object();
@@ -277,6 +249,8 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation
     if (greeting.ok()) {
       SBX_TRY(const json said, read_json_strict(greeting.value()));
       SBX_CHECK_OK(check_agreement(said, wanted));
+      client.greeting_ = greeting.value();
+      if (!wanted.approve.empty()) SBX_CHECK_OK(client.grant(wanted.approve));
       return client;
     }
     if (greeting.error().sys_errno != ECONNRESET) return greeting.error();
@@ -286,6 +260,22 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation
   }
   return session_error("no server of session '" + wanted.session + "' stays",
                        "sbx-run serve --session " + wanted.session + " says why");
+}
+
+Status SessionClient::grant(const std::string& digest) {
+  std::string params;
+  JsonWriter json(params);
+  json.begin_object();
+  json.key("digest");
+  json.string(digest);
+  json.end_object();
+  Result<std::string> answer = call("approve", params);
+  if (answer.ok()) return {};
+  if (answer.error().code == ErrorCode::kBadValue) {
+    answer.error().code = ErrorCode::kBadFlag;
+    answer.error().where = "--approve";
+  }
+  return answer.error();
 }
 
 Result<std::string> SessionClient::read_line() {

@@ -4,24 +4,19 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
-#include "options.h"
 #include "rpc/framing.h"
 #include "rpc/socket_place.h"
+#include "run_flags.h"
 #include "verbs.h"
 
 namespace sbx {
 
-// What fixes a session when its server starts: each such flag that was given, with its values (none
-// for a switch), paths made absolute.
-using SessionFlags = std::map<std::string, std::vector<std::string>>;
-Result<SessionFlags> session_flags(const RunOptions& options);
 // As arguments for `serve`.
 std::vector<std::string> flag_arguments(const SessionFlags& flags);
 // As a JSON object of arrays.
@@ -29,6 +24,8 @@ std::string flags_json(const SessionFlags& flags);
 
 Result<Directory> runtime_directory(const Environment& environment);
 std::string socket_name(const std::string& session);
+// The names that have a socket in that directory, sorted; not all of them need to be served.
+std::vector<std::string> session_names(const Directory& directory);
 
 class SessionClient {
  public:
@@ -36,7 +33,10 @@ class SessionClient {
     std::string session;
     bool may_start = false;    // else a session that does not run is an error
     bool as_operator = false;  // shows the token
-    SessionFlags flags;        // of a session that is to be started; one that runs must agree
+    SessionFlags flags{};      // of a session that is to be started; one that runs must agree
+    std::string approve{};     // a digest that is granted first, as the operator
+    // The workspace of one that is to be started without a flag for it; null: one of its own.
+    std::function<Result<std::string>()> default_workspace{};
   };
   // Errors: kSessionFailed; those of `serve` where it had to be started and did not come up.
   static Result<SessionClient> open(const Wanted& wanted, const Invocation& invocation);
@@ -46,14 +46,18 @@ class SessionClient {
   using Notify = std::function<void(const std::string& method, const std::string& params)>;
   Result<std::string> call(std::string_view method, std::string_view params,
                            const Notify& notify = {});
+  // What the server said of itself: a JSON object with the session's name, profile and workspace.
+  const std::string& greeting() const { return greeting_; }
   // The next notification. Errors: kSessionFailed where the server goes away.
   Status next(const Notify& notify);
 
  private:
   explicit SessionClient(OwnedFd fd) : fd_(std::move(fd)) {}
   Result<std::string> read_line();
+  Status grant(const std::string& digest);
 
   OwnedFd fd_;
+  std::string greeting_;
   LineReader reader_{std::size_t{256} << 20};
   unsigned last_id_ = 0;
 };

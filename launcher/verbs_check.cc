@@ -7,6 +7,7 @@
 #include "prepare.h"
 #include "report/json.h"
 #include "report/judgement.h"
+#include "run_flags.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -23,7 +24,7 @@ int refuse(const Error& error) {
 int verb_check(const Invocation& invocation) {
   Flags flags("sbx-run check", "The command policy's verdict; runs nothing");
   RunOptions options;
-  add_run_options(flags, options);
+  add_run_options(flags, options, kCheckVerb);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return refuse(parsed.error());
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

@@ -14,6 +14,7 @@
 #include "report/explain.h"
 #include "report/json.h"
 #include "rpc/params.h"
+#include "run_flags.h"
 #include "tools/tool.h"
 #include "verbs.h"
 
@@ -88,7 +89,7 @@ std::optional<int> parse_simple(Flags& flags, const Invocation& invocation) {
 int verb_explain(const Invocation& invocation) {
   Flags flags("sbx-run explain", "What would be built; runs nothing");
   RunOptions options;
-  add_run_options(flags, options);
+  add_run_options(flags, options, kExplainVerb);
   flags.toggle("--json", options.json, "as JSON");
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return refuse(parsed.error(), true);
@@ -185,7 +186,7 @@ int verb_schema(const Invocation& invocation) {
   std::string format = "mcp";
   flags.word("what", what, "profile, request, result, errors or tool", true);
   flags.word("name", tool, "of a tool", false);
-  flags.value("--for", format, "of a tool: anthropic, openai or mcp (default: mcp)");
+  flags.value("--for", format, "FORMAT", "of a tool: anthropic, openai or mcp (default: mcp)");
   if (const auto status = parse_simple(flags, invocation)) return *status;
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());

@@ -12,6 +12,7 @@
 #include "prepare.h"
 #include "rpc/framing.h"
 #include "rpc/mcp.h"
+#include "run_flags.h"
 #include "tool_policy.h"
 #include "verbs.h"
 
@@ -151,10 +152,10 @@ int verb_mcp(const Invocation& invocation) {
   Flags flags("sbx-run mcp", "An MCP server on stdin and stdout");
   RunOptions options;
   std::vector<std::string> tools;
-  add_run_options(flags, options);
-  std::string help = "NAME that is offered; repeatable (default: all):";
+  add_run_options(flags, options, kMcpVerb, "send it as a call of a tool");
+  std::string help = "that is offered; repeatable (default: all):";
   for (const std::string_view name : tool_names()) help += " " + std::string(name);
-  flags.values("--tool", tools, help);
+  flags.values("--tool", tools, "NAME", help);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

@@ -14,6 +14,7 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
+#include "run_flags.h"
 #include "session/approval_records.h"
 #include "stream.h"
 #include "verbs.h"
@@ -72,10 +73,6 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
 
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
                              int signal_fd) {
-  if (options.stream) {
-    return Error{ErrorCode::kBadFlag, "exec passes the output through as it is", "--stream",
-                 "leave --stream out, or leave exec out"};
-  }
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   for (const std::string& warning : prepared.policy.warnings) warn(warning);
@@ -138,7 +135,7 @@ int verb_run(const Invocation& invocation) {
   mallopt(M_TOP_PAD, 512 << 10);
   RunOptions options;
   Flags flags("sbx-run", "sbx-run: one command in a sandbox of its own");
-  add_run_options(flags, options);
+  add_run_options(flags, options, kRunVerb);
   flags.footer(verbs_help);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
@@ -160,9 +157,9 @@ int verb_exec(const Invocation& invocation) {
   Flags flags("sbx-run exec", "Run a command on the caller's own stdin, stdout and stderr");
   RunOptions options;
   options.is_exec = true;
-  add_run_options(flags, options);
-  flags.value("--result-file", options.result_file, "FILE for the JSON answer");
-  flags.value("--result-fd", options.result_fd, "descriptor N for the JSON answer");
+  add_run_options(flags, options, kExecVerb);
+  flags.value("--result-file", options.result_file, "FILE", "for the JSON answer");
+  flags.value("--result-fd", options.result_fd, "N", "descriptor for the JSON answer");
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

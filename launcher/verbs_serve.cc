@@ -18,6 +18,8 @@
 #include "rpc/calls.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"
+#include "run_flags.h"
+#include "scope.h"
 #include "serve_protocol.h"
 #include "session/remove_tree.h"
 #include "session_client.h"
@@ -147,7 +149,10 @@ class Serving {
 
   // Errors: what kept the server from coming up.
   Status serve() {
-    SBX_TRY(flags_, session_flags(options_.run));
+    // It executes everything anew: nothing may stand yet.
+    if (options_.run.scope) SBX_CHECK_OK(take_scope(invocation_));
+    if (options_.run.workspace.empty()) options_.run.workspace = kOwnWorkspace;
+    SBX_TRY(flags_, session_flags(options_.run, kServeVerb));
     if (!options_.idle.empty()) flags_["--idle"] = {options_.idle};
     SBX_TRY(const OwnedFd signals, signal_descriptor(false));
     SBX_TRY(const OwnedFd owner, owner_of_server());
@@ -158,7 +163,7 @@ class Serving {
     }
     PlaceWatchdog watchdog;
     WorkspaceGuard workspace;
-    const bool is_own = options_.run.workspace.empty();
+    const bool is_own = options_.run.workspace == kOwnWorkspace;
     if (is_own) {
       SBX_TRY(options_.run.workspace, choose_own_workspace(invocation_.environment));
       workspace.path = options_.run.workspace;
@@ -281,10 +286,6 @@ Status check_ways(const ServeOptions& options) {
     return Error{ErrorCode::kBadFlag, "bad value for --idle: '" + options.idle + "'", "--idle",
                  "a time such as 10s, 500ms or 2m"};
   }
-  if (!options.run.command.empty() || !options.run.program.empty()) {
-    return Error{ErrorCode::kBadFlag, "serve runs no command of its own", "-c",
-                 "send it as a request"};
-  }
   return {};
 }
 
@@ -293,11 +294,11 @@ Status check_ways(const ServeOptions& options) {
 int verb_serve(const Invocation& invocation) {
   Flags flags("sbx-run serve", "The session server: JSON-RPC 2.0, one message a line");
   ServeOptions options;
-  add_run_options(flags, options.run);
-  flags.value("--socket", options.socket, "PATH of a Unix socket to serve on");
-  flags.value("--session", options.session, "NAME of the session to serve");
-  flags.value("--idle", options.idle, kIdleHelp);
-  flags.value("--fd", options.fd, "descriptor N, a connected socket to serve on");
+  add_run_options(flags, options.run, kServeVerb, "send it as a request");
+  flags.value("--socket", options.socket, "PATH", "of a Unix socket to serve on");
+  flags.value("--session", options.session, "NAME", "of the session to serve");
+  flags.value("--idle", options.idle, "TIME", kIdleHelp);
+  flags.value("--fd", options.fd, "N", "descriptor, a connected socket to serve on");
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;

@@ -19,6 +19,7 @@
 #include "json/writer.h"
 #include "rpc/dispatcher.h"
 #include "rpc/framing.h"
+#include "run_flags.h"
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "tool_policy.h"
@@ -151,6 +152,7 @@ Result<json> start_params(const RunOptions& options) {
   if (!options.description.empty()) params["description"] = options.description;
   if (!options.cwd.empty()) params["cwd"] = options.cwd;
   if (options.merge) params["merge"] = true;
+  if (!options.approve.empty()) params["approval"] = options.approve;
   if (!options.timeout.empty() && options.timeout != kNoTimeout) {
     SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   }
@@ -222,7 +224,9 @@ std::optional<int> parse(Flags& flags, const Invocation& invocation,
 std::optional<int> parse_task(Flags& flags, const Invocation& invocation, TaskOptions& options,
                               bool needs_task) {
   flags.word("task_id", options.task_id, "the task, as start printed it", needs_task);
-  flags.value("--session", options.session, "NAME of the session (default: default)");
+  flags.value("--session", options.session, "NAME",
+              options.session.empty() ? "of the session (default: all)"
+                                      : "of the session (default: default)");
   flags.toggle("--json", options.json, "as JSON, which it is anyway");
   std::vector<std::string> rest;
   if (const auto status = parse(flags, invocation, rest)) return status;
@@ -298,6 +302,27 @@ int follow_output(const TaskOptions& options, const Invocation& invocation) {
     if (!status.ok()) return refuse(status.error());
   }
   return follow.is_written ? 0 : 125;
+}
+
+// --- list, without a session
+
+// Those that answer, with their tasks.
+Result<json> sessions(const Invocation& invocation) {
+  SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
+  json found = json::array();
+  for (const std::string& name : session_names(directory)) {
+    Result<SessionClient> client = SessionClient::open({name}, invocation);
+    if (!client.ok()) continue;  // it has gone, or is another version's
+    const Result<std::string> tasks = client.value().call("list", "{}");
+    if (!tasks.ok()) continue;
+    const json said = parsed(client.value().greeting());
+    found.push_back({{"session", name},
+                     {"pid", said.value("pid", 0)},
+                     {"profile", text_of(said, "profile")},
+                     {"workspace", text_of(said, "workspace")},
+                     {"tasks", parsed(tasks.value()).value("tasks", json::array())}});
+  }
+  return json{{"sessions", std::move(found)}};
 }
 
 // --- call, without a session
@@ -381,9 +406,10 @@ Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invoca
 Result<CallAnswer> call_session(const std::string& session, const RunOptions& options,
                                 const Invocation& invocation, const std::string& method,
                                 const std::string& params) {
-  SBX_TRY(SessionFlags settings, session_flags(options));
-  SBX_TRY(SessionClient client,
-          SessionClient::open({session, true, true, std::move(settings)}, invocation));
+  SBX_TRY(SessionFlags settings, session_flags(options, kCallVerb));
+  SBX_TRY(
+      SessionClient client,
+      SessionClient::open({session, true, true, std::move(settings), options.approve}, invocation));
   SBX_TRY(std::string answer, client.call(method, params));
   return CallAnswer{std::move(answer), 0};
 }
@@ -394,17 +420,23 @@ int verb_start(const Invocation& invocation) {
   Flags flags("sbx-run start", "Start a background task of a session");
   RunOptions options;
   std::string session = kDefaultSession;
-  add_run_options(flags, options);
-  flags.value("--session", session, "NAME of the session (default: default)");
+  add_run_options(flags, options, kStartVerb);
+  flags.value("--session", session, "NAME", "of the session (default: default)");
   std::string idle;
-  flags.value("--idle", idle, kIdleHelp);
+  flags.value("--idle", idle, "TIME", kIdleHelp);
   if (const auto status = parse(flags, invocation, options.program)) return *status;
   const auto start = [&]() -> Result<std::string> {
     SBX_TRY(const json params, start_params(options));
-    SBX_TRY(SessionFlags settings, session_flags(options));
+    SBX_TRY(SessionFlags settings, session_flags(options, kStartVerb));
     if (!idle.empty()) settings["--idle"] = {idle};
-    SBX_TRY(SessionClient client,
-            SessionClient::open({session, true, false, std::move(settings)}, invocation));
+    SessionClient::Wanted wanted{session, true, false, std::move(settings), options.approve};
+    wanted.default_workspace = [&]() -> Result<std::string> {
+      std::vector<std::string> warnings;
+      SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
+      for (const std::string& warning : warnings) warn(warning);
+      return workspace;
+    };
+    SBX_TRY(SessionClient client, SessionClient::open(wanted, invocation));
     return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
   };
   const Result<std::string> answer = start();
@@ -419,22 +451,33 @@ int verb_status(const Invocation& invocation) {
 }
 
 int verb_list(const Invocation& invocation) {
-  Flags flags("sbx-run list", "The tasks of a session");
+  Flags flags("sbx-run list", "The tasks of a session; without --session all sessions");
   TaskOptions options;
-  return simple_verb(invocation, flags, options, "list", task_params, false);
+  options.session.clear();
+  if (const auto status = parse_task(flags, invocation, options, false)) return *status;
+  if (options.session.empty() && !options.task_id.empty()) options.session = kDefaultSession;
+  const Result<std::string> answer = [&]() -> Result<std::string> {
+    if (!options.session.empty()) {
+      return ask(options.session, invocation, "list", task_params(options));
+    }
+    SBX_TRY(const json all, sessions(invocation));
+    return all.dump(-1, ' ', false, json::error_handler_t::replace);
+  }();
+  if (!answer.ok()) return refuse(answer.error());
+  return print(answer.value()) ? 0 : 125;
 }
 
 int verb_reset(const Invocation& invocation) {
   Flags flags("sbx-run reset", "End every task of a session, and clear a workspace of its own");
   TaskOptions options;
-  flags.value("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  flags.value("--grace", options.grace, "TIME", "between SIGTERM and SIGKILL (default: 2s)");
   return simple_verb(invocation, flags, options, "reset", kill_params, false);
 }
 
 int verb_stdin(const Invocation& invocation) {
   Flags flags("sbx-run stdin", "Write to a task's standard input: --text, else what stdin holds");
   TaskOptions options;
-  flags.value("--text", options.text, "TEXT to write, with a newline");
+  flags.value("--text", options.text, "TEXT", "to write, with a newline");
   flags.toggle("--close", options.close, "end of file behind it");
   return simple_verb(invocation, flags, options, "stdin", stdin_params, true);
 }
@@ -442,14 +485,14 @@ int verb_stdin(const Invocation& invocation) {
 int verb_kill(const Invocation& invocation) {
   Flags flags("sbx-run kill", "End a task: SIGTERM, then SIGKILL to everything left");
   TaskOptions options;
-  flags.value("--grace", options.grace, "between SIGTERM and SIGKILL (default: 2s)");
+  flags.value("--grace", options.grace, "TIME", "between SIGTERM and SIGKILL (default: 2s)");
   return simple_verb(invocation, flags, options, "kill", kill_params, true);
 }
 
 int verb_wait(const Invocation& invocation) {
   Flags flags("sbx-run wait", "Wait for a task to end; exits as it did, 124 if it has not");
   TaskOptions options;
-  flags.value("--timeout", options.timeout, "how long at the most, such as 10s");
+  flags.value("--timeout", options.timeout, "TIME", "how long at the most, such as 10s");
   if (const auto status = parse_task(flags, invocation, options, true)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
   if (!answer.ok()) return refuse(answer.error());
@@ -461,9 +504,10 @@ int verb_wait(const Invocation& invocation) {
 int verb_output(const Invocation& invocation) {
   Flags flags("sbx-run output", "What a task has written");
   TaskOptions options;
-  flags.value("--since", options.since, "from this offset on: the \"next\" of the last answer");
+  flags.value("--since", options.since, "OFFSET",
+              "from this offset on: the \"next\" of the last answer");
   flags.toggle("--follow", options.follow, "JSON lines until it ends");
-  flags.value("--match", options.match, "with --follow: only lines that match this RE2 REGEX");
+  flags.value("--match", options.match, "REGEX", "with --follow: only lines that match this (RE2)");
   if (const auto status = parse_task(flags, invocation, options, true)) return *status;
   if (options.follow || !options.match.empty()) return follow_output(options, invocation);
   const Result<std::string> answer =
@@ -478,16 +522,12 @@ int verb_call(const Invocation& invocation) {
   std::string method;
   std::string params_file = "-";
   std::string session;
-  add_run_options(flags, options);
+  add_run_options(flags, options, kCallVerb, R"({"command": "…"} on stdin)");
   flags.word("method", method, "METHOD, such as run", true);
-  flags.value("--params", params_file, "FILE with the parameters (default: -, stdin)");
-  flags.value("--session", session, "NAME of a session (default: one for this call alone)");
+  flags.value("--params", params_file, "FILE", "with the parameters (default: -, stdin)");
+  flags.value("--session", session, "NAME", "of a session (default: one for this call alone)");
   if (const auto status = parse(flags, invocation, options.program)) return *status;
   const auto call = [&]() -> Result<CallAnswer> {
-    if (!options.command.empty() || !options.program.empty()) {
-      return Error{ErrorCode::kBadFlag, "call takes its command from the parameters", "-c",
-                   R"({"command": "…"} on stdin)"};
-    }
     SBX_TRY(std::string params, read_source(params_file, "--params", kMaxLineBytes));
     if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
     // One line on the wire, however it is laid out in the file.

@@ -7,6 +7,7 @@
 #include "loop.h"
 #include "prepare.h"
 #include "rpc/tool_runner.h"
+#include "run_flags.h"
 #include "session_client.h"
 #include "tool_policy.h"
 #include "tools/json_text.h"
@@ -126,9 +127,10 @@ Error own_error(Error error) {
 Result<int> call_in_session(const ToolOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string text, read_params_text(options.params_file));
   SBX_TRY(const ToolCall decoded, decode_tool_call(options.tool, text, {}));
-  SBX_TRY(SessionFlags flags, session_flags(options.run));
+  SBX_TRY(SessionFlags flags, session_flags(options.run, kToolVerb));
   SBX_TRY(SessionClient client,
-          SessionClient::open({options.session, true, false, std::move(flags)}, invocation));
+          SessionClient::open({options.session, true, false, std::move(flags), options.run.approve},
+                              invocation));
   const nlohmann::ordered_json params = nlohmann::ordered_json::parse(text, nullptr, false);
   Stream stream(decoded.task_id);
   const auto notify = [&](const std::string& method, const std::string& event) {
@@ -152,10 +154,10 @@ Result<int> call_in_session(const ToolOptions& options, const Invocation& invoca
 int verb_tool(const Invocation& invocation) {
   Flags flags("sbx-run tool", "A tool's params as JSON on stdin, its own answer on stdout");
   ToolOptions options;
-  add_run_options(flags, options.run);
-  flags.value("--params", options.params_file, "FILE with the params (default: stdin)");
-  flags.value("--session", options.session,
-              "NAME of the session that holds it (default: one for this call alone)");
+  add_run_options(flags, options.run, kToolVerb, "send it in the params");
+  flags.value("--params", options.params_file, "FILE", "with the params (default: stdin)");
+  flags.value("--session", options.session, "NAME",
+              "of the session that holds it (default: one for this call alone)");
   flags.word("name", options.tool, "bash, bash_output, kill_shell, shell, ...", true);
   Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
   if (parsed.ok() && parsed.value().help) {

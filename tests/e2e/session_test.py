@@ -118,13 +118,16 @@ class Tasks(session_harness.Case):
         self.assertTrue(self.verb("status", *S, task)["is_running"])
 
     def test_reset_ends_everything_and_clears_its_own_workspace(self):
-        self.start(f"echo x > file; sleep 1000; : {self.marker}x")
+        self.start(f"echo x > file; echo begun; sleep 1000; : {self.marker}x",
+                   "--workspace", "own")
         follower = subprocess.Popen([harness.SBX_RUN, "output", *S, "--follow",
                                      self.verb("list", *S)["tasks"][0]["task_id"]],
                                     env=self.env, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.addCleanup(self.end, follower)
         self.assertTrue(session_harness.until(
             lambda: session_harness.processes(self.marker + "x")))
+        # What it follows it tells: it is connected before the reset.
+        self.assertEqual(json.loads(follower.stdout.readline())["text"], "begun\n")
         self.verb("reset", *S)
         self.assertEqual(session_harness.processes(self.marker + "x"), [])
         self.assertEqual(self.verb("list", *S)["tasks"], [])
@@ -138,6 +141,94 @@ class Tasks(session_harness.Case):
         self.verb("wait", *S, self.start("echo kept > file; echo gone > /tmp/file"))
         task = self.start("cat file; test ! -e /tmp/file")
         self.assertEqual(self.verb("wait", *S, task)["stdout"], "kept\n")
+
+    def test_without_a_workspace_it_is_the_current_directory_which_reset_leaves_alone(self):
+        task = self.start("pwd; echo kept > file")
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], self.work + "\n")
+        self.verb("reset", *S)
+        self.assertEqual(os.listdir(self.work), ["file"])
+        # One that runs stays where it is.
+        task = json.loads(self.cli("start", *S, "-c", "pwd", cwd="/").stdout)["task_id"]
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], self.work + "\n")
+
+    def test_own_is_a_workspace_of_its_own(self):
+        task = self.start("pwd", "--workspace", "own")
+        self.start("true", "--workspace", "own")
+        place = self.verb("wait", *S, task)["stdout"].strip()
+        self.assertTrue(place.startswith(self.cache), place)
+        self.start("true", "--workspace", place)
+        answer = self.verb("start", *S, "--workspace", self.work, "-c", "true", status=125)
+        self.assertEqual(answer["error"]["where"], "--workspace")
+
+    def test_a_system_directory_is_no_workspace_unless_it_is_named(self):
+        for place in ("/", "/usr/share", "/etc"):
+            answer = self.verb("start", *S, "-c", "true", status=125, cwd=place)
+            self.assertEqual((answer["error"]["code"], answer["error"]["where"]),
+                             ("path_refused", "--workspace"), place)
+        self.assertEqual(self.verb("list")["sessions"], [])
+        # Where every run has a fresh one, it does not matter.
+        profile = self.profile({"workspace": {"mode": "fresh"}})
+        self.verb("start", "--session", "fresh", "--profile", profile, "-c", "true", cwd="/")
+
+    def test_list_without_a_session_lists_the_sessions(self):
+        self.assertEqual(self.verb("list"), {"sessions": []})
+        task = self.start("sleep 1000", session="b")
+        self.start("true", "--profile", "readonly", session="a")
+        found = self.verb("list")["sessions"]
+        self.assertEqual([(one["session"], one["profile"], one["workspace"]) for one in found],
+                         [("a", "readonly", self.work), ("b", "default", self.work)])
+        self.assertEqual([one["task_id"] for one in found[1]["tasks"]], [task])
+        self.assertEqual(self.verb("list", "--session", "b")["tasks"][0]["task_id"], task)
+
+    def test_a_verb_refuses_a_flag_that_it_cannot_honour(self):
+        for verb, flags in {"start": ("--stream",),
+                            "exec": ("--stream", "--merge", "--stdin"),
+                            "check": ("--stream", "--approve", "--audit", "--owner-pid"),
+                            "explain": ("--stream", "--approve", "--audit", "--owner-pid")}.items():
+            for flag in flags:
+                value = [] if flag in ("--stream", "--merge") else ["x"]
+                done = self.cli(verb, flag, *value, "-c", "touch ran")
+                self.assertEqual(done.returncode, 125, (verb, flag))
+                self.assertIn(f"sbx-run {verb} cannot honour {flag} ", done.stderr.decode())
+        for verb in ("call", "tool", "serve", "mcp"):
+            for flag in ("-c", "--cwd", "--stdin", "--description"):
+                done = self.cli(verb, f"{flag}=x" if flag != "-c" else "-cx", "run")
+                self.assertEqual(done.returncode, 125, (verb, flag))
+                self.assertIn(f"sbx-run {verb} cannot honour {flag} ", done.stderr.decode())
+            done = self.cli(verb, "run", "--", "touch", "ran")
+            self.assertEqual(done.returncode, 125, verb)
+            self.assertIn("runs no command of its own", done.stderr.decode())
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_help_shows_what_the_verb_takes_with_the_names_of_the_values(self):
+        text = self.cli("start", "--help").stdout.decode()
+        self.assertIn("--allow-host HOST[:PORT]", text)
+        self.assertNotIn("--stream", text)
+        self.assertIn("--stream", self.cli("run", "--help").stdout.decode())
+        self.assertNotIn("TEXT", self.cli("mcp", "--help").stdout.decode())
+
+    def test_start_publishes_a_port(self):
+        program = ("import http.server as h; s = h.HTTPServer(('127.0.0.1', 8000), "
+                   "h.SimpleHTTPRequestHandler); print('up', flush=True); s.handle_request()")
+        task = self.verb("start", *S, "--publish", "0:8000", "--", "python3", "-c", program)["task_id"]
+        self.assertTrue(session_harness.until(
+            lambda: self.verb("output", *S, task)["stdout"] == "up\n"))
+        self.verb("kill", *S, task, "--grace", "10ms")
+        published = self.verb("wait", *S, task, status=None)["sandbox"]["published"]
+        self.assertEqual([port["port"] for port in published], [8000], published)
+        answer = self.verb("start", *S, "--publish", "0:8001", "-c", "true", status=125)
+        self.assertEqual(answer["error"]["where"], "--publish")
+
+    def test_start_with_an_approval_runs_it_once(self):
+        command = ("--", "sh", "-c", "rm -rf /nonexistent-sbx; echo ran")
+        asked = self.verb("start", *S, *command, status=3)
+        digest = asked["approval"]["digest"]
+        task = self.verb("start", *S, "--approve", digest, *command)["task_id"]
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "ran\n")
+        again = self.verb("start", *S, "--approve", digest, *command, status=3)
+        self.assertIn("used up", again["error"]["message"])
+        answer = self.verb("start", *S, "--approve", "x", *command, status=125)
+        self.assertEqual(answer["error"]["where"], "--approve")
 
     def test_a_given_workspace_is_used(self):
         task = self.start("pwd", "--workspace", self.work)
