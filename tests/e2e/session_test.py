@@ -51,9 +51,10 @@ class Tasks(session_harness.Case):
 
     # B5
     def test_kill_ends_what_ignores_sigterm(self):
-        task = self.start(f"trap '' TERM; (trap '' TERM; sleep 1000; : {self.marker}x) & sleep 1000")
+        task = self.start(
+            f"trap '' TERM; (echo deaf; sleep 1000; : {self.marker}x) & sleep 1000")
         self.assertTrue(session_harness.until(
-            lambda: session_harness.processes(self.marker + "x")))
+            lambda: self.verb("output", *S, task)["stdout"] == "deaf\n"))
         self.assertEqual(self.verb("kill", *S, "--grace", "200ms", task)["status"], "killed")
         self.assertEqual(session_harness.processes(self.marker + "x"), [])
         self.verb("wait", *S, task, status=137)
