@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "client.h"
 #include "base/utf8.h"
+#include "client.h"
 #include "json/reader.h"
 #include "json/scan.h"
 

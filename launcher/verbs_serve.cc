@@ -10,11 +10,11 @@
 #include <array>
 
 #include "base/text.h"
+#include "json/writer.h"
 #include "own_workspace.h"
 #include "place_watchdog.h"
 #include "prepare.h"
 #include "report/json.h"
-#include "json/writer.h"
 #include "rpc/calls.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"

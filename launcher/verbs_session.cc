@@ -13,10 +13,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "prepare.h"
 #include "json/reader.h"
-#include "report/json.h"
 #include "json/writer.h"
+#include "prepare.h"
+#include "report/json.h"
 #include "rpc/dispatcher.h"
 #include "rpc/framing.h"
 #include "run_flags.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "output/capture.h"
 #include "output/redact.h"
 #include "output/result_line.h"
-#include "base/utf8.h"
 
 namespace sbx {
 namespace {

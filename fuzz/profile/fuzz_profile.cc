@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include "json/check.h"
+#include "json/reader.h"
 #include "profile/decode.h"
 #include "profile/fields.h"
-#include "json/reader.h"
 #include "profile/store.h"
 
 namespace {

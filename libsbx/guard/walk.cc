@@ -236,6 +236,7 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
   const Scope::Mark mark = scope_.mark();
   if (node.kind == SyntaxKind::kFor) {  // each turn begins with one of them
     std::vector<std::string> items;
+    items.reserve(values.size());
     for (const Field& value : values) items.push_back(made_of(value));
     const bool is_known = node.has_in && !items.empty() && !has_hole(items.front());
     scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});

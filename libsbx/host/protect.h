@@ -26,7 +26,7 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
 // Protects the file at an absolute path, and the symlinks that lead to it, wherever they lie in a
 // writable root. Where nothing is, it is reported if something is there afterwards.
 Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
-                  std::vector<ViewProtect>& out);
+                    std::vector<ViewProtect>& out);
 
 // The directory of a project's own settings for sbx: protected at the top of every writable root,
 // whatever the profile says. A command that could write it would write the rules of the next run.
@@ -34,7 +34,7 @@ Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
 // every run, where `git clone URL .` and `git clean` would stumble over it.
 inline constexpr std::string_view kProjectSettings = ".sbx";
 Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
-                              std::vector<ViewProtect>& out);
+                                std::vector<ViewProtect>& out);
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
 inline constexpr unsigned kStubMode = 01500;

@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "json/base64.h"
 #include "base/utf8.h"
+#include "json/base64.h"
 
 namespace sbx {
 namespace {

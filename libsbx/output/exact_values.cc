@@ -8,8 +8,8 @@
 #include <map>
 #include <string_view>
 
-#include "json/base64.h"
 #include "base/utf8.h"
+#include "json/base64.h"
 
 namespace sbx {
 namespace {

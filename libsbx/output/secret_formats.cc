@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of the shipped formats: read-only data, packed, since every program carries them. The
-// map of the keywords is filled when a long text is first searched: in the file it would be larger than
-// all the rest, and a run that prints nothing pays nothing.
+// map of the keywords is filled when a long text is first searched: in the file it would be larger
+// than all the rest, and a run that prints nothing pays nothing.
 #include "output/secret_formats.h"
 
 #include <algorithm>
@@ -43,6 +43,13 @@ struct Formats {
   std::array<char, text_size()> text{};
 };
 
+// To the nearest: lround() is no constant expression.
+constexpr std::uint8_t tenths(double value) {
+  const double scaled = value * 10;
+  const auto whole = static_cast<std::uint8_t>(scaled);
+  return static_cast<std::uint8_t>(whole + (scaled - whole >= 0.5 ? 1 : 0));
+}
+
 constexpr Formats kFormats = [] {
   Formats packed;
   const auto formats = listed_formats();
@@ -52,7 +59,7 @@ constexpr Formats kFormats = [] {
     packed.rows[i] = {static_cast<std::uint32_t>(to - packed.text.begin()),
                       static_cast<std::uint16_t>(format.expression.size()),
                       static_cast<std::uint8_t>(format.id.size()),
-                      static_cast<std::uint8_t>(format.entropy * 10 + 0.5),
+                      tenths(format.entropy),
                       format.match,
                       format.whole};
     to = std::copy(format.id.begin(), format.id.end(), to);

@@ -22,8 +22,8 @@ inline constexpr std::uint64_t kDeviceAttributes =
     sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNoexec;
 inline constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMountAttrNoexec;
 
-// What stands in the place of a missing protected path: an empty directory that can be listed, since
-// git and find complain of one that cannot.
+// What stands in the place of a missing protected path: an empty directory that can be listed,
+// since git and find complain of one that cannot.
 inline constexpr std::string_view kAbsent = "proc/absent";
 
 // kDenied: a mask for a file that only root can change, in one call.

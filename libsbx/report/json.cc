@@ -4,8 +4,8 @@
 #include "report/json.h"
 
 #include "base/exit_status.h"
-#include "report/json_parts.h"
 #include "json/writer.h"
+#include "report/json_parts.h"
 #include "report/judgement.h"
 
 namespace sbx {

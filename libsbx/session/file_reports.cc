@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "guard/names.h"
 #include "base/utf8.h"
+#include "guard/names.h"
 #include "session/inside_paths.h"
 
 namespace sbx {

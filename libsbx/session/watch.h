@@ -79,8 +79,8 @@ class TreeWatch {
   bool has_filled_scratch_ = false;
   std::unique_ptr<Apart> apart_;
   Apart::Note* note_ = nullptr;  // in the copy: the pids limit has been reached
-  bool is_apart_ = false;     // this is the copy in that process
-  bool is_too_long_ = false;  // the look was cut short: what it found counts for nothing
+  bool is_apart_ = false;        // this is the copy in that process
+  bool is_too_long_ = false;     // the look was cut short: what it found counts for nothing
   std::chrono::steady_clock::time_point look_until_;
 };
 

@@ -8,11 +8,10 @@
 
 #include <filesystem>
 
-#include "session/approval_records.h"
-
 #include "json/codec.h"
 #include "policy/fields.h"
 #include "profile/fields.h"
+#include "session/approval_records.h"
 
 namespace sbx {
 namespace {
