@@ -17,7 +17,7 @@
 #include "host/view.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
-#include "session/outcome.h"
+#include "plan/promise.h"
 
 namespace sbx {
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "guard/verdict.h"
+#include "plan/promise.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -49,16 +50,6 @@ struct Denial {
   std::uint64_t count = 1;
   std::string program;  // the refused process's comm, sanitised
   std::string grant;    // what the operator would add, such as "seccomp.allow += \"bpf\""
-};
-
-struct Degradation {
-  std::string what;  // a layer, a limit or a part such as "proc"
-  std::string reason;
-};
-
-struct LimitReport {
-  std::string limit;     // timeout, cpu, memory, pids, open_files, file, tmp, output
-  std::string enforcer;  // cgroup2 | rlimit | watch | none
 };
 
 // A server inside that the host's 127.0.0.1 leads to.
