@@ -162,7 +162,7 @@ class Errors(harness.Case):
     def test_a_command_that_is_too_long(self):
         request = json.dumps({"command": "echo " + "x" * 200_000}).encode()
         done = self.raw("call", "run", input=request, stdin=None)
-        self.clear(json.loads(done.stdout), "not_executable", "128 KiB", "standard input")
+        self.clear(json.loads(done.stdout), "too_large", "131071", "standard input")
 
     def test_a_directory_that_is_not_there_inside(self):
         with_tmp = os.path.join("/tmp", "not-inside")
