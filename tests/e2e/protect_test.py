@@ -418,9 +418,11 @@ class OwnFiles(ProtectCase):
             answer = self.sh(f"ls -A . {other}; mkdir .sbx {other}/.sbx", "--profile", name,
                              "--rw", other)
             self.assertEqual(answer["stdout"], f".:\n\n{other}:\n", name)
-            self.assertEqual(self.created(answer), {self.work + "/.sbx", other + "/.sbx"}, name)
+            self.assertIn(other + "/.sbx", self.created(answer), name)
             for directory in (self.work, other):
-                os.rmdir(directory + "/.sbx")
+                if os.path.isdir(directory + "/.sbx"):  # some cannot write the workspace
+                    self.assertIn(directory + "/.sbx", self.created(answer), name)
+                    os.rmdir(directory + "/.sbx")
 
     def test_with_landlock_alone_made_settings_are_reported(self):
         profile = self.profile({"isolation": {"namespaces": [], "require": ["landlock"]}})
@@ -456,7 +458,8 @@ class Parents(ProtectCase):
         with open(base + "/a/b/secret", "w") as file:
             file.write("text")
         answer = self.sh(f"cd {base} && mv a/b a/c; mv a d; mkdir e; echo made > e/f;"
-                         "cat */*/secret", "--rw", "/", "--hide", base + "/a/b/secret")
+                         "cat */*/secret", "--rw", "/", "--hide", base + "/a/b/secret",
+                         "--profile", self.profile({"commands": {"ask": []}}))
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
         with open(base + "/a/b/secret") as file:
             self.assertEqual(file.read(), "text")

@@ -176,7 +176,8 @@ class Roots(ViewCase):
             for flag, written in (("--ro", False), ("--rw", True)):
                 answer = self.sh(f"cat /etc/debian_version >/dev/null && ls -A /sys /run;"
                                  f"echo x > {outside}/f; cat /etc/os-release >&2",
-                                 flag, "/", "--hide", os.path.realpath("/etc/os-release"))
+                                 flag, "/", "--hide", os.path.realpath("/etc/os-release"),
+                                 "--profile", self.profile({"commands": {"ask": []}}))
                 self.assertEqual(answer["stdout"], "/run:\n\n/sys:\n", answer)
                 self.assertIn("os-release: Permission denied", answer["stderr"])
                 self.assertEqual(os.path.exists(outside + "/f"), written, answer)
