@@ -164,6 +164,9 @@ class Walk {
       case Kind::kTextOrObject:
         if (value.is_object()) return object(value, *spec.object, place);
         return text(value, spec, "a string or an object", place);
+      case Kind::kTextOrList:
+        if (value.is_array()) return list(value, spec, place);
+        return text(value, spec, "a string or a list", place);
     }
   }
 

@@ -31,6 +31,7 @@ enum class Kind : std::uint8_t {
   kMap,           // keys of `form`, values of `item`
   kObject,        // of `object`
   kTextOrObject,  // a string of `form`, or an `object`
+  kTextOrList,    // a string of `form`, or a list of `item`
 };
 
 struct ObjectSpec;

@@ -32,6 +32,10 @@ ordered_json map_schema(const ValueSpec& spec) {
   return schema;
 }
 
+ordered_json list_schema(const ValueSpec& spec) {
+  return {{"type", "array"}, {"items", value_schema(*spec.item, nullptr)}};
+}
+
 ordered_json bare_schema(const ValueSpec& spec, const json& defaults) {
   switch (spec.kind) {
     case Kind::kBool:
@@ -44,11 +48,13 @@ ordered_json bare_schema(const ValueSpec& spec, const json& defaults) {
     case Kind::kEnum:
       return {{"type", "string"}, {"enum", spec.names}};
     case Kind::kList:
-      return {{"type", "array"}, {"items", value_schema(*spec.item, nullptr)}};
+      return list_schema(spec);
     case Kind::kMap:
       return map_schema(spec);
     case Kind::kObject:
       return object_schema(*spec.object, defaults);
+    case Kind::kTextOrList:
+      return {{"anyOf", {text_schema(spec.form), list_schema(spec)}}};
     case Kind::kTextOrObject:
       break;
   }

@@ -117,7 +117,7 @@ constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 
 // network
 constexpr ValueSpec kHostSpec = text(forms::kHost);
-constexpr ValueSpec kSocketSpec = text(forms::kAbsolutePath);
+constexpr ValueSpec kSocketSpec = text(forms::kRootPath);
 constexpr ValueSpec kPortSpec = count(1, 65535);
 constexpr auto kNetworkFields = std::to_array<FieldSpec>({
     field<&NetworkProfile::mode>("mode",
@@ -272,15 +272,17 @@ constexpr auto kAuditFields = std::to_array<FieldSpec>({
 });
 constexpr ObjectSpec kAuditSpec = {kAuditFields};
 
+constexpr ValueSpec kReferenceSpec = text(forms::kReference);
 constexpr auto kProfileFields = std::to_array<FieldSpec>({
     {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
     field<&Profile::name>("name", "The profile's name. Without it, the file's name without .json.",
                           text(forms::kLabel)),
     field<&Profile::description>("description", "One line for people.", text(forms::kNoNul)),
     {"extends",
-     "The parent: a shipped or installed profile's name, or a path relative to this file. Without "
-     "it, the profile default.",
-     text(forms::kReference)},
+     "The parent: a shipped or installed profile's name, or a path relative to this file; or a "
+     "list "
+     "of them and of presets, laid over each other in order. Without it, the profile default.",
+     {.kind = Kind::kTextOrList, .form = &forms::kReference, .item = &kReferenceSpec}},
     field<&Profile::filesystem>("filesystem", "What the command sees of the file system.",
                                 object(kFilesystemSpec)),
     field<&Profile::network>("network", "What the command reaches.", object(kNetworkSpec)),

@@ -55,8 +55,8 @@ bool is_absolute_path(std::string_view path) {
 }
 
 bool is_root_path(std::string_view path) {
-  static constexpr auto kVariables =
-      std::to_array<std::string_view>({"${workspace}", "${home}", "${tmp}"});
+  static constexpr auto kVariables = std::to_array<std::string_view>(
+      {"${workspace}", "${home}", "${tmp}", "${runtime}", "${ssh_agent}", "${xauthority}"});
   const auto* variable =
       std::find_if(kVariables.begin(), kVariables.end(),
                    [&](std::string_view name) { return path.starts_with(name); });
@@ -107,9 +107,10 @@ constexpr TextForm kPattern = {is_reference, R"(^[^\u0000]+)" SBX_END,
                                "a regular expression, not empty"};
 constexpr TextForm kRootPath = {
     is_root_path,
-    "^" SBX_NO_DOT_DOT R"((\$\{(workspace|home|tmp)\}(?=/|)" SBX_END R"()|(?=/))(?!)" SBX_ANY
-    R"(\$\{)[^\u0000]*)" SBX_END,
-    "an absolute path, or one below ${workspace}, ${home} or ${tmp}, without \"..\""};
+    "^" SBX_NO_DOT_DOT R"((\$\{(workspace|home|tmp|runtime|ssh_agent|xauthority)\}(?=/|)" SBX_END
+    R"()|(?=/))(?!)" SBX_ANY R"(\$\{)[^\u0000]*)" SBX_END,
+    "an absolute path, or one below ${workspace}, ${home}, ${tmp}, ${runtime}, ${ssh_agent} or "
+    "${xauthority}, without \"..\""};
 constexpr TextForm kInnerPath = {
     is_inner_path,
     "^(?!/)(?!" SBX_ANY R"((^|/)\.{1,2}(/|)" SBX_END "))(?!" SBX_ANY R"(\$\{)[^\u0000]+)" SBX_END,

@@ -13,7 +13,8 @@ sbx_room(profile
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
   LINK sbx_base sbx_json nlohmann_json::nlohmann_json)
 
-file(GLOB shipped_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.json)
+file(GLOB shipped_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.json
+  ${PROJECT_SOURCE_DIR}/profiles/presets/*.json)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
   COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/profiles

@@ -16,11 +16,16 @@ constexpr auto kShipped = std::to_array<ShippedText>({
 
 std::span<const ShippedText> shipped_texts() { return kShipped; }
 
-std::optional<std::string_view> shipped_text(std::string_view name) {
+const ShippedText* find_shipped(std::string_view name) {
   const auto* at = std::find_if(kShipped.begin(), kShipped.end(),
                                 [&](const ShippedText& shipped) { return shipped.name == name; });
-  if (at == kShipped.end()) return std::nullopt;
-  return at->text;
+  return at == kShipped.end() ? nullptr : at;
+}
+
+std::optional<std::string_view> shipped_text(std::string_view name) {
+  const ShippedText* shipped = find_shipped(name);
+  if (shipped == nullptr) return std::nullopt;
+  return shipped->text;
 }
 
 }  // namespace sbx

@@ -11,9 +11,11 @@ namespace sbx {
 struct ShippedText {
   std::string_view name;
   std::string_view text;
+  bool is_preset;  // of profiles/presets: small, and laid over another profile
 };
 
-std::span<const ShippedText> shipped_texts();  // by name
+std::span<const ShippedText> shipped_texts();  // profiles by name, then presets by name
+const ShippedText* find_shipped(std::string_view name);
 std::optional<std::string_view> shipped_text(std::string_view name);
 
 }  // namespace sbx

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/owned_fd.h"
@@ -97,13 +98,36 @@ void list_directory(const std::string& directory, std::map<std::string, std::str
   }
 }
 
-ProfileSource shipped_source(const std::string& name, std::string_view text) {
-  return {.label = "shipped:" + name,
+ProfileSource shipped_source(const ShippedText& shipped) {
+  const std::string name(shipped.name);
+  const std::string label = (shipped.is_preset ? "preset:" : "shipped:") + name;
+  return {.label = label,
           .name = name,
           .directory = "",
-          .identity = "shipped:" + name,
-          .text = std::string(text),
-          .shipped = true};
+          .identity = label,
+          .text = std::string(shipped.text),
+          .shipped = true,
+          .is_preset = shipped.is_preset};
+}
+
+// The installed profile of that name: the first that is there, or cannot be read.
+std::optional<Result<ProfileSource>> installed_source(const std::string& name,
+                                                      const ProfileSearch& search) {
+  const std::string file = name + std::string(kSuffix);
+  for (const std::string& directory : search.directories) {
+    auto source = read_profile_file(path_below(directory, file));
+    if (source.ok() || source.error().code != ErrorCode::kProfileNotFound) return source;
+  }
+  return std::nullopt;
+}
+
+Result<ProfileSource> preset_source(const ShippedText& preset, const ProfileSearch& search) {
+  const std::string name(preset.name);
+  if (!installed_source(name, search)) return shipped_source(preset);
+  return Error{.code = ErrorCode::kBadValue,
+               .message = "\"" + name + "\" is a preset, and an installed profile has its name",
+               .where = "",
+               .hint = "rename the installed profile, or give its path"};
 }
 
 }  // namespace
@@ -142,15 +166,13 @@ Result<ProfileSource> find_profile(std::string_view name_or_path, const ProfileS
   const std::string name(name_or_path);
   if (name.find('\0') != std::string::npos) return not_found("", search);
   if (is_profile_path(name)) return read_profile_file(name);
-  if (const auto text = shipped_text(name)) return shipped_source(name, *text);
-  const std::string file = name + std::string(kSuffix);
-  for (const std::string& directory : search.directories) {
-    auto source = read_profile_file(path_below(directory, file));
-    if (source.ok() || source.error().code != ErrorCode::kProfileNotFound) return source;
+  if (const ShippedText* shipped = find_shipped(name)) {
+    if (shipped->is_preset) return preset_source(*shipped, search);
+    return shipped_source(*shipped);
   }
+  if (auto installed = installed_source(name, search)) return std::move(*installed);
   // A tool's name stands for the tool's profile.
-  const std::string of_tool = "tool-" + name;
-  if (const auto text = shipped_text(of_tool)) return shipped_source(of_tool, *text);
+  if (const ShippedText* shipped = find_shipped("tool-" + name)) return shipped_source(*shipped);
   return not_found(name, search);
 }
 

@@ -21,11 +21,13 @@ struct ProfileSource {
   std::string identity;   // equal for two ways to one profile
   std::string text;
   bool shipped = false;
+  bool is_preset = false;
 };
 
 bool is_profile_path(std::string_view name_or_path);
 
-// kProfileNotFound with the nearest known name, kPathRefused or kTooLarge.
+// kProfileNotFound with the nearest known name, kPathRefused or kTooLarge; kBadValue for the name
+// of a preset that an installed profile has too: neither may be taken for the other.
 Result<ProfileSource> find_profile(std::string_view name_or_path, const ProfileSearch& search);
 Result<ProfileSource> read_profile_file(const std::string& path);
 ProfileSource profile_from_text(std::string_view text, std::string_view origin);

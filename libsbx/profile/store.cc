@@ -21,6 +21,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxSteps = 16;
+constexpr std::size_t kMaxDocuments = 64;
 constexpr std::string_view kRootProfile = "default";
 
 struct Link {
@@ -28,25 +29,31 @@ struct Link {
   json document;
 };
 
-// A chain under construction. Errors of a parent name its source, since `where` points into it.
+// How a document comes to be laid: the profile itself and the first that it extends lead on to
+// `default`; what is laid over those counts by its keys and what it names itself.
+enum class Part : std::uint8_t { kBase, kAddition };
+
+// Everything that a profile extends, in the order in which it is laid: parents first, each
+// document once. Errors of a parent name its source, since `where` points into it.
 class Chain {
  public:
   explicit Chain(const ProfileSearch& search) : search_(search) {}
 
-  // Follows `extends` as far as it goes; false where an error ends the way.
-  bool build(ProfileSource source) {
-    while (add(std::move(source))) {
-      const auto parent = parent_of(links_.back());
-      if (!parent) return errors_.empty();
-      auto found = find_profile(*parent, search_);
-      if (!found.ok()) {
-        found.error().where = "/extends";
+  // Follows `extends` as far as it goes; false where there is an error.
+  bool build(ProfileSource source, std::span<const std::string> additions) {
+    top_ = source.identity;
+    follow(std::move(source), Part::kBase);
+    for (const std::string& name : additions) {
+      auto found = find_profile(name, search_);
+      if (found.ok()) {
+        follow(std::move(found).value(), Part::kAddition);
+      } else {
+        found.error().where = "--with";
+        about_.clear();
         report(std::move(found.error()));
-        return false;
       }
-      source = std::move(found).value();
     }
-    return false;
+    return errors_.empty();
   }
 
   bool sets_timeout() const {
@@ -56,13 +63,23 @@ class Chain {
     });
   }
 
-  // The documents laid over each other, the last parent first. Only after a build without errors.
+  // The documents laid over each other. Only after a build without errors.
   Profile merge() {
     Profile profile;
-    for (std::size_t i = links_.size(); i-- > 0;) {
-      reporting_ = i;
-      for (Error& error : apply_document(links_[i].document, profile)) report(std::move(error));
+    std::string name;
+    std::string description;
+    for (const Link& link : links_) {
+      about_ = name_in_errors(link.source);
+      const NetworkMode mode = profile.network.mode;
+      const std::size_t roots = profile.filesystem.roots.size();
+      for (Error& error : apply_document(link.document, profile)) report(std::move(error));
+      if (link.source.is_preset) only_add(profile, mode, roots);
+      if (link.source.identity != top_) continue;
+      name = profile.name;
+      description = profile.description;
     }
+    profile.name = std::move(name);
+    profile.description = std::move(description);
     settle(profile);
     return profile;
   }
@@ -78,22 +95,41 @@ class Chain {
   }
 
  private:
-  bool add(ProfileSource source) {
-    const auto again = std::find_if(links_.begin(), links_.end(), [&](const Link& link) {
+  // Parents before the document itself, and the document's own errors before its parents'.
+  void follow(ProfileSource source, Part part) {
+    about_ = name_in_errors(source);
+    const auto is_source = [&](const Link& link) {
       return link.source.identity == source.identity;
-    });
-    if (again != links_.end() || links_.size() > kMaxSteps) {
-      report({.code = ErrorCode::kProfileCycle,
-              .message = again != links_.end()
-                             ? "`extends` leads back to " + source.label
-                             : "a chain of more than " + std::to_string(kMaxSteps) + " `extends`",
-              .where = "/extends",
-              .hint = ""});
-      return false;
+    };
+    const bool again = std::find(open_.begin(), open_.end(), source.identity) != open_.end();
+    if (again || open_.size() > kMaxSteps || ++count_ > kMaxDocuments) {
+      std::string message = "`extends` leads back to " + source.label;
+      if (!again) message = "a chain of more than " + std::to_string(kMaxSteps) + " `extends`";
+      if (!again && count_ > kMaxDocuments) {
+        message = "more than " + std::to_string(kMaxDocuments) + " profiles in one";
+      }
+      return report({.code = ErrorCode::kProfileCycle,
+                     .message = std::move(message),
+                     .where = "/extends",
+                     .hint = ""});
     }
-    links_.push_back({std::move(source), {}});
-    reporting_ = links_.size() - 1;
-    return read(links_.back());
+    if (std::any_of(links_.begin(), links_.end(), is_source)) return;
+    Link link{std::move(source), {}};
+    if (!read(link)) return;
+    open_.push_back(link.source.identity);
+    const std::vector<std::string> parents = parents_of(link, part);
+    for (std::size_t i = 0; i < parents.size() && count_ <= kMaxDocuments; ++i) {
+      about_ = name_in_errors(link.source);
+      auto found = find_profile(parents[i], search_);
+      if (found.ok()) {
+        follow(std::move(found).value(), i == 0 ? part : Part::kAddition);
+      } else {
+        found.error().where = "/extends";
+        report(std::move(found.error()));
+      }
+    }
+    open_.pop_back();
+    links_.push_back(std::move(link));
   }
 
   bool read(Link& link) {
@@ -105,38 +141,60 @@ class Chain {
     link.document = std::move(document).value();
     // Shipped documents are known to pass: a test checks each, and a cold launch need not.
     if (link.source.shipped) return true;
-    const std::size_t before = errors_.size();
     for (Error& error : check_fields(link.document, kProfileSpec, "")) report(std::move(error));
-    return errors_.size() == before || can_go_on(link);
+    return link.document.is_object();
   }
 
   // A document with errors still leads on to its parents, whose errors are wanted too.
-  static bool can_go_on(const Link& link) {
-    return link.document.is_object() && link.document.value("extends", json("")).is_string();
+  static std::vector<std::string> parents_of(const Link& link, Part part) {
+    std::vector<std::string> parents;
+    const auto add = [&](const json& name) {
+      if (!name.is_string()) return;
+      const auto& text = name.get_ref<const std::string&>();
+      const bool is_relative = is_profile_path(text) && !text.starts_with('/');
+      parents.push_back(is_relative ? link.source.directory + text : text);
+    };
+    const json extends = link.document.value("extends", json());
+    if (extends.is_array()) {
+      for (const json& name : extends) add(name);
+    } else {
+      add(extends);
+    }
+    const bool is_root = link.source.shipped && link.source.name == kRootProfile;
+    if (parents.empty() && part == Part::kBase && !is_root) parents.emplace_back(kRootProfile);
+    return parents;
   }
 
-  static std::optional<std::string> parent_of(const Link& link) {
-    const auto extends = link.document.find("extends");
-    if (extends == link.document.end()) {
-      const bool root = link.source.shipped && link.source.name == kRootProfile;
-      return root ? std::nullopt : std::optional<std::string>(kRootProfile);
-    }
-    const auto& name = extends->get_ref<const std::string&>();
-    if (!is_profile_path(name) || name.starts_with('/')) return name;
-    return link.source.directory + name;
+  // A preset never lowers: a network mode that is wider already stays, and so does a root that
+  // the profile names itself.
+  static void only_add(Profile& profile, NetworkMode mode, std::size_t known) {
+    profile.network.mode = std::max(profile.network.mode, mode);
+    std::vector<Root>& roots = profile.filesystem.roots;
+    const auto own = roots.begin() + static_cast<std::ptrdiff_t>(std::min(known, roots.size()));
+    const auto is_named = [&](const Root& added) {
+      return std::any_of(roots.begin(), own,
+                         [&](const Root& root) { return root.path == added.path; });
+    };
+    roots.erase(std::remove_if(own, roots.end(), is_named), roots.end());
+  }
+
+  std::string name_in_errors(const ProfileSource& source) const {
+    if (source.identity == top_) return "";
+    return (source.is_preset ? "in the preset " : "in the parent ") + source.label + ": ";
   }
 
   void report(Error error) {
-    if (reporting_ > 0) {
-      error.message = "in the parent " + links_[reporting_].source.label + ": " + error.message;
-    }
+    error.message = about_ + error.message;
     errors_.push_back(std::move(error));
   }
 
   const ProfileSearch& search_;
+  std::string top_;                // the identity of the profile itself
+  std::vector<std::string> open_;  // identities on the way from it to where we are
   std::vector<Link> links_;
+  std::size_t count_ = 0;  // documents looked at
   std::vector<Error> errors_;
-  std::size_t reporting_ = 0;  // the link that errors are about
+  std::string about_;  // what errors begin with
 };
 
 Error first_of(std::vector<Error>& errors, const std::string& label) {
@@ -149,16 +207,17 @@ Error first_of(std::vector<Error>& errors, const std::string& label) {
 }
 
 Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
-                              std::vector<Error>& errors) {
+                              std::vector<Error>& errors,
+                              std::span<const std::string> additions = {}) {
   LoadedProfile loaded;
   loaded.source = source.label;
   const std::string name = source.name;
-  if (source.shipped && name == kRootProfile) {
+  if (source.shipped && name == kRootProfile && additions.empty()) {
     loaded.profile = default_profile();
     return loaded;
   }
   Chain chain(search);
-  if (chain.build(std::move(source))) {
+  if (chain.build(std::move(source), additions)) {
     loaded.sets_timeout = chain.sets_timeout();
     loaded.profile = chain.merge();
   }
@@ -172,13 +231,42 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
   return loaded;
 }
 
+// "~/.cargo/bin", "pypi.org:443": a list's entry in few words.
+std::string in_words(const json& entry) {
+  if (entry.is_string()) return entry.get<std::string>();
+  if (!entry.is_object()) return entry.dump();
+  const std::string access = entry.value("access", std::string("ro"));
+  const std::string path = entry.value("path", std::string());
+  return access == "none" ? path + " (hidden)" : path + " (" + access + ")";
+}
+
+// What a preset's document says, a line a key.
+std::vector<std::string> opened_by(const ProfileSource& source) {
+  std::vector<std::string> lines;
+  const auto document = read_json_strict(source.text);
+  if (!document.ok()) return lines;
+  for (const auto& [section, keys] : document.value().items()) {
+    if (!keys.is_object()) continue;
+    for (const auto& [key, value] : keys.items()) {
+      std::string words;
+      const json entries = value.is_array() ? value : json::array({value});
+      for (const json& entry : entries) words += (words.empty() ? "" : ", ") + in_words(entry);
+      lines.push_back(section + "." + key.substr(key.starts_with('+') ? 1 : 0) + ": " + words);
+    }
+  }
+  return lines;
+}
+
 ProfileSummary summarize(const ProfileSource& source, const ProfileSearch& search) {
   std::vector<Error> errors;
   auto loaded = resolve(source, search, errors);
   if (!loaded.ok()) {
     return {source.name, "does not load: " + loaded.error().message, source.label};
   }
-  return {source.name, loaded.value().profile.description, source.label};
+  ProfileSummary summary{source.name, loaded.value().profile.description, source.label};
+  summary.is_preset = source.is_preset;
+  if (source.is_preset) summary.opens = opened_by(source);
+  return summary;
 }
 
 }  // namespace
@@ -189,11 +277,12 @@ std::string LoadedProfile::resolved_json(int indent) const {
 
 std::string LoadedProfile::sha256() const { return sha256_hex(resolved_json()); }
 
-Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search) {
+Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search,
+                                   std::span<const std::string> additions) {
   SBX_TRY(ProfileSource source, find_profile(name_or_path, search));
   const std::string label = source.label;
   std::vector<Error> errors;
-  auto loaded = resolve(std::move(source), search, errors);
+  auto loaded = resolve(std::move(source), search, errors, additions);
   if (!loaded.ok()) return first_of(errors, label);
   return loaded;
 }
@@ -228,9 +317,10 @@ std::string validation_json(const std::vector<Error>& errors) {
 std::vector<ProfileSummary> list_profiles(const ProfileSearch& search) {
   std::vector<ProfileSummary> all;
   for (const ShippedText& shipped : shipped_texts()) {
-    if (auto source = find_profile(shipped.name, search); source.ok()) {
-      all.push_back(summarize(source.value(), search));
-    }
+    auto source = find_profile(shipped.name, search);
+    all.push_back(source.ok() ? summarize(source.value(), search)
+                              : ProfileSummary{std::string(shipped.name), source.error().message,
+                                               "preset:" + std::string(shipped.name), true});
   }
   for (const std::string& path : installed_profile_paths(search)) {
     const std::string name = profile_from_text("", path).name;

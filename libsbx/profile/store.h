@@ -3,6 +3,7 @@
 // directories given; writes nothing and reads no environment.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,11 +32,15 @@ struct ProfileSummary {
   std::string name;
   std::string description;
   std::string source;
+  bool is_preset = false;
+  std::vector<std::string> opens = {};  // of a preset: "network.allow: pypi.org:443, …" a key
 };
 
 // A name without "/" and without a last ".json" is a shipped profile, else NAME.json in one of
-// the directories; anything else is a file. The first error stands for all of them.
-Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search);
+// the directories; anything else is a file. The first error stands for all of them. `additions`
+// are named alike, and laid over the profile in order, as the later ones of `extends` are.
+Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search,
+                                   std::span<const std::string> additions = {});
 
 // Every error of a profile, its parents' included; empty when it loads. `origin` is the path that
 // the bytes come from: `extends` is relative to it, and the name defaults to its stem.
@@ -46,8 +51,9 @@ std::vector<Error> validate_profile_file(const std::string& path, const ProfileS
 // {"valid": …, "errors": [{"code","message","where","hint"}]} on one line.
 std::string validation_json(const std::vector<Error>& errors);
 
-// Shipped ones first, then installed ones, each by name. An installed file that does not load is
-// listed with its error as the description; one that a shipped profile hides is left out.
+// Shipped ones first, then presets, then installed ones, each by name. An installed file that does
+// not load is listed with its error as the description; one that a shipped profile hides is left
+// out.
 std::vector<ProfileSummary> list_profiles(const ProfileSearch& search);
 
 }  // namespace sbx

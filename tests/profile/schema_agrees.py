@@ -97,7 +97,8 @@ def build_object(rng, schema):
         if not wanted or other in document:
             continue
         if name == "extends":
-            document[name] = rng.choice(["default", "strict", "tool-bash_exec"])
+            known = ["default", "strict", "tool-bash_exec"]
+            document[name] = rng.choice(known + [rng.sample(known, rng.randrange(3)) + ["node"]])
         elif name == "+allow" and "network_allow" in schema["properties"]:
             continue  # appends to a null of the parent's: a schema cannot say that
         else:
@@ -149,8 +150,9 @@ def beyond_a_schema(document):
     commands = document.get("commands")
     appends_to_null = isinstance(commands, dict) and "+allow" in commands
     extends = document.get("extends", "default")
-    return appends_to_null or (isinstance(extends, str) and extends not in ("default", "strict",
-                                                                           "tool-bash_exec"))
+    names = extends if isinstance(extends, list) else [extends]
+    known = ("default", "strict", "tool-bash_exec", "node")
+    return appends_to_null or any(isinstance(name, str) and name not in known for name in names)
 
 
 def main():
@@ -161,8 +163,8 @@ def main():
     validator = jsonschema.Draft7Validator(schema)
     rng = random.Random(20260131)
 
-    shipped = [json.load(open(path, encoding="utf-8")) for path in sorted(glob.glob(profiles +
-                                                                                    "/*.json"))]
+    shipped = [json.load(open(path, encoding="utf-8")) for path in sorted(
+        glob.glob(profiles + "/*.json") + glob.glob(profiles + "/presets/*.json"))]
     built = [build(rng, schema) for _ in range(VALID)]
     documents = shipped + built
     strings = [{"network": {"allow": [text]}} for text in STRINGS]

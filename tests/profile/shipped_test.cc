@@ -106,6 +106,7 @@ json other_value(const ValueSpec& spec, const json& current) {
       return {{"A", "b"}};
     case Kind::kText:
     case Kind::kTextOrObject:
+    case Kind::kTextOrList:
     case Kind::kObject:
       break;
   }
@@ -211,6 +212,30 @@ TEST(Shipped, DigestsTellProfilesApartAndStayTheSame) {
     digests.insert(one.value().sha256());
   }
   EXPECT_EQ(digests.size(), shipped_texts().size());
+}
+
+// So that --with can only add: lists are appended to, roots are optional and not writable, and the
+// one value that is set is the network's mode, which only rises.
+TEST(Shipped, PresetsOnlyAdd) {
+  int presets = 0;
+  for (const ShippedText& shipped : shipped_texts()) {
+    if (!shipped.is_preset) continue;
+    ++presets;
+    const json document = json::parse(shipped.text);
+    EXPECT_FALSE(document.contains("extends")) << shipped.name;
+    for (const auto& [section, keys] : document.items()) {
+      if (!keys.is_object()) continue;
+      for (const auto& [key, value] : keys.items()) {
+        const bool adds = key.starts_with('+') || (section == "network" && key == "mode");
+        EXPECT_TRUE(adds) << shipped.name << " " << section << "." << key;
+      }
+    }
+    for (const json& root : document.value("/filesystem/+roots"_json_pointer, json::array())) {
+      EXPECT_TRUE(root.value("optional", false)) << shipped.name << " " << root;
+      EXPECT_NE(root.value("access", "ro"), "rw") << shipped.name << " " << root;
+    }
+  }
+  EXPECT_EQ(presets, 11);
 }
 
 TEST(Shipped, LayerNamesFollowTheEnumerators) {

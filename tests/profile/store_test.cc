@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,113 @@ TEST_F(Store, ResolvesParentsRelativeToTheFileAndByName) {
   EXPECT_EQ(load("named").commands.deny, std::vector<std::string>{"x"});
   write("beside.json", R"({"extends": "base.json"})");
   EXPECT_EQ(load("beside").commands.deny, std::vector<std::string>{"x"});
+}
+
+TEST_F(Store, LaysAListOfParentsOverEachOtherInOrder) {
+  write("one.json", R"({"limits": {"pids": 1, "open_files": 10}, "commands": {"deny": ["a"]}})");
+  write("two.json", R"({"limits": {"pids": 2}, "commands": {"+deny": ["b"]}})");
+  write("both.json", R"({"extends": ["strict", "one", "./two.json"],
+                         "commands": {"+deny": ["c"]}, "description": "mine"})");
+  const Profile both = load("both");
+  EXPECT_EQ(both.commands.deny, (std::vector<std::string>{"a", "b", "c"}));
+  EXPECT_EQ(both.limits.pids, 2);
+  EXPECT_EQ(both.limits.open_files, 10);
+  EXPECT_EQ(both.limits.memory_mb, 512) << "of strict";
+  EXPECT_EQ(both.seccomp.mode, SeccompMode::kStrict) << "`default` is not laid over it again";
+  EXPECT_EQ(both.name, "both");
+  EXPECT_EQ(both.description, "mine");
+  write("none.json", R"({"extends": []})");
+  EXPECT_EQ(load("none").limits.pids, 1024) << "as without the key";
+}
+
+TEST_F(Store, BringsTheParentsOfLaterOnesOnlyWhereTheyAreNamed) {
+  write("base.json", R"({"limits": {"pids": 5}, "commands": {"deny": ["base"]}})");
+  write("over.json", R"({"extends": "base", "commands": {"+deny": ["over"]}})");
+  write("all.json", R"({"extends": ["strict", "over", "base"]})");
+  const Profile all = load("all");
+  EXPECT_EQ(all.limits.pids, 5);
+  EXPECT_EQ(all.commands.deny, (std::vector<std::string>{"base", "over"})) << "each once";
+  EXPECT_EQ(all.seccomp.mode, SeccompMode::kStrict);
+  write("wide.json", R"({"extends": ["strict", "build"]})");
+  EXPECT_EQ(load("wide").seccomp.mode, SeccompMode::kStrict) << "build's parent is there already";
+  EXPECT_EQ(load("wide").network.mode, NetworkMode::kAllowlist);
+}
+
+TEST_F(Store, BoundsAndChecksWhatAListNames) {
+  write("a.json", R"({"extends": ["default", "b"]})");
+  write("b.json", R"({"extends": ["default", "a"]})");
+  EXPECT_EQ(refuse("a").code, ErrorCode::kProfileCycle);
+  write("bad.json", R"({"limits": {"pids": 0}})");
+  write("uses.json", R"({"extends": ["default", "bad", "gone", 7]})");
+  const auto errors = validate_profile_file(directory_ + "/uses.json", search_);
+  ASSERT_EQ(errors.size(), 3U);
+  EXPECT_EQ(errors[0].where, "/extends/3");
+  EXPECT_NE(errors[1].message.find("bad.json"), std::string::npos);
+  EXPECT_EQ(errors[2].code, ErrorCode::kProfileNotFound);
+  EXPECT_EQ(errors[2].where, "/extends");
+  std::string many = R"({"extends": ["default")";
+  for (int i = 0; i < 70; ++i) {
+    write("m" + std::to_string(i) + ".json", "{}");
+    many += ", \"m" + std::to_string(i) + "\"";
+  }
+  write("many.json", many + "]}");
+  const auto counted = validate_profile_file(directory_ + "/many.json", search_);
+  ASSERT_EQ(counted.size(), 1U);
+  EXPECT_EQ(counted[0].code, ErrorCode::kProfileCycle);
+}
+
+TEST_F(Store, LaysAdditionsOverTheProfileAndKeepsItsName) {
+  write("team.json", R"({"description": "ours", "limits": {"pids": 7}})");
+  write("more.json", R"({"limits": {"pids": 9}, "network": {"mode": "none"}})");
+  const auto plain = load_profile("team", search_);
+  const std::vector<std::string> with = {"node", "more"};
+  const auto loaded = load_profile("team", search_, with);
+  ASSERT_TRUE(plain.ok() && loaded.ok());
+  const Profile& profile = loaded.value().profile;
+  EXPECT_EQ(profile.name, "team");
+  EXPECT_EQ(profile.description, "ours");
+  EXPECT_EQ(profile.limits.pids, 9);
+  EXPECT_EQ(profile.network.mode, NetworkMode::kNone) << "no preset: its word stands";
+  EXPECT_NE(loaded.value().sha256(), plain.value().sha256());
+  EXPECT_EQ(loaded.value().files,
+            (std::vector<std::string>{directory_ + "/team.json", directory_ + "/more.json"}));
+  const std::vector<std::string> twice = {"node", "node"};
+  EXPECT_EQ(load_profile("team", search_, twice).value().sha256(),
+            load_profile("team", search_, std::vector<std::string>{"node"}).value().sha256());
+  const auto gone = load_profile("team", search_, std::vector<std::string>{"nod"});
+  ASSERT_FALSE(gone.ok());
+  EXPECT_EQ(gone.error().where, "--with");
+  EXPECT_EQ(gone.error().hint, "did you mean \"node\"?");
+}
+
+TEST_F(Store, PresetsRaiseTheNetworkAndNeverLowerAnything) {
+  const std::vector<std::string> with = {"node"};
+  const Profile raised = load_profile("default", search_, with).value().profile;
+  EXPECT_EQ(raised.network.mode, NetworkMode::kAllowlist);
+  const Profile build = load_profile("build", search_, with).value().profile;
+  EXPECT_GT(build.network.allow.size(), raised.network.allow.size());
+  EXPECT_EQ(load_profile("network", search_, with).value().profile.network.mode,
+            NetworkMode::kOutbound);
+  write("open.json", R"({"extends": ["default", "node"], "network": {"mode": "open"}})");
+  EXPECT_EQ(load("open").network.mode, NetworkMode::kOpen);
+  write("shut.json", R"({"extends": ["default", "node"], "network": {"mode": "none"}})");
+  EXPECT_EQ(load("shut").network.mode, NetworkMode::kNone) << "the profile has the last word";
+  write("own.json", R"({"filesystem": {"+roots": [{"path": "${home}/.nvm", "access": "rw"}]}})");
+  const Profile own = load_profile("own", search_, with).value().profile;
+  int named = 0;
+  for (const Root& root : own.filesystem.roots) {
+    if (root.path != "${home}/.nvm") continue;
+    ++named;
+    EXPECT_EQ(root.access, Access::kReadWrite);
+  }
+  EXPECT_EQ(named, 1) << "a root that the profile names stays as it is";
+}
+
+TEST_F(Store, RefusesAnInstalledProfileWithTheNameOfAPreset) {
+  write("docker.json", "{}");
+  EXPECT_EQ(refuse("docker").code, ErrorCode::kBadValue);
+  EXPECT_FALSE(load_profile("default", search_, std::vector<std::string>{"docker"}).ok());
+  EXPECT_EQ(load(directory_ + "/docker.json").name, "docker") << "by its path it is a file";
 }
 
 TEST_F(Store, KeepsAppendedRootsAfterTheParents) {
@@ -203,6 +311,12 @@ TEST_F(Store, ListsShippedAndInstalledProfiles) {
   EXPECT_EQ(by_name["team"].description, "ours");
   EXPECT_EQ(by_name["team"].source, directory_ + "/team.json");
   EXPECT_EQ(by_name["default"].source, "shipped:default");
+  EXPECT_FALSE(by_name["default"].is_preset);
+  EXPECT_TRUE(by_name["python"].is_preset);
+  EXPECT_EQ(by_name["python"].source, "preset:python");
+  const auto& opens = by_name["python"].opens;
+  const std::string hosts = "network.allow: pypi.org:443, files.pythonhosted.org:443";
+  EXPECT_NE(std::find(opens.begin(), opens.end(), hosts), opens.end());
   EXPECT_TRUE(by_name["broken"].description.starts_with("does not load"));
   EXPECT_FALSE(by_name.contains("notes"));
 }

@@ -89,6 +89,7 @@ void flip(const FieldSpec& row, void* object, json& now) {
     }
     case Kind::kText:
     case Kind::kTextOrObject:
+    case Kind::kTextOrList:
     case Kind::kObject:
       document[row.name] = "flipped";
       break;
