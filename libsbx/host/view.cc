@@ -254,6 +254,12 @@ class Inspector {
         return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
                      "create it, mark it \"optional\": true, or remove it", ENOENT};
       }
+      // A dotfile that is kept elsewhere: nothing of it shows, and nothing inside can make it.
+      if (node.kind == NodeKind::kLink && root.optional && root.access == Access::kReadOnly &&
+          !lies_in_writable(path) && !lies_in_writable(root.path)) {
+        view_.left_out.push_back({path, read_link(path)});
+        continue;
+      }
       SBX_CHECK_OK(check_root(root, node));
       SBX_CHECK_OK(check_stays(root, node));
       view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});

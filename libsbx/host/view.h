@@ -66,6 +66,7 @@ struct View {
   std::vector<Link> etc_links;
   std::vector<ViewRoot> roots;
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
+  std::vector<Link> left_out;    // optional, read-only ones that are symlinks
   std::vector<ViewProtect> protects;
   std::vector<Node> devices;  // /dev/null …, then the profile's own
   std::vector<Node> tools;    // base tools: files and directories shown

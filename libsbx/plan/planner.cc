@@ -341,6 +341,10 @@ class Planner {
   void describe_degradations() {
     LaunchPlan& plan = builder_.plan();
     plan.warnings = input_.policy.warnings;
+    for (const Link& link : input_.view.left_out) {
+      plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
+                              " and is not shown; --ro with its target shows that");
+    }
     if (is_unconfined()) {
       plan.warnings.push_back(
           "unconfined: this profile applies no sandbox; the command can do whatever the caller "

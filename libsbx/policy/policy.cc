@@ -18,21 +18,33 @@ Error refused(std::string message, std::string_view where, std::string hint) {
 
 Result<std::string> replace_variables(std::string_view text, const PolicyContext& context,
                                       std::string_view where) {
-  const std::array<std::pair<std::string_view, std::string_view>, 3> variables = {
+  const std::array<std::pair<std::string_view, std::string_view>, 6> variables = {
       std::pair<std::string_view, std::string_view>{"${workspace}", context.workspace},
       {"${home}", context.home},
-      {"${tmp}", context.tmp}};
+      {"${tmp}", context.tmp},
+      {"${runtime}", context.runtime},
+      {"${ssh_agent}", context.ssh_agent},
+      {"${xauthority}", context.xauthority}};
   for (const auto& [name, value] : variables) {
     if (!text.starts_with(name)) continue;
     if (value.empty()) {
-      return refused(std::string(name) + " stands for nothing here", where, "set HOME");
+      return refused(std::string(name) + " stands for nothing here", where,
+                     "set its environment variable, or mark the root \"optional\": true");
     }
     return std::string(value) + std::string(text.substr(name.size()));
   }
   return std::string(text);
 }
 
+// Whether the path begins with a variable that has no value here: no socket, no home.
+bool stands_for_nothing(std::string_view path, const PolicyContext& context) {
+  return path.starts_with("${") && !replace_variables(path, context, "").ok();
+}
+
 Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
+  std::erase_if(roots, [&](const Root& root) {
+    return root.optional && stands_for_nothing(root.path, context);
+  });
   for (Root& root : roots) {
     SBX_TRY(const std::string replaced, replace_variables(root.path, context, root.where));
     if (!replaced.starts_with('/')) {
@@ -42,6 +54,28 @@ Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
     SBX_TRY(root.path, normal_path(replaced, "/", root.where));
   }
   return {};
+}
+
+// One whose variable has no value is not there.
+Status resolve_sockets(std::vector<std::string>& sockets, const PolicyContext& context) {
+  std::erase_if(sockets,
+                [&](const std::string& path) { return stands_for_nothing(path, context); });
+  for (std::string& path : sockets) {
+    SBX_TRY(path, replace_variables(path, context, "/network/unix_sockets"));
+  }
+  return {};
+}
+
+// Who speaks to a container runtime's socket can have it mount and run anything, as root.
+void warn_of_runtimes(const Profile& profile, std::vector<std::string>& warnings) {
+  for (const std::string& path : profile.network.unix_sockets) {
+    for (const std::string_view name : {"/docker.sock", "/podman.sock", "/containerd.sock"}) {
+      if (!path.ends_with(name)) continue;
+      warnings.push_back("network.unix_sockets: " + path +
+                         " lets the command start containers that mount any file of the host and "
+                         "run as root: with it, there is no sandbox");
+    }
+  }
 }
 
 // A listed socket that lies in no root is shown by itself.
@@ -170,6 +204,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   std::vector<Root> flag_roots = flags.roots;
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
   merge_roots(profile.filesystem.roots, flag_roots);
+  SBX_CHECK_OK(resolve_sockets(profile.network.unix_sockets, context));
+  warn_of_runtimes(profile, policy.warnings);
   show_listed_sockets(profile);
   if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
   if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {

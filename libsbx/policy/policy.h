@@ -49,6 +49,10 @@ struct PolicyContext {
   std::string workspace;  // absolute, canonical
   std::string home;       // absolute; empty: none
   std::string tmp = "/tmp";
+  // Of the caller's environment, absolute; empty: none.
+  std::string runtime = {};            // XDG_RUNTIME_DIR
+  std::string ssh_agent = {};          // SSH_AUTH_SOCK
+  std::string xauthority = {};         // XAUTHORITY
   std::int64_t machine_memory_mb = 0;  // 0: not known
 };
 

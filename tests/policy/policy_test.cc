@@ -51,6 +51,35 @@ TEST(Policy, ReplacesVariablesInRoots) {
   EXPECT_EQ(with_root("${tmp}/x").value().profile.filesystem.roots[0].path, "/tmp/x");
 }
 
+TEST(Policy, LeavesOutOptionalRootsAndSocketsWhoseVariableHasNoValue) {
+  Profile profile;
+  profile.filesystem.roots = {{"${xauthority}", Access::kReadOnly, true, ""},
+                              {"${runtime}/x", Access::kReadOnly, true, ""}};
+  profile.network.unix_sockets = {"${ssh_agent}", "${runtime}/wayland-0", "/run/a"};
+  const Policy without = make_policy(profile, {}, kContext).value();
+  EXPECT_EQ(without.profile.network.unix_sockets, std::vector<std::string>{"/run/a"});
+  ASSERT_EQ(without.profile.filesystem.roots.size(), 1U) << "the listed socket";
+  PolicyContext context = kContext;
+  context.runtime = "/run/user/1";
+  context.ssh_agent = "/tmp/agent";
+  context.xauthority = "/home/ann/.Xauthority";
+  const Policy with = make_policy(profile, {}, context).value();
+  EXPECT_EQ(with.profile.network.unix_sockets,
+            (std::vector<std::string>{"/tmp/agent", "/run/user/1/wayland-0", "/run/a"}));
+  EXPECT_EQ(with.profile.filesystem.roots[0].path, "/home/ann/.Xauthority");
+  EXPECT_EQ(with.profile.filesystem.roots[1].path, "/run/user/1/x");
+  profile.filesystem.roots[0].optional = false;
+  EXPECT_EQ(make_policy(profile, {}, kContext).error().code, ErrorCode::kPathRefused);
+}
+
+TEST(Policy, WarnsOfAContainerRuntimesSocket) {
+  Profile profile;
+  profile.network.unix_sockets = {"/run/docker.sock", "/run/a"};
+  const Policy policy = make_policy(profile, {}, kContext).value();
+  ASSERT_EQ(policy.warnings.size(), 1U);
+  EXPECT_NE(policy.warnings[0].find("/run/docker.sock"), std::string::npos);
+}
+
 TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {
   for (const char* path : {"relative", "${unknown}/x", "${workspace}/../other", "x${workspace}"}) {
     const auto policy = with_root(path);
