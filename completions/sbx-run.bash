@@ -2,12 +2,12 @@
 # shellcheck shell=bash
 # bash completion for sbx-run: verbs, options, their values, then the command to run.
 
-_sbx_run_profiles() { sbx-run profile list 2>/dev/null | cut -d' ' -f1; }
+_sbx_run_profiles() { sbx-run profile list 2>/dev/null | grep -o '^[^ ]*'; }
 
 _sbx_run() {
   local verbs='run exec call start status output stdin wait kill list reset check explain doctor profile
     schema tool serve mcp'
-  local run_options='-c --profile --workspace --cwd --ro --rw --hide --net --allow-host --host-port --publish --timeout
+  local run_options='-c --profile --with --workspace --cwd --ro --rw --hide --net --allow-host --host-port --publish --timeout
     --memory --cpu-time --pids --file-size --tmp-size --max-output --env --pass-env --scrub --stdin
     --merge --require --allow-degraded --scope --trace-denials --overlay --approve --audit --stream
     --owner-pid --description --help'
@@ -24,7 +24,7 @@ _sbx_run() {
   done
 
   case $previous in
-    --profile) words=$(_sbx_run_profiles) ;;
+    --profile | --with) words=$(_sbx_run_profiles) ;;
     --net) words='none allowlist outbound open' ;;
     --scrub) words='off default strict' ;;
     --require) words='user mount pid net ipc uts cgroup seccomp landlock no_new_privs capabilities' ;;

@@ -9,7 +9,7 @@ set -l first "not __fish_seen_subcommand_from $verbs"
 set -l run "__fish_seen_subcommand_from $running; or not __fish_seen_subcommand_from $verbs"
 
 function __sbx_run_profiles
-    sbx-run profile list 2>/dev/null | string replace -r ' .*' ''
+    sbx-run profile list 2>/dev/null | string match -r '^[^ ]+'
 end
 
 complete -c sbx-run -n "$first" -f -a run -d 'Run, answer in JSON (the default)'
@@ -36,6 +36,7 @@ complete -c sbx-run -s h -l help -d 'Summary'
 
 complete -c sbx-run -n "$run" -s c -x -d 'Run through the shell'
 complete -c sbx-run -n "$run" -l profile -r -a '(__sbx_run_profiles)' -d 'What is granted'
+complete -c sbx-run -n "$run" -l with -r -a '(__sbx_run_profiles)' -d 'A preset laid over the profile'
 complete -c sbx-run -n "$run" -l workspace -x -a '(__fish_complete_directories)' -d 'Writable root'
 complete -c sbx-run -n "$run" -l cwd -x -a '(__fish_complete_directories)' -d 'Where to start'
 complete -c sbx-run -n "$run" -l ro -r -d 'Show read-only'

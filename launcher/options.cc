@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 #include <map>
+#include <memory>
 
 #include "base/text.h"
 #include "profile/host_rule.h"
@@ -16,6 +19,8 @@ Error bad(std::string where, const std::string& value, std::string hint) {
   return Error{ErrorCode::kBadFlag, "bad value for " + where + ": '" + value + "'",
                std::move(where), std::move(hint)};
 }
+
+constexpr std::int64_t kLeastBareSize = std::int64_t{16} << 20;
 
 template <typename T>
 struct Named {
@@ -124,7 +129,7 @@ class FlagReader {
         {"--ro", &options_.ro}, {"--rw", &options_.rw}, {"--hide", &options_.hide}};
     for (const auto& [flag, paths] : lists) {
       for (const std::string& path : *paths) {
-        std::string plain;
+        std::string plain = path.starts_with('/') ? "/" : "";
         for (const std::string_view part : split(path, '/')) {
           if (!part.empty() && part != ".") (plain += '/') += part;
         }
@@ -140,29 +145,33 @@ class FlagReader {
   Status read_roots() {
     if (const std::string* roots = variable("SBX_ALLOWED_ROOTS")) {
       for (const std::string_view path : split(*roots, ',')) {
-        SBX_CHECK_OK(add_root(std::string(path), Access::kReadWrite, "SBX_ALLOWED_ROOTS"));
+        // It is set once, for runs in many places.
+        if (!path.starts_with('/') && !path.starts_with("${")) {
+          return Error{ErrorCode::kPathRefused,
+                       "a root must be an absolute path: '" + std::string(path) + "'",
+                       "SBX_ALLOWED_ROOTS", "write the path from /"};
+        }
+        add_root(std::string(path), Access::kReadWrite, "SBX_ALLOWED_ROOTS");
       }
     }
     for (const std::string& path : options_.ro) {
-      SBX_CHECK_OK(add_root(path, Access::kReadOnly, "--ro"));
+      SBX_TRY(std::string whole, root_from_here(path, "--ro"));
+      add_root(std::move(whole), Access::kReadOnly, "--ro");
     }
     for (const std::string& path : options_.rw) {
-      SBX_CHECK_OK(add_root(path, Access::kReadWrite, "--rw"));
+      SBX_TRY(std::string whole, root_from_here(path, "--rw"));
+      add_root(std::move(whole), Access::kReadWrite, "--rw");
     }
     for (const std::string& path : options_.hide) {
-      SBX_CHECK_OK(add_root(path, Access::kNone, "--hide"));
+      // What is hidden is the workspace's: it is the same wherever one stands.
+      const bool is_whole = path.starts_with('/') || path.starts_with("${");
+      add_root(is_whole ? path : "${workspace}/" + path, Access::kNone, "--hide");
     }
     return {};
   }
 
-  Status add_root(const std::string& path, Access access, const std::string& where) {
-    const bool variable = path.starts_with("${");
-    if (!path.starts_with('/') && !variable) {
-      return Error{ErrorCode::kPathRefused, "a root must be an absolute path: '" + path + "'",
-                   where, "write the path from /"};
-    }
-    flags_.roots.push_back(Root{path, access, false, where, false});
-    return {};
+  void add_root(std::string path, Access access, const std::string& where) {
+    flags_.roots.push_back(Root{std::move(path), access, false, where, false});
   }
 
   Status read_modes() {
@@ -247,6 +256,11 @@ class FlagReader {
   static Status megabytes(const std::string& where, const std::string& text,
                           std::optional<std::int64_t>& out) {
     SBX_CHECK_OK(bytes(where, text, out));
+    // "--memory 512" means megabytes to whoever writes it, and nothing runs in 512 bytes.
+    const bool has_unit = text.find_first_not_of("0123456789") != std::string::npos;
+    if (out && !has_unit && *out < kLeastBareSize) {
+      return bad(where, text, "write the unit: " + text + "M is MiB, " + text + "K KiB");
+    }
     if (out) out = (*out + (1 << 20) - 1) >> 20;
     return {};
   }
@@ -265,6 +279,16 @@ class FlagReader {
 };
 
 }  // namespace
+
+Result<std::string> root_from_here(const std::string& path, const std::string& where) {
+  if (path.empty() || path.starts_with('/') || path.starts_with("${")) return path;
+  const std::unique_ptr<char, decltype(&std::free)> here(realpath(".", nullptr), &std::free);
+  if (here == nullptr) {
+    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), where,
+                 "write the path from /", errno};
+  }
+  return normal_path(path, here.get(), where);
+}
 
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {
   return FlagReader(options, environment).read();

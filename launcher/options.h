@@ -16,6 +16,7 @@ namespace sbx {
 // What the flags say, as text; one field a flag. run_flags.h names them.
 struct RunOptions {
   std::string profile;
+  std::vector<std::string> with;
   std::string workspace;
   std::string cwd;
   std::vector<std::string> ro;
@@ -60,6 +61,10 @@ inline constexpr std::string_view kNoTimeout = "none";
 
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);
+
+// The path of a root as it is given on the command line: relative to the current directory.
+// Errors: kPathRefused for "..".
+Result<std::string> root_from_here(const std::string& path, const std::string& where);
 
 // --host-port, as numbers. Errors: kBadFlag.
 Result<std::vector<int>> parse_host_ports(const std::vector<std::string>& values);

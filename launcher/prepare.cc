@@ -25,6 +25,11 @@ std::string lookup(const Environment& environment, std::string_view name) {
   return found == environment.end() ? "" : found->second;
 }
 
+std::string absolute_or_none(const Environment& environment, std::string_view name) {
+  const std::string value = lookup(environment, name);
+  return value.starts_with('/') ? value : "";
+}
+
 // An existing directory, with every symlink resolved.
 Result<std::string> real_directory(const std::string& path, const std::string& where,
                                    ErrorCode code) {
@@ -180,7 +185,7 @@ Result<LoadedProfile> load_named(const RunOptions& options, const Environment& e
   std::string name = options.profile;
   if (name.empty()) name = lookup(environment, "SBX_PROFILE");
   if (name.empty()) name = "default";
-  Result<LoadedProfile> loaded = load_profile(name, profile_search(environment));
+  Result<LoadedProfile> loaded = load_profile(name, profile_search(environment), options.with);
   if (!loaded.ok() && loaded.error().where.empty()) {
     loaded.error().where = options.profile.empty() ? "SBX_PROFILE" : "--profile";
   }
@@ -247,6 +252,9 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
     SBX_TRY(context.workspace, choose_workspace(options, out.facts.home, warnings));
   }
   if (home.starts_with('/')) context.home = home;
+  context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
+  context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");
+  context.xauthority = absolute_or_none(environment, "XAUTHORITY");
   if (loaded.profile.filesystem.home == HomeMode::kHost) {
     // Roots have no symlinks.
     const Result<std::string> real =
@@ -255,7 +263,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   }
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
   out.policy.profile_sha256 = profile_sha256;
-  out.policy.warnings = std::move(warnings);
+  out.policy.warnings.insert(out.policy.warnings.begin(), warnings.begin(), warnings.end());
   if (is_audited) {
     SBX_TRY(std::string path, absolute_path(out.policy.profile.audit.file, "audit.file"));
     out.policy.own_files.push_back(std::move(path));

@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "profile/source.h"
+
 namespace sbx {
 namespace {
 
@@ -23,12 +25,14 @@ constexpr RunFlag kFlags[] = {
     {"-c", &Run::command, kOneCommand, 0, "COMMAND", "run through the profile's shell"},
     {"--profile", &Run::profile, kAll, kServers, "NAME|FILE", "what is granted (default: default)",
      FlagPath::kProfile},
+    {"--with", &Run::with, kAll, kServers, "PRESET|FILE", "laid over the profile; repeatable",
+     FlagPath::kProfile},
     {"--workspace", &Run::workspace, kAll, kServers, "DIR",
      "writable (default: the current directory; of serve, and of a session: own, one of its own)",
      FlagPath::kWorkspace},
     {"--cwd", &Run::cwd, kOneCommand, 0, "DIR", "to start in, relative to the workspace"},
-    {"--ro", &Run::ro, kAll, kServers, "PATH", "shown read-only; repeatable"},
-    {"--rw", &Run::rw, kAll, kServers, "PATH", "shown writable; repeatable"},
+    {"--ro", &Run::ro, kAll, kServers, "PATH", "shown read-only; repeatable", FlagPath::kRoot},
+    {"--rw", &Run::rw, kAll, kServers, "PATH", "shown writable; repeatable", FlagPath::kRoot},
     {"--hide", &Run::hide, kAll, kServers, "PATH", "hidden; repeatable"},
     {"--net", &Run::net, kAll, kServers, "MODE", "none, allowlist, outbound or open"},
     {"--allow-host", &Run::allow_hosts, kAll, kServers, "HOST[:PORT]",
@@ -92,8 +96,9 @@ Result<std::string> absolute(const std::string& path, const std::string& flag) {
 }
 
 Result<std::string> absolute_value(const RunFlag& flag, const std::string& value) {
+  if (flag.path == FlagPath::kRoot) return root_from_here(value, flag.name);
   const bool is_path = flag.path == FlagPath::kExisting ||
-                       (flag.path == FlagPath::kProfile && value.find('/') != std::string::npos) ||
+                       (flag.path == FlagPath::kProfile && is_profile_path(value)) ||
                        (flag.path == FlagPath::kWorkspace && value != kOwnWorkspace);
   if (is_path) return absolute(value, flag.name);
   if (flag.path != FlagPath::kNew || value.starts_with('/')) return value;

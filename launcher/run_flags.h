@@ -30,7 +30,7 @@ enum RunVerb : unsigned {
 };
 
 // What a path in a flag's value is made absolute by.
-enum class FlagPath { kNone, kExisting, kProfile, kWorkspace, kNew };
+enum class FlagPath { kNone, kExisting, kProfile, kWorkspace, kRoot, kNew };
 
 struct RunFlag {
   const char* name;

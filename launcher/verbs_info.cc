@@ -141,9 +141,11 @@ int verb_profile(const Invocation& invocation) {
               std::string(std::max<std::size_t>(22, profile.name.size() + 2) - profile.name.size(),
                           ' ') +
               profile.description + "\n";
-      list.push_back({{"name", profile.name},
-                      {"description", profile.description},
-                      {"source", profile.source}});
+      for (const std::string& line : profile.opens) text += std::string(24, ' ') + line + "\n";
+      Json entry = {
+          {"name", profile.name}, {"description", profile.description}, {"source", profile.source}};
+      if (profile.is_preset) entry["opens"] = profile.opens;
+      list.push_back(std::move(entry));
     }
     return print(json ? list.dump() : text);
   }

@@ -39,7 +39,7 @@ class BadInput(harness.Case):
     BAD_VALUES = {
         "--timeout": ("", "0", "-1", "1.5", "x", "10", None, "1d", "99999999999999999999s"),
         "--cpu-time": ("", "0", "-1s", "5 s"),
-        "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T"),
+        "--memory": ("", "0", "-5", "1.5G", "lots", "512X", "9999999999T", "512", "16777215"),
         "--tmp-size": ("", "0", "-1M"),
         "--file-size": ("", "0", "x"),
         "--max-output": ("", "0", "-64K", "64KK"),
@@ -101,7 +101,8 @@ class BadInput(harness.Case):
     def test_paths_that_cannot_be_shown(self):
         for flag in ("--ro", "--rw", "--hide"):
             with self.subTest(flag=flag):
-                self.refuse(flag, "relative", *self.COMMAND, code="path_refused", where=flag)
+                self.refuse(flag, "relative", *self.COMMAND, code="path_not_found", where=flag)
+                self.refuse(flag, "../up", *self.COMMAND, code="path_refused", where=flag)
                 self.refuse(flag, "/usr/../etc", *self.COMMAND, code="path_refused", where=flag)
                 missing = os.path.join(self.base, "missing")
                 self.refuse(flag, missing, *self.COMMAND, code="path_not_found", where=flag)
