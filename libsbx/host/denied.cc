@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <memory>
 
 #include "base/owned_fd.h"
@@ -56,8 +57,12 @@ class Search {
                                                            &std::free);
     if (real == nullptr) return note("realpath", directory);
     if (is_writable(real.get()) || !is_shown(real.get())) return;
+    const std::size_t before = view_.denied.size();
     for (const std::string& name : names_) add(fd.get(), real.get(), name);
     if (!patterns_.empty()) list(fd.get(), real.get());
+    if (view_.denied.size() > before && is_fixed(real.get())) {
+      view_.fixed_directories.emplace_back(real.get());
+    }
   }
 
   // The first look that failed: a program that was not found for want of memory would be there to
@@ -72,6 +77,20 @@ class Search {
     failure_ =
         Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
               path, "whether a denied program is there is not known: run again", error};
+  }
+
+  // Whether only root can change the path, the caller being somebody else. The write bit of a group
+  // is that of an access control list as well.
+  bool is_fixed(const std::string& path) {
+    const auto [at, is_new] = fixed_.try_emplace(path, false);
+    if (!is_new || geteuid() == 0) return at->second;
+    struct stat info {};
+    if (lstat(path.c_str(), &info) != 0) return false;
+    const bool is_own = info.st_uid == 0 && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+    const std::string above = path.substr(0, std::max<std::size_t>(path.rfind('/'), 1));
+    const bool result = is_own && (path == "/" || is_fixed(above));
+    fixed_[path] = result;
+    return result;
   }
 
   // Whether the deepest root that holds the directory may be written to.
@@ -150,6 +169,7 @@ class Search {
   Status failure_;
   std::vector<std::string> names_;
   std::vector<std::string> patterns_;
+  std::map<std::string, bool> fixed_;
   std::vector<std::string> looked_in_;         // as they were named
   std::vector<std::pair<dev_t, ino_t>> seen_;  // as what they are
 };

@@ -71,7 +71,9 @@ struct View {
   std::vector<Node> devices;  // /dev/null …, then the profile's own
   std::vector<Node> tools;    // base tools: files and directories shown
   std::vector<Link> tool_links;
-  std::vector<Node> denied;             // programs that the command policy denies; symlinks as such
+  std::vector<Node> denied;  // programs that the command policy denies; symlinks as such
+  // Those with denied programs that nobody but root can change, where the caller is another.
+  std::vector<std::string> fixed_directories;
   std::vector<std::string> proc_masks;  // existing entries of /proc that are masked
   std::vector<std::string> proc_knobs;  // those that set the machine: read-only where /proc is not
   std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)

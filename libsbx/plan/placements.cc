@@ -46,7 +46,10 @@ Status Placements::collect(LaunchPlan& plan) {
     if (root.node.path != "/") collect_root(root);
   }
   for (const ViewRoot& root : view_.roots) hold_parents(root);
-  for (const ViewProtect& protect : view_.protects) collect_protect(protect, plan);
+  if (!filesystem().overlay) {  // with one, nothing reaches the host
+    for (const ViewProtect& protect : view_.protects) collect_protect(protect, plan);
+    for (const ViewProtect& protect : view_.protects) hold_parents(protect);
+  }
   collect_denied(plan);
   if (filesystem().base == Base::kTools) forbid_execution();
   sort(plan);
@@ -219,10 +222,7 @@ bool Placements::is_shown(std::string_view path) const {
 // A protected path cannot be written, and its parents are mount points of their own: rename(2),
 // rmdir(2) and RENAME_EXCHANGE on a mount point give EBUSY.
 void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
-  if (filesystem().overlay) return;  // nothing reaches the host
-  for (const Node& parent : protect.parents) {
-    if (!has(parent.path)) bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
-  }
+  if (!protect.mask && is_in_protected(protect.node.path, protect)) return;
   if (protect.mask) {
     if (has(protect.node.path)) return;
     placements_.push_back({protect.node.path,
@@ -252,6 +252,23 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
                          kMaskAttributes,
                          true,
                          "protected"});
+}
+
+// Only when all that is protected has its place: a directory may be both.
+void Placements::hold_parents(const ViewProtect& protect) {
+  for (const Node& parent : protect.parents) {
+    if (has(parent.path) || is_in_protected(parent.path, protect)) continue;
+    bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
+  }
+}
+
+// Whether a protected directory, read-only as a whole, holds the path, and no root of its own does
+// so further down.
+bool Placements::is_in_protected(std::string_view path, const ViewProtect& protect) const {
+  return std::any_of(view_.protects.begin(), view_.protects.end(), [&](const ViewProtect& other) {
+    return other.node.kind == NodeKind::kDirectory && other.node.path != path &&
+           is_below(path, other.node.path) && !is_below(protect.root, other.node.path);
+  });
 }
 
 bool Placements::has(std::string_view path) const {
@@ -311,6 +328,12 @@ bool Placements::can_be_uncovered(std::string_view path) const {
 
 bool Placements::is_guarded(const Placement& placement) const {
   if (!can_be_uncovered(placement.path)) return false;
+  if (placement.kind == PlacementKind::kDenied) {
+    // What root replaces there while somebody else's command runs is the system's own upgrade.
+    const auto& fixed = view_.fixed_directories;
+    const std::string_view directory = parent_of(placement.path);
+    return std::find(fixed.begin(), fixed.end(), directory) == fixed.end();
+  }
   if (placement.kind != PlacementKind::kBind) return true;
   // Without a writable root within a narrower one, that one shows.
   const std::uint64_t narrows = sys::kMountAttrReadOnly | sys::kMountAttrNoexec;

@@ -14,6 +14,12 @@
 
 namespace sbx {
 
+// Of an absolute path.
+inline std::string_view parent_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
 inline constexpr std::uint64_t kReadOnlyAttributes =
     sys::kMountAttrReadOnly | sys::kMountAttrNosuid | sys::kMountAttrNodev;
 inline constexpr std::uint64_t kWritableAttributes = sys::kMountAttrNosuid | sys::kMountAttrNodev;
@@ -84,6 +90,8 @@ class Placements {
   void hold_parents(const ViewRoot& root);
   bool is_shown(std::string_view path) const;
   void collect_protect(const ViewProtect& protect, LaunchPlan& plan);
+  void hold_parents(const ViewProtect& protect);
+  bool is_in_protected(std::string_view path, const ViewProtect& protect) const;
   void sort(LaunchPlan& plan);
   Status check_cwd(const std::string& cwd) const;
 

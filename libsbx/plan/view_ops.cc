@@ -23,11 +23,6 @@ constexpr std::uint64_t kTmpfsFlags = MS_NOSUID | MS_NODEV;
 // "/a/b" → "a/b": paths are relative to the new root, where the child stands.
 std::string_view relative(std::string_view path) { return path.substr(1); }
 
-std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 class ViewPlanner {
  public:
   ViewPlanner(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options)

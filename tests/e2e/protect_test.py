@@ -71,6 +71,21 @@ class Git(ProtectCase):
         self.assertEqual((answer["exit_code"], answer["stdout"]), (0, "?? tree/\n3\n"), answer)
         self.assertEqual(answer["denials"], [])
 
+    def test_a_protected_directory_stays_so_whatever_else_in_it_is_protected(self):
+        os.makedirs(os.path.join(self.work, "a/b"))
+        self.write("work/a/b/c", "old\n")
+        for protect in (["a", "a/b/c"], ["a/b/c", "a"], ["a/b", "a/b/c", "a"]):
+            answer = self.sh(
+                "for p in a/x a/b/x a/b/c; do ! { : > $p; } 2>/dev/null || echo open $p; done; "
+                "mv a/b a/d 2>/dev/null && echo moved; cat a/b/c",
+                "--profile", self.profile({"filesystem": {"protect": protect}}))
+            self.assertEqual((answer["stdout"], answer["denials"]), ("old\n", []), protect)
+        self.repository()
+        answer = self.sh("{ : > .git/x; } 2>/dev/null && echo open; git status --short a",
+                         "--profile", self.profile({"extends": "default",
+                                                    "filesystem": {"protect": [".git"]}}))
+        self.assertEqual(answer["stdout"], "?? a/\n", answer)
+
     def test_hooks_and_configuration_cannot_be_written_or_replaced(self):
         self.repository()
         answer = self.unchanged(
