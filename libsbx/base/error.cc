@@ -33,8 +33,8 @@ constexpr std::array kMeanings = {
     ErrorMeaning{ErrorCode::kPathNotFound, "path_not_found",
                  "A path that must exist does not; nothing is created on the host."},
     ErrorMeaning{ErrorCode::kPathRefused, "path_refused",
-                 "A path is relative, has `..`, leads out through a symlink, or is not of a kind "
-                 "that can be shown."},
+                 "A path is relative, has `..`, leads out through a symlink, is not of a kind that "
+                 "can be shown, cannot be looked at, or was replaced on the host during the run."},
     ErrorMeaning{ErrorCode::kCwdNotVisible, "cwd_not_visible",
                  "The working directory is not visible under the policy."},
     ErrorMeaning{ErrorCode::kAboveCeiling, "above_ceiling",

@@ -87,6 +87,26 @@ std::string child_of(std::string_view directory, std::string_view name) {
   return path.append(name);
 }
 
+// The first look that failed. Only what is not there, may not be looked at, or is of no use to
+// anybody is left out: a command that is missing for want of memory would be another one further
+// down PATH.
+class Failure {
+ public:
+  void note(const char* call, std::string_view path, int error) {
+    static constexpr std::array kMissing = {ENOENT, ENOTDIR, EACCES, ELOOP, ENAMETOOLONG, ENXIO};
+    const bool is_missing = std::find(kMissing.begin(), kMissing.end(), error) != kMissing.end();
+    if (is_missing || !status_.ok()) return;
+    const std::string where(path);
+    status_ =
+        Error{ErrorCode::kPathRefused, std::string(call) + "(" + where + "): " + errno_text(error),
+              where, "whether a program needs it is not known: run again", error};
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  Status status_;
+};
+
 struct RealPath {
   std::string path;  // no symlinks in it
   mode_t mode = 0;
@@ -96,7 +116,8 @@ struct RealPath {
 // once.
 class Resolver {
  public:
-  explicit Resolver(std::map<std::string, std::string>& symlinks) : symlinks_(symlinks) {}
+  Resolver(std::map<std::string, std::string>& symlinks, Failure& failure)
+      : symlinks_(symlinks), failure_(failure) {}
 
   // nullptr: does not exist, cannot be looked at, or too many links.
   const RealPath* resolve(std::string_view path) { return resolve(path, 0); }
@@ -125,7 +146,10 @@ class Resolver {
     if (name == "..") return RealPath{std::string(parent_of(parent->path)), S_IFDIR};
     RealPath real{child_of(parent->path, name), 0};
     struct stat status = {};
-    if (::lstat(real.path.c_str(), &status) != 0) return std::nullopt;
+    if (::lstat(real.path.c_str(), &status) != 0) {
+      failure_.note("lstat", real.path, errno);
+      return std::nullopt;
+    }
     real.mode = status.st_mode;
     if (!S_ISLNK(status.st_mode)) return real;
     const std::string text = read_link(real.path);
@@ -138,9 +162,10 @@ class Resolver {
   }
 
   // Empty where the target cannot be read or is too long.
-  static std::string read_link(const std::string& path) {
+  std::string read_link(const std::string& path) {
     std::string target(4096, '\0');
     const ssize_t size = ::readlink(path.c_str(), target.data(), target.size());
+    if (size < 0) failure_.note("readlink", path, errno);
     const bool whole = size > 0 && size < static_cast<ssize_t>(target.size());
     target.resize(whole ? static_cast<std::size_t>(size) : 0);
     return target;
@@ -150,6 +175,7 @@ class Resolver {
   static constexpr int kMaxDepth = 1024;
   int depth_ = 0;
   std::map<std::string, std::string>& symlinks_;
+  Failure& failure_;
   std::unordered_map<std::string, std::optional<RealPath>> known_;  // its nodes do not move
   RealPath root_ = {"/", S_IFDIR};
 };
@@ -158,6 +184,8 @@ class Resolver {
 // picks one at run time: all are wanted.
 class LdCache {
  public:
+  explicit LdCache(Failure& failure) : failure_(failure) {}
+
   const std::vector<const LdCacheEntry*>* find(std::string_view soname) {
     if (!loaded_) load();
     const auto at = by_name_.find(soname);
@@ -167,7 +195,9 @@ class LdCache {
  private:
   void load() {
     loaded_ = true;
-    const OwnedFd file(::open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    static constexpr const char* kPath = "/etc/ld.so.cache";
+    const OwnedFd file(::open(kPath, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file.is_open()) failure_.note("open", kPath, errno);
     struct stat status = {};
     if (!file.is_open() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
     bytes_.resize(std::min(static_cast<std::size_t>(status.st_size), kMaxCache));
@@ -177,6 +207,7 @@ class LdCache {
     for (const LdCacheEntry& entry : entries_) by_name_[entry.soname].push_back(&entry);
   }
 
+  Failure& failure_;
   bool loaded_ = false;
   std::string bytes_;
   std::vector<LdCacheEntry> entries_;
@@ -221,7 +252,8 @@ struct Loaded {
 
 class Closure {
  public:
-  explicit Closure(const std::string& search_path) : resolver_(result_.symlinks) {
+  explicit Closure(const std::string& search_path)
+      : resolver_(result_.symlinks, failure_), cache_(failure_) {
     for (const std::string_view directory : split(search_path, ':')) {
       if (directory.starts_with('/')) search_path_.emplace_back(directory);
     }
@@ -231,7 +263,8 @@ class Closure {
     if (!add_from_search_path(name, 0)) missing_.insert(name);
   }
 
-  ToolClosure finish() && {
+  Result<ToolClosure> finish() && {
+    SBX_CHECK_OK(failure_.status());
     result_.files.assign(files_.begin(), files_.end());
     result_.directories.assign(directories_.begin(), directories_.end());
     result_.missing.assign(missing_.begin(), missing_.end());
@@ -267,8 +300,10 @@ class Closure {
     return files_.size() < kMaxFiles && files_.insert(real).second;
   }
 
-  static OwnedFd open_regular(const std::string& real) {
-    return OwnedFd(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  OwnedFd open_regular(const std::string& real) {
+    OwnedFd file(::open(real.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+    if (!file.is_open()) failure_.note("open", real, errno);
+    return file;
   }
 
   // nullptr: not an ELF file of ours.
@@ -420,7 +455,9 @@ class Closure {
       return;
     }
     glob_t matches = {};
-    if (::glob(pattern.c_str(), GLOB_ONLYDIR | GLOB_NOSORT, nullptr, &matches) == 0) {
+    const int error = ::glob(pattern.c_str(), GLOB_ONLYDIR | GLOB_NOSORT, nullptr, &matches);
+    if (error != 0 && error != GLOB_NOMATCH) failure_.note("glob", pattern, ENOMEM);
+    if (error == 0) {
       for (std::size_t i = 0; i < matches.gl_pathc && i < kMaxFiles; ++i) {
         add_tree(matches.gl_pathv[i], load_libraries);
       }
@@ -440,9 +477,13 @@ class Closure {
   void scan_for_libraries(const std::string& directory, int depth, std::size_t& budget) {
     constexpr int kMaxDepth = 12;
     const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory.c_str()), ::closedir);
+    if (!listing) failure_.note("opendir", directory, errno);
     if (!listing || depth > kMaxDepth) return;
-    while (const struct dirent* entry = ::readdir(listing.get())) {
-      if (budget == 0) return;
+    for (;;) {
+      errno = 0;
+      const struct dirent* const entry = ::readdir(listing.get());
+      if (entry == nullptr && errno != 0) failure_.note("readdir", directory, errno);
+      if (entry == nullptr || budget == 0) return;
       --budget;
       const std::string_view name(entry->d_name);
       if (name == "." || name == "..") continue;
@@ -467,6 +508,7 @@ class Closure {
   }
 
   ToolClosure result_;
+  Failure failure_;
   Resolver resolver_;
   LdCache cache_;
   std::vector<std::string> search_path_;

@@ -6,9 +6,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -52,7 +54,7 @@ Node look(const std::string& path, Status& failure) {
   return node;
 }
 
-// Empty where the path leads nowhere.
+// Empty, and errno says why, where there is none.
 std::string real_path(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
                                                          &std::free);
@@ -125,6 +127,23 @@ class Resolver {
 
   Status failure() const { return failure_; }
 
+  // Where an absolute path leads; empty for nowhere. What the caller may not search is nowhere for
+  // a command of its own as well, but below a writable root, where one could open it.
+  std::string lead(const std::string& path) {
+    std::string real = real_path(path);
+    if (!real.empty()) return real;
+    const int error = errno;
+    std::string above = path;
+    while (error == EACCES && real.empty() && above.size() > 1) {
+      above.resize(std::max<std::size_t>(above.rfind('/'), 1));
+      real = real_path(above);
+      if (real.empty() && errno != EACCES) break;
+    }
+    const bool is_closed = error == EACCES && !real.empty() && writable_root(real) == nullptr;
+    if (error != ELOOP && !is_closed) note_failure("realpath", path, error, failure_);
+    return "";
+  }
+
   // Protects what lies at `path`, which may go through symlinks of a rw root, and `rest` below.
   void protect_at(const std::string& path, Parts rest, bool report_missing) {
     const ViewRoot* root = writable_root(path);
@@ -194,19 +213,25 @@ class Resolver {
     const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
     if (dir == nullptr) return false;
     std::size_t count = 0;
-    while (const dirent* entry = readdir(dir.get())) {
+    for (;;) {
+      errno = 0;
+      const dirent* const entry = readdir(dir.get());
+      if (entry == nullptr) return errno == 0;
       const std::string_view name = entry->d_name;
       if (name == "." || name == "..") continue;
       if (++count > kMaxModules || !find_modules(join_path(path, name), depth + 1, found)) {
         return false;
       }
     }
-    return true;
   }
 
   void follow_link(const Node& link, const std::string& root, const std::vector<Node>& parents,
                    Parts rest, bool report_missing) {
-    const std::string target = real_path(link.path);
+    std::string text(PATH_MAX, '\0');
+    const ssize_t size = readlink(link.path.c_str(), text.data(), text.size());
+    if (size < 0) return note_failure("readlink", link.path, errno, failure_);
+    text.resize(static_cast<std::size_t>(size));
+    const std::string target = resolve(text, parent_of(link.path));
     add(link, root, parents, report_missing, target.empty());
     if (!target.empty()) protect_at(target, rest, report_missing);
   }
@@ -238,9 +263,9 @@ class Resolver {
     }
   }
 
-  static std::string resolve(const std::string& path, const std::string& base) {
+  std::string resolve(const std::string& path, const std::string& base) {
     if (path.empty()) return "";
-    return real_path(path.front() == '/' ? path : join_path(base, path));
+    return lead(path.front() == '/' ? path : join_path(base, path));
   }
 
   const std::vector<ViewRoot>& roots_;
@@ -262,11 +287,13 @@ bool is_stub(const std::string& path) {
   // A directory with something in it is none, whatever its mode: that can be set from inside.
   const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
   if (dir == nullptr) return false;
-  while (const dirent* entry = readdir(dir.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(dir.get());
+    if (entry == nullptr) return errno == 0 || errno == ENOENT;  // its run has just removed it
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") return false;
   }
-  return true;
 }
 
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,
@@ -284,9 +311,9 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
 Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
                     std::vector<ViewProtect>& out) {
   // What the name leads to now, and where no ".." stands in it, each symlink on the way.
-  const std::string real = real_path(path);
-  const Result<std::string> normal = normal_path(path, "/", "");
   Resolver resolver(roots, out);
+  const std::string real = resolver.lead(path);
+  const Result<std::string> normal = normal_path(path, "/", "");
   if (normal.ok()) resolver.protect_at(normal.value(), {}, true);
   if (!real.empty()) resolver.protect_at(real, {}, true);
   return resolver.failure();

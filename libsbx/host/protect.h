@@ -38,6 +38,7 @@ Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& 
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
 inline constexpr unsigned kStubMode = 01500;
+// What cannot be looked at is none: it counts as a directory of the caller's, which is protected.
 bool is_stub(const std::string& path);
 
 }  // namespace sbx

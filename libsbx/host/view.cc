@@ -71,9 +71,12 @@ Node look(const std::string& path, Status& failure) {
   return node;
 }
 
-std::string read_link(const std::string& path) {
+std::string read_link(const std::string& path, Status& failure) {
   std::array<char, PATH_MAX> target;  // NOLINT(cppcoreguidelines-pro-type-member-init): readlink
   const ssize_t size = readlink(path.c_str(), target.data(), target.size());
+  if (size < 0 && !is_missing(errno) && failure.ok()) {
+    failure = look_failed("readlink", path, errno);
+  }
   return {target.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
@@ -91,12 +94,17 @@ std::optional<std::string> read_small_file(const std::string& path, std::size_t 
 }
 
 // The parent directory with every symlink resolved, and the last component as it stands.
-std::string resolve_parent(const std::string& path) {
+std::string resolve_parent(const std::string& path, Status& failure) {
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
   const std::unique_ptr<char, decltype(&std::free)> real(realpath(parent.c_str(), nullptr),
                                                          &std::free);
-  if (real == nullptr) return path;
+  if (real == nullptr) {
+    if (!is_missing(errno) && errno != EACCES && failure.ok()) {
+      failure = look_failed("realpath", parent, errno);
+    }
+    return path;
+  }
   const std::string base = std::string_view(real.get()) == "/" ? "" : real.get();
   return base + path.substr(slash);
 }
@@ -157,6 +165,10 @@ class Inspector {
   }
 
   Node look(const std::string& path) { return sbx::look(path, failure_); }
+  std::string read_link(const std::string& path) { return sbx::read_link(path, failure_); }
+  std::string resolve_parent(const std::string& path) {
+    return sbx::resolve_parent(path, failure_);
+  }
 
   // A look that the witnesses tell of.
   Node see(const std::string& path) {
@@ -303,7 +315,7 @@ class Inspector {
 
   // What lies in a writable root may have been planted by an earlier command: a root below one must
   // not have been led out of it by a symlink on the way.
-  Status check_stays(const Root& root, const Node& node) const {
+  Status check_stays(const Root& root, const Node& node) {
     for (const Root& holder : policy_.profile.filesystem.roots) {
       const bool within = holder.access == Access::kReadWrite && holder.path != root.path &&
                           is_below(root.path, holder.path);
@@ -318,7 +330,7 @@ class Inspector {
     return {};
   }
 
-  Status check_root(const Root& root, const Node& node) const {
+  Status check_root(const Root& root, const Node& node) {
     if (node.kind == NodeKind::kLink) {
       if (root.access == Access::kNone) return {};
       return Error{ErrorCode::kPathRefused,
@@ -448,7 +460,11 @@ Status list_directory(View& view, const std::string& directory) {
   }
   std::vector<Node> entries;
   const std::string prefix = directory == "/" ? "/" : directory + "/";
-  while (const dirent* entry = readdir(dir.get())) {
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = readdir(dir.get());
+    if (entry == nullptr && errno != 0) return look_failed("readdir", directory, errno);
+    if (entry == nullptr) break;
     const std::string_view name = entry->d_name;
     if (name == "." || name == "..") continue;
     if (entries.size() == kMaxEntries) {

@@ -68,6 +68,7 @@ def count_calls(work):
 
 @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
 class Faults(harness.Case):
+    maxDiff = None
     """Field notes: inject every errno into every set-up call, and the command must never start."""
 
     counts = None
@@ -131,24 +132,44 @@ class Faults(harness.Case):
                      "openat2": ["ENOENT", "ENOSYS", "ELOOP"], "chdir": ["ENOENT", "EACCES"],
                      "fstat": ["EIO"], "newfstatat": ["EIO", "ENOMEM"]}, most=12)
 
-    def test_a_look_that_fails_never_leaves_a_denied_program_or_a_hidden_file_uncovered(self):
-        self.write("work/hidden", "secret")
+    def test_a_look_that_fails_never_leaves_anything_uncovered(self):
+        """A denied program, a hidden file named through a symlink, hooks that a symlink leads to,
+        and those of a submodule."""
+        for directory in ("real/deep", "hooks", ".git/modules/sub/hooks"):
+            os.makedirs(os.path.join(self.work, directory))
+        os.symlink("real/deep", os.path.join(self.work, "way"))
+        os.symlink("../hooks", os.path.join(self.work, ".git/hooks"))
+        self.write("work/real/deep/hidden", "secret")
+        self.write("work/.git/modules/sub/HEAD", "")
+        self.write("work/.git/modules/sub/config", "")
         profile = self.profile({"filesystem": {"roots": [
             {"path": "${workspace}", "access": "rw"},
-            {"path": "${workspace}/hidden", "access": "none", "optional": True}]}})
-        command = "for p in /usr/bin/s[u] hidde[n]; do test ! -s $p || echo open $p; done"
+            {"path": "${workspace}/way/hidden", "access": "none", "optional": True}]}})
+        command = ("for p in /usr/bin/s[u] real/deep/hidde[n]; do test ! -s $p || echo open $p; "
+                   "done; for p in hooks .git/modules/sub/hooks; do "
+                   "! { : > $p/x; } 2>/dev/null || echo open $p; rm -f $p/x; done")
+
+        def traced_with(*options):
+            return subprocess.run(
+                ["strace", "-f", "-qq", *options, harness.SBX_RUN, "--profile", profile, "-c",
+                 command], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
+                timeout=TIME_LIMIT, check=False).stdout
 
         def one(what):
-            done = subprocess.run(
-                ["strace", "-f", "-qq", "-o", "/dev/null", f"--inject={what}",
-                 f"--trace={what.split(':')[0]}", harness.SBX_RUN, "--profile", profile, "-c",
-                 command], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
-                timeout=TIME_LIMIT, check=False)
-            return f"{what}: {done.stdout!r}" if b"open " in done.stdout.split(b'"stderr"')[0] else ""
+            stdout = traced_with("-o", "/dev/null", f"--inject={what}",
+                                 f"--trace={what.split(':')[0]}")
+            return f"{what}" if b"open " in stdout.split(b'"stderr"')[0] else ""
 
-        # The supervisor's own looks come first.
-        jobs = [f"newfstatat:error=ENOMEM:when={k}"
-                for k in range(1, self.alone.get("newfstatat", 0) + 4)]
+        # The supervisor's own looks come first: all before there is a second process.
+        trace = os.path.join(self.base, "trace")
+        calls = ("newfstatat", "stat", "lstat", "readlink", "openat", "open", "getdents64")
+        traced_with("-o", trace, "-e", "trace=clone3," + ",".join(calls))
+        with open(trace, errors="replace") as file:
+            names = [match.group(2) for match in map(CALL.match, file) if match]
+        names = names[:names.index("clone3")]
+        jobs = [f"{call}:error=ENOMEM:when={k}"
+                for call in calls for k in range(1, names.count(call) + 1)]
+        self.assertGreater(len(jobs), 100)
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             self.assertEqual([found for found in pool.map(one, jobs) if found], [])
 
