@@ -10,6 +10,7 @@
 #include <sys/inotify.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -112,39 +113,6 @@ void note(const ChildContext& context, std::uint32_t step, Loss::End end) {
   state.loss_count.store(at + 1);
 }
 
-// False: the run must end.
-bool look_at(ChildContext& context, std::uint32_t step) {
-  constexpr int kMostTries = 16;  // against a host that replaces it again and again
-  Op& op = context.ops[step];
-  const char* const path = context.arena + op.a;
-  const bool is_quiet = (op.dev & kGuardQuiet) != 0;
-  for (int tries = 0; tries < kMostTries; ++tries) {
-    std::uint64_t found = 0;
-    const State state = look(op, path, found);
-    if (state == State::kIntact) return true;
-    if (state == State::kAbsent && may_be_absent(op)) {
-      op.ino = 0;
-      return true;
-    }
-    if (context.replaced == ReplacedMode::kReport) {
-      if (!is_quiet) note(context, step, Loss::End::kReported);
-      op.kind = OpKind::kPrepareGuards;  // no guard any more
-      return true;
-    }
-    // Its first appearance is no loss: nothing of it was seen inside yet.
-    const bool appears = (op.dev & kGuardStartsAbsent) != 0 && op.ino == 0;
-    if (context.replaced == ReplacedMode::kStop && !is_quiet && !appears) break;
-    // What was read-only and is gone could be made anew inside.
-    if (state == State::kAbsent) break;
-    if (put_back(context, op, path) != 0) continue;
-    if (!is_quiet) note(context, step, Loss::End::kRestored);
-    return true;
-  }
-  if (is_quiet) return true;  // what it holds is looked at next
-  note(context, step, Loss::End::kRunEnded);
-  return false;
-}
-
 // The directory at the path may be another one by now. False when it cannot be watched.
 bool watch_anew(ChildContext& context, Op& op) {
   const ScopedFd now{open_path(context.arena + op.a, O_PATH | O_DIRECTORY)};
@@ -161,6 +129,102 @@ bool watch_anew(ChildContext& context, Op& op) {
   return watch_directory(context, op) == 0;
 }
 
+// `all`: those too on which only denied programs depend.
+bool watch_all_anew(ChildContext& context, bool all) {
+  bool are_watched = true;
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    Op& op = context.ops[i];
+    if (op.kind != OpKind::kWatch || (!all && op.flags != 0)) continue;
+    are_watched = watch_anew(context, op) && are_watched;
+  }
+  return are_watched;
+}
+
+std::int64_t now_ms() {
+  struct timespec now {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// Many editors move or remove the old file before they make the new one. What is made by that name
+// meanwhile must not come from inside, so nothing runs there until it is back; `has_stopped` tells
+// the caller to let it go on. False: nothing comes, or nothing could be stopped.
+bool reappears(ChildContext& context, const Op& op, bool& has_stopped) {
+  constexpr std::int64_t kLongestGapMs = 1000;
+  if (!context.has_pid_namespace || static_cast<GuardKind>(op.slot) == GuardKind::kFixed) {
+    return false;
+  }
+  if (!has_stopped && ::kill(-1, SIGSTOP) != 0 && errno != ESRCH) return false;
+  has_stopped = true;
+  sigset_t open;
+  ::sigfillset(&open);
+  for (const int number : kGuardSignals) ::sigdelset(&open, number);
+  const std::int64_t end = now_ms() + kLongestGapMs;
+  for (;;) {
+    // A directory on the way may have been replaced as well.
+    if (!watch_all_anew(context, true)) return false;
+    std::uint64_t found = 0;
+    if (look(op, context.arena + op.a, found) != State::kAbsent) return true;
+    const std::int64_t left = end - now_ms();
+    if (left <= 0) return false;
+    const struct timespec wait { left / 1000, left % 1000 * 1'000'000 };
+    struct pollfd waiting[2] = {{context.lifeline, 0, 0}, {context.inotify, POLLIN, 0}};
+    ::ppoll(waiting, 2, &wait, &open);
+    if (waiting[0].revents != 0) return false;
+    has_heard_changes(context);  // empties the inotify descriptor
+  }
+}
+
+// False: the run must end.
+bool look_at(ChildContext& context, std::uint32_t step, bool& has_stopped) {
+  constexpr int kMostTries = 16;  // against a host that replaces it again and again
+  Op& op = context.ops[step];
+  const char* const path = context.arena + op.a;
+  const bool is_quiet = (op.dev & kGuardQuiet) != 0;
+  bool has_waited = false;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    std::uint64_t found = 0;
+    const State state = look(op, path, found);
+    if (state == State::kIntact) return true;
+    if (state == State::kAbsent && may_be_absent(op)) {
+      op.ino = 0;
+      return true;
+    }
+    if (context.replaced == ReplacedMode::kReport) {
+      if (!is_quiet) note(context, step, Loss::End::kReported);
+      op.kind = OpKind::kPrepareGuards;  // no guard any more
+      return true;
+    }
+    // Its first appearance is no loss: nothing of it was seen inside yet.
+    const bool appears = (op.dev & kGuardStartsAbsent) != 0 && op.ino == 0;
+    if (context.replaced == ReplacedMode::kStop && !is_quiet && !appears) break;
+    // What was read-only and stays away could be made anew inside.
+    if (state == State::kAbsent) {
+      if (has_waited || !reappears(context, op, has_stopped)) break;
+      has_waited = true;
+      continue;
+    }
+    if (put_back(context, op, path) != 0) continue;
+    if (!is_quiet) note(context, step, Loss::End::kRestored);
+    return true;
+  }
+  if (is_quiet) return true;  // what it holds is looked at next
+  note(context, step, Loss::End::kRunEnded);
+  return false;
+}
+
+// One look at all. False: the run must end.
+bool look_at_all(ChildContext& context, bool all, bool& has_stopped) {
+  // A directory is watched before what lies in it is looked at: nothing appears in between unseen.
+  if (!watch_all_anew(context, all) && context.replaced != ReplacedMode::kReport) return false;
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    const Op& op = context.ops[i];
+    if (op.kind != OpKind::kGuard || (!all && (op.dev & kGuardSystem) != 0)) continue;
+    if (!look_at(context, i, has_stopped)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int prepare_guards(ChildContext& context, const Op& op) noexcept {
@@ -175,7 +239,10 @@ int watch_directory(ChildContext& context, Op& op) noexcept {
   const char* const path = context.arena + op.a;
   op.slot = open_path(path, O_RDONLY | O_DIRECTORY);
   if (op.slot < 0) return is_missing(errno) || errno == EACCES ? 0 : failure();
-  if (::fcntl(op.slot, F_SETSIG, kGuardSignals[op.flags & 1]) != 0) return failure();
+  // The first is what comes unasked.
+  static_assert(kGuardSignals[0] == SIGIO);
+  const int number = kGuardSignals[op.flags & 1];
+  if (number != SIGIO && ::fcntl(op.slot, F_SETSIG, number) != 0) return failure();
   constexpr long kEvents = DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT;
   if (::fcntl(op.slot, F_NOTIFY, kEvents) == 0) return 0;
   return errno == EINVAL ? watch_by_inotify(context, path) : failure();
@@ -192,6 +259,9 @@ int guard_placement(const ChildContext& context, Op& op) noexcept {
 }
 
 int check_guards(const ChildContext& context) noexcept {
+  // What PID 1 has covered again, or only noted, lay open or was another's before the command
+  // began.
+  if (context.state->loss_count.load() != 0) return ESTALE;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     const Op& op = context.ops[i];
     if (op.kind != OpKind::kGuard) continue;
@@ -227,22 +297,16 @@ bool has_heard_changes(const ChildContext& context) noexcept {
 }
 
 bool look_at_guards(ChildContext& context) noexcept {
-  const bool all = g_system_changed != 0;
-  g_changed = 0;
-  g_system_changed = 0;
+  bool has_stopped = false;
   bool may_go_on = true;
-  // A directory is watched before what lies in it is looked at: nothing appears in between unseen.
-  for (std::uint32_t i = 0; i < context.op_count; ++i) {
-    Op& op = context.ops[i];
-    if (op.kind == OpKind::kWatch && (all || op.flags == 0) && !watch_anew(context, op)) {
-      may_go_on = context.replaced == ReplacedMode::kReport;
-    }
-  }
-  for (std::uint32_t i = 0; i < context.op_count && may_go_on; ++i) {
-    const Op& op = context.ops[i];
-    if (op.kind != OpKind::kGuard || (!all && (op.dev & kGuardSystem) != 0)) continue;
-    may_go_on = look_at(context, i);
-  }
+  do {
+    const bool all = g_system_changed != 0;
+    g_changed = 0;
+    g_system_changed = 0;
+    may_go_on = look_at_all(context, all, has_stopped);
+    // What was told while it waited for a name to come back.
+  } while (may_go_on && (g_changed != 0 || g_system_changed != 0));
+  if (has_stopped && may_go_on) ::kill(-1, SIGCONT);
   return may_go_on;
 }
 

@@ -2,7 +2,8 @@
 // Placements that the host can uncover, guarded by PID 1: the kernel takes a mount away when the
 // host renames over the file below it, or unlinks it (__detach_mounts). The directories on the way
 // are watched; a change wakes PID 1, which looks whether each placement is still the mount that it
-// was, and puts it back or ends the run. No heap, no exceptions.
+// was, and puts it back or ends the run. Where a name is empty, as between the two steps of a save,
+// all processes inside are stopped until something is there again. No heap, no exceptions.
 #pragma once
 
 #include <signal.h>
@@ -23,7 +24,7 @@ int guard_placement(const ChildContext& context, Op& op) noexcept;
 
 // --- before the exec of a command that has waited ---
 
-// kCheckGuards: ESTALE when a placement is no longer what it was.
+// kCheckGuards: ESTALE when a placement is no longer what it was, or was not for a while.
 int check_guards(const ChildContext& context) noexcept;
 
 // --- PID 1 ---

@@ -275,7 +275,7 @@ class Run {
       outcome_.sandbox.warnings.push_back("output_path: " + std::to_string(spill_->left_out()) +
                                           " bytes are beyond output.spill_mb and left out");
     }
-    if (!status.ok()) outcome_.error = status.error();
+    if (!status.ok() && !outcome_.error) outcome_.error = status.error();
   }
 
   // Find out which layers cannot be had, then plan again: with what is left where the policy
@@ -468,6 +468,21 @@ class Run {
           {"mount", "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
     }
     decide(outcome, supervised, leftovers);
+    name_loss(outcome);
+  }
+
+  // Why PID 1 ended the run, where it did.
+  static void name_loss(Outcome& outcome) {
+    const auto lost =
+        std::find_if(outcome.denials.begin(), outcome.denials.end(),
+                     [](const Denial& denial) { return denial.operation == kMaskLostRunEnded; });
+    if (outcome.status != RunStatus::kKilled || lost == outcome.denials.end()) return;
+    outcome.error = Error{
+        ErrorCode::kPathRefused,
+        "replaced or removed on the host while it was hidden or read-only inside: " + lost->target,
+        "/filesystem/replaced",
+        "leave it alone during the run, hide or protect its directory, or set "
+        "filesystem.replaced to restore or report"};
   }
 
   static bool holds(const Outcome& outcome, std::string_view limit) {

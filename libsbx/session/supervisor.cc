@@ -523,7 +523,7 @@ class Supervisor::Impl {
       const Loss& loss = state.losses[i];
       const char* const what = loss.end == Loss::End::kRestored   ? "mask_restored"
                                : loss.end == Loss::End::kReported ? "mask_lost"
-                                                                  : "mask_lost_run_ended";
+                                                                  : kMaskLostRunEnded;
       const Op& op = input_.plan.ops.at(loss.step);
       out.push_back({"mount", what, input_.plan.text(op.a), loss.count, "", ""});
     }

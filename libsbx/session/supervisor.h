@@ -71,6 +71,9 @@ enum class Cause : std::uint8_t {
   kKilled,
 };
 
+// The operation of a denial: the host uncovered a path, and PID 1 ended the run for it.
+inline constexpr const char* kMaskLostRunEnded = "mask_lost_run_ended";
+
 struct Supervised {
   Cause cause = Cause::kNone;
   std::string limit;        // with kLimit

@@ -28,13 +28,14 @@ bool can_wait(const Policy& policy, const HostFacts& facts) {
          profile.workspace.mode == WorkspaceMode::kPersistent;
 }
 
-bool has_ended(const Spawned& spawned) {
+// Or has lost a placement, for however short a time.
+bool is_spent(const Spawned& spawned) {
   struct pollfd ended {
     spawned.pidfd.get(), POLLIN, 0
   };
   // PID 1 stays a while when the process that waits for the command has been ended.
   return spawned.state->failed_step.load() != 0 || spawned.state->ended.load() != 0 ||
-         poll(&ended, 1, 0) != 0;
+         spawned.state->loss_count.load() != 0 || poll(&ended, 1, 0) != 0;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
     std::unique_ptr<Sandbox> taken = std::move(ready_.front());
     ready_.pop_front();
     Sandbox& sandbox = *taken;
-    if (has_ended(*sandbox.spawned)) continue;
+    if (is_spent(*sandbox.spawned)) continue;
     if (set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
                                             wanted.environment})
             .ok() &&

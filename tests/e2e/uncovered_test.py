@@ -4,8 +4,10 @@ covered again, or the run ends, and the answer names it. A warm sandbox that los
 
 import json
 import os
+import shutil
 import subprocess
 import threading
+import time
 import unittest
 
 import harness
@@ -28,8 +30,12 @@ class Uncovered(harness.Case):
         self.write(f"work/{name}.new", text)
         os.rename(os.path.join(self.work, name + ".new"), os.path.join(self.work, name))
 
-    def during(self, change, command, filesystem=None):
-        """The answer of a command that runs after `change` was made during its run."""
+    def during(self, change, command, filesystem=None, meanwhile="", restored=None):
+        """The answer of a command that runs after `change` was made during its run, and after what
+        it took away is there again: on a busy machine PID 1 is not woken at once."""
+        if restored:
+            command = (f"until grep -q '/{restored} ' /proc/self/mountinfo; do sleep 0.01; done; "
+                       + command)
         profile = self.profile({"filesystem": {**ALL, **(filesystem or {})}})
         begun, done = (os.path.join(self.work, name) for name in ("begun", "done"))
 
@@ -41,8 +47,9 @@ class Uncovered(harness.Case):
 
         thread = threading.Thread(target=host)
         thread.start()
-        answer = self.sh("touch begun; until [ -e done ]; do sleep 0.01; done; " + command,
-                         "--profile", profile, "--timeout", "20")
+        answer = self.sh(
+            meanwhile + "touch begun; until [ -e done ]; do sleep 0.01; done; " + command,
+            "--profile", profile, "--timeout", "20")
         thread.join()
         return answer
 
@@ -51,7 +58,7 @@ class Uncovered(harness.Case):
                 for denial in answer["denials"] if denial["layer"] == "mount"}
 
     def test_a_masked_file_that_the_host_renames_over_is_covered_again(self):
-        answer = self.during(lambda: self.replace(".env", SECRET), "cat .env")
+        answer = self.during(lambda: self.replace(".env", SECRET), "cat .env", restored=".env")
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertEqual(answer["exit_code"], 1, answer)
         self.assertIn(("mask_restored", ".env"), self.operations(answer))
@@ -60,17 +67,19 @@ class Uncovered(harness.Case):
         def change():
             os.unlink(os.path.join(self.work, ".env"))
             self.write("work/.env", SECRET)
-        answer = self.during(change, "cat .env")
+        answer = self.during(change, "cat .env", restored=".env")
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertIn(("mask_restored", ".env"), self.operations(answer))
 
     def test_a_hidden_file_that_appears_is_covered_in_a_directory_that_appears(self):
-        answer = self.during(lambda: self.write("work/late/.env", SECRET), "cat late/.env")
+        answer = self.during(lambda: self.write("work/late/.env", SECRET), "cat late/.env",
+                             restored="late/.env")
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertIn(("mask_restored", "late/.env"), self.operations(answer))
 
     def test_a_read_only_file_stays_read_only_when_the_host_replaces_it(self):
-        answer = self.during(lambda: self.replace("ro.txt", "new\n"), "echo x >> ro.txt")
+        answer = self.during(lambda: self.replace("ro.txt", "new\n"), "echo x >> ro.txt",
+                             restored="ro.txt")
         self.assertNotEqual(answer["exit_code"], 0, answer)
         with open(os.path.join(self.work, "ro.txt")) as file:
             self.assertEqual(file.read(), "new\n")
@@ -79,16 +88,88 @@ class Uncovered(harness.Case):
     def test_git_config_on_the_host_does_not_open_the_protected_file(self):
         answer = self.during(
             lambda: subprocess.run(["git", "config", "a.b", "c"], cwd=self.work, check=True),
-            "echo '[core]' >> .git/config")
+            "echo '[core]' >> .git/config", restored=".git/config")
         self.assertNotEqual(answer["exit_code"], 0, answer)
         self.assertIn(("mask_restored", ".git/config"), self.operations(answer))
         self.assertIn(("protected_changed", ".git/config"), self.operations(answer))
+
+    def save(self, steps):
+        """A protected file is saved as an editor does it; then the command goes on and may not
+        write it."""
+        path = os.path.join(self.work, ".git/config")
+        answer = self.during(
+            lambda: steps(path),
+            "echo go; { echo x >> .git/config; } 2>/dev/null && echo written; cat .git/config",
+            restored=".git/config")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "go\n[new]\n"), answer)
+        self.assertIn(("mask_restored", ".git/config"), self.operations(answer))
+        self.assertIsNone(answer["error"])
+
+    @staticmethod
+    def write_new(path):
+        with open(path, "w") as file:
+            file.write("[new]\n")
+
+    def test_a_protected_file_saved_by_a_rename_over_it_is_protected_again(self):
+        def steps(path):
+            self.write_new(path + ".new")
+            os.rename(path + ".new", path)
+        self.save(steps)
+
+    def test_a_protected_file_saved_by_removal_and_creation_is_protected_again(self):
+        def steps(path):
+            os.unlink(path)
+            time.sleep(0.05)  # as long as a slow editor needs: PID 1 sees the name empty
+            self.write_new(path)
+        self.save(steps)
+
+    def test_a_protected_file_saved_by_a_backup_and_creation_is_protected_again(self):
+        def steps(path):
+            os.rename(path, path + "~")
+            time.sleep(0.05)
+            self.write_new(path)
+            os.unlink(path + "~")
+        self.save(steps)
+
+    def test_a_directory_on_the_way_that_is_replaced_leaves_the_file_protected(self):
+        def steps(path):
+            directory = os.path.dirname(path)
+            os.rename(directory, directory + ".old")
+            time.sleep(0.05)
+            shutil.copytree(directory + ".old", directory)
+            self.write_new(path + ".new")
+            os.rename(path + ".new", path)
+        answer = self.during(lambda: steps(os.path.join(self.work, ".git/config")),
+                             "{ echo x >> .git/config; } 2>/dev/null && echo written",
+                             restored=".git/config")
+        self.assertEqual(answer["stdout"], "", answer)
+        with open(os.path.join(self.work, ".git/config")) as file:
+            self.assertEqual(file.read(), "[new]\n")
+
+    def test_nothing_inside_can_take_the_name_while_an_editor_has_it_empty(self):
+        path = os.path.join(self.work, ".git/config")
+
+        def change():
+            os.unlink(path)
+            time.sleep(0.1)
+            self.taken = os.path.exists(path)
+            self.write_new(path)
+        # Not all the time: it might look before PID 1 is woken.
+        answer = self.during(
+            change, "wait; echo go; cat .git/config", restored=".git/config",
+            meanwhile="while [ ! -e done ]; do sleep 0.01; [ -e .git/config ] || "
+                      "echo evil > .git/config; done & ")
+        self.assertFalse(self.taken)
+        self.assertEqual(answer["stdout"], "go\n[new]\n", answer)
 
     def test_a_protected_file_that_the_host_removes_ends_the_run(self):
         answer = self.during(lambda: os.unlink(os.path.join(self.work, ".git/config")),
                              "sleep 10; echo x > .git/config")
         self.assertEqual(answer["status"], "killed", answer)
         self.assertIn(("mask_lost_run_ended", ".git/config"), self.operations(answer))
+        self.assertEqual(answer["error"]["code"], "path_refused")
+        self.assertIn(".git/config", answer["error"]["message"])
+        self.assertIn("filesystem.replaced", answer["error"]["hint"])
         self.assertFalse(os.path.exists(os.path.join(self.work, ".git/config")))
 
     def test_the_policy_may_end_the_run_instead(self):

@@ -2,6 +2,7 @@
 // Sandboxes made in advance: used once, as good as new ones, thrown away when they are stale.
 #include "session/warm_pool.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -16,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "launch/handover.h"
+#include "policy/environment.h"
 #include "profile/store.h"
 #include "session/run.h"
 
@@ -98,6 +101,74 @@ TEST_F(WarmPoolTest, ARefillLeavesNothingOfTheRunsBeforeIt) {
   EXPECT_EQ(entries_of("/proc/self/fd"), descriptors);
   pool_.reset();
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
+}
+
+// The same file under the same name, yet a mount over it has gone with the name: a look at device
+// and inode finds nothing.
+void uncover(const std::string& path) {
+  std::filesystem::create_hard_link(path, path + ".kept");
+  std::filesystem::remove(path);
+  std::filesystem::rename(path + ".kept", path);
+}
+
+// PID 1 only notes the loss, so that nothing but the look before the exec keeps it from being seen.
+class WarmPoolWithAHiddenFile : public WarmPoolTest {
+ protected:
+  void SetUp() override {
+    WarmPoolTest::SetUp();
+    hidden_ = workspace_ + "/hidden";
+    std::ofstream(hidden_) << "secret\n";
+    profile_.filesystem.roots.push_back({hidden_, Access::kNone, false, "", false});
+    profile_.filesystem.replaced = ReplacedMode::kReport;
+    policy_ = policy_with({});
+    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 2);
+    pool_->refill();
+  }
+  std::string hidden_;
+};
+
+TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLostItWhileItWaitedIsNotUsed) {
+  EXPECT_EQ(run("cat hidden; echo covered").out.text, "covered\n");
+  pool_->refill();
+  uncover(hidden_);
+  const Outcome outcome = run("cat hidden; echo anew");
+  EXPECT_EQ(outcome.out.text, "anew\n");
+  EXPECT_EQ(outcome.exit_code, 0);
+}
+
+TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLosesItOnItsWayToACommandDoesNotBeginIt) {
+  for (const ReplacedMode mode : {ReplacedMode::kReport, ReplacedMode::kRestore}) {
+    profile_.filesystem.replaced = mode;
+    policy_ = policy_with({});
+    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+    pool_->refill();
+    Request request;
+    request.command = "cat hidden";
+    HostFacts facts = read_quick_facts(nullptr);
+    const Environment environment = make_environment(policy_, inherited_, facts.user_name);
+    std::unique_ptr<Sandbox> taken =
+        pool_->take(SandboxInput{policy_, request, facts, inherited_, environment});
+    ASSERT_NE(taken, nullptr);
+    const CommandSlot& slot = *taken->spawned->slot;
+    while (slot.is_waiting.load() == 0 && taken->spawned->state->failed_step.load() == 0) {
+      std::this_thread::yield();
+    }
+    uncover(hidden_);
+    int out[2];
+    ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+    const Status handed = hand_over(*taken->spawned, taken->plan, {out[1], out[1], out[1]});
+    ASSERT_TRUE(handed.ok()) << handed.error().message;
+    close(out[1]);
+    std::string text(100, '\0');
+    const ssize_t size = read(out[0], text.data(), text.size());  // until nobody has the other end
+    close(out[0]);
+    text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    EXPECT_EQ(text, "");
+    const SharedState& state = *taken->spawned->state;
+    ASSERT_GT(state.failed_step.load(), 0U);
+    EXPECT_EQ(state.failed_errno.load(), ESTALE);
+    EXPECT_EQ(taken->plan.ops.at(state.failed_step.load() - 1).kind, OpKind::kCheckGuards);
+  }
 }
 
 // What runs on behind the command ends with it, and the answer comes only then.
