@@ -139,15 +139,28 @@ void count(const Verdicts& verdicts, CompiledFilter& filter) {
 
 }  // namespace
 
-bool sets_id_bits(int number, std::span<const std::uint64_t, 6> arguments) {
+CallFault fault_of(int number, std::span<const std::uint64_t, 6> arguments,
+                   const std::optional<OwnIds>& own_ids) {
   for (const CallGroup& group : call_groups()) {
-    const std::optional<ModeArgs> args = mode_args(group.rule);
+    const std::optional<ModeArgs> mode = mode_args(group.rule);
+    const std::optional<std::uint8_t> owner = owner_arg(group.rule);
     const auto is_it = [&](const Call& call) { return call.number == number; };
-    if (!args || std::none_of(group.calls.begin(), group.calls.end(), is_it)) continue;
-    const std::uint64_t flags = args->open_flags ? arguments[*args->open_flags] : kMakesFile;
-    return (arguments[args->mode] & kSetIdBits) != 0 && (flags & kMakesFile) != 0;
+    if ((!mode && !owner) || std::none_of(group.calls.begin(), group.calls.end(), is_it)) continue;
+    if (mode) {
+      const std::uint64_t flags = mode->open_flags ? arguments[*mode->open_flags] : kMakesFile;
+      const bool is_refused =
+          (arguments[mode->mode] & kSetIdBits) != 0 && (flags & kMakesFile) != 0;
+      return is_refused ? CallFault::kSetIdBit : CallFault::kNone;
+    }
+    const auto is_foreign = [&](std::uint64_t argument, std::uint32_t own) {
+      const auto id = static_cast<std::uint32_t>(argument);
+      return id != kUnchanged && id != own;
+    };
+    const bool is_refused = own_ids && (is_foreign(arguments[*owner], own_ids->uid) ||
+                                        is_foreign(arguments[*owner + 1U], own_ids->gid));
+    return is_refused ? CallFault::kForeignId : CallFault::kNone;
   }
-  return false;
+  return CallFault::kNone;
 }
 
 Result<CompiledFilter> compile_filter(const FilterSpec& spec) {

@@ -8,6 +8,7 @@
 #include <linux/filter.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,6 +17,13 @@
 #include "profile/profile.h"
 
 namespace sbx {
+
+// The ids that a user namespace maps: one of each.
+struct OwnIds {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+};
+inline constexpr std::uint32_t kUnchanged = 0xffffffffU;  // what chown(2) leaves as it is
 
 struct FilterSpec {
   SeccompMode mode = SeccompMode::kDefault;  // kOff: compile_filter gives an empty program
@@ -33,7 +41,8 @@ struct FilterSpec {
   // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
   bool pid_namespace = true;
-  bool noexec_memfd = false;  // memory files only where they are sealed against execution
+  std::optional<OwnIds> own_ids;  // a change of owner to any other is refused with EPERM
+  bool noexec_memfd = false;      // memory files only where they are sealed against execution
   // The supervisor hears of these and always lets them go on: for the report, never to enforce.
   bool report_execs = false;
   bool report_paths = false;  // every call that takes a path, execs too
@@ -52,7 +61,7 @@ struct CompiledFilter {
   int allowed_calls = 0;         // for `explain`
   int refused_calls = 0;
   int checked_calls = 0;  // allowed for some arguments only
-  // Those whose notifications are answered with "continue", unless sets_id_bits().
+  // Those whose notifications are answered with "continue", unless fault_of() finds one.
   std::vector<int> reported_calls;
 };
 
@@ -62,8 +71,14 @@ struct CompiledFilter {
 // Strict mode grants no namespaces, whatever allow_user_namespaces says.
 Result<CompiledFilter> compile_filter(const FilterSpec& spec);
 
-// Whether a call would give a file the set-uid or set-gid bit, by its registers alone.
-bool sets_id_bits(int number, std::span<const std::uint64_t, 6> arguments);
+// What is refused of a call that is allowed with other arguments, by its registers alone.
+enum class CallFault : std::uint8_t {
+  kNone,
+  kSetIdBit,   // it would give a file the set-uid or set-gid bit
+  kForeignId,  // it would give a file to an id that `own_ids` lacks
+};
+CallFault fault_of(int number, std::span<const std::uint64_t, 6> arguments,
+                   const std::optional<OwnIds>& own_ids);
 
 // The name of a system call number on this machine's architecture, or "syscall_N".
 std::string syscall_name(int number);

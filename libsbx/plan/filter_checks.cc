@@ -139,6 +139,15 @@ ArgCheck mode_check(const FilterSpec& spec, const ModeArgs& args, bool reports) 
   return check.otherwise_refuse();
 }
 
+// The kernel would answer EINVAL, which programs that go on without privilege do not expect.
+ArgCheck owner_check(const FilterSpec& spec, std::uint8_t owner, bool reports) {
+  const auto group = static_cast<std::uint8_t>(owner + 1);
+  return CheckBuilder(spec, reports ? FilterAction::kReport : FilterAction::kAllow)
+      .allow_if({{owner, kWhole, {kUnchanged, spec.own_ids->uid}},
+                 {group, kWhole, {kUnchanged, spec.own_ids->gid}}})
+      .otherwise_refuse();
+}
+
 FilterAction allow_or_refuse(bool allowed) {
   return allowed ? FilterAction::kAllow : FilterAction::kRefuse;
 }
@@ -175,6 +184,8 @@ bool rule_reports(CallRule rule, const FilterSpec& spec) {
     case CallRule::kCheckPathModeInArg2:
     case CallRule::kCheckOpenModeInArg2:
     case CallRule::kCheckOpenModeInArg3:
+    case CallRule::kCheckPathOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg2:
       return spec.report_paths;
     default:
       return false;
@@ -197,11 +208,27 @@ std::optional<ModeArgs> mode_args(CallRule rule) {
   }
 }
 
+std::optional<std::uint8_t> owner_arg(CallRule rule) {
+  switch (rule) {
+    case CallRule::kCheckOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg1:
+      return 1;
+    case CallRule::kCheckPathOwnerInArg2:
+      return 2;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpec& spec) {
   const bool strict = spec.mode == SeccompMode::kStrict;
   const bool namespaces = grants_namespaces(spec);
   const bool reports = rule_reports(rule, spec);
   if (const auto args = mode_args(rule)) return mode_check(spec, *args, reports);
+  if (const auto owner = owner_arg(rule)) {
+    if (spec.own_ids) return owner_check(spec, *owner, reports);
+    return reports ? FilterAction::kReport : FilterAction::kAllow;
+  }
   switch (rule) {
     case CallRule::kAllow:
       return FilterAction::kAllow;
@@ -256,6 +283,9 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kCheckPathModeInArg2:
     case CallRule::kCheckOpenModeInArg2:
     case CallRule::kCheckOpenModeInArg3:
+    case CallRule::kCheckOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg2:
       break;  // above
   }
   return FilterAction::kRefuse;

@@ -32,6 +32,9 @@ struct ModeArgs {
 };
 std::optional<ModeArgs> mode_args(CallRule rule);
 
+// Where a rule's calls keep an owner, with the group behind it; nullopt for one of other calls.
+std::optional<std::uint8_t> owner_arg(CallRule rule);
+
 // The bits of a mode that are refused, and the open flags that make a file.
 inline constexpr std::uint32_t kSetIdBits = S_ISUID | S_ISGID;
 inline constexpr std::uint32_t kMakesFile = O_CREAT | (O_TMPFILE & ~O_DIRECTORY);

@@ -18,7 +18,7 @@ constexpr Call kFiles[] = {
     CALL(close_range), CALL(dup), CALL(dup3), CALL(fcntl), CALL(flock), CALL(fsync),
     CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range), CALL(ftruncate),
     CALL(fallocate), CALL(fadvise64), CALL(readahead), CALL(getdents64), CALL(getcwd),
-    CALL(fchdir), CALL(fchown), CALL(umask), CALL(statfs), CALL(fstatfs),
+    CALL(fchdir), CALL(umask), CALL(statfs), CALL(fstatfs),
     CALL(fsetxattr), CALL(getxattr), CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr),
     CALL(llistxattr), CALL(flistxattr), CALL(fremovexattr), CALL(sendfile), CALL(splice),
     CALL(tee), CALL(vmsplice), CALL(copy_file_range), CALL(pipe2), CALL(inotify_init1),
@@ -34,13 +34,12 @@ constexpr Call kFiles[] = {
 // and set-gid bits out of its mode.
 constexpr Call kPaths[] = {
     CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat), CALL(renameat), CALL(renameat2),
-    CALL(linkat), CALL(symlinkat), CALL(readlinkat), CALL(fchownat), CALL(utimensat),
+    CALL(linkat), CALL(symlinkat), CALL(readlinkat), CALL(utimensat),
     CALL(newfstatat), CALL(statx), CALL(faccessat), CALL(faccessat2), CALL(setxattr),
     CALL(lsetxattr), CALL(removexattr), CALL(lremovexattr),
 #ifdef __x86_64__
     CALL(stat), CALL(lstat), CALL(access), CALL(rename), CALL(mkdir), CALL(rmdir), CALL(link),
-    CALL(unlink), CALL(symlink), CALL(readlink), CALL(chown), CALL(lchown), CALL(utime),
-    CALL(utimes), CALL(futimesat),
+    CALL(unlink), CALL(symlink), CALL(readlink), CALL(utime), CALL(utimes), CALL(futimesat),
 #endif
 };
 
@@ -64,6 +63,20 @@ constexpr Call kPathMode2[] = {
 
 constexpr Call kOpenMode3[] = {
     CALL(openat),
+};
+
+constexpr Call kDescriptorOwner[] = {
+    CALL(fchown),
+};
+
+#ifdef __x86_64__
+constexpr Call kPathOwner1[] = {
+    CALL(chown), CALL(lchown),
+};
+#endif
+
+constexpr Call kPathOwner2[] = {
+    CALL(fchownat),
 };
 
 constexpr Call kUnreadablePath[] = {
@@ -304,6 +317,8 @@ constexpr Call kMemfd[] = {
 // clang-format on
 
 constexpr char kNoSetId[] = "no set-uid or set-gid file is left for somebody outside to run";
+constexpr char kOnlyMapped[] =
+    "a file can be given to ids that the user namespace maps: EPERM for others, not EINVAL";
 
 constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "files and directories; what may be opened is for the mounts and Landlock",
@@ -315,6 +330,11 @@ constexpr CallGroup kGroups[] = {
 #ifdef __x86_64__
     {CallRule::kCheckPathModeInArg1, kNoSetId, kPathMode1},
     {CallRule::kCheckOpenModeInArg2, kNoSetId, kOpenMode2},
+#endif
+    {CallRule::kCheckOwnerInArg1, kOnlyMapped, kDescriptorOwner},
+    {CallRule::kCheckPathOwnerInArg2, kOnlyMapped, kPathOwner2},
+#ifdef __x86_64__
+    {CallRule::kCheckPathOwnerInArg1, kOnlyMapped, kPathOwner1},
 #endif
     {CallRule::kNestedPath, "its mode is behind a pointer: on ENOSYS programs fall back to openat",
      kUnreadablePath},

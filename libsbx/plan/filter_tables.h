@@ -39,6 +39,11 @@ enum class CallRule : std::uint8_t {
   kCheckPathModeInArg2,
   kCheckOpenModeInArg2,
   kCheckOpenModeInArg3,
+  // No id that the user namespace does not map, in an owner and the group behind it; those with a
+  // path as kPath:
+  kCheckOwnerInArg1,
+  kCheckPathOwnerInArg1,
+  kCheckPathOwnerInArg2,
 };
 
 struct Call {

@@ -7,6 +7,7 @@
 #include <linux/filter.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "host/facts.h"
 #include "host/view.h"
+#include "plan/filter.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "plan/promise.h"
@@ -169,6 +171,7 @@ struct LaunchPlan {
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
   bool mediates_connect = false;             // the filter hands connect to the supervisor
+  std::optional<OwnIds> own_ids;             // the only ones that the filter lets files be given to
   std::vector<int> reported_calls;           // whose notifications are answered with "continue"
   std::vector<std::string> denied_programs;  // masked, or not executable under Landlock
   bool has_pid_namespace = false;

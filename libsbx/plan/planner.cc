@@ -291,6 +291,10 @@ class Planner {
     spec.network_namespace = wants(Layer::kNet) || profile_.network.mode == NetworkMode::kOpen;
     spec.allow_inet = wants(Layer::kNet) || profile_.network.mode != NetworkMode::kNone;
     spec.pid_namespace = wants(Layer::kPid);
+    // Other ids are mapped in namespaces that the command makes itself.
+    if (wants(Layer::kUser) && !nested_) {
+      spec.own_ids = {input_.facts.uid, input_.facts.gid};
+    }
     // The operator's own word about connect stands over ours.
     const auto names_connect = [](const std::vector<std::string>& names) {
       return std::find(names.begin(), names.end(), "connect") != names.end();
@@ -306,6 +310,7 @@ class Planner {
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
+    plan.own_ids = spec.own_ids;
     plan.reported_calls = std::move(filter.reported_calls);
     plan.mediates_connect = spec.mediate_connect;
     plan.filter_allowed = filter.allowed_calls;

@@ -12,7 +12,6 @@
 #include <chrono>
 
 #include "base/utf8.h"
-#include "plan/filter.h"
 #include "sys/kernel.h"
 
 namespace sbx {
@@ -84,8 +83,8 @@ bool Refusals::answer() {
     }
     const auto number = static_cast<std::size_t>(call.data.nr);
     // The filter hands both kinds of such a call over; its registers cannot change meanwhile.
-    const bool sets_id = sets_id_bits(call.data.nr, call.data.args);
-    if (number < observed_.size() && observed_.test(number) && !sets_id) {
+    const CallFault fault = fault_of(call.data.nr, call.data.args, own_ids_);
+    if (number < observed_.size() && observed_.test(number) && fault == CallFault::kNone) {
       observer_(call);
       let_go_on(call.id);
       continue;
@@ -94,7 +93,7 @@ bool Refusals::answer() {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }
-    Refused key{call.data.nr, sets_id, program_name(call.pid)};
+    Refused key{call.data.nr, fault, program_name(call.pid)};
     if (counts_.size() >= kMaxEntries && !counts_.contains(key)) key.program.clear();
     if (counts_.size() < 2 * kMaxEntries || counts_.contains(key)) ++counts_[key];
     respond(call.id, EPERM);
@@ -108,10 +107,15 @@ std::vector<Denial> Refusals::denials() const {
     Denial denial;
     denial.layer = "seccomp";
     denial.operation = syscall_name(key.number);
-    if (key.sets_id) denial.target = "a set-uid or set-gid bit";
     denial.count = count;
     denial.program = key.program;
-    denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
+    // The kernel has no other ids in there to give a file to: a grant would change nothing.
+    if (key.fault == CallFault::kForeignId) {
+      denial.target = "an owner or group that is not mapped inside";
+    } else {
+      denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
+    }
+    if (key.fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
     out.push_back(std::move(denial));
   }
   return out;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/owned_fd.h"
+#include "plan/filter.h"
 #include "session/outcome.h"
 #include "sys/kernel.h"
 
@@ -32,6 +33,8 @@ class Refusals {
   using Observer = std::function<void(const sys::SeccompNotif&)>;
   // Shows the observer these calls, each before it goes on.
   void observe(const std::vector<int>& calls, Observer observer);
+  // The filter's: what it was told.
+  void set_own_ids(const std::optional<OwnIds>& own_ids) { own_ids_ = own_ids; }
   void mediate_connect(Mediator mediator) { mediator_ = std::move(mediator); }
   int listener() const { return listener_.get(); }
   void close() { listener_.reset(); }
@@ -52,7 +55,7 @@ class Refusals {
  private:
   struct Refused {
     int number;
-    bool sets_id;  // the mode is what was refused
+    CallFault fault;  // the argument that was refused
     std::string program;
     friend auto operator<=>(const Refused&, const Refused&) = default;
   };
@@ -64,6 +67,7 @@ class Refusals {
 
   OwnedFd listener_;
   Mediator mediator_;
+  std::optional<OwnIds> own_ids_;
   std::bitset<512> observed_;
   Observer observer_;
   std::map<Refused, std::uint64_t> counts_;

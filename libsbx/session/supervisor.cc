@@ -83,6 +83,7 @@ class Supervisor::Impl {
       : input_(std::move(input)),
         result_(input_.capture, input_.redaction, input_.find_result),
         file_reports_(input_.plan, input_.policy) {
+    refusals_.set_own_ids(input_.plan.own_ids);
     if (!input_.plan.reported_calls.empty()) {
       refusals_.observe(input_.plan.reported_calls, [this](const sys::SeccompNotif& call) {
         file_reports_.look(call, refusals_);

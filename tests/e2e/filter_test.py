@@ -107,5 +107,50 @@ class SetIdBits(harness.Case):
         self.assertIn("Operation not permitted", answer["stderr"])
 
 
+class Owners(harness.Case):
+    def test_an_id_that_is_not_mapped_is_refused_as_without_privilege(self):
+        self.write("work/give.py", '''
+import errno, os
+open("f", "w").close()
+fd = os.open("f", os.O_RDWR)
+own = os.getuid(), os.getgid()
+for uid, gid in (own, (own[0], -1), (-1, own[1]), (-1, -1), (4242, -1), (-1, 4242), (4242, 4242)):
+    for give in (os.chown, os.lchown, lambda f, u, g: os.fchown(fd, u, g),
+                 lambda f, u, g: os.chown(f, u, g, follow_symlinks=False)):
+        try:
+            give("f", uid, gid)
+            answer = 0
+        except OSError as error:
+            answer = error.errno
+        foreign = 4242 in (uid, gid)
+        if answer != (errno.EPERM if foreign else 0):
+            print(uid, gid, answer)
+''')
+        for flags in ((), ("--trace-denials",)):
+            answer = self.sh("python3 give.py", *flags)
+            self.assertEqual((answer["stdout"], answer["stderr"]), ("", ""), answer)
+            refused = [denial for denial in answer["denials"] if denial["layer"] == "seccomp"]
+            self.assertLessEqual({"fchown"}, {denial["operation"] for denial in refused})
+            self.assertEqual({denial["target"] for denial in refused},
+                             {"an owner or group that is not mapped inside"})
+            self.assertEqual({denial["grant"] for denial in refused}, {""}, "none would help")
+
+    def test_it_is_one_denial_however_often(self):
+        self.write("work/give.py", "import subprocess\n"
+                   "print(subprocess.run(['chown', '4242', 'a', 'b', 'c']).returncode)\n")
+        answer = self.sh("touch a b c; python3 give.py; stat -c %u a")
+        self.assertEqual(answer["stdout"], "1\n%d\n" % os.getuid(), answer)
+        self.assertIn("Operation not permitted", answer["stderr"])
+        (denial,) = answer["denials"]
+        self.assertEqual((denial["program"], denial["count"]), ("chown", 3))
+
+    def test_the_operator_may_leave_the_answer_to_the_kernel(self):
+        profile = self.profile({"seccomp": {"+allow": ["fchownat", "chown", "lchown", "fchown"]}})
+        answer = self.sh("""touch a; python3 -c 'import os; os.chown("a", 4242, -1)'""",
+                         "--profile", profile)
+        self.assertIn("Invalid argument", answer["stderr"])
+        self.assertEqual(answer["denials"], [])
+
+
 if __name__ == "__main__":
     unittest.main()

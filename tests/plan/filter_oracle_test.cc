@@ -74,6 +74,11 @@ std::optional<std::uint32_t> plain_action(CallRule rule, const FilterSpec& spec)
   switch (rule) {
     case CallRule::kAllow:
       return SCMP_ACT_ALLOW;
+    case CallRule::kCheckOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg1:
+    case CallRule::kCheckPathOwnerInArg2:
+      if (spec.own_ids) return std::nullopt;
+      return SCMP_ACT_ALLOW;
     case CallRule::kDefaultOnly:
       return allow_if(!is_strict(spec));
     case CallRule::kCrossProcess:
@@ -289,6 +294,34 @@ TEST(FilterOracle, AgreesWithLibseccompOnModes) {
   ASSERT_NO_FATAL_FAILURE(compare(number_of("mknod"), 1, {{3}, modes}));
   ASSERT_NO_FATAL_FAILURE(compare(number_of("open"), 2, {{3}, flags, modes}));
 #endif
+}
+
+TEST(FilterOracle, AgreesWithLibseccompOnOwners) {
+  std::vector<std::uint64_t> ids = random_words(7);
+  ids.insert(ids.end(), {1000, 1001, 100});
+  ids.erase(ids.begin() + 40, ids.begin() + 280);
+  for (const bool is_strict : {false, true}) {
+    FilterSpec spec;
+    spec.mode = is_strict ? SeccompMode::kStrict : SeccompMode::kDefault;
+    spec.own_ids = {1000, 100};
+    const CompiledFilter filter = compiled(spec);
+    const auto compare = [&](const char* name, unsigned owner, ValueLists lists) {
+      Oracle oracle(kRefuse);
+      for (const std::uint32_t uid : {1000U, 0xffffffffU}) {
+        for (const std::uint32_t gid : {100U, 0xffffffffU}) {
+          oracle.add(SCMP_ACT_ALLOW, number_of(name), {low(owner, uid), low(owner + 1, gid)});
+        }
+      }
+      lists.insert(lists.end(), {ids, ids});
+      compare_arguments(filter, oracle, number_of(name), lists, name);
+    };
+    ASSERT_NO_FATAL_FAILURE(compare("fchown", 1, {{3}}));
+    ASSERT_NO_FATAL_FAILURE(compare("fchownat", 2, {{3}, {1000}}));
+#if defined(__x86_64__)
+    ASSERT_NO_FATAL_FAILURE(compare("chown", 1, {{3}}));
+    ASSERT_NO_FATAL_FAILURE(compare("lchown", 1, {{3}}));
+#endif
+  }
 }
 
 Oracle& add_socket_rules(Oracle& oracle, const FilterSpec& spec, int number) {

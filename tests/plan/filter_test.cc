@@ -189,7 +189,8 @@ TEST(Filter, RefusesSetUidAndSetGidBitsInEveryModeAndLeavesTheSticky) {
           Args args = {1, 2, 3, 4};
           args[call.mode] = mode;
           if (call.flags >= 0) args[static_cast<std::size_t>(call.flags)] = flags;
-          const bool sets_id = sets_id_bits(call.number, std::span(args).first<6>());
+          const bool sets_id =
+              fault_of(call.number, std::span(args).first<6>(), {}) == CallFault::kSetIdBit;
           const FilterAction answer = fate(filter, call.number, args);
           // Both are handed over where paths are traced, and told apart by the registers. fchmod
           // names none.
@@ -303,6 +304,27 @@ TEST(Filter, GrantsNamespaceFlagsOnlyWithUserNamespaces) {
   spec.mode = SeccompMode::kStrict;
   EXPECT_EQ(fate(compiled(spec), "clone", {0x10000000}), FilterAction::kRefuse);
   EXPECT_EQ(fate(compiled(spec), "unshare", {0x7e020080}), FilterAction::kRefuse);
+}
+
+TEST(Filter, TellsAForeignOwnerApartByTheRegistersWhereBothAreHandedOver) {
+  FilterSpec spec;
+  spec.own_ids = {1000, 100};
+  spec.report_paths = true;
+  const CompiledFilter filter = compiled(spec);
+  const int number = number_of("fchownat");
+  const auto fault = [&](std::uint64_t uid, std::uint64_t gid, const std::optional<OwnIds>& own) {
+    const Args args = {1, 2, uid, gid};
+    EXPECT_EQ(ret_of(filter, static_cast<std::uint32_t>(number), args), SECCOMP_RET_USER_NOTIF);
+    return fault_of(number, std::span(args).first<6>(), own);
+  };
+  for (const std::uint64_t same :
+       {std::uint64_t{1000}, std::uint64_t{0xffffffff}, 1000 | kGarbage}) {
+    EXPECT_EQ(fault(same, 100, spec.own_ids), CallFault::kNone);
+    EXPECT_EQ(fault(same, 0xffffffff, spec.own_ids), CallFault::kNone);
+    EXPECT_EQ(fault(same, 1000, spec.own_ids), CallFault::kForeignId);
+  }
+  EXPECT_EQ(fault(0, 100, spec.own_ids), CallFault::kForeignId);
+  EXPECT_EQ(fault(0, 0, {}), CallFault::kNone) << "the kernel knows which there are";
 }
 
 TEST(Filter, RefusesTypingIntoTerminalsWhateverTheHighHalf) {
