@@ -488,6 +488,9 @@ int run_op(ChildContext& context, Op& op) noexcept {
       return ::mount("proc", a, "proc", op.flags, nullptr) == 0 ? 0 : failure();
     case OpKind::kMountDevpts:
       return ::mount("devpts", a, "devpts", op.flags, b) == 0 ? 0 : failure();
+    case OpKind::kMountMqueue:
+      if (::mount("mqueue", a, "mqueue", op.flags, nullptr) == 0) return 0;
+      return errno == ENODEV ? 0 : failure();
     case OpKind::kMountOverlay:
       return ::mount("overlay", a, "overlay", op.flags, b) == 0 ? 0 : failure();
     case OpKind::kSetAttributes:

@@ -18,6 +18,7 @@ bool is_mount(OpKind kind) {
     case OpKind::kMoveInside:
     case OpKind::kMountProc:
     case OpKind::kMountDevpts:
+    case OpKind::kMountMqueue:
     case OpKind::kMountOverlay:
     case OpKind::kSetAttributes:
     case OpKind::kEnterRoot:

@@ -10,7 +10,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::array<const char*, 74> kNames = {"write_file",
+constexpr std::array<const char*, 75> kNames = {"write_file",
                                                 "private_mounts",
                                                 "mount_tmpfs",
                                                 "enter_root",
@@ -24,6 +24,7 @@ constexpr std::array<const char*, 74> kNames = {"write_file",
                                                 "move_inside",
                                                 "mount_proc",
                                                 "mount_devpts",
+                                                "mount_mqueue",
                                                 "mount_overlay",
                                                 "set_attributes",
                                                 "report_fd",
@@ -157,6 +158,7 @@ std::string describe_op(const LaunchPlan& plan, const Op& op) {
     case OpKind::kMountTo:
       return fmt::format("{} {} {}", name, a(), b());
     case OpKind::kMountProc:
+    case OpKind::kMountMqueue:
     case OpKind::kEnterRoot:
     case OpKind::kSetHostname:
     case OpKind::kChangeDir:

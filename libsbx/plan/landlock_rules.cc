@@ -46,6 +46,7 @@ class RulePlanner {
       allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
       const std::uint64_t scratch = tmp_is_writable() ? write_ : read_;
       allow("/dev/shm", scratch, true);
+      if (builder_.plan().shows_queues) allow("/dev/mqueue", write_ & ~kLandlockFsExecute, true);
       if (builder_.plan().shows_limits) {
         allow("/sys/fs/cgroup", kLandlockFsReadFile | kLandlockFsReadDir, true);
       }

@@ -41,6 +41,7 @@ enum class OpKind : std::uint8_t {
   kMoveInside,     // b: mount inside the new root, a: destination, flags: MOUNT_ATTR_* set
   kMountProc,      // a: destination, flags: MS_*
   kMountDevpts,    // a: destination, b: options, flags: MS_*
+  kMountMqueue,    // a: destination, flags: MS_*; nothing where the kernel has no such queues
   kMountOverlay,   // a: destination, b: options, flags: MS_*
   kSetAttributes,  // a: path, flags: MOUNT_ATTR_* set, not recursive
   kReportFd,       // a: path inside the new root, slot: ReportTag: opened and sent out
@@ -182,6 +183,7 @@ struct LaunchPlan {
   bool passes_through = false;
   int sync_fd = -1;           // kept open by PID 1
   bool shows_limits = false;  // in /sys/fs/cgroup
+  bool shows_queues = false;  // in /dev/mqueue
 
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // "NAME=value"

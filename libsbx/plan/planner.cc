@@ -48,7 +48,7 @@ class Planner {
       SBX_CHECK_OK(add_view(builder_, input_,
                             ViewOptions{watches_pids() && wants(Layer::kPid),
                                         wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
-                                        wants(Layer::kUser), plan.use_pty}));
+                                        wants(Layer::kUser), plan.use_pty, wants(Layer::kIpc)}));
     } else if (wants(Layer::kLandlock)) {
       for (const Node& node : input_.view.denied) {
         if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);
@@ -257,7 +257,8 @@ class Planner {
 
   void add_limits() {
     const LimitsProfile& limits = profile_.limits;
-    limit(RLIMIT_CORE, 0, 0);
+    // No dumps unless the command asks for them, in its own root.
+    limit(RLIMIT_CORE, 0, RLIM_INFINITY);
     if (!is_unconfined()) add_ceilings(builder_);
     if (limits.open_files) {
       const auto count = static_cast<std::uint64_t>(*limits.open_files);

@@ -431,6 +431,14 @@ class ViewPlanner {
     pts.a = builder_.text("dev/pts");
     pts.b = builder_.text("newinstance,ptmxmode=0666,mode=0620");
     pts.flags = MS_NOSUID | MS_NOEXEC;
+    if (!options_.own_ipc || !placements_.tmp_is_writable()) return;
+    // Landlock refuses queues unless a rule names the root of their file system, which has to be
+    // mounted for that.
+    make_dir("dev/mqueue", 0755);
+    Op& queues = add(OpKind::kMountMqueue);
+    queues.a = builder_.text("dev/mqueue");
+    queues.flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    builder_.plan().shows_queues = true;
   }
 
   void make_dev_parents(std::string_view path) {

@@ -3,6 +3,7 @@
 in a writable root for somebody outside to run, by whatever call, and programs go on without it."""
 
 import os
+import resource
 import stat
 import unittest
 
@@ -150,6 +151,34 @@ for uid, gid in (own, (own[0], -1), (-1, own[1]), (-1, -1), (4242, -1), (-1, 424
                          "--profile", profile)
         self.assertIn("Invalid argument", answer["stderr"])
         self.assertEqual(answer["denials"], [])
+
+
+class Queues(harness.Case):
+    USE = """
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+queue = libc.mq_open(b"/sbx-test", os.O_CREAT | os.O_RDWR, 0o600, None)
+if queue < 0:
+    print(errno.errorcode[ctypes.get_errno()])
+else:
+    libc.mq_send(queue, b"hello", ctypes.c_size_t(5), 0)
+    got = ctypes.create_string_buffer(8192)
+    print(libc.mq_receive(queue, got, ctypes.c_size_t(8192), None), got.value, os.listdir("/dev/mqueue"))
+    print(libc.mq_unlink(b"/sbx-test"))
+"""
+
+    def test_message_queues_are_the_sandbox_s_own(self):
+        self.write("work/queue.py", self.USE)
+        self.assertEqual(self.out("python3 queue.py"), "5 b'hello' ['sbx-test']\n0\n")
+        self.assertEqual(self.out("touch /dev/mqueue/left; ls /dev/mqueue"), "left\n")
+        self.assertEqual(self.out("ls /dev/mqueue"), "", "another sandbox has its own")
+
+    def test_a_core_limit_is_nothing_that_can_be_raised_to_the_caller_s(self):
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        self.assertEqual(
+            self.out("python3 -c 'import resource as r; print(*r.getrlimit(r.RLIMIT_CORE));"
+                     " r.setrlimit(r.RLIMIT_CORE, (r.getrlimit(r.RLIMIT_CORE)[1],) * 2);"
+                     " print(*r.getrlimit(r.RLIMIT_CORE))'"), f"0 {hard}\n{hard} {hard}\n")
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
        {OpKind::kMountTmpfs, OpKind::kEnterRoot, OpKind::kMakeDir, OpKind::kMakeFile,
         OpKind::kMakeLink, OpKind::kBindSystem, OpKind::kBindMask, OpKind::kBind,
         OpKind::kBindInside, OpKind::kMoveInside, OpKind::kMountProc, OpKind::kMountDevpts,
-        OpKind::kMountOverlay, OpKind::kSetAttributes}) {
+        OpKind::kMountMqueue, OpKind::kMountOverlay, OpKind::kSetAttributes}) {
     plan_ = right;
     put_behind(OpKind::kPivot, Op{kind});
     expect_refused("mounts come before the pivot");

@@ -327,6 +327,28 @@ TEST(Planner, NamesWhatEnforcesEachLimit) {
   EXPECT_EQ(limit_enforcer(plan, "pids"), "cgroup2");
 }
 
+TEST(Planner, LeavesCoreDumpsForTheCommandToAskFor) {
+  const LaunchPlan plan = must_plan(shipped_sample("default"));
+  const auto core = std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) {
+    return op.kind == OpKind::kSetLimit && op.slot == RLIMIT_CORE;
+  });
+  ASSERT_NE(core, plan.ops.end());
+  EXPECT_EQ(core->dev, 0U);
+  EXPECT_EQ(core->ino, RLIM_INFINITY);
+}
+
+TEST(Planner, MountsMessageQueuesOnlyWhereTheyAreItsOwn) {
+  const auto mounts = [](const LaunchPlan& plan) {
+    return std::any_of(plan.ops.begin(), plan.ops.end(),
+                       [](const Op& op) { return op.kind == OpKind::kMountMqueue; });
+  };
+  EXPECT_TRUE(mounts(must_plan(shipped_sample("default"))));
+  EXPECT_FALSE(mounts(must_plan(shipped_sample("readonly")))) << "nor is /dev/shm written there";
+  const Sample shared = written_sample(
+      R"("isolation": {"namespaces": ["user", "mount", "pid", "net", "uts", "cgroup"]})");
+  EXPECT_FALSE(mounts(must_plan(shared))) << "they would be the host's";
+}
+
 TEST(Planner, SetsRlimitsForWhatRlimitsBound) {
   Sample sample = shipped_sample("strict");
   const LaunchPlan plan = must_plan(sample);
@@ -334,7 +356,6 @@ TEST(Planner, SetsRlimitsForWhatRlimitsBound) {
   for (const Op& op : plan.ops) {
     if (op.kind == OpKind::kSetLimit) hard[op.slot] = op.ino;
   }
-  EXPECT_EQ(hard.at(RLIMIT_CORE), 0U);
   EXPECT_EQ(hard.at(RLIMIT_NOFILE), 256U);
   EXPECT_EQ(hard.at(RLIMIT_FSIZE), 65536U * 1024);
   EXPECT_GE(hard.at(RLIMIT_NPROC), 64U);
