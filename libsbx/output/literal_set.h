@@ -65,9 +65,8 @@ inline constexpr unsigned kStartShift = 24;
 
 // Bit 5 of every byte is set first, which folds ASCII case; what else it folds only costs a
 // comparison.
-constexpr std::uint32_t gram_product(std::uint32_t word) {
-  return (word | 0x20202020U) * 0x9E3779B1U;
-}
+constexpr std::uint32_t fold(std::uint32_t word) { return word | 0x20202020U; }
+constexpr std::uint32_t gram_product(std::uint32_t word) { return fold(word) * 0x9E3779B1U; }
 constexpr std::uint32_t gram_hash(std::uint32_t product) { return product >> 16; }
 constexpr std::uint8_t gram_print(std::uint32_t product) {
   return static_cast<std::uint8_t>((product >> 8 & 0x7FU) + 1);
@@ -85,7 +84,37 @@ inline constexpr std::array<std::uint8_t, 256> kCommonness = [] {
   return table;
 }();
 
-// The literal's gram whose bytes are rarest.
+// Four bytes as a little-endian load sees them.
+constexpr std::uint32_t word_of(std::string_view text) {
+  std::uint32_t word = 0;
+  for (std::size_t i = kShortestLiteral; i-- > 0;) {
+    word = word << 8 | static_cast<unsigned char>(text[i]);
+  }
+  return word;
+}
+
+// Fours of bytes that are common in logs and sources though their bytes are not; folded as
+// gram_product() folds them, sorted.
+inline constexpr std::array<std::uint32_t, 189> kCommonGrams = [] {
+  constexpr std::string_view kText =
+      " = ( api cha key log pas tok use was-dev-key-lin.com000001001000_acc_api_app_bin"
+      "_cha_key_log_pro_tok_wriabilackaalizampland_api_archass asswauthbasebasibilibina"
+      "ble_bounbuckbugsbuilcceschanciphckagclieclouconvcookcordcredcretcrypcursd byd ch"
+      "d ofd padefader_deskdifydigedisce use_ched befauentrequier_serivexecextrfaulfigu"
+      "flagforwgestgin(globgooggramh = hangheadhookhub.iam_ify_igesin pinerion_ipheitch"
+      "ity_ivative_izatizerkagekey key_keysldaplienlinklitylizelogglogiloudlwaymandmap_"
+      "markmplin pancenncryndexntrynverodifokenomiconveor.lord orizorksotifpackpaddpass"
+      "pherplicportprivprovpushquirr.lir_sereplrequringrivarizarwarryptsecrsiblsswostab"
+      "sts.swort ist pat ustablth =thubtifytkeytokeub.cuireult upsturl useruthovertview"
+      "walkwardwitcwithwordworkxtray iszati";
+  std::array<std::uint32_t, kText.size() / kShortestLiteral> grams{};
+  for (std::size_t i = 0; i < grams.size(); ++i)
+    grams[i] = fold(word_of(kText.substr(i * kShortestLiteral)));
+  std::sort(grams.begin(), grams.end());
+  return grams;
+}();
+
+// The literal's gram whose bytes are rarest, a common one only where there is no other.
 constexpr LiteralGram rarest_gram(std::string_view text, std::uint16_t literal) {
   constexpr std::size_t kMostOffset = 1000;
   LiteralGram best{};
@@ -95,12 +124,13 @@ constexpr LiteralGram rarest_gram(std::string_view text, std::uint16_t literal) 
     const auto byte = [&](std::size_t i) -> unsigned {
       return static_cast<unsigned char>(text[at + i]);
     };
-    const unsigned score = 0U + kCommonness[byte(0)] + kCommonness[byte(1)] + kCommonness[byte(2)] +
-                           kCommonness[byte(3)];
+    constexpr unsigned kMost = 1000;
+    const std::uint32_t word = word_of(text.substr(at));
+    const bool common = std::binary_search(kCommonGrams.begin(), kCommonGrams.end(), fold(word));
+    const unsigned score = (common ? kMost : 0U) + kCommonness[byte(0)] + kCommonness[byte(1)] +
+                           kCommonness[byte(2)] + kCommonness[byte(3)];
     if (score >= best_score) continue;
     best_score = score;
-    // As a little-endian load sees it.
-    const std::uint32_t word = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
     best = {gram_product(word), static_cast<std::uint16_t>(at), literal};
   }
   return best;
