@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 80;
 constexpr std::size_t kMostSpaces = 16;
+constexpr std::size_t kLongestString = 256;
 
 bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -230,6 +231,42 @@ std::size_t find_argument(std::string_view line, std::size_t begin, std::size_t 
   return opens_quote(line, at) ? at : kNone;
 }
 
+// Past the call at line[at] that makes a string's value of another type: String::from("…"),
+// SecretStr("…"). `at` where there is none.
+std::size_t skip_conversion(std::string_view line, std::size_t at) {
+  std::size_t end = at;
+  while (end < line.size() && (is_alnum(line[end]) || line[end] == '_' || line[end] == '.' ||
+                               line[end] == ':' || line[end] == '&')) {
+    ++end;
+  }
+  if (end == at || at_or_nul(line, end) != '(' || !opens_quote(line, end + 1)) return at;
+  const std::string_view name = line.substr(at, end - at);
+  for (const std::string_view call :
+       {"String::from", "Buffer.from", "SecretStr", "SecretString", "Secret::new", "str", "bytes",
+        "bytes.fromhex", "b64decode", "atob", "SecretString::new", "NSString", "Data"}) {
+    if (name == call || (name.ends_with(call) && !is_alnum(name[name.size() - call.size() - 1]))) {
+      return end + 1;
+    }
+  }
+  return at;
+}
+
+// Whether line[at] is the quote that closes a string which began before line[begin], the place of
+// a name: a prompt, 'Password:', next.
+bool closes_string(std::string_view line, std::size_t begin, std::size_t at) {
+  const char mark = at_or_nul(line, at);
+  const char next = at_or_nul(line, at + 1);
+  if (!is_quote(mark) || (next != '\0' && std::string_view(" ,);+.:]}").find(next) > 7))
+    return false;
+  bool open = false;
+  for (std::size_t i = begin - std::min(begin, kLongestString); i < begin; ++i) {
+    // No apostrophe: don't.
+    const bool within = i > 0 && is_alnum(line[i - 1]) && is_alnum(line[i + 1]);
+    if (line[i] == mark && !within && (i == 0 || line[i - 1] != '\\')) open = !open;
+  }
+  return open;
+}
+
 std::string_view word_before(std::string_view line, std::size_t at) {
   if (at < 2 || line[at - 1] != ' ') return {};
   std::size_t begin = at - 1;
@@ -255,7 +292,8 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     if (std::string_view("nrt").find(found.name[0]) < 3) found.name.remove_prefix(1);
   }
   const char before = begin > 0 ? line[begin - 1] : '\0';
-  const bool in_tag = before == '<';
+  // <name>, not Type<Name>.
+  const bool in_tag = before == '<' && (begin < 2 || !is_name_char(line[begin - 2]));
   const bool in_query = before == '?' || before == '&';
 
   const std::size_t closed = skip_name_close(line, end);
@@ -267,9 +305,8 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     found.tight = equals && !found.spaced;
     found.env_style = found.tight && begins_line(line.substr(0, begin));
     if (before == ':' && line[place] == ':') return std::nullopt;  // arn:…:secret:name
-    // 'Password:', next: a prompt in quotes.
-    if (is_quote(before) && closed == end && at_or_nul(line, after) == before) return std::nullopt;
     place = skip_spaces(line, after);
+    if (closed == end && closes_string(line, begin, place)) return std::nullopt;
     if (line[after - 1] == ':') {
       const std::size_t type_end = unquoted_end(line, place, in_query, in_tag);
       if (is_type_annotation(line, place, type_end)) {
@@ -285,12 +322,18 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
       place = skip_spaces(line, end);
       const std::string_view rest = line.substr(place);
       const bool alone = rest.find_last_not_of(" \t\r") < rest.find_first_of(" \t");
-      if (place == end || !alone || !only_spaces(line.substr(0, begin))) return std::nullopt;
+      const std::string_view lead = line.substr(0, begin);
+      if (place == end || !alone || !(only_spaces(lead) || lead == "ENV ")) return std::nullopt;
       found.argument = true;
     }
   }
+  if (const std::size_t made = skip_conversion(line, place); made != place) {
+    place = made;
+    found.argument = found.in_code = true;
+  }
   const Quote quote = skip_opening_quote(line, place);
   found.quoted = quote.mark != '\0' || in_tag;
+  found.backquoted = quote.mark == '`';
   found.value_begin = place;
   const std::size_t value_end =
       found.quoted ? quoted_end(line, place, quote) : unquoted_end(line, place, in_query, in_tag);

@@ -16,6 +16,7 @@ struct NamedValue {
   std::size_t value_begin = 0;  // in the line
   std::size_t value_end = 0;    // what to take out if it is a secret: a line of `env` to its end
   bool quoted = false;
+  bool backquoted = false;  // a template of JavaScript, or a shell's command
   bool spaced = false;      // space before the operator, as code has it
   bool tight = false;       // name=value without spaces
   bool env_style = false;   // NAME=value with nothing before it on the line

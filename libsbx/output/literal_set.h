@@ -94,19 +94,20 @@ constexpr std::uint32_t word_of(std::string_view text) {
 }
 
 // Fours of bytes that are common in logs and sources though their bytes are not; folded as
-// gram_product() folds them, sorted.
-inline constexpr std::array<std::uint32_t, 189> kCommonGrams = [] {
+// gram_product() folds them.
+inline constexpr std::array<std::uint32_t, 206> kCommonGrams = [] {
   constexpr std::string_view kText =
       " = ( api cha key log pas tok use was-dev-key-lin.com000001001000_acc_api_app_bin"
-      "_cha_key_log_pro_tok_wriabilackaalizampland_api_archass asswauthbasebasibilibina"
-      "ble_bounbuckbugsbuilcceschanciphckagclieclouconvcookcordcredcretcrypcursd byd ch"
-      "d ofd padefader_deskdifydigedisce use_ched befauentrequier_serivexecextrfaulfigu"
-      "flagforwgestgin(globgooggramh = hangheadhookhub.iam_ify_igesin pinerion_ipheitch"
-      "ity_ivative_izatizerkagekey key_keysldaplienlinklitylizelogglogiloudlwaymandmap_"
-      "markmplin pancenncryndexntrynverodifokenomiconveor.lord orizorksotifpackpaddpass"
-      "pherplicportprivprovpushquirr.lir_sereplrequringrivarizarwarryptsecrsiblsswostab"
-      "sts.swort ist pat ustablth =thubtifytkeytokeub.cuireult upsturl useruthovertview"
-      "walkwardwitcwithwordworkxtray iszati";
+      "_cha_key_log_pro_tok_wriabilackaalizampland_api_archard_ass asswauthbasebasibili"
+      "binable ble_bounbuckbugsbuilcceschanciphckagclieclouconvcookcordcredcretcrypctiv"
+      "curscustd byd chd ofd padefader_deskdifydigedisce use_ched befauenabentrequier_s"
+      "erivexecextrey sfaulfiguflagforwgestgin(globgooggramh = hangheadhelphookhub.iam_"
+      "ify_igesin pinerion_ipheitchity_ivative_izatizerkageken key key_keysldaplienlink"
+      "litylizelogglogiloudlwaymailmandmap_markmplin isn pan sencenncryndexntrynverodif"
+      "okenomiconveor.lord orizorksotifpackpaddpasspherplicportprivprovpushquirr.lir_se"
+      "replrequret ringrityrivarizarwarryptsec_secrsiblsignsswostabsts.swort ist pat us"
+      "tabltackth =thubtifytkeytokeub.cuireult upsturl useruthover vertviewwalkwardwitc"
+      "withwordworkxtray iszati";
   std::array<std::uint32_t, kText.size() / kShortestLiteral> grams{};
   for (std::size_t i = 0; i < grams.size(); ++i)
     grams[i] = fold(word_of(kText.substr(i * kShortestLiteral)));

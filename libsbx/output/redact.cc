@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "output/assignment.h"
+#include "output/client_call.h"
 #include "output/exact_values.h"
 #include "output/secret_formats.h"
 #include "output/url_password.h"
@@ -54,12 +55,21 @@ std::size_t line_end_at(std::string_view text, std::size_t at) {
   return std::min(text.find('\n', at), text.size());
 }
 
-// Colours (ESC [ … m and its kind) become spaces, which a word ends at.
+// Where the escape (ESC [ … m and its kind) at text[at] ends.
+std::size_t escape_end(std::string_view text, std::size_t at) {
+  std::size_t end = at + 2;
+  while (end < text.size() && text[end] >= ' ' && text[end] <= '?') ++end;
+  if (end < text.size() && text[end] >= '@' && text[end] <= '~') ++end;
+  return end;
+}
+
+// What leaves the cursor where it is: a colour, or "erase to the end of the line" as grep adds.
+bool is_colour(std::string_view escape) { return escape.ends_with('m') || escape.ends_with('K'); }
+
+// Escapes become spaces, which a word ends at.
 void blank_escapes(std::string& text) {
   for (std::size_t at = text.find("\x1b["); at < text.size(); at = text.find("\x1b[", at)) {
-    std::size_t end = at + 2;
-    while (end < text.size() && text[end] >= ' ' && text[end] <= '?') ++end;
-    if (end < text.size() && text[end] >= '@' && text[end] <= '~') ++end;
+    const std::size_t end = escape_end(text, at);
     std::fill(text.begin() + static_cast<std::ptrdiff_t>(at),
               text.begin() + static_cast<std::ptrdiff_t>(end), ' ');
     at = end;
@@ -165,11 +175,12 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
     if (key_.is_open()) return;
   }
   if (text.find("\x1b[") == std::string_view::npos) {
-    find_formats(text, from, own_end);
+    find_formats(text, from, own_end, true);
   } else {
     plain_.assign(text);
     blank_escapes(plain_);
-    find_formats(plain_, from, own_end);
+    find_formats(plain_, from, own_end, true);
+    find_behind_colours(text, from);
   }
   if (!exact_values_.empty()) find_exact_values(text);
   if (!rules_->patterns().empty()) find_patterns(text);
@@ -177,6 +188,41 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   std::erase_if(spans_, [own_end](const Span& span) {
     return span.begin >= own_end && !is_key_rule(span.rule);
   });
+}
+
+// A word that is coloured in part, as by `grep --color`: the lines with colours once more, without
+// them. What is found goes with the colours within.
+void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
+  plain_.clear();
+  pieces_.clear();
+  for (std::size_t at = text.find("\x1b[", from); at < text.size();) {
+    const std::size_t line_begin = text.rfind('\n', at) + 1;  // npos + 1 is 0
+    const std::size_t line_end = line_end_at(text, at);
+    std::size_t done = std::max(line_begin, from);
+    for (; at < line_end; at = text.find("\x1b[", done)) {
+      pieces_.push_back({plain_.size(), done});
+      plain_ += text.substr(done, at - done);
+      done = escape_end(text, at);
+      if (!is_colour(text.substr(at, done - at))) plain_ += ' ';
+    }
+    pieces_.push_back({plain_.size(), done});
+    plain_ += text.substr(done, line_end - std::min(done, line_end));
+    plain_ += '\n';
+  }
+  const std::size_t first = spans_.size();
+  find_formats(plain_, 0, plain_.size(), false);
+  if (!exact_values_.empty()) find_exact_values(plain_);
+  if (!rules_->patterns().empty()) find_patterns(plain_);
+  const auto place = [this](std::size_t at) {
+    const auto next = std::upper_bound(
+        pieces_.begin(), pieces_.end(), at,
+        [](std::size_t wanted, const Piece& piece) { return wanted < piece.plain; });
+    return std::prev(next)->text + (at - std::prev(next)->plain);
+  };
+  for (std::size_t i = first; i < spans_.size(); ++i) {
+    spans_[i].begin = place(spans_[i].begin);
+    spans_[i].end = place(spans_[i].end - 1) + 1;
+  }
 }
 
 // Takes what belongs to the open key from the line at `at` on; gives its end, `at` where nothing
@@ -230,7 +276,8 @@ std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_b
   return std::max(end, followed > next ? followed : 0);
 }
 
-void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t own_end) {
+void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t own_end,
+                            bool keys) {
   hits_.clear();
   secret_keywords(text.size()).find(text, hits_);
   if (hits_.empty()) return;
@@ -254,6 +301,9 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
                   format.entropy, format.whole);
         break;
       case FormatMatch::kValue:
+        match_call(text.substr(line_begin, line_end - line_begin), line_begin,
+                   hit.begin - line_begin, hit.tag);
+        [[fallthrough]];
       case FormatMatch::kAssignment:
         match_value(text.substr(line_begin, line_end - line_begin), line_begin,
                     hit.begin - line_begin, hit.tag);
@@ -263,7 +313,8 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
                   hit.begin - line_begin, hit.tag);
         break;
       case FormatMatch::kPrivateKey:
-        if (hit.begin < own_end) from = find_private_key(text, line_begin, hit.begin, hit.tag);
+        if (keys && hit.begin < own_end)
+          from = find_private_key(text, line_begin, hit.begin, hit.tag);
         break;
     }
   }
@@ -285,6 +336,13 @@ void Redactor::match_value(std::string_view line, std::size_t line_begin, std::s
     }
   }
   spans_.push_back({line_begin + found->value_begin, line_begin + end, kFirstFormat + format});
+}
+
+void Redactor::match_call(std::string_view line, std::size_t line_begin, std::size_t at,
+                          std::size_t format) {
+  for (const ClientKey& key : find_client_keys(line, at)) {
+    spans_.push_back({line_begin + key.begin, line_begin + key.end, kFirstFormat + format});
+  }
 }
 
 void Redactor::match_url(std::string_view line, std::size_t line_begin, std::size_t at,

@@ -50,11 +50,17 @@ class Redactor {
     std::size_t end;
     std::size_t rule;
   };
+  // From where on in plain_ the text is that from there on in the text.
+  struct Piece {
+    std::size_t plain;
+    std::size_t text;
+  };
 
   std::size_t consume(std::string_view text, bool at_end, const Sink& sink);
   std::size_t redact(std::string_view text, std::size_t own_end, const Sink& sink);
   void find_spans(std::string_view text, std::size_t own_end);
-  void find_formats(std::string_view text, std::size_t from, std::size_t own_end);
+  void find_formats(std::string_view text, std::size_t from, std::size_t own_end, bool keys);
+  void find_behind_colours(std::string_view text, std::size_t from);
   std::size_t find_private_key(std::string_view text, std::size_t line_begin, std::size_t at,
                                std::size_t format);
   std::size_t follow_private_key(std::string_view text, std::size_t at);
@@ -65,12 +71,15 @@ class Redactor {
                  std::size_t line_end, std::size_t rule, double least_entropy, bool whole);
   void match_value(std::string_view line, std::size_t line_begin, std::size_t at,
                    std::size_t format);
+  void match_call(std::string_view line, std::size_t line_begin, std::size_t at,
+                  std::size_t format);
   void match_url(std::string_view line, std::size_t line_begin, std::size_t at, std::size_t format);
   std::shared_ptr<const RuleSet> rules_;
   std::vector<std::string> exact_values_;
   std::optional<LiteralSet> exact_;
   std::string held_;
-  std::string plain_;  // the text without its colours, byte for byte
+  std::string plain_;  // the text without its colours
+  std::vector<Piece> pieces_;
   PrivateKeyBlock key_;
   std::size_t key_rule_ = 0;  // kContinuation once the key that is open has been replaced
   bool key_in_text_ = false;  // the last span is that key's

@@ -31,6 +31,7 @@ sbx_room(output
   SOURCES
     output/assignment.cc
     output/capture.cc
+    output/client_call.cc
     output/exact_values.cc
     output/literal_set.cc
     output/private_key.cc

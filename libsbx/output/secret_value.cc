@@ -21,7 +21,8 @@ enum class NameClass {
 };
 
 constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",     "passphrase",
-                                               "passwort", "secret", "secrets", "psk"};
+                                               "passwort", "secret", "secrets", "psk",
+                                               "bindpw",   "rootpw", "authpwd", "userpwd"};
 // Short for password after one of kPassOwners, or in a variable's name.
 constexpr std::string_view kPassWords[] = {"pass", "pw"};
 constexpr std::string_view kPassOwners[] = {"db",   "user",     "smtp",  "mail",  "email", "mysql",
@@ -78,10 +79,11 @@ constexpr std::string_view kNotKeyWords[] = {"monkey",  "turkey", "donkey", "hot
                                              "detoken", "compat", "expat",  "betoken"};
 // A call with such a name is given what names a secret, not the secret.
 constexpr std::string_view kAskingVerbs[] = {
-    "get",    "find",   "fetch",  "read",   "load",      "lookup",  "resolve", "has",     "is",
-    "need",   "parse",  "by",     "del",    "delete",    "remove",  "exists",  "list",    "t",
-    "import", "prompt", "ask",    "input",  "describe",  "require", "request", "unset",   "print",
-    "show",   "choose", "expect", "assert", "translate", "missing", "invalid", "unknown", "no"};
+    "get",     "find",    "fetch",   "read",   "load",   "lookup", "resolve",  "has",
+    "is",      "need",    "parse",   "by",     "del",    "delete", "remove",   "exists",
+    "list",    "t",       "import",  "prompt", "ask",    "input",  "describe", "require",
+    "request", "unset",   "print",   "show",   "choose", "expect", "assert",   "translate",
+    "missing", "invalid", "unknown", "no",     "encode", "decode"};
 // Values that stand for the absence of one, lower case.
 constexpr std::string_view kNoValues[] = {
     "amd64",  "arm64",  "i386",      "armhf",  "all",   "x86_64", "true", "false", "null",
@@ -248,8 +250,10 @@ bool has_random_part(std::string_view value) {
   });
 }
 
-// A hash, a UUID: what a service gives out as a key as often as anything else.
+// A hash, a UUID (with a plan's mark behind it): what a service gives out as a key as often as
+// anything else.
 bool is_hex_or_uuid(std::string_view value) {
+  if (value.ends_with(":fx")) value.remove_suffix(3);
   constexpr std::size_t kUuid = 36;
   std::size_t digits = 0;
   for (std::size_t i = 0; i < value.size(); ++i) {
@@ -266,6 +270,7 @@ bool is_reference(const NamedValue& assignment) {
   const bool literal =
       assignment.quoted || (assignment.env_style &&
                             std::none_of(assignment.name.begin(), assignment.name.end(), is_lower));
+  if (assignment.backquoted && value.find("${") != std::string_view::npos) return true;
   if (value.starts_with("%s") || (!literal && value.front() == ':')) return true;
   if (value.starts_with("${") || value.starts_with("$(") || value.starts_with("{{") ||
       value.starts_with("<%") || value.starts_with("%(") || value.starts_with("#{")) {
@@ -320,7 +325,9 @@ bool is_secrets_name(const NamedValue& assignment) {
   }
   const std::vector<std::string> words = words_of(value);
   const bool says = std::any_of(words.begin(), words.end(), says_secret);
-  if (!assignment.quoted) return says && (words.size() > 1 || assignment.spaced);
+  if (!assignment.quoted) {
+    return says && (words.size() > 1 || assignment.spaced) && !has_random_part(value);
+  }
   return says && words.size() > 1 && value.find('_', 1) == std::string_view::npos &&
          is_joined_words(value);
 }
