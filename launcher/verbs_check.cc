@@ -32,7 +32,10 @@ int verb_check(const Invocation& invocation) {
   if (!prepared.ok()) return refuse(prepared.error());
   const Policy& policy = prepared.value().policy;
   const Request& request = prepared.value().request;
-  if (const Status size = check_exec_size(policy, request); !size.ok()) return refuse(size.error());
+  const Environment base =
+      make_environment(policy, invocation.environment, prepared.value().facts.user_name);
+  if (const Status size = check_exec_size(policy, request, base); !size.ok())
+    return refuse(size.error());
   const Judgement judgement = judge(policy, request, request.cwd.value_or(policy.workspace));
   if (write_all(STDOUT_FILENO, judgement_to_json(judgement) + "\n")) {
     return judgement_exit_status(judgement.verdict);

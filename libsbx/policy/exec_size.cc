@@ -7,7 +7,7 @@
 
 namespace sbx {
 
-Status check_exec_size(const Policy& policy, const Request& request) {
+Status check_exec_size(const Policy& policy, const Request& request, const Environment& base) {
   const std::vector<std::string> argv = request_argv(policy, request);
   std::size_t total = 0;
   const auto add = [&](std::size_t bytes) {
@@ -26,6 +26,9 @@ Status check_exec_size(const Policy& policy, const Request& request) {
                      ? "write it to a file of the workspace and run that, or give it to a shell "
                        "on its standard input"
                      : "hand it over in a file, or on the standard input"};
+  }
+  for (const auto& [name, value] : base) {
+    if (!request.env.contains(name)) add(name.size() + 1 + value.size());
   }
   for (const auto& [name, value] : request.env) {
     if (add(name.size() + 1 + value.size())) continue;

@@ -2,6 +2,7 @@
 // What one execve takes: a request that is larger is refused before anybody is asked about it.
 #pragma once
 
+#include "policy/environment.h"
 #include "policy/policy.h"
 
 namespace sbx {
@@ -11,7 +12,8 @@ inline constexpr std::size_t kMaxArgumentBytes = 128u << 10;
 // All of them and their pointers, where the stack may grow to the usual 8 MiB: a quarter of it.
 inline constexpr std::size_t kMaxExecBytes = 2u << 20;
 
-// Errors: kTooLarge, with what to do instead.
-Status check_exec_size(const Policy& policy, const Request& request);
+// `base`: the variables that the command has beside the request's. Errors: kTooLarge, with what to
+// do instead.
+Status check_exec_size(const Policy& policy, const Request& request, const Environment& base);
 
 }  // namespace sbx

@@ -117,7 +117,9 @@ Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
   SBX_TRY(const Request request, decode_request(document));
   SBX_TRY(const Policy own, apply_request(policy(), request));
   SBX_TRY(const std::string cwd, request_cwd(own, request));
-  if (Status size = check_exec_size(own, request); !size.ok())
+  const SessionOptions& options = session_.options();
+  const Environment base = make_environment(own, options.inherited, options.facts.user_name);
+  if (Status size = check_exec_size(own, request, base); !size.ok())
     return named_by_request(size.error());
   answer(caller, judgement_to_json(judge(own, request, cwd)));
   return {};

@@ -147,7 +147,8 @@ class Run {
       return false;
     }
     // Nobody is asked about what no answer could run.
-    if (const Status size = check_exec_size(input_.policy, input_.request); !size.ok()) {
+    if (const Status size = check_exec_size(input_.policy, input_.request, base_environment_);
+        !size.ok()) {
       fail(size.error());
       return false;
     }

@@ -15,8 +15,8 @@ Request with_command(std::size_t bytes) {
 
 TEST(ExecSize, OfACommandIsOnePageListLessItsEnd) {
   const Policy policy;
-  EXPECT_TRUE(check_exec_size(policy, with_command(131071)).ok());
-  const Status refused = check_exec_size(policy, with_command(131072));
+  EXPECT_TRUE(check_exec_size(policy, with_command(131071), {}).ok());
+  const Status refused = check_exec_size(policy, with_command(131072), {});
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kTooLarge);
   EXPECT_EQ(refused.error().where, "/command");
@@ -27,14 +27,28 @@ TEST(ExecSize, OfArgumentsAndVariablesIsAddedUp) {
   const Policy policy;
   Request request;
   request.argv.assign(15, std::string(131000, 'a'));
-  EXPECT_TRUE(check_exec_size(policy, request).ok());
+  EXPECT_TRUE(check_exec_size(policy, request, {}).ok());
   request.argv.emplace_back(131000, 'a');
   request.env["A"] = std::string(4096, 'a');
-  EXPECT_FALSE(check_exec_size(policy, request).ok());
+  EXPECT_FALSE(check_exec_size(policy, request, {}).ok());
   request.argv.resize(1);
-  EXPECT_TRUE(check_exec_size(policy, request).ok());
+  EXPECT_TRUE(check_exec_size(policy, request, {}).ok());
   request.env["A"] = std::string(131072, 'a');
-  EXPECT_FALSE(check_exec_size(policy, request).ok());
+  EXPECT_FALSE(check_exec_size(policy, request, {}).ok());
+}
+
+TEST(ExecSize, CountsTheVariablesThatTheCommandHasAnyway) {
+  const Policy policy;
+  Request request;
+  request.argv.assign(15, std::string(131000, 'a'));
+  Environment base;
+  EXPECT_TRUE(check_exec_size(policy, request, base).ok());
+  base["A"] = std::string(131060, 'a');
+  EXPECT_TRUE(check_exec_size(policy, request, base).ok());
+  base["B"] = std::string(4096, 'a');
+  EXPECT_FALSE(check_exec_size(policy, request, base).ok());
+  request.env["A"] = "";
+  EXPECT_TRUE(check_exec_size(policy, request, base).ok());
 }
 
 }  // namespace
