@@ -3,7 +3,10 @@
 #include "guard/directories.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <tuple>
+#include <utility>
 
 #include "guard/arguments.h"
 #include "guard/rule.h"
@@ -63,15 +66,95 @@ class Walk {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return reading_.commands[a].span.begin < reading_.commands[b].span.begin;
     });
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Command& command = reading_.commands[order[i]];
-      enter(command);
-      use(order[i], state_.now);
-      follow(command);
+    prepare();
+    steps_left_ = kTurns * order.size();
+    std::size_t loop = 0;
+    walk(order, 0, order.size(), loop, use);
+    // A function's body runs where it is called.
+    std::map<std::int32_t, std::vector<std::size_t>> bodies;
+    for (const std::size_t at : order) {
+      if (reading_.commands[at].function >= 0) bodies[reading_.commands[at].function].push_back(at);
+    }
+    for (std::size_t turn = 0; turn < kTurns && !called_.empty(); ++turn) {
+      for (auto& [function, directories] : std::exchange(called_, {})) {
+        state_ = {directories, {}, state_.stops_at_errors};
+        is_nested_ = left_ = false;
+        outer_end_ = last_end_ = 0;
+        for (const std::size_t at : bodies[function]) step_through(at, use);
+      }
     }
   }
 
  private:
+  static constexpr std::size_t kTurns = 4;
+
+  void prepare() {
+    for (std::size_t i = 0; i < reading_.functions.size(); ++i)
+      functions_[reading_.functions[i].name] = static_cast<std::int32_t>(i);
+    constexpr std::string_view kName = "CDPATH";
+    for (const Command& command : reading_.commands) {
+      for (const Assignment& assignment : command.assignments) {
+        const bool is_empty = assignment.value.known && assignment.value.text.empty();
+        searches_ = searches_ || (assignment.name == kName && !is_empty);
+      }
+      for (const Word& word : command.words)
+        searches_ = searches_ || (word.text.starts_with("CDPATH=") && word.text.size() > 7);
+    }
+  }
+
+  template <typename Use>
+  void step_through(std::size_t at, Use use) {
+    const Command& command = reading_.commands[at];
+    enter(command);
+    use(at, state_.now);
+    if (command.function >= 0) widen(seen_[command.function], state_.now);
+    const auto called = functions_.find(program_of(command));
+    if (called != functions_.end() && widen(seen_[called->second], state_.now))
+      called_[called->second] = seen_[called->second];
+    follow(command);
+  }
+
+  // Whether `more` has any that `set` had not.
+  static bool widen(Directories& set, const Directories& more) {
+    const std::size_t size = set.size();
+    for (const std::string& directory : more) add(set, directory);
+    return set.size() > size;
+  }
+
+  // Commands [begin, end) of `order`. Those of a loop run again where a turn of it may have ended.
+  template <typename Use>
+  void walk(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end,
+            std::size_t& loop, Use use) {
+    for (std::size_t i = begin; i < end;) {
+      const std::size_t at = reading_.commands[order[i]].span.begin;
+      while (loop < reading_.loops.size() && reading_.loops[loop].end <= at) ++loop;
+      if (loop == reading_.loops.size() || at < reading_.loops[loop].begin) {
+        step_through(order[i++], use);
+        continue;
+      }
+      const Span span = reading_.loops[loop++];
+      std::size_t last = i;
+      while (last < end && reading_.commands[order[last]].span.begin < span.end) ++last;
+      const auto start = std::tuple(state_, saved_, is_nested_, left_, outer_end_, last_end_);
+      Directories starts = state_.now;
+      std::size_t inner = loop;
+      for (std::size_t turn = 0; turn < kTurns; ++turn) {
+        std::tie(state_, saved_, is_nested_, left_, outer_end_, last_end_) = start;
+        state_.now = starts;
+        inner = loop;
+        walk(order, i, last, inner, use);
+        const State& after = is_nested_ ? saved_ : state_;
+        const bool changes = widen(starts, after.now) | widen(starts, after.before);
+        if (!changes) break;
+        // Wherever it goes from there.
+        if (turn > 0 || steps_left_ < last - i) add(starts, "");
+        steps_left_ -= std::min(steps_left_, last - i);
+      }
+      loop = inner;
+      i = last;
+    }
+  }
+
   void enter(const Command& command) {
     const std::size_t begin = command.span.begin;
     if (begin >= outer_end_) {
@@ -140,6 +223,10 @@ class Walk {
     const auto paths = operands.front()->text == "-" || operands.front()->text.starts_with('+')
                            ? std::nullopt
                            : places_.resolve(*operands.front(), state_.now);
+    const std::string_view first = std::string_view(operands.front()->text).substr(0, 1);
+    const bool is_searched = searches_ && !operands.front()->has_tilde && first != "/" &&
+                             first != "." && (operands.front()->known || !paths);
+    if (is_searched) return go({""});
     go(paths && !operands.front()->has_glob ? *paths : Directories{""});
   }
 
@@ -155,7 +242,12 @@ class Walk {
   State state_;
   State saved_;
   bool is_nested_ = false;
-  bool left_ = false;  // the command before was an exit behind ||
+  bool left_ = false;      // the command before was an exit behind ||
+  bool searches_ = false;  // CDPATH says where cd leads
+  std::map<std::string_view, std::int32_t> functions_;
+  std::map<std::int32_t, Directories> seen_;    // where each function's body was taken to run
+  std::map<std::int32_t, Directories> called_;  // and where it is called beyond that
+  std::size_t steps_left_ = 0;
   std::size_t outer_end_ = 0;
   std::size_t last_end_ = 0;
 };
@@ -165,9 +257,11 @@ class Walk {
 DirectoryMap::DirectoryMap(const Reading& reading, std::string_view text, const Places& places,
                            const std::string& cwd) {
   which_.assign(reading.commands.size(), 0);
-  sets_.push_back({cwd});
+  sets_.push_back({});
   Walk(reading, text, places).run(cwd, [&](std::size_t index, const Directories& directories) {
-    if (sets_.back() != directories) sets_.push_back(directories);
+    Directories all = sets_[which_[index]];
+    for (const std::string& directory : directories) add(all, directory);
+    if (sets_.back() != all) sets_.push_back(std::move(all));
     which_[index] = static_cast<std::uint32_t>(sets_.size() - 1);
   });
 }

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "guard/arguments.h"
+#include "guard/names.h"
 #include "guard/parser.h"
 #include "guard/walker.h"
 
@@ -137,6 +139,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     }
     case RunKind::kText: {
       const Scope::Mark mark = scope_.mark();
+      const std::size_t moves = std::exchange(moves_, 0);
       new_shell();
       if (has_hole(run.text.text)) add_unknown(run.text.span, kTextUnknown);
       if (!run.has_more_words && !inner.has_more_words) {
@@ -156,6 +159,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       Place script = inner;
       script.has_more_words = run.has_more_words;
       read_script(run.text.text, run.text.span, script, input);
+      moves_ = moves;
       scope_.undo(mark);
       return;
     }
@@ -172,7 +176,9 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       const Scope::Mark mark = scope_.mark();
       forget_all();
       scope_.enter_later();
+      Scope::Names wanted = scope_.begin_function();
       read_script(run.text.text, run.text.span, inner, std::nullopt, true);
+      scope_.end_function("", std::move(wanted));  // when it runs is not known
       scope_.undo(mark);
       return;
     }
@@ -196,9 +202,41 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
     }
     case RunKind::kSource:
       read_file(true);
-      if (!run.text.is_process || !run.text.process_output) scope_.forget(kEveryNameAnew);
+      if (run.text.is_process && run.text.process_output) return;
+      if (!run.text.has_glob && program_name(run.text)) {
+        if (!may_be_written(run.text)) return;
+        scope_.distrust(kEveryNameAnew);  // the tree does not say that this assigns
+      }
+      scope_.forget(kEveryNameAnew);
       return;
   }
+}
+
+// Whether the text itself may have made the file that is read in, as far as its name tells.
+bool Walker::may_be_written(const Field& file) {
+  if (file.is_process || is_standard_input(file.text) || file.text.starts_with("/dev/") ||
+      file.text.starts_with("/proc/") || !spend(reading_.commands.size())) {
+    return true;
+  }
+  const std::string name(base_name(file.text));
+  for (const Command& command : reading_.commands) {
+    for (const Redirection& redirection : command.redirections) {
+      const bool writes = redirection.kind == RedirectionKind::kTruncate ||
+                          redirection.kind == RedirectionKind::kAppend;
+      if (writes && base_name(redirection.target.text) == name) return true;
+    }
+    if (command.words.empty() || !spend(command.words.size())) continue;
+    const std::string_view program = base_name(command.words[0].text);
+    if (!is_writing_program(program) && program != "curl" && program != "wget" && program != "sed")
+      continue;
+    if (std::any_of(command.words.begin() + 1, command.words.end(), [&](const Word& word) {
+          return base_name(word.text) == name || base_name(word.text) == "." ||
+                 word.text.ends_with('/') || word.text.ends_with('=' + name);
+        })) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // The text of another shell, or of eval: its spans are those of the word that holds it.

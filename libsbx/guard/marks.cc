@@ -2,6 +2,8 @@
 // Marks: joining the values that a variable may have.
 #include "guard/marks.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
 
 #include "base/text.h"
@@ -111,7 +113,16 @@ std::string join_values(const std::vector<std::string>& items) {
   return directory.empty() && rest == kChoice ? std::string{kMaybe} : hole();
 }
 
+bool may_match_parent(std::string_view pattern) {
+  const auto parts = split(pattern, '/');
+  return std::any_of(parts.begin(), parts.end(), [](std::string_view part) {
+    return part.starts_with('.') && part.find_first_of("*?[") != std::string_view::npos &&
+           fnmatch(std::string(part).c_str(), "..", FNM_PERIOD) == 0;
+  });
+}
+
 std::string pattern_value(std::string_view pattern) {
+  if (may_match_parent(pattern)) return hole();
   std::string out;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     const char c = pattern[i];

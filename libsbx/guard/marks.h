@@ -38,6 +38,9 @@ std::string join_values(const std::vector<std::string>& items);
 // A word that the shell makes files of → one of those files.
 std::string pattern_value(std::string_view pattern);
 
+// Whether a component of the pattern may be "..", which some shells let ".*" match.
+bool may_match_parent(std::string_view pattern);
+
 // Whether nothing but kMaybe stands in `text`.
 bool may_be_empty(std::string_view text);
 

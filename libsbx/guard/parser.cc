@@ -443,6 +443,26 @@ void Parser::parse_array(AssignmentNode& assignment) {
   expect(')', "an array is not closed");
 }
 
+namespace {
+
+// A file that `source` reads in is taken to leave alone what the text around it assigns, where its
+// name stands in the text; its directory need not.
+bool names_kept_file(const WordNode& word) {
+  std::string text;
+  if (!plain_text(word, text)) {
+    if (word.parts.empty()) return false;
+    const Part* last = &word.parts.back();
+    if (last->kind == PartKind::kDouble && !last->parts.empty()) last = &last->parts.back();
+    if (last->kind != PartKind::kLiteral && last->kind != PartKind::kQuoted) return false;
+    text = last->text;
+    if (text.find('/') == std::string::npos) return false;
+  }
+  const std::string_view name = std::string_view(text).substr(text.rfind('/') + 1);
+  return !name.empty() && name.find_first_of("*?[{") == std::string_view::npos;
+}
+
+}  // namespace
+
 // Which variables the command may set, as far as its text tells; "*" is any.
 void Parser::note_assigned(const SyntaxNode& node) {
   std::vector<std::string>& assigned = tree_.assigned;
@@ -463,8 +483,11 @@ void Parser::note_assigned(const SyntaxNode& node) {
         !first.starts_with("-v")) {
       return;
     }
-    const bool is_any = name == "eval" || name == "source" || name == ".";
-    assigned.emplace_back(is_any ? kEveryNameAnew : kEveryName);
+    const bool reads_in = name == "source" || name == ".";
+    if (reads_in && program + 1 < node.words.size() && names_kept_file(node.words[program + 1])) {
+      return;
+    }
+    assigned.emplace_back(reads_in || name == "eval" ? kEveryNameAnew : kEveryName);
     return;
   }
   // cd changes a variable of its own.

@@ -8,6 +8,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "guard/arguments.h"
 #include "guard/marks.h"
 
 namespace sbx {
@@ -143,6 +144,10 @@ std::optional<std::vector<std::string>> Places::resolve(const Word& word,
                                                         const Directories& directories) const {
   const auto path = expand(word);
   if (!path) return std::nullopt;
+  // rm refuses to remove "..", not what is in it.
+  const std::size_t slash = word.has_glob ? path->rfind('/') : std::string::npos;
+  if (slash != std::string::npos && may_match_parent(std::string_view(*path).substr(0, slash)))
+    return std::nullopt;
   constexpr std::string_view kVarTmp = "/var/tmp";
   std::vector<std::string> out;
   for (const std::string& directory : directories) {
@@ -155,7 +160,35 @@ std::optional<std::vector<std::string>> Places::resolve(const Word& word,
   return out;
 }
 
+void Places::add_links(const Command& command, const Directories& directories) {
+  static constexpr std::size_t kMostLinks = 64;
+  if (command.words.empty() || base_name(command.words.front().text) != "ln") return;
+  const Arguments arguments(command, 1, "tS", {"target-directory", "suffix"});
+  if (arguments.find('s', "symbolic") == nullptr) return;
+  std::vector<const Word*> targets = arguments.operands();
+  if (targets.empty() || links_.size() >= kMostLinks) return;
+  const Word here{{}, ".", "", true, false, false, false};
+  const Word* link = targets.size() > 1 ? targets.back() : &here;
+  if (targets.size() > 1) targets.pop_back();
+  const auto places = resolve(*link, directories);
+  if (!places) return;
+  for (const std::string& place : *places) {
+    for (const Word* target : targets) {
+      const auto led = resolve(*target, {resolve_path("..", place), place});
+      const bool is_inside = led && std::all_of(led->begin(), led->end(),
+                                                [&](const auto& path) { return is_own(path); });
+      if (is_inside) continue;
+      if (link != &here) links_.push_back(place);
+      links_.push_back(resolve_path(base_name(target->text), place));
+    }
+  }
+}
+
 bool Places::is_own(std::string_view path) const {
+  const bool is_linked = std::any_of(links_.begin(), links_.end(), [&](const std::string& link) {
+    return path.size() > link.size() && is_below(path, link);
+  });
+  if (is_linked) return false;
   return is_below(path, policy_.workspace) || is_below(path, "/tmp");
 }
 

@@ -34,6 +34,10 @@ class Places {
 
   const std::string& home() const { return home_; }
 
+  // Links that the text makes to what may be elsewhere: what lies below them is not the command's
+  // own.
+  void add_links(const Command& command, const Directories& directories);
+
   // May be removed without being asked about: lies inside the workspace or /tmp, and is neither the
   // one nor the other, nor everything in them, nor a directory that holds the workspace.
   bool is_known_removal(std::string_view path, bool is_recursive) const;
@@ -63,6 +67,7 @@ class Places {
   std::string home_;
   std::string start_;
   std::string tmp_ = "/tmp";
+  std::vector<std::string> links_;
   bool var_tmp_is_tmp_ = false;
 };
 

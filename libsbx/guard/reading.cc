@@ -14,7 +14,7 @@ namespace {
 // less than the one before.
 template <typename Read>
 Reading read_in_turns(Read read) {
-  static constexpr int kTurns = 3;
+  static constexpr int kTurns = 4;
   History history;
   for (int turn = 1;; ++turn) {
     Reading reading;

@@ -85,6 +85,7 @@ struct Unknown {
 struct Reading {
   std::vector<Command> commands;  // in the order of the text; those run by others follow theirs
   std::vector<Function> functions;
+  std::vector<Span> loops;  // that may change the working directory, the outer before the inner
   std::vector<Unknown> unknown;
   bool complete = true;  // false: syntax that could not be read, or a bound reached; see `unknown`
 };

@@ -84,8 +84,10 @@ const Value* Scope::find(const std::string& name) const {
       !distrusted_.contains(name)) {
     return &entry->second.value;
   }
-  if (is_late_ || (has_entry && entry->second.is_set)) {
+  const bool has_value = has_entry && entry->second.is_set;
+  if (has_value || (is_late_ && !is_unset(name))) {
     wants_history_ = true;
+    if (!has_value) wanted_.insert(name);
     if (history != nullptr) {
       const auto known = history->find(key(name));
       if (known != history->end()) return &known->second;
@@ -97,6 +99,47 @@ const Value* Scope::find(const std::string& name) const {
 bool Scope::is_set(const std::string& name) const {
   const auto entry = entries_.find(name);
   return entry != entries_.end() && entry->second.is_set;
+}
+
+bool Scope::is_unset(const std::string& name) const {
+  const auto entry = entries_.find(name);
+  return entry != entries_.end() && entry->second.is_unset && entry->second.time >= horizon_;
+}
+
+void Scope::unset(const std::string& name) {
+  doubt(name, false);
+  const auto entry = entries_.find(name);
+  if (entry == entries_.end() || name == "PWD") return;
+  entry->second.time = ++clock_;
+  entry->second.is_unset = true;
+}
+
+Scope::Names Scope::end_function(const std::string& function, Names outer) {
+  outer.swap(wanted_);
+  made_[key(function + "()")] = {{outer.begin(), outer.end()}, true};
+  return outer;
+}
+
+std::size_t Scope::call(const std::string& function) {
+  const std::string name = key(function + "()");
+  const Value* wanted = nullptr;
+  if (const auto known = made_.find(name); known != made_.end()) {
+    wanted = &known->second;
+  } else if (history != nullptr && history->contains(name)) {
+    wanted = &history->at(name);
+  }
+  if (wanted == nullptr) return 0;
+  const std::vector<std::string> names = wanted->items;  // recording may move them
+  for (const std::string& each : names) {
+    if (is_set(each)) continue;
+    const Value* value = find_default(each);
+    if (is_late_) {
+      wanted_.insert(each);
+    } else {
+      record(each, value != nullptr ? *value : Value{{""}, false});
+    }
+  }
+  return names.size();
 }
 
 void Scope::enter_shell(std::uint32_t id, bool is_bash) {

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace sbx {
@@ -19,7 +21,8 @@ struct Value {
 };
 
 // What is assigned to each variable anywhere in a text: where the order of the text does not tell
-// which it is (loops, branches, functions, traps), it is one of them.
+// which it is (loops, branches, functions, traps), it is one of them. Under "NAME()": the variables
+// that the body of a function takes from outside.
 using History = std::unordered_map<std::string, Value>;
 
 class Scope {
@@ -44,12 +47,23 @@ class Scope {
   void doubt(const std::string& name, bool is_set);
   // Whether it has been given some value by the text on every way to here.
   bool is_set(const std::string& name) const;
+  // It has no value here, whatever is assigned to it elsewhere: unset, or local and not yet given
+  // one.
+  void unset(const std::string& name);
+  bool is_unset(const std::string& name) const;
   // The text says what it is, for another program.
   void touch(const std::string& name) { touched_.insert(name); }
   // Another shell begins, which has no variables of this one but those that the environment has.
   void enter_shell(std::uint32_t id, bool is_bash);
   // What follows runs at another time: a function, a trap.
   void enter_later() { is_late_ = true; }
+  bool is_late() const { return is_late_; }
+  // A function: the variables that its body takes from outside, begun and ended around the body.
+  using Names = std::set<std::string>;
+  Names begin_function() { return std::exchange(wanted_, {}); }
+  Names end_function(const std::string& function, Names outer);
+  // It is called here, where some of them may have no value yet; how many it takes.
+  std::size_t call(const std::string& function);
   // The name may change at any time from here on: it is never known again.
   void distrust(const std::string& name);
   // Assigning to it may fail from here on.
@@ -74,6 +88,7 @@ class Scope {
     std::uint64_t time = 0;
     bool is_known = false;
     bool is_set = false;
+    bool is_unset = false;
   };
   struct Change {
     std::string name;
@@ -93,6 +108,7 @@ class Scope {
   std::uint64_t horizon_ = 0;  // entries before it are forgotten
   std::unordered_set<std::string> touched_;
   History made_;
+  mutable Names wanted_;
   std::uint32_t shell_ = 0;  // which shell of the text this is
   bool is_late_ = false;
   bool is_bash_ = true;

@@ -165,6 +165,14 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
   }
   // A program that is not known may be a builtin; a function that calls itself is still being read.
   if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
+  if (program) {
+    call_function(std::string(*program));
+  } else {
+    for (const std::string& function : functions_) {
+      if (stopped_) break;
+      call_function(function);
+    }
+  }
   look_through(words, place, program == "read" ? read_input : input, true);
   if (!prints) return "";
   if (program && functions_.contains(std::string(*program))) return std::nullopt;
@@ -210,13 +218,16 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
     }
     return;
   }
-  if (*program == "cd" || *program == "pushd" || *program == "popd")
+  if (*program == "cd" || *program == "pushd" || *program == "popd") {
+    ++moves_;
     return scope_.doubt("PWD", true);
+  }
   if (*program == "unset") {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& name = words[i].text;
       if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
-      scope_.doubt(name, false);
+      scope_.unset(name);
+      unset_names_.insert(name);
     }
     return;
   }
@@ -299,6 +310,7 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
   const auto program = *program_name(words[0]);
   bool is_plain = true;
   bool freezes = program == "readonly";
+  bool is_local = program != "export" && program != "readonly" && scope_.is_late();
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& text = words[i].text;
     if (text.starts_with('-') || text.starts_with('+')) {
@@ -306,6 +318,7 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
       // A reference: assigning to one name changes another.
       if (text.find('n') != std::string::npos && program != "export") scope_.distrust("*");
       freezes = freezes || text.find('r') != std::string::npos;
+      is_local = is_local && text.find('g') == std::string::npos;
       continue;
     }
     const std::size_t equals = text.find('=');
@@ -322,8 +335,10 @@ void Walker::apply_declaration(const std::vector<Field>& words) {
       } else {
         scope_.set(name, {{text.substr(equals + 1)}, false});
       }
-    } else if (program == "local" || program == "declare" || program == "typeset") {
-      scope_.doubt(name, false);
+    } else if (is_local) {
+      scope_.unset(name);
+    } else if (program != "export" && program != "readonly") {
+      scope_.doubt(name, scope_.is_set(name));
     }
     if (freezes) scope_.freeze(name);
   }

@@ -78,8 +78,10 @@ Judgement judge(const Policy& policy, const Request& request, const std::string&
   const bool is_shell = request.argv.empty();
   const std::string text = is_shell ? request.command : joined(request.argv);
   Reading reading = is_shell ? read_shell(text) : read_argv(request.argv);
-  const Places places(policy, request, cwd);
+  Places places(policy, request, cwd);
   const DirectoryMap directories(reading, text, places, cwd);
+  for (std::size_t i = 0; i < reading.commands.size(); ++i)
+    places.add_links(reading.commands[i], directories.of(i));
   const CommandsProfile& commands = policy.profile.commands;
   const bool asks = asks_about_destruction(commands);
 

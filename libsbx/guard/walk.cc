@@ -37,6 +37,7 @@ void Walker::forget_names(const NameRange& range) {
   if (!spend(range.end - range.begin)) return;
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const std::string& name = tree_->assigned[i];
+    if (scope_.is_unset(name)) continue;
     scope_.doubt(name, scope_.is_set(name));
   }
 }
@@ -88,6 +89,7 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   } else if (spend(uncertain.end - uncertain.begin)) {
     for (std::size_t i = uncertain.begin; i < uncertain.end; ++i) {
       const std::size_t at = i - uncertain.begin;
+      if (scope_.is_unset(tree_->assigned[i])) continue;
       scope_.doubt(tree_->assigned[i], at < was_set.size() && was_set[at]);
     }
   }
@@ -148,7 +150,9 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       return walk_block(node.blocks[0], place, input);
     case SyntaxKind::kSubshell: {
       const Scope::Mark mark = scope_.mark();
+      const std::size_t moves = moves_;
       Text output = walk_block(node.blocks[0], place, input);
+      moves_ = moves;
       scope_.undo(mark);
       return output;
     }
@@ -192,13 +196,31 @@ void Walker::count_names(const NameRange& range) {
     scope_.set(tree_->assigned[i], {{{kName}}, false});
 }
 
-void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>& sets) {
+void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
+                      std::set<std::string>& unset) {
   if (!spend(range.end - range.begin)) return;
   std::unordered_set<std::string_view> seen;
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const std::string& name = tree_->assigned[i];
-    if (name[0] != '*' && scope_.is_set(name) && seen.insert(name).second) ++sets[name];
+    if (name[0] == '*' || !seen.insert(name).second) continue;
+    if (scope_.is_set(name)) ++sets[name];
+    if (scope_.is_unset(name)) unset.insert(name);
   }
+}
+
+// Whether what stands behind the branch is not reached from it.
+bool Walker::leaves(const Block& block, const Place& place) const {
+  if (block.chains.empty() || block.chains.back().in_background) return false;
+  const Chain& last = block.chains.back();
+  if (last.links.size() != 1 || last.links[0].pipeline.stages.size() != 1) return false;
+  const SyntaxNode& node = last.links[0].pipeline.stages[0];
+  std::string name;
+  if (node.kind != SyntaxKind::kSimple || node.words.empty() || !plain_text(node.words[0], name) ||
+      functions_.contains(name)) {
+    return false;
+  }
+  // Where there is nothing to return from, the shell goes on.
+  return name == "exit" || (name == "return" && place.function >= 0);
 }
 
 // if and case: each branch begins with what was known before it.
@@ -206,8 +228,14 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   const bool is_if = node.kind == SyntaxKind::kIf;
   for (const WordNode& word : node.words) expand_single(word);
   for (const WordNode& pattern : node.patterns) expand_single(pattern);
-  const bool ends_in_else = is_if && node.blocks.size() % 2 == 1;
+  const bool ends_in_else =
+      is_if ? node.blocks.size() % 2 == 1
+            : std::any_of(node.patterns.begin(), node.patterns.end(), [](const WordNode& pattern) {
+                return pattern.parts.size() == 1 && pattern.parts[0].kind == PartKind::kLiteral &&
+                       pattern.parts[0].text == "*";
+              });
   std::map<std::string, std::size_t> sets;  // names, and how many branches give them a value
+  std::set<std::string> unset;
   std::size_t branches = 0;
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
@@ -217,18 +245,24 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
     }
     const Scope::Mark mark = scope_.mark();
     walk_block(node.blocks[i], place, input);
-    if (ends_in_else) note_set(node.blocks[i].assigned, sets);
+    if (!leaves(node.blocks[i], place)) {
+      note_set(node.blocks[i].assigned, sets, unset);
+      ++branches;
+    }
     scope_.undo(mark);
-    ++branches;
   }
   const std::size_t certain = is_if ? 1 : 0;  // the first condition always runs
   for (std::size_t i = certain; i < node.blocks.size(); ++i) forget_names(node.blocks[i].assigned);
   for (const auto& [name, times] : sets) {
-    if (times == branches) scope_.doubt(name, true);  // whichever it was
+    if (ends_in_else && times == branches) scope_.doubt(name, true);  // whichever it was
   }
+  for (const std::string& name : unset) scope_.unset(name);
 }
 
 void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
+  const std::size_t slot = reading_.loops.size();
+  const std::size_t moves = moves_;
+  reading_.loops.push_back(node.span);
   std::vector<Field> values;
   for (const WordNode& word : node.words) expand_word(word, values);
   expand_quoted(node.arithmetic);
@@ -243,8 +277,25 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
   }
   count_names(node.counted);
   for (const Block& block : node.blocks) walk_block(block, place, input);
+  if (moves_ == moves)
+    reading_.loops.erase(reading_.loops.begin() + static_cast<std::ptrdiff_t>(slot));
+  std::map<std::string, std::size_t> sets;
+  std::set<std::string> unset;
+  note_set(node.assigned, sets, unset);
   scope_.undo(mark);
   forget_names(node.assigned);
+  for (const std::string& name : unset) scope_.unset(name);
+}
+
+// What its body takes from outside may have no value yet, and what it unsets has none from here on.
+void Walker::call_function(const std::string& name) {
+  if (!spend(1 + scope_.call(name))) return;
+  const auto unset = unsets_.find(name);
+  if (unset == unsets_.end() || !spend(unset->second.size())) return;
+  for (const std::string& each : unset->second) {
+    scope_.unset(each);
+    unset_names_.insert(each);
+  }
 }
 
 void Walker::walk_function(const SyntaxNode& node, const Place& place) {
@@ -258,7 +309,12 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   inner.stages = 1;
   reading_.functions.push_back({node.name_span, node.name});
   const bool is_new = open_functions_.insert(node.name).second;
+  Scope::Names outer_wanted = scope_.begin_function();
+  std::set<std::string> outer_unset = std::exchange(unset_names_, {});
   for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
+  scope_.end_function(node.name, std::move(outer_wanted));
+  std::erase_if(unset_names_, [&](const std::string& name) { return scope_.is_set(name); });
+  unsets_[node.name] = std::exchange(unset_names_, std::move(outer_unset));
   if (is_new) open_functions_.erase(node.name);
   functions_.insert(node.name);
   scope_.undo(mark);

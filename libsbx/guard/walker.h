@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -59,10 +60,13 @@ class Walker {
   void walk_branches(const SyntaxNode& node, const Place& place, const Text& input);
   void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
   void walk_function(const SyntaxNode& node, const Place& place);
+  bool leaves(const Block& block, const Place& place) const;
+  void call_function(const std::string& name);
   void forget_names(const NameRange& range);
   void count_names(const NameRange& range);
-  // Counts the names of the range that are set here.
-  void note_set(const NameRange& range, std::map<std::string, std::size_t>& sets);
+  // Counts the names of the range that are set here, and those that are unset.
+  void note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
+                std::set<std::string>& unset);
 
   // simple.cc: simple commands.
   std::vector<Field> expand_operands(const SyntaxNode& node);
@@ -83,6 +87,7 @@ class Walker {
   // Where `is_later`, what the text assigns may change at any time from now on.
   void read_script(std::string_view text, Span span, const Place& place, const Text& input,
                    bool is_later = false);
+  bool may_be_written(const Field& file);
   std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
   OutputContext output_context() const;
 
@@ -103,11 +108,14 @@ class Walker {
   Reading& reading_;
   const Tree* tree_ = nullptr;
   Scope scope_;
-  Place substitution_place_;                            // of commands in substitutions
-  std::unordered_set<std::string> functions_;           // names of all functions so far
-  std::unordered_set<std::string> open_functions_;      // those whose body is being read
-  std::map<const Part*, Text>* substituted_ = nullptr;  // within one word with braces
+  Place substitution_place_;                             // of commands in substitutions
+  std::unordered_set<std::string> functions_;            // names of all functions so far
+  std::unordered_set<std::string> open_functions_;       // those whose body is being read
+  std::set<std::string> unset_names_;                    // by the body that is being read
+  std::map<std::string, std::set<std::string>> unsets_;  // by each function that is called
+  std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces
   std::uint32_t pipelines_ = 0;
+  std::size_t moves_ = 0;  // changes of this shell's directory so far
   int depth_ = 0;
   std::size_t work_left_ = kLeastWork;
   bool stopped_ = false;
