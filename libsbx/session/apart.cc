@@ -24,12 +24,16 @@ namespace {
 constexpr std::size_t kLongestAnswer = 4096;  // a pipe takes it at once
 
 // Killed, and not seen to end yet.
-std::vector<pid_t>& graves() {
-  static std::vector<pid_t> pids;
-  return pids;
+std::vector<OwnedFd>& graves() {
+  static std::vector<OwnedFd> processes;
+  return processes;
 }
 
-bool is_reaped(pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; }
+bool is_reaped(const OwnedFd& process) {
+  siginfo_t info{};
+  const auto id = static_cast<id_t>(process.get());
+  return waitid(P_PIDFD, id, &info, WEXITED | WNOHANG) != 0 || info.si_pid != 0;
+}
 
 void keep_only(std::vector<int> kept) {
   std::sort(kept.begin(), kept.end());
@@ -58,9 +62,15 @@ std::unique_ptr<Apart> Apart::start(std::vector<int> kept,
   if (page == MAP_FAILED) return nullptr;
   made->note_ = new (page) Note(false);
   const pid_t parent = sys::getpid_raw();
-  made->pid_ = fork();
-  if (made->pid_ < 0) return nullptr;
-  if (made->pid_ > 0) return made;
+  const pid_t pid = fork();
+  if (pid < 0) return nullptr;
+  if (pid > 0) {
+    made->process_.reset(sys::pidfd_open(pid, 0));
+    if (made->process_.is_open()) return made;
+    kill(pid, SIGKILL);
+    waitpid(pid, nullptr, 0);  // it has touched nothing yet that may make it wait
+    return nullptr;
+  }
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
@@ -76,9 +86,9 @@ std::unique_ptr<Apart> Apart::start(std::vector<int> kept,
 
 Apart::~Apart() {
   if (note_ != nullptr) munmap(note_, sizeof(Note));
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  if (!is_reaped(pid_)) graves().push_back(pid_);
+  if (!process_.is_open()) return;
+  sys::pidfd_send_signal(process_.get(), SIGKILL);
+  if (!is_reaped(process_)) graves().push_back(std::move(process_));
 }
 
 bool Apart::has_ended(std::string& answer) {

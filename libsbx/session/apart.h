@@ -3,8 +3,6 @@
 // signal, and nobody waits for it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -36,7 +34,7 @@ class Apart {
  private:
   Apart() = default;
 
-  pid_t pid_ = -1;
+  OwnedFd process_;       // somebody else may have waited for it: its number could be another's
   Note* note_ = nullptr;  // in a page that both have
   OwnedFd answer_;
 };

@@ -86,7 +86,6 @@ bool Refusals::answer() {
     const CallFault fault = fault_of(call.data.nr, call.data.args, own_ids_);
     if (number < observed_.size() && observed_.test(number) && fault == CallFault::kNone) {
       observer_(call);
-      let_go_on(call.id);
       continue;
     }
     if (call.data.nr == SYS_connect && mediator_) {

@@ -31,7 +31,7 @@ class Refusals {
 
   void set_listener(OwnedFd fd);
   using Observer = std::function<void(const sys::SeccompNotif&)>;
-  // Shows the observer these calls, each before it goes on.
+  // Shows the observer these calls, which lets each go on, then or later.
   void observe(const std::vector<int>& calls, Observer observer);
   // The filter's: what it was told.
   void set_own_ids(const std::optional<OwnIds>& own_ids) { own_ids_ = own_ids; }

@@ -46,6 +46,7 @@ enum class Source : std::uint32_t {
   kTerminalOut,
   kPty,
   kNetwork,
+  kReports,
 };
 
 struct Pipe {
@@ -82,12 +83,15 @@ class Supervisor::Impl {
   explicit Impl(SuperviseInput input)
       : input_(std::move(input)),
         result_(input_.capture, input_.redaction, input_.find_result),
-        file_reports_(input_.plan, input_.policy) {
+        file_reports_(input_.plan, input_.policy, refusals_, [this](int fd, bool on) {
+          if (on) return add(fd, Source::kReports).ok();
+          remove(fd);
+          return true;
+        }) {
     refusals_.set_own_ids(input_.plan.own_ids);
     if (!input_.plan.reported_calls.empty()) {
-      refusals_.observe(input_.plan.reported_calls, [this](const sys::SeccompNotif& call) {
-        file_reports_.look(call, refusals_);
-      });
+      refusals_.observe(input_.plan.reported_calls,
+                        [this](const sys::SeccompNotif& call) { file_reports_.look(call); });
     }
     if (!input_.on_output) return;
     result_.out.set_sink(
@@ -229,6 +233,7 @@ class Supervisor::Impl {
     if (drain_until_ && !held_) until = std::min(until, *drain_until_);
     if (input_.network != nullptr)
       until = std::min(until, input_.network->deadline().value_or(until));
+    until = std::min(until, file_reports_.deadline().value_or(until));
     if (until == Clock::time_point::max()) return std::nullopt;
     return until;
   }
@@ -314,6 +319,9 @@ class Supervisor::Impl {
       case Source::kNetwork:
         input_.network->step();
         return;
+      case Source::kReports:
+        file_reports_.step();
+        return;
       case Source::kTerminalIn:
       case Source::kTerminalOut:
       case Source::kPty:
@@ -350,6 +358,7 @@ class Supervisor::Impl {
     if (input_.network != nullptr && now >= input_.network->deadline().value_or(now + kDrain)) {
       input_.network->step();
     }
+    if (now >= file_reports_.deadline().value_or(now + kDrain)) file_reports_.step();
     if (killed_ || is_over()) return;
     if (kill_at_ && now >= *kill_at_) kill_tree();
     if (deadline_ && now >= *deadline_) {
@@ -491,6 +500,7 @@ class Supervisor::Impl {
   }
 
   Supervised& collect() {
+    file_reports_.close();
     if (refusals_.listener() >= 0) refusals_.answer();
     if (terminal_) terminal_->restore();
     const SharedState& state = *spawned_->state;
@@ -511,7 +521,6 @@ class Supervisor::Impl {
     result_.denials = refusals_.denials();
     append(result_.denials, file_reports_.denials());
     append(result_.denials, losses(state));
-    file_reports_.close();
     if (input_.network != nullptr) append(result_.denials, input_.network->denials());
     return result_;
   }

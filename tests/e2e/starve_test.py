@@ -2,8 +2,10 @@
 """Commands that mean to hold up whoever supervises them: what waits because of them waits for
 nobody else, and they can be ended as ever."""
 
+import json
 import os
 import socket
+import subprocess
 import unittest
 
 import harness
@@ -75,8 +77,35 @@ for n in range(40):
 time.sleep(1000)
 """
 
+# Mounts a file system that never answers over argv[1], then runs the rest.
+HUNG = """
+import ctypes, os, subprocess, sys
+libc = ctypes.CDLL(None, use_errno=True)
+fuse = os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={fuse},rootmode=40755,user_id=0,group_id=0'.encode()
+if libc.mount(b'hung', sys.argv[1].encode(), b'fuse', 6, options) != 0:
+    print('no FUSE here'); sys.exit(77)
+done = subprocess.run(sys.argv[2:], timeout=50)
+sys.exit(done.returncode)
+"""
+
 
 class Starve(session_harness.Case):
+    def test_a_trace_of_a_path_that_never_answers_holds_up_only_its_caller(self):
+        os.mkdir(os.path.join(self.work, "hung"))
+        script = self.write("hung.py", HUNG)
+        own = ["unshare", "--user", "--map-root-user", "--mount", PYTHON, script,
+               os.path.join(self.work, "hung")]
+        if subprocess.run([*own, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("no FUSE in a user namespace here")
+        # One waits for ever; another's refusal is told as ever, by the next that looks.
+        command = "(cat hung/x &); sleep 0.2; cat /etc/shadow-; echo ran; sleep 1000"
+        ran = subprocess.run([*own, harness.SBX_RUN, "--trace-denials", "--timeout", "5s",
+                              "-c", command], cwd=self.work, capture_output=True, text=True,
+                             timeout=harness.BOUND, check=False)
+        answer = json.loads(ran.stdout)
+        self.assertEqual((answer["status"], answer["stdout"]), ("timed_out", "ran\n"), ran)
+
     def test_a_socket_that_lingers_when_it_is_closed_last_holds_up_only_itself(self):
         self.write("work/linger.py", LINGER)
         answer = self.run_json("--timeout", "3s", "--", PYTHON, "linger.py")
