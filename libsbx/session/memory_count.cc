@@ -88,6 +88,19 @@ Mapping parse_mapping(std::string_view line) {
   return mapping;
 }
 
+// As it is known, without asking a server: any file may have a name that looks like memory.
+bool look_at(int dirfd, const char* path, struct statx& info) {
+  return statx(dirfd, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_BLOCKS, &info) == 0;
+}
+
+dev_t device_of(const struct statx& info) {
+  return makedev(info.stx_dev_major, info.stx_dev_minor);
+}
+
+std::int64_t bytes_of(const struct statx& info) {
+  return static_cast<std::int64_t>(info.stx_blocks) * 512;
+}
+
 // --- sockets ---
 
 constexpr std::uint32_t kEveryState = ~0U;
@@ -126,7 +139,8 @@ std::int64_t sum_inet(rtattr* attribute, int left) {
 
 // Sends `request` and sums over the answer. A family that this kernel cannot list counts nothing.
 template <typename Request, typename Answer>
-std::int64_t dump(int diag, const Request& request, std::int64_t (*sum)(rtattr*, int)) {
+std::int64_t dump(int diag, const Request& request, std::int64_t (*sum)(rtattr*, int),
+                  const MemoryCount::IsLate& is_late) {
   struct {
     nlmsghdr header;
     Request request;
@@ -135,11 +149,15 @@ std::int64_t dump(int diag, const Request& request, std::int64_t (*sum)(rtattr*,
   message.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
   message.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
   message.request = request;
-  if (send(diag, &message, sizeof message, MSG_DONTWAIT) < 0) return 0;
   alignas(nlmsghdr) static std::array<char, std::size_t{32} << 10> buffer;
+  // One that left off has left the rest of its answer, which the kernel writes as it is read.
+  while (recv(diag, buffer.data(), buffer.size(), MSG_DONTWAIT) > 0) {
+    if (is_late && is_late()) return 0;
+  }
+  if (send(diag, &message, sizeof message, MSG_DONTWAIT) < 0) return 0;
   std::int64_t bytes = 0;
   // The answer is written while it is read: nothing here waits.
-  for (;;) {
+  while (!is_late || !is_late()) {
     const ssize_t size = recv(diag, buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return bytes;
@@ -153,15 +171,16 @@ std::int64_t dump(int diag, const Request& request, std::int64_t (*sum)(rtattr*,
       bytes += sum(attributes, static_cast<int>(header->nlmsg_len - NLMSG_SPACE(sizeof(Answer))));
     }
   }
+  return bytes;
 }
 
-std::int64_t inet_bytes(int diag, int family, int protocol) {
+std::int64_t inet_bytes(int diag, int family, int protocol, const MemoryCount::IsLate& is_late) {
   inet_diag_req_v2 request{};
   request.sdiag_family = static_cast<std::uint8_t>(family);
   request.sdiag_protocol = static_cast<std::uint8_t>(protocol);
   request.idiag_ext = 1U << (INET_DIAG_SKMEMINFO - 1);
   request.idiag_states = kEveryState;
-  return dump<inet_diag_req_v2, inet_diag_msg>(diag, request, sum_inet);
+  return dump<inet_diag_req_v2, inet_diag_msg>(diag, request, sum_inet, is_late);
 }
 
 }  // namespace
@@ -175,7 +194,7 @@ void MemoryCount::note(dev_t device, ino_t inode, std::int64_t bytes, bool is_ex
 
 void MemoryCount::add_open(int proc, const std::string& pid) {
   const Directory dir = open_directory(proc, pid + "/fd");
-  while (dir != nullptr) {
+  while (dir != nullptr && !is_late()) {
     const dirent* entry = readdir(dir.get());
     if (entry == nullptr) return;
     std::array<char, 16> target{};
@@ -184,9 +203,9 @@ void MemoryCount::add_open(int proc, const std::string& pid) {
         !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with(kMemoryFile)) {
       continue;
     }
-    struct stat info {};
-    if (fstatat(dirfd(dir.get()), entry->d_name, &info, 0) != 0) continue;
-    note(info.st_dev, info.st_ino, info.st_blocks * 512, true);
+    struct statx info {};
+    if (!look_at(dirfd(dir.get()), entry->d_name, info)) continue;
+    note(device_of(info), info.stx_ino, bytes_of(info), true);
   }
 }
 
@@ -195,7 +214,7 @@ void MemoryCount::add_mapped(int proc, const std::string& pid) {
   if (!file.is_open()) return;
   std::string pending;
   std::array<char, std::size_t{16} << 10> part;  // NOLINT(cppcoreguidelines-pro-type-member-init)
-  for (;;) {
+  while (!is_late()) {
     const ssize_t size = read(file.get(), part.data(), part.size());
     if (size <= 0) return;
     pending.append(part.data(), static_cast<std::size_t>(size));
@@ -214,10 +233,10 @@ void MemoryCount::add_maps(int proc, const std::string& pid, std::string_view te
     if (!is_memory) continue;
     const Mapping mapping = parse_mapping(line);
     if (mapping.inode == 0) continue;
-    struct stat info {};
+    struct statx info {};
     const std::string place = pid + "/map_files/" + std::string(mapping.range);
-    if (fstatat(proc, place.c_str(), &info, 0) == 0 && info.st_ino == mapping.inode) {
-      note(mapping.device, mapping.inode, info.st_blocks * 512, true);
+    if (look_at(proc, place.c_str(), info) && info.stx_ino == mapping.inode) {
+      note(mapping.device, mapping.inode, bytes_of(info), true);
     } else {
       note(mapping.device, mapping.inode, static_cast<std::int64_t>(mapping.end_offset), false);
     }
@@ -230,15 +249,15 @@ std::int64_t MemoryCount::bytes() const {
   return sum;
 }
 
-std::int64_t socket_bytes(int diag) {
+std::int64_t socket_bytes(int diag, const MemoryCount::IsLate& is_late) {
   unix_diag_req request{};
   request.sdiag_family = AF_UNIX;
   request.udiag_states = kEveryState;
   request.udiag_show = UDIAG_SHOW_MEMINFO | UDIAG_SHOW_RQLEN;
-  std::int64_t bytes = dump<unix_diag_req, unix_diag_msg>(diag, request, sum_unix);
+  std::int64_t bytes = dump<unix_diag_req, unix_diag_msg>(diag, request, sum_unix, is_late);
   for (const int family : {AF_INET, AF_INET6}) {
     for (const int protocol : {IPPROTO_TCP, IPPROTO_UDP}) {
-      bytes += inet_bytes(diag, family, protocol);
+      bytes += inet_bytes(diag, family, protocol, is_late);
     }
   }
   return bytes;

@@ -187,7 +187,8 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
   const int proc = proc_.is_open() ? proc_.get() : host_proc.get();
   const std::vector<std::string> pids = proc_.is_open() ? listed(proc) : descendants(proc, init_);
   Sums sums;
-  MemoryCount unmapped;
+  const auto is_late = [&] { return takes_too_long(); };
+  MemoryCount unmapped(is_late);
   std::int64_t shared = 0;
   const bool sums_cpu = limits_.cpu_ms && depth != Depth::kCount;
   const bool sums_memory = limits_.memory_bytes && depth != Depth::kCount;
@@ -220,7 +221,7 @@ TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
     // What is mapped as well counts in both; the larger is never too much.
     sums.resident_bytes += depth == Depth::kExactMemory ? std::max(shared, counted) : counted;
     sums.resident_bytes += scratch_bytes();
-    if (socket_diag_.is_open()) sums.resident_bytes += socket_bytes(socket_diag_.get());
+    if (socket_diag_.is_open()) sums.resident_bytes += socket_bytes(socket_diag_.get(), is_late);
   }
   return sums;
 }
@@ -320,9 +321,11 @@ std::optional<std::string> TreeWatch::look_once(int& next_ms) {
   if (limits_.memory_bytes) {
     if (sums.resident_bytes <= *limits_.memory_bytes &&
         sums.resident_bytes + sums.mapped_bytes > *limits_.memory_bytes) {
-      // Enough is mapped for its pages to be shared ones that were let go of.
-      sums = sum_processes(Depth::kMapped);
+      // Enough is mapped for its pages to be shared ones that were let go of. Who lists mappings
+      // waits for a process that makes one of a file whose server does not answer.
+      is_too_long_ = !is_apart_;
       if (is_too_long_) return std::nullopt;
+      sums = sum_processes(Depth::kMapped);
     }
     if (sums.resident_bytes > *limits_.memory_bytes) {
       is_too_long_ = !is_apart_;  // each process may take as long as it has mapped

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <string>
+#include <vector>
 
 #include "base/owned_fd.h"
 
@@ -86,6 +87,38 @@ TEST(SocketBytes, WhatWaitsCountsWhoeverHasClosed) {
   EXPECT_GE(socket_bytes(diag.get()), before + 100'000);
   sender.reset();
   EXPECT_GE(socket_bytes(diag.get()), before + 100'000);
+}
+
+TEST(SocketBytes, ManySocketsAreLeftOffWhenItIsLateAndCountedWholeTheNextTime) {
+  const OwnedFd diag(
+      socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG));
+  ASSERT_TRUE(diag.is_open());
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  const OwnedFd sender(pair[0]);
+  const OwnedFd receiver(pair[1]);
+  const std::string text(100'000, 'x');
+  ASSERT_EQ(send(sender.get(), text.data(), text.size(), 0), 100'000);
+  std::vector<OwnedFd> more;
+  for (int i = 0; i < 800; ++i) more.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_TRUE(more.back().is_open());
+  int asked = 0;
+  const auto is_late = [&] { return ++asked > 1; };  // after a piece of the first answer
+  socket_bytes(diag.get(), is_late);
+  EXPECT_LE(asked, 10);
+  EXPECT_GE(socket_bytes(diag.get()), 100'000);
+}
+
+TEST(MemoryCount, ManyDescriptorsAreLeftOffWhenItIsLate) {
+  const OwnedFd proc(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<OwnedFd> more;
+  for (int i = 0; i < 800; ++i) more.emplace_back(memfd_create("many", MFD_CLOEXEC));
+  ASSERT_TRUE(proc.is_open() && more.back().is_open());
+  for (const OwnedFd& file : more) ASSERT_EQ(ftruncate(file.get(), 4096), 0);
+  int asked = 0;
+  MemoryCount memory([&] { return ++asked > 20; });
+  memory.add_open(proc.get(), "self");
+  EXPECT_EQ(asked, 21);
 }
 
 }  // namespace
