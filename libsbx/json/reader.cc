@@ -14,6 +14,9 @@ namespace {
 
 using nlohmann::json;
 
+// A document of many small values costs far more than its bytes. execve(2) takes fewer words.
+constexpr std::size_t kMaxValues = std::size_t{1} << 18;
+
 // "[json.exception.parse_error.101] parse error at line 1, column 2: REASON; last read: 'BYTES'"
 // without the prefix, and without the bytes, which may be ill-formed UTF-8.
 std::string reason_of(std::string_view what) {
@@ -83,6 +86,11 @@ class StrictBuilder {
 
   json* put(json&& value) {
     if (stack_.empty()) return &(root_ = std::move(value));
+    if (++values_ > kMaxValues) {
+      refuse(ErrorCode::kTooLarge, "more than " + std::to_string(kMaxValues) + " values",
+             "hand them over in a file");
+      return nullptr;
+    }
     json& parent = *stack_.back().node;
     if (parent.is_object()) return &(*slot_ = std::move(value));
     auto& array = parent.get_ref<json::array_t&>();
@@ -92,6 +100,7 @@ class StrictBuilder {
 
   bool push(json&& container) {
     json* node = put(std::move(container));
+    if (node == nullptr) return false;
     if (stack_.size() >= max_depth_) {
       return refuse(ErrorCode::kTooDeep,
                     "nested deeper than " + std::to_string(max_depth_) + " levels", "");
@@ -128,6 +137,7 @@ class StrictBuilder {
   }
 
   std::size_t max_depth_;
+  std::size_t values_ = 0;
   json root_;
   std::vector<Frame> stack_;
   json* slot_ = nullptr;  // where the value of the last key goes

@@ -134,36 +134,51 @@ void begin(JsonWriter& json) {
 
 }  // namespace
 
+// One pass, whatever it finds: what is no JSON at all is said before anything else of it.
 Result<std::vector<RawMember>> read_members(std::string_view text) {
   if (!is_valid_utf8(text)) return bad_json("ill-formed UTF-8", 0);
-  JsonScan check(text);
-  const bool is_whole = check.value().has_value() && (check.skip_space(), check.at_end());
-  if (!is_whole) {
-    return bad_json(check.at_end() ? "it ends too soon" : "unexpected character", check.position());
-  }
   JsonScan scan(text);
+  const auto no_json = [&] {
+    return bad_json(scan.at_end() ? "it ends too soon" : "unexpected character", scan.position());
+  };
   scan.skip_space();
-  if (!scan.take('{')) return Error{ErrorCode::kWrongType, "not a JSON object", "", ""};
-  std::vector<RawMember> members;
-  scan.skip_space();
-  while (!scan.take('}')) {  // the text is known to be well-formed
-    scan.take(',');
-    scan.skip_space();
-    std::string key = plain(*scan.string());
-    for (const RawMember& member : members) {
-      if (member.key != key) continue;
-      std::string where;
-      append_to_pointer(where, key);
-      return Error{ErrorCode::kDuplicateKey, "the same key stands twice in one object",
-                   std::move(where), "remove one of the two"};
-    }
-    // The comparisons above are square in the number of members.
-    if (members.size() >= 64) return bad_message("too many members", "", "");
-    scan.skip_space();
-    scan.take(':');
-    members.push_back({std::move(key), *scan.value()});
-    scan.skip_space();
+  if (!scan.take('{')) {
+    const bool is_whole = scan.value().has_value() && (scan.skip_space(), scan.at_end());
+    if (!is_whole) return no_json();
+    return Error{ErrorCode::kWrongType, "not a JSON object", "", ""};
   }
+  std::vector<RawMember> members;
+  std::optional<Error> error;
+  scan.skip_space();
+  bool is_last = scan.take('}');
+  while (!is_last) {
+    scan.skip_space();
+    const auto name = scan.string();
+    if (!name) return no_json();
+    scan.skip_space();
+    if (!scan.take(':')) return no_json();
+    const auto value = scan.value();
+    if (!value) return no_json();
+    scan.skip_space();
+    is_last = scan.take('}');
+    if (!is_last && !scan.take(',')) return no_json();
+    if (error) continue;
+    std::string key = plain(*name);
+    if (std::any_of(members.begin(), members.end(),
+                    [&](const RawMember& member) { return member.key == key; })) {
+      error = Error{ErrorCode::kDuplicateKey, "the same key stands twice in one object", "",
+                    "remove one of the two"};
+      append_to_pointer(error->where, key);
+    } else if (members.size() >= 64) {
+      // The comparisons above are square in the number of members.
+      error = bad_message("too many members", "", "");
+    } else {
+      members.push_back({std::move(key), *value});
+    }
+  }
+  scan.skip_space();
+  if (!scan.at_end()) return no_json();
+  if (error) return *std::move(error);
   return members;
 }
 

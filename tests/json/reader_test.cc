@@ -65,6 +65,14 @@ TEST(JsonReader, RefusesTextOverItsBound) {
   EXPECT_TRUE(read_json_strict(R"("0123456789")", {.max_bytes = 12, .max_depth = 1}).ok());
 }
 
+TEST(JsonReader, ReadsNoFurtherThanAsManyValuesAsAProgramTakesWords) {
+  std::string text = R"({"argv":[0)";
+  for (int i = 0; i < 300'000; ++i) text += ",0";
+  const Error error = refuse(text + " rubbish");
+  EXPECT_EQ(error.code, ErrorCode::kTooLarge);
+  EXPECT_EQ(error.where, "/argv/262142");
+}
+
 TEST(JsonReader, NamesLineColumnAndByteOfBadSyntax) {
   const Error error = refuse("{\n  \"a\": ?\n}");
   EXPECT_EQ(error.code, ErrorCode::kBadJson);
