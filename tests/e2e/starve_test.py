@@ -135,6 +135,14 @@ class Starve(session_harness.Case):
         self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
         self.assertEqual(peer.call("list")["tasks"][0]["status"], "running")
 
+    def test_millions_of_words_are_refused_before_they_are_decoded(self):
+        process, peer = self.server("--workspace", self.work)
+        before = self.worked(process)
+        answer = peer.error("run", argv=["a"] * 3_000_000)
+        self.assertEqual(answer["data"]["code"], "too_large")
+        self.assertLess(self.worked(process) - before, 4)  # 8 where each is decoded
+        self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
+
     @staticmethod
     def worked(process):
         """Seconds of CPU time of the server itself."""
