@@ -60,6 +60,10 @@ std::string_view take_word(std::string_view& line) {
   return word;
 }
 
+// More than any machine has. A mapping may begin anywhere in its file, and what the command chooses
+// must not add up to a number that is negative.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
 struct Mapping {
   std::string_view range;  // "START-END"
   std::uint64_t end_offset = 0;
@@ -238,14 +242,16 @@ void MemoryCount::add_maps(int proc, const std::string& pid, std::string_view te
     if (look_at(proc, place.c_str(), info) && info.stx_ino == mapping.inode) {
       note(mapping.device, mapping.inode, bytes_of(info), true);
     } else {
-      note(mapping.device, mapping.inode, static_cast<std::int64_t>(mapping.end_offset), false);
+      const std::uint64_t most = kMostBytes;
+      note(mapping.device, mapping.inode,
+           static_cast<std::int64_t>(std::min(mapping.end_offset, most)), false);
     }
   }
 }
 
 std::int64_t MemoryCount::bytes() const {
   std::int64_t sum = 0;
-  for (const auto& [file, held] : held_) sum += held.bytes;
+  for (const auto& [file, held] : held_) sum = std::min(sum + held.bytes, kMostBytes);
   return sum;
 }
 

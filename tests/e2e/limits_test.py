@@ -163,6 +163,27 @@ class Limits(harness.Case):
         )
         self.assert_limit(self.memory_bomb(program), "memory")
 
+    def test_mappings_far_into_their_files_hide_no_memory(self):
+        program = (
+            # Two ends of 2^63 - 2^30 add up to less than nothing.
+            "import ctypes,mmap,os,time\n"
+            "libc = ctypes.CDLL(None)\n"
+            "libc.mmap.restype = ctypes.c_void_p\n"
+            "for i in range(2):\n"
+            "    fd = os.memfd_create('x')\n"
+            "    at = ctypes.c_long(2**63 - 2**30 - i * 4096)\n"
+            "    assert libc.mmap(None, ctypes.c_size_t(4096), 1, 1, fd, at) != 2**64 - 1\n"
+            "    os.close(fd)\n"
+            "kept = []\n"
+            "for i in range(60):\n"
+            "    m = mmap.mmap(-1, 10 * 2**20)\n"
+            "    m[:] = b'x' * (10 * 2**20)\n"
+            "    m.madvise(mmap.MADV_DONTNEED)\n"
+            "    kept.append(m)\n"
+            "    time.sleep(0.01)\n"
+        )
+        self.assert_limit(self.memory_bomb(program), "memory")
+
     SOCKETS = (
         "import socket,time\n"
         "kept = []\n"

@@ -38,6 +38,18 @@ TEST(MemoryCount, ASharedMappingCountsOnceByItsEnd) {
   EXPECT_EQ(count({kWhole, kOther}), 2 * 0xa00000);
 }
 
+TEST(MemoryCount, MappingsFarIntoTheirFilesNeverAddUpToLess) {
+  constexpr std::string_view kFar[] = {
+      "7f0000000000-7f0000001000 rw-s 7ffffffffffff000 00:01 1 /memfd:a (deleted)",
+      "7f0000000000-7f0000001000 rw-s 7fffffffffffe000 00:01 2 /memfd:a (deleted)",
+      "7f0000000000-7f0000001000 rw-s 7fffffffffffe000 00:01 3 /memfd:a (deleted)"};
+  constexpr std::int64_t kMachine = std::int64_t{1} << 50;
+  EXPECT_GT(count({kFar[0]}), kMachine);
+  EXPECT_GT(count({kFar[0], kFar[1]}), kMachine);
+  EXPECT_GT(count({kFar[1], kFar[2]}), kMachine);
+  EXPECT_GT(count({kFar[0], kFar[1], kFar[2]}), kMachine);
+}
+
 TEST(MemoryCount, FilesAndPrivateMemoryAreNotCountedBySize) {
   EXPECT_EQ(count({"7f0000000000-7f0000a00000 rw-p 00000000 00:00 0 ",
                    "7f0000000000-7f0000a00000 rw-p 00000000 00:00 0          [heap]",
