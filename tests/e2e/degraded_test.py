@@ -207,7 +207,7 @@ class Degraded(harness.Case):
         self.skip_unless_it_runs([*masked, "true"])
         # Required, or merely without leave to degrade.
         unrequired = self.profile({"isolation": {"require": ["seccomp"]}}, "unrequired.json")
-        for flags in ([], ["--profile", unrequired],
+        for flags in ([], ["--allow-degraded", "--require", "pid"], ["--profile", unrequired],
                       ["--profile", self.weak, "--require", "pid"]):
             answer = self.under(masked, *flags, "-c", ": > ran")
             self.assert_error(answer, "layer_unavailable")
