@@ -3,10 +3,13 @@
 #include "host/git_files.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 
 namespace sbx {
 namespace {
+
+constexpr std::size_t kLongestName = 64;  // of a section; those that count are shorter
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -80,7 +83,8 @@ GitConfigPaths read_git_config(std::string_view text) {
       at = std::min(text.find('\n', at), text.size());
     } else if (c == '[') {
       const std::size_t end = text.find_first_of(" \t]\n.", at + 1);
-      section = lower(text.substr(at + 1, std::min(end, text.size()) - at - 1));
+      const std::size_t length = std::min(end, text.size()) - at - 1;
+      section = lower(text.substr(at + 1, std::min(length, kLongestName)));
       bool is_quoted = false;  // a subsection may hold brackets
       for (++at; at < text.size() && text[at] != '\n' && (text[at] != ']' || is_quoted); ++at) {
         if (text[at] == '\\') {
@@ -143,7 +147,8 @@ Gitlinks read_gitlinks(std::string_view index, std::size_t id_bytes, std::size_t
     if (stop == std::string_view::npos || stop >= end) return out;
     name += index.substr(at, stop - at);
     at = version == 4 ? stop + 1 : start + ((stop - start) / 8 + 1) * 8;
-    if (mode != kGitlink) continue;
+    // Nothing can be checked out at a longer one.
+    if (mode != kGitlink || name.size() >= PATH_MAX) continue;
     if (name.empty() || out.paths.size() >= max) {
       out.is_whole = false;
     } else {

@@ -37,6 +37,15 @@ constexpr std::size_t kMaxRepositories = 512;
 constexpr int kMaxLinks = 16;
 constexpr int kMaxDepth = 5;  // of inclusions, and of repositories within repositories
 
+// What one look may cost in all, about half a second of whoever looks, though a repository can lead
+// on and on: a byte that is read is 1, and opening, listing and hashing are as many more.
+constexpr std::size_t kMostWork = std::size_t{128} << 20;
+constexpr std::size_t kOpenWork = 4096;
+constexpr std::size_t kPathByteWork = 64;
+constexpr std::size_t kListedWork = 512;
+constexpr std::size_t kHashedByteWork = 8;
+constexpr std::string_view kTooMuch = "more than is looked at at all";
+
 // What stands for its own being there: a new one is no news, one that is gone is.
 constexpr std::string_view kHead = "HEAD";
 
@@ -76,10 +85,19 @@ class Looker {
       out_[path] = "a bare repository";
       add_repository(path, path, 0);
     }
+    if (work_left_ == 0) {
+      for (const auto& [path, fd] : tops_) out_[path] = kTooMuch;
+    }
     return std::move(out_);
   }
 
  private:
+  // False: the look is over.
+  bool spend(std::size_t work) {
+    work_left_ -= std::min(work, work_left_);
+    return work_left_ > 0;
+  }
+
   // The deepest root that holds `path`, where that is one of ours.
   const std::pair<const std::string, OwnedFd>* top_of(const std::string& path) const {
     const ViewRoot* deepest = nullptr;
@@ -91,9 +109,9 @@ class Looker {
     return found == tops_.end() ? nullptr : &*found;
   }
 
-  OwnedFd open_exactly(const std::string& path, std::uint64_t flags) const {
+  OwnedFd open_exactly(const std::string& path, std::uint64_t flags) {
     const auto* top = top_of(path);
-    if (top == nullptr) {
+    if (!spend(kOpenWork + kPathByteWork * path.size()) || top == nullptr) {
       errno = ENOENT;
       return {};
     }
@@ -108,13 +126,14 @@ class Looker {
   }
 
   // `path` without symlinks and "..": each symlink that a command could turn is written down.
-  // nullopt: there are too many.
+  // nullopt: there are too many, or the look is over.
   std::optional<std::string> real(const std::string& path) {
     std::deque<std::string> left;
     for (const std::string_view part : split(path, '/')) left.emplace_back(part);
     std::string at = "/";
     int links = 0;
     while (!left.empty()) {
+      if (!spend(1)) return std::nullopt;
       const std::string part = std::move(left.front());
       left.pop_front();
       if (part.empty() || part == ".") continue;
@@ -134,12 +153,11 @@ class Looker {
       const ssize_t size = readlinkat(fd.get(), "", text.data(), text.size());
       const std::string target(text.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
       if (++links > kMaxLinks || target.empty()) return std::nullopt;
+      if (!spend(kPathByteWork * target.size())) return std::nullopt;
       out_[next] = "-> " + target;
       if (target.starts_with('/')) at = "/";
-      std::size_t position = 0;
-      for (const std::string_view step : split(target, '/')) {
-        left.emplace(left.begin() + static_cast<std::ptrdiff_t>(position++), step);
-      }
+      const auto steps = split(target, '/');
+      for (auto step = steps.rbegin(); step != steps.rend(); ++step) left.emplace_front(*step);
     }
     return at;
   }
@@ -154,10 +172,11 @@ class Looker {
 
   bool exists(const std::string& path) { return open_file(path, O_PATH).is_open(); }
 
-  static std::optional<std::string> read_text(int fd, std::size_t max) {
+  std::optional<std::string> read_text(int fd, std::size_t max) {
     struct stat info {};
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
     if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
+    if (!spend(static_cast<std::size_t>(info.st_size))) return std::nullopt;
     std::string text(static_cast<std::size_t>(info.st_size), '\0');
     std::size_t size = 0;
     while (size < text.size()) {
@@ -185,6 +204,7 @@ class Looker {
     const OwnedFd fd = open_file(path, O_RDONLY);
     if (!fd.is_open()) return std::nullopt;
     std::optional<std::string> text = read_text(fd.get(), max);
+    if (text) spend(kHashedByteWork * text->size());
     out_[path] = mark_of(fd.get(), text);
     return text;
   }
@@ -213,6 +233,7 @@ class Looker {
     }
     std::size_t count = 0;
     while (const dirent* entry = readdir(dir.get())) {
+      if (!spend(kListedWork)) return;
       const std::string_view name = entry->d_name;
       // The samples that every repository has are never run.
       if (name == "." || name == ".." || name.ends_with(".sample")) continue;
@@ -276,6 +297,7 @@ class Looker {
   const std::vector<ViewRoot>& roots_;
   std::map<std::string, OwnedFd> tops_;
   std::set<std::string> seen_;
+  std::size_t work_left_ = kMostWork;
   GitUse out_;
 };
 
@@ -295,7 +317,8 @@ std::vector<std::string> git_changes(const GitUse& before, const GitUse& after) 
   std::vector<std::string> out;
   for (const auto& [path, mark] : after) {
     const auto found = before.find(path);
-    const bool is_new = found == before.end() && mark != kHead;
+    // What was too much before is not known to be the same.
+    const bool is_new = (found == before.end() && mark != kHead) || mark == kTooMuch;
     if (is_new || (found != before.end() && found->second != mark)) out.push_back(path);
   }
   for (const auto& [path, mark] : before) {

@@ -6,6 +6,9 @@
 
 #include <random>
 
+#include "../../fuzz/host/properties.h"
+#include "support/corpus.h"
+
 namespace sbx {
 namespace {
 
@@ -57,6 +60,28 @@ TEST(GitIndex, NamesTheSharedIndexThatItBuildsOn) {
   const std::string link =
       "TREE" + number(2, 4) + "xx" + "link" + number(22, 4) + std::string(20, '\xab') + "xx";
   EXPECT_EQ(read_gitlinks(index(1, entry("a", 0100644) + link), 20, 9).shared.substr(0, 4), "abab");
+}
+
+std::string prefixed_entry(const std::string& name, unsigned mode) {
+  return std::string(24, '\0') + number(mode, 4) + std::string(12 + 20, 'i') + number(1, 2) +
+         std::string(1, '\0') + name + std::string(1, '\0');
+}
+
+TEST(GitIndex, ANameThatNoFileCanHaveIsNotKept) {
+  std::string rest = prefixed_entry(std::string(8000, 'a'), 0100644);
+  for (int i = 0; i < 9; ++i) rest += prefixed_entry("b", 0160000);
+  std::string bytes = index(10, rest);
+  bytes[7] = 4;
+  EXPECT_TRUE(read_gitlinks(bytes, 20, 9).paths.empty());
+}
+
+TEST(GitFiles, TheCorporaAreReplayed) {
+  const auto files = corpus_files("host/git_files_corpus");
+  EXPECT_GE(files.size(), 9U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(git_files_hold(file.bytes)) << file.path;
+  const auto maps = corpus_files("host/maps_corpus");
+  EXPECT_GE(maps.size(), 3U);
+  for (const CorpusFile& file : maps) EXPECT_TRUE(maps_hold(file.bytes)) << file.path;
 }
 
 TEST(GitFiles, TakeAnyBytes) {

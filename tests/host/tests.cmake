@@ -7,7 +7,9 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/elf_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/facts_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_files_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/git_use_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/probe_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/witnesses_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/elf/elf_fuzz.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/host/properties.cc
   LINK sbx_all PkgConfig::SECCOMP)
