@@ -34,6 +34,8 @@ constexpr int kRestFactor = 4;                        // times what a look took
 constexpr std::chrono::milliseconds kMostRest{50};    // that may be due before a look waits for it
 constexpr int kAskMs = 20;
 constexpr int kMostApartRestMs = 1000;
+constexpr int kCheckMs = 50;
+constexpr int kMostInterruptions = 8;  // what grows and shrinks all the time is looked through
 
 // What this thread has worked: a busy machine makes no look longer.
 Clock::time_point worked() {
@@ -144,6 +146,33 @@ std::int64_t threads(int proc, const std::string& pid) {
   return std::max<std::int64_t>(1, static_cast<std::int64_t>(info.st_nlink) - 2);
 }
 
+struct Statm {
+  std::int64_t resident = 0;
+  std::int64_t only_private = 0;  // of that, what no file backs
+  std::int64_t mapped = 0;        // by size: neither data nor stack
+};
+
+Statm statm(int proc, const std::string& pid) {
+  static const std::int64_t kPage = sysconf(_SC_PAGESIZE);
+  const std::string text = read_at(proc, pid + "/statm");
+  const auto fields = split(text, ' ');
+  if (fields.size() < 6) return {};
+  const std::int64_t resident = number(fields[1]);
+  return {resident * kPage, std::max<std::int64_t>(0, resident - number(fields[2])) * kPage,
+          (number(fields[0]) - number(fields[5])) * kPage};
+}
+
+// The sandbox's procfs, or else the host's.
+struct Proc {
+  explicit Proc(const OwnedFd& own) : fd(own.get()) {
+    if (own.is_open()) return;
+    host.reset(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    fd = host.get();
+  }
+  OwnedFd host;
+  int fd;
+};
+
 }  // namespace
 
 std::int64_t TreeWatch::scratch_bytes() const {
@@ -180,50 +209,114 @@ std::int64_t TreeWatch::segment_bytes() const {
   return bytes;
 }
 
+std::vector<std::string> TreeWatch::processes(int proc) const {
+  if (!proc_.is_open()) return descendants(proc, init_);
+  std::vector<std::string> pids = listed(proc);
+  std::erase(pids, "1");  // PID 1 is ours
+  return pids;
+}
+
 TreeWatch::Sums TreeWatch::sum_processes(Depth depth) {
-  static const std::int64_t kPage = sysconf(_SC_PAGESIZE);
-  OwnedFd host_proc;
-  if (!proc_.is_open()) host_proc.reset(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int proc = proc_.is_open() ? proc_.get() : host_proc.get();
-  const std::vector<std::string> pids = proc_.is_open() ? listed(proc) : descendants(proc, init_);
+  const Proc proc_directory(proc_);
+  const int proc = proc_directory.fd;
   Sums sums;
   const auto is_late = [&] { return takes_too_long(); };
   MemoryCount unmapped(is_late);
-  std::int64_t shared = 0;
   const bool sums_cpu = limits_.cpu_ms && depth != Depth::kCount;
   const bool sums_memory = limits_.memory_bytes && depth != Depth::kCount;
   if (sums_cpu) {
     const std::string init = proc_.is_open() ? "1" : std::to_string(init_);
     sums.cpu_ticks = cpu_ticks(read_at(proc, init + "/stat"), true);
   }
-  for (const std::string& pid : pids) {
-    if (pid == "1" && proc_.is_open()) continue;  // PID 1 is ours
-    if (depth != Depth::kCount && takes_too_long()) break;
+  for (const std::string& pid : processes(proc)) {
+    if (depth != Depth::kCount && (takes_too_long() || grows())) break;
     sums.pids += threads(proc, pid);
     if (sums_cpu) sums.cpu_ticks += cpu_ticks(read_at(proc, pid + "/stat"), false);
     if (!sums_memory) continue;
     unmapped.add_open(proc, pid);
     if (depth >= Depth::kMapped) unmapped.add_mapped(proc, pid);
-    if (depth == Depth::kExactMemory) {
-      const std::string rollup = read_at(proc, pid + "/smaps_rollup");
-      sums.resident_bytes += kib_field(rollup, "Pss_Anon:") + kib_field(rollup, "SwapPss:");
-      shared += kib_field(rollup, "Pss_Shmem:");
-    } else {
-      const std::string statm = read_at(proc, pid + "/statm");
-      const auto fields = split(statm, ' ');
-      if (fields.size() < 6) continue;
-      sums.resident_bytes += number(fields[1]) * kPage;
-      sums.mapped_bytes += (number(fields[0]) - number(fields[5])) * kPage;
-    }
+    const Statm pages = statm(proc, pid);
+    sums.resident_bytes += pages.resident;
+    sums.mapped_bytes += pages.mapped;
   }
   if (sums_memory && !is_too_long_) {
-    const std::int64_t counted = unmapped.bytes() + segment_bytes();
-    // What is mapped as well counts in both; the larger is never too much.
-    sums.resident_bytes += depth == Depth::kExactMemory ? std::max(shared, counted) : counted;
-    sums.resident_bytes += scratch_bytes();
-    if (socket_diag_.is_open()) sums.resident_bytes += socket_bytes(socket_diag_.get(), is_late);
+    sums.resident_bytes += unmapped.bytes() + segment_bytes() + other_bytes(is_late);
   }
   return sums;
+}
+
+// What nothing maps.
+std::int64_t TreeWatch::other_bytes(const MemoryCount::IsLate& is_late) const {
+  return scratch_bytes() + (socket_diag_.is_open() ? socket_bytes(socket_diag_.get(), is_late) : 0);
+}
+
+// The largest first. Returns the sum: pages that are shared since a fork count for each process,
+// and nothing else is more than it is.
+std::int64_t TreeWatch::order_by_private(int proc, std::vector<std::string>& pids) const {
+  std::vector<std::pair<std::int64_t, std::string>> sized;
+  std::int64_t sum = 0;
+  for (std::string& pid : pids) {
+    const std::int64_t bytes = statm(proc, pid).only_private;
+    sum += bytes;
+    sized.emplace_back(bytes, std::move(pid));
+  }
+  std::stable_sort(sized.begin(), sized.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  pids.clear();
+  for (auto& [bytes, pid] : sized) pids.push_back(std::move(pid));
+  return sum;
+}
+
+// By the exact figures, which cost a walk over the page tables of each process. Those add up: as
+// soon as some of them are too much, all are, and the rest is left out.
+std::int64_t TreeWatch::exact_memory() {
+  const Proc proc_directory(proc_);
+  const int proc = proc_directory.fd;
+  for (int tries = 0;; ++tries) {
+    std::vector<std::string> pids = processes(proc);
+    known_private_ = order_by_private(proc, pids);
+    is_urgent_ = false;
+    const auto is_interrupted = [&] { return tries < kMostInterruptions && grows(); };
+    std::int64_t bytes = other_bytes(nullptr);
+    std::int64_t shared = 0;
+    for (const std::string& pid : pids) {
+      const std::string rollup = read_at(proc, pid + "/smaps_rollup");
+      bytes += kib_field(rollup, "Pss_Anon:") + kib_field(rollup, "SwapPss:");
+      shared += kib_field(rollup, "Pss_Shmem:");
+      if (bytes > *limits_.memory_bytes) return bytes;
+      if (is_interrupted()) break;
+    }
+    MemoryCount unmapped;
+    for (const std::string& pid : pids) {
+      if (is_interrupted()) break;
+      unmapped.add_open(proc, pid);
+      unmapped.add_mapped(proc, pid);
+    }
+    // What is mapped as well counts in both; the larger is never too much.
+    if (!is_interrupted()) {
+      is_urgent_ = false;
+      return bytes + std::max(shared, unmapped.bytes() + segment_bytes());
+    }
+  }
+}
+
+// Cheap enough to be asked while a look goes on, and between two.
+bool TreeWatch::has_grown() {
+  if (!limits_.memory_bytes) return false;
+  const Proc proc_directory(proc_);
+  std::int64_t sum = 0;
+  for (const std::string& pid : processes(proc_directory.fd)) {
+    sum += statm(proc_directory.fd, pid).only_private;
+  }
+  known_private_ = std::min(known_private_, sum);
+  return sum > *limits_.memory_bytes && sum > known_private_ + *limits_.memory_bytes / 8;
+}
+
+bool TreeWatch::grows() {
+  if (!is_apart_ || is_urgent_ || worked() < check_at_) return is_urgent_;
+  is_urgent_ = has_grown();
+  check_at_ = worked() + std::chrono::milliseconds(kCheckMs);
+  return is_urgent_;
 }
 
 // Of the looks of all trees together a bounded part of this process's time, which their commands
@@ -280,7 +373,11 @@ std::string TreeWatch::look_until_exceeded(Apart::Note& note) {
     int next_ms = 0;
     if (auto limit = look_once(next_ms)) return *limit;
     next_ms = std::max(next_ms, std::min(rest_after(worked() - begun), kMostApartRestMs));
-    std::this_thread::sleep_for(std::chrono::milliseconds(next_ms));
+    for (; next_ms > 0 && !is_urgent_; next_ms -= kCheckMs) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(next_ms, kCheckMs)));
+      is_urgent_ = has_grown();
+    }
+    if (is_urgent_) estimate_due_ = {};
   }
 }
 
@@ -327,12 +424,11 @@ std::optional<std::string> TreeWatch::look_once(int& next_ms) {
       if (is_too_long_) return std::nullopt;
       sums = sum_processes(Depth::kMapped);
     }
-    if (sums.resident_bytes > *limits_.memory_bytes) {
+    if (sums.resident_bytes > *limits_.memory_bytes || is_urgent_) {
       is_too_long_ = !is_apart_;  // each process may take as long as it has mapped
       if (is_too_long_) return std::nullopt;
-      // The sum counts shared pages for each process; only the exact figure, which costs a walk
-      // over the page tables, ends a command.
-      sums = sum_processes(Depth::kExactMemory);
+      // The sum counts shared pages for each process; only the exact figure ends a command.
+      sums.resident_bytes = exact_memory();
       if (sums.resident_bytes > *limits_.memory_bytes) return "memory";
     }
     // Two cores touch new memory at some 4 MB a millisecond at the most.

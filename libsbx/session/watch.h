@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "session/apart.h"
+#include "session/memory_count.h"
 
 namespace sbx {
 
@@ -63,10 +65,16 @@ class TreeWatch {
     std::int64_t mapped_bytes = 0;  // by size: neither data nor stack
   };
   // Each costs several times the one before.
-  enum class Depth : std::uint8_t { kCount, kEstimate, kMapped, kExactMemory };
+  enum class Depth : std::uint8_t { kCount, kEstimate, kMapped };
   Sums sum_processes(Depth depth);
+  std::vector<std::string> processes(int proc) const;
+  std::int64_t exact_memory();
+  std::int64_t order_by_private(int proc, std::vector<std::string>& pids) const;
+  bool has_grown();
+  bool grows();
   std::int64_t scratch_bytes() const;
   std::int64_t segment_bytes() const;
+  std::int64_t other_bytes(const MemoryCount::IsLate& is_late) const;
 
   WatchLimits limits_;
   pid_t init_;
@@ -81,6 +89,10 @@ class TreeWatch {
   Apart::Note* note_ = nullptr;  // in the copy: the pids limit has been reached
   bool is_apart_ = false;        // this is the copy in that process
   bool is_too_long_ = false;     // the look was cut short: what it found counts for nothing
+  // In the copy: a look may take seconds, and so must not miss what is allocated meanwhile.
+  bool is_urgent_ = false;          // the tree has grown past the limit, as far as is seen cheaply
+  std::int64_t known_private_ = 0;  // what that was when it was found to be within
+  std::chrono::steady_clock::time_point check_at_;
   std::chrono::steady_clock::time_point look_until_;
 };
 

@@ -89,6 +89,29 @@ done = subprocess.run(sys.argv[2:], timeout=50)
 sys.exit(done.returncode)
 """
 
+# All of its mappings are looked through, some seconds long, since enough is mapped for much to hide
+# in; meanwhile it takes what it can get.
+MAPPED = """
+import ctypes, mmap, os, time
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + 3 * [ctypes.c_int] + [ctypes.c_long]
+libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+NORESERVE = 0x4000
+libc.mmap(None, 1 << 33, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+at = libc.mmap(None, 30000 << 13, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NORESERVE, -1, 0)
+for i in range(15000): libc.mprotect(at + (i << 14), 4096, 1)
+for n in range(60):
+    if os.fork() == 0: time.sleep(1000)
+time.sleep(2)  # so that a look goes on
+kept = []
+for i in range(64):
+    kept.append(mmap.mmap(-1, 32 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    for page in range(0, 32 << 20, 4096): kept[-1][page] = 1
+    os.mkdir(f'seen{i}')
+time.sleep(1000)
+"""
+
 
 class Starve(session_harness.Case):
     def test_a_trace_of_a_path_that_never_answers_holds_up_only_its_caller(self):
@@ -142,6 +165,12 @@ class Starve(session_harness.Case):
         self.assertEqual(answer["data"]["code"], "too_large")
         self.assertLess(self.worked(process) - before, 4)  # 8 where each is decoded
         self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
+
+    def test_memory_that_is_taken_while_a_look_goes_on_is_found_before_its_end(self):
+        self.write("work/mapped.py", MAPPED)
+        answer = self.run_json("--memory", "128M", "--timeout", "60s", "--", PYTHON, "mapped.py")
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "memory"), answer)
+        self.assertLess(len(os.listdir(self.work)), 32)
 
     @staticmethod
     def worked(process):
