@@ -251,10 +251,12 @@ class Run {
 
   void conclude() {
     Supervised& supervised = supervisor_->collect();
-    // Somebody ended it while it waited, or the host has uncovered something of it since it was
-    // made: the command has not begun, and begins in a new one.
-    const bool is_uncovered = supervised.failure && supervised.failure->sys_errno == ESTALE;
-    if (is_warm_ && (supervised.was_lost || is_uncovered)) {
+    // Somebody ended it while it waited, or the host has uncovered or moved something of it since
+    // it was begun: the command has not begun, and begins in a new one.
+    const bool is_stale =
+        supervised.failure && (supervised.failure->sys_errno == ESTALE ||
+                               supervised.failure->code == ErrorCode::kSetupFailed);
+    if (is_warm_ && (supervised.was_lost || is_stale)) {
       starts_cold_ = true;
       return attempt();
     }

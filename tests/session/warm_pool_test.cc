@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -132,7 +133,7 @@ TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLostItWhileItWaitedIsNotUsed) {
   pool_->refill();
   uncover(hidden_);
   const Outcome outcome = run("cat hidden; echo anew");
-  EXPECT_EQ(outcome.out.text, "anew\n");
+  EXPECT_EQ(outcome.out.text, "anew\n") << (outcome.error ? outcome.error->message : "");
   EXPECT_EQ(outcome.exit_code, 0);
 }
 
@@ -159,8 +160,13 @@ TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLosesItOnItsWayToACommandDoesNotBegi
     const Status handed = hand_over(*taken->spawned, taken->plan, {out[1], out[1], out[1]});
     ASSERT_TRUE(handed.ok()) << handed.error().message;
     close(out[1]);
+    // Readable when there is output, or nobody has the other end any more.
+    struct pollfd readable {
+      out[0], POLLIN, 0
+    };
+    ASSERT_EQ(poll(&readable, 1, 20'000), 1);
     std::string text(100, '\0');
-    const ssize_t size = read(out[0], text.data(), text.size());  // until nobody has the other end
+    const ssize_t size = read(out[0], text.data(), text.size());
     close(out[0]);
     text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
     EXPECT_EQ(text, "");
