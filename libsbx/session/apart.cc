@@ -80,7 +80,8 @@ std::unique_ptr<Apart> Apart::start(std::vector<int> kept,
   kept.push_back(told.get());
   keep_only(std::move(kept));
   const std::string answer = work(*made->note_);
-  static_cast<void>(write(told.get(), answer.data(), std::min(answer.size(), kLongestAnswer)));
+  [[maybe_unused]] const ssize_t written =
+      write(told.get(), answer.data(), std::min(answer.size(), kLongestAnswer));
   _exit(0);
 }
 
