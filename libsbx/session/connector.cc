@@ -284,7 +284,7 @@ std::optional<Connector::Clock::time_point> Connector::deadline() const {
 
 void Connector::step(const std::function<void(Errand&, Step, int)>& done) {
   std::uint64_t count = 0;
-  static_cast<void>(read(events_.get(), &count, sizeof count));
+  [[maybe_unused]] const ssize_t got = read(events_.get(), &count, sizeof count);
   const auto now = Clock::now();
   for (std::size_t i = 0; i < slots_.size(); ++i) {  // `done` may add some
     Slot& slot = *slots_[i];
