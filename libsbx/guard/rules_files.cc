@@ -269,8 +269,8 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
 
 bool is_device(const Case&, const std::string& path) { return Places::is_device(path); }
 bool is_outside(const Case& c, const std::string& path) {
-  // What lies in /proc is no file that could be overwritten.
-  return c.places.is_written_outside(path) && !Places::is_device(path) && !is_below(path, "/proc");
+  // /proc and /dev are the sandbox's own, whatever a root says of theirs; devices have their rule.
+  return c.places.is_written_outside(path) && !is_below(path, "/dev") && !is_below(path, "/proc");
 }
 
 // The operands that a command writes to, from the start of the file.

@@ -17,9 +17,9 @@
 #include "host/facts.h"
 #include "host/view.h"
 #include "plan/filter.h"
+#include "plan/promise.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
-#include "plan/promise.h"
 
 namespace sbx {
 

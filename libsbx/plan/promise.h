@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says of itself for the answer: which limit is held by what, and what could not be had.
+// What a plan says of itself for the answer: which limit is held by what, and what could not be
+// had.
 #pragma once
 
 #include <string>

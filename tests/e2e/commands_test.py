@@ -56,6 +56,10 @@ class Check(Case):
             answer = self.check(command, status=3)
             self.assertEqual(answer["verdict"], "ask", command)
 
+    def test_dev_is_the_sandboxs_own_where_the_whole_host_is_writable(self):
+        self.check("make >/dev/null 2>&1; echo x > /dev/stderr", "--rw", "/", status=0)
+        self.check("dd if=a of=/dev/sda", "--rw", "/", status=3)
+
     def test_says_what_it_cannot_know(self):
         answer = self.check("$(cat name)", status=0)
         self.assertEqual(len(answer["unknown"]), 1)
