@@ -352,8 +352,8 @@ class Devices(ViewCase):
 
     def test_dev_is_minimal(self):
         out = self.out("cd /dev; ls; ls -A pts shm")
-        names = "fd full null ptmx pts random shm stderr stdin stdout tty urandom zero"
-        self.assertEqual(out.split("\n\n")[0].split("\n")[0:13], names.split())
+        names = "fd full mqueue null ptmx pts random shm stderr stdin stdout tty urandom zero"
+        self.assertEqual(out.split("\n\n")[0].split("\n")[0:14], names.split())
         self.assertEqual(self.out("ls -A /dev/shm"), "")
 
     def test_nodes_keep_mode_owner_and_times(self):
