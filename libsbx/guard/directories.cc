@@ -144,8 +144,9 @@ class Walk {
         inner = loop;
         walk(order, i, last, inner, use);
         const State& after = is_nested_ ? saved_ : state_;
-        const bool changes = widen(starts, after.now) | widen(starts, after.before);
-        if (!changes) break;
+        const bool now_widens = widen(starts, after.now);
+        const bool before_widens = widen(starts, after.before);
+        if (!now_widens && !before_widens) break;
         // Wherever it goes from there.
         if (turn > 0 || steps_left_ < last - i) add(starts, "");
         steps_left_ -= std::min(steps_left_, last - i);
