@@ -4,11 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "own_stack.h"
 #include "scope.h"
 #include "verbs.h"
+
+// In place of libstdc++'s, which would bring a demangler of 50 KB along for a line that nobody is
+// meant to see: no exception gets here.
+namespace __cxxabiv1 {                                    // NOLINT(bugprone-reserved-identifier)
+extern std::terminate_handler __terminate_handler;        // NOLINT(bugprone-reserved-identifier)
+std::terminate_handler __terminate_handler = std::abort;  // NOLINT(bugprone-reserved-identifier)
+}  // namespace __cxxabiv1
 
 namespace {
 

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <filesystem>
 #include <utility>
 
 #include "base/utf8.h"
+#include "guard/places.h"
 #include "policy/request.h"
 
 namespace sbx {
@@ -220,9 +220,8 @@ void Connects::decide_by_owner(Errand& errand) {
     return refuse(errand, ECONNREFUSED);
   }
   // A profile takes absolute paths without `..`.
-  const std::filesystem::path absolute(errand.absolute);
   count(errand, "connect", repair_utf8(std::string(errand.unix_name())),
-        "network.unix_sockets += [\"" + repair_utf8(absolute.lexically_normal().string()) + "\"]");
+        "network.unix_sockets += [\"" + repair_utf8(resolve_path(errand.absolute, "/")) + "\"]");
   refuse(errand, EACCES);
 }
 

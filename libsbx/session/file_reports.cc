@@ -10,13 +10,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <string>
 #include <utility>
 
 #include "base/text.h"
 #include "base/utf8.h"
 #include "guard/names.h"
+#include "guard/places.h"
 #include "session/file_call.h"
 #include "session/file_view.h"
 #include "session/inside_paths.h"
@@ -137,7 +137,7 @@ std::string FileLook::denied_program(std::string path) const {
   };
   const OwnedFd file = open_cached(root_, path);
   if (!file.is_open()) {
-    path = std::filesystem::path(path).lexically_normal().string();
+    path = resolve_path(path, "/");
     return known(path) ? path : "";
   }
   struct stat info {};

@@ -11,8 +11,8 @@
 #include <array>
 #include <cerrno>
 #include <climits>
-#include <filesystem>
 
+#include "guard/places.h"
 #include "host/protect.h"
 #include "session/inside_paths.h"
 #include "sys/calls.h"
@@ -62,8 +62,7 @@ FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& 
     : plan_(plan), policy_(policy), root_(root) {}
 
 std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
-  std::string normal = std::filesystem::path(path).lexically_normal().string();
-  while (normal.size() > 1 && normal.back() == '/') normal.pop_back();
+  const std::string normal = resolve_path(path, "/");
   if (is_below(normal, "/proc")) return std::nullopt;
   links_left_ = kMaxLinks;
   switch (file.need) {
@@ -91,7 +90,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
     if (size <= 0 || --links_left_ < 0) return std::nullopt;
     const std::string target(text.data(), static_cast<std::size_t>(size));
     const std::string whole = target.starts_with('/') ? target : parent_of(path) + "/" + target;
-    return not_there(file, std::filesystem::path(whole).lexically_normal().string(), ENOENT);
+    return not_there(file, resolve_path(whole, "/"), ENOENT);
   }
   if (file.creates && error == ENOENT) {
     NamedFile entry = file;
@@ -158,8 +157,7 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
     if (file.need == FileNeed::kRemove) return not_there(file, path, error);
     NamedFile parent = file;
     parent.creates = false;
-    return not_there(parent, std::filesystem::path(parent_of(path)).lexically_normal().string(),
-                     error);
+    return not_there(parent, resolve_path(parent_of(path), "/"), error);
   }
   std::string real = path_of(directory.get());
   if (!real.starts_with('/')) return std::nullopt;

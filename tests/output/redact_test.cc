@@ -221,7 +221,8 @@ TEST(Redactor, NamesThatAreKnownToBePublicKeepTheirHashes) {
   std::ifstream file(SBX_SOURCE_DIR "/profiles/redaction/rules.json");
   std::vector<std::string> names = {"commit", "digest",   "checksum", "integrity",
                                     "id",     "trace_id", "sha256",   "etag"};
-  for (const Json& word : Json::parse(file)["public_names"]) {
+  const Json rules = Json::parse(file);
+  for (const Json& word : rules["public_names"]) {
     names.push_back(word.get<std::string>() + "_key");
   }
   for (const std::string& name : names) {
