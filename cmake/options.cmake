@@ -19,6 +19,7 @@ target_compile_features(sbx_options INTERFACE cxx_std_20)
 target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC bug 105329: false alarms on std::string
+  $<$<CXX_COMPILER_ID:Clang>:-fconstexpr-steps=20000000>  # the tables of redaction's keywords
   -fno-plt -fstack-protector-strong -ffunction-sections -fdata-sections)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # -Os copies short strings by `rep movsb`, whose start costs more than a call.

@@ -52,6 +52,7 @@ Status take_scope(const Invocation& invocation) {
   if (size > 0) words.back() = own.substr(0, static_cast<std::size_t>(size));
   words.insert(words.end(), invocation.command_line.begin(), invocation.command_line.end());
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   setenv(kInScope, "1", 1);

@@ -193,7 +193,7 @@ class Looker {
   static std::string mark_of(int fd, const std::optional<std::string>& text) {
     struct stat info {};
     if (fstat(fd, &info) != 0) return "?";
-    const std::string kind = std::to_string(info.st_mode & (S_IFMT | 0111));
+    std::string kind = std::to_string(info.st_mode & (S_IFMT | 0111));
     if (text) return kind + ":" + sha256_hex(*text);
     if (S_ISDIR(info.st_mode)) return kind;
     return kind + ":" + std::to_string(info.st_ino) + ":" + std::to_string(info.st_size) + ":" +

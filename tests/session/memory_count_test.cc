@@ -112,6 +112,7 @@ TEST(SocketBytes, ManySocketsAreLeftOffWhenItIsLateAndCountedWholeTheNextTime) {
   const std::string text(100'000, 'x');
   ASSERT_EQ(send(sender.get(), text.data(), text.size(), 0), 100'000);
   std::vector<OwnedFd> more;
+  more.reserve(800);
   for (int i = 0; i < 800; ++i) more.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   ASSERT_TRUE(more.back().is_open());
   int asked = 0;
@@ -124,6 +125,7 @@ TEST(SocketBytes, ManySocketsAreLeftOffWhenItIsLateAndCountedWholeTheNextTime) {
 TEST(MemoryCount, ManyDescriptorsAreLeftOffWhenItIsLate) {
   const OwnedFd proc(open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::vector<OwnedFd> more;
+  more.reserve(800);
   for (int i = 0; i < 800; ++i) more.emplace_back(memfd_create("many", MFD_CLOEXEC));
   ASSERT_TRUE(proc.is_open() && more.back().is_open());
   for (const OwnedFd& file : more) ASSERT_EQ(ftruncate(file.get(), 4096), 0);
