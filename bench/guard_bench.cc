@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "guard/reading.h"
 #include "guard/verdict_table.h"
+#include "shell/reading.h"
 
 namespace {
 

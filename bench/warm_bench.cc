@@ -23,8 +23,8 @@
 
 #include "base/text.h"
 #include "profile/store.h"
-#include "session/run.h"
-#include "session/warm_pool.h"
+#include "run/run.h"
+#include "run/warm_pool.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <optional>
 
-#include "session/remove_tree.h"
+#include "host_files/remove_tree.h"
 #include "sys/calls.h"
 
 namespace sbx {

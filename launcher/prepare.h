@@ -8,7 +8,7 @@
 #include "base/owned_fd.h"
 #include "options.h"
 #include "profile/store.h"
-#include "session/run.h"
+#include "run/run.h"
 #include "session/session.h"
 #include "verbs.h"
 

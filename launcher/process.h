@@ -8,8 +8,8 @@
 
 #include "base/owned_fd.h"
 #include "base/result.h"
+#include "model/outcome.h"
 #include "policy/environment.h"
-#include "session/outcome.h"
 
 namespace sbx {
 

@@ -3,7 +3,7 @@
 // holds the command back: what waits to be read is bounded.
 #pragma once
 
-#include "session/run.h"
+#include "run/run.h"
 
 namespace sbx {
 

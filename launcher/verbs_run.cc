@@ -14,8 +14,8 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
+#include "run/approval_records.h"
 #include "run_flags.h"
-#include "session/approval_records.h"
 #include "stream.h"
 #include "verbs.h"
 

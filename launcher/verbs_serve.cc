@@ -10,6 +10,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "host_files/remove_tree.h"
 #include "json/writer.h"
 #include "own_workspace.h"
 #include "place_watchdog.h"
@@ -21,7 +22,6 @@
 #include "run_flags.h"
 #include "scope.h"
 #include "serve_protocol.h"
-#include "session/remove_tree.h"
 #include "session_client.h"
 #include "tool_policy.h"
 #include "verbs.h"

@@ -6,7 +6,7 @@
 #include <climits>
 
 #include "host/git_files.h"
-#include "session/memory_count.h"
+#include "run/memory_count.h"
 
 namespace sbx {
 

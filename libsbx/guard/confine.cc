@@ -2,8 +2,8 @@
 // Which words of a command are paths, and whether each stays within the allowed roots.
 #include <algorithm>
 
-#include "guard/arguments.h"
 #include "guard/deny.h"
+#include "shell/arguments.h"
 
 namespace sbx {
 namespace {

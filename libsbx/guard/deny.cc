@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "guard/arguments.h"
 #include "guard/names.h"
+#include "shell/arguments.h"
+#include "shell/programs.h"
 
 namespace sbx {
 namespace {

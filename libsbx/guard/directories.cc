@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
-#include "guard/arguments.h"
 #include "guard/rule.h"
+#include "shell/arguments.h"
 
 namespace sbx {
 namespace {

@@ -25,10 +25,4 @@ bool matches_name(std::string_view pattern, std::string_view program);
 // Whether the built-in list or `more` denies the program.
 bool is_denied_name(const std::vector<std::string>& more, std::string_view program);
 
-// What a shell runs by itself: bash's builtins.
-bool is_shell_builtin(std::string_view name);
-
-// Programs whose work is to write, refused where commands.readonly is set.
-bool is_writing_program(std::string_view name);
-
 }  // namespace sbx

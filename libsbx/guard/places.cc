@@ -8,8 +8,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "guard/arguments.h"
-#include "guard/marks.h"
+#include "shell/arguments.h"
+#include "shell/marks.h"
 
 namespace sbx {
 namespace {

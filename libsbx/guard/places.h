@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "guard/reading.h"
 #include "policy/policy.h"
+#include "shell/reading.h"
 
 namespace sbx {
 

@@ -1,34 +1,13 @@
 sbx_room(guard
   SOURCES
-    guard/ansi_c.cc
-    guard/arguments.cc
-    guard/braces.cc
     guard/confine.cc
     guard/deny.cc
     guard/directories.cc
-    guard/expand.cc
-    guard/field.cc
-    guard/field_builder.cc
-    guard/look_through.cc
-    guard/marks.cc
     guard/names.cc
-    guard/operation.cc
-    guard/options.cc
-    guard/output.cc
-    guard/parse_compound.cc
-    guard/parse_redirections.cc
-    guard/parse_words.cc
-    guard/parser.cc
     guard/places.cc
-    guard/reading.cc
     guard/rules_files.cc
     guard/rules_git.cc
     guard/rules_shell.cc
     guard/rules_system.cc
-    guard/runs.cc
-    guard/scope.cc
-    guard/simple.cc
     guard/verdict.cc
-    guard/walk.cc
-    guard/wrappers.cc
-  LINK sbx_base sbx_profile sbx_policy)
+  LINK sbx_base sbx_model sbx_shell sbx_policy)

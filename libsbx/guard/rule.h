@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "guard/places.h"
-#include "guard/reading.h"
+#include "shell/reading.h"
 
 namespace sbx {
 
@@ -57,9 +57,6 @@ struct Rule {
   std::string_view examples;      // must be asked about
   std::string_view not_examples;  // must not
 };
-
-// Whether `name` is one of the words of `list`.
-bool is_listed(std::string_view name, std::string_view list);
 
 // All of them; ids begin with "destructive.".
 std::span<const std::span<const Rule>> destructive_rules();

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "guard/arguments.h"
 #include "guard/rule.h"
+#include "shell/arguments.h"
 
 namespace sbx {
 namespace {

@@ -4,8 +4,8 @@
 #include <array>
 
 #include "base/text.h"
-#include "guard/arguments.h"
 #include "guard/rule.h"
+#include "shell/arguments.h"
 
 namespace sbx {
 namespace {
@@ -367,16 +367,6 @@ std::span<const std::span<const Rule>> destructive_rules() {
   static const std::array<std::span<const Rule>, 4> kAll = {file_rules(), git_rules(),
                                                             shell_rules(), system_rules()};
   return kAll;
-}
-
-bool is_listed(std::string_view name, std::string_view list) {
-  if (name.empty()) return false;
-  for (std::size_t at = 0; at < list.size();) {
-    const std::size_t end = std::min(list.find(' ', at), list.size());
-    if (list.substr(at, end - at) == name) return true;
-    at = end + 1;
-  }
-  return false;
 }
 
 }  // namespace sbx

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "guard/arguments.h"
 #include "guard/deny.h"
 #include "guard/directories.h"
 #include "guard/rule.h"
+#include "shell/arguments.h"
 
 namespace sbx {
 namespace {
@@ -61,18 +61,6 @@ void find_unreadable(const Policy& policy, const Reading& reading, std::string_v
 }
 
 }  // namespace
-
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kAllow:
-      return "allow";
-    case Verdict::kAsk:
-      return "ask";
-    case Verdict::kDeny:
-      return "deny";
-  }
-  return "deny";
-}
 
 Judgement judge(const Policy& policy, const Request& request, const std::string& cwd) {
   const bool is_shell = request.argv.empty();

@@ -34,7 +34,7 @@ struct FilterSpec {
   // false: Landlock alone guards the network, and the filter refuses what it cannot: UDP, TCP fast
   // open, MPTCP and the rest. True also for network mode open, where there is nothing to guard.
   bool network_namespace = true;
-  // connect goes to the supervisor, which makes it on the command's behalf (session/connects.h),
+  // connect goes to the supervisor, which makes it on the command's behalf (connect/connects.h),
   // and Unix datagram sockets, whose sends name any socket without a connect, are refused.
   bool mediate_connect = false;
   bool allow_inet = true;  // false with no network namespace and mode none: AF_INET refused

@@ -30,7 +30,7 @@ constexpr Call kFiles[] = {
     {"removexattrat", 466}, {"file_getattr", 468}, {"file_setattr", 469},
 };
 
-// Those that session/file_call.cc can read. mkdir is among them: the kernel itself takes the set-uid
+// Those that trace/file_call.cc can read. mkdir is among them: the kernel itself takes the set-uid
 // and set-gid bits out of its mode.
 constexpr Call kPaths[] = {
     CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat), CALL(renameat), CALL(renameat2),

@@ -16,8 +16,8 @@
 #include "base/result.h"
 #include "host/facts.h"
 #include "host/view.h"
+#include "model/promise.h"
 #include "plan/filter.h"
-#include "plan/promise.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 

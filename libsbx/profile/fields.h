@@ -26,10 +26,6 @@ inline constexpr auto kLandlockNames = std::to_array<std::string_view>({"require
 inline constexpr auto kFallbackNames = std::to_array<std::string_view>({"refuse", "degrade"});
 inline constexpr auto kScrubNames = std::to_array<std::string_view>({"off", "default", "strict"});
 inline constexpr auto kWorkspaceNames = std::to_array<std::string_view>({"persistent", "fresh"});
-inline constexpr auto kLayerNames =
-    std::to_array<std::string_view>({"user", "mount", "pid", "net", "ipc", "uts", "cgroup",
-                                     "seccomp", "landlock", "no_new_privs", "capabilities"});
-inline constexpr int kNamespaceCount = 7;  // the first of kLayerNames
 inline constexpr auto kMissingNames = std::to_array<std::string_view>({"refuse", "report"});
 
 extern const ObjectSpec kProfileSpec;

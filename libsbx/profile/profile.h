@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "model/layer.h"
+
 namespace sbx {
 
 enum class Base : std::uint8_t { kSystem, kTools, kHost, kNone };
@@ -23,39 +25,6 @@ enum class LandlockMode : std::uint8_t { kRequire, kAuto, kOff };
 enum class Fallback : std::uint8_t { kRefuse, kDegrade };
 enum class ScrubMode : std::uint8_t { kOff, kDefault, kStrict };
 enum class WorkspaceMode : std::uint8_t { kPersistent, kFresh };
-
-// The layers that `isolation.require` and the result's `sandbox.layers` name. The first seven are
-// the namespaces, in the order of `isolation.namespaces`.
-enum class Layer : std::uint8_t {
-  kUser,
-  kMount,
-  kPid,
-  kNet,
-  kIpc,
-  kUts,
-  kCgroup,
-  kSeccomp,
-  kLandlock,
-  kNoNewPrivs,
-  kCapabilities,
-};
-inline constexpr int kLayerCount = 11;
-const char* layer_name(Layer layer);
-
-// A set of layers as a bit mask.
-class LayerSet {
- public:
-  constexpr LayerSet() = default;
-  constexpr void add(Layer layer) { bits_ |= bit(layer); }
-  constexpr void remove(Layer layer) { bits_ &= ~bit(layer); }
-  constexpr bool has(Layer layer) const { return (bits_ & bit(layer)) != 0; }
-  constexpr bool empty() const { return bits_ == 0; }
-  friend constexpr bool operator==(LayerSet, LayerSet) = default;
-
- private:
-  static constexpr std::uint32_t bit(Layer layer) { return 1U << static_cast<unsigned>(layer); }
-  std::uint32_t bits_ = 0;
-};
 
 struct Root {
   std::string path;  // absolute after variables are replaced

@@ -5,13 +5,12 @@ sbx_room(profile
     profile/fields.cc
     profile/forms.cc
     profile/host_rule.cc
-    profile/profile.cc
     profile/schema.cc
     profile/shipped.cc
     profile/source.cc
     profile/store.cc
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
-  LINK sbx_base sbx_json nlohmann_json::nlohmann_json)
+  LINK sbx_base sbx_json sbx_model nlohmann_json::nlohmann_json)
 
 file(GLOB shipped_profiles CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/profiles/*.json
   ${PROJECT_SOURCE_DIR}/profiles/presets/*.json)

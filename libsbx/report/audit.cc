@@ -2,7 +2,7 @@
 // The keys in the order of the contract.
 #include "report/audit.h"
 
-#include "base/exit_status.h"
+#include "model/exit_status.h"
 #include "report/json_parts.h"
 
 namespace sbx {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "session/outcome.h"
+#include "model/outcome.h"
 
 namespace sbx {
 

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "base/result.h"
+#include "host_files/append_file.h"
+#include "model/outcome.h"
 #include "policy/policy.h"
-#include "session/append_file.h"
-#include "session/outcome.h"
 
 namespace sbx {
 

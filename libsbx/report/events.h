@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/outcome.h"
 #include "output/stream.h"
-#include "session/outcome.h"
 
 namespace sbx {
 

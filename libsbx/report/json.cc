@@ -3,8 +3,8 @@
 // time zone or the locale.
 #include "report/json.h"
 
-#include "base/exit_status.h"
 #include "json/writer.h"
+#include "model/exit_status.h"
 #include "report/json_parts.h"
 #include "report/judgement.h"
 

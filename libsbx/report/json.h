@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "session/outcome.h"
+#include "model/outcome.h"
 
 namespace sbx {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "json/writer.h"
-#include "session/outcome.h"
+#include "model/outcome.h"
 
 namespace sbx {
 

@@ -16,5 +16,4 @@ sbx_room(rpc
     rpc/socket_place.cc
     rpc/task_json.cc
     rpc/tool_runner.cc
-  LINK sbx_base sbx_json sbx_profile sbx_policy sbx_host sbx_plan sbx_output sbx_session sbx_report sbx_tools
-  nlohmann_json::nlohmann_json)
+  LINK sbx_base sbx_json sbx_model sbx_profile sbx_policy sbx_session sbx_report sbx_tools nlohmann_json::nlohmann_json)

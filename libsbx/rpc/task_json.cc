@@ -4,8 +4,8 @@
 
 #include <cstdio>
 
-#include "base/exit_status.h"
 #include "json/writer.h"
+#include "model/exit_status.h"
 #include "report/json.h"
 #include "report/json_parts.h"
 

@@ -9,9 +9,9 @@
 #include <array>
 #include <cerrno>
 
+#include "host_files/remove_tree.h"
 #include "policy/request.h"
-#include "session/approval_records.h"
-#include "session/remove_tree.h"
+#include "run/approval_records.h"
 
 namespace sbx {
 namespace {

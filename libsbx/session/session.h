@@ -20,13 +20,13 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/facts.h"
+#include "host_files/leftovers.h"
+#include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
-#include "session/approvals.h"
-#include "session/leftovers.h"
-#include "session/outcome.h"
+#include "run/approvals.h"
+#include "run/warm_pool.h"
 #include "session/task.h"
-#include "session/warm_pool.h"
 
 namespace sbx {
 

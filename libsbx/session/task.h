@@ -11,8 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "session/outcome.h"
-#include "session/run.h"
+#include "model/outcome.h"
+#include "run/run.h"
 #include "session/stdin_queue.h"
 #include "session/task_output.h"
 

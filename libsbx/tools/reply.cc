@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/exit_status.h"
+#include "model/exit_status.h"
 
 namespace sbx {
 namespace {

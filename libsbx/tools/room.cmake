@@ -10,4 +10,4 @@ sbx_room(tools
     tools/reply.cc
     tools/shell.cc
     tools/tool.cc
-  LINK sbx_base sbx_json sbx_profile sbx_policy nlohmann_json::nlohmann_json)
+  LINK sbx_base sbx_json sbx_model sbx_profile sbx_policy nlohmann_json::nlohmann_json)

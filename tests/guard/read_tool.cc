@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "guard/reading.h"
+#include "shell/reading.h"
 
 namespace {
 

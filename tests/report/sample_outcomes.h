@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "session/outcome.h"
+#include "model/outcome.h"
 
 namespace sbx {
 

@@ -1,3 +1,0 @@
-sbx_fuzz(guard_reading
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/reading_fuzz.cc ${CMAKE_CURRENT_LIST_DIR}/properties.cc
-  LINK sbx_all)

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// O_APPEND places each write(2) at the end, under the inode's lock. A line that a full disk cut
+// short is taken back; for that, long lines are written under flock(2).
+#include "host_files/append_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace sbx {
+namespace {
+
+// Whoever can read the file can hold its lock: it is waited for, but not for long.
+void lock_for_a_while(int file) {
+  for (int i = 0; i < 100 && flock(file, LOCK_EX | LOCK_NB) != 0; ++i) {
+    const struct timespec pause { 0, 2'000'000 };
+    nanosleep(&pause, nullptr);
+  }
+}
+
+Error unwritable(const std::string& path, const std::string& where, const std::string& why,
+                 int error) {
+  return Error{ErrorCode::kOutputUnwritable, "the log cannot be written: " + path + ": " + why,
+               where, "name a regular file in a directory that can be written", error};
+}
+
+}  // namespace
+
+Result<AppendFile> AppendFile::open(const std::string& path, std::string_view where) {
+  OwnedFd file(
+      ::open(path.c_str(),
+             O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600));
+  if (!file.is_open()) return unwritable(path, std::string(where), errno_text(errno), errno);
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return unwritable(path, std::string(where), "not a regular file", 0);
+  }
+  return AppendFile(std::move(file), path, std::string(where));
+}
+
+Status AppendFile::append_line(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  constexpr std::size_t kLong = 4096;
+  const bool is_locked = text.size() > kLong;
+  if (is_locked) lock_for_a_while(file_.get());
+  const ssize_t size = write(file_.get(), text.data(), text.size());
+  Status status;
+  if (size != static_cast<ssize_t>(text.size())) {
+    const int error = size < 0 ? errno : ENOSPC;
+    if (size > 0) {
+      // With O_APPEND the file's offset is where this write ended.
+      const off_t end = lseek(file_.get(), 0, SEEK_CUR);
+      struct stat info {};
+      const bool is_last = fstat(file_.get(), &info) == 0 && info.st_size == end;
+      if (is_last) (void)!ftruncate(file_.get(), end - size);
+    }
+    status = unwritable(path_, where_, errno_text(error), error);
+  }
+  if (is_locked) flock(file_.get(), LOCK_UN);
+  return status;
+}
+
+}  // namespace sbx

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overlayfs, kernel documentation: a deletion is a character device 0:0 (or a file with the xattr
+// overlay.whiteout); a directory that replaces one is marked opaque.
+#include "host_files/changes.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/utf8.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxChanges = 10'000;
+constexpr int kMaxDepth = 64;
+
+struct CloseDir {
+  void operator()(DIR* dir) const { closedir(dir); }
+};
+
+bool is_opaque(int fd) {
+  char value = 0;
+  return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>& out) {
+  const int copy = openat(upper_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, CloseDir> dir(copy < 0 ? nullptr : fdopendir(copy));
+  if (dir == nullptr) return;
+  while (const dirent* entry = readdir(dir.get())) {
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (out.size() >= kMaxChanges) return;
+    struct stat upper {};
+    struct stat lower {};
+    if (fstatat(dirfd(dir.get()), entry->d_name, &upper, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const std::string path = host + "/" + std::string(name);
+    const bool existed = lstat(path.c_str(), &lower) == 0;
+    const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(upper.st_mode);
+    if (S_ISCHR(upper.st_mode) && upper.st_rdev == makedev(0, 0)) {
+      if (existed) out.push_back({repair_utf8(path), "deleted"});
+      continue;
+    }
+    if (!both_directories) {
+      const char* kind = !existed                                               ? "created"
+                         : (lower.st_mode & S_IFMT) == (upper.st_mode & S_IFMT) ? "modified"
+                                                                                : "replaced";
+      out.push_back({repair_utf8(path), kind});
+    }
+    if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
+    const OwnedFd child(
+        openat(dirfd(dir.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!child.is_open()) continue;
+    if (both_directories && is_opaque(child.get())) {
+      out.push_back({repair_utf8(path), "replaced"});
+    } else if (both_directories && (lower.st_mode & 07777) != (upper.st_mode & 07777)) {
+      out.push_back({repair_utf8(path), "modified"});
+    }
+    walk(child.get(), path, depth + 1, out);
+  }
+}
+
+}  // namespace
+
+std::vector<Change> list_changes(const std::vector<std::string>& lowers,
+                                 const std::vector<OwnedFd>& uppers) {
+  std::vector<Change> out;
+  for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
+    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], 0, out);
+  }
+  std::sort(out.begin(), out.end(),
+            [](const Change& a, const Change& b) { return a.path < b.path; });
+  if (out.size() >= kMaxChanges) out.back() = {"…", "truncated"};
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made, watched, removed.
+#include "host_files/leftovers.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "host_files/places.h"
+#include "host_files/remove_tree.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+// Without a pid namespace the command's last descendants may outlive sbx-run by a moment, and write
+// while their files are removed.
+void remove_scratch(const std::string& path) {
+  for (int i = 0; i < 100 && !remove_tree(path); ++i) {
+    const struct timespec pause { 0, 100'000'000 };
+    nanosleep(&pause, nullptr);
+  }
+}
+
+// Nobody else's: it is removed even where it was never made.
+Result<std::string> unused_name() {
+  std::uint64_t number = 0;
+  if (getrandom(&number, sizeof number, 0) == sizeof number) {
+    return "run-" + std::to_string(number);
+  }
+  return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
+}
+
+// What stands there by now may be somebody else's.
+bool is_own_directory(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid();
+}
+
+}  // namespace
+
+Leftovers::~Leftovers() {
+  bool is_gone = true;
+  if (box_) {
+    // What cannot be ended yet is tried again by the watchdog.
+    is_gone = kill_box(*box_).ok() && remove_box(*box_).ok();
+  }
+  stubs_.remove();
+  if (!scratch_.empty()) is_gone = remove_tree(scratch_) && is_gone;
+  is_gone = remove_workspace() && is_gone;
+  if (!leaf_.empty()) is_gone = leave_leaf(leaf_) && is_gone;
+  if (watchdog_pid_ < 0) return;
+  if (is_gone) (void)announce(Kind::kAllIsGone, {""}).ok();
+  watchdog_.reset();
+  while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+Status Leftovers::enter_leaf(CgroupFacts& facts) {
+  if (!facts.must_move) return {};
+  SBX_CHECK_OK(announce(Kind::kLeaf, {leaf_path(facts)}));
+  leaf_ = leaf_path(facts);
+  return sbx::enter_leaf(facts);
+}
+
+Status Leftovers::make_cgroup(const CgroupFacts& facts, const CgroupLimits& limits) {
+  SBX_TRY(const std::string path, new_box_path(facts));
+  SBX_CHECK_OK(announce(Kind::kBox, {path}));
+  SBX_TRY(CgroupBox box, make_box(path, limits));
+  box_ = std::move(box);
+  return {};
+}
+
+Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
+  SBX_CHECK_OK(announce(Kind::kStub, paths));
+  return stubs_.make(paths);
+}
+
+Result<std::string> Leftovers::make_scratch(const std::string& base) {
+  SBX_TRY(const std::string name, unused_name());
+  const std::string path = base + "/sbx-" + name;
+  SBX_CHECK_OK(announce(Kind::kTree, {path}));
+  const bool made = mkdir(path.c_str(), 0700) == 0;
+  if (made) scratch_ = path;
+  if (made && mkdir((path + "/tmp").c_str(), 0700) == 0 &&
+      mkdir((path + "/home").c_str(), 0700) == 0) {
+    return path;
+  }
+  return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
+               "set TMPDIR to a directory that can be written", errno};
+}
+
+Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& places) {
+  Error error{ErrorCode::kSetupFailed, "there is no place for a fresh workspace", "workspace.mode",
+              "set XDG_CACHE_HOME or TMPDIR to a directory that can be written"};
+  for (const std::string& place : places) {
+    const Result<OwnedFd> base = open_private_directory(place);
+    if (!base.ok()) {
+      error = base.error();
+      continue;
+    }
+    // The view takes no root whose path holds a symlink, as a home's may.
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.c_str(), nullptr),
+                                                           &std::free);
+    SBX_TRY(const std::string name, unused_name());
+    const std::string path = (real == nullptr ? place : std::string(real.get())) + "/" + name;
+    SBX_CHECK_OK(announce(Kind::kTree, {path}));
+    if (mkdir(path.c_str(), 0700) == 0) {
+      workspace_ = path;
+      return path;
+    }
+    error = Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(errno), path,
+                  "set XDG_CACHE_HOME or TMPDIR to a directory that can be written", errno};
+  }
+  return error;
+}
+
+Status Leftovers::adopt_workspace(const std::string& path) {
+  workspace_ = path;
+  return announce(Kind::kTree, {path});
+}
+
+bool Leftovers::remove_workspace() {
+  if (workspace_.empty()) return true;
+  if (!remove_tree(workspace_)) return false;
+  workspace_.clear();
+  return true;
+}
+
+bool Leftovers::ran_out_of_memory() const {
+  if (!box_) return false;
+  const auto events = read_memory_events(*box_);
+  return events && events->oom_kill > 0;
+}
+
+bool Leftovers::ran_out_of_pids() const { return box_ && read_pids_events(*box_).value_or(0) > 0; }
+
+Status Leftovers::announce(Kind kind, const std::vector<std::string>& paths) {
+  if (paths.empty()) return {};
+  if (watchdog_pid_ < 0) SBX_CHECK_OK(start_watchdog());
+  std::string text;
+  for (const std::string& path : paths) {
+    text += static_cast<char>(kind);
+    text += path;
+    text += '\0';
+  }
+  for (std::string_view left = text; !left.empty();) {
+    const ssize_t sent = send(watchdog_.get(), left.data(), left.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) {
+      return Error{ErrorCode::kSetupFailed, "the watchdog does not hear: " + errno_text(errno),
+                   "send", "leave the processes named sbx-watchdog alone", errno};
+    }
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return {};
+}
+
+Status Leftovers::start_watchdog() {
+  int ends[2] = {-1, -1};
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    return Error{ErrorCode::kSetupFailed, "socketpair: " + errno_text(errno), "socketpair", "",
+                 errno};
+  }
+  const OwnedFd theirs(ends[0]);
+  watchdog_.reset(ends[1]);
+  const pid_t pid = fork();
+  if (pid < 0) {
+    return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
+  }
+  if (pid == 0) run_watchdog(theirs.get());
+  watchdog_pid_ = pid;
+  return {};
+}
+
+void Leftovers::run_watchdog(int lifeline) {
+  // No signal of the terminal ends it, nor who kills every sbx-run by its name; it holds nothing
+  // but its socket.
+  prctl(PR_SET_NAME, "sbx-watchdog");
+  setsid();
+  for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
+  if (lifeline > 0) sys::close_range(0, static_cast<unsigned>(lifeline) - 1, 0);
+  sys::close_range(static_cast<unsigned>(lifeline) + 1, ~0U, 0);
+  std::string text;
+  for (;;) {
+    char chunk[4096];
+    const ssize_t size = read(lifeline, chunk, sizeof chunk);
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    text.append(chunk, static_cast<std::size_t>(size));
+  }
+  std::map<Kind, std::vector<std::string>> told;
+  // What has no end was not told whole, and not made.
+  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos;
+       at = end + 1) {
+    told[static_cast<Kind>(text[at])].push_back(text.substr(at + 1, end - at - 1));
+  }
+  if (told.contains(Kind::kAllIsGone)) _exit(0);
+  for (const std::string& path : told[Kind::kBox]) {
+    const CgroupBox box = open_box(path);
+    if (box.directory.is_open() && kill_box(box).ok()) (void)remove_box(box, 2000).ok();
+  }
+  // Other watchdogs of the same process remove their boxes meanwhile.
+  for (const std::string& path : told[Kind::kLeaf]) {
+    for (int i = 0; i < 200 && !leave_leaf(path); ++i) {
+      const struct timespec pause { 0, 10'000'000 };
+      nanosleep(&pause, nullptr);
+    }
+  }
+  Stubs::remove_left(told[Kind::kStub]);
+  for (const std::string& path : told[Kind::kTree]) {
+    if (is_own_directory(path)) remove_scratch(path);
+  }
+  _exit(0);
+}
+
+}  // namespace sbx

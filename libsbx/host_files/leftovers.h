@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leftovers: what one run makes on the host and must not leave there: its cgroup, stubs that hold
+// the place of protected paths that do not exist, a fresh workspace, and, where there is no mount
+// namespace, a directory for temporary files. Removed by the destructor; a small watchdog process,
+// which is told of each before it is made, removes them when this process is killed first.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "host/cgroup.h"
+#include "host_files/stubs.h"
+
+namespace sbx {
+
+class Leftovers {
+ public:
+  Leftovers() = default;
+  ~Leftovers();
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+
+  // Moves this process where boxes can be made beside it, if it must, until this goes. Errors:
+  // those of enter_leaf().
+  Status enter_leaf(CgroupFacts& facts);
+  // After enter_leaf(), of this or of another. Errors: those of make_box().
+  Status make_cgroup(const CgroupFacts& facts, const CgroupLimits& limits);
+  // Errors: those of Stubs::make(); nothing is left behind then.
+  Status make_stubs(const std::vector<std::string>& paths);
+  // Makes a directory of mode 0700 below `base`, with "tmp" and "home" in it, and answers its path.
+  // Errors: kSetupFailed.
+  Result<std::string> make_scratch(const std::string& base);
+  // Makes an empty directory of mode 0700 in the first of `places` that can be used, and answers
+  // its path. Errors: kSetupFailed.
+  Result<std::string> make_workspace(const std::vector<std::string>& places);
+  // Removes it now; false where something in it stays.
+  bool remove_workspace();
+  // `path` is a workspace that this process made: it is removed with the rest.
+  Status adopt_workspace(const std::string& path);
+
+  bool is_empty() const { return may_linger() && stubs_.empty(); }
+  // Nothing but stubs, which a sandbox that waits in the same roots holds as well.
+  bool may_linger() const {
+    return !box_ && leaf_.empty() && scratch_.empty() && workspace_.empty();
+  }
+  int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
+  bool ran_out_of_memory() const;
+  bool ran_out_of_pids() const;  // a fork was refused
+
+ private:
+  // What the watchdog is to do about a path.
+  enum class Kind : char { kBox = 'b', kLeaf = 'l', kStub = 's', kTree = 't', kAllIsGone = 'q' };
+  // Tells the watchdog, which is started for the first. Errors: kSetupFailed.
+  Status announce(Kind kind, const std::vector<std::string>& paths);
+  Status start_watchdog();
+  [[noreturn]] static void run_watchdog(int lifeline);
+
+  std::optional<CgroupBox> box_;
+  std::string leaf_;
+  Stubs stubs_;
+  std::string scratch_;
+  std::string workspace_;
+  OwnedFd watchdog_;  // a socket; its end of file makes the watchdog clean up
+  pid_t watchdog_pid_ = -1;
+};
+
+}  // namespace sbx

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The XDG base directories, without their defaults for a missing HOME.
+#include "host_files/places.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace sbx {
+namespace {
+
+std::string absolute(const Environment& environment, std::string_view name) {
+  const auto found = environment.find(name);
+  return found != environment.end() && found->second.starts_with('/') ? found->second : "";
+}
+
+// VARIABLE/sbx/NAME or HOME/FALLBACK/sbx/NAME, then TMPDIR/sbx-NAME-UID, then /tmp/sbx-NAME-UID:
+// in a directory that all may write the name must be one that nobody else would use.
+std::vector<std::string> places(const Environment& environment, std::string_view variable,
+                                const std::string& fallback, const std::string& name) {
+  std::vector<std::string> out;
+  const std::string own = absolute(environment, variable);
+  const std::string home = absolute(environment, "HOME");
+  if (!own.empty()) {
+    out.push_back(own + "/sbx/" + name);
+  } else if (!home.empty()) {
+    out.push_back(home + "/" + fallback + "/sbx/" + name);
+  }
+  const std::string shared = "/sbx-" + name + "-" + std::to_string(geteuid());
+  const std::string tmp = absolute(environment, "TMPDIR");
+  if (!tmp.empty()) out.push_back(tmp + shared);
+  out.push_back("/tmp" + shared);
+  return out;
+}
+
+bool is_writable_inside(const std::string& path, const Policy& policy) {
+  const Root* deepest = nullptr;
+  for (const Root& root : policy.profile.filesystem.roots) {
+    if (!is_below(path, root.path)) continue;
+    if (deepest == nullptr || root.path.size() >= deepest->path.size()) deepest = &root;
+  }
+  return deepest != nullptr && deepest->access == Access::kReadWrite;
+}
+
+}  // namespace
+
+std::vector<std::string> workspace_places(const Environment& environment) {
+  return places(environment, "XDG_CACHE_HOME", ".cache", "workspaces");
+}
+
+std::vector<std::string> log_places(const Environment& environment, const Policy& policy) {
+  std::vector<std::string> out = places(environment, "XDG_STATE_HOME", ".local/state", "logs");
+  std::stable_partition(out.begin(), out.end(),
+                        [&](const std::string& path) { return !is_writable_inside(path, policy); });
+  return out;
+}
+
+std::vector<std::string> approval_places(const Environment& environment) {
+  return places(environment, "XDG_STATE_HOME", ".local/state", "approvals");
+}
+
+Result<OwnedFd> open_private_directory(const std::string& path) {
+  const auto failed = [&](const std::string& why, int error) {
+    return Error{ErrorCode::kSetupFailed, "the directory " + path + " cannot be used: " + why, path,
+                 "remove it, or set XDG_STATE_HOME and XDG_CACHE_HOME to directories of your own",
+                 error};
+  };
+  for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && at == std::string::npos) {
+      return failed(errno_text(errno), errno);
+    }
+    if (at == std::string::npos) break;
+  }
+  OwnedFd dir(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!dir.is_open() || fstat(dir.get(), &info) != 0) return failed(errno_text(errno), errno);
+  if (info.st_uid != geteuid()) return failed("it belongs to another user", 0);
+  if ((info.st_mode & 022) != 0) return failed("others may write in it", 0);
+  return dir;
+}
+
+}  // namespace sbx

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made, locked, removed by the last.
+#include "host_files/stubs.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "host/protect.h"
+
+namespace sbx {
+namespace {
+
+constexpr int kAttempts = 200;  // another run may be about to remove the one that stands there
+
+// A lock on the stub that stands at `path` now; closed where it was removed meanwhile.
+OwnedFd hold(const std::string& path) {
+  OwnedFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat held {};
+  struct stat now {};
+  const bool same = fd.is_open() && flock(fd.get(), LOCK_SH | LOCK_NB) == 0 &&
+                    fstat(fd.get(), &held) == 0 && lstat(path.c_str(), &now) == 0 &&
+                    held.st_ino == now.st_ino && held.st_dev == now.st_dev;
+  return same ? std::move(fd) : OwnedFd();
+}
+
+}  // namespace
+
+Status Stubs::make(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    OwnedFd lock;
+    int error = 0;
+    for (int i = 0; i < kAttempts && !lock.is_open(); ++i) {
+      // At no moment does it look like anything but a stub.
+      const mode_t umask_before = umask(0);
+      const bool made = mkdir(path.c_str(), kStubMode) == 0;
+      error = errno;
+      umask(umask_before);
+      if (!made && error != EEXIST) break;
+      if (!made && !is_stub(path)) break;
+      lock = hold(path);
+      const struct timespec pause { 0, 1'000'000 };
+      if (!lock.is_open()) nanosleep(&pause, nullptr);
+    }
+    if (lock.is_open()) {
+      held_.emplace_back(path, std::move(lock));
+    } else if (error != EEXIST) {
+      return Error{ErrorCode::kSetupFailed, "mkdir(" + path + "): " + errno_text(error), path,
+                   "the place of a missing protected path must be held during the run: make the "
+                   "root writable, or write {\"path\": …, \"missing\": \"report\"}",
+                   error};
+    }
+  }
+  return {};
+}
+
+void Stubs::remove() const {
+  for (const auto& [path, lock] : held_) {
+    // rmdir(2) takes an empty directory only.
+    if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) rmdir(path.c_str());
+  }
+}
+
+void Stubs::remove_left(const std::vector<std::string>& paths) {
+  // What was forked meanwhile may hold a lock for a moment longer.
+  constexpr int kRounds = 50;
+  std::vector<std::string> left = paths;
+  for (int i = 0; i < kRounds && !left.empty(); ++i) {
+    std::erase_if(left, [](const std::string& path) {
+      if (!is_stub(path)) return true;
+      const OwnedFd lock = hold(path);
+      if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return false;
+      return rmdir(path.c_str()) == 0 || errno != ENOENT;
+    });
+    const struct timespec pause { 0, 10'000'000 };
+    if (!left.empty()) nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace sbx

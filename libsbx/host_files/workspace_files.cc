@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked, staged under other names, renamed; undone in the opposite order where one step fails.
+#include "host_files/workspace_files.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/owned_fd.h"
+#include "base/text.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+constexpr unsigned kDefaultMode = 0644;
+constexpr unsigned kDirectoryMode = 0755;
+
+std::string where_of(std::size_t index, const char* field) {
+  return "/files/" + std::to_string(index) + "/" + field;
+}
+
+Error refused(std::size_t index, const std::string& path, const std::string& why,
+              std::string hint = "") {
+  return Error{ErrorCode::kPathRefused, "the file " + escape_control_bytes(path) + " " + why,
+               where_of(index, "path"), std::move(hint)};
+}
+
+Error failed(std::size_t index, const std::string& path, const char* call) {
+  const int error = errno;
+  return Error{ErrorCode::kSetupFailed,
+               std::string(call) + "(" + escape_control_bytes(path) + "): " + errno_text(error),
+               where_of(index, "path"), "no file of the request was written", error};
+}
+
+// "./a//b" → "a/b". Errors: kPathRefused.
+Result<std::string> inner_path(std::size_t index, const std::string& path) {
+  if (path.starts_with('/')) {
+    return refused(index, path, "has an absolute path", "write it relative to the workspace");
+  }
+  if (path.ends_with('/')) return refused(index, path, "ends in a slash");
+  const auto normal = normal_path(path, "/", where_of(index, "path"));
+  if (!normal.ok()) return normal.error();
+  if (normal.value() == "/") return refused(index, path, "has no name");
+  for (const std::string_view part : split(normal.value(), '/')) {
+    if (part.size() > 255) return refused(index, path, "has a name of more than 255 bytes");
+  }
+  return normal.value().substr(1);
+}
+
+std::string_view directory_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? "" : path.substr(0, slash);
+}
+std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Beneath `dir`, through no symlink. `flags` without O_CLOEXEC.
+OwnedFd open_beneath(int dir, const std::string& path, int flags) {
+  sys::OpenHow how{};
+  how.flags = static_cast<std::uint64_t>(flags) | O_CLOEXEC;
+  how.resolve = sys::kResolveBeneath | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks;
+  return OwnedFd(sys::openat2(dir, path.c_str(), how));
+}
+
+std::string random_name() {
+  unsigned char bytes[12];
+  if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return "";
+  std::string name = ".sbx-";
+  for (const unsigned char byte : bytes) {
+    name += "0123456789abcdef"[byte >> 4];
+    name += "0123456789abcdef"[byte & 15];
+  }
+  return name;
+}
+
+bool write_whole(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size < 0 && errno != EINTR) return false;
+    if (size > 0) text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+class FileWriter {
+ public:
+  FileWriter(const std::string& workspace, const std::vector<RequestFile>& files, const View& view)
+      : workspace_(workspace), files_(files), view_(view) {}
+
+  Status run(std::optional<std::int64_t> file_bytes) {
+    top_.reset(open(workspace_.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!top_.is_open()) return failed(0, workspace_, "open");
+    SBX_CHECK_OK(check_sizes(file_bytes));
+    SBX_CHECK_OK(check_names());
+    for (std::size_t i = 0; i < files_.size(); ++i) SBX_CHECK_OK(check_place(i));
+    Status status = write_all();
+    if (!status.ok()) undo();
+    return status;
+  }
+
+ private:
+  enum class State : std::uint8_t { kChecked, kStaged, kMade, kReplaced };
+
+  struct Target {
+    std::string path;    // relative, normal
+    std::string staged;  // the name, in the same directory, of the new text; later of the old one
+    State state = State::kChecked;
+  };
+
+  // --- checks ---
+
+  Status check_sizes(std::optional<std::int64_t> file_bytes) const {
+    if (files_.size() > kMostFiles) {
+      return Error{ErrorCode::kTooLarge,
+                   std::to_string(files_.size()) + " files, more than the " +
+                       std::to_string(kMostFiles) + " that a request may have",
+                   "/files", ""};
+    }
+    std::int64_t total = 0;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      const auto size = static_cast<std::int64_t>(files_[i].content.size());
+      total += size;
+      if (file_bytes && size > *file_bytes) {
+        return Error{ErrorCode::kTooLarge,
+                     "the file " + escape_control_bytes(files_[i].path) + " has " +
+                         std::to_string(size) + " bytes, above the limit of " +
+                         std::to_string(*file_bytes),
+                     where_of(i, "content"), "raise file_kb, as far as ceilings.file_kb allows"};
+      }
+      if (total > kMostFileBytes) {
+        return Error{
+            ErrorCode::kTooLarge,
+            "the files have more than " + std::to_string(kMostFileBytes) + " bytes together",
+            "/files", ""};
+      }
+      if (files_[i].mode && (*files_[i].mode & ~0777U) != 0) {
+        return Error{ErrorCode::kOutOfRange, "a mode has permission bits only, such as 755",
+                     where_of(i, "mode"), ""};
+      }
+    }
+    return {};
+  }
+
+  // No two files of one path, none below another.
+  Status check_names() {
+    std::map<std::string, std::size_t, std::less<>> seen;
+    for (std::size_t i = 0; i < files_.size(); ++i) {
+      SBX_TRY(std::string path, inner_path(i, files_[i].path));
+      if (!seen.emplace(path, i).second) return refused(i, path, "stands twice in the list");
+      targets_.push_back({std::move(path), "", State::kChecked});
+    }
+    for (std::size_t i = 0; i < targets_.size(); ++i) {
+      std::string_view above = directory_of(targets_[i].path);
+      for (; !above.empty(); above = directory_of(above)) {
+        if (seen.contains(above)) {
+          return refused(i, targets_[i].path, "lies below another file of the list");
+        }
+      }
+    }
+    return {};
+  }
+
+  Status check_place(std::size_t index) const {
+    const std::string& path = targets_[index].path;
+    SBX_CHECK_OK(check_policy(index, workspace_ == "/" ? "/" + path : workspace_ + "/" + path));
+    std::string above(directory_of(path));
+    OwnedFd parent = open_existing(above);
+    if (!parent.is_open() && errno != ENOENT) return bad_parent(index, path);
+    if (!parent.is_open()) {
+      // Its deepest parent that exists must be a directory in which one can be made.
+      for (; !parent.is_open() && errno == ENOENT; parent = open_existing(above)) {
+        above = directory_of(above);
+      }
+      return parent.is_open() ? Status{} : Status{bad_parent(index, path)};
+    }
+    struct stat info {};
+    if (fstatat(parent.get(), name_of(path).c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return errno == ENOENT ? Status{} : Status{failed(index, path, "fstatat")};
+    }
+    return check_kind(index, path, info.st_mode);
+  }
+
+  OwnedFd open_existing(const std::string& path) const {
+    return open_beneath(top_.get(), path.empty() ? "." : path, O_PATH | O_DIRECTORY);
+  }
+
+  static Status check_kind(std::size_t index, const std::string& path, mode_t mode) {
+    if (S_ISREG(mode)) return {};
+    if (S_ISDIR(mode)) return refused(index, path, "would replace a directory");
+    if (S_ISLNK(mode)) return refused(index, path, "would replace a symlink", "name its target");
+    return refused(index, path, "would replace a device, a FIFO or a socket");
+  }
+
+  static Error bad_parent(std::size_t index, const std::string& path) {
+    switch (errno) {
+      case ELOOP:
+        return refused(index, path, "has a symlink on its way", "name the real directory");
+      case ENOTDIR:
+        return refused(index, path, "lies below something that is no directory");
+      case EXDEV:
+        return refused(index, path, "leads out of the workspace");
+      default:
+        return failed(index, path, "openat2");
+    }
+  }
+
+  Status check_policy(std::size_t index, const std::string& path) const {
+    const ViewRoot* deepest = nullptr;
+    for (const ViewRoot& root : view_.roots) {
+      if (!is_below(path, root.node.path)) continue;
+      if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
+    }
+    if (deepest == nullptr || deepest->access == Access::kNone) {
+      return refused(index, path, "lies where the policy shows nothing",
+                     "the operator grants it with filesystem.roots");
+    }
+    if (deepest->access == Access::kReadOnly) {
+      return refused(index, path, "lies in a read-only root",
+                     "the operator grants it with filesystem.roots");
+    }
+    for (const ViewProtect& protect : view_.protects) {
+      if (is_below(path, protect.node.path) || is_below(protect.node.path, path)) {
+        return refused(index, path, "is protected", "see filesystem.protect");
+      }
+    }
+    return {};
+  }
+
+  // --- writing ---
+
+  Status write_all() {
+    for (std::size_t i = 0; i < targets_.size(); ++i) SBX_CHECK_OK(stage(i));
+    for (std::size_t i = 0; i < targets_.size(); ++i) SBX_CHECK_OK(commit(i));
+    for (const Target& target : targets_) {
+      if (target.state != State::kReplaced) continue;
+      const OwnedFd parent = open_existing(std::string(directory_of(target.path)));
+      if (parent.is_open()) unlinkat(parent.get(), target.staged.c_str(), 0);
+    }
+    return {};
+  }
+
+  // The directory `path`, made with its parents where it is missing; each one made is noted.
+  Result<OwnedFd> make_directory(std::size_t index, const std::string& path) {
+    OwnedFd at = open_existing("");
+    std::string sofar;
+    for (const std::string_view part : split(path, '/')) {
+      if (part.empty()) continue;
+      const std::string name(part);
+      sofar += (sofar.empty() ? "" : "/") + name;
+      OwnedFd next = open_beneath(at.get(), name, O_PATH | O_DIRECTORY);
+      if (!next.is_open() && errno == ENOENT) {
+        if (mkdirat(at.get(), name.c_str(), 0700) != 0) return failed(index, sofar, "mkdirat");
+        made_.push_back(sofar);
+        // Not by name: a link could stand there by now.
+        const OwnedFd made = open_beneath(at.get(), name, O_RDONLY | O_DIRECTORY);
+        if (made.is_open()) fchmod(made.get(), kDirectoryMode);
+        next = open_beneath(at.get(), name, O_PATH | O_DIRECTORY);
+      }
+      if (!next.is_open()) return bad_parent(index, sofar);
+      at = std::move(next);
+    }
+    if (!at.is_open()) return failed(index, path, "openat2");
+    return at;
+  }
+
+  Status stage(std::size_t index) {
+    Target& target = targets_[index];
+    SBX_TRY(const OwnedFd parent, make_directory(index, std::string(directory_of(target.path))));
+    target.staged = random_name();
+    const OwnedFd file(openat(parent.get(), target.staged.c_str(),
+                              O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file.is_open()) return failed(index, target.path, "openat");
+    target.state = State::kStaged;
+    if (!write_whole(file.get(), files_[index].content)) {
+      return failed(index, target.path, "write");
+    }
+    if (fchmod(file.get(), files_[index].mode.value_or(kDefaultMode)) != 0) {
+      return failed(index, target.path, "fchmod");
+    }
+    return {};
+  }
+
+  Status commit(std::size_t index) {
+    Target& target = targets_[index];
+    const OwnedFd parent = open_existing(std::string(directory_of(target.path)));
+    if (!parent.is_open()) return bad_parent(index, target.path);
+    const int dir = parent.get();
+    const std::string name = name_of(target.path);
+    if (renameat2(dir, target.staged.c_str(), dir, name.c_str(), RENAME_NOREPLACE) == 0) {
+      target.state = State::kMade;
+      return {};
+    }
+    // Some file systems know no flags (EINVAL): a link does not replace anything either.
+    if (errno == EINVAL && linkat(dir, target.staged.c_str(), dir, name.c_str(), 0) == 0) {
+      unlinkat(dir, target.staged.c_str(), 0);
+      target.state = State::kMade;
+      return {};
+    }
+    if (errno != EEXIST) return failed(index, target.path, "renameat2");
+    struct stat info {};
+    if (fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      return failed(index, target.path, "fstatat");
+    }
+    SBX_CHECK_OK(check_kind(index, target.path, info.st_mode));
+    return replace(index, dir, name);
+  }
+
+  // The old file stays under the name `staged` until all are in place.
+  Status replace(std::size_t index, int dir, const std::string& name) {
+    Target& target = targets_[index];
+    if (renameat2(dir, target.staged.c_str(), dir, name.c_str(), RENAME_EXCHANGE) != 0) {
+      if (errno != EINVAL) return failed(index, target.path, "renameat2");
+      const std::string old = random_name();
+      if (linkat(dir, name.c_str(), dir, old.c_str(), 0) != 0) {
+        return failed(index, target.path, "linkat");
+      }
+      if (renameat(dir, target.staged.c_str(), dir, name.c_str()) != 0) {
+        const Error error = failed(index, target.path, "renameat");
+        unlinkat(dir, old.c_str(), 0);
+        return error;
+      }
+      target.staged = old;
+    }
+    target.state = State::kReplaced;
+    return {};
+  }
+
+  void undo() {
+    for (auto target = targets_.rbegin(); target != targets_.rend(); ++target) {
+      if (target->state == State::kChecked) continue;
+      const OwnedFd parent = open_existing(std::string(directory_of(target->path)));
+      if (!parent.is_open()) continue;
+      const std::string name = name_of(target->path);
+      if (target->state == State::kStaged) unlinkat(parent.get(), target->staged.c_str(), 0);
+      if (target->state == State::kMade) unlinkat(parent.get(), name.c_str(), 0);
+      if (target->state == State::kReplaced) {
+        renameat(parent.get(), target->staged.c_str(), parent.get(), name.c_str());
+      }
+    }
+    for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+      const OwnedFd parent = open_existing(std::string(directory_of(*path)));
+      if (parent.is_open()) unlinkat(parent.get(), name_of(*path).c_str(), AT_REMOVEDIR);
+    }
+  }
+
+  const std::string& workspace_;
+  const std::vector<RequestFile>& files_;
+  const View& view_;
+  OwnedFd top_;
+  std::vector<Target> targets_;
+  std::vector<std::string> made_;  // directories, parents first
+};
+
+}  // namespace
+
+Status write_workspace_files(const std::string& workspace, const std::vector<RequestFile>& files,
+                             const View& view, std::optional<std::int64_t> file_bytes) {
+  if (files.empty()) return {};
+  return FileWriter(workspace, files, view).run(file_bytes);
+}
+
+}  // namespace sbx

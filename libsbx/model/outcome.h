@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outcome: everything that the answer of one run says (contract section 3), as plain values.
+// Strings are as they will be printed: valid UTF-8 unless the field says otherwise.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/finding.h"
+#include "model/layer.h"
+#include "model/promise.h"
+
+namespace sbx {
+
+enum class RunStatus : std::uint8_t {
+  kExited,
+  kSignaled,
+  kTimedOut,
+  kLimit,
+  kCancelled,
+  kKilled,
+  kRunning,
+  kDenied,
+  kNeedsApproval,
+  kError,
+};
+const char* run_status_name(RunStatus status);
+
+struct StreamText {
+  std::string text;         // head, marker, tail; base64 when `base64`
+  std::uint64_t bytes = 0;  // what the command wrote, kept or not
+  bool truncated = false;
+  bool base64 = false;
+};
+
+struct Usage {
+  double user_ms = 0;
+  double system_ms = 0;
+  std::int64_t max_rss_kb = 0;
+};
+
+struct Denial {
+  std::string layer;      // seccomp | landlock | mount | network | command
+  std::string operation;  // "mount", "connect", "protected_created" …
+  std::string target;     // path, address or empty
+  std::uint64_t count = 1;
+  std::string program;  // the refused process's comm, sanitised
+  std::string grant;    // what the operator would add, such as "seccomp.allow += \"bpf\""
+};
+
+// A server inside that the host's 127.0.0.1 leads to.
+struct Published {
+  int host_port = 0;
+  int port = 0;
+};
+
+// One connection that the gateway let through, for the audit log.
+struct AllowedConnection {
+  std::string name;     // that it was made to; empty for a literal address
+  std::string address;  // that answered; empty: none
+  int port = 0;
+  std::uint64_t bytes_out = 0;  // from the command
+  std::uint64_t bytes_in = 0;   // to the command
+};
+
+struct SandboxReport {
+  std::string profile;
+  LayerSet confirmed;    // what the kernel confirmed
+  int landlock_abi = 0;  // 0 when not in force
+  std::vector<LimitReport> limits;
+  std::vector<Degradation> degraded;
+  std::vector<unsigned> groups;  // supplementary groups, which a single-id map keeps
+  std::vector<Published> published;
+  std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
+};
+
+struct Redactions {
+  std::uint64_t count = 0;
+  std::vector<std::string> rules;  // that found something
+};
+
+struct Change {
+  std::string path;
+  std::string kind;  // created | modified | deleted | replaced
+};
+
+// What a person would have to allow before this request runs.
+struct Approval {
+  std::string digest;
+  std::vector<Finding> rules;
+};
+
+struct Outcome {
+  RunStatus status = RunStatus::kError;
+  std::optional<int> exit_code;
+  int signal = 0;                          // 0 unless signaled
+  std::string output_path;                 // of the full log; empty: none
+  std::optional<std::string> result_json;  // one JSON object, as text
+  StreamText out;
+  StreamText err;
+  std::string command;
+  std::vector<std::string> argv;
+  std::string cwd;
+  std::optional<std::string> description;
+  std::int64_t started_at_ms = 0;  // Unix time in milliseconds
+  double duration_ms = 0;
+  Usage usage;
+  std::string limit;  // which limit ended it; empty: none
+  std::vector<Denial> denials;
+  std::vector<AllowedConnection> connections;  // oldest first, at most 1024
+  std::uint64_t unlisted_connections = 0;      // beyond that
+  Redactions redactions;
+  SandboxReport sandbox;
+  std::optional<std::vector<Change>> changes;
+  std::optional<Approval> approval;  // with needs_approval
+  std::optional<Error> error;
+  int exit_status = 125;  // what sbx-run exits with
+};
+
+}  // namespace sbx

@@ -1,0 +1,6 @@
+sbx_room(model
+  SOURCES
+    model/exit_status.cc
+    model/finding.cc
+    model/outcome.cc
+  LINK sbx_base)

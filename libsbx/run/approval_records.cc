@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// O_EXCL makes one of two processes the first, whichever way they run.
+#include "run/approval_records.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "host_files/places.h"
+
+namespace sbx {
+namespace {
+
+// Longer than an approval is good for: a clock that is set back must not make one good again.
+constexpr std::chrono::hours kKeptFor{24};
+constexpr std::size_t kMostRecords = 4096;
+
+Error full(const std::string& path) {
+  return Error{ErrorCode::kSetupFailed,
+               "more than " + std::to_string(kMostRecords) + " approvals within a day", path,
+               "remove the directory once all that it names are older than ten minutes"};
+}
+
+// Removes what is old. False: there is no room.
+bool make_room(int directory) {
+  const int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : fdopendir(copy), closedir);
+  if (!listing) return false;
+  std::size_t count = 0;
+  while (const dirent* entry = readdir(listing.get())) {
+    if (entry->d_name[0] == '.') continue;
+    const auto made = approval_time(entry->d_name);
+    const bool is_old = made && Approvals::Clock::now() - *made >= kKeptFor;
+    if (is_old && unlinkat(directory, entry->d_name, 0) == 0) continue;
+    if (++count >= kMostRecords) return false;
+  }
+  return true;
+}
+
+Result<bool> record(const std::string& path, const std::string& digest) {
+  SBX_TRY(const OwnedFd directory, open_private_directory(path));
+  if (!make_room(directory.get())) return full(path);
+  const OwnedFd file(openat(directory.get(), digest.c_str(),
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (file.is_open()) return true;
+  if (errno == EEXIST) return false;
+  return Error{ErrorCode::kSetupFailed,
+               "no approval can be recorded in " + path + ": " + errno_text(errno), path,
+               "make room in it, or set XDG_STATE_HOME to a directory of your own", errno};
+}
+
+}  // namespace
+
+Approvals::Record approval_record(const Environment& environment) {
+  // The first place alone: with a second one to fall back on, an approval would count in both.
+  return [path = approval_places(environment).front()](const std::string& digest) {
+    return record(path, digest);
+  };
+}
+
+Result<std::uint64_t> approval_nonce() {
+  std::uint64_t nonce = 0;
+  if (getrandom(&nonce, sizeof nonce, 0) == sizeof nonce) return nonce;
+  return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
+}
+
+}  // namespace sbx

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made for which policy, and the two ways in and out: requests to PID 1 in order, events of
+// the gateway and of connects.
+#include "run/network.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxAsked = 128;  // answers that may wait in the control socket
+constexpr std::size_t kPoolSize = 32;   // published connections that can be made at once, a family
+
+Error failed(const char* call) {
+  const int error = errno;
+  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
+               "raise the limit of open files (ulimit -n)", error};
+}
+
+// A small file of the host; empty where there is none.
+std::string read_host_file(const char* path) {
+  const OwnedFd file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::string text(std::size_t{256} << 10, '\0');
+  std::size_t size = 0;
+  while (file.is_open() && size < text.size()) {
+    const ssize_t more = read(file.get(), text.data() + size, text.size() - size);
+    if (more <= 0) break;
+    size += static_cast<std::size_t>(more);
+  }
+  text.resize(size);
+  return text;
+}
+
+bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {
+  const NetworkProfile& network = policy.profile.network;
+  if ((plan.clone_flags & CLONE_NEWNET) == 0) return false;
+  return network.mode == NetworkMode::kAllowlist || network.mode == NetworkMode::kOutbound ||
+         !network.host_ports.empty() || !policy.publish.empty();
+}
+
+ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
+  ConnectRules rules;
+  rules.mode = policy.profile.network.mode;
+  rules.own_network = (plan.clone_flags & CLONE_NEWNET) != 0;
+  rules.own_pids = plan.has_pid_namespace;
+  rules.listed = policy.profile.network.unix_sockets;
+  for (const Root& root : policy.profile.filesystem.roots) {
+    if (root.access == Access::kReadWrite) rules.writable_roots.push_back(root.path);
+  }
+  return rules;
+}
+
+Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network) {
+  GatewayOptions options;
+  options.mode = network.mode;
+  for (const std::string& text : network.allow) {
+    if (auto rule = parse_host_rule(text)) {
+      options.allow.push_back(std::move(*rule));
+    } else {
+      return Error{ErrorCode::kBadValue, "not a host: '" + text + "'", "/network/allow",
+                   "NAME, *.NAME, an address or a network, each with or without :PORT"};
+    }
+  }
+  options.host_ports = network.host_ports;
+  options.resolv_conf = read_host_file("/etc/resolv.conf");
+  options.hosts = read_host_file("/etc/hosts");
+  return Gateway::create(options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy,
+                                                       const LaunchPlan& plan) {
+  std::unique_ptr<RunNetwork> made(new RunNetwork());
+  const bool with_gateway = needs_gateway(policy, plan);
+  if (!policy.publish.empty() && !with_gateway) {
+    return Error{ErrorCode::kBadFlag, "a port can only be published from a network of its own",
+                 "--publish", "leave out --net open: the host's network is shared there"};
+  }
+  if (!plan.mediates_connect && !with_gateway) return std::unique_ptr<RunNetwork>();
+  made->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  if (!made->epoll_.is_open()) return failed("epoll_create1");
+  made->rules_ = connect_rules(policy, plan);
+  made->mediates_ = plan.mediates_connect;
+  if (with_gateway) {
+    SBX_TRY(made->gateway_, make_gateway(policy.profile.network));
+    if (!made->watch(made->gateway_->poll_fd())) return failed("epoll_ctl");
+    for (const PublishedPort& port : policy.publish) SBX_CHECK_OK(made->publish(port));
+  }
+  return made;
+}
+
+bool RunNetwork::watch(int fd) const {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+void RunNetwork::attach(int control, Refusals& refusals) {
+  control_ = control;
+  if (mediates_) {
+    connects_.emplace(
+        std::move(rules_), gateway_.get(), refusals,
+        [this](const InsideRequest& request, Connects::Answer answer) {
+          return ask(request, std::move(answer));
+        },
+        [this](int fd) { return watch(fd); });
+    refusals.mediate_connect(
+        [this](const sys::SeccompNotif& call) { return connects_->begin(call); });
+  }
+  if (published_.empty()) return;
+  for (std::size_t i = 0; i < kPoolSize; ++i) {
+    refill(false);
+    refill(true);
+  }
+}
+
+void RunNetwork::take(Received& received) {
+  if (received.tag != ReportTag::kAnswer) return take_dns(received.tag, std::move(received.fd));
+  if (asked_.empty()) return;
+  const Connects::Answer answer = std::move(asked_.front());
+  asked_.pop_front();
+  answer(std::move(received.fd), received.error);
+}
+
+void RunNetwork::take_dns(ReportTag tag, OwnedFd fd) {
+  const bool is_v6 = tag == ReportTag::kDnsUdp6 || tag == ReportTag::kDnsTcp6;
+  const bool is_udp = tag == ReportTag::kDnsUdp4 || tag == ReportTag::kDnsUdp6;
+  (is_udp ? dns_udp_ : dns_tcp_)[is_v6 ? 1 : 0] = std::move(fd);
+  OwnedFd& udp = dns_udp_[is_v6 ? 1 : 0];
+  OwnedFd& tcp = dns_tcp_[is_v6 ? 1 : 0];
+  if (gateway_ == nullptr || !udp.is_open() || !tcp.is_open()) return;
+  // Without it every name fails to resolve: nothing more is reachable than should be.
+  static_cast<void>(gateway_->add_dns(std::move(udp), std::move(tcp)));
+}
+
+int RunNetwork::ask(const InsideRequest& request, Connects::Answer answer) {
+  if (control_ < 0) return EPIPE;
+  if (asked_.size() >= kMaxAsked) return EAGAIN;
+  if (const int error = ask_inside(control_, request); error != 0) return error;
+  asked_.push_back(std::move(answer));
+  return 0;
+}
+
+// --- published ports ---
+
+Status RunNetwork::publish(const PublishedPort& port) {
+  OwnedFd listener(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!listener.is_open()) return failed("socket");
+  constexpr int kOn = 1;
+  setsockopt(listener.get(), SOL_SOCKET, SO_REUSEADDR, &kOn, sizeof kOn);
+  const SocketAddress address =
+      to_sockaddr({ipv4(127, 0, 0, 1), static_cast<std::uint16_t>(port.host_port)});
+  if (bind(listener.get(), address.get(), address.length) != 0 ||
+      listen(listener.get(), SOMAXCONN) != 0) {
+    const int error = errno;
+    return Error{
+        ErrorCode::kBadFlag,
+        "cannot listen on 127.0.0.1:" + std::to_string(port.host_port) + ": " + errno_text(error),
+        "--publish", "choose another with --publish HOST_PORT:PORT (0: any free one)", error};
+  }
+  const auto bound = local_endpoint(listener.get());
+  published_.push_back({bound ? bound->port : port.host_port, port.port});
+  return gateway_->add_publish(std::move(listener),
+                               [this, inside = port.port] { return dial(inside); });
+}
+
+void RunNetwork::refill(bool is_v6) {
+  InsideRequest request;
+  request.kind = InsideRequest::Kind::kStream;
+  request.is_v6 = is_v6;
+  ask(request, [this, is_v6](OwnedFd socket, int) {
+    if (socket.is_open()) pool_[is_v6 ? 1 : 0].push_back(std::move(socket));
+  });
+}
+
+// Servers inside listen on 127.0.0.1, on ::1 or on both; on its own loopback a connection that
+// nobody takes is refused before connect(2) returns or right after.
+OwnedFd RunNetwork::dial(int port) {
+  for (const bool is_v6 : {false, true}) {
+    auto& pool = pool_[is_v6 ? 1 : 0];
+    if (pool.empty()) continue;
+    OwnedFd socket = std::move(pool.back());
+    pool.pop_back();
+    refill(is_v6);
+    IpAddress loopback = ipv4(127, 0, 0, 1);
+    if (is_v6) {
+      loopback = IpAddress{true, {}};
+      loopback.bytes[15] = 1;
+    }
+    const SocketAddress address = to_sockaddr({loopback, static_cast<std::uint16_t>(port)});
+    if (connect(socket.get(), address.get(), address.length) != 0 && errno != EINPROGRESS) continue;
+    struct pollfd state {
+      socket.get(), POLLOUT, 0
+    };
+    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLERR | POLLHUP)) != 0) continue;
+    return socket;
+  }
+  return {};
+}
+
+// --- the loop and what is told at the end ---
+
+std::optional<std::chrono::steady_clock::time_point> RunNetwork::deadline() const {
+  const auto first = gateway_ == nullptr ? std::nullopt : gateway_->deadline();
+  const auto second = connects_ ? connects_->deadline() : std::nullopt;
+  return first && second ? std::min(*first, *second) : first ? first : second;
+}
+
+void RunNetwork::step() {
+  if (gateway_ != nullptr) gateway_->step();
+  if (connects_) connects_->step();
+}
+
+std::vector<Denial> RunNetwork::denials() const {
+  std::vector<Denial> out;
+  if (connects_) out = connects_->denials();
+  if (gateway_ == nullptr) return out;
+  for (GatewayDenial& denial : gateway_->denials()) {
+    out.push_back({"network", std::move(denial.operation), std::move(denial.target), denial.count,
+                   std::move(denial.program), std::move(denial.grant)});
+  }
+  return out;
+}
+
+std::vector<AllowedConnection> RunNetwork::connections() const {
+  std::vector<AllowedConnection> out;
+  if (gateway_ == nullptr) return out;
+  for (GatewayConnection& item : gateway_->connections()) {
+    out.push_back(
+        {std::move(item.name), std::move(item.address), item.port, item.bytes_out, item.bytes_in});
+  }
+  return out;
+}
+
+std::uint64_t RunNetwork::unlisted_connections() const {
+  return gateway_ == nullptr ? 0 : gateway_->unlisted_connections();
+}
+
+}  // namespace sbx

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// RunNetwork: the network of one run, seen from the supervisor: the gateway, the mediated connects,
+// published ports, and the sockets that PID 1 makes for them. Everything that it waits for is
+// behind one epoll descriptor; nothing in it blocks.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "connect/connects.h"
+#include "gateway/gateway.h"
+#include "launch/spawn.h"
+#include "model/outcome.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+#include "trace/refusals.h"
+
+namespace sbx {
+
+class RunNetwork {
+ public:
+  // Binds the published ports. nullptr where the plan leaves nothing to do. Errors: kBadValue for a
+  // published port that is taken; kSetupFailed.
+  static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan);
+
+  // The sandbox runs: its control socket, its listener. Before any of the following.
+  void attach(int control, Refusals& refusals);
+  // Something that came over the control socket.
+  void take(Received& received);
+  // The private tmpfs, which the caller keeps.
+  void take_scratch(int fd) {
+    if (connects_) connects_->peers().set_scratch(fd);
+  }
+  // PID 1 has ended: nothing can be asked for any more.
+  void detach() { control_ = -1; }
+
+  int poll_fd() const { return epoll_.get(); }
+  std::optional<std::chrono::steady_clock::time_point> deadline() const;
+  void step();
+  bool has_unsent() const { return gateway_ != nullptr && gateway_->has_unsent(); }
+
+  std::vector<Denial> denials() const;
+  std::vector<AllowedConnection> connections() const;
+  std::uint64_t unlisted_connections() const;
+  const std::vector<Published>& published() const { return published_; }
+
+ private:
+  RunNetwork() = default;
+  bool watch(int fd) const;
+  Status publish(const PublishedPort& port);
+  int ask(const InsideRequest& request, Connects::Answer answer);
+  void refill(bool is_v6);
+  OwnedFd dial(int port);
+  void take_dns(ReportTag tag, OwnedFd fd);
+
+  OwnedFd epoll_;
+  ConnectRules rules_;
+  bool mediates_ = false;
+  int control_ = -1;
+  std::unique_ptr<Gateway> gateway_;
+  std::optional<Connects> connects_;
+  std::deque<Connects::Answer> asked_;
+  OwnedFd dns_udp_[2];  // of IPv4 and IPv6, until both of a family have come
+  OwnedFd dns_tcp_[2];
+  std::vector<OwnedFd> pool_[2];  // unconnected sockets of the sandbox's, for published ports
+  std::vector<Published> published_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Field by field.
+#include "run/redaction.h"
+
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace sbx {
+
+Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment) {
+  RedactionInput redaction;
+  if (!policy.profile.output.redact) return redaction;
+  SBX_TRY(redaction.rules, RuleSet::make(policy.profile.output.patterns));
+  for (const auto& [name, value] : environment) {
+    if (is_sensitive_name(name)) redaction.exact_values.push_back(value);
+  }
+  return redaction;
+}
+
+std::string redact_text(const RedactionInput& redaction, std::string_view text) {
+  if (redaction.rules == nullptr || text.empty()) return std::string(text);
+  std::string out;
+  const auto sink = [&](std::string_view safe) { out += safe; };
+  Redactor redactor(redaction.rules, redaction.exact_values);
+  redactor.append(text, sink);
+  redactor.finish(sink);
+  return out;
+}
+
+namespace {
+
+// One pass for all of them, since each redactor has to be told the exact values anew. Between two
+// fields stands what ends a line, an assignment and a token.
+constexpr std::string_view kBetween{"\n\0\n", 3};
+
+std::optional<std::vector<std::string>> redact_together(const RedactionInput& redaction,
+                                                        const std::vector<std::string*>& fields) {
+  std::string all;
+  for (const std::string* field : fields) {
+    if (field->find(kBetween) != std::string::npos) return std::nullopt;
+    all += *field;
+    all += kBetween;
+  }
+  const std::string safe = redact_text(redaction, all);
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < safe.size();) {
+    const std::size_t end = safe.find(kBetween, at);
+    if (end == std::string::npos) return std::nullopt;
+    out.push_back(safe.substr(at, end - at));
+    at = end + kBetween.size();
+  }
+  // A private key without an end takes all that follows it, other fields too.
+  if (out.size() != fields.size()) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
+  if (redaction.rules == nullptr) return;
+  std::vector<std::string*> fields = {&outcome.command, &outcome.cwd};
+  for (std::string& argument : outcome.argv) fields.push_back(&argument);
+  if (outcome.description) fields.push_back(&*outcome.description);
+  for (Denial& denial : outcome.denials) {
+    fields.push_back(&denial.target);
+    fields.push_back(&denial.grant);
+  }
+  if (outcome.approval) {
+    for (Finding& rule : outcome.approval->rules) {
+      fields.push_back(&rule.reason);
+      fields.push_back(&rule.target);
+      fields.push_back(&rule.grant);
+    }
+  }
+  if (outcome.changes) {
+    for (Change& change : *outcome.changes) fields.push_back(&change.path);
+  }
+  for (std::string& warning : outcome.sandbox.warnings) fields.push_back(&warning);
+  if (outcome.error) {
+    fields.push_back(&outcome.error->message);
+    fields.push_back(&outcome.error->where);
+  }
+  auto safe = redact_together(redaction, fields);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    *fields[i] = safe ? std::move((*safe)[i]) : redact_text(redaction, *fields[i]);
+  }
+}
+
+}  // namespace sbx

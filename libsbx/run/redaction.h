@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is secret in one run, and its removal from everything in an answer besides the output: a
+// command line, a path or a message can hold a secret as well.
+#pragma once
+
+#include "base/result.h"
+#include "model/outcome.h"
+#include "output/stream.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+// Secrets of known formats, the profile's patterns, and the values of variables that the command
+// gets although their names say that they are secret. Nothing where the profile does not redact.
+// Errors: those of RuleSet::make().
+Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment);
+
+std::string redact_text(const RedactionInput& redaction, std::string_view text);
+
+// Command, arguments, cwd, description, denials, changes, warnings and error. `redactions` counts
+// the output only.
+void redact_outcome(const RedactionInput& redaction, Outcome& outcome);
+
+}  // namespace sbx

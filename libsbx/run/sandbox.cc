@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which a sandbox is made: look, plan, prepare.
+#include "run/sandbox.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "guard/names.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+// The programs that base `tools` shows: what the policy allows, and the shell that runs them.
+std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
+  const CommandsProfile& commands = policy.profile.commands;
+  std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
+  if (commands.allow && policy.profile.network.mode != NetworkMode::kNone) {
+    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
+  }
+  if (request.argv.empty()) {
+    names.push_back(commands.shell);
+  } else if (!commands.allow) {
+    names.push_back(request.argv.front());
+  }
+  if (policy.profile.network.mode != NetworkMode::kNone) {
+    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
+  }
+  std::erase_if(names,
+                [&](const std::string& name) { return is_denied_name(commands.deny, name); });
+  return names;
+}
+
+// Landlock without a mount view grants directory by directory where something inside is narrower.
+Status list_narrowed(View& view, const Policy& policy) {
+  const auto list_above = [&](const std::string& path) -> Status {
+    for (const ViewRoot& root : view.roots) {
+      if (root.access == Access::kNone || root.node.path == path ||
+          !is_below(path, root.node.path) || root.node.kind != NodeKind::kDirectory) {
+        continue;
+      }
+      for (std::size_t at = root.node.path.size(); at != std::string::npos && at < path.size();
+           at = path.find('/', at + 1)) {
+        const std::string parent = at == 0 ? "/" : path.substr(0, at);
+        SBX_CHECK_OK(list_directory(view, parent));
+      }
+    }
+    return {};
+  };
+  for (std::size_t i = 0; i < view.roots.size(); ++i) {
+    SBX_CHECK_OK(list_above(view.roots[i].node.path));
+  }
+  for (std::size_t i = 0; i < view.protects.size(); ++i) {
+    const ViewProtect& protect = view.protects[i];
+    if (protect.is_only_reported()) continue;
+    SBX_CHECK_OK(list_above(protect.node.path));
+  }
+  for (const Node& node : view.denied) {
+    if (node.kind == NodeKind::kLink) continue;
+    if (policy.profile.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));
+    for (std::size_t at = node.path.find('/', 1); at != std::string::npos;
+         at = node.path.find('/', at + 1)) {
+      SBX_CHECK_OK(list_directory(view, node.path.substr(0, at)));
+    }
+  }
+  if (policy.profile.filesystem.base == Base::kHost) {
+    for (const ViewRoot& root : view.roots) {
+      if (root.access != Access::kNone) continue;
+      for (std::size_t at = 0; at != std::string::npos; at = root.node.path.find('/', at + 1)) {
+        SBX_CHECK_OK(list_directory(view, at == 0 ? "/" : root.node.path.substr(0, at)));
+      }
+    }
+  }
+  return {};
+}
+
+Node look(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
+  return {path, NodeKind::kDirectory, info.st_dev, info.st_ino};
+}
+
+// A place for temporary files and for HOME, where the host's own are the only ones there are.
+Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
+  const Profile& profile = input.policy.profile;
+  const bool is_wanted =
+      profile.landlock.mode != LandlockMode::kOff && profile.limits.tmp_mb.value_or(1) > 0;
+  if (!is_wanted) return {};
+  const auto configured = input.inherited.find("TMPDIR");
+  std::string base = "/tmp";
+  if (configured != input.inherited.end() && configured->second.starts_with('/')) {
+    base = configured->second;
+  }
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(base.c_str(), nullptr),
+                                                         &std::free);
+  SBX_TRY(const std::string path,
+          sandbox.leftovers.make_scratch(real == nullptr ? base : real.get()));
+  sandbox.view.scratch = look(path + "/tmp");
+  if (profile.filesystem.home == HomeMode::kPrivate) {
+    sandbox.view.scratch_home = look(path + "/home");
+  }
+  return {};
+}
+
+}  // namespace
+
+Sandbox::~Sandbox() {
+  if (!spawned || !spawned->pidfd.is_open()) return;
+  sys::pidfd_send_signal(spawned->pidfd.get(), SIGKILL);
+  while (waitpid(spawned->pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+std::string search_path(const SandboxInput& input) {
+  const auto path = input.environment.find("PATH");
+  return path == input.environment.end() ? "" : path->second;
+}
+
+Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
+  return inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
+                      witnesses);
+}
+
+void choose_cgroup(const Policy& policy, HostFacts& facts) {
+  const LimitsProfile& limits = policy.profile.limits;
+  const bool is_known = !facts.cgroup.base.empty() || !facts.cgroup.reason.empty();
+  if (!limits.memory_mb && !limits.pids) {
+    facts.cgroup = {};
+  } else if (!is_known) {
+    facts.cgroup = find_cgroup();
+  }
+}
+
+Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witnesses* witnesses) {
+  auto sandbox = std::make_unique<Sandbox>();
+  SBX_TRY(sandbox->view, look_at_files(input, witnesses));
+  const bool no_mounts = !input.policy.profile.isolation.namespaces.has(Layer::kMount) ||
+                         input.facts.obstacle(Layer::kMount).present();
+  if (no_mounts) {
+    SBX_CHECK_OK(list_narrowed(sandbox->view, input.policy));
+    SBX_CHECK_OK(add_scratch(input, *sandbox));
+  }
+  SBX_TRY(sandbox->plan,
+          make_plan(PlanInput{input.policy, input.request, input.facts, sandbox->view,
+                              input.environment, input.use_pty, input.pty_rows, input.pty_columns,
+                              input.awaits_command, input.report_execs}));
+  return sandbox;
+}
+
+Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox) {
+  if (!input.facts.cgroup.base.empty()) {
+    const LimitsProfile& limits = input.policy.profile.limits;
+    CgroupLimits wanted;
+    wanted.memory_bytes = limits.memory_mb.value_or(0) << 20;
+    // PID 1 is one of them.
+    if (limits.pids) wanted.pids = *limits.pids + 1;
+    SBX_CHECK_OK(sandbox.leftovers.make_cgroup(input.facts.cgroup, wanted));
+  }
+  return sandbox.leftovers.make_stubs(sandbox.plan.stubs);
+}
+
+}  // namespace sbx

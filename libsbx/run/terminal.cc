@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay between two terminals.
+#include "run/terminal.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kChunk = 4096;
+
+bool is_ready(int fd, short events) {
+  struct pollfd ready {
+    fd, events, 0
+  };
+  return poll(&ready, 1, 0) == 1 && (ready.revents & (events | POLLHUP | POLLERR)) != 0;
+}
+
+// A description of our own, that does not block: the caller's is shared with others. Where it
+// cannot be opened again (a terminal of another mount namespace) the caller's must do.
+OwnedFd reopen_terminal() {
+  return OwnedFd(open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
+bool read_some(int fd, std::string& into) {
+  std::array<char, kChunk> buffer{};
+  const ssize_t size = read(fd, buffer.data(), buffer.size());
+  if (size > 0) into.append(buffer.data(), static_cast<std::size_t>(size));
+  return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+bool write_some(int fd, std::string& from) {
+  const ssize_t size = write(fd, from.data(), std::min(from.size(), kChunk));
+  if (size > 0) from.erase(0, static_cast<std::size_t>(size));
+  return size > 0 || errno == EAGAIN || errno == EINTR;
+}
+
+}  // namespace
+
+Terminal::Terminal(OwnedFd master, int epoll, std::uint32_t pty_source, std::uint32_t in_source,
+                   std::uint32_t out_source)
+    : master_(std::move(master)), epoll_(epoll), sources_{pty_source, in_source, out_source} {
+  fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  own_out_ = reopen_terminal();
+  out_ = own_out_.is_open() ? own_out_.get() : STDOUT_FILENO;
+  if (tcgetattr(STDIN_FILENO, &saved_) == 0) {
+    struct termios raw = saved_;
+    cfmakeraw(&raw);
+    is_raw_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+  }
+  resize();
+  update_interest();
+}
+
+Terminal::~Terminal() { restore(); }
+
+void Terminal::restore() {
+  if (std::exchange(is_raw_, false)) tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_);
+}
+
+void Terminal::resize() {
+  struct winsize size {};
+  if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ioctl(master_.get(), TIOCSWINSZ, &size);
+}
+
+void Terminal::watch(int fd, std::uint32_t source, std::uint32_t events, std::uint32_t& current) {
+  if (events == current) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.u32 = source;
+  const int operation = current == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
+  epoll_ctl(epoll_, operation, fd, &event);
+  current = events;
+}
+
+void Terminal::update_interest() {
+  const bool open = master_.is_open();
+  std::uint32_t pty = 0;
+  if (open && to_caller_.empty()) pty |= EPOLLIN;
+  if (open && !to_command_.empty()) pty |= EPOLLOUT;
+  if (open) watch(master_.get(), sources_[0], pty, interest_[0]);
+  const bool wants_input = open && to_command_.empty() && !input_ended_;
+  watch(STDIN_FILENO, sources_[1], wants_input ? std::uint32_t{EPOLLIN} : 0, interest_[1]);
+  watch(out_, sources_[2], to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT}, interest_[2]);
+}
+
+void Terminal::handle(std::uint32_t /*events*/) {
+  if (!input_ended_ && to_command_.empty() && is_ready(STDIN_FILENO, POLLIN)) {
+    if (!read_some(STDIN_FILENO, to_command_)) input_ended_ = true;
+  }
+  if (master_.is_open() && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
+    if (!write_some(master_.get(), to_command_)) to_command_.clear();
+  }
+  if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
+    if (!write_some(out_, to_caller_)) to_caller_.clear();
+  }
+  if (master_.is_open() && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
+    // EIO: every slave is closed.
+    if (!read_some(master_.get(), to_caller_)) {
+      watch(master_.get(), sources_[0], 0, interest_[0]);
+      master_.reset();
+    } else if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
+      write_some(out_, to_caller_);
+    }
+  }
+  update_interest();
+}
+
+}  // namespace sbx

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made in advance, checked when taken, thrown away when stale.
+#include "run/warm_pool.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "launch/handover.h"
+
+namespace sbx {
+namespace {
+
+// The waiting process receives three descriptors more than it has.
+constexpr std::int64_t kFewestOpenFiles = 32;
+
+// Each holds some ten descriptors.
+constexpr std::size_t kMostLeaving = 16;
+
+bool can_wait(const Policy& policy, const HostFacts& facts) {
+  const Profile& profile = policy.profile;
+  return profile.isolation.namespaces.has(Layer::kMount) &&
+         profile.isolation.namespaces.has(Layer::kPid) &&
+         !facts.obstacle(Layer::kMount).present() && !facts.obstacle(Layer::kPid).present() &&
+         profile.limits.open_files.value_or(kFewestOpenFiles) >= kFewestOpenFiles &&
+         profile.workspace.mode == WorkspaceMode::kPersistent;
+}
+
+// Or has lost a placement, for however short a time.
+bool is_spent(const Spawned& spawned) {
+  struct pollfd ended {
+    spawned.pidfd.get(), POLLIN, 0
+  };
+  // PID 1 stays a while when the process that waits for the command has been ended.
+  return spawned.state->failed_step.load() != 0 || spawned.state->ended.load() != 0 ||
+         spawned.state->loss_count.load() != 0 || poll(&ended, 1, 0) != 0;
+}
+
+}  // namespace
+
+WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size)
+    : policy_(std::move(policy)),
+      facts_(std::move(facts)),
+      inherited_(std::move(inherited)),
+      environment_(make_environment(policy_, inherited_, facts_.user_name)),
+      size_(size),
+      is_broken_(!can_wait(policy_, facts_)) {
+  choose_cgroup(policy_, facts_);
+}
+
+WarmPool::~WarmPool() = default;
+
+SandboxInput WarmPool::own_input(const Request& request) {
+  SandboxInput input{policy_, request, facts_, inherited_, environment_};
+  input.awaits_command = true;
+  return input;
+}
+
+bool WarmPool::fits(const SandboxInput& wanted) const {
+  const Profile& mine = policy_.profile;
+  const Profile& other = wanted.policy.profile;
+  LimitsProfile limits = other.limits;
+  limits.timeout_ms = mine.limits.timeout_ms;  // these two are the supervisor's
+  limits.output_kb = mine.limits.output_kb;
+  const std::string cwd = wanted.request.cwd.value_or(policy_.workspace);
+  return !wanted.use_pty && !wanted.report_execs && mine.filesystem == other.filesystem &&
+         mine.network == other.network && mine.isolation == other.isolation &&
+         mine.seccomp == other.seccomp && mine.landlock == other.landlock &&
+         mine.limits == limits && mine.commands == other.commands &&
+         policy_.file_bytes == wanted.policy.file_bytes &&
+         policy_.workspace == wanted.policy.workspace &&
+         policy_.trace_denials == wanted.policy.trace_denials &&
+         policy_.home == wanted.policy.home && is_below(cwd, policy_.workspace) &&
+         (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
+}
+
+bool WarmPool::is_current(const SandboxInput& wanted) {
+  const View& then = pattern_->view;
+  const std::string path = search_path(wanted);
+  if (pattern_->search_path == path && pattern_->witnesses.are_unchanged()) {
+    const Result<View> now = inspect_roots(wanted.policy);
+    return now.ok() && now.value().roots == then.roots && now.value().protects == then.protects &&
+           now.value().home == then.home;
+  }
+  Witnesses witnesses;
+  const Result<View> now = look_at_files(wanted, &witnesses);
+  if (!now.ok() || !(now.value() == then)) return false;
+  pattern_->search_path = path;
+  pattern_->witnesses = std::move(witnesses);
+  return true;
+}
+
+std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
+  if (ready_.empty() || !fits(wanted)) return nullptr;
+  if (!is_current(wanted)) {
+    pattern_.reset();
+    ready_.clear();
+  }
+  while (!ready_.empty()) {
+    std::unique_ptr<Sandbox> taken = std::move(ready_.front());
+    ready_.pop_front();
+    Sandbox& sandbox = *taken;
+    if (is_spent(*sandbox.spawned)) continue;
+    if (set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
+                                            wanted.environment})
+            .ok() &&
+        fits_handover(sandbox.plan)) {
+      return taken;
+    }
+  }
+  return nullptr;
+}
+
+Result<std::unique_ptr<Sandbox>> WarmPool::make() {
+  const Request nothing;
+  SandboxInput input = own_input(nothing);
+  auto sandbox = std::make_unique<Sandbox>();
+  if (pattern_) {
+    sandbox->view = pattern_->view;
+    sandbox->plan = pattern_->plan;
+  } else {
+    Witnesses witnesses;
+    SBX_TRY(sandbox, plan_sandbox(input, &witnesses));
+    pattern_.emplace(
+        Pattern{sandbox->view, sandbox->plan, search_path(input), std::move(witnesses)});
+  }
+  SBX_CHECK_OK(prepare_sandbox(input, *sandbox));
+  // What the command gets as 0, 1 and 2 comes with it.
+  const OwnedFd null(open("/dev/null", O_RDWR | O_CLOEXEC));
+  SBX_TRY(Spawned spawned, spawn(SpawnRequest{sandbox->plan, null.get(), null.get(), null.get(),
+                                              sandbox->leftovers.cgroup_fd()}));
+  sandbox->spawned.emplace(std::move(spawned));
+  return sandbox;
+}
+
+void WarmPool::see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor) {
+  supervisor->leave();
+  if (leaving_.size() >= kMostLeaving) leaving_.pop_front();
+  leaving_.push_back({std::move(sandbox), std::move(supervisor)});
+}
+
+void WarmPool::refill() {
+  // They end while the next one is made, on another processor where there is one.
+  std::erase_if(leaving_, [](const Leaving& leaving) { return leaving.was_let_go; });
+  for (Leaving& leaving : leaving_) {
+    leaving.supervisor->let_go();
+    leaving.was_let_go = true;
+  }
+  if (is_full()) return;
+  Result<std::unique_ptr<Sandbox>> made = make();
+  if (made.ok()) {
+    ready_.push_back(std::move(made).value());
+  } else {
+    is_broken_ = true;
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// WarmPool: sandboxes of one policy that were made ready in advance and wait for their command.
+// Each is used once, and seen off when nobody waits. One that no longer shows what the policy would
+// show now (a protected path that has come to be, a root that was replaced) is thrown away, not
+// used.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "run/sandbox.h"
+#include "run/supervisor.h"
+
+namespace sbx {
+
+class WarmPool {
+ public:
+  // `size` sandboxes are kept ready.
+  WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size);
+  ~WarmPool();
+  WarmPool(const WarmPool&) = delete;
+  WarmPool& operator=(const WarmPool&) = delete;
+
+  // One whose plan holds the wanted command, or null: none is ready, or the request differs from
+  // the policy in more than command, environment, working directory, output and time.
+  std::unique_ptr<Sandbox> take(const SandboxInput& wanted);
+
+  // What is left of a run whose command and all its processes have ended: PID 1 on its way out, and
+  // the descriptors that hold its mounts. Let go by the next refill, waited for by the one after.
+  void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor);
+
+  // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and
+  // makes one sandbox where one is missing, which takes as long as a launch. After a failure the
+  // pool stays empty for good: the run itself then says what is wrong.
+  void refill();
+  bool is_full() const { return is_broken_ || ready_.size() >= size_; }
+  bool is_settled() const { return leaving_.empty() && is_full(); }
+
+ private:
+  // The supervisor goes first: it waits for the process.
+  struct Leaving {
+    std::unique_ptr<Sandbox> sandbox;
+    std::unique_ptr<Supervisor> supervisor;
+    bool was_let_go = false;
+  };
+  // What all that wait were made of: good for the next one too, until a look shows that it is not.
+  struct Pattern {
+    View view;
+    LaunchPlan plan;
+    std::string search_path;
+    Witnesses witnesses;  // of what neither commands nor their policy change
+  };
+  Result<std::unique_ptr<Sandbox>> make();
+  SandboxInput own_input(const Request& request);
+  bool fits(const SandboxInput& wanted) const;
+  bool is_current(const SandboxInput& wanted);
+
+  Policy policy_;
+  HostFacts facts_;
+  Environment inherited_;
+  Environment environment_;
+  std::size_t size_;
+  std::deque<std::unique_ptr<Sandbox>> ready_;
+  std::deque<Leaving> leaving_;
+  std::optional<Pattern> pattern_;
+  bool is_broken_ = false;
+};
+
+}  // namespace sbx

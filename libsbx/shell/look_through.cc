@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: what commands run in turn, read through as deep as it goes.
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "shell/arguments.h"
+#include "shell/parser.h"
+#include "shell/programs.h"
+#include "shell/walker.h"
+
+namespace sbx {
+namespace {
+
+constexpr const char* kTextUnknown = "the text that a shell runs is made at run time";
+
+bool is_standard_input(std::string_view path) {
+  return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" || path == "-";
+}
+
+}  // namespace
+
+// NAME=value for another program, by env and its like: that name is not what this shell has.
+void Walker::note_environment(const std::vector<Field>& words) {
+  for (const Field& word : words) {
+    const std::size_t equals = word.text.find('=');
+    if (equals != std::string::npos && is_name(std::string_view(word.text).substr(0, equals)))
+      scope_.touch(word.text.substr(0, equals));
+  }
+}
+
+// The words that xargs and parallel make of what they read; nullopt: not known.
+std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const Text& input) {
+  static constexpr std::size_t kMostWords = 64;
+  if (!input || has_hole(*input) || input->find_first_of("'\"\\") != std::string::npos ||
+      !spend(input->size())) {
+    return std::nullopt;
+  }
+  std::vector<std::string> items;
+  for (const std::string_view line : split(*input, '\n')) {
+    for (const std::string_view item : split(line, run.splits_lines ? '\n' : ' ')) {
+      if (!item.empty()) items.emplace_back(item);
+    }
+  }
+  std::vector<Field> words = run.words;
+  if (!run.placeholder.empty()) {
+    if (items.empty()) return std::nullopt;
+    put_in(words, run.placeholder, join_values(items));
+    return words;
+  }
+  if (items.size() > kMostWords) items = {join_values(items)};
+  for (const std::string& item : items) {
+    Field field;
+    field.span = run.text.span;
+    field.text = item;
+    words.push_back(std::move(field));
+  }
+  return words;
+}
+
+void Walker::look_through(const std::vector<Field>& words, const Place& place, const Text& input,
+                          bool in_shell) {
+  if (in_shell && !apply_read(words, input)) apply_builtin(words);
+  note_environment(words);
+  const Runs found = find_runs(words);
+  for (const Span span : found.unknown)
+    add_unknown(span, "only the run knows whether this is an option");
+  if (found.runs.empty()) return;
+  if (++depth_ > kMaxDepth) {
+    add_unknown(words[0].span, "it is nested too deeply");
+    reading_.complete = false;
+  } else {
+    for (const Run& run : found.runs) follow(run, place, input, in_shell);
+  }
+  --depth_;
+}
+
+void Walker::follow(const Run& run, const Place& place, const Text& input, bool in_shell) {
+  Place inner = place;
+  inner.via.push_back(run.via);
+  inner.has_more_words = place.has_more_words || run.has_more_words;
+  std::size_t bytes = run.text.text.size() + inner.via.size() * sizeof(std::string);
+  for (const Field& word : run.words) bytes += word.text.size() + sizeof(Word);
+  if (!spend(bytes)) return;
+
+  const auto forget_all = [this] { scope_.forget("*"); };
+  const auto new_shell = [&] {
+    // Texts within texts have one span.
+    const auto id = run.text.span.begin << 7 | static_cast<std::uint32_t>(depth_ & 127);
+    scope_.enter_shell(id, run.via != "sh -c" && run.via != "dash -c");
+  };
+  const auto read_file = [&](bool here) {
+    Text text;
+    if (run.text.is_process) {
+      text = run.text.process_output;
+    } else if (is_standard_input(run.text.text)) {
+      text = input;
+    } else if (run.text.is_known()) {
+      return;  // a file like any other program
+    }
+    if (!text) return add_unknown(run.text.span, kTextUnknown);
+    const Scope::Mark mark = scope_.mark();
+    read_script(*text, run.text.span, inner, std::nullopt);
+    if (!here) scope_.undo(mark);
+  };
+
+  switch (run.kind) {
+    case RunKind::kWords: {
+      if (run.takes_input) {
+        if (auto words = words_of_input(run, input)) {
+          Run with_words = run;
+          with_words.takes_input = false;
+          with_words.has_more_words = false;
+          with_words.placeholder.clear();
+          with_words.words = std::move(*words);
+          return follow(with_words, place, std::nullopt, in_shell);
+        }
+      }
+      if (!run.placeholder.empty()) {
+        Run without = run;
+        without.placeholder.clear();
+        without.takes_input = false;
+        put_in(without.words, run.placeholder, std::string_view(&kHole, 1));
+        return follow(without, place, input, in_shell);
+      }
+      if (run.words.empty()) {
+        if (inner.has_more_words)
+          add_unknown(run.text.span, "the program's name is made at run time");
+        return;
+      }
+      const Field& first = run.words[0];
+      emit(inner, {first.span.begin, run.words.back().span.end}, run.words);
+      if (!first.is_known() || first.has_glob)
+        add_unknown(first.span, "the program's name is made at run time");
+      const bool stays = in_shell && (run.via == "command" || run.via == "builtin");
+      if (stays && !program_name(first)) forget_all();
+      look_through(run.words, inner, input, stays);
+      return;
+    }
+    case RunKind::kText: {
+      const Scope::Mark mark = scope_.mark();
+      const std::size_t moves = std::exchange(moves_, 0);
+      new_shell();
+      if (has_hole(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+      if (!run.has_more_words && !inner.has_more_words) {
+        scope_.positional.emplace(1, std::string(1, kHole));
+        for (std::size_t i = 0; i < run.words.size(); ++i) {
+          if (i == 0) {
+            scope_.positional->at(0) = run.words[0].text;
+          } else {
+            scope_.positional->push_back(run.words[i].text);
+          }
+          if (run.words[i].splits || run.words[i].has_glob) {
+            scope_.positional.reset();
+            break;
+          }
+        }
+      }
+      Place script = inner;
+      script.has_more_words = run.has_more_words;
+      read_script(run.text.text, run.text.span, script, input);
+      moves_ = moves;
+      scope_.undo(mark);
+      return;
+    }
+    case RunKind::kHere:
+      if (has_hole(run.text.text)) {
+        add_unknown(run.text.span, kTextUnknown);
+        read_script(run.text.text, run.text.span, inner, input);
+        scope_.forget(kEveryNameAnew);
+      } else {
+        read_script(run.text.text, run.text.span, inner, input);
+      }
+      return;
+    case RunKind::kLater: {
+      const Scope::Mark mark = scope_.mark();
+      forget_all();
+      scope_.enter_later();
+      Scope::Names wanted = scope_.begin_function();
+      read_script(run.text.text, run.text.span, inner, std::nullopt, true);
+      scope_.end_function("", std::move(wanted));  // when it runs is not known
+      scope_.undo(mark);
+      return;
+    }
+    case RunKind::kInput: {
+      if (!input) {
+        if (place.stage > 0 || place.has_more_words) add_unknown(run.text.span, kTextUnknown);
+        return;
+      }
+      const Scope::Mark mark = scope_.mark();
+      new_shell();
+      read_script(*input, run.text.span, inner, std::nullopt);
+      scope_.undo(mark);
+      return;
+    }
+    case RunKind::kFile: {
+      const Scope::Mark mark = scope_.mark();
+      new_shell();
+      read_file(false);
+      scope_.undo(mark);
+      return;
+    }
+    case RunKind::kSource:
+      read_file(true);
+      if (run.text.is_process && run.text.process_output) return;
+      if (!run.text.has_glob && program_name(run.text)) {
+        if (!may_be_written(run.text)) return;
+        scope_.distrust(kEveryNameAnew);  // the tree does not say that this assigns
+      }
+      scope_.forget(kEveryNameAnew);
+      return;
+  }
+}
+
+// Whether the text itself may have made the file that is read in, as far as its name tells.
+bool Walker::may_be_written(const Field& file) {
+  if (file.is_process || is_standard_input(file.text) || file.text.starts_with("/dev/") ||
+      file.text.starts_with("/proc/") || !spend(reading_.commands.size())) {
+    return true;
+  }
+  const std::string name(base_name(file.text));
+  for (const Command& command : reading_.commands) {
+    for (const Redirection& redirection : command.redirections) {
+      const bool writes = redirection.kind == RedirectionKind::kTruncate ||
+                          redirection.kind == RedirectionKind::kAppend;
+      if (writes && base_name(redirection.target.text) == name) return true;
+    }
+    if (command.words.empty() || !spend(command.words.size())) continue;
+    const std::string_view program = base_name(command.words[0].text);
+    if (!is_writing_program(program) && program != "curl" && program != "wget" && program != "sed")
+      continue;
+    if (std::any_of(command.words.begin() + 1, command.words.end(), [&](const Word& word) {
+          return base_name(word.text) == name || base_name(word.text) == "." ||
+                 word.text.ends_with('/') || word.text.ends_with('=' + name);
+        })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// The text of another shell, or of eval: its spans are those of the word that holds it.
+void Walker::read_script(std::string_view text, Span span, const Place& place, const Text& input,
+                         bool is_later) {
+  if (!spend(text.size())) return;
+  Source source;
+  source.text = text.substr(0, kMaxText);
+  source.is_inside_word = true;
+  source.whole = span;
+  Tree tree;
+  parse_shell(source, depth_, tree);
+  for (const Unknown& fault : tree.faults) add_unknown(fault.span, fault.what.c_str());
+  // What a hole stands for may be what is wrong; the text is in `unknown` then.
+  if (!tree.faults.empty() && !has_mark(text)) reading_.complete = false;
+  const Tree* outer = std::exchange(tree_, &tree);
+  walk_block(tree.block, place, input);
+  tree_ = outer;
+  if (!is_later || !spend(tree.assigned.size())) return;
+  for (const std::string& name : tree.assigned) {
+    if (name != kEveryName) scope_.distrust(name);
+  }
+}
+
+void Walker::read_text(std::string_view text) {
+  const Span whole = {0, static_cast<std::uint32_t>(std::min(text.size(), kMaxText))};
+  if (text.size() > kMaxText) {
+    reading_.complete = false;
+    reading_.unknown.push_back({{whole.end, whole.end}, "the rest is too long to be read"});
+  }
+  Source source;
+  source.text = text.substr(0, kMaxText);
+  work_left_ += kWorkPerByte * source.text.size();
+  Tree tree;
+  parse_shell(source, depth_, tree);
+  for (Unknown& fault : tree.faults) reading_.unknown.push_back(std::move(fault));
+  if (!tree.faults.empty()) reading_.complete = false;
+  tree_ = &tree;
+  walk_block(tree.block, {}, std::nullopt);
+}
+
+void Walker::read_words(const std::vector<Field>& words) {
+  if (words.empty()) return;
+  const Span whole = {words[0].span.begin, words.back().span.end};
+  work_left_ += kWorkPerByte * (whole.end - whole.begin);
+  emit({}, whole, words);
+  look_through(words, {}, std::nullopt, false);
+}
+
+}  // namespace sbx

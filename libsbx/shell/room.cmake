@@ -1,0 +1,25 @@
+sbx_room(shell
+  SOURCES
+    shell/ansi_c.cc
+    shell/arguments.cc
+    shell/braces.cc
+    shell/expand.cc
+    shell/field.cc
+    shell/field_builder.cc
+    shell/look_through.cc
+    shell/marks.cc
+    shell/operation.cc
+    shell/options.cc
+    shell/output.cc
+    shell/parse_compound.cc
+    shell/parse_redirections.cc
+    shell/parse_words.cc
+    shell/parser.cc
+    shell/programs.cc
+    shell/reading.cc
+    shell/runs.cc
+    shell/scope.cc
+    shell/simple.cc
+    shell/walk.cc
+    shell/wrappers.cc
+  LINK sbx_base sbx_model)

@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs: what each program that runs others does with its words.
+#include "shell/runs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shell/options.h"
+#include "shell/parser.h"
+#include "shell/wrappers.h"
+
+namespace sbx {
+namespace {
+
+using Fields = std::vector<Field>;
+
+Fields tail(const Fields& words, std::size_t from) {
+  return from < words.size()
+             ? Fields(words.begin() + static_cast<std::ptrdiff_t>(from), words.end())
+             : Fields();
+}
+
+// The words as a shell gets them that reads them as one text.
+Field joined(const Fields& words, std::size_t from, std::size_t to) {
+  Field text;
+  if (from < to) text.span = {words[from].span.begin, words[to - 1].span.end};
+  for (std::size_t i = from; i < to; ++i) {
+    if (i > from) text.text += ' ';
+    text.text += words[i].text;
+  }
+  return text;
+}
+
+void add_words(Runs& runs, std::string_view via, Fields words, bool has_more = false) {
+  Run run;
+  run.via = via;
+  run.words = std::move(words);
+  run.has_more_words = has_more;
+  runs.runs.push_back(std::move(run));
+}
+
+void add_text(Runs& runs, RunKind kind, std::string via, Field text, Fields arguments = {}) {
+  Run run;
+  run.kind = kind;
+  run.via = std::move(via);
+  run.text = std::move(text);
+  run.words = std::move(arguments);
+  runs.runs.push_back(std::move(run));
+}
+
+Field part_of(const Field& word, std::string_view text) {
+  Field field = word;
+  field.text = text;
+  return field;
+}
+
+bool is_assignment(const Field& word) {
+  const std::size_t equals = word.text.find('=');
+  return equals != std::string::npos && equals > 0;
+}
+
+// env -S: blanks, quotes and backslashes split the text.
+void split_string(const Field& word, std::string_view text, Fields& out) {
+  Field field;
+  field.span = word.span;
+  bool is_begun = false;
+  char quote = 0;
+  const auto finish = [&] {
+    if (is_begun) out.push_back(field);
+    field.text.clear();
+    is_begun = false;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      finish();
+    } else if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+      is_begun = true;
+    } else if (c == '$' && quote != '\'' && i + 1 < text.size() && text[i + 1] == '{') {
+      i = std::min(text.find('}', i), text.size());
+      field.text += kHole;
+      is_begun = true;
+    } else if (c == '\\' && i + 1 < text.size() && quote != '\'') {
+      ++i;
+      if (text[i] == '_' && quote == 0) {
+        finish();
+      } else {
+        field.text += text[i] == '_' ? ' ' : text[i];
+        is_begun = true;
+      }
+    } else {
+      field.text += c;
+      is_begun = true;
+    }
+  }
+  finish();
+}
+
+void add_env(const Fields& words, Runs& runs) {
+  Options options(words, "uCS", " unset chdir split-string ");
+  Fields inner;
+  while (const auto option = options.next()) {
+    if ((option->name == "S" || option->name == "split-string") && option->value) {
+      split_string(*option->value_word, *option->value, inner);
+    }
+  }
+  std::size_t at = options.at();
+  if (at < words.size() && words[at].text == "-") ++at;
+  for (Field& word : tail(words, at)) inner.push_back(std::move(word));
+  std::size_t first = 0;
+  // What -S gives may hold options of its own.
+  while (first < inner.size() &&
+         (is_assignment(inner[first]) || inner[first].text.starts_with('-')))
+    ++first;
+  runs.unknown = options.unknown();
+  add_words(runs, "env", tail(inner, first));
+}
+
+void add_wrapped(const Wrapper& wrapper, const Fields& words, Runs& runs) {
+  Options options(words, wrapper.short_with_value, wrapper.long_with_value);
+  while (const auto option = options.next()) {
+    if (option->name.size() == 1 && wrapper.ends.find(option->name) != std::string_view::npos)
+      return;
+  }
+  runs.unknown = options.unknown();
+  std::size_t at = options.at() + static_cast<std::size_t>(wrapper.operands);
+  while (wrapper.takes_assignments && at < words.size() && is_assignment(words[at])) ++at;
+  add_words(runs, wrapper.name, tail(words, at));
+}
+
+// Takes `placeholder` out of the words: only the run knows what stands there.
+void take_out(Fields& words, const std::string& placeholder) {
+  put_in(words, placeholder, std::string_view(&kHole, 1));
+}
+
+void add_xargs(const Fields& words, Runs& runs) {
+  Options options(words, "adEILnPsR",
+                  " arg-file delimiter max-args max-procs max-chars process-slot-var max-lines ");
+  std::string placeholder;
+  bool takes_input = true;
+  bool splits_lines = false;
+  while (const auto option = options.next()) {
+    if (option->name == "a" || option->name == "arg-file" || option->name == "E") {
+      takes_input = false;
+    }
+    if (option->name == "0" || option->name == "null") splits_lines = true;
+    if (option->name == "d" || option->name == "delimiter") {
+      splits_lines = true;
+      takes_input = takes_input && option->value == "\\n";
+    }
+    if (option->name == "I" && option->value) placeholder = *option->value;
+    if (option->name == "replace") placeholder = option->value.value_or("{}");
+    if (option->name == "i") {  // -i[text]: what follows is no options
+      const std::size_t letter = option->word->text.find('i');
+      placeholder = option->word->text.substr(letter + 1);
+      if (placeholder.empty()) placeholder = "{}";
+    }
+  }
+  runs.unknown = options.unknown();
+  if (options.at() >= words.size()) return;
+  add_words(runs, "xargs", tail(words, options.at()), placeholder.empty());
+  Run& run = runs.runs.back();
+  run.takes_input = takes_input;
+  run.splits_lines = splits_lines || !placeholder.empty();
+  run.placeholder = placeholder;
+}
+
+void add_find(const Fields& words, Runs& runs) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& action = words[i].text;
+    if (action != "-exec" && action != "-execdir" && action != "-ok" && action != "-okdir")
+      continue;
+    std::size_t end = i + 1;
+    bool is_many = false;
+    for (; end < words.size() && words[end].text != ";"; ++end) {
+      is_many = words[end].text == "+" && words[end - 1].text == "{}";
+      if (is_many) break;
+    }
+    Fields inner(words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                 words.begin() + static_cast<std::ptrdiff_t>(end));
+    if (is_many) inner.pop_back();
+    const bool has_place =
+        is_many || std::any_of(inner.begin(), inner.end(), [](const Field& word) {
+          return word.text.find("{}") != std::string::npos;
+        });
+    take_out(inner, "{}");
+    add_words(runs, "find " + action, std::move(inner), has_place);
+    i = end;
+  }
+}
+
+// parallel's {} {.} {/} {//} {/.} {#} {1} {1.} …: whether there was one.
+bool fill_places(Field& word, const std::string& value) {
+  bool found = false;
+  std::string made;
+  for (std::size_t at = 0; at < word.text.size();) {
+    const std::size_t end = word.text[at] == '{'
+                                ? word.text.find_first_not_of("0123456789./#%+!", at + 1)
+                                : std::string::npos;
+    if (end == std::string::npos || word.text[end] != '}') {
+      made += word.text[at++];
+      continue;
+    }
+    const std::string_view inner = std::string_view(word.text).substr(at + 1, end - at - 1);
+    if (inner.empty() || inner == "1") {
+      made += value;
+    } else {
+      made += inner == "#" || inner == "%" ? kName : kHole;
+    }
+    found = true;
+    at = end + 1;
+  }
+  word.text = std::move(made);
+  return found;
+}
+
+void add_parallel(const Fields& words, Runs& runs) {
+  Options options(words, "aCdEIjJLMNnPrsSUW",
+                  " arg-file colsep delimiter jobs max-procs max-args max-replace-args max-lines "
+                  "max-chars joblog results tmpdir timeout delay retries sshlogin sshloginfile "
+                  "basefile return workdir tagstring tag-string env nice load memfree halt "
+                  "halt-on-error block recstart recend profile arg-sep arg-file-sep replace "
+                  "compress-program shebang-wrap tempdir ");
+  bool quotes = false;
+  while (const auto option = options.next()) {
+    quotes = quotes || option->name == "q" || option->name == "quote";
+  }
+  runs.unknown = options.unknown();
+  const auto is_separator = [](const Field& word) { return word.text.starts_with(":::"); };
+  const std::size_t first = options.at();
+  std::size_t end = first;
+  while (end < words.size() && !is_separator(words[end])) ++end;
+  if (end == first) {  // without a command, each argument is one
+    for (std::size_t i = end + 1; i < words.size(); ++i) {
+      if (!is_separator(words[i])) add_text(runs, RunKind::kText, "parallel", words[i]);
+    }
+    return;
+  }
+  // Literal arguments of one source stand where {} does, or at the end.
+  std::string value(1, kHole);
+  const bool is_literal =
+      end + 1 < words.size() && words[end].text == ":::" &&
+      std::none_of(words.begin() + static_cast<std::ptrdiff_t>(end) + 1, words.end(), is_separator);
+  if (is_literal) {
+    std::vector<std::string> items;
+    for (const Field& word : tail(words, end + 1)) items.push_back(made_of(word));
+    value = join_values(items);
+  }
+  Fields command(words.begin() + static_cast<std::ptrdiff_t>(first),
+                 words.begin() + static_cast<std::ptrdiff_t>(end));
+  bool has_place = false;
+  for (Field& word : command) has_place = fill_places(word, value) || has_place;
+  bool has_more = !is_literal;
+  if (!has_place && is_literal) {
+    Field word;
+    word.span = words[end].span;
+    word.text = value;
+    command.push_back(std::move(word));
+  }
+  if (quotes) return add_words(runs, "parallel", std::move(command), has_more);
+  add_text(runs, RunKind::kText, "parallel", joined(command, 0, command.size()));
+  runs.runs.back().has_more_words = has_more;
+}
+
+void add_watch(const Fields& words, Runs& runs) {
+  Options options(words, "nq", " interval equexit ");
+  bool is_direct = false;
+  while (const auto option = options.next())
+    is_direct = is_direct || option->name == "x" || option->name == "exec";
+  runs.unknown = options.unknown();
+  if (options.at() >= words.size()) return;
+  if (is_direct) return add_words(runs, "watch", tail(words, options.at()));
+  add_text(runs, RunKind::kText, "watch", joined(words, options.at(), words.size()));
+}
+
+// su, runuser: -c TEXT anywhere; runuser -u USER PROGRAM.
+void add_su(const std::string& name, const Fields& words, Runs& runs) {
+  std::size_t from = 0;
+  bool has_user = false;
+  Fields rest = words;
+  while (from < rest.size()) {
+    rest.erase(rest.begin() + 1,
+               rest.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(from, 1)));
+    Options options(rest, "cCgGsTuw",
+                    " command session-command group supp-group shell whitelist-environment user ");
+    while (const auto option = options.next()) {
+      if (option->name == "u" || option->name == "user") has_user = true;
+      const bool is_text = option->name == "c" || option->name == "command" ||
+                           option->name == "C" || option->name == "session-command";
+      if (is_text && option->value)
+        add_text(runs, RunKind::kText, name + " -c", part_of(*option->value_word, *option->value));
+    }
+    from = options.at();
+    if (has_user && from < rest.size()) return add_words(runs, name, tail(rest, from));
+    ++from;  // an operand; options may follow
+  }
+}
+
+void add_script(const Fields& words, Runs& runs) {
+  Options options(words, "cBEIoOTm",
+                  " command echo log-in log-out log-io log-timing logging-format output-limit ");
+  while (const auto option = options.next()) {
+    if ((option->name == "c" || option->name == "command") && option->value) {
+      add_text(runs, RunKind::kText, "script -c", part_of(*option->value_word, *option->value));
+    }
+  }
+  // The options may also follow the file.
+  Fields rest = tail(words, options.at());
+  if (rest.size() > 1 && rest.size() < words.size()) add_script(rest, runs);
+}
+
+void add_flock(const Fields& words, Runs& runs) {
+  Options options(words, "wEc", " timeout wait conflict-exit-code command ");
+  while (options.next()) {
+  }
+  const std::size_t file = options.at();
+  if (file + 1 >= words.size()) return;
+  const std::string& next = words[file + 1].text;
+  if (next == "-c" || next == "--command") {
+    if (file + 2 < words.size()) add_text(runs, RunKind::kText, "flock -c", words[file + 2]);
+    return;
+  }
+  add_words(runs, "flock", tail(words, file + (next == "--" ? 2 : 1)));
+}
+
+void add_shell(const std::string& name, const Fields& words, Runs& runs) {
+  bool has_text = false;
+  bool reads_input = false;
+  std::size_t at = 1;
+  while (at < words.size()) {
+    const std::string& option = words[at].text;
+    if (option == "--" || option == "-") {
+      ++at;
+      break;
+    }
+    if (words[at].splits && option.size() == 1 && option[0] == kHole && at + 1 < words.size()) {
+      runs.unknown.push_back(words[at++].span);
+      continue;
+    }
+    if (option.size() < 2 || (option[0] != '-' && option[0] != '+')) break;
+    ++at;
+    if (option.starts_with("--")) {
+      if (option == "--rcfile" || option == "--init-file" || option == "--emulate") ++at;
+      continue;
+    }
+    std::size_t values = 0;
+    for (const char letter : std::string_view(option).substr(1)) {
+      if (letter == 'c' && option[0] == '-') has_text = true;
+      if (letter == 's' && option[0] == '-') reads_input = true;
+      if (letter == 'o' || letter == 'O') ++values;
+    }
+    at += values;
+  }
+  if (has_text) {
+    if (at < words.size()) {
+      add_text(runs, RunKind::kText, name + " -c", words[at], tail(words, at + 1));
+    } else {
+      runs.unknown.push_back(words.back().span);
+    }
+    return;
+  }
+  if (reads_input || at >= words.size()) return add_text(runs, RunKind::kInput, name, words[0]);
+  add_text(runs, RunKind::kFile, name, words[at], tail(words, at + 1));
+}
+
+// fd -x PROGRAM …: on each file that it finds.
+void add_fd(const Fields& words, Runs& runs) {
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (text != "-x" && text != "-X" && text != "--exec" && text != "--exec-batch") continue;
+    Fields inner;
+    for (++i; i < words.size() && words[i].text != ";"; ++i) inner.push_back(words[i]);
+    for (Field& word : inner) fill_places(word, std::string(1, kHole));
+    return add_words(runs, "fd " + text, std::move(inner), true);
+  }
+}
+
+// git submodule foreach TEXT, git bisect run PROGRAM, git rebase -x TEXT.
+void add_git(const Fields& words, Runs& runs) {
+  Options options(words, "Cc", " git-dir work-tree namespace exec-path config-env ");
+  while (options.next()) {
+  }
+  const std::size_t verb = options.at();
+  if (verb + 1 >= words.size()) return;
+  const Fields rest = tail(words, verb);
+  if (rest[0].text == "submodule") {
+    std::size_t at = 1;
+    while (at < rest.size() && rest[at].text.starts_with('-')) ++at;
+    if (at >= rest.size() || rest[at].text != "foreach") return;
+    for (++at; at < rest.size() && rest[at].text.starts_with('-');) ++at;
+    if (at < rest.size())
+      add_text(runs, RunKind::kText, "git submodule foreach", joined(rest, at, rest.size()));
+  } else if (rest[0].text == "bisect" && rest[1].text == "run") {
+    add_words(runs, "git bisect run", tail(rest, 2));
+  } else if (rest[0].text == "rebase") {
+    Options own(rest, "xsXC", " exec onto strategy strategy-option ");
+    while (const auto option = own.next()) {
+      if ((option->name == "x" || option->name == "exec") && option->value)
+        add_text(runs, RunKind::kText, "git rebase -x",
+                 part_of(*option->value_word, *option->value));
+    }
+  }
+}
+
+bool is_shell(std::string_view name) {
+  static constexpr std::string_view kShells[] = {"sh",   "bash", "dash", "zsh", "ksh",  "ksh93",
+                                                 "mksh", "lksh", "oksh", "ash", "hush", "rbash",
+                                                 "yash", "posh", "fish", "-sh", "-bash"};
+  return std::find(std::begin(kShells), std::end(kShells), name) != std::end(kShells);
+}
+
+}  // namespace
+
+void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value) {
+  if (placeholder.empty()) return;
+  for (Field& word : words) {
+    std::string made;
+    std::size_t at = 0;
+    for (std::size_t found = word.text.find(placeholder); found != std::string::npos;
+         found = word.text.find(placeholder, at)) {
+      made.append(word.text, at, found - at);
+      made += value;
+      at = found + placeholder.size();
+    }
+    if (at > 0) word.text = made.append(word.text, at);
+  }
+}
+
+Runs find_runs(const std::vector<Field>& words) {
+  Runs runs;
+  const auto program = words.empty() ? std::nullopt : program_name(words[0]);
+  if (!program) return runs;
+  const std::string name(*program);
+  if (is_shell(name)) {
+    add_shell(name, words, runs);
+  } else if (name == "env") {
+    add_env(words, runs);
+  } else if (name == "xargs" || name == "gxargs") {
+    add_xargs(words, runs);
+  } else if (name == "find" || name == "gfind") {
+    add_find(words, runs);
+  } else if (name == "parallel") {
+    add_parallel(words, runs);
+  } else if (name == "fd" || name == "fdfind") {
+    add_fd(words, runs);
+  } else if (name == "git") {
+    add_git(words, runs);
+  } else if (name == "watch") {
+    add_watch(words, runs);
+  } else if (name == "su" || name == "runuser") {
+    add_su(name, words, runs);
+  } else if (name == "script") {
+    add_script(words, runs);
+  } else if (name == "flock") {
+    add_flock(words, runs);
+  } else if (name == "eval") {
+    const std::size_t first = words.size() > 1 && words[1].text == "--" ? 2 : 1;
+    if (first < words.size())
+      add_text(runs, RunKind::kHere, name, joined(words, first, words.size()));
+  } else if (name == "source" || name == ".") {
+    const std::size_t first = words.size() > 1 && words[1].text == "--" ? 2 : 1;
+    if (first < words.size())
+      add_text(runs, RunKind::kSource, name, words[first], tail(words, first + 1));
+  } else if (name == "trap") {
+    std::size_t first = 1;
+    if (words.size() > 1 && words[1].text == "--") ++first;
+    if (first + 1 < words.size() && !words[first].text.starts_with('-')) {
+      add_text(runs, RunKind::kLater, name, words[first]);
+    }
+  } else if (const Wrapper* wrapper = find_wrapper(name)) {
+    add_wrapped(*wrapper, words, runs);
+  }
+  for (Run& run : runs.runs) {
+    if (run.kind == RunKind::kWords) run.text.span = words[0].span;
+  }
+  return runs;
+}
+
+}  // namespace sbx

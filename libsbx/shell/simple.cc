@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: simple commands: words, assignments, redirections, and builtins that change variables.
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "base/text.h"
+#include "shell/options.h"
+#include "shell/parser.h"
+#include "shell/walker.h"
+
+namespace sbx {
+namespace {
+
+template <std::size_t kSize>
+bool is_one_of(std::string_view word, const std::string_view (&words)[kSize]) {
+  return std::find(std::begin(words), std::end(words), word) != std::end(words);
+}
+
+constexpr std::string_view kDeclarations[] = {"declare", "typeset", "local", "export", "readonly"};
+// A POSIX shell keeps the assignments in front of these.
+constexpr std::string_view kSpecial[] = {
+    ":",     ".",    "eval",  "exec",  "export", "readonly", "return",   "set",
+    "shift", "trap", "unset", "times", "source", "break",    "continue", "exit"};
+constexpr std::string_view kReaders[] = {"read", "mapfile", "readarray", "getopts", "wait"};
+
+}  // namespace
+
+void Walker::emit(const Place& place, Span span, const std::vector<Field>& words) {
+  Command command;
+  command.span = span;
+  command.via = place.via;
+  command.has_more_words = place.has_more_words;
+  command.pipeline = place.pipeline;
+  command.stage = place.stage;
+  command.stages = place.stages;
+  command.function = place.function;
+  command.in_background = place.in_background;
+  for (const Field& field : words) command.words.push_back(to_word(field));
+  reading_.commands.push_back(std::move(command));
+}
+
+std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
+  std::vector<Field> fields;
+  bool declares = false;
+  for (const WordNode& word : node.words) {
+    std::string text;
+    const bool assigns =
+        declares && !word.parts.empty() && word.parts[0].kind == PartKind::kLiteral &&
+        is_name(word.parts[0].text.substr(0, word.parts[0].text.find_first_of("+="))) &&
+        word.parts[0].text.find('=') != std::string::npos;
+    if (assigns) {
+      fields.push_back(expand_single(word));
+    } else {
+      expand_word(word, fields);
+    }
+    if (&word == &node.words[0]) {
+      declares = plain_text(word, text) && is_one_of(text, kDeclarations);
+    }
+    if (stopped_) break;
+  }
+  return fields;
+}
+
+std::vector<Redirection> Walker::expand_redirections(const std::vector<RedirectionNode>& nodes,
+                                                     Text& input, bool& prints) {
+  std::vector<Redirection> redirections;
+  for (const RedirectionNode& node : nodes) {
+    Redirection redirection;
+    redirection.span = node.span;
+    redirection.kind = node.kind;
+    redirection.fd = node.fd;
+    const Field target = expand_single(node.target);
+    redirection.target = to_word(target);
+    if (node.fd == 0) {
+      input.reset();
+      if (node.is_string && !target.is_process) input = target.text + '\n';
+      if (node.kind == RedirectionKind::kRead && target.is_process) input = target.process_output;
+    }
+    if (node.is_document) {
+      std::string body = expand_quoted(tree_->documents[node.document]);
+      if (node.fd == 0) input = std::move(body);
+    }
+    if (node.fd == 1 || node.fd == -1) prints = false;
+    redirections.push_back(std::move(redirection));
+  }
+  return redirections;
+}
+
+void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
+                                std::vector<std::pair<std::string, Value>>& values) {
+  for (const AssignmentNode& assignment : node.assignments) {
+    Field field;
+    Value value;
+    if (assignment.is_array) {
+      std::vector<Field> elements;
+      for (const WordNode& element : assignment.elements) expand_word(element, elements);
+      value.is_array = true;
+      field.span = assignment.span;
+      for (const Field& element : elements) {
+        // [index]=value and what may be several are beyond this.
+        if (element.text.starts_with('[') || element.splits) value.items.clear();
+        if (!field.text.empty()) field.text += ' ';
+        field.text += element.text;
+        value.items.push_back(made_of(element));
+      }
+      if (value.items.size() != elements.size()) value.items.assign(1, std::string(1, kHole));
+    } else {
+      field = expand_single(assignment.value);
+      value.items.push_back(field.has_tilde ? made_of(field) : field.text);
+    }
+    expand_quoted(assignment.index);
+    const Value* before = assignment.appends ? scope_.find(assignment.name) : nullptr;
+    if (assignment.has_index || (assignment.appends && before == nullptr) ||
+        (before != nullptr && before->is_array != value.is_array)) {
+      value = {{std::string(1, kHole)}, true};
+    } else if (before != nullptr && value.is_array) {
+      value.items.insert(value.items.begin(), before->items.begin(), before->items.end());
+    } else if (before != nullptr) {
+      value.items[0].insert(0, before->items[0]);
+    }
+    if (!spend(field.text.size() + assignment.name.size() + 16)) return;
+    // The values go one by one: X=a Y=$X.
+    values.emplace_back(assignment.name, std::move(value));
+    if (node.words.empty()) scope_.set(values.back().first, values.back().second);
+    assignments.push_back({assignment.span, assignment.name, to_word(field)});
+  }
+}
+
+Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text& outer_input) {
+  const std::size_t slot = reading_.commands.size();
+  emit(place, node.span, {});  // its place in the order of the text
+  const std::vector<Field> words = expand_operands(node);
+  Text input = outer_input;
+  bool prints = true;
+  std::vector<Redirection> redirections = expand_redirections(node.redirections, input, prints);
+  std::vector<Assignment> assignments;
+  std::vector<std::pair<std::string, Value>> values;
+  expand_assignments(node, assignments, values);
+
+  std::size_t bytes = 0;
+  for (const Field& word : words) bytes += word.text.size() + sizeof(Word);
+  if (!spend(bytes)) return std::nullopt;
+  Command& command = reading_.commands[slot];
+  for (const Field& word : words) command.words.push_back(to_word(word));
+  command.redirections = std::move(redirections);
+  command.assignments = std::move(assignments);
+
+  if (words.empty()) {
+    for (auto& [name, value] : values) scope_.set(name, std::move(value));
+    return "";
+  }
+  const auto program = program_name(words[0]);
+  Text read_input = input;  // as `read` splits it
+  const bool is_special = program && is_one_of(*program, kSpecial);
+  for (const auto& [name, value] : values) {
+    if (is_special) scope_.forget(name);
+    scope_.touch(name);
+    if (name == "IFS" && value.items[0].find_first_not_of(" \t\n") != std::string::npos)
+      read_input.reset();
+  }
+  if (!words[0].is_known() || words[0].has_glob) {
+    add_unknown(words[0].span, words[0].has_glob ? "the program's name is a pattern"
+                                                 : "the program's name is made at run time");
+  }
+  // A program that is not known may be a builtin; a function that calls itself is still being read.
+  if (!program || open_functions_.contains(std::string(*program))) scope_.forget("*");
+  if (program) {
+    call_function(std::string(*program));
+  } else {
+    for (const std::string& function : functions_) {
+      if (stopped_) break;
+      call_function(function);
+    }
+  }
+  look_through(words, place, program == "read" ? read_input : input, true);
+  if (!prints) return "";
+  if (program && functions_.contains(std::string(*program))) return std::nullopt;
+  return constant_output(words, input, output_context());
+}
+
+OutputContext Walker::output_context() const {
+  const auto value = [&](const char* name) {
+    const Value* found = scope_.find(name);
+    return found == nullptr || found->items.size() != 1 ? std::string{kHole} : found->items[0];
+  };
+  return {value("TMPDIR"), value("PWD")};
+}
+
+// What a builtin does to variables.
+void Walker::apply_builtin(const std::vector<Field>& words) {
+  const auto program = program_name(words[0]);
+  if (!program) return;
+  if (is_one_of(*program, kDeclarations)) return apply_declaration(words);
+  if (*program == "set") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& text = words[i].text;
+      const bool ends = text == "--";
+      if (!ends && (text.starts_with('-') || text.starts_with('+'))) continue;
+      std::vector<std::string> arguments(
+          1, scope_.positional ? scope_.positional->at(0) : std::string(1, kHole));
+      bool is_certain = true;
+      for (std::size_t n = i + (ends ? 1 : 0); n < words.size(); ++n) {
+        is_certain = is_certain && !words[n].splits && !words[n].has_glob;
+        arguments.push_back(words[n].text);
+      }
+      scope_.positional.reset();
+      if (is_certain) scope_.positional = std::move(arguments);
+      return;
+    }
+    return;
+  }
+  if (*program == "shift") {
+    if (words.size() == 1 && scope_.positional && scope_.positional->size() > 1) {
+      scope_.positional->erase(scope_.positional->begin() + 1);
+    } else {
+      scope_.positional.reset();
+    }
+    return;
+  }
+  if (*program == "cd" || *program == "pushd" || *program == "popd") {
+    ++moves_;
+    return scope_.doubt("PWD", true);
+  }
+  if (*program == "unset") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& name = words[i].text;
+      if (!is_name(name) && !name.starts_with('-')) scope_.forget("*");
+      scope_.unset(name);
+      unset_names_.insert(name);
+    }
+    return;
+  }
+  if (*program == "let") {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& text = words[i].text;
+      const std::string name = text.substr(0, text.find_first_of("=+-*/%&|^<>"));
+      if (is_name(name) && words[i].is_known()) {
+        scope_.set(name, {{{kName}}, false});
+      } else {
+        scope_.forget("*");
+      }
+    }
+    return;
+  }
+  if (is_one_of(*program, kReaders)) {
+    scope_.forget("REPLY");
+    scope_.forget("MAPFILE");
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      if (!words[i].is_known()) scope_.forget("*");
+      const std::string& text = words[i].text;
+      std::size_t end = 0;
+      while (end < text.size() &&
+             (text[end] == '_' || std::isalnum(static_cast<unsigned char>(text[end]))))
+        ++end;
+      scope_.forget(text.substr(0, end));
+      if (text.starts_with('-') && text.size() > 2) scope_.forget(text.substr(2));  // -aNAME
+    }
+    return;
+  }
+  if (*program == "printf" && words.size() > 1 && words[1].text.starts_with("-v")) {
+    scope_.forget(words[1].text.size() > 2 ? words[1].text.substr(2)
+                  : words.size() > 2       ? words[2].text
+                                           : "*");
+  }
+}
+
+// read and mapfile where what they read is known: each name has one of the lines. False: it is not.
+bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
+  const auto name = program_name(words[0]);
+  if (!name) return false;
+  const std::string_view program = *name;
+  const bool is_read = program == "read";
+  if (!is_read && program != "mapfile" && program != "readarray") return false;
+  if (!input || has_hole(*input) || !spend(input->size())) return false;
+  Options options(words, is_read ? "adinNptu" : "dnOsuCc", "");
+  bool is_array = !is_read;
+  std::vector<std::string> names;
+  while (const auto option = options.next()) {
+    if (option->name == "u" || option->name == "i" || option->name == "C") return false;
+    if (option->name == "a" && option->value) {
+      is_array = true;
+      names.emplace_back(*option->value);
+    }
+  }
+  for (std::size_t i = options.at(); i < words.size(); ++i) names.push_back(words[i].text);
+  if (names.empty()) names.emplace_back(is_read ? "REPLY" : "MAPFILE");
+  const bool splits = is_read && (is_array || names.size() > 1);
+  std::vector<std::string> items;
+  for (std::string_view line : split(*input, '\n')) {
+    while (line.starts_with(' ') || line.starts_with('\t')) line.remove_prefix(1);
+    while (line.ends_with(' ') || line.ends_with('\t')) line.remove_suffix(1);
+    if (!splits) {
+      if (!line.empty()) items.emplace_back(line);
+      continue;
+    }
+    for (const std::string_view item : split(line, ' ')) {
+      if (!item.empty()) items.emplace_back(item);
+    }
+  }
+  if (items.empty()) return false;
+  Value value{{is_array ? items : std::vector<std::string>{join_values(items)}}, is_array};
+  for (const std::string& each : names) {
+    if (is_name(each)) scope_.set(each, value);
+  }
+  return true;
+}
+
+void Walker::apply_declaration(const std::vector<Field>& words) {
+  const auto program = *program_name(words[0]);
+  bool is_plain = true;
+  bool freezes = program == "readonly";
+  bool is_local = program != "export" && program != "readonly" && scope_.is_late();
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (text.starts_with('-') || text.starts_with('+')) {
+      if (text.find_first_not_of("xrga", 1) != std::string::npos) is_plain = false;
+      // A reference: assigning to one name changes another.
+      if (text.find('n') != std::string::npos && program != "export") scope_.distrust("*");
+      freezes = freezes || text.find('r') != std::string::npos;
+      is_local = is_local && text.find('g') == std::string::npos;
+      continue;
+    }
+    const std::size_t equals = text.find('=');
+    std::string name = text.substr(0, equals);
+    const bool appends = name.ends_with('+');
+    if (appends) name.pop_back();
+    if (!is_name(name)) {
+      scope_.forget("*");
+    } else if (!is_plain) {
+      scope_.distrust(name);
+    } else if (equals != std::string::npos) {
+      if (appends) {
+        scope_.forget(name);
+      } else {
+        scope_.set(name, {{text.substr(equals + 1)}, false});
+      }
+    } else if (is_local) {
+      scope_.unset(name);
+    } else if (program != "export" && program != "readonly") {
+      scope_.doubt(name, scope_.is_set(name));
+    }
+    if (freezes) scope_.freeze(name);
+  }
+}
+
+}  // namespace sbx

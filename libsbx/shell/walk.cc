@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: blocks, chains, pipelines and compound commands, and what they do to variables.
+#include <algorithm>
+#include <utility>
+
+#include "shell/parser.h"
+#include "shell/walker.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxOutput = 65536;
+constexpr std::size_t kNodeWork = 256;  // about 65000 commands at most
+
+}  // namespace
+
+void Walker::add_unknown(Span span, const char* what) {
+  if (!reading_.unknown.empty() && reading_.unknown.back().span == span) return;
+  reading_.unknown.push_back({span, what});
+}
+
+// Everything that may grow with the text is paid for here, so that no text costs more than a fixed
+// amount: a word that is handed on and on, a variable that is doubled.
+bool Walker::spend(std::size_t work) {
+  if (stopped_) return false;
+  if (work <= work_left_) {
+    work_left_ -= work;
+    return true;
+  }
+  stopped_ = true;
+  reading_.complete = false;
+  reading_.unknown.push_back({{}, "the command is too large to be read whole"});
+  return false;
+}
+
+void Walker::forget_names(const NameRange& range) {
+  if (!spend(range.end - range.begin)) return;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::string& name = tree_->assigned[i];
+    if (scope_.is_unset(name)) continue;
+    scope_.doubt(name, scope_.is_set(name));
+  }
+}
+
+Text Walker::walk_block(const Block& block, const Place& place, const Text& input) {
+  Text output = "";
+  for (const Chain& chain : block.chains) {
+    if (!spend(1)) return std::nullopt;
+    const Text more = walk_chain(chain, place, input);
+    if (output && more && output->size() + more->size() <= kMaxOutput) {
+      *output += *more;
+    } else {
+      output.reset();
+    }
+  }
+  return output;
+}
+
+Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& input) {
+  const Scope::Mark mark = scope_.mark();
+  Place inner = place;
+  inner.in_background = place.in_background || chain.in_background;
+  Text output = "";
+  NameRange uncertain;  // names of the links that may not have run
+  std::vector<bool> was_set;
+  for (const ChainLink& link : chain.links) {
+    if (link.connective == Connective::kFirst || !spend(link.assigned.end - link.assigned.begin))
+      continue;
+    for (std::size_t i = link.assigned.begin; i < link.assigned.end; ++i)
+      was_set.push_back(scope_.is_set(tree_->assigned[i]));
+  }
+  for (const ChainLink& link : chain.links) {
+    if (link.connective == Connective::kOr) forget_names(uncertain);
+    const Text more = walk_pipeline(link.pipeline, inner, input);
+    if (link.connective == Connective::kOr) {
+      forget_names(link.assigned);
+    } else if (output && more) {  // what prints something constant succeeds
+      *output += *more;
+    } else {
+      output.reset();
+    }
+    if (link.connective != Connective::kFirst) {
+      if (uncertain.end == 0) uncertain.begin = link.assigned.begin;
+      uncertain.end = link.assigned.end;
+    }
+  }
+  if (chain.in_background) {
+    scope_.undo(mark);
+  } else if (spend(uncertain.end - uncertain.begin)) {
+    for (std::size_t i = uncertain.begin; i < uncertain.end; ++i) {
+      const std::size_t at = i - uncertain.begin;
+      if (scope_.is_unset(tree_->assigned[i])) continue;
+      scope_.doubt(tree_->assigned[i], at < was_set.size() && was_set[at]);
+    }
+  }
+  return output;
+}
+
+Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input) {
+  Place inner = place;
+  const std::size_t stages = pipeline.stages.size();
+  if (stages != 1 || place.stages == 1) {  // one alone in a stage of another belongs to that
+    inner.pipeline = ++pipelines_;
+    inner.stage = 0;
+    inner.stages = static_cast<std::uint32_t>(std::max<std::size_t>(stages, 1));
+  }
+  if (stages == 1) return walk_node(pipeline.stages[0], inner, input);
+  Text output = stages == 0 ? Text("") : input;
+  for (const SyntaxNode& stage : pipeline.stages) {
+    const Scope::Mark mark = scope_.mark();
+    output = walk_node(stage, inner, output);
+    scope_.undo(mark);
+    ++inner.stage;
+  }
+  // Some shells run the last one themselves.
+  if (stages > 0) forget_names(pipeline.stages.back().assigned);
+  return output;
+}
+
+Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& input) {
+  if (!spend(kNodeWork)) return std::nullopt;
+  const Place outer = std::exchange(substitution_place_, place);
+  substitution_place_.pipeline = 0;
+  substitution_place_.stage = 0;
+  substitution_place_.stages = 1;
+  Text output;
+  if (node.kind == SyntaxKind::kSimple) {
+    output = walk_simple(node, place, input);
+  } else {
+    Text own_input = input;
+    bool prints = true;
+    std::vector<Redirection> redirections =
+        expand_redirections(node.redirections, own_input, prints);
+    output = walk_compound(node, place, own_input);
+    if (!prints) output = "";
+    if (!redirections.empty()) {
+      emit(place, node.span, {});
+      reading_.commands.back().redirections = std::move(redirections);
+    }
+  }
+  substitution_place_ = outer;
+  return output;
+}
+
+Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Text& input) {
+  switch (node.kind) {
+    case SyntaxKind::kSimple:
+      break;
+    case SyntaxKind::kGroup:
+      return walk_block(node.blocks[0], place, input);
+    case SyntaxKind::kSubshell: {
+      const Scope::Mark mark = scope_.mark();
+      const std::size_t moves = moves_;
+      Text output = walk_block(node.blocks[0], place, input);
+      moves_ = moves;
+      scope_.undo(mark);
+      return output;
+    }
+    case SyntaxKind::kIf:
+    case SyntaxKind::kCase:
+      walk_branches(node, place, input);
+      break;
+    case SyntaxKind::kLoop:
+    case SyntaxKind::kFor:
+    case SyntaxKind::kArithmeticFor:
+      walk_loop(node, place, input);
+      break;
+    case SyntaxKind::kFunction:
+      walk_function(node, place);
+      return "";
+    case SyntaxKind::kCoprocess: {
+      const Scope::Mark mark = scope_.mark();
+      Place inner = place;
+      inner.in_background = true;
+      for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
+      scope_.undo(mark);
+      forget_names(node.assigned);
+      break;
+    }
+    case SyntaxKind::kArithmetic:
+      expand_quoted(node.arithmetic);
+      count_names(node.assigned);
+      return "";
+    case SyntaxKind::kTest:
+      for (const WordNode& word : node.words) expand_single(word);
+      forget_names(node.assigned);
+      return "";
+  }
+  return std::nullopt;
+}
+
+// Arithmetic gives them numbers.
+void Walker::count_names(const NameRange& range) {
+  if (!spend(range.end - range.begin)) return;
+  for (std::size_t i = range.begin; i < range.end; ++i)
+    scope_.set(tree_->assigned[i], {{{kName}}, false});
+}
+
+void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
+                      std::set<std::string>& unset) {
+  if (!spend(range.end - range.begin)) return;
+  std::unordered_set<std::string_view> seen;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::string& name = tree_->assigned[i];
+    if (name[0] == '*' || !seen.insert(name).second) continue;
+    if (scope_.is_set(name)) ++sets[name];
+    if (scope_.is_unset(name)) unset.insert(name);
+  }
+}
+
+// Whether what stands behind the branch is not reached from it.
+bool Walker::leaves(const Block& block, const Place& place) const {
+  if (block.chains.empty() || block.chains.back().in_background) return false;
+  const Chain& last = block.chains.back();
+  if (last.links.size() != 1 || last.links[0].pipeline.stages.size() != 1) return false;
+  const SyntaxNode& node = last.links[0].pipeline.stages[0];
+  std::string name;
+  if (node.kind != SyntaxKind::kSimple || node.words.empty() || !plain_text(node.words[0], name) ||
+      functions_.contains(name)) {
+    return false;
+  }
+  // Where there is nothing to return from, the shell goes on.
+  return name == "exit" || (name == "return" && place.function >= 0);
+}
+
+// if and case: each branch begins with what was known before it.
+void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Text& input) {
+  const bool is_if = node.kind == SyntaxKind::kIf;
+  for (const WordNode& word : node.words) expand_single(word);
+  for (const WordNode& pattern : node.patterns) expand_single(pattern);
+  const bool ends_in_else =
+      is_if ? node.blocks.size() % 2 == 1
+            : std::any_of(node.patterns.begin(), node.patterns.end(), [](const WordNode& pattern) {
+                return pattern.parts.size() == 1 && pattern.parts[0].kind == PartKind::kLiteral &&
+                       pattern.parts[0].text == "*";
+              });
+  std::map<std::string, std::size_t> sets;  // names, and how many branches give them a value
+  std::set<std::string> unset;
+  std::size_t branches = 0;
+  for (std::size_t i = 0; i < node.blocks.size(); ++i) {
+    const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
+    if (is_condition) {
+      walk_block(node.blocks[i], place, input);
+      continue;
+    }
+    const Scope::Mark mark = scope_.mark();
+    walk_block(node.blocks[i], place, input);
+    if (!leaves(node.blocks[i], place)) {
+      note_set(node.blocks[i].assigned, sets, unset);
+      ++branches;
+    }
+    scope_.undo(mark);
+  }
+  const std::size_t certain = is_if ? 1 : 0;  // the first condition always runs
+  for (std::size_t i = certain; i < node.blocks.size(); ++i) forget_names(node.blocks[i].assigned);
+  for (const auto& [name, times] : sets) {
+    if (ends_in_else && times == branches) scope_.doubt(name, true);  // whichever it was
+  }
+  for (const std::string& name : unset) scope_.unset(name);
+}
+
+void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
+  const std::size_t slot = reading_.loops.size();
+  const std::size_t moves = moves_;
+  reading_.loops.push_back(node.span);
+  std::vector<Field> values;
+  for (const WordNode& word : node.words) expand_word(word, values);
+  expand_quoted(node.arithmetic);
+  forget_names(node.assigned);
+  const Scope::Mark mark = scope_.mark();
+  if (node.kind == SyntaxKind::kFor) {  // each turn begins with one of them
+    std::vector<std::string> items;
+    items.reserve(values.size());
+    for (const Field& value : values) items.push_back(made_of(value));
+    const bool is_known = node.has_in && !items.empty() && !has_hole(items.front());
+    scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});
+  }
+  count_names(node.counted);
+  for (const Block& block : node.blocks) walk_block(block, place, input);
+  if (moves_ == moves)
+    reading_.loops.erase(reading_.loops.begin() + static_cast<std::ptrdiff_t>(slot));
+  std::map<std::string, std::size_t> sets;
+  std::set<std::string> unset;
+  note_set(node.assigned, sets, unset);
+  scope_.undo(mark);
+  forget_names(node.assigned);
+  for (const std::string& name : unset) scope_.unset(name);
+}
+
+// What its body takes from outside may have no value yet, and what it unsets has none from here on.
+void Walker::call_function(const std::string& name) {
+  if (!spend(1 + scope_.call(name))) return;
+  const auto unset = unsets_.find(name);
+  if (unset == unsets_.end() || !spend(unset->second.size())) return;
+  for (const std::string& each : unset->second) {
+    scope_.unset(each);
+    unset_names_.insert(each);
+  }
+}
+
+void Walker::walk_function(const SyntaxNode& node, const Place& place) {
+  const Scope::Mark mark = scope_.mark();
+  scope_.forget("*");
+  scope_.enter_later();
+  Place inner = place;
+  inner.function = static_cast<std::int32_t>(reading_.functions.size());
+  inner.pipeline = 0;
+  inner.stage = 0;
+  inner.stages = 1;
+  reading_.functions.push_back({node.name_span, node.name});
+  const bool is_new = open_functions_.insert(node.name).second;
+  Scope::Names outer_wanted = scope_.begin_function();
+  std::set<std::string> outer_unset = std::exchange(unset_names_, {});
+  for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
+  scope_.end_function(node.name, std::move(outer_wanted));
+  std::erase_if(unset_names_, [&](const std::string& name) { return scope_.is_set(name); });
+  unsets_[node.name] = std::exchange(unset_names_, std::move(outer_unset));
+  if (is_new) open_functions_.erase(node.name);
+  functions_.insert(node.name);
+  scope_.undo(mark);
+  // It may be called at any time from now on.
+  if (!spend(node.assigned.end - node.assigned.begin)) return;
+  for (std::size_t i = node.assigned.begin; i < node.assigned.end; ++i) {
+    if (tree_->assigned[i] != kEveryName) scope_.distrust(tree_->assigned[i]);
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walker: a syntax tree → the commands of a reading. Follows plainly constant variables in the
+// order of the text, and reads on in the texts that commands hand to other shells. Pure.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "shell/field.h"
+#include "shell/output.h"
+#include "shell/runs.h"
+#include "shell/scope.h"
+#include "shell/syntax.h"
+
+namespace sbx {
+
+using Text = std::optional<std::string>;  // of an input or output; nullopt: not known
+
+// What a command takes over from what it stands in.
+struct Place {
+  std::vector<std::string> via;
+  bool has_more_words = false;
+  std::uint32_t pipeline = 0;
+  std::uint32_t stage = 0;
+  std::uint32_t stages = 1;
+  std::int32_t function = -1;
+  bool in_background = false;
+};
+
+class FieldBuilder;
+
+// How much work a reading may take, about its bytes and commands: this, and some for each byte.
+inline constexpr std::size_t kMaxText = 1u << 20;
+inline constexpr std::size_t kLeastWork = 2u << 20;
+inline constexpr std::size_t kWorkPerByte = 16;
+
+class Walker {
+ public:
+  // `history`: of a reading of the same text before this one; may be null.
+  Walker(Reading& reading, const History* history) : reading_(reading) { scope_.history = history; }
+  bool wants_history() const { return scope_.wants_history(); }
+  History take_history() { return scope_.take_history(); }
+
+  void read_text(std::string_view text);
+  void read_words(const std::vector<Field>& words);
+
+ private:
+  // walk.cc: nodes. Each answers what it would print.
+  Text walk_block(const Block& block, const Place& place, const Text& input);
+  Text walk_chain(const Chain& chain, const Place& place, const Text& input);
+  Text walk_pipeline(const Pipeline& pipeline, const Place& place, const Text& input);
+  Text walk_node(const SyntaxNode& node, const Place& place, const Text& input);
+  Text walk_compound(const SyntaxNode& node, const Place& place, const Text& input);
+  Text walk_simple(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_branches(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_loop(const SyntaxNode& node, const Place& place, const Text& input);
+  void walk_function(const SyntaxNode& node, const Place& place);
+  bool leaves(const Block& block, const Place& place) const;
+  void call_function(const std::string& name);
+  void forget_names(const NameRange& range);
+  void count_names(const NameRange& range);
+  // Counts the names of the range that are set here, and those that are unset.
+  void note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
+                std::set<std::string>& unset);
+
+  // simple.cc: simple commands.
+  std::vector<Field> expand_operands(const SyntaxNode& node);
+  std::vector<Redirection> expand_redirections(const std::vector<RedirectionNode>& nodes,
+                                               Text& input, bool& prints);
+  void expand_assignments(const SyntaxNode& node, std::vector<Assignment>& assignments,
+                          std::vector<std::pair<std::string, Value>>& values);
+  void apply_builtin(const std::vector<Field>& words);
+  void note_environment(const std::vector<Field>& words);
+  bool apply_read(const std::vector<Field>& words, const Text& input);
+  void apply_declaration(const std::vector<Field>& words);
+  void emit(const Place& place, Span span, const std::vector<Field>& words);
+
+  // look_through.cc: commands run by commands.
+  void look_through(const std::vector<Field>& words, const Place& place, const Text& input,
+                    bool in_shell);
+  void follow(const Run& run, const Place& place, const Text& input, bool in_shell);
+  // Where `is_later`, what the text assigns may change at any time from now on.
+  void read_script(std::string_view text, Span span, const Place& place, const Text& input,
+                   bool is_later = false);
+  bool may_be_written(const Field& file);
+  std::optional<std::vector<Field>> words_of_input(const Run& run, const Text& input);
+  OutputContext output_context() const;
+
+  // expand.cc: words.
+  void expand_word(const WordNode& word, std::vector<Field>& fields);
+  Field expand_single(const WordNode& word);
+  std::string expand_quoted(const std::vector<Part>& parts);
+  Text substitute(const Part& part);
+  void add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder& builder);
+  void add_part(const Part& part, bool quoted, FieldBuilder& builder);
+  void add_parameter(const Part& part, bool quoted, FieldBuilder& builder);
+  Value parameter_value(const Parameter& parameter, bool& is_list, bool& is_number);
+  Value base_value(const Parameter& parameter, bool& is_known);
+
+  void add_unknown(Span span, const char* what);
+  bool spend(std::size_t work);
+
+  Reading& reading_;
+  const Tree* tree_ = nullptr;
+  Scope scope_;
+  Place substitution_place_;                             // of commands in substitutions
+  std::unordered_set<std::string> functions_;            // names of all functions so far
+  std::unordered_set<std::string> open_functions_;       // those whose body is being read
+  std::set<std::string> unset_names_;                    // by the body that is being read
+  std::map<std::string, std::set<std::string>> unsets_;  // by each function that is called
+  std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces
+  std::uint32_t pipelines_ = 0;
+  std::size_t moves_ = 0;  // changes of this shell's directory so far
+  int depth_ = 0;
+  std::size_t work_left_ = kLeastWork;
+  bool stopped_ = false;
+};
+
+}  // namespace sbx

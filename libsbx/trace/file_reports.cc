@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// In the process apart a name is resolved below the sandbox's root and compared with what the plan
+// denies. It is asked about one call at a time.
+#include "trace/file_reports.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "guard/names.h"
+#include "guard/places.h"
+#include "trace/file_call.h"
+#include "trace/file_view.h"
+#include "trace/inside_paths.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxDenials = 256;   // the inside chooses what it names
+constexpr std::size_t kMostWaiting = 512;  // beyond, calls go on unseen
+// Looking waits for nobody, unless the command or a server that does not answer means it to.
+constexpr std::chrono::seconds kLongestLook{2};
+constexpr int kMostFailures = 8;  // of a run; then nothing is looked at any more
+// Two paths, each byte of them replaced by three, and a little more.
+constexpr std::size_t kLongestAnswer = std::size_t{64} << 10;
+
+// What would let a denied program run; empty where nothing does.
+std::string grant_for_program(const Policy& policy, const std::string& path) {
+  if (is_denied_name({}, path)) return "";
+  for (const std::string& pattern : policy.profile.commands.deny) {
+    if (matches_name(pattern, path)) return "commands.deny -= [\"" + pattern + "\"]";
+  }
+  return "";
+}
+
+// The first symlink on the way, replaced by what it says; nullopt where none is known.
+std::optional<std::string> without_first_link(const OwnedFd& root, const std::string& path) {
+  for (std::size_t at = 0; at < path.size();) {
+    at = std::min(path.find('/', at + 1), path.size());
+    const std::string way = path.substr(0, at);
+    const OwnedFd step = open_below(root, way, O_PATH | O_NOFOLLOW, sys::kResolveCached);
+    if (!step.is_open()) return std::nullopt;
+    const std::optional<std::string> target = link_target(step);
+    if (!target) continue;
+    const std::string base = target->starts_with('/') ? "" : way.substr(0, way.rfind('/') + 1);
+    return base + *target + path.substr(at);
+  }
+  return std::nullopt;
+}
+
+// Without waiting for a disk or a server: what is masked is in the kernel's caches, and so is the
+// way to it, as the caller has just taken it. Such a lookup also fails where a mount or a rename
+// anywhere on the machine comes between, and at a link whose time of access is due.
+OwnedFd open_cached(const OwnedFd& root, std::string& path) {
+  constexpr int kMaxTries = 16;
+  for (int tries = 1;; ++tries) {
+    OwnedFd file = open_below(root, path, O_PATH, sys::kResolveCached);
+    if (file.is_open() || errno != EAGAIN || tries == kMaxTries) return file;
+    if (auto shorter = without_first_link(root, path)) path = std::move(*shorter);
+  }
+}
+
+// What the process apart does, call by call.
+class FileLook {
+ public:
+  FileLook(const LaunchPlan& plan, const Policy& policy)
+      : plan_(plan), policy_(policy), view_(plan, policy, root_) {}
+
+  // Unless every path is traced, it waits for a disk or a server nowhere but in the caller's
+  // memory.
+  std::optional<Denial> denial(const sys::SeccompNotif& call);
+
+ private:
+  std::optional<Denial> denial_of(const NamedFile& file, const std::string& path);
+  std::string denied_program(std::string path) const;
+
+  const LaunchPlan& plan_;
+  const Policy& policy_;
+  OwnedFd root_;  // of the first process that called
+  FileView view_;
+};
+
+std::optional<Denial> FileLook::denial(const sys::SeccompNotif& call) {
+  if (!root_.is_open()) root_ = open_root(call.pid);
+  if (!root_.is_open()) return std::nullopt;
+  for (const NamedFile& file : files_of(call)) {
+    if (file.address == 0) continue;  // the descriptor itself
+    const auto name = read_path(call.pid, file.address);
+    if (!name || (name->empty() && !file.may_be_empty)) continue;
+    const auto path = absolute_path(call.pid, file.dirfd, *name);
+    if (!path) continue;
+    std::optional<Denial> denial = denial_of(file, *path);
+    if (!denial) continue;
+    denial->program = program_name(call.pid);
+    return denial;  // the kernel stops at the first one as well
+  }
+  return std::nullopt;
+}
+
+std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::string& path) {
+  if (file.need == FileNeed::kExec) {
+    const std::string program = denied_program(path);
+    if (!program.empty()) {
+      const char* const layer = plan_.wanted.has(Layer::kMount) ? "mount" : "landlock";
+      return Denial{layer,
+                    file.operation,
+                    repair_utf8(program),
+                    1,
+                    "",
+                    repair_utf8(grant_for_program(policy_, program))};
+    }
+  }
+  if (!policy_.trace_denials) return std::nullopt;
+  const auto refusal = view_.refusal(file, path);
+  if (!refusal) return std::nullopt;
+  return Denial{refusal->layer,
+                file.operation,
+                repair_utf8(refusal->target),
+                1,
+                "",
+                repair_utf8(refusal->grant)};
+}
+
+// The denied program that `path` leads to, or nothing.
+std::string FileLook::denied_program(std::string path) const {
+  const auto known = [&](const std::string& real) {
+    const auto& denied = plan_.denied_programs;
+    return std::find(denied.begin(), denied.end(), real) != denied.end();
+  };
+  const OwnedFd file = open_cached(root_, path);
+  if (!file.is_open()) {
+    path = resolve_path(path, "/");
+    return known(path) ? path : "";
+  }
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  // A mask has no mode at all.
+  if (plan_.wanted.has(Layer::kMount) && (info.st_mode & 0777) != 0) return {};
+  std::string real = path_of(file.get());
+  return known(real) ? real : "";
+}
+
+// --- what it answers: nothing, or the texts of a denial, each with its end ---
+
+std::string answer_of(const std::optional<Denial>& denial) {
+  if (!denial) return std::string(1, '\0');  // an empty message would look like the end
+  std::string answer;
+  for (const std::string* const text :
+       {&denial->layer, &denial->operation, &denial->target, &denial->program, &denial->grant}) {
+    answer.append(*text).push_back('\0');
+  }
+  return answer;
+}
+
+std::optional<Denial> denial_in(std::string_view answer) {
+  const auto texts = split(answer, '\0');
+  if (texts.size() != 6) return std::nullopt;
+  const auto text = [&](std::size_t index) { return std::string(texts[index]); };
+  return Denial{text(0), text(1), text(2), 1, text(3), text(4)};
+}
+
+// To the end of the channel.
+std::string answer_calls(int channel, const LaunchPlan& plan, const Policy& policy) {
+  FileLook look(plan, policy);
+  sys::SeccompNotif call{};
+  while (recv(channel, &call, sizeof call, 0) == sizeof call) {
+    const std::string answer = answer_of(look.denial(call));
+    if (send(channel, answer.data(), answer.size(), MSG_NOSIGNAL) < 0) break;
+  }
+  return {};
+}
+
+}  // namespace
+
+FileReports::FileReports(const LaunchPlan& plan, const Policy& policy, const Refusals& refusals,
+                         std::function<bool(int fd, bool on)> watch)
+    : plan_(plan), policy_(policy), refusals_(refusals), watch_(std::move(watch)) {}
+
+void FileReports::look(const sys::SeccompNotif& call) {
+  if (failures_ >= kMostFailures || waiting_.size() >= kMostWaiting) {
+    return refusals_.let_go_on(call.id);
+  }
+  waiting_.push_back(call);
+  if (!due_) ask_next();
+}
+
+void FileReports::ask_next() {
+  for (due_.reset(); !waiting_.empty(); waiting_.pop_front()) {
+    const sys::SeccompNotif& call = waiting_.front();
+    if (!refusals_.is_waiting(call.id)) continue;
+    if (failures_ < kMostFailures && ask(call)) {
+      due_ = Clock::now() + kLongestLook;
+      return;
+    }
+    refusals_.let_go_on(call.id);
+  }
+}
+
+bool FileReports::ask(const sys::SeccompNotif& call) {
+  if (apart_ == nullptr) {
+    int ends[2] = {-1, -1};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0) {
+      channel_.reset(ends[0]);
+      const OwnedFd theirs(ends[1]);
+      apart_ = Apart::start(
+          {theirs.get()}, [&](Apart::Note&) { return answer_calls(theirs.get(), plan_, policy_); });
+    }
+    if (apart_ != nullptr && !watch_(channel_.get(), true)) apart_.reset();
+  }
+  if (apart_ != nullptr && send(channel_.get(), &call, sizeof call, MSG_NOSIGNAL | MSG_DONTWAIT) ==
+                               ssize_t{sizeof call}) {
+    return true;
+  }
+  fail();
+  return false;
+}
+
+void FileReports::step() {
+  if (apart_ == nullptr) return;
+  static std::array<char, kLongestAnswer> answer;
+  const ssize_t size = recv(channel_.get(), answer.data(), answer.size(), MSG_DONTWAIT);
+  const bool is_late = due_ && Clock::now() >= *due_;
+  if (size < 0 && (errno == EAGAIN || errno == EINTR) && !is_late) return;
+  if (size <= 0) fail();
+  if (!due_) return;
+  // Its caller still waits: the memory was its own.
+  const std::uint64_t id = waiting_.front().id;
+  if (size > 0 && refusals_.is_waiting(id)) {
+    count({answer.data(), static_cast<std::size_t>(size)});
+  }
+  refusals_.let_go_on(id);
+  waiting_.pop_front();
+  ask_next();
+}
+
+void FileReports::fail() {
+  ++failures_;
+  end_apart();
+}
+
+void FileReports::end_apart() {
+  if (channel_.is_open()) watch_(channel_.get(), false);
+  channel_.reset();
+  apart_.reset();
+}
+
+void FileReports::close() {
+  failures_ = kMostFailures;
+  end_apart();
+  ask_next();
+}
+
+// Beyond the bound, one entry an operation, without a name.
+void FileReports::count(std::string_view answer) {
+  std::optional<Denial> found = denial_in(answer);
+  if (!found) return;
+  Denial denial = std::move(*found);
+  const auto is_same = [&](const Denial& other) {
+    return other.operation == denial.operation && other.target == denial.target &&
+           other.program == denial.program;
+  };
+  auto known = std::find_if(denials_.begin(), denials_.end(), is_same);
+  if (known == denials_.end() && denials_.size() >= kMaxDenials) {
+    denial = {denial.layer, denial.operation, "", 1, "", ""};
+    known = std::find_if(denials_.begin(), denials_.end(), is_same);
+  }
+  if (known != denials_.end()) {
+    ++known->count;
+  } else {
+    denials_.push_back(std::move(denial));
+  }
+}
+
+}  // namespace sbx

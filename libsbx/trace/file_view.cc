@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order is the kernel's: is it there, is its mount writable, do Landlock's rules cover it.
+#include "trace/file_view.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+
+#include "guard/places.h"
+#include "host/protect.h"
+#include "sys/calls.h"
+#include "trace/inside_paths.h"
+
+namespace sbx {
+namespace {
+
+constexpr int kMaxLinks = 8;
+
+// Files there differ between inside and outside whatever the profile says.
+bool is_own(const std::string& path) {
+  return is_below(path, "/proc") || is_below(path, "/dev/shm") || is_below(path, "/dev/pts") ||
+         is_below(path, "/dev/fd");
+}
+
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string quoted(const std::string& text) { return "\"" + text + "\""; }
+
+std::uint64_t mount_flags(const OwnedFd& file) {
+  struct statvfs info {};
+  return fstatvfs(file.get(), &info) == 0 ? info.f_flag : 0;
+}
+
+bool is_mount_root(const OwnedFd& file) {
+  struct statx info {};
+  return statx(file.get(), "", AT_EMPTY_PATH, 0, &info) == 0 &&
+         (info.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+}
+
+bool writes(FileNeed need) {
+  return need != FileNeed::kLook && need != FileNeed::kRead && need != FileNeed::kExec;
+}
+
+// Made by sbx to cover something: no mode at all.
+bool is_mask(const struct stat& info) {
+  return (S_ISREG(info.st_mode) && info.st_size == 0 && (info.st_mode & 0777) == 0) ||
+         (S_ISDIR(info.st_mode) && (info.st_mode & 0666) == 0);
+}
+
+}  // namespace
+
+FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& root)
+    : plan_(plan), policy_(policy), root_(root) {}
+
+std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
+  const std::string normal = resolve_path(path, "/");
+  if (is_below(normal, "/proc")) return std::nullopt;
+  links_left_ = kMaxLinks;
+  switch (file.need) {
+    case FileNeed::kCreate:
+    case FileNeed::kRemove:
+    case FileNeed::kReplace:
+      return in_directory(file, path.ends_with('/') ? normal : path);
+    default:
+      break;
+  }
+  const OwnedFd found = open_below(root_, path, file.follows ? O_PATH : O_PATH | O_NOFOLLOW);
+  const int error = errno;
+  return found.is_open() ? there(file, found) : not_there(file, normal, error);
+}
+
+std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std::string& path,
+                                               int error) {
+  if (error != ENOENT && error != ENOTDIR && error != EACCES) return std::nullopt;
+  if (is_own(path) || path.empty()) return std::nullopt;
+  // A link that leads nowhere inside: what it leads to is what was asked for.
+  const OwnedFd link = open_below(root_, path, O_PATH | O_NOFOLLOW);
+  if (link.is_open()) {
+    std::array<char, PATH_MAX> text{};
+    const ssize_t size = readlinkat(link.get(), "", text.data(), text.size());
+    if (size <= 0 || --links_left_ < 0) return std::nullopt;
+    const std::string target(text.data(), static_cast<std::size_t>(size));
+    const std::string whole = target.starts_with('/') ? target : parent_of(path) + "/" + target;
+    return not_there(file, resolve_path(whole, "/"), ENOENT);
+  }
+  if (file.creates && error == ENOENT) {
+    NamedFile entry = file;
+    entry.need = FileNeed::kCreate;
+    entry.landlock_rights = sys::kLandlockFsMakeReg;
+    if (open_below(root_, parent_of(path), O_PATH | O_DIRECTORY).is_open()) {
+      return in_directory(entry, path);
+    }
+  }
+  if (!plan_.wanted.has(Layer::kMount)) return std::nullopt;
+  // On the host, and not hidden by the host's own permissions?
+  const std::string looked_at = file.creates ? parent_of(path) : path;
+  const OwnedFd outside(
+      sys::openat2(AT_FDCWD, looked_at.c_str(),
+                   {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, sys::kResolveNoMagiclinks}));
+  struct stat info {};
+  if (!outside.is_open() || fstat(outside.get(), &info) != 0) return std::nullopt;
+  // EACCES from a directory that the host shows as well is the host's refusal.
+  if (error == EACCES && shown_as(path) != "none") return std::nullopt;
+  if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
+    return FileRefusal{"mount", path, "filesystem.devices += [" + quoted(path) + "]"};
+  }
+  return FileRefusal{"mount", path, grant(looked_at, writes(file.need))};
+}
+
+std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd& found) {
+  struct stat info {};
+  if (file.need == FileNeed::kLook || fstat(found.get(), &info) != 0) return std::nullopt;
+  const std::string real = path_of(found.get());
+  if (!real.starts_with('/')) return std::nullopt;
+  const bool has_content = S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
+  const std::uint64_t flags = mount_flags(found);
+  if (plan_.wanted.has(Layer::kMount)) {
+    if (is_mask(info) && shown_as(real) == "none") {
+      return FileRefusal{"mount", real, grant(real, writes(file.need))};
+    }
+    if (writes(file.need) && has_content && (flags & ST_RDONLY) != 0) {
+      return FileRefusal{"mount", real, grant(real, true)};
+    }
+    if (file.need == FileNeed::kExec && S_ISREG(info.st_mode) && (flags & ST_NOEXEC) != 0) {
+      const bool listed = policy_.profile.filesystem.base == Base::kTools;
+      return FileRefusal{"mount", real, listed ? "filesystem.base = \"system\"" : ""};
+    }
+  }
+  if (writes(file.need) && has_content) {
+    if (auto refusal = by_overlay(info, real)) return refusal;
+  }
+  std::uint64_t rights = file.landlock_rights;
+  if (!S_ISREG(info.st_mode)) rights &= ~sys::kLandlockFsTruncate;  // nothing to cut: not asked for
+  if (S_ISDIR(info.st_mode)) {
+    rights = file.need == FileNeed::kRead ? sys::kLandlockFsReadDir : std::uint64_t{0};
+  }
+  return by_landlock(real, rights, real);
+}
+
+// A new entry, or one that goes: it is the directory that must be writable.
+std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name.empty() || name == "." || name == "..") return std::nullopt;
+  const OwnedFd entry = open_below(root_, path, O_PATH | O_NOFOLLOW);
+  const OwnedFd directory = open_below(root_, parent_of(path), O_PATH | O_DIRECTORY);
+  if (!directory.is_open()) {
+    const int error = errno;
+    if (file.need == FileNeed::kRemove) return not_there(file, path, error);
+    NamedFile parent = file;
+    parent.creates = false;
+    return not_there(parent, resolve_path(parent_of(path), "/"), error);
+  }
+  std::string real = path_of(directory.get());
+  if (!real.starts_with('/')) return std::nullopt;
+  const std::string target = real == "/" ? real + name : real + "/" + name;
+  struct stat info {};
+  const bool exists = entry.is_open() && fstat(entry.get(), &info) == 0;
+  if (exists && file.need == FileNeed::kCreate) {
+    // EEXIST, from whatever is there; a stub stands for a path that must not be made.
+    const bool is_stub =
+        std::find(plan_.stubs.begin(), plan_.stubs.end(), target) != plan_.stubs.end();
+    if (!is_stub && (!is_mask(info) || shown_as(target) != "protected")) return std::nullopt;
+    return FileRefusal{"mount", target, grant(target, true)};
+  }
+  if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
+  if (plan_.wanted.has(Layer::kMount)) {
+    // A mount point of ours can be neither moved nor removed.
+    if ((mount_flags(directory) & ST_RDONLY) != 0 || (exists && is_mount_root(entry))) {
+      return FileRefusal{"mount", target, grant(target, true)};
+    }
+  }
+  struct stat parent {};
+  if (fstat(directory.get(), &parent) == 0) {
+    if (auto refusal = by_overlay(parent, real)) return refusal;
+  }
+  std::uint64_t rights = file.landlock_rights;
+  if (exists && S_ISDIR(info.st_mode)) {
+    if (rights == sys::kLandlockFsRemoveFile) rights = sys::kLandlockFsRemoveDir;
+    if (rights == sys::kLandlockFsMakeReg) rights = sys::kLandlockFsMakeDir;
+  }
+  return by_landlock(real, rights, target);
+}
+
+// No profile gives what steers or records the run itself.
+bool FileView::is_always_protected(const std::string& path) const {
+  const auto& own = policy_.own_files;
+  if (std::find(own.begin(), own.end(), path) != own.end()) return true;
+  const auto& roots = policy_.profile.filesystem.roots;
+  return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+    return root.access == Access::kReadWrite &&
+           is_below(path, root.path + "/" + std::string(kProjectSettings));
+  });
+}
+
+// What is copied up keeps its owner and group, and only the caller's own exist in the overlay's
+// user namespace: EOVERFLOW for any other.
+std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
+                                                const std::string& path) const {
+  if (!policy_.profile.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
+  if (shown_as(path) != "overlay") return std::nullopt;
+  if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
+  return FileRefusal{"mount", path, "filesystem.overlay = false"};
+}
+
+// landlock(7): a right is had on a file when a rule on it or on any directory above grants it.
+std::optional<FileRefusal> FileView::by_landlock(const std::string& real, std::uint64_t rights,
+                                                 const std::string& target) {
+  if (!plan_.wanted.has(Layer::kLandlock) || rights == 0) return std::nullopt;
+  if (!rules_) read_rules();
+  std::uint64_t granted = ~handled_;
+  for (const auto& [path, given] : *rules_) {
+    if (is_below(real, path)) granted |= given;
+  }
+  if ((rights & ~granted) == 0) return std::nullopt;
+  constexpr std::uint64_t kOnlyReads =
+      sys::kLandlockFsReadFile | sys::kLandlockFsReadDir | sys::kLandlockFsExecute;
+  return FileRefusal{"landlock", target, grant(target, (rights & ~granted & ~kOnlyReads) != 0)};
+}
+
+void FileView::read_rules() {
+  rules_.emplace();
+  for (const Op& op : plan_.ops) {
+    if (op.kind == OpKind::kLandlockCreate) handled_ = op.dev;
+    if (op.kind != OpKind::kLandlockAllow) continue;
+    const OwnedFd file = open_below(root_, plan_.text(op.a), O_PATH);
+    if (file.is_open()) rules_->emplace_back(path_of(file.get()), op.flags);
+  }
+}
+
+std::string FileView::grant(const std::string& path, bool to_write) const {
+  const std::string shown = shown_as(path);
+  if (to_write && is_always_protected(path)) return "";
+  if (to_write && (shown == "protected" || is_protected(path))) {
+    return "remove it from filesystem.protect";
+  }
+  if (to_write && shown == "empty") return "limits.tmp_mb = 256";
+  const bool replaces =
+      std::any_of(policy_.profile.filesystem.roots.begin(), policy_.profile.filesystem.roots.end(),
+                  [&](const Root& root) { return root.path == path; });
+  const std::string access = to_write ? "\"rw\"" : "\"ro\"";
+  if (replaces) return "filesystem.roots: \"access\": " + access + " for " + quoted(path);
+  return "filesystem.roots += [{\"path\": " + quoted(path) + ", \"access\": " + access + "}]";
+}
+
+// As the plan shows the deepest place that holds the path; empty where nothing does.
+std::string FileView::shown_as(const std::string& path) const {
+  const std::pair<std::string, std::string>* deepest = nullptr;
+  for (const auto& shown : plan_.shown) {
+    if (!is_below(path, shown.first)) continue;
+    if (deepest == nullptr || shown.first.size() > deepest->first.size()) deepest = &shown;
+  }
+  return deepest == nullptr ? "" : deepest->second;
+}
+
+// Without a mount view the plan shows nothing: by name, within a writable root. A directory that
+// leads to a protected path can be neither moved nor removed.
+bool FileView::is_protected(const std::string& path) const {
+  const FilesystemProfile& files = policy_.profile.filesystem;
+  return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
+    return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path) &&
+           std::any_of(files.protect.begin(), files.protect.end(), [&](const Protect& protect) {
+             const std::string whole = root.path + "/" + protect.path;
+             return is_below(path, whole) || is_below(whole, path);
+           });
+  });
+}
+
+}  // namespace sbx

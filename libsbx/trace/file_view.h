@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// FileView: what a call wants of a file, held against the sandbox as it stands: whether the mount
+// view or Landlock refuses it, and what in the profile would allow it. It looks below the sandbox's
+// root and, where a name is not there, at the host; it changes nothing, and the kernel decides.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+#include "trace/file_call.h"
+
+namespace sbx {
+
+struct FileRefusal {
+  const char* layer = "mount";  // or "landlock"
+  std::string target;
+  std::string grant;
+};
+
+class FileView {
+ public:
+  // All must outlive this. `root` is the sandbox's.
+  FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& root);
+
+  // nullopt: it is allowed, or refused for a reason that is not the sandbox's, such as a file that
+  // is nowhere, or permissions that the host has as well.
+  std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
+
+ private:
+  std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
+  std::optional<FileRefusal> there(const NamedFile& file, const OwnedFd& found);
+  std::optional<FileRefusal> in_directory(const NamedFile& file, const std::string& path);
+  std::optional<FileRefusal> by_landlock(const std::string& real, std::uint64_t rights,
+                                         const std::string& target);
+  std::string grant(const std::string& path, bool to_write) const;
+  std::string shown_as(const std::string& path) const;
+  bool is_protected(const std::string& path) const;
+  bool is_always_protected(const std::string& path) const;
+  std::optional<FileRefusal> by_overlay(const struct stat& info, const std::string& path) const;
+  void read_rules();
+
+  const LaunchPlan& plan_;
+  const Policy& policy_;
+  const OwnedFd& root_;
+  int links_left_ = 0;
+  std::uint64_t handled_ = 0;  // Landlock rights that are restricted at all
+  std::optional<std::vector<std::pair<std::string, std::uint64_t>>> rules_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The notification loop of seccomp_unotify(2).
+#include "trace/refusals.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+
+#include "base/utf8.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+
+std::string program_name(std::uint32_t pid) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/comm";
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string name(32, '\0');
+  const ssize_t size = fd.is_open() ? read(fd.get(), name.data(), name.size()) : 0;
+  name.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return repair_utf8(name);
+}
+
+void Refusals::set_listener(OwnedFd fd) {
+  listener_ = std::move(fd);
+  // Since Linux 6.6: the caller is woken on this CPU, at once.
+  ioctl(listener_.get(), sys::kSeccompIoctlNotifSetFlags, sys::kSeccompUserNotifFdSyncWakeUp);
+}
+
+void Refusals::observe(const std::vector<int>& calls, Observer observer) {
+  for (const int number : calls) observed_.set(static_cast<std::size_t>(number));
+  observer_ = std::move(observer);
+}
+
+void Refusals::respond(std::uint64_t id, int error) const {
+  sys::SeccompNotifResponse response{};
+  response.id = id;
+  response.error = -error;
+  send(response);
+}
+
+void Refusals::let_go_on(std::uint64_t id) const {
+  sys::SeccompNotifResponse response{};
+  response.id = id;
+  response.flags = sys::kSeccompNotifFlagContinue;
+  send(response);
+}
+
+void Refusals::send(sys::SeccompNotifResponse response) const {
+  // Unanswered, the caller would wait for ever. ENOENT: it has gone.
+  for (int i = 0; i < 3; ++i) {
+    if (ioctl(listener_.get(), sys::kSeccompIoctlNotifSend, &response) == 0 || errno == ENOENT) {
+      return;
+    }
+  }
+}
+
+bool Refusals::is_waiting(std::uint64_t id) const {
+  return ioctl(listener_.get(), sys::kSeccompIoctlNotifIdValid, &id) == 0;
+}
+
+bool Refusals::answer() {
+  using Clock = std::chrono::steady_clock;
+  static constexpr int kBurst = 256;
+  // What a mediated call costs is for the inside to choose; the loop has clocks to look at.
+  const auto until = Clock::now() + std::chrono::milliseconds(5);
+  for (int i = 0; i < kBurst && Clock::now() < until; ++i) {
+    // RECV would block, and on 6.1 for ever once the last task has gone: poll first.
+    struct pollfd waiting {
+      listener_.get(), POLLIN, 0
+    };
+    if (poll(&waiting, 1, 0) <= 0) return true;
+    if ((waiting.revents & POLLIN) == 0) return (waiting.revents & (POLLHUP | POLLERR)) == 0;
+    sys::SeccompNotif call{};
+    if (ioctl(listener_.get(), sys::kSeccompIoctlNotifRecv, &call) != 0) {
+      if (errno == ENOENT || errno == EINTR) continue;  // the caller died meanwhile
+      return false;
+    }
+    const auto number = static_cast<std::size_t>(call.data.nr);
+    // The filter hands both kinds of such a call over; its registers cannot change meanwhile.
+    const CallFault fault = fault_of(call.data.nr, call.data.args, own_ids_);
+    if (number < observed_.size() && observed_.test(number) && fault == CallFault::kNone) {
+      observer_(call);
+      continue;
+    }
+    if (call.data.nr == SYS_connect && mediator_) {
+      if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
+      continue;
+    }
+    Refused key{call.data.nr, fault, program_name(call.pid)};
+    if (counts_.size() >= kMaxEntries && !counts_.contains(key)) key.program.clear();
+    if (counts_.size() < 2 * kMaxEntries || counts_.contains(key)) ++counts_[key];
+    respond(call.id, EPERM);
+  }
+  return true;
+}
+
+std::vector<Denial> Refusals::denials() const {
+  std::vector<Denial> out;
+  for (const auto& [key, count] : counts_) {
+    Denial denial;
+    denial.layer = "seccomp";
+    denial.operation = syscall_name(key.number);
+    denial.count = count;
+    denial.program = key.program;
+    // The kernel has no other ids in there to give a file to: a grant would change nothing.
+    if (key.fault == CallFault::kForeignId) {
+      denial.target = "an owner or group that is not mapped inside";
+    } else {
+      denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
+    }
+    if (key.fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
+    out.push_back(std::move(denial));
+  }
+  return out;
+}
+
+}  // namespace sbx

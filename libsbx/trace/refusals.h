@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refusals: answers the seccomp listener. A connect may be mediated: somebody else decides, and
+// does it. Calls that are only reported go on, and another layer refuses them: what they point at
+// may change after the look, so "continue" is never a decision. Every other call is refused with
+// EPERM and counted, by call and program.
+#pragma once
+
+#include <bitset>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "model/outcome.h"
+#include "plan/filter.h"
+#include "sys/kernel.h"
+
+namespace sbx {
+
+// The name of a process, as text that can be printed; empty when it has gone.
+std::string program_name(std::uint32_t pid);
+
+class Refusals {
+ public:
+  // The errno for the caller (0: connected); nullopt when respond() will follow.
+  using Mediator = std::function<std::optional<int>(const sys::SeccompNotif&)>;
+
+  void set_listener(OwnedFd fd);
+  using Observer = std::function<void(const sys::SeccompNotif&)>;
+  // Shows the observer these calls, which lets each go on, then or later.
+  void observe(const std::vector<int>& calls, Observer observer);
+  // The filter's: what it was told.
+  void set_own_ids(const std::optional<OwnIds>& own_ids) { own_ids_ = own_ids; }
+  void mediate_connect(Mediator mediator) { mediator_ = std::move(mediator); }
+  int listener() const { return listener_.get(); }
+  void close() { listener_.reset(); }
+
+  // Answers what waits, at most a bounded number of calls, without blocking. False once the last
+  // task of the filter has gone.
+  bool answer();
+
+  // Ends a mediated call, unless its caller has gone meanwhile.
+  void respond(std::uint64_t id, int error) const;
+  // Lets it be made as if there were no filter.
+  void let_go_on(std::uint64_t id) const;
+  // Whether the caller still waits. Asked after its memory was read, it says that it was its own.
+  bool is_waiting(std::uint64_t id) const;
+
+  std::vector<Denial> denials() const;
+
+ private:
+  struct Refused {
+    int number;
+    CallFault fault;  // the argument that was refused
+    std::string program;
+    friend auto operator<=>(const Refused&, const Refused&) = default;
+  };
+
+  // Programs beyond this many are counted under an empty name: the inside chooses its names.
+  static constexpr std::size_t kMaxEntries = 128;
+
+  void send(sys::SeccompNotifResponse response) const;
+
+  OwnedFd listener_;
+  Mediator mediator_;
+  std::optional<OwnIds> own_ids_;
+  std::bitset<512> observed_;
+  Observer observer_;
+  std::map<Refused, std::uint64_t> counts_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up upper directories beside the host's → the list of what would have changed.
+#include "host_files/changes.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "host/temp_dir.h"
+
+namespace sbx {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+// A host directory "lower" and the "upper" one that lies over it.
+class Changes : public ::testing::Test {
+ protected:
+  Changes() {
+    dir_.directory("lower");
+    dir_.directory("upper");
+  }
+
+  // "kind path", the path being relative to the host directory.
+  Lines lines() const {
+    std::vector<OwnedFd> uppers;
+    uppers.push_back(open_directory("upper"));
+    Lines out;
+    for (const Change& change : list_changes({dir_.at("lower")}, uppers)) {
+      const std::string prefix = dir_.at("lower") + "/";
+      const bool inside = change.path.starts_with(prefix);
+      out.push_back(change.kind + " " + (inside ? change.path.substr(prefix.size()) : change.path));
+    }
+    return out;
+  }
+
+  OwnedFd open_directory(const std::string& name) const {
+    OwnedFd fd(::open(dir_.at(name).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    EXPECT_TRUE(fd.is_open());
+    return fd;
+  }
+
+  test::TempDir dir_;
+};
+
+TEST_F(Changes, AreNoneForAnEmptyUpperDirectory) {
+  dir_.file("lower/file", "x");
+  EXPECT_EQ(lines(), Lines());
+}
+
+TEST_F(Changes, TellWhatWasCreatedSortedByPath) {
+  dir_.file("upper/z", "x");
+  dir_.file("upper/new/inner/file", "x");
+  ASSERT_EQ(::mkfifo(dir_.at("upper/fifo").c_str(), 0600), 0);
+  EXPECT_EQ(lines(), (Lines{"created fifo", "created new", "created new/inner",
+                            "created new/inner/file", "created z"}));
+}
+
+TEST_F(Changes, TellWhatWasModifiedAndNotTheDirectoriesOnTheWay) {
+  dir_.file("lower/a/b/file", "old");
+  dir_.file("upper/a/b/file", "new");
+  EXPECT_EQ(lines(), Lines{"modified a/b/file"});
+}
+
+TEST_F(Changes, TellADirectoryWhoseModeChanged) {
+  dir_.directory("lower/a/b");
+  dir_.directory("upper/a/b");
+  ASSERT_EQ(::chmod(dir_.at("upper/a").c_str(), 0700), 0);
+  ASSERT_EQ(::chmod(dir_.at("lower/a").c_str(), 0755), 0);
+  EXPECT_EQ(lines(), Lines{"modified a"});
+}
+
+TEST_F(Changes, TellWhatAnotherKindOfFileReplaced) {
+  dir_.file("lower/file", "x");
+  dir_.file("upper/file/inner", "x");
+  dir_.directory("lower/directory");
+  dir_.file("upper/directory", "x");
+  dir_.file("lower/link", "x");
+  dir_.symlink("upper/link", "elsewhere");
+  EXPECT_EQ(lines(),
+            (Lines{"replaced directory", "replaced file", "created file/inner", "replaced link"}));
+}
+
+TEST_F(Changes, TellADirectoryThatWasRemovedAndMadeAnew) {
+  dir_.file("lower/a/old", "x");
+  dir_.file("upper/a/new", "x");
+  if (::setxattr(dir_.at("upper/a").c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
+    GTEST_SKIP() << "no user xattrs on this file system: " << std::strerror(errno);
+  }
+  EXPECT_EQ(lines(), (Lines{"replaced a", "created a/new"}));
+}
+
+TEST_F(Changes, TellWhatWasDeleted) {
+  dir_.file("lower/a/file", "x");
+  dir_.directory("lower/directory");
+  dir_.directory("upper/a");
+  for (const char* name : {"upper/a/file", "upper/directory", "upper/never-was"}) {
+    // Since Linux 5.8 a whiteout needs no privilege (mknod(2), commit a3c751a50fe6).
+    if (::mknod(dir_.at(name).c_str(), S_IFCHR | 0600, makedev(0, 0)) != 0) {
+      GTEST_SKIP() << "no character device 0:0 can be made here: " << std::strerror(errno);
+    }
+  }
+  EXPECT_EQ(lines(), (Lines{"deleted a/file", "deleted directory"}));
+}
+
+TEST_F(Changes, DoNotFollowSymlinks) {
+  dir_.file("outside/secret", "x");
+  dir_.symlink("upper/link", dir_.at("outside"));
+  dir_.directory("lower/directory");
+  dir_.symlink("upper/directory", dir_.at("outside"));
+  EXPECT_EQ(lines(), (Lines{"replaced directory", "created link"}));
+}
+
+TEST_F(Changes, RepairNamesThatAreNotUtf8) {
+  dir_.file("upper/a\xff", "x");
+  EXPECT_EQ(lines(), Lines{"created a\uFFFD"});
+}
+
+TEST_F(Changes, StopAtABoundAndSaySo) {
+  const OwnedFd upper = open_directory("upper");
+  for (int i = 0; i < 10'005; ++i) {
+    const int made = ::mknodat(upper.get(), ("f" + std::to_string(i)).c_str(), S_IFREG | 0600, 0);
+    ASSERT_EQ(made, 0) << std::strerror(errno);
+  }
+  const Lines found = lines();
+  EXPECT_EQ(found.size(), 10'000U);
+  EXPECT_EQ(found.back(), "truncated …");
+}
+
+TEST_F(Changes, ListEveryUpperDirectoryBelowItsOwnHostDirectory) {
+  dir_.directory("lower2");
+  dir_.directory("upper2");
+  dir_.file("upper/b", "x");
+  dir_.file("upper2/a", "x");
+  std::vector<OwnedFd> uppers;
+  uppers.push_back(open_directory("upper2"));
+  uppers.push_back(open_directory("upper"));
+  const std::vector<Change> found = list_changes({dir_.at("lower2"), dir_.at("lower")}, uppers);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].path, dir_.at("lower/b"));
+  EXPECT_EQ(found[1].path, dir_.at("lower2/a"));
+}
+
+TEST_F(Changes, NamePathsBelowTheRootWithOneSlash) {
+  dir_.file("upper/sbx-no-such-name", "x");
+  std::vector<OwnedFd> uppers;
+  uppers.push_back(open_directory("upper"));
+  const std::vector<Change> found = list_changes({"/"}, uppers);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].path, "/sbx-no-such-name");
+}
+
+}  // namespace
+}  // namespace sbx

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nothing of an answer but its numbers is left unredacted.
+#include "run/redaction.h"
+
+#include <gtest/gtest.h>
+
+#include "policy/request.h"
+#include "run/run.h"
+
+namespace sbx {
+namespace {
+
+const std::string kToken = std::string("ghp_") + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cE3gI5";
+
+RedactionInput sample_redaction() {
+  Policy policy;
+  policy.profile.output.redact = true;
+  const Environment environment = {{"MY_SECRET", "correct-horse-battery"}, {"PLAIN", "plain-text"}};
+  return choose_redaction(policy, environment).value();
+}
+
+Outcome sample_outcome(const std::string& secret) {
+  Outcome outcome;
+  outcome.command = "echo " + secret;
+  outcome.argv = {"bash", "-c", "echo " + secret};
+  outcome.cwd = "/work/dir " + secret;
+  outcome.description = "prints " + secret;
+  outcome.denials.push_back({"mount", "open", "/x/dir " + secret, 1, "", ""});
+  outcome.changes = {{"/work/dir " + secret, "created"}};
+  outcome.sandbox.warnings.push_back("about " + secret);
+  outcome.error =
+      Error{ErrorCode::kPathNotFound, "no such path: " + secret, "/x/dir " + secret, ""};
+  return outcome;
+}
+
+std::string all_text(const Outcome& outcome) {
+  std::string text = outcome.command + outcome.cwd + *outcome.description +
+                     outcome.denials[0].target + outcome.changes->front().path +
+                     outcome.sandbox.warnings[0] + outcome.error->message + outcome.error->where;
+  for (const std::string& argument : outcome.argv) text += argument;
+  return text;
+}
+
+TEST(RedactOutcome, TakesSecretsOutOfEveryField) {
+  for (const std::string& secret : {kToken, std::string("correct-horse-battery")}) {
+    Outcome outcome = sample_outcome(secret);
+    redact_outcome(sample_redaction(), outcome);
+    EXPECT_EQ(all_text(outcome).find(secret), std::string::npos) << all_text(outcome);
+    EXPECT_EQ(outcome.argv, (std::vector<std::string>{"bash", "-c", "echo [REDACTED]"}));
+    EXPECT_EQ(outcome.command, "echo [REDACTED]");
+  }
+}
+
+TEST(RedactOutcome, LeavesOrdinaryFieldsAlone) {
+  Outcome outcome = sample_outcome("plain-text");
+  const std::string before = all_text(outcome);
+  redact_outcome(sample_redaction(), outcome);
+  EXPECT_EQ(all_text(outcome), before);
+}
+
+// A key that has no end takes what follows it: the next field must not go with it, nor come back.
+TEST(RedactOutcome, KeepsFieldsApart) {
+  Outcome outcome = sample_outcome("-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA1c7+9z5P");
+  outcome.argv = {"a", "b"};
+  outcome.description = "TOKEN=";
+  redact_outcome(sample_redaction(), outcome);
+  EXPECT_EQ(outcome.argv, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(outcome.description, "TOKEN=");
+  EXPECT_EQ(outcome.command.find("MIIEow"), std::string::npos);
+
+  Outcome odd = sample_outcome(std::string("x\n\0\ny", 5));
+  odd.description = kToken;
+  redact_outcome(sample_redaction(), odd);
+  EXPECT_EQ(odd.command, std::string("echo x\n\0\ny", 10));
+  EXPECT_EQ(odd.description, "[REDACTED]");
+}
+
+TEST(RedactOutcome, DoesNothingWhereTheProfileDoesNotRedact) {
+  Policy policy;
+  policy.profile.output.redact = false;
+  Outcome outcome = sample_outcome(kToken);
+  redact_outcome(choose_redaction(policy, {{"MY_SECRET", "correct-horse"}}).value(), outcome);
+  EXPECT_EQ(outcome.description, "prints " + kToken);
+}
+
+TEST(ErrorOutcome, DeniesANetworkThatIsNotGranted) {
+  Policy policy;
+  policy.workspace = "/work";
+  Request request;
+  request.network = true;
+  const Outcome outcome = error_outcome(apply_request(policy, request).error());
+  EXPECT_EQ(outcome.status, RunStatus::kDenied);
+  EXPECT_EQ(outcome.exit_status, 126);
+  ASSERT_EQ(outcome.denials.size(), 1U);
+  EXPECT_EQ(outcome.denials[0].layer, "network");
+  EXPECT_EQ(outcome.denials[0].grant, kNetworkGrant);
+}
+
+}  // namespace
+}  // namespace sbx
