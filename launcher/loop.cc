@@ -19,7 +19,7 @@ constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // contract section 3
 
 }  // namespace
 
-void Loop::wait() {
+void PollTurn::wait() {
   int timeout_ms = -1;
   if (until_) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now()).count();
@@ -29,7 +29,7 @@ void Loop::wait() {
   for (pollfd& fd : fds_) fd.revents = 0;  // EINTR: a turn without news
 }
 
-bool Loop::is_ready(int fd) const {
+bool PollTurn::is_ready(int fd) const {
   return std::any_of(fds_.begin(), fds_.end(),
                      [&](const pollfd& one) { return one.fd == fd && one.revents != 0; });
 }

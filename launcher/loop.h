@@ -14,7 +14,7 @@
 
 namespace sbx {
 
-class Loop {
+class PollTurn {
  public:
   using Clock = std::chrono::steady_clock;
 

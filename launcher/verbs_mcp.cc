@@ -69,7 +69,7 @@ class StdioServer {
     const NonBlocking in(STDIN_FILENO);
     const NonBlocking out(STDOUT_FILENO);
     while (!is_over()) {
-      Loop loop;
+      PollTurn loop;
       if (!at_end_ && queue_.bytes() < kHoldBytes) loop.read(STDIN_FILENO);
       if (!queue_.empty()) loop.write(STDOUT_FILENO);
       loop.read(dispatcher_.poll_fd());
@@ -96,7 +96,7 @@ class StdioServer {
     if (state != IoState::kClosed) return;
     if (auto line = reader_.rest()) handle(*line);
     at_end_ = true;
-    ends_at_ = Loop::Clock::now() + kAnswerFor;
+    ends_at_ = PollTurn::Clock::now() + kAnswerFor;
   }
 
   void handle(const Line& line) {
@@ -108,7 +108,7 @@ class StdioServer {
   bool is_over() {
     if (dispatcher_.wants_shutdown()) return true;
     if (!at_end_) return false;
-    const auto now = Loop::Clock::now();
+    const auto now = PollTurn::Clock::now();
     if (!is_ending_) {
       if (mcp_.has_calls() && now < ends_at_) return false;
       dispatcher_.end_all();
@@ -124,7 +124,7 @@ class StdioServer {
   McpServer mcp_;
   bool at_end_ = false;
   bool is_ending_ = false;
-  Loop::Clock::time_point ends_at_;
+  PollTurn::Clock::time_point ends_at_;
 };
 
 Result<int> serve(const RunOptions& options, const std::vector<std::string>& wanted,

@@ -57,9 +57,9 @@ ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOption
   call.params = std::move(params);
   const ClientId client = call.client;
   runner.run(std::move(call), [&](ToolAnswer done) { answer = std::move(done); });
-  auto give_up = Loop::Clock::time_point::max();
-  while (!answer && Loop::Clock::now() < give_up && !dispatcher.wants_shutdown()) {
-    Loop loop;
+  auto give_up = PollTurn::Clock::time_point::max();
+  while (!answer && PollTurn::Clock::now() < give_up && !dispatcher.wants_shutdown()) {
+    PollTurn loop;
     loop.read(dispatcher.poll_fd());
     if (signal == 0) loop.read(signal_fd);
     loop.until(dispatcher.deadline());
@@ -69,7 +69,7 @@ ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOption
       if (signal != 0) {
         runner.ended_by(signal);
         dispatcher.cancel(client, kCallId);
-        give_up = Loop::Clock::now() + kAfterSignal;
+        give_up = PollTurn::Clock::now() + kAfterSignal;
       }
     }
     dispatcher.step();

@@ -46,7 +46,7 @@ void RelayedConnection::start() {
     abort();
     return;
   }
-  client_watch_ = context_.reactor.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
+  client_watch_ = context_.loop.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
   if (!client_watch_.is_on()) {
     abort();
     return;
@@ -95,10 +95,10 @@ void RelayedConnection::dial(std::vector<Endpoint> targets) {
   record_ = context_.ledger.open_connection();
   record_->name = destination_.name;
   record_->port = destination_.endpoint.port;
-  dialer_ = std::make_shared<Dialer>(context_.reactor, std::move(targets),
+  dialer_ = std::make_shared<Dialer>(context_.loop, std::move(targets),
                                      [this](OwnedFd server, const Endpoint& address) {
                                        if (ended_) return;  // the client gave up in this very step
-                                       context_.reactor.bury(std::exchange(dialer_, nullptr));
+                                       context_.loop.bury(std::exchange(dialer_, nullptr));
                                        if (!server.is_open()) {
                                          abort();
                                          return;
@@ -119,8 +119,8 @@ void RelayedConnection::relay(OwnedFd server) {
     judge = [this](bool readable, const std::string& name) { return judge_hello(readable, name); };
   }
   relay_ =
-      std::make_shared<Relay>(context_.reactor, context_.pool, std::move(client_),
-                              std::move(server), record_, std::move(judge), [this] { finish(); });
+      std::make_shared<Relay>(context_.loop, context_.pool, std::move(client_), std::move(server),
+                              record_, std::move(judge), [this] { finish(); });
   const auto relay = relay_;
   relay->start();
 }
@@ -142,9 +142,9 @@ void RelayedConnection::start_published(OwnedFd server) {
     return;
   }
   record_ = std::make_shared<GatewayConnection>();  // inbound: counted nowhere
-  client_watch_ = context_.reactor.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
-  published_limit_ = context_.reactor.after(kPublishLimit, [this] { abort(); });
-  published_watch_ = context_.reactor.watch(published_.get(), EPOLLOUT, [this](std::uint32_t) {
+  client_watch_ = context_.loop.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
+  published_limit_ = context_.loop.after(kPublishLimit, [this] { abort(); });
+  published_watch_ = context_.loop.watch(published_.get(), EPOLLOUT, [this](std::uint32_t) {
     int error = 0;
     socklen_t size = sizeof(error);
     getsockopt(published_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
@@ -171,8 +171,8 @@ void RelayedConnection::finish() {
   client_watch_.stop();
   published_limit_.stop();
   published_watch_.stop();
-  if (dialer_) context_.reactor.bury(std::exchange(dialer_, nullptr));
-  if (relay_) context_.reactor.bury(std::exchange(relay_, nullptr));
+  if (dialer_) context_.loop.bury(std::exchange(dialer_, nullptr));
+  if (relay_) context_.loop.bury(std::exchange(relay_, nullptr));
   end_();
 }
 

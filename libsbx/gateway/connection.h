@@ -40,11 +40,11 @@ class RelayedConnection : public std::enable_shared_from_this<RelayedConnection>
 
   GatewayContext& context_;
   OwnedFd client_;
-  Reactor::Watch client_watch_;  // while dialling: the client may give up
+  Loop::Watch client_watch_;  // while dialling: the client may give up
   bool is_published_ = false;
   OwnedFd published_;
-  Reactor::Watch published_watch_;
-  Reactor::Timer published_limit_;
+  Loop::Watch published_watch_;
+  Loop::Timer published_limit_;
   OnEnd end_;
   Destination destination_;
   bool holds_name_ = false;

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/loop.h"
 #include "gateway/address.h"
 #include "gateway/ledger.h"
 #include "gateway/name_map.h"
-#include "gateway/reactor.h"
 #include "gateway/relay.h"
 #include "gateway/resolver.h"
 #include "gateway/rules.h"
@@ -24,7 +24,7 @@ class OwnAddresses {
  public:
   explicit OwnAddresses(std::function<std::vector<IpAddress>()> list) : list_(std::move(list)) {}
   const std::vector<IpAddress>& get() {
-    const auto now = Reactor::Clock::now();
+    const auto now = Loop::Clock::now();
     if (now >= until_) {
       addresses_ = list_();
       until_ = now + std::chrono::seconds(1);
@@ -35,7 +35,7 @@ class OwnAddresses {
  private:
   std::function<std::vector<IpAddress>()> list_;
   std::vector<IpAddress> addresses_;
-  Reactor::Clock::time_point until_ = Reactor::Clock::time_point::min();
+  Loop::Clock::time_point until_ = Loop::Clock::time_point::min();
 };
 
 // The programs behind the UDP ports that questions come from, as far as they were noted.
@@ -61,9 +61,9 @@ struct GatewayContext {
       : rules(std::move(rules_in)),
         search(conf.search),
         own(std::move(list_own)),
-        resolver(reactor, std::move(conf), std::move(hosts), dns_port) {}
+        resolver(loop, std::move(conf), std::move(hosts), dns_port) {}
 
-  Reactor reactor;
+  Loop loop;
   Rules rules;
   std::vector<std::string> search;  // suffixes that the inside's resolver may try too
   NameMap names;

@@ -17,14 +17,14 @@ constexpr auto kLimit = std::chrono::seconds(10);
 }  // namespace
 
 void Dialer::start() {
-  limit_ = reactor_.after(kLimit, [this] { finish({}, {}); });
+  limit_ = loop_.after(kLimit, [this] { finish({}, {}); });
   try_next();
 }
 
 void Dialer::try_next() {
   while (next_ < targets_.size()) {
     if (!begin(targets_[next_++])) continue;
-    if (next_ < targets_.size()) head_start_ = reactor_.after(kHeadStart, [this] { try_next(); });
+    if (next_ < targets_.size()) head_start_ = loop_.after(kHeadStart, [this] { try_next(); });
     return;
   }
   if (attempts_.empty()) finish({}, {});
@@ -41,8 +41,8 @@ bool Dialer::begin(const Endpoint& target) {
     return false;
   }
   Attempt& started = *attempt;
-  attempt->watch = reactor_.watch(attempt->socket.get(), EPOLLOUT,
-                                  [this, &started](std::uint32_t) { on_connected(started); });
+  attempt->watch = loop_.watch(attempt->socket.get(), EPOLLOUT,
+                               [this, &started](std::uint32_t) { on_connected(started); });
   if (!attempt->watch.is_on()) return false;
   attempts_.push_back(std::move(attempt));
   return true;

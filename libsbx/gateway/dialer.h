@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 #include "gateway/address.h"
-#include "gateway/reactor.h"
 
 namespace sbx {
 
@@ -18,15 +18,15 @@ class Dialer {
   // A socket that is not open: none could be connected. Must not destroy the dialer; bury it.
   using OnDone = std::function<void(OwnedFd socket, const Endpoint& address)>;
 
-  Dialer(Reactor& reactor, std::vector<Endpoint> targets, OnDone done)
-      : reactor_(reactor), targets_(std::move(targets)), done_(std::move(done)) {}
+  Dialer(Loop& loop, std::vector<Endpoint> targets, OnDone done)
+      : loop_(loop), targets_(std::move(targets)), done_(std::move(done)) {}
   void start();
 
  private:
   struct Attempt {
     Endpoint target;
     OwnedFd socket;
-    Reactor::Watch watch;
+    Loop::Watch watch;
   };
 
   void try_next();
@@ -34,13 +34,13 @@ class Dialer {
   void on_connected(Attempt& attempt);
   void finish(OwnedFd socket, const Endpoint& address);
 
-  Reactor& reactor_;
+  Loop& loop_;
   std::vector<Endpoint> targets_;
   OnDone done_;
   std::size_t next_ = 0;
   std::vector<std::unique_ptr<Attempt>> attempts_;
-  Reactor::Timer head_start_;
-  Reactor::Timer limit_;
+  Loop::Timer head_start_;
+  Loop::Timer limit_;
 };
 
 }  // namespace sbx

@@ -27,9 +27,9 @@ std::optional<std::uint16_t> random_id() {
 
 }  // namespace
 
-DnsLookup::DnsLookup(Reactor& reactor, std::vector<Endpoint> servers, std::string name,
-                     DnsType type, OnDone done)
-    : reactor_(reactor),
+DnsLookup::DnsLookup(Loop& loop, std::vector<Endpoint> servers, std::string name, DnsType type,
+                     OnDone done)
+    : loop_(loop),
       servers_(std::move(servers)),
       name_(std::move(name)),
       type_(type),
@@ -61,8 +61,8 @@ bool DnsLookup::ask_udp(const Endpoint& server) {
   if (query.empty() || send(socket_.get(), query.data(), query.size(), MSG_NOSIGNAL) < 0) {
     return false;
   }
-  watch_ = reactor_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_udp(); });
-  timer_ = reactor_.after(kUdpWait, [this] { next_try(); });
+  watch_ = loop_.watch(socket_.get(), EPOLLIN, [this](std::uint32_t) { on_udp(); });
+  timer_ = loop_.after(kUdpWait, [this] { next_try(); });
   return watch_.is_on();
 }
 
@@ -94,9 +94,8 @@ bool DnsLookup::ask_tcp(const Endpoint& server) {
   unsent_ += static_cast<char>(query.size() & 0xFF);
   unsent_ += query;
   received_.clear();
-  watch_ =
-      reactor_.watch(socket_.get(), EPOLLOUT, [this](std::uint32_t events) { on_tcp(events); });
-  timer_ = reactor_.after(kTcpWait, [this] { next_try(); });
+  watch_ = loop_.watch(socket_.get(), EPOLLOUT, [this](std::uint32_t events) { on_tcp(events); });
+  timer_ = loop_.after(kTcpWait, [this] { next_try(); });
   return watch_.is_on();
 }
 

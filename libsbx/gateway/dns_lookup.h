@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 #include "gateway/address.h"
 #include "gateway/dns_message.h"
-#include "gateway/reactor.h"
 
 namespace sbx {
 
@@ -20,8 +20,7 @@ class DnsLookup {
   // nullopt: no server answered. Must not destroy the lookup; bury it.
   using OnDone = std::function<void(const std::optional<DnsReply>&)>;
 
-  DnsLookup(Reactor& reactor, std::vector<Endpoint> servers, std::string name, DnsType type,
-            OnDone done);
+  DnsLookup(Loop& loop, std::vector<Endpoint> servers, std::string name, DnsType type, OnDone done);
   void start() { next_try(); }
 
  private:
@@ -37,7 +36,7 @@ class DnsLookup {
   void finish(const std::optional<DnsReply>& reply);
   Endpoint server() const { return servers_[(tries_ - 1) % servers_.size()]; }
 
-  Reactor& reactor_;
+  Loop& loop_;
   std::vector<Endpoint> servers_;
   std::string name_;
   DnsType type_;
@@ -45,8 +44,8 @@ class DnsLookup {
   std::size_t tries_ = 0;
   std::uint16_t id_ = 0;
   OwnedFd socket_;
-  Reactor::Watch watch_;  // after the socket: dropped before it
-  Reactor::Timer timer_;
+  Loop::Watch watch_;  // after the socket: dropped before it
+  Loop::Timer timer_;
   std::string unsent_;
   std::string received_;
 };

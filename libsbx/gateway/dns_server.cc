@@ -99,8 +99,8 @@ class DnsServer::TcpClient : public std::enable_shared_from_this<TcpClient> {
   TcpClient(DnsServer& server, OwnedFd socket) : server_(server), socket_(std::move(socket)) {}
 
   bool start() {
-    watch_ = reactor().watch(socket_.get(), EPOLLIN,
-                             [this](std::uint32_t events) { on_events(events); });
+    watch_ =
+        loop().watch(socket_.get(), EPOLLIN, [this](std::uint32_t events) { on_events(events); });
     rest();
     return watch_.is_on();
   }
@@ -109,9 +109,9 @@ class DnsServer::TcpClient : public std::enable_shared_from_this<TcpClient> {
   static constexpr auto kIdle = std::chrono::seconds(15);
   static constexpr std::size_t kMaxUnderWay = 16;
 
-  Reactor& reactor() { return server_.context_.reactor; }
+  Loop& loop() { return server_.context_.loop; }
   void rest() {
-    idle_ = reactor().after(kIdle, [this] { close(); });
+    idle_ = loop().after(kIdle, [this] { close(); });
   }
 
   void on_events(std::uint32_t events) {
@@ -185,14 +185,14 @@ class DnsServer::TcpClient : public std::enable_shared_from_this<TcpClient> {
     idle_.stop();
     socket_.reset();
     const auto self = shared_from_this();
-    reactor().bury(self);
+    loop().bury(self);
     std::erase(server_.clients_, self);
   }
 
   DnsServer& server_;
   OwnedFd socket_;
-  Reactor::Watch watch_;
-  Reactor::Timer idle_;
+  Loop::Watch watch_;
+  Loop::Timer idle_;
   std::string received_;
   std::string unsent_;
   std::size_t under_way_ = 0;
@@ -216,7 +216,7 @@ Status DnsServer::add_udp(OwnedFd socket) {
           : setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on)) == 0;
   if (!is_set) return socket_error("setsockopt");
   auto added = std::make_unique<Socket>();
-  added->watch = context_.reactor.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { on_udp(fd); });
+  added->watch = context_.loop.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { on_udp(fd); });
   if (!added->watch.is_on()) return socket_error("epoll_ctl");
   added->socket = std::move(socket);
   sockets_.push_back(std::move(added));
@@ -226,7 +226,7 @@ Status DnsServer::add_udp(OwnedFd socket) {
 Status DnsServer::add_tcp(OwnedFd listener) {
   const int fd = listener.get();
   auto added = std::make_unique<Socket>();
-  added->watch = context_.reactor.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { on_accept(fd); });
+  added->watch = context_.loop.watch(fd, EPOLLIN, [this, fd](std::uint32_t) { on_accept(fd); });
   if (!added->watch.is_on()) return socket_error("epoll_ctl");
   added->socket = std::move(listener);
   sockets_.push_back(std::move(added));
@@ -264,7 +264,7 @@ void DnsServer::on_accept(int listener_fd) {
     if (!socket.is_open()) return;
     // The client that has waited longest makes room.
     if (clients_.size() >= kMaxClients) {
-      context_.reactor.bury(clients_.front());
+      context_.loop.bury(clients_.front());
       clients_.erase(clients_.begin());
     }
     const auto client = std::make_shared<TcpClient>(*this, std::move(socket));

@@ -29,7 +29,7 @@ class DnsServer {
  private:
   struct Socket {
     OwnedFd socket;
-    Reactor::Watch watch;
+    Loop::Watch watch;
   };
   class TcpClient;
   using Respond = std::function<void(const std::string& message)>;

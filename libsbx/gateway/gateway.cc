@@ -98,12 +98,12 @@ class Gateway::Impl {
  private:
   struct Listener {
     OwnedFd socket;
-    Reactor::Watch watch;
-    Reactor::Timer pause;
+    Loop::Watch watch;
+    Loop::Timer pause;
     Endpoint bound;
     bool takes_v4 = false;  // of an IPv6 wildcard: IPv4 connections too
     bool is_brief = false;  // closed when nothing comes for a while
-    Reactor::Timer expiry;
+    Loop::Timer expiry;
     std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
   };
 
@@ -136,8 +136,8 @@ Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is
   added.bound = *bound;
   added.is_brief = is_brief;
   added.dial = std::move(dial);
-  added.watch = context_.reactor.watch(socket.get(), EPOLLIN,
-                                       [this, &added](std::uint32_t) { on_accept(added); });
+  added.watch = context_.loop.watch(socket.get(), EPOLLIN,
+                                    [this, &added](std::uint32_t) { on_accept(added); });
   if (!added.watch.is_on()) return system_error("cannot watch a listener", "epoll_ctl");
   added.socket = std::move(socket);
   if (!added.dial) by_endpoint_[added.bound] = &added;
@@ -164,7 +164,7 @@ bool Gateway::Impl::has_listener(const Endpoint& destination) {
 
 void Gateway::Impl::prolong(Listener& listener) {
   if (!listener.is_brief) return;
-  listener.expiry = context_.reactor.after(kBriefListener, [this, &listener] {
+  listener.expiry = context_.loop.after(kBriefListener, [this, &listener] {
     accept_all(listener);
     close(listener);
   });
@@ -178,7 +178,7 @@ void Gateway::Impl::close(const Listener& listener) {
   (*held)->watch.stop();
   (*held)->pause.stop();
   (*held)->socket.reset();  // now: its port is wanted inside
-  context_.reactor.bury(*held);
+  context_.loop.bury(*held);
   listeners_.erase(held);
 }
 
@@ -199,7 +199,7 @@ void Gateway::Impl::accept_all(Listener& listener) {
     // Out of descriptors or memory: the client stays in the queue, and the loop must not spin.
     listener.watch.want(0);
     listener.pause =
-        context_.reactor.after(kAcceptPause, [&listener] { listener.watch.want(EPOLLIN); });
+        context_.loop.after(kAcceptPause, [&listener] { listener.watch.want(EPOLLIN); });
     return;
   }
 }
@@ -215,7 +215,7 @@ void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
   const auto connection =
       std::make_shared<RelayedConnection>(context_, std::move(client), [this, id] {
         const auto found = connections_.find(id);
-        context_.reactor.bury(std::move(found->second));
+        context_.loop.bury(std::move(found->second));
         connections_.erase(found);
       });
   connections_.emplace(id, connection);
@@ -247,17 +247,17 @@ Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options) 
                  .hint = ""};
   }
   auto impl = std::make_unique<Impl>(options);
-  SBX_CHECK_OK(impl->context().reactor.open());
+  SBX_CHECK_OK(impl->context().loop.open());
   return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
 }
 
-int Gateway::poll_fd() const { return impl_->context().reactor.fd(); }
+int Gateway::poll_fd() const { return impl_->context().loop.fd(); }
 
 std::optional<std::chrono::steady_clock::time_point> Gateway::deadline() const {
-  return impl_->context().reactor.deadline();
+  return impl_->context().loop.deadline();
 }
 
-void Gateway::step() { impl_->context().reactor.step(); }
+void Gateway::step() { impl_->context().loop.step(); }
 
 Status Gateway::add_listener(OwnedFd listener) { return impl_->add(std::move(listener), nullptr); }
 

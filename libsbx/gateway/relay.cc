@@ -47,9 +47,9 @@ std::optional<SplicePipe> RelayPool::take() {
   return SplicePipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
-Relay::Relay(Reactor& reactor, RelayPool& pool, OwnedFd client, OwnedFd server,
+Relay::Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
              std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end)
-    : reactor_(reactor),
+    : loop_(loop),
       pool_(pool),
       counts_(std::move(counts)),
       judge_(std::move(judge)),
@@ -66,8 +66,8 @@ Relay::~Relay() {
 void Relay::start() {
   for (const int side : {kClient, kServer}) {
     sides_[side].watch =
-        reactor_.watch(sides_[side].socket.get(), EPOLLIN,
-                       [this, side](std::uint32_t events) { on_events(side, events); });
+        loop_.watch(sides_[side].socket.get(), EPOLLIN,
+                    [this, side](std::uint32_t events) { on_events(side, events); });
     if (!sides_[side].watch.is_on()) {
       finish(true);
       return;
@@ -107,14 +107,14 @@ void Relay::update_interest(bool hung_up, int side) {
   std::uint32_t events = 0;
   if (!out.at_end && !out.is_blocked()) events |= EPOLLIN;
   if (flows_[1 - side].is_blocked()) events |= EPOLLOUT;
-  Reactor::Watch& watch = sides_[side].watch;
+  Loop::Watch& watch = sides_[side].watch;
   if (events == 0 && hung_up) {
     watch.stop();
   } else if (watch.is_on()) {
     watch.want(events);
   } else if (events != 0) {
-    watch = reactor_.watch(sides_[side].socket.get(), events,
-                           [this, side](std::uint32_t seen) { on_events(side, seen); });
+    watch = loop_.watch(sides_[side].socket.get(), events,
+                        [this, side](std::uint32_t seen) { on_events(side, seen); });
     // Not to be had: nothing would ever move again.
     if (!watch.is_on()) finish(true);
   }

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 #include "gateway/client_hello.h"
 #include "gateway/gateway.h"
-#include "gateway/reactor.h"
 
 namespace sbx {
 
@@ -53,7 +53,7 @@ class Relay {
 
   // Both sockets non-blocking and connected. With `judge`, nothing that the client sends goes on
   // until it is known to be no TLS, or each ClientHello in it was judged.
-  Relay(Reactor& reactor, RelayPool& pool, OwnedFd client, OwnedFd server,
+  Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
         std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end);
   ~Relay();
   void start();
@@ -74,7 +74,7 @@ class Relay {
   };
   struct Side {
     OwnedFd socket;
-    Reactor::Watch watch;
+    Loop::Watch watch;
   };
 
   void on_events(int side, std::uint32_t events);
@@ -91,7 +91,7 @@ class Relay {
   void update_interest(bool hung_up, int side);
   void finish(bool reset);
 
-  Reactor& reactor_;
+  Loop& loop_;
   RelayPool& pool_;
   Side sides_[2];
   Flow flows_[2];

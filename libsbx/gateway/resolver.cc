@@ -69,7 +69,7 @@ class Resolver::Question {
       servers.push_back({address, owner_.port_});
     }
     return std::make_shared<DnsLookup>(
-        owner_.reactor_, std::move(servers), name, type,
+        owner_.loop_, std::move(servers), name, type,
         [this](const std::optional<DnsReply>& reply) { on_reply(reply); });
   }
 
@@ -83,8 +83,8 @@ class Resolver::Question {
                               reply->addresses.end());
     }
     if (--pending_ > 0) return;
-    owner_.reactor_.bury(std::move(v4_));
-    owner_.reactor_.bury(std::move(v6_));
+    owner_.loop_.bury(std::move(v4_));
+    owner_.loop_.bury(std::move(v6_));
     if (found_.addresses.empty() && next_candidate_ < candidates_.size()) {
       ask();
       return;
@@ -121,8 +121,8 @@ class Resolver::Question {
   std::uint32_t ttl_s_ = kMaxTtl;
 };
 
-Resolver::Resolver(Reactor& reactor, ResolvConf conf, HostsFile hosts, std::uint16_t port)
-    : reactor_(reactor), conf_(std::move(conf)), hosts_(std::move(hosts)), port_(port) {}
+Resolver::Resolver(Loop& loop, ResolvConf conf, HostsFile hosts, std::uint16_t port)
+    : loop_(loop), conf_(std::move(conf)), hosts_(std::move(hosts)), port_(port) {}
 
 Resolver::~Resolver() = default;
 
@@ -132,7 +132,7 @@ void Resolver::resolve(const std::string& name, OnDone done) {
     return;
   }
   const auto cached = cache_.find(name);
-  if (cached != cache_.end() && cached->second.until > Reactor::Clock::now()) {
+  if (cached != cache_.end() && cached->second.until > Loop::Clock::now()) {
     const Resolution resolution = cached->second.resolution;
     done(resolution);
     return;
@@ -156,17 +156,17 @@ void Resolver::finish(const std::string& name, const Resolution& resolution, std
   const auto found = under_way_.find(name);
   const auto question = found->second;
   under_way_.erase(found);
-  reactor_.bury(question);
+  loop_.bury(question);
   for (const OnDone& done : question->take_waiters()) done(resolution);
 }
 
 void Resolver::keep(const std::string& name, const Resolution& resolution, std::uint32_t ttl_s) {
   if (cache_.size() >= kMaxCached) {
-    const auto now = Reactor::Clock::now();
+    const auto now = Loop::Clock::now();
     std::erase_if(cache_, [&](const auto& entry) { return entry.second.until <= now; });
     if (cache_.size() >= kMaxCached) cache_.erase(cache_.begin());
   }
-  cache_[name] = {resolution, Reactor::Clock::now() + std::chrono::seconds(ttl_s)};
+  cache_[name] = {resolution, Loop::Clock::now() + std::chrono::seconds(ttl_s)};
 }
 
 }  // namespace sbx

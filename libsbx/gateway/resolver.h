@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/loop.h"
 #include "gateway/address.h"
 #include "gateway/dns_message.h"
-#include "gateway/reactor.h"
 #include "gateway/resolv_conf.h"
 
 namespace sbx {
@@ -32,7 +32,7 @@ class Resolver {
  public:
   using OnDone = std::function<void(const Resolution&)>;
 
-  Resolver(Reactor& reactor, ResolvConf conf, HostsFile hosts, std::uint16_t port);
+  Resolver(Loop& loop, ResolvConf conf, HostsFile hosts, std::uint16_t port);
   ~Resolver();
 
   // `name` in lower case. Calls back once, within this call where the answer is known already.
@@ -47,14 +47,14 @@ class Resolver {
  private:
   struct Cached {
     Resolution resolution;
-    Reactor::Clock::time_point until;
+    Loop::Clock::time_point until;
   };
   class Question;
 
   void finish(const std::string& name, const Resolution& resolution, std::uint32_t ttl_s);
   void keep(const std::string& name, const Resolution& resolution, std::uint32_t ttl_s);
 
-  Reactor& reactor_;
+  Loop& loop_;
   ResolvConf conf_;
   HostsFile hosts_;
   std::uint16_t port_;

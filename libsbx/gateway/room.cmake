@@ -11,7 +11,6 @@ sbx_room(gateway
     gateway/gateway.cc
     gateway/ledger.cc
     gateway/name_map.cc
-    gateway/reactor.cc
     gateway/relay.cc
     gateway/resolv_conf.cc
     gateway/resolver.cc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reactor: descriptors and points in time → callbacks, behind one epoll descriptor. Handles are
+// Loop: descriptors and points in time → callbacks, behind one epoll descriptor. Handles are
 // owned by whoever asked: dropping one ends its callbacks, also those of events already fetched.
+// A loop may be watched by another one: readable when step() has work.
 #pragma once
 
 #include <sys/epoll.h>
@@ -20,7 +21,7 @@
 
 namespace sbx {
 
-class Reactor {
+class Loop {
  public:
   using Clock = std::chrono::steady_clock;
   using OnEvents = std::function<void(std::uint32_t events)>;
@@ -37,15 +38,15 @@ class Reactor {
       return *this;
     }
     ~Watch() { stop(); }
-    bool is_on() const { return reactor_ != nullptr; }
+    bool is_on() const { return loop_ != nullptr; }
     // Level-triggered; 0 still reports EPOLLERR and EPOLLHUP.
     void want(std::uint32_t events);
     void stop();
 
    private:
-    friend class Reactor;
+    friend class Loop;
     void swap(Watch& other) noexcept;
-    Reactor* reactor_ = nullptr;
+    Loop* loop_ = nullptr;
     std::uint64_t token_ = 0;
     int fd_ = -1;
     std::uint32_t events_ = 0;
@@ -64,29 +65,33 @@ class Reactor {
     void stop();
 
    private:
-    friend class Reactor;
+    friend class Loop;
     void swap(Timer& other) noexcept;
-    Reactor* reactor_ = nullptr;
+    Loop* loop_ = nullptr;
     std::pair<Clock::time_point, std::uint64_t> key_;
   };
 
-  Reactor() = default;
-  Reactor(const Reactor&) = delete;
-  Reactor& operator=(const Reactor&) = delete;
+  Loop() = default;
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
 
   Status open();
   int fd() const { return epoll_.get(); }
   std::optional<Clock::time_point> deadline() const;
-  // What is due and what is ready, a bounded number of both.
-  void step();
+  // What is ready, then what is due, a bounded number of both. Waits for the first of it, for at
+  // most `wait_ms` (-1: for ever). An error number where the kernel cannot wait, else 0.
+  int step(int wait_ms = 0);
 
-  // Not on (is_on) when the kernel refuses the registration.
+  // Not on (is_on) when the kernel refuses the registration: errno says why.
   Watch watch(int fd, std::uint32_t events, OnEvents callback);
   Timer after(Clock::duration delay, OnTime callback);
   // Keeps an object whose own callback is running until the end of the step.
   void bury(std::shared_ptr<void> object) { buried_.push_back(std::move(object)); }
+  // Nothing is called any more; the handles that are still there may go at any time before this.
+  void close();
 
  private:
+  int at_most(int wait_ms) const;
   void run_timers();
 
   OwnedFd epoll_;

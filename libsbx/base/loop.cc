@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reactor: epoll events carry tokens, never pointers, so that an event fetched for a handle that an
+// Loop: epoll events carry tokens, never pointers, so that an event fetched for a handle that an
 // earlier callback dropped finds nothing.
-#include "gateway/reactor.h"
+#include "base/loop.h"
 
+#include <algorithm>
 #include <cerrno>
 
 namespace sbx {
 namespace {
 
 constexpr int kEventsPerStep = 64;
+constexpr int kLongestWaitMs = 60'000;
 
 }  // namespace
 
-Status Reactor::open() {
+Status Loop::open() {
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   if (epoll_.is_open()) return {};
   const int error = errno;
@@ -23,12 +25,28 @@ Status Reactor::open() {
                .sys_errno = error};
 }
 
-std::optional<Reactor::Clock::time_point> Reactor::deadline() const {
+std::optional<Loop::Clock::time_point> Loop::deadline() const {
   if (timers_.empty()) return std::nullopt;
   return timers_.begin()->first.first;
 }
 
-void Reactor::run_timers() {
+void Loop::close() {
+  watches_.clear();
+  timers_.clear();
+  epoll_.reset();  // and with it, in one call, all that was watched
+}
+
+// Rounded up to whole milliseconds, so that nothing spins.
+int Loop::at_most(int wait_ms) const {
+  const auto until = deadline();
+  if (!until || wait_ms == 0) return wait_ms;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
+  const std::int64_t longest = wait_ms < 0 ? kLongestWaitMs : wait_ms;
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, longest));
+}
+
+void Loop::run_timers() {
+  if (timers_.empty()) return;
   const auto now = Clock::now();
   const std::uint64_t first_new = next_token_;  // a timer set meanwhile waits for the next step
   while (!timers_.empty()) {
@@ -40,10 +58,10 @@ void Reactor::run_timers() {
   }
 }
 
-void Reactor::step() {
-  run_timers();
+int Loop::step(int wait_ms) {
   epoll_event events[kEventsPerStep];
-  const int count = epoll_wait(epoll_.get(), events, kEventsPerStep, 0);
+  const int count = epoll_wait(epoll_.get(), events, kEventsPerStep, at_most(wait_ms));
+  const int error = count < 0 && errno != EINTR ? errno : 0;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t token = events[i].data.u64;  // packed: no reference to it
     const auto found = watches_.find(token);
@@ -51,13 +69,15 @@ void Reactor::step() {
     const std::shared_ptr<OnEvents> callback = found->second;
     (*callback)(events[i].events);
   }
+  run_timers();
   // Dropping an object may bury another.
   while (!buried_.empty()) {
     const auto dropped = std::exchange(buried_, {});
   }
+  return error;
 }
 
-Reactor::Watch Reactor::watch(int fd, std::uint32_t events, OnEvents callback) {
+Loop::Watch Loop::watch(int fd, std::uint32_t events, OnEvents callback) {
   Watch watch;
   const std::uint64_t token = next_token_++;
   epoll_event event{};
@@ -65,52 +85,52 @@ Reactor::Watch Reactor::watch(int fd, std::uint32_t events, OnEvents callback) {
   event.data.u64 = token;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return watch;
   watches_.emplace(token, std::make_shared<OnEvents>(std::move(callback)));
-  watch.reactor_ = this;
+  watch.loop_ = this;
   watch.token_ = token;
   watch.fd_ = fd;
   watch.events_ = events;
   return watch;
 }
 
-Reactor::Timer Reactor::after(Clock::duration delay, OnTime callback) {
+Loop::Timer Loop::after(Clock::duration delay, OnTime callback) {
   Timer timer;
-  timer.reactor_ = this;
+  timer.loop_ = this;
   timer.key_ = {Clock::now() + delay, next_token_++};
   timers_.emplace(timer.key_, std::move(callback));
   return timer;
 }
 
-void Reactor::Watch::want(std::uint32_t events) {
-  if (reactor_ == nullptr || events == events_) return;
+void Loop::Watch::want(std::uint32_t events) {
+  if (loop_ == nullptr || events == events_) return;
   epoll_event event{};
   event.events = events;
   event.data.u64 = token_;
-  epoll_ctl(reactor_->epoll_.get(), EPOLL_CTL_MOD, fd_, &event);
+  epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_MOD, fd_, &event);
   events_ = events;
 }
 
-void Reactor::Watch::stop() {
-  if (reactor_ == nullptr) return;
-  epoll_ctl(reactor_->epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
-  reactor_->watches_.erase(token_);
-  reactor_ = nullptr;
+void Loop::Watch::stop() {
+  if (loop_ == nullptr) return;
+  if (loop_->epoll_.is_open()) epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
+  loop_->watches_.erase(token_);
+  loop_ = nullptr;
 }
 
-void Reactor::Watch::swap(Watch& other) noexcept {
-  std::swap(reactor_, other.reactor_);
+void Loop::Watch::swap(Watch& other) noexcept {
+  std::swap(loop_, other.loop_);
   std::swap(token_, other.token_);
   std::swap(fd_, other.fd_);
   std::swap(events_, other.events_);
 }
 
-void Reactor::Timer::stop() {
-  if (reactor_ == nullptr) return;
-  reactor_->timers_.erase(key_);
-  reactor_ = nullptr;
+void Loop::Timer::stop() {
+  if (loop_ == nullptr) return;
+  loop_->timers_.erase(key_);
+  loop_ = nullptr;
 }
 
-void Reactor::Timer::swap(Timer& other) noexcept {
-  std::swap(reactor_, other.reactor_);
+void Loop::Timer::swap(Timer& other) noexcept {
+  std::swap(loop_, other.loop_);
   std::swap(key_, other.key_);
 }
 
