@@ -3,6 +3,7 @@
 // the call is a large multiplexer (ioctl, ptrace) and only what is known to be harmful is refused.
 #include "plan/filter_checks.h"
 
+#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/personality.h>
 #include <linux/seccomp.h>
@@ -10,6 +11,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -19,6 +21,7 @@ namespace sbx {
 namespace {
 
 constexpr std::uint32_t kWhole = 0xffffffffU;
+constexpr std::uint32_t kPidOne = 1;
 
 // CLONE_NEWTIME is 0x80: a flag for unshare, but part of the exit signal's byte for clone.
 constexpr std::uint32_t kCloneNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS |
@@ -146,6 +149,26 @@ ArgCheck owner_check(const FilterSpec& spec, std::uint8_t owner, bool reports) {
       .allow_if({{owner, kWhole, {kUnchanged, spec.own_ids->uid}},
                  {group, kWhole, {kUnchanged, spec.own_ids->gid}}})
       .otherwise_refuse();
+}
+
+// PID 1 has the caller's ids, which is all that these calls ask for. Without a pid namespace it has
+// a number that no filter knows, and so has every other process of the caller's.
+ArgCheck limits_check(const FilterSpec& spec) {
+  if (!spec.pid_namespace) {
+    return CheckBuilder(spec).allow_if({{0, kWhole, {0}}}).otherwise_refuse();
+  }
+  return CheckBuilder(spec).refuse_if({{0, kWhole, {kPidOne}}}).otherwise_allow();
+}
+
+ArgCheck not_pid_one_check(const FilterSpec& spec) {
+  return CheckBuilder(spec).refuse_if({{0, kWhole, {kPidOne}}}).otherwise_allow();
+}
+
+ArgCheck priority_check(const FilterSpec& spec, std::uint32_t whole_user) {
+  return CheckBuilder(spec)
+      .refuse_if({{1, kWhole, {kPidOne}}})
+      .refuse_if({{0, kWhole, {whole_user}}})
+      .otherwise_allow();
 }
 
 FilterAction allow_or_refuse(bool allowed) {
@@ -278,6 +301,20 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kCheckMemfd:
       if (!strict && !spec.noexec_memfd) return FilterAction::kAllow;
       return memfd_check(spec);
+    case CallRule::kCheckLimitsInArg0:
+      return limits_check(spec);
+    case CallRule::kCheckAffinityInArg0:
+      if (!spec.pid_namespace) return FilterAction::kAllow;
+      return not_pid_one_check(spec);
+    case CallRule::kCheckScheduleInArg0:
+      if (strict) return FilterAction::kRefuse;
+      if (!spec.pid_namespace) return FilterAction::kAllow;
+      return not_pid_one_check(spec);
+    case CallRule::kCheckPriorityInArg1:
+      return priority_check(spec, PRIO_USER);
+    case CallRule::kCheckIoPriorityInArg1:
+      if (strict) return FilterAction::kRefuse;
+      return priority_check(spec, IOPRIO_WHO_USER);
     case CallRule::kCheckModeInArg1:
     case CallRule::kCheckPathModeInArg1:
     case CallRule::kCheckPathModeInArg2:

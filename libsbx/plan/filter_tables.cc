@@ -106,10 +106,9 @@ constexpr Call kProcesses[] = {
     CALL(restart_syscall), CALL(rt_sigaction), CALL(rt_sigprocmask), CALL(rt_sigreturn),
     CALL(rt_sigpending), CALL(rt_sigtimedwait), CALL(rt_sigqueueinfo), CALL(rt_tgsigqueueinfo),
     CALL(rt_sigsuspend), CALL(sigaltstack), CALL(pidfd_open), CALL(pidfd_send_signal), CALL(prctl),
-    CALL(getrlimit), CALL(setrlimit), CALL(prlimit64), CALL(getrusage), CALL(getpriority),
-    CALL(setpriority), CALL(sched_yield), CALL(sched_getparam), CALL(sched_getscheduler),
+    CALL(getrlimit), CALL(setrlimit), CALL(getrusage), CALL(getpriority), CALL(sched_yield), CALL(sched_getparam), CALL(sched_getscheduler),
     CALL(sched_getattr), CALL(sched_get_priority_max), CALL(sched_get_priority_min),
-    CALL(sched_rr_get_interval), CALL(sched_setaffinity), CALL(sched_getaffinity),
+    CALL(sched_rr_get_interval), CALL(sched_getaffinity),
     CALL(ioprio_get), CALL(getcpu),
 #ifdef __x86_64__
     CALL(fork), CALL(vfork), CALL(pause), CALL(getpgrp), CALL(arch_prctl),
@@ -188,8 +187,24 @@ constexpr Call kNuma[] = {
     CALL(mbind), CALL(set_mempolicy), CALL(get_mempolicy), CALL(set_mempolicy_home_node),
 };
 
+constexpr Call kLimits[] = {
+    CALL(prlimit64),
+};
+
+constexpr Call kAffinity[] = {
+    CALL(sched_setaffinity),
+};
+
 constexpr Call kScheduling[] = {
-    CALL(sched_setparam), CALL(sched_setscheduler), CALL(sched_setattr), CALL(ioprio_set),
+    CALL(sched_setparam), CALL(sched_setscheduler), CALL(sched_setattr),
+};
+
+constexpr Call kPriority[] = {
+    CALL(setpriority),
+};
+
+constexpr Call kIoPriority[] = {
+    CALL(ioprio_set),
 };
 
 constexpr Call kInspection[] = {
@@ -317,6 +332,8 @@ constexpr Call kMemfd[] = {
 // clang-format on
 
 constexpr char kNoSetId[] = "no set-uid or set-gid file is left for somebody outside to run";
+constexpr char kNotPidOne[] =
+    "without privilege only downwards, and not of PID 1, whose guard it would put out";
 constexpr char kOnlyMapped[] =
     "a file can be given to ids that the user namespace maps: EPERM for others, not EINVAL";
 
@@ -366,7 +383,11 @@ constexpr CallGroup kGroups[] = {
      kSysvIpc},
     {CallRule::kDefaultOnly, "kernel AIO: databases use it, and it has a history of bugs", kAio},
     {CallRule::kDefaultOnly, "NUMA policy of one's own memory", kNuma},
-    {CallRule::kDefaultOnly, "scheduling classes: without privilege only downwards", kScheduling},
+    {CallRule::kCheckLimitsInArg0, kNotPidOne, kLimits},
+    {CallRule::kCheckAffinityInArg0, kNotPidOne, kAffinity},
+    {CallRule::kCheckScheduleInArg0, kNotPidOne, kScheduling},
+    {CallRule::kCheckPriorityInArg1, kNotPidOne, kPriority},
+    {CallRule::kCheckIoPriorityInArg1, kNotPidOne, kIoPriority},
     {CallRule::kDefaultOnly,
      "mounts, handles and security attributes as /proc shows them; a handle alone opens nothing",
      kInspection},

@@ -33,6 +33,12 @@ enum class CallRule : std::uint8_t {
   kCheckPtrace,
   kCheckMemfd,
   kCheckExec,
+  // Not on PID 1, the sandbox's own guard, which is a process of the same user:
+  kCheckLimitsInArg0,      // allowed; without a pid namespace on the caller itself only
+  kCheckAffinityInArg0,    // allowed
+  kCheckScheduleInArg0,    // as kDefaultOnly
+  kCheckPriorityInArg1,    // allowed; nor on all processes of a user (PRIO_USER)
+  kCheckIoPriorityInArg1,  // as kDefaultOnly; nor on all of a user (IOPRIO_WHO_USER)
   // No set-uid and no set-gid bit in a mode; those with a path as kPath:
   kCheckModeInArg1,
   kCheckPathModeInArg1,

@@ -45,10 +45,10 @@ class Planner {
     add_namespaces();
     add_network();
     if (wants(Layer::kMount)) {
-      SBX_CHECK_OK(add_view(builder_, input_,
-                            ViewOptions{watches_pids() && wants(Layer::kPid),
-                                        wants(Layer::kPid) && input_.facts.proc_mountable, nested_,
-                                        wants(Layer::kUser), plan.use_pty, wants(Layer::kIpc)}));
+      SBX_CHECK_OK(
+          add_view(builder_, input_,
+                   ViewOptions{watches_pids() && wants(Layer::kPid), has_own_proc(), nested_,
+                               wants(Layer::kUser), plan.use_pty, wants(Layer::kIpc)}));
     } else if (wants(Layer::kLandlock)) {
       for (const Node& node : input_.view.denied) {
         if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);
@@ -201,16 +201,26 @@ class Planner {
       builder_.write_file(Layer::kUser, "/proc/self/gid_map", gid + " " + gid + " 1");
       builder_.confirm_last(Layer::kUser);
     }
-    if (wants(Layer::kUser) && !wants(Layer::kMount) && !nested_ && input_.facts.proc_mountable) {
-      // Without a procfs of its own: the file belongs to the namespace of whoever opens it. Where
-      // /proc is masked it cannot be written, and the filter refuses such namespaces alone.
-      builder_.write_file(Layer::kUser, "/proc/sys/user/max_user_namespaces", "0");
-    }
-    if (!wants(Layer::kMount) && input_.facts.proc_mountable) {
-      if (wants(Layer::kUser)) add_user_bounds(builder_, Layer::kUser, "/proc");
-      if (wants(Layer::kPid) && watches_pids()) {
-        add_pid_bound(builder_, input_, Layer::kPid, "/proc");
+    add_bounds_by_outer_proc();
+  }
+
+  // With a mount view and a pid namespace the view mounts a procfs of its own.
+  bool has_own_proc() const {
+    return wants(Layer::kMount) && wants(Layer::kPid) && input_.facts.proc_mountable;
+  }
+
+  // Without it the caller's /proc serves: these files belong to the namespace of whoever opens
+  // them. Where /proc is masked they cannot be written, and the filter alone refuses namespaces.
+  void add_bounds_by_outer_proc() {
+    if (has_own_proc() || !input_.facts.proc_mountable) return;
+    if (wants(Layer::kUser)) {
+      if (!nested_) {
+        builder_.write_file(Layer::kUser, "/proc/sys/user/max_user_namespaces", "0");
       }
+      add_user_bounds(builder_, Layer::kUser, "/proc");
+    }
+    if (wants(Layer::kPid) && watches_pids()) {
+      add_pid_bound(builder_, input_, Layer::kPid, "/proc");
     }
   }
 

@@ -153,6 +153,58 @@ for uid, gid in (own, (own[0], -1), (-1, own[1]), (-1, -1), (4242, -1), (-1, 424
         self.assertEqual(answer["denials"], [])
 
 
+class PidOne(harness.Case):
+    """PID 1 keeps the guard, and is a process of the caller's ids: nothing inside may disturb it."""
+
+    TOUCH = """
+import ctypes, os, platform, resource, struct
+libc = ctypes.CDLL(None, use_errno=True)
+call = libc.syscall
+x86 = platform.machine() == "x86_64"
+mask, zero = ctypes.byref(ctypes.c_ulong(~0)), ctypes.byref(ctypes.c_int(0))
+batch = struct.pack("IIQiIQQQ", 48, 3, 0, 0, 0, 0, 0, 0)
+high = ctypes.c_ulong(1 | 1 << 40)
+none = ctypes.byref((ctypes.c_ulong * 2)(0, 0))
+PRLIMIT, SETAFFINITY, SETPARAM, SETSCHEDULER, SETATTR, SETPRIORITY, IOPRIO = (
+    (302, 203, 142, 144, 314, 141, 251) if x86 else (261, 122, 118, 119, 274, 140, 30))
+touches = {
+    "prlimit": (PRLIMIT, 1, 7, none, None), "prlimit with a high half": (PRLIMIT, high, 7, none, None),
+    "its CPU time": (PRLIMIT, 1, 0, none, None), "affinity": (SETAFFINITY, 1, 8, mask),
+    "param": (SETPARAM, 1, zero), "scheduler": (SETSCHEDULER, 1, 3, zero),
+    "attributes": (SETATTR, 1, batch, 0), "priority": (SETPRIORITY, 0, 1, 10),
+    "everybody's priority": (SETPRIORITY, 2, os.getuid(), 10), "io priority": (IOPRIO, 1, 1, 3 << 13),
+    "everybody's io priority": (IOPRIO, 3, os.getuid(), 3 << 13)}
+done = [name for name, touch in touches.items() if call(*touch) >= 0]
+print("touched", done)
+own = os.getpid()
+resource.prlimit(own, resource.RLIMIT_CORE, (0, 0))
+os.sched_setaffinity(own, os.sched_getaffinity(own))
+os.setpriority(os.PRIO_PROCESS, own, 5)
+os.setpriority(os.PRIO_PGRP, 0, 6)
+print("own", os.getpriority(os.PRIO_PROCESS, 0))
+"""
+
+    def test_its_limits_and_priority_cannot_be_set(self):
+        self.write("work/touch.py", self.TOUCH)
+        for replaced in ("restore", "report"):  # with the one it has a capability, and none without
+            profile = self.profile({"filesystem": {"replaced": replaced}})
+            answer = self.sh("python3 touch.py; touch new; echo on", "--profile", profile)
+            self.assertEqual(answer["stdout"], "touched []\nown 6\non\n", answer)
+            self.assertEqual(answer["status"], "exited", answer)
+            named = {denial["operation"] for denial in answer["denials"]}
+            self.assertLessEqual({"prlimit64", "sched_setattr", "setpriority", "ioprio_set"}, named)
+
+    def test_without_a_pid_namespace_no_other_process_has_its_limits_set(self):
+        self.write("work/other.py", "import os, resource\n"
+                                    "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+                                    "resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (9, 9))\n")
+        profile = self.profile({"isolation": {
+            "namespaces": ["user", "mount", "net", "ipc", "uts", "cgroup"], "require": []}})
+        answer = self.sh("python3 other.py", "--profile", profile)
+        self.assertIn("PermissionError", answer["stderr"])
+        self.assertEqual([denial["operation"] for denial in answer["denials"]], ["prlimit64"])
+
+
 class Queues(harness.Case):
     USE = """
 import ctypes, errno, os

@@ -7,6 +7,7 @@ import unittest
 import harness
 
 PYTHON = "/usr/bin/python3"
+ALL = ["user", "mount", "pid", "net", "ipc", "uts", "cgroup"]
 
 
 class Limits(harness.Case):
@@ -394,7 +395,11 @@ class Limits(harness.Case):
         ):
             with open("/proc/sys/fs/" + machine) as file:
                 whole = int(file.read())
-            self.assertEqual(int(self.out("cat /proc/sys/user/" + own)), whole // 2)
+            for namespaces in (ALL, ["user", "mount"], ["user", "pid"], ["user"]):
+                profile = self.profile({"isolation": {"namespaces": namespaces, "require": []}})
+                self.assertEqual(
+                    int(self.out("cat /proc/sys/user/" + own, "--profile", profile)), whole // 2,
+                    (own, namespaces))
 
     def test_inotify_instances_end_before_the_users_do(self):
         program = (

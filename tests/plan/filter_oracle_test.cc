@@ -296,6 +296,43 @@ TEST(FilterOracle, AgreesWithLibseccompOnModes) {
 #endif
 }
 
+// What may be set of another process, and of PID 1 never.
+TEST(FilterOracle, AgreesWithLibseccompOnLimitsAndPrioritiesOfOthers) {
+  std::vector<std::uint64_t> pids = random_words(11);
+  pids.resize(60);
+  pids.push_back(2);
+  for (const FilterSpec& spec : every_spec()) {
+    const CompiledFilter filter = compiled(spec);
+    const auto compare = [&](const char* name, Oracle& oracle, const ValueLists& lists) {
+      compare_arguments(filter, oracle, number_of(name), lists, name + describe(spec));
+    };
+    Oracle limits(spec.pid_namespace ? SCMP_ACT_ALLOW : kRefuse);
+    if (spec.pid_namespace) {
+      limits.add(kRefuse, number_of("prlimit64"), {low(0, 1)});
+    } else {
+      limits.add(SCMP_ACT_ALLOW, number_of("prlimit64"), {low(0, 0)});
+    }
+    ASSERT_NO_FATAL_FAILURE(compare("prlimit64", limits, {pids}));
+    for (const char* name :
+         {"sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr"}) {
+      const bool refused = is_strict(spec) && name != std::string("sched_setaffinity");
+      Oracle oracle(refused ? kRefuse : SCMP_ACT_ALLOW);
+      if (!refused && spec.pid_namespace) oracle.add(kRefuse, number_of(name), {low(0, 1)});
+      ASSERT_NO_FATAL_FAILURE(compare(name, oracle, {pids}));
+    }
+    Oracle priority(SCMP_ACT_ALLOW);
+    priority.add(kRefuse, number_of("setpriority"), {low(1, 1)});
+    priority.add(kRefuse, number_of("setpriority"), {low(0, 2)});
+    ASSERT_NO_FATAL_FAILURE(compare("setpriority", priority, {{0, 1, 2, 3}, pids}));
+    Oracle io(is_strict(spec) ? kRefuse : SCMP_ACT_ALLOW);
+    if (!is_strict(spec)) {
+      io.add(kRefuse, number_of("ioprio_set"), {low(1, 1)});
+      io.add(kRefuse, number_of("ioprio_set"), {low(0, 3)});
+    }
+    ASSERT_NO_FATAL_FAILURE(compare("ioprio_set", io, {{0, 1, 2, 3, 4}, pids}));
+  }
+}
+
 TEST(FilterOracle, AgreesWithLibseccompOnOwners) {
   std::vector<std::uint64_t> ids = random_words(7);
   ids.insert(ids.end(), {1000, 1001, 100});
