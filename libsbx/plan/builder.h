@@ -80,8 +80,7 @@ struct ViewOptions {
   bool own_proc = true;        // a new procfs; else the host's, read-only
   bool nested_userns = false;  // /proc/PID stays writable, user namespaces may be made
   bool own_userns = true;      // else mounts propagate to the host unless made private
-  bool with_pty = false;
-  bool own_ipc = true;  // message queues of its own
+  bool own_ipc = true;         // message queues of its own
 };
 Status add_view(PlanBuilder& builder, const PlanInput& input, const ViewOptions& options);
 void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,

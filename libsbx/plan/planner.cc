@@ -45,10 +45,9 @@ class Planner {
     add_namespaces();
     add_network();
     if (wants(Layer::kMount)) {
-      SBX_CHECK_OK(
-          add_view(builder_, input_,
-                   ViewOptions{watches_pids() && wants(Layer::kPid), has_own_proc(), nested_,
-                               wants(Layer::kUser), plan.use_pty, wants(Layer::kIpc)}));
+      SBX_CHECK_OK(add_view(builder_, input_,
+                            ViewOptions{watches_pids() && wants(Layer::kPid), has_own_proc(),
+                                        nested_, wants(Layer::kUser), wants(Layer::kIpc)}));
     } else if (wants(Layer::kLandlock)) {
       for (const Node& node : input_.view.denied) {
         if (node.kind == NodeKind::kFile) plan.denied_programs.push_back(node.path);

@@ -33,17 +33,10 @@ inline int pidfd_open(pid_t pid, unsigned flags) noexcept {
 inline int pidfd_send_signal(int pidfd, int signal_number) noexcept {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0));
 }
-inline int pidfd_getfd(int pidfd, int target_fd) noexcept {
-  return static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd, target_fd, 0));
-}
 
 // openat2(2). `how.mode` must be 0 unless O_CREAT or O_TMPFILE is in `how.flags`.
 inline int openat2(int dirfd, const char* path, const OpenHow& how) noexcept {
   return static_cast<int>(::syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
-}
-
-inline int faccessat2(int dirfd, const char* path, int mode, int flags) noexcept {
-  return static_cast<int>(::syscall(SYS_faccessat2, dirfd, path, mode, flags));
 }
 
 inline int open_tree(int dirfd, const char* path, unsigned flags) noexcept {
@@ -56,16 +49,6 @@ inline int move_mount(int from_fd, const char* from_path, int to_fd, const char*
 inline int mount_setattr(int dirfd, const char* path, unsigned flags,
                          const MountAttr& attr) noexcept {
   return static_cast<int>(::syscall(SYS_mount_setattr, dirfd, path, flags, &attr, sizeof(attr)));
-}
-inline int fsopen(const char* filesystem, unsigned flags) noexcept {
-  return static_cast<int>(::syscall(SYS_fsopen, filesystem, flags));
-}
-inline int fsconfig(int fs_fd, unsigned command, const char* key, const void* value,
-                    int aux) noexcept {
-  return static_cast<int>(::syscall(SYS_fsconfig, fs_fd, command, key, value, aux));
-}
-inline int fsmount(int fs_fd, unsigned flags, unsigned attributes) noexcept {
-  return static_cast<int>(::syscall(SYS_fsmount, fs_fd, flags, attributes));
 }
 inline int pivot_root(const char* new_root, const char* put_old) noexcept {
   return static_cast<int>(::syscall(SYS_pivot_root, new_root, put_old));
@@ -85,12 +68,8 @@ inline int landlock_add_path(int ruleset_fd, const LandlockPathBeneathAttr& attr
   return static_cast<int>(
       ::syscall(SYS_landlock_add_rule, ruleset_fd, kLandlockRulePathBeneath, &attr, 0));
 }
-inline int landlock_add_port(int ruleset_fd, const LandlockNetPortAttr& attr) noexcept {
-  return static_cast<int>(
-      ::syscall(SYS_landlock_add_rule, ruleset_fd, kLandlockRuleNetPort, &attr, 0));
-}
-inline int landlock_restrict_self(int ruleset_fd, unsigned flags = 0) noexcept {
-  return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset_fd, flags));
+inline int landlock_restrict_self(int ruleset_fd) noexcept {
+  return static_cast<int>(::syscall(SYS_landlock_restrict_self, ruleset_fd, 0));
 }
 
 // seccomp(2). `args` is a sock_fprog for kSeccompSetModeFilter. With the flag for a listener the
@@ -101,16 +80,6 @@ inline int seccomp(unsigned operation, unsigned flags, const void* args) noexcep
 
 inline int close_range(unsigned first, unsigned last, unsigned flags) noexcept {
   return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
-}
-
-inline int memfd_create(const char* name, unsigned flags) noexcept {
-  return static_cast<int>(::syscall(SYS_memfd_create, name, flags));
-}
-
-// execveat(2) of an open descriptor: the program that was checked is the one that runs.
-inline int execveat(int dirfd, const char* path, char* const* argv, char* const* envp,
-                    int flags) noexcept {
-  return static_cast<int>(::syscall(SYS_execveat, dirfd, path, argv, envp, flags));
 }
 
 // A system call that touches neither errno nor any other thread-local: for a process that shares
@@ -147,17 +116,5 @@ inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0, 
 
 // The kernel's own answers: glibc caches none of these today, and after clone(2) none may be.
 inline pid_t getpid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_getpid)); }
-inline pid_t gettid_raw() noexcept { return static_cast<pid_t>(::syscall(SYS_gettid)); }
-
-// The calling thread only, unlike glibc's, which signals every thread to follow.
-inline int setgroups_raw(std::size_t count, const gid_t* groups) noexcept {
-  return static_cast<int>(::syscall(SYS_setgroups, count, groups));
-}
-inline int setresuid_raw(uid_t real, uid_t effective, uid_t saved) noexcept {
-  return static_cast<int>(::syscall(SYS_setresuid, real, effective, saved));
-}
-inline int setresgid_raw(gid_t real, gid_t effective, gid_t saved) noexcept {
-  return static_cast<int>(::syscall(SYS_setresgid, real, effective, saved));
-}
 
 }  // namespace sbx::sys

@@ -10,7 +10,6 @@ namespace sbx::sys {
 
 // --- clone3 (linux/sched.h) ---
 inline constexpr std::uint64_t kCloneIntoCgroup = 0x200000000;
-inline constexpr std::uint64_t kCloneClearSighand = 0x100000000;
 
 struct CloneArgs {  // struct clone_args, the 88 bytes of 5.7
   std::uint64_t flags;
@@ -34,7 +33,6 @@ struct OpenHow {  // struct open_how
   std::uint64_t resolve;
 };
 static_assert(sizeof(OpenHow) == 24);
-inline constexpr std::uint64_t kResolveNoXdev = 0x01;
 inline constexpr std::uint64_t kResolveNoMagiclinks = 0x02;
 inline constexpr std::uint64_t kResolveNoSymlinks = 0x04;
 inline constexpr std::uint64_t kResolveBeneath = 0x08;
@@ -47,28 +45,9 @@ inline constexpr unsigned kOpenTreeCloexec = 02000000;  // O_CLOEXEC
 inline constexpr unsigned kAtRecursive = 0x8000;
 inline constexpr unsigned kAtEmptyPath = 0x1000;
 inline constexpr unsigned kAtSymlinkNofollow = 0x100;
-inline constexpr unsigned kAtNoAutomount = 0x800;
 
-inline constexpr unsigned kMoveMountFSymlinks = 0x01;
-inline constexpr unsigned kMoveMountFAutomounts = 0x02;
 inline constexpr unsigned kMoveMountFEmptyPath = 0x04;
-inline constexpr unsigned kMoveMountTSymlinks = 0x10;
-inline constexpr unsigned kMoveMountTAutomounts = 0x20;
 inline constexpr unsigned kMoveMountTEmptyPath = 0x40;
-inline constexpr unsigned kMoveMountSetGroup = 0x100;  // 5.15
-inline constexpr unsigned kMoveMountBeneath = 0x200;   // 6.5
-
-inline constexpr unsigned kFsopenCloexec = 1;
-inline constexpr unsigned kFsmountCloexec = 1;
-inline constexpr unsigned kFsconfigSetFlag = 0;
-inline constexpr unsigned kFsconfigSetString = 1;
-inline constexpr unsigned kFsconfigSetBinary = 2;
-inline constexpr unsigned kFsconfigSetPath = 3;
-inline constexpr unsigned kFsconfigSetPathEmpty = 4;
-inline constexpr unsigned kFsconfigSetFd = 5;
-inline constexpr unsigned kFsconfigCmdCreate = 6;
-inline constexpr unsigned kFsconfigCmdReconfigure = 7;
-inline constexpr unsigned kFsconfigCmdCreateExcl = 8;  // 6.6
 
 inline constexpr std::uint64_t kMountAttrReadOnly = 0x01;
 // statx(2): 6.8.
@@ -76,13 +55,6 @@ inline constexpr unsigned kStatxMntIdUnique = 0x4000;
 inline constexpr std::uint64_t kMountAttrNosuid = 0x02;
 inline constexpr std::uint64_t kMountAttrNodev = 0x04;
 inline constexpr std::uint64_t kMountAttrNoexec = 0x08;
-inline constexpr std::uint64_t kMountAttrAtimeMask = 0x70;
-inline constexpr std::uint64_t kMountAttrRelatime = 0x00;
-inline constexpr std::uint64_t kMountAttrNoatime = 0x10;
-inline constexpr std::uint64_t kMountAttrStrictatime = 0x20;
-inline constexpr std::uint64_t kMountAttrNodiratime = 0x80;
-inline constexpr std::uint64_t kMountAttrIdmap = 0x100000;
-inline constexpr std::uint64_t kMountAttrNosymfollow = 0x200000;  // 5.14
 
 struct MountAttr {  // struct mount_attr
   std::uint64_t attr_set;
@@ -99,7 +71,6 @@ inline constexpr std::uint64_t kLandlockFsReadFile = 1ULL << 2;
 inline constexpr std::uint64_t kLandlockFsReadDir = 1ULL << 3;
 inline constexpr std::uint64_t kLandlockFsRemoveDir = 1ULL << 4;
 inline constexpr std::uint64_t kLandlockFsRemoveFile = 1ULL << 5;
-inline constexpr std::uint64_t kLandlockFsMakeChar = 1ULL << 6;
 inline constexpr std::uint64_t kLandlockFsMakeDir = 1ULL << 7;
 inline constexpr std::uint64_t kLandlockFsMakeReg = 1ULL << 8;
 inline constexpr std::uint64_t kLandlockFsMakeSock = 1ULL << 9;
@@ -110,20 +81,9 @@ inline constexpr std::uint64_t kLandlockFsRefer = 1ULL << 13;     // ABI 2
 inline constexpr std::uint64_t kLandlockFsTruncate = 1ULL << 14;  // ABI 3
 inline constexpr std::uint64_t kLandlockFsIoctlDev = 1ULL << 15;  // ABI 5
 
-inline constexpr std::uint64_t kLandlockNetBindTcp = 1ULL << 0;     // ABI 4
-inline constexpr std::uint64_t kLandlockNetConnectTcp = 1ULL << 1;  // ABI 4
-
-inline constexpr std::uint64_t kLandlockScopeAbstractUnixSocket = 1ULL << 0;  // ABI 6
-inline constexpr std::uint64_t kLandlockScopeSignal = 1ULL << 1;              // ABI 6
-
 inline constexpr unsigned kLandlockCreateRulesetVersion = 1U << 0;
-inline constexpr unsigned kLandlockCreateRulesetErrata = 1U << 1;           // ABI 7
-inline constexpr unsigned kLandlockRestrictSelfLogSameExecOff = 1U << 0;    // ABI 7
-inline constexpr unsigned kLandlockRestrictSelfLogNewExecOn = 1U << 1;      // ABI 7
-inline constexpr unsigned kLandlockRestrictSelfLogSubdomainsOff = 1U << 2;  // ABI 7
 
 inline constexpr unsigned kLandlockRulePathBeneath = 1;
-inline constexpr unsigned kLandlockRuleNetPort = 2;  // ABI 4
 
 // Every file right that a given ABI knows; 0 for ABI 0.
 constexpr std::uint64_t landlock_fs_rights(int abi) {
@@ -149,30 +109,10 @@ struct [[gnu::packed]] LandlockPathBeneathAttr {  // struct landlock_path_beneat
 };
 static_assert(sizeof(LandlockPathBeneathAttr) == 12);
 
-struct LandlockNetPortAttr {  // struct landlock_net_port_attr
-  std::uint64_t allowed_access;
-  std::uint64_t port;  // host byte order
-};
-static_assert(sizeof(LandlockNetPortAttr) == 16);
-
 // --- seccomp (linux/seccomp.h) ---
 inline constexpr unsigned kSeccompSetModeFilter = 1;
-inline constexpr unsigned kSeccompGetActionAvail = 2;
-inline constexpr unsigned kSeccompGetNotifSizes = 3;
-inline constexpr unsigned kSeccompFilterFlagTsync = 1U << 0;
-inline constexpr unsigned kSeccompFilterFlagLog = 1U << 1;
-inline constexpr unsigned kSeccompFilterFlagSpecAllow = 1U << 2;
 inline constexpr unsigned kSeccompFilterFlagNewListener = 1U << 3;
-inline constexpr unsigned kSeccompFilterFlagTsyncEsrch = 1U << 4;
-inline constexpr unsigned kSeccompFilterFlagWaitKillableRecv = 1U << 5;  // 5.19
 
-inline constexpr std::uint32_t kSeccompRetKillProcess = 0x80000000U;
-inline constexpr std::uint32_t kSeccompRetKillThread = 0x00000000U;
-inline constexpr std::uint32_t kSeccompRetTrap = 0x00030000U;
-inline constexpr std::uint32_t kSeccompRetErrno = 0x00050000U;
-inline constexpr std::uint32_t kSeccompRetUserNotif = 0x7fc00000U;
-inline constexpr std::uint32_t kSeccompRetTrace = 0x7ff00000U;
-inline constexpr std::uint32_t kSeccompRetLog = 0x7ffc0000U;
 inline constexpr std::uint32_t kSeccompRetAllow = 0x7fff0000U;
 
 struct SeccompData {  // struct seccomp_data
@@ -199,23 +139,11 @@ struct SeccompNotifResponse {  // struct seccomp_notif_resp
 };
 static_assert(sizeof(SeccompNotifResponse) == 24);
 
-struct SeccompNotifAddfd {  // struct seccomp_notif_addfd
-  std::uint64_t id;
-  std::uint32_t flags;
-  std::uint32_t srcfd;
-  std::uint32_t newfd;
-  std::uint32_t newfd_flags;
-};
-static_assert(sizeof(SeccompNotifAddfd) == 24);
-
 inline constexpr std::uint32_t kSeccompNotifFlagContinue = 1U << 0;
-inline constexpr std::uint32_t kSeccompAddfdFlagSetfd = 1U << 0;
-inline constexpr std::uint32_t kSeccompAddfdFlagSend = 1U << 1;
 // _IOWR('!', N, …) and its like, spelled out: direction << 30 | size << 16 | '!' << 8 | N.
 inline constexpr unsigned long kSeccompIoctlNotifRecv = 0xc0502100UL;
 inline constexpr unsigned long kSeccompIoctlNotifSend = 0xc0182101UL;
 inline constexpr unsigned long kSeccompIoctlNotifIdValid = 0x40082102UL;
-inline constexpr unsigned long kSeccompIoctlNotifAddfd = 0x40182103UL;
 inline constexpr unsigned long kSeccompIoctlNotifSetFlags = 0x40082104UL;  // 6.6
 inline constexpr std::uint64_t kSeccompUserNotifFdSyncWakeUp = 1U << 0;    // 6.6
 
@@ -223,34 +151,11 @@ inline constexpr std::uint64_t kSeccompUserNotifFdSyncWakeUp = 1U << 0;    // 6.
 inline constexpr unsigned kCloseRangeUnshare = 1U << 1;
 inline constexpr unsigned kCloseRangeCloexec = 1U << 2;
 inline constexpr unsigned kMfdNoexecSeal = 0x0008;  // 6.3
-inline constexpr unsigned kMfdExec = 0x0010;        // 6.3
-inline constexpr unsigned kPidfdThread = 0200;     // O_EXCL, 6.9: the thread itself, not its leader
-inline constexpr unsigned kPidfdNonblock = 04000;  // O_NONBLOCK, 5.10
-inline constexpr unsigned kMsgFastopen = 0x20000000;
+inline constexpr unsigned kPidfdThread = 0200;  // O_EXCL, 6.9: the thread itself, not its leader
 inline constexpr long kCgroup2SuperMagic = 0x63677270;
-inline constexpr long kTmpfsMagic = 0x01021994;
-inline constexpr long kProcSuperMagic = 0x9fa0;
 
 // System calls newer than libseccomp 2.5.4 or the headers know, by number (every architecture
 // shares the numbers from 424 up).
-inline constexpr int kNrCachestat = 451;
 inline constexpr int kNrFchmodat2 = 452;
-inline constexpr int kNrMapShadowStack = 453;
-inline constexpr int kNrFutexWake = 454;
-inline constexpr int kNrFutexWait = 455;
-inline constexpr int kNrFutexRequeue = 456;
-inline constexpr int kNrStatmount = 457;
-inline constexpr int kNrListmount = 458;
-inline constexpr int kNrLsmGetSelfAttr = 459;
-inline constexpr int kNrLsmSetSelfAttr = 460;
-inline constexpr int kNrLsmListModules = 461;
-inline constexpr int kNrMseal = 462;
-inline constexpr int kNrSetxattrat = 463;
-inline constexpr int kNrGetxattrat = 464;
-inline constexpr int kNrListxattrat = 465;
-inline constexpr int kNrRemovexattrat = 466;
-inline constexpr int kNrOpenTreeAttr = 467;
-inline constexpr int kNrFileGetattr = 468;
-inline constexpr int kNrFileSetattr = 469;
 
 }  // namespace sbx::sys

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,8 +110,10 @@ std::string enter_namespaces(int more) {
 
 std::string drop_root() {
   if (::geteuid() != 0) return "";
-  if (sys::setgroups_raw(0, nullptr) != 0 || sys::setresgid_raw(1000, 1000, 1000) != 0 ||
-      sys::setresuid_raw(1000, 1000, 1000) != 0) {
+  // This thread only: glibc's would signal every other one to follow.
+  if (::syscall(SYS_setgroups, 0, nullptr) != 0 ||
+      ::syscall(SYS_setresgid, 1000, 1000, 1000) != 0 ||
+      ::syscall(SYS_setresuid, 1000, 1000, 1000) != 0) {
     return "setresuid(1000)";
   }
   // A change of ids makes /proc/self root's, which would spoil the maps.
