@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 
+#include "base/files.h"
 #include "bwrap/options.h"
 #include "bwrap/plan.h"
 #include "bwrap/run.h"
@@ -37,9 +37,8 @@ bool exists(const char* path) {
 }
 
 bool user_namespaces_allowed() {
-  std::ifstream file("/proc/sys/user/max_user_namespaces");
-  std::string count;
-  return exists("/proc/self/ns/user") && !(std::getline(file, count) && count == "0");
+  const sbx::Result<std::string> count = sbx::read_file("/proc/sys/user/max_user_namespaces", 64);
+  return exists("/proc/self/ns/user") && !(count.ok() && count.value() == "0\n");
 }
 
 // The permitted or the effective set.

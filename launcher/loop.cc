@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 
 namespace sbx {
@@ -50,22 +51,14 @@ Result<std::string> read_params_text(const std::string& path) {
                  "cannot read the params: " + path + ": " + errno_text(error), "--params",
                  "name a file with a JSON object", error};
   }
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (true) {
-    const ssize_t size = ::read(is_stdin ? STDIN_FILENO : file.get(), buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) {
-      const int error = errno;
-      return Error{ErrorCode::kPathRefused, "cannot read the params: " + errno_text(error),
-                   is_stdin ? "stdin" : "--params", "give a JSON object on stdin", error};
-    }
-    if (size == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(size));
-    if (text.size() > kMostBytes) {
-      return Error{ErrorCode::kTooLarge, "the params are over 16 MiB", "", "send less"};
-    }
+  Result<std::string> text = read_up_to(is_stdin ? STDIN_FILENO : file.get(), kMostBytes + 1);
+  if (!text.ok()) {
+    const int error = text.error().sys_errno;
+    return Error{ErrorCode::kPathRefused, "cannot read the params: " + errno_text(error),
+                 is_stdin ? "stdin" : "--params", "give a JSON object on stdin", error};
   }
+  if (text.value().size() <= kMostBytes) return text;
+  return Error{ErrorCode::kTooLarge, "the params are over 16 MiB", "", "send less"};
 }
 
 }  // namespace sbx

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <map>
-#include <memory>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "profile/host_rule.h"
 
@@ -280,14 +279,18 @@ class FlagReader {
 
 }  // namespace
 
+Result<std::string> current_directory(const std::string& where) {
+  Result<std::string> here = real_path(".");
+  if (here.ok()) return here;
+  const int error = here.error().sys_errno;
+  return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(error), where,
+               "write the path from /", error};
+}
+
 Result<std::string> root_from_here(const std::string& path, const std::string& where) {
   if (path.empty() || path.starts_with('/') || path.starts_with("${")) return path;
-  const std::unique_ptr<char, decltype(&std::free)> here(realpath(".", nullptr), &std::free);
-  if (here == nullptr) {
-    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), where,
-                 "write the path from /", errno};
-  }
-  return normal_path(path, here.get(), where);
+  SBX_TRY(const std::string here, current_directory(where));
+  return normal_path(path, here, where);
 }
 
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {

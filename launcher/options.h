@@ -62,6 +62,9 @@ inline constexpr std::string_view kNoTimeout = "none";
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);
 
+// With every symlink resolved. Errors: kPathNotFound, said of the flag `where`.
+Result<std::string> current_directory(const std::string& where);
+
 // The path of a root as it is given on the command line: relative to the current directory.
 // Errors: kPathRefused for "..".
 Result<std::string> root_from_here(const std::string& path, const std::string& where);

@@ -8,8 +8,8 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
+
+#include "base/files.h"
 
 namespace sbx {
 namespace {
@@ -21,12 +21,11 @@ std::string lookup(const Environment& environment, std::string_view name) {
 
 // Empty where nothing can be made in `base`.
 std::string name_below(const std::string& base) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(base.c_str(), nullptr),
-                                                         &std::free);
+  const Result<std::string> real = real_path(base);
   std::uint64_t number = 0;
-  const bool is_good = real != nullptr && access(real.get(), W_OK | X_OK) == 0 &&
+  const bool is_good = real.ok() && access(real.value().c_str(), W_OK | X_OK) == 0 &&
                        getrandom(&number, sizeof number, 0) == sizeof number;
-  return is_good ? std::string(real.get()) + "/session-" + std::to_string(number) : "";
+  return is_good ? real.value() + "/session-" + std::to_string(number) : "";
 }
 
 }  // namespace

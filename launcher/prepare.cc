@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "rpc/socket_place.h"
 #include "scope.h"
@@ -33,13 +34,12 @@ std::string absolute_or_none(const Environment& environment, std::string_view na
 // An existing directory, with every symlink resolved.
 Result<std::string> real_directory(const std::string& path, const std::string& where,
                                    ErrorCode code) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         &std::free);
+  Result<std::string> real = real_path(path);
   struct stat info {};
   const bool is_directory =
-      real != nullptr && stat(real.get(), &info) == 0 && S_ISDIR(info.st_mode);
-  if (is_directory) return std::string(real.get());
-  const int error = real == nullptr ? errno : ENOTDIR;
+      real.ok() && stat(real.value().c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (is_directory) return real;
+  const int error = real.ok() ? ENOTDIR : real.error().sys_errno;
   return Error{code, "no such directory: " + path + ": " + errno_text(error), where,
                "name an existing directory", error};
 }
@@ -96,12 +96,8 @@ Status choose_start(Request& request, const Policy& policy) {
 // A log is opened before the command starts, wherever that starts.
 Result<std::string> absolute_path(const std::string& path, const std::string& where) {
   if (path.starts_with('/')) return path;
-  const std::unique_ptr<char, decltype(&std::free)> here(realpath(".", nullptr), &std::free);
-  if (here == nullptr) {
-    return Error{ErrorCode::kPathNotFound, "the current directory: " + errno_text(errno), where,
-                 "write the path from /", errno};
-  }
-  return std::string(here.get()) + "/" + path;
+  SBX_TRY(const std::string here, current_directory(where));
+  return here + "/" + path;
 }
 
 // What no root names, but for the base `host`; that has a /tmp of its own.

@@ -4,10 +4,9 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
+#include "base/files.h"
 #include "profile/source.h"
 
 namespace sbx {
@@ -88,11 +87,11 @@ std::string verbs_text(unsigned verbs) {
 }
 
 Result<std::string> absolute(const std::string& path, const std::string& flag) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  if (real != nullptr) return std::string(real.get());
-  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(errno), flag,
-               "name one that exists", errno};
+  Result<std::string> real = real_path(path);
+  if (real.ok()) return real;
+  const int error = real.error().sys_errno;
+  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(error), flag,
+               "name one that exists", error};
 }
 
 Result<std::string> absolute_value(const RunFlag& flag, const std::string& value) {

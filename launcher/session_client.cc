@@ -2,7 +2,6 @@
 // Finding, starting and asking.
 #include "session_client.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <poll.h>
@@ -14,11 +13,10 @@
 
 #include <algorithm>
 #include <climits>
-#include <cstdlib>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/files.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "rpc/json_rpc.h"
@@ -206,10 +204,9 @@ std::string socket_name(const std::string& session) { return session + ".sock"; 
 
 std::vector<std::string> session_names(const Directory& directory) {
   std::vector<std::string> names;
-  const int copy = openat(directory.fd.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : fdopendir(copy), closedir);
+  Listing listing(directory.fd.get(), ".");
   const std::string ending = socket_name("");
-  while (const dirent* entry = listing ? readdir(listing.get()) : nullptr) {
+  while (const dirent* entry = listing.next()) {
     std::string name = entry->d_name;
     if (!name.ends_with(ending)) continue;
     name.resize(name.size() - ending.size());

@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "host_files/remove_tree.h"
 #include "json/writer.h"
@@ -55,12 +56,8 @@ Result<std::string> make_token() {
     return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "",
                  errno};
   }
-  static constexpr char kDigits[] = "0123456789abcdef";
   std::string token;
-  for (const unsigned char byte : bytes) {
-    token += kDigits[byte >> 4];
-    token += kDigits[byte & 15];
-  }
+  for (const unsigned char byte : bytes) append_hex(token, byte);
   return token;
 }
 

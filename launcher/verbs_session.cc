@@ -12,6 +12,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
@@ -100,21 +101,11 @@ int finish(const std::string& text) {
 }
 
 Result<std::string> read_text(int fd, std::size_t at_most, const std::string& where) {
-  std::string text;
-  char chunk[65536];
-  for (;;) {
-    const ssize_t size = read(fd, chunk, sizeof chunk);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) {
-      return Error{ErrorCode::kPathRefused, "read: " + errno_text(errno), where, "", errno};
-    }
-    if (size == 0) return text;
-    text.append(chunk, static_cast<std::size_t>(size));
-    if (text.size() > at_most) {
-      return Error{ErrorCode::kTooLarge, "more than " + std::to_string(at_most) + " bytes", where,
-                   "send it in parts"};
-    }
-  }
+  Result<std::string> text = read_up_to(fd, at_most + 1);
+  if (!text.ok()) text.error().where = where;
+  if (!text.ok() || text.value().size() <= at_most) return text;
+  return Error{ErrorCode::kTooLarge, "more than " + std::to_string(at_most) + " bytes", where,
+               "send it in parts"};
 }
 
 // What goes to a task's stdin travels within a message, where escapes make it longer.

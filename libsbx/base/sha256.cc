@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/hex.h"
+
 namespace sbx {
 namespace {
 
@@ -80,11 +82,10 @@ std::string sha256_hex(std::string_view bytes) {
   }
   for (std::size_t at = 0; at < size; at += kBlock) compress(state, tail.data() + at);
 
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::string hex;
   hex.reserve(64);
   for (const std::uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) hex += kHex[(word >> shift) & 15];
+    for (int shift = 28; shift >= 0; shift -= 4) hex += kHexDigits[(word >> shift) & 15];
   }
   return hex;
 }

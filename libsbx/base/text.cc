@@ -8,6 +8,8 @@
 #include <limits>
 #include <utility>
 
+#include "base/hex.h"
+
 namespace sbx {
 namespace {
 
@@ -108,7 +110,6 @@ std::optional<std::int64_t> parse_decimal_ms(std::string_view text) {
 }  // namespace
 
 std::string escape_control_bytes(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
@@ -118,7 +119,8 @@ std::string escape_control_bytes(std::string_view text) {
       if (next.is_shown) {
         out += c;
       } else {
-        out += {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]};
+        out += "\\x";
+        append_hex(out, byte);
       }
     }
     text.remove_prefix(next.size);

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/files.h"
 #include "launch/inside.h"
 #include "launch/spawn.h"
 #include "sys/calls.h"
@@ -120,15 +121,9 @@ Error clone_error(const Options& options, int error) {
 // As the caller's procfs counts, whatever pid namespace this process forks into.
 pid_t pid_outside(const Spawned& spawned) {
   const std::string path = "/proc/self/fdinfo/" + std::to_string(spawned.pidfd.get());
-  FILE* const file = std::fopen(path.c_str(), "re");
-  if (file == nullptr) return spawned.pid;
-  char line[256];
-  pid_t pid = spawned.pid;
-  while (std::fgets(line, sizeof line, file) != nullptr) {
-    if (std::strncmp(line, "Pid:", 4) == 0) pid = static_cast<pid_t>(std::atoi(line + 4));
-  }
-  std::fclose(file);
-  return pid;
+  const Result<std::string> text = read_file(path, 4096);
+  const std::size_t at = text.ok() ? text.value().find("\nPid:") : std::string::npos;
+  return at == std::string::npos ? spawned.pid : std::atoi(text.value().c_str() + at + 5);
 }
 
 // `separator` stands in front of each entry.
@@ -218,20 +213,16 @@ Result<int> supervise(const Options& options, const LaunchPlan& plan) {
 }  // namespace
 
 Result<std::string> read_all(int fd) {
-  std::string out;
-  std::array<char, 16384> buffer;
-  for (;;) {
-    const ssize_t size = ::read(fd, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return Error{ErrorCode::kBadDescriptor, std::strerror(errno), "", "", errno};
-    if (size == 0) break;
-    out.append(buffer.data(), static_cast<std::size_t>(size));
-    if (out.size() > kMaxDataBytes) {
-      return Error{ErrorCode::kTooLarge, std::strerror(EFBIG), "", "", EFBIG};
-    }
+  Result<std::string> data = read_up_to(fd, kMaxDataBytes + 1);
+  if (!data.ok()) {
+    const int error = data.error().sys_errno;
+    return Error{ErrorCode::kBadDescriptor, std::strerror(error), "", "", error};
+  }
+  if (data.value().size() > kMaxDataBytes) {
+    return Error{ErrorCode::kTooLarge, std::strerror(EFBIG), "", "", EFBIG};
   }
   ::close(fd);
-  return out;
+  return data;
 }
 
 Result<std::vector<FilterProgram>> read_programs(const Options& options) {

@@ -3,10 +3,9 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
+#include "base/files.h"
 #include "bwrap/plan.h"
 
 namespace sbx::bwrap {
@@ -18,9 +17,9 @@ Error missing(const std::string& path, int error) {
 }
 
 Status resolve(std::string& path) {
-  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), std::free);
-  if (real == nullptr) return missing(path, errno);
-  path = real.get();
+  Result<std::string> real = real_path(path);
+  if (!real.ok()) return missing(path, real.error().sys_errno);
+  path = std::move(real).value();
   return {};
 }
 

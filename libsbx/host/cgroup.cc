@@ -16,6 +16,7 @@
 #include <ctime>
 #include <vector>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "sys/calls.h"
 
@@ -26,17 +27,8 @@ constexpr std::size_t kMaxProcFile = std::size_t{1} << 20;
 constexpr std::int64_t kMaxPid = 1 << 22;
 
 std::optional<std::string> read_all(int dirfd, const char* path) {
-  const OwnedFd file(::openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) return std::nullopt;
-  std::string text;
-  std::string chunk(std::size_t{2} << 10, '\0');
-  while (text.size() < kMaxProcFile) {
-    const ssize_t got = ::read(file.get(), chunk.data(), chunk.size());
-    if (got < 0) return std::nullopt;
-    if (got == 0) break;
-    text.append(chunk, 0, static_cast<std::size_t>(got));
-  }
-  return text;
+  Result<std::string> text = read_file_at(dirfd, path, kMaxProcFile);
+  return text.ok() ? std::optional(std::move(text).value()) : std::nullopt;
 }
 
 Status write_file(int dirfd, const std::string& directory, const char* name,
@@ -216,17 +208,10 @@ void sleep_ms(int ms) {
 // The cgroups directly below.
 std::vector<std::string> children_of(int parent_fd) {
   std::vector<std::string> names;
-  const int copy = ::openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return names;
-  DIR* listing = ::fdopendir(copy);
-  if (listing == nullptr) {
-    ::close(copy);
-    return names;
-  }
-  while (const struct dirent* entry = ::readdir(listing)) {
+  Listing listing(parent_fd, ".");
+  while (const struct dirent* entry = listing.next()) {
     if (entry->d_type == DT_DIR && entry->d_name[0] != '.') names.emplace_back(entry->d_name);
   }
-  ::closedir(listing);
   return names;
 }
 

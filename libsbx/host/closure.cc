@@ -21,6 +21,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "host/elf.h"
@@ -476,17 +477,15 @@ class Closure {
   // The files are shown with their directory; only what they load is added.
   void scan_for_libraries(const std::string& directory, int depth, std::size_t& budget) {
     constexpr int kMaxDepth = 12;
-    const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(directory.c_str()), ::closedir);
-    if (!listing) failure_.note("opendir", directory, errno);
-    if (!listing || depth > kMaxDepth) return;
+    Listing listing(directory);
+    if (!listing.is_open()) failure_.note("opendir", directory, errno);
+    if (!listing.is_open() || depth > kMaxDepth) return;
     for (;;) {
-      errno = 0;
-      const struct dirent* const entry = ::readdir(listing.get());
+      const struct dirent* const entry = listing.next();
       if (entry == nullptr && errno != 0) failure_.note("readdir", directory, errno);
       if (entry == nullptr || budget == 0) return;
       --budget;
       const std::string_view name(entry->d_name);
-      if (name == "." || name == "..") continue;
       if (entry->d_type == DT_DIR && name != "__pycache__") {
         scan_for_libraries(child_of(directory, name), depth + 1, budget);
       } else if (entry->d_type == DT_REG && may_be_elf(name)) {

@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
-#include <memory>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "guard/names.h"
@@ -53,16 +53,14 @@ class Search {
     };
     if (std::any_of(seen_.begin(), seen_.end(), known)) return;
     seen_.emplace_back(info.st_dev, info.st_ino);
-    const std::unique_ptr<char, decltype(&std::free)> real(realpath(directory.c_str(), nullptr),
-                                                           &std::free);
-    if (real == nullptr) return note("realpath", directory);
-    if (is_writable(real.get()) || !is_shown(real.get())) return;
+    const Result<std::string> found = real_path(directory);
+    if (!found.ok()) return note("realpath", directory, found.error().sys_errno);
+    const std::string& real = found.value();
+    if (is_writable(real) || !is_shown(real)) return;
     const std::size_t before = view_.denied.size();
-    for (const std::string& name : names_) add(fd.get(), real.get(), name);
-    if (!patterns_.empty()) list(fd.get(), real.get());
-    if (view_.denied.size() > before && is_fixed(real.get())) {
-      view_.fixed_directories.emplace_back(real.get());
-    }
+    for (const std::string& name : names_) add(fd.get(), real, name);
+    if (!patterns_.empty()) list(fd.get(), real);
+    if (view_.denied.size() > before && is_fixed(real)) view_.fixed_directories.push_back(real);
   }
 
   // The first look that failed: a program that was not found for want of memory would be there to
@@ -71,8 +69,7 @@ class Search {
 
  private:
   // What may not be searched cannot be executed by a command of the same caller either.
-  void note(const char* call, const std::string& path) {
-    const int error = errno;
+  void note(const char* call, const std::string& path, int error = errno) {
     if (error == ENOENT || error == ENOTDIR || error == EACCES || !failure_.ok()) return;
     failure_ =
         Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
@@ -136,31 +133,16 @@ class Search {
 
   // Adds the entries that match a pattern. What may not be listed may still have been looked up.
   void list(int directory, const std::string& real) {
-    const int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return note("open", real);
-    struct CloseDir {
-      void operator()(DIR* dir) const { closedir(dir); }
-    };
-    const std::unique_ptr<DIR, CloseDir> dir(fdopendir(fd));
-    if (dir == nullptr) {
-      note("opendir", real);
-      close(fd);
-      return;
-    }
-    for (;;) {
-      errno = 0;
-      const dirent* const entry = readdir(dir.get());
-      if (entry == nullptr) {
-        if (errno != 0) note("readdir", real);
-        return;
-      }
+    Listing listing(directory, ".");
+    if (!listing.is_open()) return note("opendir", real);
+    while (const dirent* const entry = listing.next()) {
       const std::string name = entry->d_name;
-      if (name == "." || name == "..") continue;
       const bool matches =
           std::any_of(patterns_.begin(), patterns_.end(),
                       [&](const std::string& pattern) { return matches_name(pattern, name); });
       if (matches) add(directory, real, name);
     }
+    if (errno != 0) note("readdir", real);
   }
 
   const Policy& policy_;

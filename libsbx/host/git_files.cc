@@ -6,6 +6,8 @@
 #include <climits>
 #include <cstdint>
 
+#include "base/hex.h"
+
 namespace sbx {
 namespace {
 
@@ -56,16 +58,6 @@ std::uint32_t number(std::string_view bytes, std::size_t at, int size) {
   std::uint32_t out = 0;
   for (int i = 0; i < size; ++i) {
     out = out << 8 | static_cast<unsigned char>(bytes[at + static_cast<std::size_t>(i)]);
-  }
-  return out;
-}
-
-std::string hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  for (const char c : bytes) {
-    out += kDigits[static_cast<unsigned char>(c) >> 4];
-    out += kDigits[static_cast<unsigned char>(c) & 15U];
   }
   return out;
 }
@@ -158,7 +150,7 @@ Gitlinks read_gitlinks(std::string_view index, std::size_t id_bytes, std::size_t
   while (at + 8 <= end) {
     const std::uint32_t size = number(index, at + 4, 4);
     if (index.substr(at, 4) == "link" && size >= id_bytes && at + 8 + size <= end) {
-      out.shared = hex(index.substr(at + 8, id_bytes));
+      out.shared = to_hex(index.substr(at + 8, id_bytes));
     }
     at += std::size_t{8} + size;
   }

@@ -2,7 +2,6 @@
 // gitrepository-layout(5), in the order in which git looks.
 #include "host/git_use.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,11 +12,11 @@
 #include <climits>
 #include <cstring>
 #include <deque>
-#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -177,16 +176,8 @@ class Looker {
     if (fd < 0 || fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
     if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
     if (!spend(static_cast<std::size_t>(info.st_size))) return std::nullopt;
-    std::string text(static_cast<std::size_t>(info.st_size), '\0');
-    std::size_t size = 0;
-    while (size < text.size()) {
-      const ssize_t got = read(fd, text.data() + size, text.size() - size);
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) break;
-      size += static_cast<std::size_t>(got);
-    }
-    text.resize(size);
-    return text;
+    Result<std::string> text = read_up_to(fd, static_cast<std::size_t>(info.st_size));
+    return text.ok() ? std::move(text).value() : "";
   }
 
   // What stands there, and its text where that is a small file.
@@ -225,18 +216,14 @@ class Looker {
 
   void note_hooks(const std::string& path) {
     const OwnedFd fd = open_file(path, O_RDONLY | O_DIRECTORY);
-    const int copy = fd.is_open() ? fcntl(fd.get(), F_DUPFD_CLOEXEC, 3) : -1;
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(copy < 0 ? nullptr : fdopendir(copy), &closedir);
-    if (dir == nullptr) {
-      if (copy >= 0) close(copy);
-      return;
-    }
+    if (!fd.is_open()) return;
+    Listing listing(fd.get(), ".");
     std::size_t count = 0;
-    while (const dirent* entry = readdir(dir.get())) {
+    while (const dirent* entry = listing.next()) {
       if (!spend(kListedWork)) return;
       const std::string_view name = entry->d_name;
       // The samples that every repository has are never run.
-      if (name == "." || name == ".." || name.ends_with(".sample")) continue;
+      if (name.ends_with(".sample")) continue;
       if (++count > kMaxHooks) {
         out_[path] = "more than is looked at";
         return;

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 
@@ -19,12 +19,8 @@ namespace {
 
 // The first 4 KiB; empty where the file cannot be read.
 std::string read_small(const char* path) {
-  const OwnedFd file(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.is_open()) return {};
-  std::string text(4096, '\0');
-  const ssize_t got = ::read(file.get(), text.data(), text.size());
-  text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
-  return text;
+  Result<std::string> text = read_file(path, 4096);
+  return text.ok() ? std::move(text).value() : "";
 }
 
 long read_number(const char* path) {

@@ -3,7 +3,6 @@
 // a symlink or a `.git` file names is only ever used to add protection, never to show a path.
 #include "host/protect.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,11 +11,11 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 
@@ -54,13 +53,6 @@ Node look(const std::string& path, Status& failure) {
   return node;
 }
 
-// Empty, and errno says why, where there is none.
-std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real == nullptr ? "" : real.get();
-}
-
 std::string join_path(const std::string& directory, std::string_view name) {
   return (directory == "/" ? "" : directory) + "/" + std::string(name);
 }
@@ -77,11 +69,10 @@ std::optional<std::string> read_line(const std::string& path, Status& failure) {
     return std::nullopt;
   }
   if (!S_ISREG(info.st_mode)) return std::nullopt;
-  std::string text(4096, '\0');
-  const ssize_t size = read(fd.get(), text.data(), text.size());
-  if (size < 0) note_failure("read", path, errno, failure);
-  if (size <= 0) return std::nullopt;
-  text.resize(static_cast<std::size_t>(size));
+  Result<std::string> found = read_up_to(fd.get(), 4096);
+  if (!found.ok()) note_failure("read", path, found.error().sys_errno, failure);
+  if (!found.ok() || found.value().empty()) return std::nullopt;
+  std::string text = std::move(found).value();
   text.resize(std::min(text.size(), text.find_first_of(std::string_view("\n\r\0", 3))));
   return text;
 }
@@ -130,16 +121,15 @@ class Resolver {
   // Where an absolute path leads; empty for nowhere. What the caller may not search is nowhere for
   // a command of its own as well, but below a writable root, where one could open it.
   std::string lead(const std::string& path) {
-    std::string real = real_path(path);
-    if (!real.empty()) return real;
-    const int error = errno;
+    Result<std::string> real = real_path(path);
+    if (real.ok()) return std::move(real).value();
+    const int error = real.error().sys_errno;
     std::string above = path;
-    while (error == EACCES && real.empty() && above.size() > 1) {
+    while (!real.ok() && real.error().sys_errno == EACCES && above.size() > 1) {
       above.resize(std::max<std::size_t>(above.rfind('/'), 1));
       real = real_path(above);
-      if (real.empty() && errno != EACCES) break;
     }
-    const bool is_closed = error == EACCES && !real.empty() && writable_root(real) == nullptr;
+    const bool is_closed = error == EACCES && real.ok() && writable_root(real.value()) == nullptr;
     if (error != ELOOP && !is_closed) note_failure("realpath", path, error, failure_);
     return "";
   }
@@ -210,19 +200,15 @@ class Resolver {
       found.push_back(path);
       return find_modules(join_path(path, "modules"), depth + 1, found);
     }
-    const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
-    if (dir == nullptr) return false;
+    Listing listing(path);
     std::size_t count = 0;
-    for (;;) {
-      errno = 0;
-      const dirent* const entry = readdir(dir.get());
-      if (entry == nullptr) return errno == 0;
-      const std::string_view name = entry->d_name;
-      if (name == "." || name == "..") continue;
-      if (++count > kMaxModules || !find_modules(join_path(path, name), depth + 1, found)) {
+    while (const dirent* const entry = listing.next()) {
+      if (++count > kMaxModules ||
+          !find_modules(join_path(path, entry->d_name), depth + 1, found)) {
         return false;
       }
     }
+    return listing.is_open() && errno == 0;
   }
 
   void follow_link(const Node& link, const std::string& root, const std::vector<Node>& parents,
@@ -285,15 +271,9 @@ bool is_stub(const std::string& path) {
     return false;
   }
   // A directory with something in it is none, whatever its mode: that can be set from inside.
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(opendir(path.c_str()), &closedir);
-  if (dir == nullptr) return false;
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = readdir(dir.get());
-    if (entry == nullptr) return errno == 0 || errno == ENOENT;  // its run has just removed it
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") return false;
-  }
+  Listing listing(path);
+  if (!listing.is_open() || listing.next() != nullptr) return false;
+  return errno == 0 || errno == ENOENT;  // its run has just removed it
 }
 
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,

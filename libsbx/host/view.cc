@@ -3,7 +3,6 @@
 // by the child, by device and inode.
 #include "host/view.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,9 +12,9 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
-#include <memory>
 #include <utility>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "host/closure.h"
 #include "host/denied.h"
@@ -86,27 +85,23 @@ std::optional<std::string> read_small_file(const std::string& path, std::size_t 
   struct stat info {};
   if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
-  std::string content(static_cast<std::size_t>(info.st_size), '\0');
-  const ssize_t size = read(fd.get(), content.data(), content.size());
-  if (size < 0) return std::nullopt;
-  content.resize(static_cast<std::size_t>(size));
-  return content;
+  Result<std::string> content = read_up_to(fd.get(), max);
+  return content.ok() ? std::optional(std::move(content).value()) : std::nullopt;
 }
 
 // The parent directory with every symlink resolved, and the last component as it stands.
 std::string resolve_parent(const std::string& path, Status& failure) {
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(parent.c_str(), nullptr),
-                                                         &std::free);
-  if (real == nullptr) {
-    if (!is_missing(errno) && errno != EACCES && failure.ok()) {
-      failure = look_failed("realpath", parent, errno);
+  const Result<std::string> real = real_path(parent);
+  if (!real.ok()) {
+    const int error = real.error().sys_errno;
+    if (!is_missing(error) && error != EACCES && failure.ok()) {
+      failure = look_failed("realpath", parent, error);
     }
     return path;
   }
-  const std::string base = std::string_view(real.get()) == "/" ? "" : real.get();
-  return base + path.substr(slash);
+  return (real.value() == "/" ? "" : real.value()) + path.substr(slash);
 }
 
 class Inspector {
@@ -292,15 +287,15 @@ class Inspector {
     std::vector<ViewRoot> more;
     for (const ViewRoot& root : view_.roots) {
       if (root.node.kind != NodeKind::kLink) continue;
-      const std::unique_ptr<char, decltype(&std::free)> real(
-          realpath(root.node.path.c_str(), nullptr), &std::free);
-      if (real == nullptr) {
-        if (!is_missing(errno) && errno != EACCES && errno != ELOOP && failure_.ok()) {
-          failure_ = look_failed("realpath", root.node.path, errno);
+      const Result<std::string> real = real_path(root.node.path);
+      if (!real.ok()) {
+        const int error = real.error().sys_errno;
+        if (!is_missing(error) && error != EACCES && error != ELOOP && failure_.ok()) {
+          failure_ = look_failed("realpath", root.node.path, error);
         }
         continue;
       }
-      const std::string target = real.get();
+      const std::string& target = real.value();
       const bool shown =
           std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& other) {
             return other.access != Access::kNone && is_below(target, other.node.path);
@@ -450,30 +445,21 @@ Result<View> inspect_roots(const Policy& policy) {
 Status list_directory(View& view, const std::string& directory) {
   static constexpr std::size_t kMaxEntries = 4096;
   if (view.listings.contains(directory)) return {};
-  struct CloseDir {
-    void operator()(DIR* dir) const { closedir(dir); }
-  };
-  const std::unique_ptr<DIR, CloseDir> dir(opendir(directory.c_str()));
-  if (dir == nullptr) {
+  Listing listing(directory);
+  if (!listing.is_open()) {
     return Error{ErrorCode::kPathRefused, "opendir(" + directory + "): " + errno_text(errno),
                  directory, "", errno};
   }
   std::vector<Node> entries;
   const std::string prefix = directory == "/" ? "/" : directory + "/";
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = readdir(dir.get());
-    if (entry == nullptr && errno != 0) return look_failed("readdir", directory, errno);
-    if (entry == nullptr) break;
-    const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
+  while (const dirent* const entry = listing.next()) {
     if (entries.size() == kMaxEntries) {
       return Error{ErrorCode::kPathRefused,
                    "more than 4096 entries, too many to be granted one by one: " + directory,
                    directory, "run where a mount namespace can be had (sbx-run doctor)"};
     }
     Status failure;
-    Node node = look(prefix + std::string(name), failure);
+    Node node = look(prefix + entry->d_name, failure);
     SBX_CHECK_OK(failure);
     if (node.kind != NodeKind::kMissing && node.kind != NodeKind::kLink) {
       entries.push_back(std::move(node));

@@ -3,7 +3,6 @@
 // overlay.whiteout); a directory that replaces one is marked opaque.
 #include "host_files/changes.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -11,8 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 
+#include "base/files.h"
 #include "base/utf8.h"
 
 namespace sbx {
@@ -21,26 +20,19 @@ namespace {
 constexpr std::size_t kMaxChanges = 10'000;
 constexpr int kMaxDepth = 64;
 
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-
 bool is_opaque(int fd) {
   char value = 0;
   return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
 }
 
 void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>& out) {
-  const int copy = openat(upper_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, CloseDir> dir(copy < 0 ? nullptr : fdopendir(copy));
-  if (dir == nullptr) return;
-  while (const dirent* entry = readdir(dir.get())) {
+  Listing listing(upper_fd, ".");
+  while (const dirent* entry = listing.next()) {
     const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
     if (out.size() >= kMaxChanges) return;
     struct stat upper {};
     struct stat lower {};
-    if (fstatat(dirfd(dir.get()), entry->d_name, &upper, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (fstatat(listing.fd(), entry->d_name, &upper, AT_SYMLINK_NOFOLLOW) != 0) continue;
     const std::string path = host + "/" + std::string(name);
     const bool existed = lstat(path.c_str(), &lower) == 0;
     const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(upper.st_mode);
@@ -56,7 +48,7 @@ void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>&
     }
     if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
     const OwnedFd child(
-        openat(dirfd(dir.get()), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        openat(listing.fd(), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!child.is_open()) continue;
     if (both_directories && is_opaque(child.get())) {
       out.push_back({repair_utf8(path), "replaced"});

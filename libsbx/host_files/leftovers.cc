@@ -14,11 +14,10 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <string_view>
 
+#include "base/files.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
 #include "sys/calls.h"
@@ -113,10 +112,9 @@ Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& pl
       continue;
     }
     // The view takes no root whose path holds a symlink, as a home's may.
-    const std::unique_ptr<char, decltype(&std::free)> real(realpath(place.c_str(), nullptr),
-                                                           &std::free);
+    const Result<std::string> real = real_path(place);
     SBX_TRY(const std::string name, unused_name());
-    const std::string path = (real == nullptr ? place : std::string(real.get())) + "/" + name;
+    const std::string path = (real.ok() ? real.value() : place) + "/" + name;
     SBX_CHECK_OK(announce(Kind::kTree, {path}));
     if (mkdir(path.c_str(), 0700) == 0) {
       workspace_ = path;

@@ -3,14 +3,13 @@
 // there in the same way: depth never costs a stack frame, a long path or a descriptor.
 #include "host_files/remove_tree.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 
 namespace sbx {
@@ -23,17 +22,7 @@ void make_enterable(int dirfd, const char* name) {
 
 constexpr unsigned kMaxNames = 100'000'000;  // bounds the search for a free name
 
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-using Directory = std::unique_ptr<DIR, CloseDir>;
-
-Directory open_inside(int parent, const char* name) {
-  const int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  Directory dir(fd < 0 ? nullptr : fdopendir(fd));
-  if (dir == nullptr && fd >= 0) close(fd);
-  return dir;
-}
+Listing open_inside(int parent, const char* name) { return Listing(parent, name, O_NOFOLLOW); }
 
 class Remover {
  public:
@@ -42,12 +31,11 @@ class Remover {
   // Empties the top directory. False when something stays that cannot be removed.
   bool run() {
     for (;;) {
-      const Directory dir = open_inside(top_, ".");
-      if (dir == nullptr) return false;
+      Listing listing = open_inside(top_, ".");
+      if (!listing.is_open()) return false;
       bool removed = false;
       bool left = false;
-      while (const dirent* entry = readdir(dir.get())) {
-        if (is_dots(entry->d_name)) continue;
+      while (const dirent* entry = listing.next()) {
         const bool gone = remove_entry(entry->d_name);
         removed = removed || gone;
         left = left || !gone;
@@ -60,19 +48,14 @@ class Remover {
   }
 
  private:
-  static bool is_dots(const char* name) {
-    return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
-  }
-
   bool remove_entry(const char* name) {
     if (unlinkat(top_, name, 0) == 0 || unlinkat(top_, name, AT_REMOVEDIR) == 0) return true;
     // A directory that its owner may not enter is the command's doing.
     make_enterable(top_, name);
-    const Directory inner = open_inside(top_, name);
-    if (inner == nullptr) return false;
-    const int inner_fd = dirfd(inner.get());
-    while (const dirent* entry = readdir(inner.get())) {
-      if (is_dots(entry->d_name)) continue;
+    Listing inner = open_inside(top_, name);
+    if (!inner.is_open()) return false;
+    const int inner_fd = inner.fd();
+    while (const dirent* entry = inner.next()) {
       if (unlinkat(inner_fd, entry->d_name, 0) != 0 &&
           unlinkat(inner_fd, entry->d_name, AT_REMOVEDIR) != 0) {
         move_up(inner_fd, entry->d_name);

@@ -2,7 +2,6 @@
 // Made, filled, capped; old ones removed.
 #include "host_files/spill.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -11,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <memory>
 #include <utility>
 
+#include "base/files.h"
 #include "host_files/places.h"
 
 namespace sbx {
@@ -27,21 +26,12 @@ Error spill_failed(const std::string& what, int error) {
 
 bool is_log(std::string_view name) { return name.starts_with("run-") && name.ends_with(".log"); }
 
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-
 // Removes the oldest logs until there is room for one more. Names begin with the time in a fixed
 // number of digits, so that their order is that of age.
 void make_room(int directory) {
-  const int own = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, CloseDir> dir(own < 0 ? nullptr : fdopendir(own));
-  if (dir == nullptr) {
-    if (own >= 0) close(own);
-    return;
-  }
+  Listing listing(directory, ".");
   std::vector<std::string> names;
-  while (const dirent* entry = readdir(dir.get())) {
+  while (const dirent* entry = listing.next()) {
     if (is_log(entry->d_name)) names.emplace_back(entry->d_name);
   }
   if (names.size() < kKeptLogs) return;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "sys/calls.h"
@@ -74,10 +75,7 @@ std::string random_name() {
   unsigned char bytes[12];
   if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) return "";
   std::string name = ".sbx-";
-  for (const unsigned char byte : bytes) {
-    name += "0123456789abcdef"[byte >> 4];
-    name += "0123456789abcdef"[byte & 15];
-  }
+  for (const unsigned char byte : bytes) append_hex(name, byte);
   return name;
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "base/hex.h"
 #include "base/utf8.h"
 
 namespace sbx {
@@ -22,9 +23,8 @@ constexpr std::array<bool, 256> kEndsRun = [] {
 }();
 
 void append_u_escape(std::string& out, unsigned code) {
-  static constexpr std::string_view kHex = "0123456789abcdef";
   out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += kHex[code >> shift & 15U];
+  for (int shift = 12; shift >= 0; shift -= 4) out += kHexDigits[code >> shift & 15U];
 }
 
 // The code of a C1 control, U+2028 or U+2029 at the start of valid UTF-8; 0 for anything else.

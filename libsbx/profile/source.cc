@@ -2,17 +2,16 @@
 // Lookup and bounded reading of profile files.
 #include "profile/source.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <map>
-#include <memory>
 #include <optional>
 #include <utility>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "profile/shipped.h"
@@ -53,25 +52,16 @@ Error cannot_open(const std::string& path, int error) {
           .sys_errno = error};
 }
 
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  text.resize(kMaxBytes + 1);
-  std::size_t size = 0;
-  while (size < text.size()) {
-    const ssize_t got = ::read(fd, text.data() + size, text.size() - size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return cannot_open(path, errno);
-    if (got == 0) break;
-    size += static_cast<std::size_t>(got);
-  }
-  if (size > kMaxBytes) {
+Result<std::string> read_whole(int fd, const std::string& path) {
+  Result<std::string> text = read_up_to(fd, kMaxBytes + 1);
+  if (!text.ok()) return cannot_open(path, text.error().sys_errno);
+  if (text.value().size() > kMaxBytes) {
     return Error{.code = ErrorCode::kTooLarge,
                  .message = "the profile " + path + " is larger than 1 MiB",
                  .where = "",
                  .hint = ""};
   }
-  text.resize(size);
-  text.shrink_to_fit();
+  text.value().shrink_to_fit();
   return text;
 }
 
@@ -89,9 +79,8 @@ Error not_found(std::string_view name, const ProfileSearch& search) {
 }
 
 void list_directory(const std::string& directory, std::map<std::string, std::string>& paths) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(directory.c_str()), ::closedir);
-  if (!stream) return;
-  while (const dirent* entry = ::readdir(stream.get())) {  // NOLINT: a stream of our own
+  Listing listing(directory);
+  while (const dirent* entry = listing.next()) {
     const std::string name = entry->d_name;
     if (!name.ends_with(kSuffix) || name == kSuffix || paths.size() >= kMaxInstalled) continue;
     paths.emplace(stem_of(name), path_below(directory, name));
@@ -156,7 +145,7 @@ Result<ProfileSource> read_profile_file(const std::string& path) {
                  .where = "",
                  .hint = ""};
   }
-  SBX_TRY(std::string text, read_all(fd.get(), path));
+  SBX_TRY(std::string text, read_whole(fd.get(), path));
   ProfileSource source = profile_from_text(text, path);
   source.identity = std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);
   return source;

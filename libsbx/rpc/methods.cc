@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "base/hex.h"
 #include "base/text.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
@@ -233,8 +234,7 @@ Status Dispatcher::Impl::call_on_session(Caller& caller, std::string_view method
       return Error{ErrorCode::kNotGranted, "only the operator's side approves", "",
                    "approve on the stdio of serve, or open the socket with the operator's token"};
     }
-    const bool is_digest = params.digest.size() == 64 &&
-                           params.digest.find_first_not_of("0123456789abcdef") == std::string::npos;
+    const bool is_digest = params.digest.size() == 64 && is_hex(params.digest);
     if (!is_digest) {
       return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
                    "give the digest of an answer with status needs_approval"};

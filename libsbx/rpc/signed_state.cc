@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
 
@@ -12,18 +13,6 @@ namespace {
 
 constexpr std::size_t kBlockBytes = 64;
 constexpr std::size_t kMostOpen = 1024;
-
-std::string to_hex(std::string_view bytes) {
-  static constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string out;
-  out.reserve(bytes.size() * 2);
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
 
 int digit(char c) {
   return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;

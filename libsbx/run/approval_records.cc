@@ -2,14 +2,13 @@
 // O_EXCL makes one of two processes the first, whichever way they run.
 #include "run/approval_records.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <memory>
 
+#include "base/files.h"
 #include "host_files/places.h"
 
 namespace sbx {
@@ -27,11 +26,10 @@ Error full(const std::string& path) {
 
 // Removes what is old. False: there is no room.
 bool make_room(int directory) {
-  const int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const std::unique_ptr<DIR, int (*)(DIR*)> listing(copy < 0 ? nullptr : fdopendir(copy), closedir);
-  if (!listing) return false;
+  Listing listing(directory, ".");
+  if (!listing.is_open()) return false;
   std::size_t count = 0;
-  while (const dirent* entry = readdir(listing.get())) {
+  while (const dirent* entry = listing.next()) {
     if (entry->d_name[0] == '.') continue;
     const auto made = approval_time(entry->d_name);
     const bool is_old = made && Approvals::Clock::now() - *made >= kKeptFor;

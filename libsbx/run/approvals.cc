@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/hex.h"
 #include "base/sha256.h"
 #include "json/codec.h"
 #include "policy/fields.h"
@@ -60,7 +61,7 @@ bool is_of(std::string_view digest, std::string_view request) {
 std::string hex(std::uint64_t number) {
   std::string digits(kNumberDigits, '0');
   for (std::size_t at = kNumberDigits; number != 0; number >>= 4) {
-    digits[--at] = "0123456789abcdef"[number & 15];
+    digits[--at] = kHexDigits[number & 15];
   }
   return digits;
 }
@@ -75,8 +76,7 @@ std::string stamp_approval(std::string_view request, Approvals::Clock::time_poin
 }
 
 std::optional<Approvals::Clock::time_point> approval_time(std::string_view digest) {
-  const bool is_digest = digest.size() == 2 * kNumberDigits + kHashDigits &&
-                         digest.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+  const bool is_digest = digest.size() == 2 * kNumberDigits + kHashDigits && is_hex(digest);
   std::int64_t ms = 0;
   if (!is_digest) return std::nullopt;
   const auto end = digest.data() + kNumberDigits;

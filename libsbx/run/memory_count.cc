@@ -3,7 +3,6 @@
 // choice: one that claims to be such a file is charged, never left out.
 #include "run/memory_count.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -20,9 +19,9 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <memory>
 #include <vector>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 
@@ -33,18 +32,6 @@ namespace {
 constexpr std::string_view kMemoryFile = "/memfd:";
 constexpr std::array<std::string_view, 3> kMappedMemory = {kMemoryFile, "/dev/zero (deleted)",
                                                            "/anon_hugepage"};
-
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-using Directory = std::unique_ptr<DIR, CloseDir>;
-
-Directory open_directory(int dirfd, const std::string& path) {
-  const int fd = openat(dirfd, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  Directory dir(fd < 0 ? nullptr : fdopendir(fd));
-  if (dir == nullptr && fd >= 0) close(fd);
-  return dir;
-}
 
 std::uint64_t number(std::string_view text, int base) {
   std::uint64_t value = 0;
@@ -197,18 +184,18 @@ void MemoryCount::note(dev_t device, ino_t inode, std::int64_t bytes, bool is_ex
 }
 
 void MemoryCount::add_open(int proc, const std::string& pid) {
-  const Directory dir = open_directory(proc, pid + "/fd");
-  while (dir != nullptr && !is_late()) {
-    const dirent* entry = readdir(dir.get());
+  Listing listing(proc, (pid + "/fd").c_str());
+  while (!is_late()) {
+    const dirent* entry = listing.next();
     if (entry == nullptr) return;
     std::array<char, 16> target{};
-    const ssize_t size = readlinkat(dirfd(dir.get()), entry->d_name, target.data(), target.size());
+    const ssize_t size = readlinkat(listing.fd(), entry->d_name, target.data(), target.size());
     if (size <= 0 ||
         !std::string_view(target.data(), static_cast<std::size_t>(size)).starts_with(kMemoryFile)) {
       continue;
     }
     struct statx info {};
-    if (!look_at(dirfd(dir.get()), entry->d_name, info)) continue;
+    if (!look_at(listing.fd(), entry->d_name, info)) continue;
     note(device_of(info), info.stx_ino, bytes_of(info), true);
   }
 }

@@ -15,6 +15,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/files.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -31,16 +32,8 @@ Error failed(const char* call) {
 
 // A small file of the host; empty where there is none.
 std::string read_host_file(const char* path) {
-  const OwnedFd file(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::string text(std::size_t{256} << 10, '\0');
-  std::size_t size = 0;
-  while (file.is_open() && size < text.size()) {
-    const ssize_t more = read(file.get(), text.data() + size, text.size() - size);
-    if (more <= 0) break;
-    size += static_cast<std::size_t>(more);
-  }
-  text.resize(size);
-  return text;
+  Result<std::string> text = read_file(path, std::size_t{256} << 10);
+  return text.ok() ? std::move(text).value() : "";
 }
 
 bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "guard/names.h"
 #include "sys/calls.h"
 
@@ -99,10 +99,8 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   if (configured != input.inherited.end() && configured->second.starts_with('/')) {
     base = configured->second;
   }
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(base.c_str(), nullptr),
-                                                         &std::free);
-  SBX_TRY(const std::string path,
-          sandbox.leftovers.make_scratch(real == nullptr ? base : real.get()));
+  const Result<std::string> real = real_path(base);
+  SBX_TRY(const std::string path, sandbox.leftovers.make_scratch(real.ok() ? real.value() : base));
   sandbox.view.scratch = look(path + "/tmp");
   if (profile.filesystem.home == HomeMode::kPrivate) {
     sandbox.view.scratch_home = look(path + "/home");

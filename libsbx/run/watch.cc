@@ -13,12 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <memory>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "run/memory_count.h"
 
@@ -52,11 +52,8 @@ int rest_after(Clock::duration took) {
 
 // The first bytes of a procfs file; empty when it cannot be read.
 std::string read_at(int dirfd, const std::string& path) {
-  const OwnedFd fd(openat(dirfd, path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(4096, '\0');
-  const ssize_t size = fd.is_open() ? read(fd.get(), text.data(), text.size()) : -1;
-  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
-  return text;
+  Result<std::string> text = read_file_at(dirfd, path.c_str(), 4096);
+  return text.ok() ? std::move(text).value() : "";
 }
 
 std::int64_t number(std::string_view text) {
@@ -72,18 +69,6 @@ std::int64_t kib_field(std::string_view text, std::string_view name) {
   text.remove_prefix(at + name.size());
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   return number(text) * 1024;
-}
-
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-using Directory = std::unique_ptr<DIR, CloseDir>;
-
-Directory open_directory(int dirfd, const char* path) {
-  const int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  Directory dir(fd < 0 ? nullptr : fdopendir(fd));
-  if (dir == nullptr && fd >= 0) close(fd);
-  return dir;
 }
 
 // Every process of a procfs that shows one sandbox only.
@@ -109,11 +94,8 @@ std::vector<std::string> listed(int proc) {
 std::vector<std::string> descendants(int proc, pid_t init) {
   std::vector<std::string> pids = {std::to_string(init)};
   for (std::size_t i = 0; i < pids.size() && pids.size() < kMaxProcesses; ++i) {
-    const Directory tasks = open_directory(proc, (pids[i] + "/task").c_str());
-    while (tasks != nullptr) {
-      const dirent* entry = readdir(tasks.get());
-      if (entry == nullptr) break;
-      if (entry->d_name[0] == '.') continue;
+    Listing tasks(proc, (pids[i] + "/task").c_str());
+    while (const dirent* const entry = tasks.next()) {
       const std::string path = pids[i] + "/task/" + entry->d_name + "/children";
       const std::string children = read_at(proc, path);
       for (const std::string_view pid : split(children, ' ')) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 
+#include "base/hex.h"
 #include "host_files/remove_tree.h"
 #include "policy/request.h"
 #include "run/approval_records.h"
@@ -27,8 +28,7 @@ std::string make_uuid() {
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += "0123456789abcdef"[bytes[i] >> 4U];
-    text += "0123456789abcdef"[bytes[i] & 15U];
+    append_hex(text, bytes[i]);
   }
   return text;
 }

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/hex.h"
+
 namespace sbx {
 
 using nlohmann::ordered_json;
@@ -13,7 +15,6 @@ using nlohmann::ordered_json;
 // end a line for some readers; all of them can stand in strings only.
 std::string json_text(const ordered_json& value) {
   const std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  static constexpr std::string_view kHex = "0123456789abcdef";
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -24,8 +25,7 @@ std::string json_text(const ordered_json& value) {
       out += "\\u007f";
     } else if (byte == 0xc2 && next < 0xa0) {
       out += "\\u00";
-      out += kHex[next >> 4];
-      out += kHex[next & 15];
+      append_hex(out, next);
       i += 1;
     } else if (three == "\xe2\x80\xa8" || three == "\xe2\x80\xa9") {
       out += three.back() == '\xa8' ? "\\u2028" : "\\u2029";

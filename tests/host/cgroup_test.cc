@@ -9,7 +9,7 @@
 
 #include <csignal>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 #include "host/elf_builder.h"
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <chrono>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 #include "sys/calls.h"
 
 namespace sbx {

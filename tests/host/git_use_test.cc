@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

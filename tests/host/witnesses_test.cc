@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

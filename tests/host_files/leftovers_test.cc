@@ -14,7 +14,7 @@
 #include <string>
 
 #include "host/protect.h"
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 
 #include "host_files/append_file.h"
 #include "host_files/places.h"
 #include "host_files/spill.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {
@@ -32,12 +32,6 @@ class Logs : public testing::Test {
   }
   void TearDown() override { fs::remove_all(base_); }
 
-  static std::string text_of(const fs::path& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
   static unsigned mode_of(const fs::path& path) {
     struct stat info {};
     EXPECT_EQ(lstat(path.c_str(), &info), 0) << path;
@@ -65,7 +59,7 @@ TEST_F(Logs, SpillKeepsWhatItIsGivenInAFileOfItsOwn) {
   spill.append("err\n");
   ASSERT_TRUE(spill.finish().ok());
   EXPECT_TRUE(spill.path().starts_with((base_ / "state/sbx/logs/run-01700000000000-").string()));
-  EXPECT_EQ(text_of(spill.path()), "out\nerr\n");
+  EXPECT_EQ(test::slurp(spill.path()), "out\nerr\n");
   EXPECT_EQ(mode_of(spill.path()), 0600U);
   EXPECT_EQ(mode_of(base_ / "state/sbx/logs"), 0700U);
   EXPECT_EQ(spill.left_out(), 0U);
@@ -78,7 +72,7 @@ TEST_F(Logs, SpillSaysWhatItsCapLeftOut) {
   spill.append("def");
   ASSERT_TRUE(spill.finish().ok());
   EXPECT_EQ(spill.left_out(), 6U);
-  EXPECT_EQ(text_of(spill.path()), "0123456789\n[... 6 bytes left out: output.spill_mb ...]\n");
+  EXPECT_EQ(test::slurp(spill.path()), "0123456789\n[... 6 bytes left out: output.spill_mb ...]\n");
 }
 
 TEST_F(Logs, SpillKeepsTheFailureOfAFullDisk) {
@@ -89,7 +83,7 @@ TEST_F(Logs, SpillKeepsTheFailureOfAFullDisk) {
     spill.append("more");
     const Status status = spill.finish();
     return !status.ok() && status.error().code == ErrorCode::kSpillFailed &&
-           text_of(spill.path()) == "01234567";
+           test::slurp(spill.path()) == "01234567";
   }));
 }
 
@@ -201,7 +195,7 @@ TEST_F(Logs, ALineThatDoesNotFitLeavesNothing) {
     const Status status = file.value().append_line(std::string(99, 'b'));
     return !status.ok() && status.error().code == ErrorCode::kOutputUnwritable;
   }));
-  EXPECT_EQ(text_of(path), std::string(99, 'a') + "\n");
+  EXPECT_EQ(test::slurp(path), std::string(99, 'a') + "\n");
 }
 
 TEST_F(Logs, AHeldLockDoesNotStopALine) {

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "base/owned_fd.h"
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

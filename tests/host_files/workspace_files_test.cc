@@ -12,7 +12,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {
@@ -69,12 +70,6 @@ class WorkspaceFiles : public testing::Test {
     return out;
   }
 
-  static std::string text_of(const fs::path& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
   static unsigned mode_of(const fs::path& path) {
     struct stat info {};
     EXPECT_EQ(lstat(path.c_str(), &info), 0);
@@ -96,11 +91,11 @@ TEST_F(WorkspaceFiles, AreWrittenWithTheirModesAndParents) {
                                {"empty", "", 0444}});
   umask(before);
   ASSERT_TRUE(status.ok()) << error_line(status.error());
-  EXPECT_EQ(text_of(work_ / "a.txt"), "text");
+  EXPECT_EQ(test::slurp(work_ / "a.txt"), "text");
   EXPECT_EQ(mode_of(work_ / "a.txt"), 0644U);
   EXPECT_EQ(mode_of(work_ / "deep/er/run.sh"), 0755U);
   EXPECT_EQ(mode_of(work_ / "deep/er"), 0755U);
-  EXPECT_EQ(text_of(work_ / "b/c"), bytes);
+  EXPECT_EQ(test::slurp(work_ / "b/c"), bytes);
   EXPECT_EQ(mode_of(work_ / "b/c"), 0600U);
   EXPECT_EQ(mode_of(work_ / "empty"), 0444U);
   EXPECT_EQ(listing().size(), 8U);  // and nothing else
@@ -110,8 +105,8 @@ TEST_F(WorkspaceFiles, ReplaceARegularFileWhole) {
   std::ofstream(work_ / "old") << "old text";
   fs::create_hard_link(work_ / "old", base_ / "other name");
   ASSERT_TRUE(write({{"old", "new", {}}}).ok());
-  EXPECT_EQ(text_of(work_ / "old"), "new");
-  EXPECT_EQ(text_of(base_ / "other name"), "old text");
+  EXPECT_EQ(test::slurp(work_ / "old"), "new");
+  EXPECT_EQ(test::slurp(base_ / "other name"), "old text");
   EXPECT_EQ(listing().size(), 3U);
 }
 
@@ -144,7 +139,7 @@ TEST_F(WorkspaceFiles, NeverFollowASymlink) {
   for (const char* path : {"out/x", "out/deep/x", "in/x", "link", "dangling", "dangling/x"}) {
     EXPECT_EQ(refused({{path, "x", {}}}).code, ErrorCode::kPathRefused) << path;
   }
-  EXPECT_EQ(text_of(base_ / "outside/file"), "kept");
+  EXPECT_EQ(test::slurp(base_ / "outside/file"), "kept");
 }
 
 TEST_F(WorkspaceFiles, NeverReplaceWhatIsNoFile) {
@@ -203,7 +198,7 @@ TEST_F(WorkspaceFiles, AreAllTakenBackWhereOneCannotBeWritten) {
   fs::permissions(work_ / "shut", fs::perms::owner_all);
   EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
   EXPECT_EQ(error.where, "/files/3/path");
-  EXPECT_EQ(text_of(work_ / "old"), "old text");
+  EXPECT_EQ(test::slurp(work_ / "old"), "old text");
 }
 
 // The step that fails comes after files were renamed: what they replaced comes back.
@@ -228,8 +223,8 @@ TEST_F(WorkspaceFiles, BringTheOldOnesBack) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   EXPECT_EQ(listing(), before);
-  EXPECT_EQ(text_of(work_ / "old"), "old text");
-  EXPECT_EQ(text_of(work_ / "sticky/theirs"), "theirs");
+  EXPECT_EQ(test::slurp(work_ / "old"), "old text");
+  EXPECT_EQ(test::slurp(work_ / "sticky/theirs"), "theirs");
 }
 
 }  // namespace

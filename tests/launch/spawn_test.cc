@@ -17,8 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "host/temp_dir.h"
 #include "plan/builder.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {

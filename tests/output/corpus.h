@@ -3,11 +3,11 @@
 #pragma once
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "base/files.h"
 
 namespace sbx {
 
@@ -16,9 +16,8 @@ inline std::vector<std::pair<std::string, std::string>> read_corpus(const std::s
   std::vector<std::pair<std::string, std::string>> files;
   const std::filesystem::path directory = SBX_SOURCE_DIR "/fuzz/output/corpus/" + target;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    std::ifstream file(entry.path(), std::ios::binary);
     files.emplace_back(entry.path().filename().string(),
-                       std::string(std::istreambuf_iterator<char>(file), {}));
+                       read_file(entry.path(), std::size_t{256} << 20).value());
   }
   return files;
 }

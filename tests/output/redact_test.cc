@@ -15,6 +15,7 @@
 #include "corpus.h"
 #include "json/base64.h"
 #include "output/secret_formats.h"
+#include "support/temp_dir.h"
 
 namespace sbx {
 namespace {
@@ -132,8 +133,7 @@ TEST(SecretFormats, EachFindsOtherValuesOfItsFormWhereverALogShowsThem) {
 }
 
 TEST(SecretFormats, ThePageSaysHowManyThereAre) {
-  std::ifstream file(SBX_SOURCE_DIR "/docs/redaction.md");
-  const std::string page(std::istreambuf_iterator<char>(file), {});
+  const std::string page = test::slurp(SBX_SOURCE_DIR "/docs/redaction.md");
   EXPECT_NE(page.find("| " + std::to_string(secret_formats().size()) + " known formats"),
             std::string::npos);
 }

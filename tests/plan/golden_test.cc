@@ -7,10 +7,10 @@
 
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 
 #include "base/text.h"
 #include "plan/sample_plan.h"
+#include "support/temp_dir.h"
 
 namespace sbx::testing {
 namespace {
@@ -66,11 +66,10 @@ void expect_golden(const Sample& sample, const std::string& name) {
     std::ofstream(path, std::ios::binary) << now;
     return;
   }
-  std::ostringstream golden;
-  golden << std::ifstream(path, std::ios::binary).rdbuf();
-  EXPECT_EQ(golden.str() == now, true)
-      << name << ".txt is out of date (SBX_UPDATE_GOLDEN=1 writes it anew)\n"
-      << difference(golden.str(), now);
+  const std::string golden = test::slurp(path);
+  EXPECT_EQ(golden == now, true) << name
+                                 << ".txt is out of date (SBX_UPDATE_GOLDEN=1 writes it anew)\n"
+                                 << difference(golden, now);
 }
 
 class ShippedProfile : public ::testing::TestWithParam<const char*> {};

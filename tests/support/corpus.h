@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/files.h"
 
 // Linked in from the fuzz target that the test names.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
@@ -25,8 +25,7 @@ inline std::vector<CorpusFile> corpus_files(const std::string& directory) {
   std::vector<CorpusFile> files;
   for (const auto& entry :
        std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/" + directory)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    files.push_back({entry.path(), {std::istreambuf_iterator<char>(file), {}}});
+    files.push_back({entry.path(), read_file(entry.path(), std::size_t{256} << 20).value()});
   }
   return files;
 }

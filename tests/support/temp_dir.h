@@ -10,13 +10,16 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+
+#include "base/files.h"
 
 namespace sbx::test {
 
 class TempDir {
  public:
   TempDir() {
-    std::string path = (std::filesystem::temp_directory_path() / "sbx-host-XXXXXX").string();
+    std::string path = (std::filesystem::temp_directory_path() / "sbx-test-XXXXXX").string();
     if (::mkdtemp(path.data()) != nullptr) path_ = path;
     EXPECT_FALSE(path_.empty());
   }
@@ -49,9 +52,10 @@ class TempDir {
   std::string path_;
 };
 
+// Empty where it cannot be read.
 inline std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
+  Result<std::string> text = read_file(path, std::size_t{256} << 20);
+  return text.ok() ? std::move(text).value() : "";
 }
 
 }  // namespace sbx::test

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files, directories and paths of the host: what is read is bounded, what is open has an
+// owner.
+#pragma once
+
+#include <dirent.h>
+#include <fcntl.h>
+
+#include <memory>
+#include <string>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+
+namespace sbx {
+
+// With every symlink resolved, as realpath(3). Errors: kPathNotFound with realpath's errno.
+Result<std::string> real_path(const std::string& path);
+
+// What is left in the descriptor, `most` bytes at the most: whoever must know whether there was
+// more asks for one more. Errors: kPathRefused with read's errno.
+Result<std::string> read_up_to(int fd, std::size_t most);
+
+// The first `most` bytes of a file, which may be one of procfs; a FIFO is not waited for. Errors:
+// kPathRefused with the errno of the call that failed.
+Result<std::string> read_file_at(int dirfd, const char* path, std::size_t most);
+inline Result<std::string> read_file(const std::string& path, std::size_t most) {
+  return read_file_at(AT_FDCWD, path.c_str(), most);
+}
+
+// The entries of one directory, but for "." and "..". One that is closed has none, and errno says
+// why it could not be opened.
+class Listing {
+ public:
+  Listing() = default;
+  // `flags` are open(2)'s, O_NOFOLLOW for one. By "." a descriptor is read anew from its first
+  // entry.
+  explicit Listing(int dirfd, const char* path, int flags = 0);
+  explicit Listing(const std::string& path) : Listing(AT_FDCWD, path.c_str()) {}
+
+  bool is_open() const { return stream_ != nullptr; }
+  int fd() const { return dirfd(stream_.get()); }
+  // Null at the end, with errno 0, and where it cannot be read on.
+  const dirent* next();
+
+ private:
+  struct Close {
+    void operator()(DIR* stream) const { closedir(stream); }
+  };
+  std::unique_ptr<DIR, Close> stream_;
+};
+
+}  // namespace sbx

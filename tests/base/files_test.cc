@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the helpers for small files promise.
+#include "base/files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <set>
+
+#include "base/hex.h"
+#include "support/temp_dir.h"
+
+namespace sbx {
+namespace {
+
+TEST(RealPath, LeadsThroughSymlinks) {
+  const test::TempDir dir;
+  const std::string real = real_path(dir.directory("there")).value();
+  EXPECT_EQ(real_path(dir.symlink("link", "there")).value(), real);
+}
+
+TEST(RealPath, SaysWhyThereIsNone) {
+  const test::TempDir dir;
+  EXPECT_EQ(real_path(dir.at("missing")).error().sys_errno, ENOENT);
+  EXPECT_EQ(real_path(dir.symlink("loop", "loop")).error().sys_errno, ELOOP);
+}
+
+TEST(ReadFile, EndsWithTheFile) {
+  const test::TempDir dir;
+  const std::string text(10'000, 'x');
+  EXPECT_EQ(read_file(dir.file("long", text), 1 << 20).value(), text);
+  EXPECT_EQ(read_file(dir.file("empty", ""), 1 << 20).value(), "");
+}
+
+TEST(ReadFile, EndsAtTheBound) {
+  const test::TempDir dir;
+  const std::string path = dir.file("file", "0123456789");
+  EXPECT_EQ(read_file(path, 4).value(), "0123");
+  EXPECT_EQ(read_file(path, 10).value(), "0123456789");
+  EXPECT_EQ(read_file(path, 11).value(), "0123456789");
+}
+
+TEST(ReadFile, ReadsWhatSaysThatItIsEmpty) {
+  EXPECT_NE(read_file("/proc/self/status", 4096).value().find("\nPid:"), std::string::npos);
+}
+
+TEST(ReadFile, WaitsForNoWriter) {
+  const test::TempDir dir;
+  ASSERT_EQ(mkfifo(dir.at("fifo").c_str(), 0600), 0);
+  EXPECT_EQ(read_file(dir.at("fifo"), 16).value(), "");
+}
+
+TEST(ReadFile, SaysWhatFailed) {
+  const test::TempDir dir;
+  EXPECT_EQ(read_file(dir.at("missing"), 16).error().sys_errno, ENOENT);
+  EXPECT_EQ(read_file(dir.path(), 16).error().sys_errno, EISDIR);
+}
+
+TEST(Listing, HasEveryNameOnce) {
+  const test::TempDir dir;
+  const std::set<std::string> names = {"a", "..b", "...", ".c"};
+  for (const std::string& name : names) (void)dir.file(name, "");
+  Listing listing(dir.path());
+  std::multiset<std::string> found;
+  while (const dirent* entry = listing.next()) found.insert(entry->d_name);
+  EXPECT_EQ(errno, 0);
+  EXPECT_EQ(found, std::multiset<std::string>(names.begin(), names.end()));
+}
+
+TEST(Listing, IsClosedWhereThereIsNoDirectory) {
+  const test::TempDir dir;
+  Listing listing(dir.at("missing"));
+  EXPECT_EQ(errno, ENOENT);
+  EXPECT_FALSE(listing.is_open());
+  EXPECT_EQ(listing.next(), nullptr);
+}
+
+TEST(Listing, FollowsNoLinkWhereItMayNot) {
+  const test::TempDir dir;
+  (void)dir.directory("there");
+  (void)dir.symlink("link", "there");
+  const OwnedFd top(open(dir.path().c_str(), O_PATH | O_CLOEXEC));
+  EXPECT_TRUE(Listing(top.get(), "link").is_open());
+  EXPECT_FALSE(Listing(top.get(), "link", O_NOFOLLOW).is_open());
+}
+
+TEST(Hex, HasTwoDigitsAByte) {
+  EXPECT_EQ(to_hex(std::string_view("\x00\x0f\xa5\xff", 4)), "000fa5ff");
+  EXPECT_TRUE(is_hex("0123456789abcdef"));
+  EXPECT_FALSE(is_hex("0A"));
+}
+
+}  // namespace
+}  // namespace sbx
