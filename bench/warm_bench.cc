@@ -24,7 +24,7 @@
 #include "base/text.h"
 #include "profile/store.h"
 #include "run/run.h"
-#include "run/warm_pool.h"
+#include "session/warm_pool.h"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
-#include "run/approval_records.h"
 #include "run_flags.h"
+#include "session/approval_records.h"
 #include "stream.h"
 #include "verbs.h"
 
@@ -57,17 +57,18 @@ bool is_terminal_of_all_three() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
-// What --approve grants, and the person at the terminal where there is one.
+// By what --approve grants, or by the person at the terminal where there is one.
 void let_people_decide(RunInput& input, const RunOptions& options, Approvals& approvals) {
-  if (!options.approve.empty()) {
-    approvals.grant(options.approve);
-    input.approvals = &approvals;
+  if (!options.approve.empty()) approvals.grant(options.approve);
+  AskPerson ask;
+  if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
+    ask = [command = input.request.command, signal_fd = input.signal_fd](const Approval& approval) {
+      return ask_at_terminal(command, approval, signal_fd);
+    };
   }
-  if (isatty(STDIN_FILENO) == 0 || isatty(STDERR_FILENO) == 0) return;
-  const std::string& command = input.request.command;
-  const int signal_fd = input.signal_fd;
-  input.ask_person = [command, signal_fd](const Approval& approval) {
-    return ask_at_terminal(command, approval, signal_fd);
+  input.decide = [ask, &approvals, &policy = input.policy, &request = input.request](
+                     const Judgement& judgement, const std::string& cwd) {
+    return decide_request(approvals, policy, request, judgement, cwd, ask);
   };
 }
 

@@ -1,7 +1,5 @@
 sbx_room(run
   SOURCES
-    run/approval_records.cc
-    run/approvals.cc
     run/memory_count.cc
     run/network.cc
     run/redaction.cc
@@ -9,6 +7,5 @@ sbx_room(run
     run/sandbox.cc
     run/supervisor.cc
     run/terminal.cc
-    run/warm_pool.cc
     run/watch.cc
   LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_gateway sbx_output sbx_trace sbx_connect sbx_host_files)

@@ -26,11 +26,9 @@
 #include "host_files/workspace_files.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
-#include "run/approval_records.h"
 #include "run/network.h"
 #include "run/redaction.h"
 #include "run/sandbox.h"
-#include "run/warm_pool.h"
 
 namespace sbx {
 namespace {
@@ -164,33 +162,18 @@ class Run {
     return is_approved(judgement, cwd);
   }
 
-  // Whether it was granted, or a person says so now.
   bool is_approved(const Judgement& judgement, const std::string& cwd) {
-    const std::string request = approval_digest(input_.policy, input_.request, cwd, judgement);
-    const std::string& named = input_.request.approval;
-    std::string failure;
-    if (!named.empty()) {
-      failure = "; the approval named is for another request, or used up, or too old";
-    }
-    if (input_.approvals != nullptr) {
-      const Result<bool> is_granted = input_.approvals->take(named, request);
-      if (is_granted.ok() && is_granted.value()) return true;
-      if (!is_granted.ok()) failure = "; the approval is not used: " + is_granted.error().message;
-    }
-    const Result<std::uint64_t> nonce = approval_nonce();
-    if (!nonce.ok()) {
-      fail(nonce.error());
-      return false;
-    }
-    Approval approval{stamp_approval(request, Approvals::Clock::now(), nonce.value()),
-                      judgement.findings};
-    if (input_.ask_person && input_.ask_person(approval)) return true;
-    const Finding& first = approval.rules.front();
-    Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason, first.id,
-                "the operator may allow it once with --approve " + approval.digest};
-    error.message += failure;
-    outcome_.approval = std::move(approval);
-    fail(error, RunStatus::kNeedsApproval);
+    std::optional<NotApproved> refusal =
+        NotApproved{Error{ErrorCode::kNeedsApproval,
+                          "a person has to decide: " + judgement.findings.front().reason,
+                          judgement.findings.front().id, "nobody can be asked here"},
+                    std::nullopt};
+    if (input_.decide) refusal = input_.decide(judgement, cwd);
+    if (!refusal) return true;
+    outcome_.approval = std::move(refusal->approval);
+    fail(refusal->error, refusal->error.code == ErrorCode::kNeedsApproval
+                             ? RunStatus::kNeedsApproval
+                             : RunStatus::kError);
     return false;
   }
 

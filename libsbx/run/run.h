@@ -11,17 +11,34 @@
 #include <string_view>
 #include <vector>
 
+#include "guard/verdict.h"
 #include "host/facts.h"
 #include "model/exit_status.h"
 #include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
+#include "run/sandbox.h"
 #include "run/supervisor.h"
 
 namespace sbx {
 
-class Approvals;
-class WarmPool;
+// Sandboxes that were made ready in advance.
+class ReadySandboxes {
+ public:
+  virtual ~ReadySandboxes() = default;
+  // One whose plan holds the wanted command, or null.
+  virtual std::unique_ptr<Sandbox> take(const SandboxInput& wanted) = 0;
+  // What is left of a run whose command and all its processes have ended: PID 1 on its way out, and
+  // the descriptors that hold its mounts. Nobody waits for them here.
+  virtual void see_off(std::unique_ptr<Sandbox> sandbox,
+                       std::unique_ptr<Supervisor> supervisor) = 0;
+};
+
+// Why a request that a person has to decide on does not run; `approval` is what would allow it.
+struct NotApproved {
+  Error error;
+  std::optional<Approval> approval;
+};
 
 struct RunInput {
   const Policy& policy;
@@ -35,12 +52,12 @@ struct RunInput {
   int owner_pidfd = -1;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
-  WarmPool* warm = nullptr;        // sandboxes made ready in advance; null: none
+  ReadySandboxes* warm = nullptr;  // null: none
   bool is_alone = true;            // no other run and no other child in this process
   bool tells_begin = false;        // has_begun() is asked for
-  Approvals* approvals = nullptr;  // what the operator has granted; null: nothing
-  // Asks a person about a request that needs approval; null: there is none. True only for a yes.
-  std::function<bool(const Approval&)> ask_person{};
+  // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it
+  // none does.
+  std::function<std::optional<NotApproved>(const Judgement&, const std::string& cwd)> decide{};
   // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
   std::function<void(OutputChannel, std::string_view)> on_output{};
 };

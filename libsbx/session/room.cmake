@@ -1,7 +1,10 @@
 sbx_room(session
   SOURCES
+    session/approval_records.cc
+    session/approvals.cc
     session/session.cc
     session/stdin_queue.cc
     session/task.cc
     session/task_output.cc
-  LINK sbx_base sbx_model sbx_policy sbx_host sbx_output sbx_host_files sbx_run)
+    session/warm_pool.cc
+  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_output sbx_host_files sbx_run)

@@ -12,7 +12,7 @@
 #include "base/hex.h"
 #include "host_files/remove_tree.h"
 #include "policy/request.h"
-#include "run/approval_records.h"
+#include "session/approval_records.h"
 
 namespace sbx {
 namespace {

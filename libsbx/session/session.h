@@ -24,9 +24,9 @@
 #include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
-#include "run/approvals.h"
-#include "run/warm_pool.h"
+#include "session/approvals.h"
 #include "session/task.h"
+#include "session/warm_pool.h"
 
 namespace sbx {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "policy/request.h"
+#include "session/approval_records.h"
 
 namespace sbx {
 namespace {
@@ -51,12 +52,14 @@ double Task::uptime_seconds() const {
   return std::chrono::duration<double>(until - started_).count();
 }
 
-void Task::start(const HostFacts& facts, const Environment& inherited, WarmPool* warm,
+void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
                  Approvals& approvals) {
   RunInput input{policy_, request_, facts, inherited};
   input.is_alone = false;
   input.warm = warm;
-  input.approvals = &approvals;
+  input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
+    return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
+  };
   input.merge = request_.merge;
   input.tells_begin = kind_ == TaskKind::kTask;
   if (kind_ == TaskKind::kTask || request_.stdin_text) {

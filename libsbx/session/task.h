@@ -13,6 +13,7 @@
 
 #include "model/outcome.h"
 #include "run/run.h"
+#include "session/approvals.h"
 #include "session/stdin_queue.h"
 #include "session/task_output.h"
 
@@ -56,7 +57,7 @@ class Task {
 
   // --- what can be done to it ---
   // `warm` may be null. There is an outcome at once where it cannot start.
-  void start(const HostFacts& facts, const Environment& inherited, WarmPool* warm,
+  void start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
              Approvals& approvals);
   void refuse(Outcome outcome);  // instead of start()
   void step();                   // never blocks

@@ -1,9 +1,12 @@
 sbx_test(session
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/approvals_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/stdin_queue_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/task_output_test.cc
   LINK sbx_all)
 sbx_test(session_bare
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/session_test.cc
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/session_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
   LINK sbx_all
   BARE_CLONE)

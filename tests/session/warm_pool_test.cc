@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sandboxes made in advance: used once, as good as new ones, thrown away when they are stale.
-#include "run/warm_pool.h"
+#include "session/warm_pool.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

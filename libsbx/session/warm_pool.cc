@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Made in advance, checked when taken, thrown away when stale.
-#include "run/warm_pool.h"
+#include "session/warm_pool.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An approval is for exactly one request, once, for ten minutes.
-#include "run/approvals.h"
+#include "session/approvals.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include "json/codec.h"
 #include "policy/fields.h"
 #include "profile/fields.h"
-#include "run/approval_records.h"
+#include "session/approval_records.h"
 
 namespace sbx {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // O_EXCL makes one of two processes the first, whichever way they run.
-#include "run/approval_records.h"
+#include "session/approval_records.h"
 
 #include <fcntl.h>
 #include <sys/random.h>
@@ -64,6 +64,28 @@ Result<std::uint64_t> approval_nonce() {
   std::uint64_t nonce = 0;
   if (getrandom(&nonce, sizeof nonce, 0) == sizeof nonce) return nonce;
   return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "getrandom", "", errno};
+}
+
+std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& policy,
+                                          const Request& request, const Judgement& judgement,
+                                          const std::string& cwd, const AskPerson& ask) {
+  const std::string digest = approval_digest(policy, request, cwd, judgement);
+  std::string failure;
+  if (!request.approval.empty()) {
+    failure = "; the approval named is for another request, or used up, or too old";
+  }
+  const Result<bool> is_granted = approvals.take(request.approval, digest);
+  if (is_granted.ok() && is_granted.value()) return std::nullopt;
+  if (!is_granted.ok()) failure = "; the approval is not used: " + is_granted.error().message;
+  const Result<std::uint64_t> nonce = approval_nonce();
+  if (!nonce.ok()) return NotApproved{nonce.error(), std::nullopt};
+  Approval approval{stamp_approval(digest, Approvals::Clock::now(), nonce.value()),
+                    judgement.findings};
+  if (ask && ask(approval)) return std::nullopt;
+  const Finding& first = approval.rules.front();
+  Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason + failure,
+              first.id, "the operator may allow it once with --approve " + approval.digest};
+  return NotApproved{std::move(error), std::move(approval)};
 }
 
 }  // namespace sbx

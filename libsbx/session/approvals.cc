@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a digest covers: every row of the tables of Policy and Request.
-#include "run/approvals.h"
+#include "session/approvals.h"
 
 #include <charconv>
 #include <cstdint>

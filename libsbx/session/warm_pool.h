@@ -11,26 +11,25 @@
 #include <optional>
 #include <string>
 
+#include "run/run.h"
 #include "run/sandbox.h"
 #include "run/supervisor.h"
 
 namespace sbx {
 
-class WarmPool {
+class WarmPool : public ReadySandboxes {
  public:
   // `size` sandboxes are kept ready.
   WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size);
-  ~WarmPool();
+  ~WarmPool() override;
   WarmPool(const WarmPool&) = delete;
   WarmPool& operator=(const WarmPool&) = delete;
 
-  // One whose plan holds the wanted command, or null: none is ready, or the request differs from
-  // the policy in more than command, environment, working directory, output and time.
-  std::unique_ptr<Sandbox> take(const SandboxInput& wanted);
-
-  // What is left of a run whose command and all its processes have ended: PID 1 on its way out, and
-  // the descriptors that hold its mounts. Let go by the next refill, waited for by the one after.
-  void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor);
+  // Null: none is ready, or the request differs from the policy in more than command, environment,
+  // working directory, output and time.
+  std::unique_ptr<Sandbox> take(const SandboxInput& wanted) override;
+  // Let go by the next refill, waited for by the one after.
+  void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor) override;
 
   // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and
   // makes one sandbox where one is missing, which takes as long as a launch. After a failure the
