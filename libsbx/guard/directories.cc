@@ -10,6 +10,7 @@
 
 #include "guard/rule.h"
 #include "shell/arguments.h"
+#include "shell/marks.h"
 
 namespace sbx {
 namespace {
@@ -41,14 +42,38 @@ bool runs_in_a_child(const Command& command) {
   });
 }
 
+// Directories of which one is below the other may go on for ever: from there on it is any below.
+Directories gathered(const Directories& set) {
+  Directories out;
+  for (const std::string& directory : set) {
+    const auto is_above = [&](const std::string& other) {
+      return !other.empty() && other != directory && is_below(directory, other);
+    };
+    const auto above = std::find_if(set.begin(), set.end(), is_above);
+    add(out, above == set.end() ? directory : *above + '/' + kDeep);
+  }
+  return out;
+}
+
+// Whether cd to it cannot fail: what a pattern or find gave is there, and so is what is above.
+bool is_there(const Word& word) {
+  if (word.known) return !word.text.empty() && word.text.find_first_not_of("./") == word.text.npos;
+  return word.shape.find_first_of({kStar, kDeep}) != std::string::npos;
+}
+
 struct State {
-  Directories now;     // where the next command runs if all before it went well
-  Directories before;  // where it may run otherwise
+  Directories now;          // where the next command runs if all before it went well
+  Directories before;       // where it may run otherwise
+  Directories last = {""};  // $OLDPWD, likewise
+  Directories last_before;
+  std::vector<Directories> pushed;
   bool stops_at_errors = false;
 
   void doubt() {
     for (std::string& directory : before) add(now, std::move(directory));
+    for (std::string& directory : last_before) add(last, std::move(directory));
     before.clear();
+    last_before.clear();
   }
 };
 
@@ -77,7 +102,10 @@ class Walk {
     }
     for (std::size_t turn = 0; turn < kTurns && !called_.empty(); ++turn) {
       for (auto& [function, directories] : std::exchange(called_, {})) {
-        state_ = {directories, {}, state_.stops_at_errors};
+        const bool stops_at_errors = state_.stops_at_errors;
+        state_ = {};
+        state_.now = directories;
+        state_.stops_at_errors = stops_at_errors;
         is_nested_ = left_ = false;
         outer_end_ = last_end_ = 0;
         for (const std::size_t at : bodies[function]) step_through(at, use);
@@ -96,9 +124,12 @@ class Walk {
       for (const Assignment& assignment : command.assignments) {
         const bool is_empty = assignment.value.known && assignment.value.text.empty();
         searches_ = searches_ || (assignment.name == kName && !is_empty);
+        sets_last_ = sets_last_ || assignment.name == "OLDPWD";
       }
-      for (const Word& word : command.words)
+      for (const Word& word : command.words) {
         searches_ = searches_ || (word.text.starts_with("CDPATH=") && word.text.size() > 7);
+        sets_last_ = sets_last_ || word.text.starts_with("OLDPWD");
+      }
     }
   }
 
@@ -144,11 +175,14 @@ class Walk {
         inner = loop;
         walk(order, i, last, inner, use);
         const State& after = is_nested_ ? saved_ : state_;
-        const bool now_widens = widen(starts, after.now);
-        const bool before_widens = widen(starts, after.before);
-        if (!now_widens && !before_widens) break;
+        Directories wider = starts;
+        widen(wider, after.now);
+        widen(wider, after.before);
+        if (turn > 0) wider = gathered(wider);
+        if (wider == starts) break;
+        starts = std::move(wider);
         // Wherever it goes from there.
-        if (turn > 0 || steps_left_ < last - i) add(starts, "");
+        if (turn > 1 || steps_left_ < last - i) add(starts, "");
         steps_left_ -= std::min(steps_left_, last - i);
       }
       loop = inner;
@@ -200,7 +234,7 @@ class Walk {
     if (program == "cd" || program == "pushd") {
       change(Arguments(command, 1).operands(), program == "pushd");
     } else if (program == "popd") {
-      go({""});
+      pop(command);
     } else if (program == "set" && command.words.size() > 1) {
       const std::string& flags = command.words[1].text;
       if (flags.starts_with('-') && flags.find('e') != std::string::npos) {
@@ -219,8 +253,28 @@ class Walk {
     }
   }
 
+  // Back to where the last pushd was called: one that failed took nothing, and an earlier one's is
+  // given back.
+  void pop(const Command& command) {
+    if (command.words.size() > 1 || state_.pushed.empty()) return go({""});
+    Directories back;
+    for (const Directories& each : state_.pushed) {
+      for (const std::string& directory : each) add(back, directory);
+    }
+    state_.pushed.pop_back();
+    go(std::move(back), true);
+  }
+
+  bool is_last(const Word& word) const {
+    const std::string_view written =
+        text_.substr(word.span.begin, std::max(word.span.end, word.span.begin) - word.span.begin);
+    return word.text == "-" || written == "$OLDPWD" || written == "\"$OLDPWD\"";
+  }
+
   void change(const std::vector<const Word*>& operands, bool is_push = false) {
     if (operands.empty()) return go({is_push ? std::string() : places_.home()});
+    if (is_push) state_.pushed.push_back(state_.now);
+    if (!is_push && !sets_last_ && is_last(*operands.front())) return go(state_.last, true);
     const auto paths = operands.front()->text == "-" || operands.front()->text.starts_with('+')
                            ? std::nullopt
                            : places_.resolve(*operands.front(), state_.now);
@@ -228,12 +282,16 @@ class Walk {
     const bool is_searched = searches_ && !operands.front()->has_tilde && first != "/" &&
                              first != "." && (operands.front()->known || !paths);
     if (is_searched) return go({""});
-    go(paths && !operands.front()->has_glob ? *paths : Directories{""});
+    go(paths && !operands.front()->has_glob ? *paths : Directories{""},
+       is_there(*operands.front()));
   }
 
-  void go(Directories directories) {
-    for (std::string& directory : state_.now) add(state_.before, std::move(directory));
-    state_.now.clear();
+  void go(Directories directories, bool is_sure = false) {
+    if (!is_sure) {
+      for (const std::string& directory : state_.now) add(state_.before, directory);
+      for (std::string& directory : state_.last) add(state_.last_before, std::move(directory));
+    }
+    state_.last = std::exchange(state_.now, {});
     for (std::string& directory : directories) add(state_.now, std::move(directory));
   }
 
@@ -243,8 +301,9 @@ class Walk {
   State state_;
   State saved_;
   bool is_nested_ = false;
-  bool left_ = false;      // the command before was an exit behind ||
-  bool searches_ = false;  // CDPATH says where cd leads
+  bool left_ = false;       // the command before was an exit behind ||
+  bool searches_ = false;   // CDPATH says where cd leads
+  bool sets_last_ = false;  // the text says what OLDPWD is
   std::map<std::string_view, std::int32_t> functions_;
   std::map<std::int32_t, Directories> seen_;    // where each function's body was taken to run
   std::map<std::int32_t, Directories> called_;  // and where it is called beyond that

@@ -88,7 +88,8 @@ class FindReader {
       if (!is_not) out_.has_filter = true;
       ++at;
     } else if (text == "-empty") {
-      if (!is_not) out_.has_filter = true;
+      if (is_not) return;
+      out_.has_filter = groups_.back().is_named = true;  // there is nothing in it to be lost
     } else if (text == "-files0-from") {
       out_.is_elsewhere = true;
       ++at;
@@ -177,7 +178,25 @@ bool is_placeholder(const Case& c, const Word& word) {
          std::string_view::npos;
 }
 
+// mv FILE… /dev/null.
+std::optional<Hit> moves_to_nothing(const Case& c) {
+  const Arguments arguments(c.command, 1, "tS", {"target-directory", "suffix"});
+  const auto& operands = arguments.operands();
+  if (operands.size() < 2 || operands.back()->text != "/dev/null") return std::nullopt;
+  for (std::size_t i = 0; i + 1 < operands.size(); ++i) {
+    const auto paths = c.places.resolve(*operands[i], c.directories);
+    if (!paths) return Hit{operands[i]->span, operands[i]->text};
+    for (const std::string& path : *paths) {
+      if (!c.places.is_known_removal(path, true)) {
+        return Hit{operands[i]->span, Places::shown(path)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Hit> removes_outside(const Case& c) {
+  if (c.program == "mv") return moves_to_nothing(c);
   const Arguments arguments(c.command, 1);
   if (wants_help(arguments)) return std::nullopt;
   const bool is_recursive = arguments.find('r') != nullptr || arguments.find('R') != nullptr ||
@@ -354,7 +373,7 @@ std::optional<Hit> truncates_outside(const Case& c) {
 }
 
 constexpr std::array kRules = {
-    Rule{"destructive.rm-outside", "rm unlink", removes_outside,
+    Rule{"destructive.rm-outside", "rm unlink mv", removes_outside,
          "removes what is not known to lie inside the workspace or /tmp",
          "rm -rf /\n"
          "rm -rf /data/work/old\n"
@@ -383,7 +402,8 @@ constexpr std::array kRules = {
          "find / -name '*.log' -exec rm {} \\;\n"
          "find . -exec rm -rf {} +\n"
          "ls | xargs rm -rf\n"
-         "unlink /etc/hosts",
+         "unlink /etc/hosts\n"
+         "mv ~/notes /dev/null",
          "rm -rf node_modules dist build\n"
          "rm -rf ./build/*\n"
          "rm -f *.o\n"
@@ -398,7 +418,9 @@ constexpr std::array kRules = {
          "find . -name '*.o' -exec rm {} \\;\n"
          "find build -name '*.o' | xargs rm -f\n"
          "echo rm -rf /\n"
-         "git commit -m 'rm -rf / is bad'"},
+         "git commit -m 'rm -rf / is bad'\n"
+         "mv build/* /dev/null\n"
+         "mv ~/notes ."},
     Rule{"destructive.find-delete", "find", finds_and_deletes,
          "find removes everything that it finds",
          "find . -delete\n"

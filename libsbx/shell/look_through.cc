@@ -178,7 +178,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       scope_.enter_later();
       Scope::Names wanted = scope_.begin_function();
       read_script(run.text.text, run.text.span, inner, std::nullopt, true);
-      scope_.end_function("", std::move(wanted));  // when it runs is not known
+      scope_.end_trap(std::move(wanted));
       scope_.undo(mark);
       return;
     }

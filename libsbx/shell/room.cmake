@@ -19,6 +19,7 @@ sbx_room(shell
     shell/reading.cc
     shell/runs.cc
     shell/scope.cc
+    shell/sed_script.cc
     shell/simple.cc
     shell/walk.cc
     shell/wrappers.cc

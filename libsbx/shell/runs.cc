@@ -7,6 +7,7 @@
 
 #include "shell/options.h"
 #include "shell/parser.h"
+#include "shell/sed_script.h"
 #include "shell/wrappers.h"
 
 namespace sbx {
@@ -405,6 +406,24 @@ void add_git(const Fields& words, Runs& runs) {
   }
 }
 
+void add_sed(const Fields& words, Runs& runs) {
+  Options options(words, "efl", " expression file line-length ");
+  bool has_script = false;
+  const auto add_texts = [&](const Field& word, std::string_view script) {
+    for (const std::string& text : texts_run_by_sed(script)) {
+      add_text(runs, RunKind::kText, "sed", part_of(word, text));
+    }
+  };
+  while (const auto option = options.next()) {
+    const bool is_script = option->name == "e" || option->name == "expression";
+    has_script = has_script || is_script || option->name == "f" || option->name == "file";
+    if (is_script && option->value) add_texts(*option->value_word, *option->value);
+  }
+  if (!has_script && options.at() < words.size()) {
+    add_texts(words[options.at()], words[options.at()].text);
+  }
+}
+
 bool is_shell(std::string_view name) {
   static constexpr std::string_view kShells[] = {"sh",   "bash", "dash", "zsh", "ksh",  "ksh93",
                                                  "mksh", "lksh", "oksh", "ash", "hush", "rbash",
@@ -444,6 +463,8 @@ Runs find_runs(const std::vector<Field>& words) {
     add_find(words, runs);
   } else if (name == "parallel") {
     add_parallel(words, runs);
+  } else if (name == "sed" || name == "gsed") {
+    add_sed(words, runs);
   } else if (name == "fd" || name == "fdfind") {
     add_fd(words, runs);
   } else if (name == "git") {

@@ -120,6 +120,13 @@ Scope::Names Scope::end_function(const std::string& function, Names outer) {
   return outer;
 }
 
+void Scope::end_trap(Names outer) {
+  outer.swap(wanted_);
+  Value& all = made_[key(std::string(kTraps) + "()")];
+  all.is_array = true;
+  all.items.insert(all.items.end(), outer.begin(), outer.end());
+}
+
 std::size_t Scope::call(const std::string& function) {
   const std::string name = key(function + "()");
   const Value* wanted = nullptr;

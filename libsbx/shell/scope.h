@@ -62,6 +62,9 @@ class Scope {
   using Names = std::set<std::string>;
   Names begin_function() { return std::exchange(wanted_, {}); }
   Names end_function(const std::string& function, Names outer);
+  // A trap: the same, of all the traps together; they run where the shell exits.
+  void end_trap(Names outer);
+  std::size_t exit() { return call(kTraps); }
   // It is called here, where some of them may have no value yet; how many it takes.
   std::size_t call(const std::string& function);
   // The name may change at any time from here on: it is never known again.
@@ -94,6 +97,8 @@ class Scope {
     std::string name;
     std::optional<Entry> before;
   };
+  static constexpr const char* kTraps = "trap ";  // no function has this name
+
   void change(const std::string& name, Entry entry);
   void record(const std::string& name, const Value& value);
   std::string key(const std::string& name) const;

@@ -173,6 +173,10 @@ Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text&
       call_function(function);
     }
   }
+  // What follows is not reached, and its assignments are made for no trap.
+  const bool ends_here = program == "exit" && conditions_ == 0 && place.function < 0 &&
+                         !place.in_background && !functions_.contains("exit");
+  if (ends_here && !spend(scope_.exit())) return std::nullopt;
   look_through(words, place, program == "read" ? read_input : input, true);
   if (!prints) return "";
   if (program && functions_.contains(std::string(*program))) return std::nullopt;

@@ -71,7 +71,11 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   }
   for (const ChainLink& link : chain.links) {
     if (link.connective == Connective::kOr) forget_names(uncertain);
+    const bool is_conditional =
+        link.connective != Connective::kFirst || link.pipeline.stages.size() > 1;
+    conditions_ += is_conditional ? 1 : 0;
     const Text more = walk_pipeline(link.pipeline, inner, input);
+    conditions_ -= is_conditional ? 1 : 0;
     if (link.connective == Connective::kOr) {
       forget_names(link.assigned);
     } else if (output && more) {  // what prints something constant succeeds
@@ -131,7 +135,10 @@ Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& i
     bool prints = true;
     std::vector<Redirection> redirections =
         expand_redirections(node.redirections, own_input, prints);
+    const bool is_conditional = node.kind != SyntaxKind::kGroup;
+    conditions_ += is_conditional ? 1 : 0;
     output = walk_compound(node, place, own_input);
+    conditions_ -= is_conditional ? 1 : 0;
     if (!prints) output = "";
     if (!redirections.empty()) {
       emit(place, node.span, {});

@@ -115,7 +115,8 @@ class Walker {
   std::map<std::string, std::set<std::string>> unsets_;  // by each function that is called
   std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces
   std::uint32_t pipelines_ = 0;
-  std::size_t moves_ = 0;  // changes of this shell's directory so far
+  std::size_t conditions_ = 0;  // branches, loops and subshells around what is read
+  std::size_t moves_ = 0;       // changes of this shell's directory so far
   int depth_ = 0;
   std::size_t work_left_ = kLeastWork;
   bool stopped_ = false;
