@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "rpc/socket_place.h"
 #include "scope.h"
+#include "tools/tool.h"
 
 namespace sbx {
 namespace {
@@ -85,7 +86,7 @@ Result<std::string> choose_workspace(const RunOptions& options, const std::strin
 // that the policy shows, and the command starts in the workspace.
 Status choose_start(Request& request, const Policy& policy) {
   SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kCwdNotVisible));
-  if (is_below(here, policy.workspace)) {
+  if (is_below(here, policy.sandbox.workspace)) {
     request.cwd = std::move(here);
   } else {
     request.started_in = std::move(here);
@@ -129,7 +130,7 @@ std::string real_path(const std::string& path) {
 // speaks for it, who would then be the operator. What is not there cannot be covered, and a session
 // may start while the command runs: its directory is made first.
 void hide_tokens(Policy& policy, const Environment& environment) {
-  FilesystemProfile& filesystem = policy.profile.filesystem;
+  FilesystemProfile& filesystem = policy.sandbox.filesystem;
   for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
     const std::size_t slash = path.rfind('/');
     const std::string parent = real_path(path.substr(0, slash));
@@ -212,7 +213,8 @@ Result<std::string> default_workspace(const RunOptions& options, const Invocatio
                           warnings);
 }
 
-Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation) {
+Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
+                                       std::string_view tool) {
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
   SBX_TRY(LoadedProfile loaded, load_named(options, environment));
@@ -231,6 +233,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   // Of the profile as it was loaded: no flag and no variable changes it.
   const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
   const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
+  fit_profile(tool, loaded.profile);
   SBX_TRY(const std::vector<int> host_ports, parse_host_ports(options.host_ports));
   std::vector<int>& mapped = loaded.profile.network.host_ports;
   mapped.insert(mapped.end(), host_ports.begin(), host_ports.end());
@@ -258,11 +261,11 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
     context.home = real.ok() ? real.value() : out.facts.home;
   }
   SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
-  out.policy.profile_sha256 = profile_sha256;
-  out.policy.warnings.insert(out.policy.warnings.begin(), warnings.begin(), warnings.end());
+  out.policy.run.profile_sha256 = profile_sha256;
+  out.policy.run.warnings.insert(out.policy.run.warnings.begin(), warnings.begin(), warnings.end());
   if (is_audited) {
-    SBX_TRY(std::string path, absolute_path(out.policy.profile.audit.file, "audit.file"));
-    out.policy.own_files.push_back(std::move(path));
+    SBX_TRY(std::string path, absolute_path(out.policy.run.audit.file, "audit.file"));
+    out.policy.run.own_files.push_back(std::move(path));
   }
   hide_tokens(out.policy, environment);
   out.inherited = environment;
@@ -281,12 +284,13 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_command(options));
-  const bool is_fresh = out.policy.profile.workspace.mode == WorkspaceMode::kFresh;
+  const bool is_fresh = out.policy.run.workspace.mode == WorkspaceMode::kFresh;
   if (!options.cwd.empty() && is_fresh) {
     request.cwd = options.cwd;  // relative to what does not exist yet
   } else if (!options.cwd.empty()) {
-    const std::string path =
-        options.cwd.starts_with('/') ? options.cwd : out.policy.workspace + "/" + options.cwd;
+    const std::string path = options.cwd.starts_with('/')
+                                 ? options.cwd
+                                 : out.policy.sandbox.workspace + "/" + options.cwd;
     SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));
   } else if (!options.workspace.empty() && !is_fresh) {
     SBX_CHECK_OK(choose_start(request, out.policy));

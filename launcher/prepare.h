@@ -24,8 +24,10 @@ struct Prepared {
 ProfileSearch profile_search(const Environment& environment);
 
 // The part that a session and a single run share: everything but the command. The environment is
-// copied. Errors: those of the profile, the flags, the variables and the workspace.
-Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation);
+// copied. `tool`: the one that is called; empty: none. Errors: those of the profile, the flags, the
+// variables and the workspace.
+Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
+                                       std::string_view tool = {});
 
 // Where a session works that these options start, when no flag says: the current directory, as for
 // a run; empty where the profile makes a fresh one for each run. Errors: those of the profile, and

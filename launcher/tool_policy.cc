@@ -19,10 +19,7 @@ RunOptions tool_options(const RunOptions& options, const Environment& environmen
 
 Result<SessionOptions> prepare_tool(const RunOptions& options, const Invocation& invocation,
                                     std::string_view tool) {
-  SBX_TRY(SessionOptions out,
-          prepare_session(tool_options(options, invocation.environment, tool), invocation));
-  fit_profile(tool, out.policy.profile);
-  return out;
+  return prepare_session(tool_options(options, invocation.environment, tool), invocation, tool);
 }
 
 ToolRunner::FindPolicy tool_policies(const RunOptions& options, const Invocation& invocation) {

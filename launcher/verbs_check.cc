@@ -36,7 +36,8 @@ int verb_check(const Invocation& invocation) {
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
   if (const Status size = check_exec_size(policy, request, base); !size.ok())
     return refuse(size.error());
-  const Judgement judgement = judge(policy, request, request.cwd.value_or(policy.workspace));
+  const Judgement judgement =
+      judge(policy, request, request.cwd.value_or(policy.sandbox.workspace));
   if (write_all(STDOUT_FILENO, judgement_to_json(judgement) + "\n")) {
     return judgement_exit_status(judgement.verdict);
   }

@@ -76,7 +76,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
                              int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
-  for (const std::string& warning : prepared.policy.warnings) warn(warning);
+  for (const std::string& warning : prepared.policy.run.warnings) warn(warning);
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
     SBX_TRY(owner, owner_descriptor(options.owner_pid));
@@ -105,7 +105,7 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   OwnedFd stdin_file;
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
-  wait.timeout_ms = prepared.policy.profile.limits.timeout_ms.value_or(wait.timeout_ms);
+  wait.timeout_ms = prepared.policy.run.limits.timeout_ms.value_or(wait.timeout_ms);
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file, wait));
   RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;

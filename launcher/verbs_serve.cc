@@ -76,9 +76,9 @@ std::string greeting_members(const ServeOptions& options, const SessionFlags& fl
   json.key("session");
   json.string_or_null(options.session);
   json.key("profile");
-  json.string(policy.profile.name);
+  json.string(policy.run.name);
   json.key("workspace");
-  json.string(policy.workspace);
+  json.string(policy.sandbox.workspace);
   json.key("options");
   json.verbatim(flags_json(flags));
   json.end_object();
@@ -182,7 +182,7 @@ class Serving {
     SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
     session.name = options_.session;
     // Where each run has a workspace of its own, there is none of the session's to clear.
-    const bool is_fresh = session.policy.profile.workspace.mode == WorkspaceMode::kFresh;
+    const bool is_fresh = session.policy.run.workspace.mode == WorkspaceMode::kFresh;
     session.own_workspace = is_own && !is_fresh;
     session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();

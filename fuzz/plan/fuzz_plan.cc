@@ -63,7 +63,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   must(sbx::check_plan(plan.value()).ok());
-  const sbx::IsolationProfile& isolation = sample.value().policy.profile.isolation;
+  const sbx::IsolationProfile& isolation = sample.value().policy.sandbox.isolation;
   for (int i = 0; i < sbx::kLayerCount; ++i) {
     const auto layer = static_cast<sbx::Layer>(i);
     must(!isolation.require.has(layer) || plan.value().wanted.has(layer));

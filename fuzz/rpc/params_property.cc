@@ -29,9 +29,9 @@ bool params_hold(std::string_view text) {
     if (file.mode.value_or(0) > 0777) return false;
   }
   sbx::Policy policy;
-  policy.workspace = "/work";
-  policy.profile.limits.timeout_ms = 1000;
-  policy.profile.environment.request = true;
+  policy.sandbox.workspace = "/work";
+  policy.run.limits.timeout_ms = 1000;
+  policy.run.environment.request = true;
   const auto applied = sbx::apply_request(policy, request);
-  return !applied.ok() || applied.value().profile.limits.timeout_ms.value_or(1001) <= 1000;
+  return !applied.ok() || applied.value().run.limits.timeout_ms.value_or(1001) <= 1000;
 }

@@ -34,7 +34,7 @@ bool is_function(const Case& c, std::string_view name) {
 class NameCheck {
  public:
   NameCheck(const Policy& policy, const Case& c, std::vector<Finding>& out)
-      : commands_(policy.profile.commands), policy_(policy), c_(c), out_(out) {}
+      : commands_(policy.sandbox.commands), policy_(policy), c_(c), out_(out) {}
 
   void run() {
     if (c_.command.words.empty()) return;
@@ -76,7 +76,7 @@ class NameCheck {
     }
     return join(names, ", ");
   }
-  bool network_is_on() const { return policy_.profile.network.mode != NetworkMode::kNone; }
+  bool network_is_on() const { return policy_.sandbox.network.mode != NetworkMode::kNone; }
 
   void check_allowed(const Word& word) {
     const std::string name(c_.program);
@@ -97,7 +97,7 @@ class NameCheck {
 
   // Where only the listed programs exist the kernel holds the list; elsewhere the text must.
   void check_unknown(const Word& word) {
-    if (!commands_.allow || policy_.profile.filesystem.base == Base::kTools) return;
+    if (!commands_.allow || policy_.sandbox.filesystem.base == Base::kTools) return;
     out_.push_back({"command-not-known", Verdict::kDeny,
                     "a program's name that is made at run time cannot be held against the list of "
                     "allowed commands: " +

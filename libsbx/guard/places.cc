@@ -81,14 +81,14 @@ std::string resolve_path(std::string_view path, std::string_view directory) {
 
 Places::Places(const Policy& policy, const Request& request, std::string start)
     : policy_(policy), home_(command_home(policy)), start_(std::move(start)) {
-  for (const auto* set : {&policy.profile.environment.set, &request.env}) {
+  for (const auto* set : {&policy.run.environment.set, &request.env}) {
     const auto tmp = set->find("TMPDIR");
     if (tmp != set->end() && tmp->second.starts_with('/')) tmp_ = resolve_path(tmp->second, "/");
   }
-  const FilesystemProfile& filesystem = policy.profile.filesystem;
+  const FilesystemProfile& filesystem = policy.sandbox.filesystem;
   constexpr std::string_view kVarTmp = "/var/tmp";
   var_tmp_is_tmp_ =
-      filesystem.base != Base::kHost && policy.profile.isolation.namespaces.has(Layer::kMount) &&
+      filesystem.base != Base::kHost && policy.sandbox.isolation.namespaces.has(Layer::kMount) &&
       std::none_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
         return is_below(kVarTmp, root.path) || is_below(root.path, kVarTmp);
       });
@@ -189,7 +189,7 @@ bool Places::is_own(std::string_view path) const {
     return path.size() > link.size() && is_below(path, link);
   });
   if (is_linked) return false;
-  return is_below(path, policy_.workspace) || is_below(path, "/tmp");
+  return is_below(path, policy_.sandbox.workspace) || is_below(path, "/tmp");
 }
 
 bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
@@ -201,7 +201,7 @@ bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
     if (c == kStar || c == kDeep || c == kChoice) widest[i] = '*';
     if (c == kStar || (c == kDeep && is_recursive)) picked[i] = '*';
   }
-  for (const std::string& own : {policy_.workspace, std::string("/tmp")}) {
+  for (const std::string& own : {policy_.sandbox.workspace, std::string("/tmp")}) {
     if (may_hold(widest, own) || is_everything_in(picked, own)) return false;
   }
   return is_own(path);
@@ -213,7 +213,7 @@ std::string Places::shown(std::string path) {
 }
 
 std::optional<Access> Places::access(std::string_view path) const {
-  const auto& filesystem = policy_.profile.filesystem;
+  const auto& filesystem = policy_.sandbox.filesystem;
   const Root* nearest = nullptr;
   for (const Root& root : filesystem.roots) {
     if (is_below(path, root.path) &&
@@ -227,16 +227,17 @@ std::optional<Access> Places::access(std::string_view path) const {
 
 bool Places::may_change_below(std::string_view path) const {
   if (is_own(path)) return false;
-  if (!policy_.home.empty() && is_below(path, policy_.home)) return true;
-  const auto& roots = policy_.profile.filesystem.roots;
-  return access(path) == Access::kReadWrite || is_below(policy_.workspace, path) ||
+  if (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)) return true;
+  const auto& roots = policy_.sandbox.filesystem.roots;
+  return access(path) == Access::kReadWrite || is_below(policy_.sandbox.workspace, path) ||
          std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
            return root.access == Access::kReadWrite && is_below(root.path, path);
          });
 }
 
 bool Places::is_written_outside(std::string_view path) const {
-  if (is_own(path) || (!policy_.home.empty() && is_below(path, policy_.home))) return false;
+  if (is_own(path) || (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)))
+    return false;
   return access(path) == Access::kReadWrite;
 }
 
@@ -247,12 +248,13 @@ bool Places::is_device(std::string_view path) {
 }
 
 bool Places::is_in_roots(std::string_view path) const {
-  if (is_own(path) || (!policy_.home.empty() && is_below(path, policy_.home))) return true;
+  if (is_own(path) || (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)))
+    return true;
   if (std::any_of(kHarmlessDevices.begin(), kHarmlessDevices.end(),
                   [&](std::string_view device) { return is_below(path, device); })) {
     return true;
   }
-  const auto& filesystem = policy_.profile.filesystem;
+  const auto& filesystem = policy_.sandbox.filesystem;
   return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
     return root.access != Access::kNone && is_below(path, root.path);
   });

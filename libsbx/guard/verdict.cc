@@ -48,8 +48,8 @@ void find_unreadable(const Policy& policy, const Reading& reading, std::string_v
                      std::vector<Finding>& out) {
   const Span whole{0, static_cast<std::uint32_t>(text.size())};
   if (reading.complete) return;
-  const CommandsProfile& commands = policy.profile.commands;
-  if (commands.allow && policy.profile.filesystem.base != Base::kTools) {
+  const CommandsProfile& commands = policy.sandbox.commands;
+  if (commands.allow && policy.sandbox.filesystem.base != Base::kTools) {
     out.push_back({"not-readable", Verdict::kDeny,
                    "the command could not be read to its end, so that it cannot be held against "
                    "the list of allowed commands",
@@ -70,7 +70,7 @@ Judgement judge(const Policy& policy, const Request& request, const std::string&
   const DirectoryMap directories(reading, text, places, cwd);
   for (std::size_t i = 0; i < reading.commands.size(); ++i)
     places.add_links(reading.commands[i], directories.of(i));
-  const CommandsProfile& commands = policy.profile.commands;
+  const CommandsProfile& commands = policy.sandbox.commands;
   const bool asks = asks_about_destruction(commands);
 
   const CommandIndex index(reading);

@@ -33,7 +33,7 @@ class Search {
       if (!is_pattern(name)) names_.emplace_back(name);
     }
     for (const std::string_view name : kFileSystems) names_.push_back("mkfs." + std::string(name));
-    for (const std::string& name : policy.profile.commands.deny) {
+    for (const std::string& name : policy.sandbox.commands.deny) {
       const std::string base = name.substr(name.rfind('/') + 1);
       if (base.empty() || base == "." || base == "..") continue;
       (is_pattern(base) ? patterns_ : names_).push_back(base);
@@ -93,7 +93,7 @@ class Search {
   // Whether the deepest root that holds the directory may be written to.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
-    for (const Root& root : policy_.profile.filesystem.roots) {
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
       const bool holds = is_below(directory, root.path);
       if (holds && (deepest == nullptr || root.path.size() > deepest->path.size())) deepest = &root;
     }
@@ -102,9 +102,9 @@ class Search {
 
   // The caller's PATH may name places that the command never sees.
   bool is_shown(std::string_view directory) const {
-    const FilesystemProfile& files = policy_.profile.filesystem;
+    const FilesystemProfile& files = policy_.sandbox.filesystem;
     if (files.base == Base::kHost) return true;
-    if (files.home == HomeMode::kHost && is_below(directory, policy_.home)) return true;
+    if (files.home == HomeMode::kHost && is_below(directory, policy_.sandbox.home)) return true;
     static constexpr std::array<std::string_view, 5> kSystem = {"/usr", "/bin", "/sbin",
                                                                 "/nix/store", "/gnu/store"};
     const auto holds = [&](std::string_view place) { return is_below(directory, place); };

@@ -291,8 +291,8 @@ class Looker {
 }  // namespace
 
 bool guards_git(const Policy& policy) {
-  const auto& protect = policy.profile.filesystem.protect;
-  return !policy.profile.filesystem.overlay &&
+  const auto& protect = policy.sandbox.filesystem.protect;
+  return !policy.sandbox.filesystem.overlay &&
          std::any_of(protect.begin(), protect.end(), [](const Protect& entry) {
            return is_below(join_path("/", entry.path), "/.git");
          });

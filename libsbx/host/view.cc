@@ -121,7 +121,7 @@ class Inspector {
 
  private:
   Status run_all(const std::vector<std::string>& tool_names, const std::string& search_path) {
-    const Base base = policy_.profile.filesystem.base;
+    const Base base = policy_.sandbox.filesystem.base;
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) add_etc();
@@ -140,22 +140,22 @@ class Inspector {
     SBX_CHECK_OK(add_roots());
     for (const ViewRoot& root : view_.roots) {
       if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
-      for (const Protect& protect : policy_.profile.filesystem.protect) {
+      for (const Protect& protect : policy_.sandbox.filesystem.protect) {
         SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
       }
       SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
     }
-    for (const std::string& path : policy_.own_files) {
+    for (const std::string& path : policy_.run.own_files) {
       SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
     }
     // A symlink on the way to a narrower root, turned elsewhere, would uncover it in the next run.
-    for (const Root& root : policy_.profile.filesystem.roots) {
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
       const bool is_narrow = root.access != Access::kReadWrite || root.noexec;
       if (is_narrow && root.path != "/" && resolve_parent(root.path) != root.path) {
         SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
       }
     }
-    if (!policy_.home.empty()) view_.home = look(policy_.home);
+    if (!policy_.sandbox.home.empty()) view_.home = look(policy_.sandbox.home);
     return {};
   }
 
@@ -224,7 +224,7 @@ class Inspector {
         add_etc_file(path);
       }
     }
-    if (policy_.profile.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
+    if (policy_.sandbox.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
     for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
       if (Node node = see(path); node.kind == NodeKind::kFile) {
         view_.etc_accounts.push_back(std::move(node));
@@ -244,7 +244,7 @@ class Inspector {
   }
 
   Status add_roots() {
-    for (const Root& root : policy_.profile.filesystem.roots) {
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
       const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
       Node node = look(path);
       SBX_CHECK_OK(failure_);
@@ -276,7 +276,7 @@ class Inspector {
   }
 
   bool lies_in_writable(const std::string& path) const {
-    const auto& roots = policy_.profile.filesystem.roots;
+    const auto& roots = policy_.sandbox.filesystem.roots;
     return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
       return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path);
     });
@@ -311,7 +311,7 @@ class Inspector {
   // What lies in a writable root may have been planted by an earlier command: a root below one must
   // not have been led out of it by a symlink on the way.
   Status check_stays(const Root& root, const Node& node) {
-    for (const Root& holder : policy_.profile.filesystem.roots) {
+    for (const Root& holder : policy_.sandbox.filesystem.roots) {
       const bool within = holder.access == Access::kReadWrite && holder.path != root.path &&
                           is_below(root.path, holder.path);
       if (!within || is_below(node.path, holder.path == "/" ? "/" : resolve_parent(holder.path))) {
@@ -361,7 +361,7 @@ class Inspector {
 
   // What a read-only view of the whole host must not show: run-time sockets and kernel knobs.
   void add_host_masks() {
-    const bool host_root = policy_.profile.filesystem.base == Base::kHost ||
+    const bool host_root = policy_.sandbox.filesystem.base == Base::kHost ||
                            std::any_of(view_.roots.begin(), view_.roots.end(),
                                        [](const ViewRoot& root) { return root.node.path == "/"; });
     if (!host_root) return;
@@ -379,10 +379,10 @@ class Inspector {
         view_.devices.push_back(std::move(node));
       }
     }
-    for (std::size_t i = 0; i < policy_.profile.filesystem.devices.size(); ++i) {
+    for (std::size_t i = 0; i < policy_.sandbox.filesystem.devices.size(); ++i) {
       const std::string where = "/filesystem/devices/" + std::to_string(i);
       SBX_TRY(const std::string path,
-              normal_path(policy_.profile.filesystem.devices[i], "/", where));
+              normal_path(policy_.sandbox.filesystem.devices[i], "/", where));
       Node node = see(path);
       if (!is_below(path, "/dev") || node.kind != NodeKind::kDevice) {
         return Error{

@@ -38,7 +38,7 @@ std::vector<std::string> places(const Environment& environment, std::string_view
 
 bool is_writable_inside(const std::string& path, const Policy& policy) {
   const Root* deepest = nullptr;
-  for (const Root& root : policy.profile.filesystem.roots) {
+  for (const Root& root : policy.sandbox.filesystem.roots) {
     if (!is_below(path, root.path)) continue;
     if (deepest == nullptr || root.path.size() >= deepest->path.size()) deepest = &root;
   }

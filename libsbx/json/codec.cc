@@ -89,9 +89,13 @@ std::string digest_text(const ObjectSpec& spec, const void* object) {
     if (!row.in_digest || row.member.codec == nullptr || row.member.codec->encode == nullptr) {
       continue;
     }
+    append_canonical(text, std::string(row.name));
+    if (row.value.kind == Kind::kObject && !row.value.nullable) {
+      append_canonical(text, digest_text(*row.value.object, member_of(row, object)));
+      continue;
+    }
     ordered_json value;
     row.member.codec->encode(row.value, member_of(row, object), value);
-    append_canonical(text, std::string(row.name));
     append_canonical(text, value);
   }
   return text;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -147,28 +148,51 @@ struct MemberOf;
 template <typename Struct, typename T, T Struct::*kMember>
 struct MemberOf<kMember> {
   using Type = T;
-  static void* of(void* object) { return &(static_cast<Struct*>(object)->*kMember); }
+  using Part = Struct;
+  template <typename Object>
+  static void* of(void* object) {
+    return &(static_cast<Object*>(object)->*kMember);
+  }
 };
 
-// A row that is the member.
-template <auto kMember>
+// Stands for a type.
+template <typename Part>
+inline constexpr char kPartTag = 0;
+
+// A row that is the member, with a form of its own where `codec` is given. A member of a base needs
+// the object that has it.
+template <auto kMember, typename Object = typename MemberOf<kMember>::Part>
 constexpr FieldSpec field(std::string_view name, std::string_view description,
-                          const ValueSpec& value) {
+                          const ValueSpec& value,
+                          const Codec& codec = kCodec<typename MemberOf<kMember>::Type>) {
   using Of = MemberOf<kMember>;
+  using Part = typename Of::Part;
   return {.name = name,
           .description = description,
           .value = value,
-          .member = {Of::of, &kCodec<typename Of::Type>}};
+          .member = {Of::template of<Object>, &codec, Of::template of<Part>, &kPartTag<Part>}};
 }
-// The same with a form of its own.
-template <auto kMember>
-constexpr FieldSpec field(std::string_view name, std::string_view description,
-                          const ValueSpec& value, const Codec& codec) {
-  return {.name = name,
-          .description = description,
-          .value = value,
-          .member = {MemberOf<kMember>::of, &codec}};
+
+// A row that is a base of the object's.
+template <typename Part, typename Object>
+constexpr FieldSpec part(std::string_view name, std::string_view description,
+                         const ValueSpec& value) {
+  constexpr auto of = [](void* object) -> void* {
+    return static_cast<Part*>(static_cast<Object*>(object));
+  };
+  return {.name = name, .description = description, .value = value, .member = {of, &kCodec<Part>}};
 }
+
+// Of an object's rows those whose member a base declares, as rows of that base.
+template <typename Part, const auto& kRows>
+constexpr auto rows_of_part() {
+  constexpr auto is_own = [](const FieldSpec& row) { return row.member.part == &kPartTag<Part>; };
+  std::array<FieldSpec, std::count_if(kRows.begin(), kRows.end(), is_own)> own{};
+  std::copy_if(kRows.begin(), kRows.end(), own.begin(), is_own);
+  for (FieldSpec& row : own) row.member.of = row.member.of_part;
+  return own;
+}
+
 constexpr FieldSpec required(FieldSpec field) {
   field.required = true;
   return field;

@@ -65,6 +65,9 @@ struct Codec {
 struct Member {
   void* (*of)(void* object) = nullptr;
   const Codec* codec = nullptr;
+  // The same in the base that declares the member, where the object has bases; see rows_of_part().
+  void* (*of_part)(void* part) = nullptr;
+  const void* part = nullptr;
 };
 
 struct FieldSpec {

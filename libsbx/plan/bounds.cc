@@ -67,7 +67,7 @@ void add_user_bounds(PlanBuilder& builder, Layer layer, std::string_view proc) {
 
 void add_pid_bound(PlanBuilder& builder, const PlanInput& input, Layer layer,
                    std::string_view proc) {
-  const auto& pids = input.policy.profile.limits.pids;
+  const auto& pids = input.policy.sandbox.limits.pids;
   if (!pids || !has_own_pid_max(input.facts.kernel_release)) return;
   // Process groups and sessions keep the ids of processes that have ended.
   const std::int64_t most = std::min(kReservedPids + 2 * (*pids + 1), kMostPids);

@@ -96,6 +96,6 @@ void add_ceilings(PlanBuilder& builder);
 Error cwd_not_visible(const std::string& cwd);
 
 // Whether the profile lets the command make namespaces of its own.
-bool allows_nested_namespaces(const Profile& profile);
+bool allows_nested_namespaces(const SandboxProfile& profile);
 
 }  // namespace sbx

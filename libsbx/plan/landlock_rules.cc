@@ -32,7 +32,7 @@ class RulePlanner {
         has_mount_view_(has_mount_view),
         handled_(landlock_fs_rights(input.facts.landlock_abi)) {
     // Only the listed programs and what they load may be executed.
-    if (input.policy.profile.filesystem.base == Base::kTools) {
+    if (input.policy.sandbox.filesystem.base == Base::kTools) {
       read_ &= ~kLandlockFsExecute;
       write_ &= ~kLandlockFsExecute;
     }
@@ -73,7 +73,7 @@ class RulePlanner {
                 : kDevice & ~kLandlockFsIoctlDev,
             false);
     }
-    if (input_.policy.profile.filesystem.base == Base::kHost) {
+    if (input_.policy.sandbox.filesystem.base == Base::kHost) {
       grant(Node{"/", NodeKind::kDirectory, 0, 0}, kRead);
     }
     for (const Node& node : view_.system) grant(node, kRead);
@@ -86,13 +86,13 @@ class RulePlanner {
   }
 
  private:
-  bool tmp_is_writable() const { return input_.policy.profile.limits.tmp_mb.value_or(1) > 0; }
+  bool tmp_is_writable() const { return input_.policy.sandbox.limits.tmp_mb.value_or(1) > 0; }
   bool has_private_home() const {
     return !builder_.plan().home.empty() && builder_.plan().home != "/tmp" &&
-           input_.policy.profile.filesystem.home == HomeMode::kPrivate;
+           input_.policy.sandbox.filesystem.home == HomeMode::kPrivate;
   }
   bool is_profile_device(const std::string& path) const {
-    const auto& devices = input_.policy.profile.filesystem.devices;
+    const auto& devices = input_.policy.sandbox.filesystem.devices;
     return std::find(devices.begin(), devices.end(), path) != devices.end();
   }
 
@@ -216,7 +216,7 @@ void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_v
   create.dev = landlock_fs_rights(abi);
   // Inside a network namespace of its own a command may serve and connect as it likes.
   const bool guards_network =
-      !has_net_namespace && input.policy.profile.network.mode != NetworkMode::kOpen;
+      !has_net_namespace && input.policy.sandbox.network.mode != NetworkMode::kOpen;
   create.ino = guards_network ? landlock_net_rights(abi) : 0;
   create.flags = landlock_scopes(abi);
   RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);

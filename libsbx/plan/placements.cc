@@ -127,7 +127,7 @@ void Placements::inside(std::string_view path, std::string_view source, std::str
 }
 
 void Placements::collect_home(std::string_view chosen) {
-  const std::string& home = input_.policy.home;
+  const std::string& home = input_.policy.sandbox.home;
   if (home.empty() || filesystem().home != HomeMode::kPrivate) return;
   if (chosen != home) return;  // no place to mount it on: HOME is /tmp
   if (tmp_is_writable()) {

@@ -72,10 +72,10 @@ class Placements {
   bool host_root_is_writable() const {
     return host_root_ != nullptr && host_root_->access == Access::kReadWrite;
   }
-  bool tmp_is_writable() const { return input_.policy.profile.limits.tmp_mb.value_or(1) > 0; }
+  bool tmp_is_writable() const { return input_.policy.sandbox.limits.tmp_mb.value_or(1) > 0; }
 
  private:
-  const FilesystemProfile& filesystem() const { return input_.policy.profile.filesystem; }
+  const FilesystemProfile& filesystem() const { return input_.policy.sandbox.filesystem; }
   void collect_denied(LaunchPlan& plan);
   bool is_from_the_host(std::string_view path) const;
   void forbid_execution();

@@ -28,7 +28,7 @@ Error unavailable(Layer layer, const Obstacle& obstacle) {
 
 class Planner {
  public:
-  explicit Planner(const PlanInput& input) : input_(input), profile_(input.policy.profile) {}
+  explicit Planner(const PlanInput& input) : input_(input), sandbox_(input.policy.sandbox) {}
 
   Result<LaunchPlan> run() {
     SBX_CHECK_OK(choose_layers());
@@ -97,13 +97,13 @@ class Planner {
   bool wants(Layer layer) const { return builder_ref().wanted.has(layer); }
   const LaunchPlan& builder_ref() const { return const_cast<PlanBuilder&>(builder_).plan(); }
 
-  bool is_unconfined() const { return layers_of(profile_).empty(); }
+  bool is_unconfined() const { return layers_of(sandbox_).empty(); }
 
   // --- layers ---
 
   Status choose_layers() {
-    nested_ = allows_nested_namespaces(profile_);
-    const LayerSet on = layers_of(profile_);
+    nested_ = allows_nested_namespaces(sandbox_);
+    const LayerSet on = layers_of(sandbox_);
     for (int i = 0; i < kLayerCount; ++i) {
       const auto layer = static_cast<Layer>(i);
       if (on.has(layer)) SBX_CHECK_OK(choose(layer));
@@ -111,13 +111,13 @@ class Planner {
     if (wants(Layer::kMount) && wants(Layer::kPid)) {
       // Without a /proc of its own the namespace hides nobody.
       const Obstacle masked = proc_obstacle(input_.facts);
-      const bool may_miss = profile_.isolation.fallback == Fallback::kDegrade &&
-                            !profile_.isolation.require.has(Layer::kPid);
+      const bool may_miss = sandbox_.isolation.fallback == Fallback::kDegrade &&
+                            !sandbox_.isolation.require.has(Layer::kPid);
       if (masked.present() && !may_miss) return unavailable(Layer::kPid, masked);
     }
     for (int i = 0; i < kLayerCount; ++i) {
       const auto layer = static_cast<Layer>(i);
-      if (profile_.isolation.require.has(layer) && !wants(layer)) {
+      if (sandbox_.isolation.require.has(layer) && !wants(layer)) {
         return unavailable(layer, Obstacle{"the profile turns it off",
                                            "remove it from isolation.require, or turn it on", 0});
       }
@@ -132,9 +132,9 @@ class Planner {
       return {};
     }
     const bool may_miss = layer == Layer::kLandlock
-                              ? profile_.landlock.mode != LandlockMode::kRequire
-                              : profile_.isolation.fallback == Fallback::kDegrade;
-    if (profile_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
+                              ? sandbox_.landlock.mode != LandlockMode::kRequire
+                              : sandbox_.isolation.fallback == Fallback::kDegrade;
+    if (sandbox_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
     builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});
     return {};
   }
@@ -142,20 +142,20 @@ class Planner {
   Status choose_paths() {
     LaunchPlan& plan = builder_.plan();
     SBX_TRY(plan.cwd, request_cwd(input_.policy, input_.request));
-    plan.home = input_.policy.home;
+    plan.home = sandbox_.home;
     if (!wants(Layer::kMount) && !input_.view.scratch_home.path.empty()) {
       plan.home = input_.view.scratch_home.path;
       return {};
     }
     const Node& home = input_.view.home;
-    const bool is_shown_as_it_is = profile_.filesystem.home == HomeMode::kHost;
+    const bool is_shown_as_it_is = sandbox_.filesystem.home == HomeMode::kHost;
     if (home.kind == NodeKind::kDirectory && (is_shown_as_it_is || home.path == plan.home)) {
       return {};
     }
     // Below a directory of the host's nothing is ever made: no place to mount a home on.
     const auto& roots = input_.view.roots;
     const bool is_hosts =
-        profile_.filesystem.base == Base::kHost ||
+        sandbox_.filesystem.base == Base::kHost ||
         std::any_of(roots.begin(), roots.end(), [&](const ViewRoot& root) {
           return root.access != Access::kNone && is_below(plan.home, root.node.path);
         });
@@ -168,7 +168,7 @@ class Planner {
   Status check_cwd(const std::string& cwd) const {
     if (!wants(Layer::kLandlock)) return {};
     const ViewRoot* deepest = nullptr;
-    bool shown = profile_.filesystem.base == Base::kHost || cwd == "/";
+    bool shown = sandbox_.filesystem.base == Base::kHost || cwd == "/";
     for (const ViewRoot& root : input_.view.roots) {
       if (!is_below(cwd, root.node.path)) continue;
       if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
@@ -229,9 +229,9 @@ class Planner {
     if (!wants(Layer::kNet)) return;
     builder_.add(OpKind::kLoopbackUp, Layer::kNet);
     builder_.confirm_last(Layer::kNet);
-    const NetworkMode mode = profile_.network.mode;
+    const NetworkMode mode = sandbox_.network.mode;
     const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-    if (relays || !profile_.network.host_ports.empty()) {
+    if (relays || !sandbox_.network.host_ports.empty()) {
       builder_.add(OpKind::kTuneNetwork, Layer::kNet).flags =
           kTuneLowPorts | (relays ? kTuneNoEcho : std::uint64_t{0});
     }
@@ -261,11 +261,11 @@ class Planner {
   bool pids_by_rlimit() const { return wants(Layer::kUser) && input_.facts.uid != 0; }
 
   bool watches_pids() const {
-    return profile_.limits.pids && !pids_by_rlimit() && input_.facts.cgroup.base.empty();
+    return sandbox_.limits.pids && !pids_by_rlimit() && input_.facts.cgroup.base.empty();
   }
 
   void add_limits() {
-    const LimitsProfile& limits = profile_.limits;
+    const SandboxLimits& limits = sandbox_.limits;
     // No dumps unless the command asks for them, in its own root.
     limit(RLIMIT_CORE, 0, RLIM_INFINITY);
     if (!is_unconfined()) add_ceilings(builder_);
@@ -273,8 +273,8 @@ class Planner {
       const auto count = static_cast<std::uint64_t>(*limits.open_files);
       limit(RLIMIT_NOFILE, count, count);
     }
-    if (input_.policy.file_bytes) {
-      const auto bytes = static_cast<std::uint64_t>(*input_.policy.file_bytes);
+    if (sandbox_.file_bytes) {
+      const auto bytes = static_cast<std::uint64_t>(*sandbox_.file_bytes);
       limit(RLIMIT_FSIZE, bytes, bytes);
     }
     if (limits.pids && pids_by_rlimit()) {
@@ -293,13 +293,13 @@ class Planner {
     LaunchPlan& plan = builder_.plan();
     if (!wants(Layer::kSeccomp)) return {};
     FilterSpec spec;
-    spec.mode = profile_.seccomp.mode;
-    spec.allow = profile_.seccomp.allow;
-    spec.deny = profile_.seccomp.deny;
+    spec.mode = sandbox_.seccomp.mode;
+    spec.allow = sandbox_.seccomp.allow;
+    spec.deny = sandbox_.seccomp.deny;
     spec.notify_refused = input_.facts.seccomp_notify;
     spec.allow_user_namespaces = nested_;
-    spec.network_namespace = wants(Layer::kNet) || profile_.network.mode == NetworkMode::kOpen;
-    spec.allow_inet = wants(Layer::kNet) || profile_.network.mode != NetworkMode::kNone;
+    spec.network_namespace = wants(Layer::kNet) || sandbox_.network.mode == NetworkMode::kOpen;
+    spec.allow_inet = wants(Layer::kNet) || sandbox_.network.mode != NetworkMode::kNone;
     spec.pid_namespace = wants(Layer::kPid);
     // Other ids are mapped in namespaces that the command makes itself.
     if (wants(Layer::kUser) && !nested_) {
@@ -311,11 +311,11 @@ class Planner {
     };
     spec.mediate_connect =
         spec.notify_refused && !names_connect(spec.allow) && !names_connect(spec.deny);
-    spec.noexec_memfd = profile_.filesystem.base == Base::kTools;
+    spec.noexec_memfd = sandbox_.filesystem.base == Base::kTools;
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
-    spec.report_paths = input_.policy.trace_denials && may_read;
+    spec.report_paths = sandbox_.trace_denials && may_read;
     spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
     SBX_TRY(CompiledFilter filter, compile_filter(spec));
     plan.filter = std::move(filter.program);
@@ -338,24 +338,25 @@ class Planner {
   // --- what is said of it ---
 
   void describe_limits() {
-    const LimitsProfile& limits = profile_.limits;
+    const SandboxLimits& limits = sandbox_.limits;
+    const RunPolicy& run = input_.policy.run;
     auto& out = builder_.plan().limits;
     const bool by_cgroup = !input_.facts.cgroup.base.empty();
-    if (limits.timeout_ms) out.push_back({"timeout", "watch"});
+    if (run.limits.timeout_ms) out.push_back({"timeout", "watch"});
     if (limits.cpu_ms) out.push_back({"cpu", "watch"});
     if (limits.memory_mb) out.push_back({"memory", by_cgroup ? "cgroup2" : "watch"});
     if (limits.pids) {
       out.push_back({"pids", by_cgroup ? "cgroup2" : pids_by_rlimit() ? "rlimit" : "watch"});
     }
     if (limits.open_files) out.push_back({"open_files", "rlimit"});
-    if (input_.policy.file_bytes) out.push_back({"file", "rlimit"});
+    if (sandbox_.file_bytes) out.push_back({"file", "rlimit"});
     if (limits.tmp_mb) out.push_back({"tmp", wants(Layer::kMount) ? "watch" : "none"});
-    if (input_.policy.output_bytes || limits.output_lines) out.push_back({"output", "watch"});
+    if (run.output_bytes || run.limits.output_lines) out.push_back({"output", "watch"});
   }
 
   void describe_degradations() {
     LaunchPlan& plan = builder_.plan();
-    plan.warnings = input_.policy.warnings;
+    plan.warnings = input_.policy.run.warnings;
     for (const Link& link : input_.view.left_out) {
       plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
                               " and is not shown; --ro with its target shows that");
@@ -369,7 +370,7 @@ class Planner {
       plan.degraded.push_back(
           {"proc", "the outer /proc is shown, read-only: " + proc_obstacle(input_.facts).reason});
     }
-    if (!wants(Layer::kMount) && profile_.filesystem.base == Base::kTools) {
+    if (!wants(Layer::kMount) && sandbox_.filesystem.base == Base::kTools) {
       plan.degraded.push_back({"programs",
                                "without a mount namespace the dynamic linker, named as a program, "
                                "can run a copy of one that the command made"});
@@ -389,7 +390,7 @@ class Planner {
                                "are not covered, and nothing can be made directly in a directory "
                                "that holds a narrower root or a protected path"});
     }
-    if (!wants(Layer::kMount) && profile_.limits.tmp_mb && !is_unconfined()) {
+    if (!wants(Layer::kMount) && sandbox_.limits.tmp_mb && !is_unconfined()) {
       plan.degraded.push_back({"tmp",
                                "without a mount namespace there is no /tmp of its own: TMPDIR "
                                "names a directory of the session, whose size is not bounded, and "
@@ -399,12 +400,12 @@ class Planner {
       plan.degraded.push_back({"denials",
                                "another seccomp listener is in force already (a sandbox "
                                "within a sandbox): refused calls are not reported"});
-    } else if (input_.policy.trace_denials && plan.reported_calls.empty()) {
+    } else if (sandbox_.trace_denials && plan.reported_calls.empty()) {
       plan.degraded.push_back({"denials",
                                "system calls are not listened to under this seccomp policy: "
                                "--trace-denials reports nothing"});
     }
-    const NetworkMode mode = profile_.network.mode;
+    const NetworkMode mode = sandbox_.network.mode;
     if (mode != NetworkMode::kOpen && !wants(Layer::kNet) && !wants(Layer::kSeccomp)) {
       plan.degraded.push_back(
           {"network", wants(Layer::kLandlock)
@@ -416,7 +417,7 @@ class Planner {
       plan.degraded.push_back({"network",
                                "without a network namespace there is no gateway: nothing is "
                                "reachable, as with mode none"});
-    } else if ((relays || !profile_.network.host_ports.empty()) && !plan.mediates_connect) {
+    } else if ((relays || !sandbox_.network.host_ports.empty()) && !plan.mediates_connect) {
       plan.degraded.push_back({"network",
                                "connections are not handed to sbx: nothing is reachable, as with "
                                "mode none"});
@@ -430,14 +431,14 @@ class Planner {
   }
 
   const PlanInput& input_;
-  const Profile& profile_;
+  const SandboxPolicy& sandbox_;
   PlanBuilder builder_;
   bool nested_ = false;
 };
 
 }  // namespace
 
-bool allows_nested_namespaces(const Profile& profile) {
+bool allows_nested_namespaces(const SandboxProfile& profile) {
   const auto& allow = profile.seccomp.allow;
   return profile.seccomp.mode == SeccompMode::kOff
              ? false
@@ -452,7 +453,7 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   }
   SBX_TRY(plan.cwd, request_cwd(input.policy, input.request));
   Environment environment = input.environment;
-  const bool is_set = input.policy.profile.environment.set.contains("HOME");
+  const bool is_set = input.policy.run.environment.set.contains("HOME");
   if (!plan.home.empty() && !is_set) environment["HOME"] = plan.home;
   const auto tmp = environment.find("TMPDIR");
   if (!input.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {

@@ -79,7 +79,7 @@ class ViewPlanner {
   }
 
   std::string tmpfs_options() const {
-    const auto& tmp_mb = input_.policy.profile.limits.tmp_mb;
+    const auto& tmp_mb = input_.policy.sandbox.limits.tmp_mb;
     std::string options = "mode=0755";
     if (tmp_mb) {
       // What is promised and what /etc takes of it; inodes cost kernel memory that the size does
@@ -170,7 +170,7 @@ class ViewPlanner {
     }
     if (has_guards_) {
       // In a namespace of its own the command would have copies of the mounts, out of reach.
-      const ReplacedMode chosen = input_.policy.profile.filesystem.replaced;
+      const ReplacedMode chosen = input_.policy.sandbox.filesystem.replaced;
       const bool stops = options_.nested_userns && chosen == ReplacedMode::kRestore;
       add(OpKind::kPrepareGuards).slot = static_cast<int>(stops ? ReplacedMode::kStop : chosen);
     }
@@ -378,7 +378,7 @@ class ViewPlanner {
     etc_file("nsswitch.conf",
              "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
              "protocols: files\nservices: files\nethers: files\nrpc: files\n");
-    const NetworkMode mode = input_.policy.profile.network.mode;
+    const NetworkMode mode = input_.policy.sandbox.network.mode;
     if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
       // Any address would do: all are local there, and the gateway answers.
       etc_file("resolv.conf", "nameserver 127.0.0.53\n");
@@ -454,7 +454,7 @@ class ViewPlanner {
     make_dir("sys", 0755);
     make_dir("sys/fs", 0755);
     make_dir("sys/fs/cgroup", 0755);
-    const LimitsProfile& limits = input_.policy.profile.limits;
+    const SandboxLimits& limits = input_.policy.sandbox.limits;
     const auto show = [&](const char* path, std::optional<std::int64_t> limit) {
       make_file(path, (limit ? std::to_string(*limit) : "max") + "\n", 0444);
     };
@@ -467,7 +467,7 @@ class ViewPlanner {
 
   // What the view itself took of the tmpfs is known only now.
   void size_scratch() {
-    const auto& tmp_mb = input_.policy.profile.limits.tmp_mb;
+    const auto& tmp_mb = input_.policy.sandbox.limits.tmp_mb;
     if (!tmp_mb) return;
     Op& op = add(OpKind::kSizeTmpfs);
     op.a = builder_.text(placements_.has_host_root() ? "proc" : ".");

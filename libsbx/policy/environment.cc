@@ -141,7 +141,7 @@ bool is_never_settable(std::string_view name) {
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
                              std::string_view user) {
-  const EnvironmentProfile& rules = policy.profile.environment;
+  const EnvironmentProfile& rules = policy.run.environment;
   Environment out;
   for (const auto& [name, value] : inherited) {
     if (rules.scrub != ScrubMode::kOff) {
@@ -161,10 +161,10 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
   out.erase("OLDPWD");
   // Without them a program may wait for an answer that nobody gives. The caller's own stand.
   for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);
-  if (policy.home.empty()) {
+  if (policy.sandbox.home.empty()) {
     out.erase("HOME");
   } else {
-    out["HOME"] = policy.home;
+    out["HOME"] = policy.sandbox.home;
   }
   if (rules.scrub != ScrubMode::kOff) {
     out["TMPDIR"] = "/tmp";

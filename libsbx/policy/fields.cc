@@ -144,25 +144,43 @@ constexpr ValueSpec kPublishSpec = {.kind = Kind::kObject, .object = &kPublishOb
 constexpr ValueSpec kBytesSpec = {.kind = Kind::kCount, .nullable = true, .max = kUnbounded};
 constexpr ValueSpec kTextSpec = {.kind = Kind::kText};
 
-constexpr auto kPolicyFields = std::to_array<FieldSpec>({
-    field<&Policy::profile>("profile", "The profile, with variables replaced and flags applied.",
-                            {.kind = Kind::kObject, .object = &kProfileSpec}),
-    field<&Policy::workspace>("workspace", "Absolute, canonical.", kTextSpec),
-    field<&Policy::home>("home", "Path of the home directory inside.", kTextSpec),
-    field<&Policy::output_bytes>("output_bytes", "Cap of the output, finer than KB.", kBytesSpec),
-    field<&Policy::file_bytes>("file_bytes", "Cap of a file, finer than KB.", kBytesSpec),
-    not_in_digest(field<&Policy::profile_sha256>(
+constexpr ValueSpec object(const ObjectSpec& spec) {
+  return {.kind = Kind::kObject, .object = &spec};
+}
+
+constexpr auto kSandboxPolicyFields = std::to_array<FieldSpec>({
+    part<SandboxProfile, SandboxPolicy>("profile", "With variables replaced and flags applied.",
+                                        object(kSandboxProfileSpec)),
+    field<&SandboxPolicy::limits>("limits", "That it is made with.", object(kSandboxLimitsSpec)),
+    field<&SandboxPolicy::file_bytes>("file_bytes", "Cap of a file, finer than KB.", kBytesSpec),
+    field<&SandboxPolicy::workspace>("workspace", "Absolute, canonical.", kTextSpec),
+    field<&SandboxPolicy::home>("home", "Path of the home directory inside.", kTextSpec),
+    field<&SandboxPolicy::trace_denials>(
+        "trace_denials", "Refused file operations are reported too.", {.kind = Kind::kBool}),
+});
+constexpr ObjectSpec kSandboxPolicySpec = {kSandboxPolicyFields};
+
+constexpr auto kRunPolicyFields = std::to_array<FieldSpec>({
+    part<RunProfile, RunPolicy>("profile", "With flags applied.", object(kRunProfileSpec)),
+    field<&RunPolicy::limits>("limits", "That the supervisor holds it to.", object(kRunLimitsSpec)),
+    field<&RunPolicy::output_bytes>("output_bytes", "Cap of the output, finer than KB.",
+                                    kBytesSpec),
+    not_in_digest(field<&RunPolicy::profile_sha256>(
         "profile_sha256", "Of the profile as it was loaded, where there is an audit log.",
         kTextSpec)),
-    field<&Policy::publish>("publish", "Servers inside, on the host's 127.0.0.1.",
-                            {.kind = Kind::kList, .item = &kPublishSpec}),
-    not_in_digest(field<&Policy::own_files>(
+    field<&RunPolicy::publish>("publish", "Servers inside, on the host's 127.0.0.1.",
+                               {.kind = Kind::kList, .item = &kPublishSpec}),
+    not_in_digest(field<&RunPolicy::own_files>(
         "own_files", "Its profiles, audit log and answer: protected, wherever they are named.",
         {.kind = Kind::kList, .item = &kTextSpec})),
-    field<&Policy::trace_denials>("trace_denials", "Refused file operations are reported too.",
-                                  {.kind = Kind::kBool}),
-    not_in_digest(field<&Policy::warnings>("warnings", "Of the launcher, for the answer.",
-                                           {.kind = Kind::kList, .item = &kTextSpec})),
+    not_in_digest(field<&RunPolicy::warnings>("warnings", "Of the launcher, for the answer.",
+                                              {.kind = Kind::kList, .item = &kTextSpec})),
+});
+constexpr ObjectSpec kRunPolicySpec = {kRunPolicyFields};
+
+constexpr auto kPolicyFields = std::to_array<FieldSpec>({
+    field<&Policy::sandbox>("sandbox", "What a sandbox is made of.", object(kSandboxPolicySpec)),
+    field<&Policy::run>("run", "What else counts for a run.", object(kRunPolicySpec)),
 });
 
 }  // namespace

@@ -67,7 +67,7 @@ Status resolve_sockets(std::vector<std::string>& sockets, const PolicyContext& c
 }
 
 // Who speaks to a container runtime's socket can have it mount and run anything, as root.
-void warn_of_runtimes(const Profile& profile, std::vector<std::string>& warnings) {
+void warn_of_runtimes(const SandboxProfile& profile, std::vector<std::string>& warnings) {
   for (const std::string& path : profile.network.unix_sockets) {
     for (const std::string_view name : {"/docker.sock", "/podman.sock", "/containerd.sock"}) {
       if (!path.ends_with(name)) continue;
@@ -79,7 +79,7 @@ void warn_of_runtimes(const Profile& profile, std::vector<std::string>& warnings
 }
 
 // A listed socket that lies in no root is shown by itself.
-void show_listed_sockets(Profile& profile) {
+void show_listed_sockets(SandboxProfile& profile) {
   std::vector<Root>& roots = profile.filesystem.roots;
   const std::vector<std::string>& listed = profile.network.unix_sockets;
   for (std::size_t i = 0; i < listed.size(); ++i) {
@@ -147,7 +147,7 @@ void show_home(Profile& profile, const std::string& home) {
 
 }  // namespace
 
-LayerSet layers_of(const Profile& profile) {
+LayerSet layers_of(const SandboxProfile& profile) {
   LayerSet layers = profile.isolation.namespaces;
   if (profile.seccomp.mode != SeccompMode::kOff) layers.add(Layer::kSeccomp);
   if (profile.landlock.mode != LandlockMode::kOff) layers.add(Layer::kLandlock);
@@ -158,9 +158,9 @@ LayerSet layers_of(const Profile& profile) {
 }
 
 std::string command_home(const Policy& policy) {
-  const auto& set = policy.profile.environment.set;
+  const auto& set = policy.run.environment.set;
   const auto own = set.find("HOME");
-  if (own == set.end()) return policy.home;
+  if (own == set.end()) return policy.sandbox.home;
   return own->second.starts_with('/') ? own->second : "";
 }
 
@@ -187,17 +187,17 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
 
 Policy with_workspace(const Policy& policy, const std::string& workspace) {
   Policy out = policy;
-  for (Root& root : out.profile.filesystem.roots) {
-    if (!is_below(root.path, policy.workspace)) continue;
-    root.path = workspace + root.path.substr(policy.workspace.size());
+  const std::string& former = policy.sandbox.workspace;
+  for (Root& root : out.sandbox.filesystem.roots) {
+    if (is_below(root.path, former)) root.path = workspace + root.path.substr(former.size());
   }
-  out.workspace = workspace;
+  out.sandbox.workspace = workspace;
   return out;
 }
 
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                            const PolicyContext& given) {
-  Policy policy;
+  std::vector<std::string> warnings;
   PolicyContext context = given;
   if (profile.workspace.mode == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
@@ -205,7 +205,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
   merge_roots(profile.filesystem.roots, flag_roots);
   SBX_CHECK_OK(resolve_sockets(profile.network.unix_sockets, context));
-  warn_of_runtimes(profile, policy.warnings);
+  warn_of_runtimes(profile, warnings);
   show_listed_sockets(profile);
   if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
   if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
@@ -238,36 +238,41 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
     for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
   }
 
-  policy.output_bytes = flags.output_bytes;
-  if (!policy.output_bytes && profile.limits.output_kb) {
-    policy.output_bytes = *profile.limits.output_kb * 1024;
-  }
-  policy.file_bytes = flags.file_bytes;
-  if (!policy.file_bytes && profile.limits.file_kb) {
-    policy.file_bytes = *profile.limits.file_kb * 1024;
-  }
-  policy.publish = flags.publish;
-  policy.own_files = flags.own_files;
-  policy.trace_denials = flags.trace_denials;
-  policy.workspace = context.workspace;
-  policy.home = home_inside(profile, context);
-  show_home(profile, policy.home);
-  policy.profile = std::move(profile);
-  return policy;
+  const auto bytes = [](const std::optional<std::int64_t>& flag,
+                        const std::optional<std::int64_t>& kb) {
+    return !flag && kb ? std::optional(*kb * 1024) : flag;
+  };
+  std::string home = home_inside(profile, context);
+  show_home(profile, home);
+  const LimitsProfile& limits = profile.limits;
+  SandboxPolicy sandbox{static_cast<SandboxProfile&&>(profile),
+                        limits,
+                        bytes(flags.file_bytes, limits.file_kb),
+                        std::move(context.workspace),
+                        std::move(home),
+                        flags.trace_denials};
+  RunPolicy run{static_cast<RunProfile&&>(profile),
+                limits,
+                bytes(flags.output_bytes, limits.output_kb),
+                "",
+                flags.publish,
+                flags.own_files,
+                std::move(warnings)};
+  return Policy{std::move(sandbox), std::move(run)};
 }
 
 Result<std::string> request_cwd(const Policy& policy, const Request& request) {
-  if (!request.cwd) return policy.workspace;
-  return normal_path(*request.cwd, policy.workspace, "/cwd");
+  if (!request.cwd) return policy.sandbox.workspace;
+  return normal_path(*request.cwd, policy.sandbox.workspace, "/cwd");
 }
 
 std::vector<std::string> request_argv(const Policy& policy, const Request& request) {
   if (!request.argv.empty()) return request.argv;
   // Behind "--" the text is never read as the shell's own options.
   if (request.command.starts_with('-') || request.command.starts_with('+')) {
-    return {policy.profile.commands.shell, "-c", "--", request.command};
+    return {policy.sandbox.commands.shell, "-c", "--", request.command};
   }
-  return {policy.profile.commands.shell, "-c", request.command};
+  return {policy.sandbox.commands.shell, "-c", request.command};
 }
 
 std::string display_arguments(const std::vector<std::string>& argv) {

@@ -10,15 +10,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/request.h"
 #include "profile/profile.h"
 
 namespace sbx {
-
-// A server inside, made reachable on the host's 127.0.0.1.
-struct PublishedPort {
-  int host_port = 0;  // 0: the kernel chooses
-  int port = 0;       // inside
-};
 
 // What a flag of the command line, or an SBX_* variable, sets over the profile. Absent: untouched.
 struct OperatorFlags {
@@ -56,45 +51,31 @@ struct PolicyContext {
   std::int64_t machine_memory_mb = 0;  // 0: not known
 };
 
-struct Policy {
-  Profile profile;  // variables replaced, flags applied
+// What a sandbox is made of: one that waits fits any run whose own is equal.
+struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
+  SandboxLimits limits;
+  std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
-  std::string home;                          // path of the home directory inside
+  std::string home;            // path of the home directory inside
+  bool trace_denials = false;  // refused file operations are reported too
+  friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
+};
+
+// What else counts for a run.
+struct RunPolicy : RunProfile {
+  RunLimits limits;
   std::optional<std::int64_t> output_bytes;  // nullopt: no cap
-  std::optional<std::int64_t> file_bytes;
-  std::string profile_sha256;  // of the resolved profile; where there is an audit log
+  std::string profile_sha256;                // of the resolved profile; where there is an audit log
   std::vector<PublishedPort> publish;
   // Absolute paths of the files that steer or record the run: its profiles, the audit log, the
   // answer's file. Where they lie in a writable root they are protected there.
   std::vector<std::string> own_files;
-  bool trace_denials = false;         // refused file operations are reported too
   std::vector<std::string> warnings;  // of the launcher, for the answer's `warnings`
 };
 
-// A file that is written into the workspace before the start.
-struct RequestFile {
-  std::string path;  // relative to the workspace
-  std::string content;
-  std::optional<unsigned> mode;  // permission bits; nullopt: 0644
-};
-
-// What the caller wants run (contract section 6). Absent values leave the policy as it is.
-struct Request {
-  std::string command;            // with -c: the text; else the arguments joined for display
-  std::vector<std::string> argv;  // empty: `command` through the profile's shell
-  std::optional<std::string> description;
-  std::optional<std::string> cwd;  // relative to the workspace, or absolute; see request_cwd()
-  // The caller's own directory, where that counts: it must be one that the policy shows.
-  std::string started_in;
-  std::map<std::string, std::string> env;
-  std::optional<std::string> stdin_text;
-  std::optional<std::int64_t> timeout_ms;
-  std::vector<RequestFile> files;
-  std::optional<bool> network;  // true: must be granted; false: none; absent: as the policy says
-  std::optional<std::int64_t> output_kb;
-  std::optional<std::int64_t> file_kb;
-  bool merge = false;
-  std::string approval;  // the digest of a granted approval; empty: none
+struct Policy {
+  SandboxPolicy sandbox;
+  RunPolicy run;
 };
 
 // What ${workspace} stands for until a run has made its fresh workspace: a path that never exists.
@@ -105,9 +86,9 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                            const PolicyContext& context);
 
 // The layers that the profile has turned on.
-LayerSet layers_of(const Profile& profile);
+LayerSet layers_of(const SandboxProfile& profile);
 
-// HOME as the command sees it: the operator's own value, or policy.home. Empty: not known.
+// HOME as the command sees it: the operator's own value, or policy.sandbox.home. Empty: not known.
 std::string command_home(const Policy& policy);
 
 // The policy with another workspace: its roots in and below the former one move along.

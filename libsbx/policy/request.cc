@@ -34,16 +34,16 @@ Status lower_or_raise(Limit& limit, const Limit& ceiling, const Limit& wanted, s
   return {};
 }
 
-Status apply_network(Profile& profile, const std::optional<bool>& wanted) {
+Status apply_network(SandboxPolicy& sandbox, const std::optional<bool>& wanted) {
   if (!wanted) return {};
   if (*wanted) {
-    if (profile.network.mode != NetworkMode::kNone) return {};
+    if (sandbox.network.mode != NetworkMode::kNone) return {};
     return Error{ErrorCode::kNotGranted, "the profile grants no network", "/network",
                  std::string("the operator grants it with ") + std::string(kNetworkGrant)};
   }
   // Mode open shares the host's network namespace, which mode none must not.
-  if (profile.network.mode == NetworkMode::kOpen) profile.isolation.namespaces.add(Layer::kNet);
-  profile.network.mode = NetworkMode::kNone;
+  if (sandbox.network.mode == NetworkMode::kOpen) sandbox.isolation.namespaces.add(Layer::kNet);
+  sandbox.network.mode = NetworkMode::kNone;
   return {};
 }
 
@@ -75,15 +75,16 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 
 Result<Policy> apply_request(const Policy& policy, const Request& request) {
   Policy out = policy;
-  Profile& profile = out.profile;
-  const LimitsProfile& ceilings = profile.ceilings;
-  SBX_CHECK_OK(lower_or_raise(profile.limits.timeout_ms, ceilings.timeout_ms, request.timeout_ms, 1,
+  RunPolicy& run = out.run;
+  const LimitsProfile& ceilings = run.ceilings;
+  SBX_CHECK_OK(lower_or_raise(run.limits.timeout_ms, ceilings.timeout_ms, request.timeout_ms, 1,
                               "timeout_ms"));
   SBX_CHECK_OK(
-      lower_or_raise(out.output_bytes, ceilings.output_kb, request.output_kb, 1024, "output_kb"));
-  SBX_CHECK_OK(lower_or_raise(out.file_bytes, ceilings.file_kb, request.file_kb, 1024, "file_kb"));
-  SBX_CHECK_OK(apply_network(profile, request.network));
-  SBX_CHECK_OK(apply_env(profile.environment, request.env));
+      lower_or_raise(run.output_bytes, ceilings.output_kb, request.output_kb, 1024, "output_kb"));
+  SBX_CHECK_OK(
+      lower_or_raise(out.sandbox.file_bytes, ceilings.file_kb, request.file_kb, 1024, "file_kb"));
+  SBX_CHECK_OK(apply_network(out.sandbox, request.network));
+  SBX_CHECK_OK(apply_env(run.environment, request.env));
   if (const auto cwd = request_cwd(policy, request); !cwd.ok()) return cwd.error();
   return out;
 }

@@ -178,28 +178,33 @@ constexpr ObjectSpec kLandlockSpec = {kLandlockFields};
 
 // limits and ceilings: the same keys
 constexpr auto kLimitFields = std::to_array<FieldSpec>({
-    field<&LimitsProfile::timeout_ms>("timeout_ms", "Wall-clock time of a run, in milliseconds.",
-                                      limit(kWeekMs)),
-    field<&LimitsProfile::cpu_ms>("cpu_ms", "Processor time of a run, in milliseconds.",
-                                  limit(kWeekMs)),
-    field<&LimitsProfile::memory_mb>("memory_mb",
-                                     "Memory of the whole tree, temporary files included, in MiB.",
-                                     limit(16 * kTebiMb)),
-    field<&LimitsProfile::pids>("pids", "Processes and threads at one time.", limit(4'194'304)),
-    field<&LimitsProfile::open_files>("open_files", "Open files of one process.", limit(1'048'576)),
-    field<&LimitsProfile::file_kb>("file_kb", "Size of one file, in KiB.", limit(kTebiKb)),
-    field<&LimitsProfile::tmp_mb>(
+    field<&LimitsProfile::timeout_ms, LimitsProfile>(
+        "timeout_ms", "Wall-clock time of a run, in milliseconds.", limit(kWeekMs)),
+    field<&LimitsProfile::cpu_ms, LimitsProfile>(
+        "cpu_ms", "Processor time of a run, in milliseconds.", limit(kWeekMs)),
+    field<&LimitsProfile::memory_mb, LimitsProfile>(
+        "memory_mb", "Memory of the whole tree, temporary files included, in MiB.",
+        limit(16 * kTebiMb)),
+    field<&LimitsProfile::pids, LimitsProfile>("pids", "Processes and threads at one time.",
+                                               limit(4'194'304)),
+    field<&LimitsProfile::open_files, LimitsProfile>("open_files", "Open files of one process.",
+                                                     limit(1'048'576)),
+    field<&LimitsProfile::file_kb, LimitsProfile>("file_kb", "Size of one file, in KiB.",
+                                                  limit(kTebiKb)),
+    field<&LimitsProfile::tmp_mb, LimitsProfile>(
         "tmp_mb",
         "All writable temporary file systems together (/tmp, /dev/shm, a private home), in MiB. 0: "
         "none of them is writable.",
         limit(kTebiMb, 0)),
-    field<&LimitsProfile::output_kb>(
+    field<&LimitsProfile::output_kb, LimitsProfile>(
         "output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
         limit(1'048'576)),
-    field<&LimitsProfile::output_lines>("output_lines", "Lines of output that are kept.",
-                                        limit(100'000'000)),
+    field<&LimitsProfile::output_lines, LimitsProfile>(
+        "output_lines", "Lines of output that are kept.", limit(100'000'000)),
 });
 constexpr ObjectSpec kLimitsSpec = {kLimitFields};
+constexpr auto kSandboxLimitFields = rows_of_part<SandboxLimits, kLimitFields>();
+constexpr auto kRunLimitFields = rows_of_part<RunLimits, kLimitFields>();
 
 // environment
 constexpr ValueSpec kEnvNameSpec = text(forms::kEnvName);
@@ -275,38 +280,47 @@ constexpr ObjectSpec kAuditSpec = {kAuditFields};
 constexpr ValueSpec kReferenceSpec = text(forms::kReference);
 constexpr auto kProfileFields = std::to_array<FieldSpec>({
     {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
-    field<&Profile::name>("name", "The profile's name. Without it, the file's name without .json.",
-                          text(forms::kLabel)),
-    field<&Profile::description>("description", "One line for people.", text(forms::kNoNul)),
+    field<&Profile::name, Profile>("name",
+                                   "The profile's name. Without it, the file's name without .json.",
+                                   text(forms::kLabel)),
+    field<&Profile::description, Profile>("description", "One line for people.",
+                                          text(forms::kNoNul)),
     {"extends",
      "The parent: a shipped or installed profile's name, or a path relative to this file; or a "
      "list "
      "of them and of presets, laid over each other in order. Without it, the profile default.",
      {.kind = Kind::kTextOrList, .form = &forms::kReference, .item = &kReferenceSpec}},
-    field<&Profile::filesystem>("filesystem", "What the command sees of the file system.",
-                                object(kFilesystemSpec)),
-    field<&Profile::network>("network", "What the command reaches.", object(kNetworkSpec)),
-    field<&Profile::isolation>("isolation", "Namespaces, and what must be in force.",
-                               object(kIsolationSpec)),
-    field<&Profile::seccomp>("seccomp", "The system call filter.", object(kSeccompSpec)),
-    field<&Profile::landlock>("landlock",
-                              "The kernel's file and network rules underneath the mounts.",
-                              object(kLandlockSpec)),
-    field<&Profile::limits>("limits", "Limits of a run. null: no limit.", object(kLimitsSpec)),
-    field<&Profile::ceilings>(
+    field<&Profile::filesystem, Profile>("filesystem", "What the command sees of the file system.",
+                                         object(kFilesystemSpec)),
+    field<&Profile::network, Profile>("network", "What the command reaches.", object(kNetworkSpec)),
+    field<&Profile::isolation, Profile>("isolation", "Namespaces, and what must be in force.",
+                                        object(kIsolationSpec)),
+    field<&Profile::seccomp, Profile>("seccomp", "The system call filter.", object(kSeccompSpec)),
+    field<&Profile::landlock, Profile>("landlock",
+                                       "The kernel's file and network rules underneath the mounts.",
+                                       object(kLandlockSpec)),
+    field<&Profile::limits, Profile>("limits", "Limits of a run. null: no limit.",
+                                     object(kLimitsSpec)),
+    field<&Profile::ceilings, Profile>(
         "ceilings", "How far a request may raise a limit. null: not above the limit itself.",
         object(kLimitsSpec)),
-    field<&Profile::environment>("environment", "The command's environment variables.",
-                                 object(kEnvironmentSpec)),
-    field<&Profile::commands>("commands", "The command policy.", object(kCommandsSpec)),
-    field<&Profile::output>("output", "What happens to the output.", object(kOutputSpec)),
-    field<&Profile::workspace>("workspace", "The directory that the command works in.",
-                               object(kWorkspaceSpec)),
-    field<&Profile::audit>("audit", "The audit log.", object(kAuditSpec)),
+    field<&Profile::environment, Profile>("environment", "The command's environment variables.",
+                                          object(kEnvironmentSpec)),
+    field<&Profile::commands, Profile>("commands", "The command policy.", object(kCommandsSpec)),
+    field<&Profile::output, Profile>("output", "What happens to the output.", object(kOutputSpec)),
+    field<&Profile::workspace, Profile>("workspace", "The directory that the command works in.",
+                                        object(kWorkspaceSpec)),
+    field<&Profile::audit, Profile>("audit", "The audit log.", object(kAuditSpec)),
 });
+constexpr auto kSandboxFields = rows_of_part<SandboxProfile, kProfileFields>();
+constexpr auto kRunFields = rows_of_part<RunProfile, kProfileFields>();
 
 }  // namespace
 
 constexpr ObjectSpec kProfileSpec = {kProfileFields};
+constexpr ObjectSpec kSandboxProfileSpec = {kSandboxFields};
+constexpr ObjectSpec kRunProfileSpec = {kRunFields};
+constexpr ObjectSpec kSandboxLimitsSpec = {kSandboxLimitFields};
+constexpr ObjectSpec kRunLimitsSpec = {kRunLimitFields};
 
 }  // namespace sbx

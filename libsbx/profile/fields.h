@@ -30,4 +30,10 @@ inline constexpr auto kMissingNames = std::to_array<std::string_view>({"refuse",
 
 extern const ObjectSpec kProfileSpec;
 
+// The same rows by what they are about: those of the parts of profile.h.
+extern const ObjectSpec kSandboxProfileSpec;
+extern const ObjectSpec kRunProfileSpec;
+extern const ObjectSpec kSandboxLimitsSpec;
+extern const ObjectSpec kRunLimitsSpec;
+
 }  // namespace sbx

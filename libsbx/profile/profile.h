@@ -80,18 +80,25 @@ struct LandlockProfile {
   friend bool operator==(const LandlockProfile&, const LandlockProfile&) = default;
 };
 
-// Counts and sizes; null in JSON is "no limit" and std::nullopt here.
-struct LimitsProfile {
-  std::optional<std::int64_t> timeout_ms;
+// Counts and sizes; null in JSON is "no limit" and std::nullopt here. First those that a sandbox is
+// made with, then those that the supervisor alone holds a run to.
+struct SandboxLimits {
   std::optional<std::int64_t> cpu_ms;
   std::optional<std::int64_t> memory_mb;
   std::optional<std::int64_t> pids;
   std::optional<std::int64_t> open_files;
-  std::optional<std::int64_t> file_kb;
   std::optional<std::int64_t> tmp_mb;
-  std::optional<std::int64_t> output_kb;
+  friend bool operator==(const SandboxLimits&, const SandboxLimits&) = default;
+};
+
+struct RunLimits {
+  std::optional<std::int64_t> timeout_ms;
   std::optional<std::int64_t> output_lines;
-  friend bool operator==(const LimitsProfile&, const LimitsProfile&) = default;
+};
+
+struct LimitsProfile : SandboxLimits, RunLimits {
+  std::optional<std::int64_t> file_kb;
+  std::optional<std::int64_t> output_kb;
 };
 
 struct EnvironmentProfile {
@@ -128,21 +135,30 @@ struct AuditProfile {
   std::string file;  // empty: no audit log
 };
 
-struct Profile {
-  std::string name;
-  std::string description;
+// The sections that say what a sandbox is made of.
+struct SandboxProfile {
   FilesystemProfile filesystem;
   NetworkProfile network;
   IsolationProfile isolation;
   SeccompProfile seccomp;
   LandlockProfile landlock;
-  LimitsProfile limits;
+  CommandsProfile commands;
+  friend bool operator==(const SandboxProfile&, const SandboxProfile&) = default;
+};
+
+// Those that say how a run in it goes.
+struct RunProfile {
+  std::string name;
+  std::string description;
   LimitsProfile ceilings;  // nullopt: the ceiling is the limit itself
   EnvironmentProfile environment;
-  CommandsProfile commands;
   OutputProfile output;
   WorkspaceProfile workspace;
   AuditProfile audit;
+};
+
+struct Profile : SandboxProfile, RunProfile {
+  LimitsProfile limits;
 };
 
 }  // namespace sbx

@@ -9,9 +9,9 @@ namespace sbx {
 Result<Audit> Audit::open(const Policy& policy, std::string session) {
   Audit audit;
   audit.session_ = std::move(session);
-  if (policy.profile.audit.file.empty()) return audit;
-  SBX_TRY(audit.file_, AppendFile::open(policy.profile.audit.file, "audit.file"));
-  audit.profile_sha256_ = policy.profile_sha256;
+  if (policy.run.audit.file.empty()) return audit;
+  SBX_TRY(audit.file_, AppendFile::open(policy.run.audit.file, "audit.file"));
+  audit.profile_sha256_ = policy.run.profile_sha256;
   return audit;
 }
 

@@ -49,21 +49,21 @@ std::vector<std::string> environment_names(const LaunchPlan& plan) {
 }
 
 std::string limit_value(const Policy& policy, std::string_view name) {
-  const LimitsProfile& limits = policy.profile.limits;
-  if (name == "timeout") return fmt::format("{} ms", limits.timeout_ms.value_or(0));
+  const SandboxLimits& limits = policy.sandbox.limits;
+  if (name == "timeout") return fmt::format("{} ms", policy.run.limits.timeout_ms.value_or(0));
   if (name == "cpu") return fmt::format("{} ms", limits.cpu_ms.value_or(0));
   if (name == "memory") return fmt::format("{} MiB", limits.memory_mb.value_or(0));
   if (name == "pids") return fmt::format("{}", limits.pids.value_or(0));
   if (name == "open_files") return fmt::format("{}", limits.open_files.value_or(0));
-  if (name == "file") return fmt::format("{} bytes", policy.file_bytes.value_or(0));
+  if (name == "file") return fmt::format("{} bytes", policy.sandbox.file_bytes.value_or(0));
   if (name == "tmp") return fmt::format("{} MiB", limits.tmp_mb.value_or(0));
-  return fmt::format("{} bytes", policy.output_bytes.value_or(0));
+  return fmt::format("{} bytes", policy.run.output_bytes.value_or(0));
 }
 
 }  // namespace
 
 std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
-  std::string out = fmt::format("profile    {}\n", policy.profile.name);
+  std::string out = fmt::format("profile    {}\n", policy.run.name);
   out += fmt::format("command    {}\n", fmt::join(plan.argv, " "));
   out += fmt::format("cwd        {}\n", plan.cwd);
   out += fmt::format("verdict    {}\n", verdict_name(judgement.verdict));
@@ -89,9 +89,9 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   out += fmt::format(
       "seccomp    {}: {} calls allowed, {} by their arguments, {} refused; {} "
       "instructions\n",
-      seccomp_name(policy.profile.seccomp.mode), plan.filter_allowed, plan.filter_checked,
+      seccomp_name(policy.sandbox.seccomp.mode), plan.filter_allowed, plan.filter_checked,
       plan.filter_refused, plan.filter.size());
-  const NetworkProfile& network = policy.profile.network;
+  const NetworkProfile& network = policy.sandbox.network;
   out += fmt::format("network    {}\n", network_name(network.mode));
   if (network.mode == NetworkMode::kAllowlist) {
     for (const std::string& host : network.allow) out += fmt::format("  {}\n", host);
@@ -100,7 +100,7 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
     out += fmt::format("  127.0.0.1:{} leads to the host's\n", port);
   }
   for (const std::string& path : network.unix_sockets) out += fmt::format("  {}\n", path);
-  for (const PublishedPort& port : policy.publish) {
+  for (const PublishedPort& port : policy.run.publish) {
     out += fmt::format("  the host's 127.0.0.1:{} leads to {}\n", port.host_port, port.port);
   }
   out += "limits\n";
@@ -118,7 +118,7 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
 
 std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
   Json out;
-  out["profile"] = policy.profile.name;
+  out["profile"] = policy.run.name;
   out["argv"] = Json::array();
   for (const std::string& argument : plan.argv) out["argv"].push_back(repair_utf8(argument));
   out["cwd"] = repair_utf8(plan.cwd);
@@ -135,15 +135,15 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   }
   if (plan.landlock_abi > 0) layers["landlock"] = plan.landlock_abi;
   out["layers"] = layers;
-  out["filter"] = {{"mode", seccomp_name(policy.profile.seccomp.mode)},
+  out["filter"] = {{"mode", seccomp_name(policy.sandbox.seccomp.mode)},
                    {"allowed", plan.filter_allowed},
                    {"checked", plan.filter_checked},
                    {"refused", plan.filter_refused},
                    {"instructions", plan.filter.size()}};
-  out["network"] = {{"mode", network_name(policy.profile.network.mode)},
-                    {"allow", policy.profile.network.allow},
-                    {"unix_sockets", policy.profile.network.unix_sockets},
-                    {"host_ports", policy.profile.network.host_ports}};
+  out["network"] = {{"mode", network_name(policy.sandbox.network.mode)},
+                    {"allow", policy.sandbox.network.allow},
+                    {"unix_sockets", policy.sandbox.network.unix_sockets},
+                    {"host_ports", policy.sandbox.network.host_ports}};
   out["limits"] = Json::object();
   for (const LimitReport& limit : plan.limits) {
     out["limits"][limit.limit] = {{"value", limit_value(policy, limit.limit)},

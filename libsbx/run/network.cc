@@ -37,19 +37,19 @@ std::string read_host_file(const char* path) {
 }
 
 bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {
-  const NetworkProfile& network = policy.profile.network;
+  const NetworkProfile& network = policy.sandbox.network;
   if ((plan.clone_flags & CLONE_NEWNET) == 0) return false;
   return network.mode == NetworkMode::kAllowlist || network.mode == NetworkMode::kOutbound ||
-         !network.host_ports.empty() || !policy.publish.empty();
+         !network.host_ports.empty() || !policy.run.publish.empty();
 }
 
 ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
   ConnectRules rules;
-  rules.mode = policy.profile.network.mode;
+  rules.mode = policy.sandbox.network.mode;
   rules.own_network = (plan.clone_flags & CLONE_NEWNET) != 0;
   rules.own_pids = plan.has_pid_namespace;
-  rules.listed = policy.profile.network.unix_sockets;
-  for (const Root& root : policy.profile.filesystem.roots) {
+  rules.listed = policy.sandbox.network.unix_sockets;
+  for (const Root& root : policy.sandbox.filesystem.roots) {
     if (root.access == Access::kReadWrite) rules.writable_roots.push_back(root.path);
   }
   return rules;
@@ -78,7 +78,7 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy,
                                                        const LaunchPlan& plan) {
   std::unique_ptr<RunNetwork> made(new RunNetwork());
   const bool with_gateway = needs_gateway(policy, plan);
-  if (!policy.publish.empty() && !with_gateway) {
+  if (!policy.run.publish.empty() && !with_gateway) {
     return Error{ErrorCode::kBadFlag, "a port can only be published from a network of its own",
                  "--publish", "leave out --net open: the host's network is shared there"};
   }
@@ -88,9 +88,9 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy,
   made->rules_ = connect_rules(policy, plan);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
-    SBX_TRY(made->gateway_, make_gateway(policy.profile.network));
+    SBX_TRY(made->gateway_, make_gateway(policy.sandbox.network));
     if (!made->watch(made->gateway_->poll_fd())) return failed("epoll_ctl");
-    for (const PublishedPort& port : policy.publish) SBX_CHECK_OK(made->publish(port));
+    for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }
   return made;
 }

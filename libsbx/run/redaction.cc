@@ -10,8 +10,8 @@ namespace sbx {
 
 Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment) {
   RedactionInput redaction;
-  if (!policy.profile.output.redact) return redaction;
-  SBX_TRY(redaction.rules, RuleSet::make(policy.profile.output.patterns));
+  if (!policy.run.output.redact) return redaction;
+  SBX_TRY(redaction.rules, RuleSet::make(policy.run.output.patterns));
   for (const auto& [name, value] : environment) {
     if (is_sensitive_name(name)) redaction.exact_values.push_back(value);
   }

@@ -94,9 +94,9 @@ class Run {
     redaction_ = std::move(redaction).value();
     if (!pass_policy()) return;
     if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
-    if (policy_.profile.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
+    if (policy_.run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
       spill_.emplace(log_places(input_.inherited, policy_), outcome_.started_at_ms,
-                     static_cast<std::uint64_t>(policy_.profile.output.spill_mb) << 20);
+                     static_cast<std::uint64_t>(policy_.run.output.spill_mb) << 20);
     }
     attempt();
   }
@@ -119,22 +119,20 @@ class Run {
   // A fresh workspace and the request's files are there before the plan is made, since that looks
   // at what there is.
   Status prepare_workspace() {
-    if (policy_.profile.workspace.mode == WorkspaceMode::kFresh) {
+    if (policy_.run.workspace.mode == WorkspaceMode::kFresh) {
       SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
       policy_ = with_workspace(policy_, path);
       input_.warm = nullptr;  // what was made ready in advance does not show it
     }
     if (input_.request.files.empty()) return {};
-    if (policy_.profile.filesystem.overlay) {
+    if (policy_.sandbox.filesystem.overlay) {
       return Error{ErrorCode::kNotGranted,
                    "files would be written to the workspace itself, beside its overlay", "/files",
                    "the operator grants it with filesystem.overlay = false"};
     }
-    Policy only_roots = policy_;
-    only_roots.profile.filesystem.base = Base::kNone;
-    SBX_TRY(const View places, inspect_view(only_roots, {}, ""));
-    return write_workspace_files(policy_.workspace, input_.request.files, places,
-                                 policy_.file_bytes);
+    SBX_TRY(const View places, inspect_roots(policy_));
+    return write_workspace_files(policy_.sandbox.workspace, input_.request.files, places,
+                                 policy_.sandbox.file_bytes);
   }
 
   // What the command policy says of the request. False: the outcome says why it does not run.
@@ -286,7 +284,7 @@ class Run {
     network_.reset();
     sandbox_.reset();
     if (!own_.remove_workspace()) {
-      outcome_.sandbox.warnings.push_back("workspace: " + policy_.workspace +
+      outcome_.sandbox.warnings.push_back("workspace: " + policy_.sandbox.workspace +
                                           " could not be removed whole");
     }
     redact_outcome(redaction_, outcome_);
@@ -319,7 +317,7 @@ class Run {
   }
 
   SuperviseInput supervise_input() {
-    const LimitsProfile& limits = policy_.profile.limits;
+    const SandboxLimits& limits = policy_.sandbox.limits;
     const LaunchPlan& plan = sandbox_->plan;
     SuperviseInput out{plan, policy_};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
@@ -338,10 +336,10 @@ class Run {
     out.mode = input_.mode;
     out.merge = input_.merge;
     out.stdin_fd = input_.stdin_fd;
-    out.capture = {policy_.output_bytes, limits.output_lines};
+    out.capture = {policy_.run.output_bytes, policy_.run.limits.output_lines};
     out.redaction = redaction_;
-    out.find_result = policy_.profile.output.result_json;
-    out.timeout_ms = limits.timeout_ms;
+    out.find_result = policy_.run.output.result_json;
+    out.timeout_ms = policy_.run.limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
       if (limit.limit == "pids" && limit.enforcer == "rlimit") {
         out.watch.pids = limits.pids;
@@ -370,7 +368,7 @@ class Run {
     outcome.description = input_.request.description;
     outcome.argv = plan.argv;
     outcome.cwd = plan.cwd;
-    outcome.sandbox.profile = policy_.profile.name;
+    outcome.sandbox.profile = policy_.run.name;
     outcome.sandbox.limits = plan.limits;
     outcome.sandbox.degraded = plan.degraded;
     outcome.sandbox.warnings = plan.warnings;
@@ -397,7 +395,7 @@ class Run {
       const auto cwd = request_cwd(policy_, input_.request);
       outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
     }
-    outcome.sandbox.profile = policy_.profile.name;
+    outcome.sandbox.profile = policy_.run.name;
     outcome.status = status;
     outcome.error = error;
     outcome.exit_status = error_exit_status(error.code);
@@ -412,8 +410,8 @@ class Run {
   void finish(Outcome& outcome, const LaunchPlan& plan, Supervised& supervised,
               Leftovers& leftovers) const {
     note(outcome, plan, supervised);
-    outcome.out = stream(supervised.out, policy_.profile.output.exact_bytes);
-    outcome.err = stream(supervised.err, policy_.profile.output.exact_bytes);
+    outcome.out = stream(supervised.out, policy_.run.output.exact_bytes);
+    outcome.err = stream(supervised.err, policy_.run.output.exact_bytes);
     if (const ResultLine* result = supervised.out.result()) {
       outcome.result_json = result->json();
       if (result->invalid_lines() > 0) {
@@ -443,11 +441,11 @@ class Run {
       outcome.denials.push_back({"mount", "protected_changed", then.path, 1, "", ""});
     }
     if (guards_git(policy_)) add_git_changes(outcome.denials);
-    if (policy_.profile.filesystem.overlay) {
+    if (policy_.sandbox.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
     // Without a size, or with none at all, no limit of ours was met.
-    const std::int64_t tmp_mb = policy_.profile.limits.tmp_mb.value_or(0);
+    const std::int64_t tmp_mb = policy_.sandbox.limits.tmp_mb.value_or(0);
     supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
     if (supervised.has_filled_scratch) {
       outcome.denials.push_back(
@@ -622,14 +620,14 @@ void CommandRun::hold_output(bool hold) {
 }
 
 Result<LaunchPlan> plan_command(RunInput& input) {
-  const LimitsProfile& limits = input.policy.profile.limits;
+  const SandboxLimits& limits = input.policy.sandbox.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
   probe_layers(input.facts);
   const Environment environment =
       make_environment(input.policy, input.inherited, input.facts.user_name);
   Leftovers workspace;  // gone when the plan has been made
   Policy policy = input.policy;
-  if (policy.profile.workspace.mode == WorkspaceMode::kFresh) {
+  if (policy.run.workspace.mode == WorkspaceMode::kFresh) {
     SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
     policy = with_workspace(policy, path);
   }

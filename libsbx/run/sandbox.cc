@@ -21,9 +21,9 @@ namespace {
 
 // The programs that base `tools` shows: what the policy allows, and the shell that runs them.
 std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
-  const CommandsProfile& commands = policy.profile.commands;
+  const CommandsProfile& commands = policy.sandbox.commands;
   std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
-  if (commands.allow && policy.profile.network.mode != NetworkMode::kNone) {
+  if (commands.allow && policy.sandbox.network.mode != NetworkMode::kNone) {
     names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
   }
   if (request.argv.empty()) {
@@ -31,7 +31,7 @@ std::vector<std::string> tool_names(const Policy& policy, const Request& request
   } else if (!commands.allow) {
     names.push_back(request.argv.front());
   }
-  if (policy.profile.network.mode != NetworkMode::kNone) {
+  if (policy.sandbox.network.mode != NetworkMode::kNone) {
     names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
   }
   std::erase_if(names,
@@ -65,13 +65,13 @@ Status list_narrowed(View& view, const Policy& policy) {
   }
   for (const Node& node : view.denied) {
     if (node.kind == NodeKind::kLink) continue;
-    if (policy.profile.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));
+    if (policy.sandbox.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));
     for (std::size_t at = node.path.find('/', 1); at != std::string::npos;
          at = node.path.find('/', at + 1)) {
       SBX_CHECK_OK(list_directory(view, node.path.substr(0, at)));
     }
   }
-  if (policy.profile.filesystem.base == Base::kHost) {
+  if (policy.sandbox.filesystem.base == Base::kHost) {
     for (const ViewRoot& root : view.roots) {
       if (root.access != Access::kNone) continue;
       for (std::size_t at = 0; at != std::string::npos; at = root.node.path.find('/', at + 1)) {
@@ -90,9 +90,9 @@ Node look(const std::string& path) {
 
 // A place for temporary files and for HOME, where the host's own are the only ones there are.
 Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
-  const Profile& profile = input.policy.profile;
+  const SandboxPolicy& policy = input.policy.sandbox;
   const bool is_wanted =
-      profile.landlock.mode != LandlockMode::kOff && profile.limits.tmp_mb.value_or(1) > 0;
+      policy.landlock.mode != LandlockMode::kOff && policy.limits.tmp_mb.value_or(1) > 0;
   if (!is_wanted) return {};
   const auto configured = input.inherited.find("TMPDIR");
   std::string base = "/tmp";
@@ -102,7 +102,7 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   const Result<std::string> real = real_path(base);
   SBX_TRY(const std::string path, sandbox.leftovers.make_scratch(real.ok() ? real.value() : base));
   sandbox.view.scratch = look(path + "/tmp");
-  if (profile.filesystem.home == HomeMode::kPrivate) {
+  if (policy.filesystem.home == HomeMode::kPrivate) {
     sandbox.view.scratch_home = look(path + "/home");
   }
   return {};
@@ -128,7 +128,7 @@ Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
 }
 
 void choose_cgroup(const Policy& policy, HostFacts& facts) {
-  const LimitsProfile& limits = policy.profile.limits;
+  const SandboxLimits& limits = policy.sandbox.limits;
   const bool is_known = !facts.cgroup.base.empty() || !facts.cgroup.reason.empty();
   if (!limits.memory_mb && !limits.pids) {
     facts.cgroup = {};
@@ -140,7 +140,7 @@ void choose_cgroup(const Policy& policy, HostFacts& facts) {
 Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witnesses* witnesses) {
   auto sandbox = std::make_unique<Sandbox>();
   SBX_TRY(sandbox->view, look_at_files(input, witnesses));
-  const bool no_mounts = !input.policy.profile.isolation.namespaces.has(Layer::kMount) ||
+  const bool no_mounts = !input.policy.sandbox.isolation.namespaces.has(Layer::kMount) ||
                          input.facts.obstacle(Layer::kMount).present();
   if (no_mounts) {
     SBX_CHECK_OK(list_narrowed(sandbox->view, input.policy));
@@ -155,7 +155,7 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
 
 Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox) {
   if (!input.facts.cgroup.base.empty()) {
-    const LimitsProfile& limits = input.policy.profile.limits;
+    const SandboxLimits& limits = input.policy.sandbox.limits;
     CgroupLimits wanted;
     wanted.memory_bytes = limits.memory_mb.value_or(0) << 20;
     // PID 1 is one of them.

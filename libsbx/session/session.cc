@@ -75,7 +75,7 @@ Session::~Session() {
 // What all runs share: this process moves to where their cgroups can be made, once.
 Status Session::set_up() {
   if (options_.own_workspace) {
-    SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.workspace));
+    SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.sandbox.workspace));
   }
   choose_cgroup(options_.policy, options_.facts);
   return leftovers_.enter_leaf(options_.facts.cgroup);
@@ -106,7 +106,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   Policy own = refused ? granted : std::move(policy).value();
   // Mission A2: a task has no time limit but the one that it was given.
   if (kind == TaskKind::kTask && !request.timeout_ms) {
-    own.profile.limits.timeout_ms = std::nullopt;
+    own.run.limits.timeout_ms = std::nullopt;
   }
   std::string id = kind == TaskKind::kTask ? make_uuid() : std::string();
   if (kind == TaskKind::kTask && id.empty()) {
@@ -307,9 +307,9 @@ void Session::finish_reset() {
   kept_bytes_ = 0;
   pool_.reset();  // what holds a place in the workspace for it is about to go
   reset_status_ = {};
-  if (!options_.own_workspace || clear_tree(options_.policy.workspace)) return;
+  if (!options_.own_workspace || clear_tree(options_.policy.sandbox.workspace)) return;
   reset_status_ = Error{ErrorCode::kSessionFailed,
-                        "the workspace cannot be cleared: " + options_.policy.workspace, "",
+                        "the workspace cannot be cleared: " + options_.policy.sandbox.workspace, "",
                         "remove by hand what is left in it"};
 }
 

@@ -18,11 +18,11 @@ constexpr std::size_t kMostKeptBytes = std::size_t{16} << 20;
 TaskOutputLimits output_limits(const Policy& policy) {
   TaskOutputLimits limits;
   limits.stream_bytes = kMostKeptBytes;
-  if (policy.output_bytes) {
-    limits.stream_bytes =
-        std::clamp(static_cast<std::size_t>(*policy.output_bytes), kLeastKeptBytes, kMostKeptBytes);
+  if (policy.run.output_bytes) {
+    limits.stream_bytes = std::clamp(static_cast<std::size_t>(*policy.run.output_bytes),
+                                     kLeastKeptBytes, kMostKeptBytes);
   }
-  limits.lines = policy.profile.limits.output_lines;  // mission B12
+  limits.lines = policy.run.limits.output_lines;  // mission B12
   return limits;
 }
 
@@ -43,8 +43,9 @@ Task::Task(TaskKind kind, std::string id, Policy policy, Request request)
 
 std::string Task::cwd() const {
   if (!is_running() && !outcome_.cwd.empty()) return outcome_.cwd;
-  if (!request_.cwd) return policy_.workspace;
-  return request_.cwd->starts_with('/') ? *request_.cwd : policy_.workspace + "/" + *request_.cwd;
+  if (!request_.cwd) return policy_.sandbox.workspace;
+  return request_.cwd->starts_with('/') ? *request_.cwd
+                                        : policy_.sandbox.workspace + "/" + *request_.cwd;
 }
 
 double Task::uptime_seconds() const {
@@ -89,7 +90,7 @@ void Task::refuse(Outcome outcome) {
   outcome.argv = request_argv(policy_, request_);
   outcome.description = request_.description;
   outcome.cwd = cwd();
-  outcome.sandbox.profile = policy_.profile.name;
+  outcome.sandbox.profile = policy_.run.name;
   outcome_ = std::move(outcome);
   ended_at_ = Clock::now();
 }

@@ -20,12 +20,11 @@ constexpr std::int64_t kFewestOpenFiles = 32;
 constexpr std::size_t kMostLeaving = 16;
 
 bool can_wait(const Policy& policy, const HostFacts& facts) {
-  const Profile& profile = policy.profile;
-  return profile.isolation.namespaces.has(Layer::kMount) &&
-         profile.isolation.namespaces.has(Layer::kPid) &&
+  const LayerSet& namespaces = policy.sandbox.isolation.namespaces;
+  return namespaces.has(Layer::kMount) && namespaces.has(Layer::kPid) &&
          !facts.obstacle(Layer::kMount).present() && !facts.obstacle(Layer::kPid).present() &&
-         profile.limits.open_files.value_or(kFewestOpenFiles) >= kFewestOpenFiles &&
-         profile.workspace.mode == WorkspaceMode::kPersistent;
+         policy.sandbox.limits.open_files.value_or(kFewestOpenFiles) >= kFewestOpenFiles &&
+         policy.run.workspace.mode == WorkspaceMode::kPersistent;
 }
 
 // Or has lost a placement, for however short a time.
@@ -59,20 +58,10 @@ SandboxInput WarmPool::own_input(const Request& request) {
 }
 
 bool WarmPool::fits(const SandboxInput& wanted) const {
-  const Profile& mine = policy_.profile;
-  const Profile& other = wanted.policy.profile;
-  LimitsProfile limits = other.limits;
-  limits.timeout_ms = mine.limits.timeout_ms;  // these two are the supervisor's
-  limits.output_kb = mine.limits.output_kb;
-  const std::string cwd = wanted.request.cwd.value_or(policy_.workspace);
-  return !wanted.use_pty && !wanted.report_execs && mine.filesystem == other.filesystem &&
-         mine.network == other.network && mine.isolation == other.isolation &&
-         mine.seccomp == other.seccomp && mine.landlock == other.landlock &&
-         mine.limits == limits && mine.commands == other.commands &&
-         policy_.file_bytes == wanted.policy.file_bytes &&
-         policy_.workspace == wanted.policy.workspace &&
-         policy_.trace_denials == wanted.policy.trace_denials &&
-         policy_.home == wanted.policy.home && is_below(cwd, policy_.workspace) &&
+  const SandboxPolicy& mine = policy_.sandbox;
+  const std::string cwd = wanted.request.cwd.value_or(mine.workspace);
+  return !wanted.use_pty && !wanted.report_execs && mine == wanted.policy.sandbox &&
+         is_below(cwd, mine.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }
 

@@ -131,14 +131,14 @@ void fit_profile(std::string_view tool, Profile& profile) {
 
 ToolSettings tool_settings(const Policy& policy) {
   ToolSettings settings;
-  const Profile& profile = policy.profile;
-  settings.timeout_ms = profile.limits.timeout_ms;
-  settings.timeout_ceiling_ms = profile.limits.timeout_ms;
-  if (settings.timeout_ceiling_ms && profile.ceilings.timeout_ms) {
-    settings.timeout_ceiling_ms =
-        std::max(*settings.timeout_ceiling_ms, *profile.ceilings.timeout_ms);
+  const auto& ceiling = policy.run.ceilings.timeout_ms;
+  settings.timeout_ms = policy.run.limits.timeout_ms;
+  settings.timeout_ceiling_ms = settings.timeout_ms;
+  if (settings.timeout_ceiling_ms && ceiling) {
+    settings.timeout_ceiling_ms = std::max(*settings.timeout_ceiling_ms, *ceiling);
   }
-  if (profile.commands.allow) settings.allowed_commands = *profile.commands.allow;
+  const auto& allowed = policy.sandbox.commands.allow;
+  if (allowed) settings.allowed_commands = *allowed;
   return settings;
 }
 

@@ -35,7 +35,7 @@ constexpr std::size_t kLongestAnswer = std::size_t{64} << 10;
 // What would let a denied program run; empty where nothing does.
 std::string grant_for_program(const Policy& policy, const std::string& path) {
   if (is_denied_name({}, path)) return "";
-  for (const std::string& pattern : policy.profile.commands.deny) {
+  for (const std::string& pattern : policy.sandbox.commands.deny) {
     if (matches_name(pattern, path)) return "commands.deny -= [\"" + pattern + "\"]";
   }
   return "";
@@ -118,7 +118,7 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
                     repair_utf8(grant_for_program(policy_, program))};
     }
   }
-  if (!policy_.trace_denials) return std::nullopt;
+  if (!policy_.sandbox.trace_denials) return std::nullopt;
   const auto refusal = view_.refusal(file, path);
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer,

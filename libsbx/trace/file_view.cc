@@ -131,7 +131,7 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
       return FileRefusal{"mount", real, grant(real, true)};
     }
     if (file.need == FileNeed::kExec && S_ISREG(info.st_mode) && (flags & ST_NOEXEC) != 0) {
-      const bool listed = policy_.profile.filesystem.base == Base::kTools;
+      const bool listed = policy_.sandbox.filesystem.base == Base::kTools;
       return FileRefusal{"mount", real, listed ? "filesystem.base = \"system\"" : ""};
     }
   }
@@ -192,9 +192,9 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
 
 // No profile gives what steers or records the run itself.
 bool FileView::is_always_protected(const std::string& path) const {
-  const auto& own = policy_.own_files;
+  const auto& own = policy_.run.own_files;
   if (std::find(own.begin(), own.end(), path) != own.end()) return true;
-  const auto& roots = policy_.profile.filesystem.roots;
+  const auto& roots = policy_.sandbox.filesystem.roots;
   return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite &&
            is_below(path, root.path + "/" + std::string(kProjectSettings));
@@ -205,7 +205,7 @@ bool FileView::is_always_protected(const std::string& path) const {
 // user namespace: EOVERFLOW for any other.
 std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
                                                 const std::string& path) const {
-  if (!policy_.profile.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
+  if (!policy_.sandbox.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
   if (shown_as(path) != "overlay") return std::nullopt;
   if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
   return FileRefusal{"mount", path, "filesystem.overlay = false"};
@@ -244,7 +244,7 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
   }
   if (to_write && shown == "empty") return "limits.tmp_mb = 256";
   const bool replaces =
-      std::any_of(policy_.profile.filesystem.roots.begin(), policy_.profile.filesystem.roots.end(),
+      std::any_of(policy_.sandbox.filesystem.roots.begin(), policy_.sandbox.filesystem.roots.end(),
                   [&](const Root& root) { return root.path == path; });
   const std::string access = to_write ? "\"rw\"" : "\"ro\"";
   if (replaces) return "filesystem.roots: \"access\": " + access + " for " + quoted(path);
@@ -264,7 +264,7 @@ std::string FileView::shown_as(const std::string& path) const {
 // Without a mount view the plan shows nothing: by name, within a writable root. A directory that
 // leads to a protected path can be neither moved nor removed.
 bool FileView::is_protected(const std::string& path) const {
-  const FilesystemProfile& files = policy_.profile.filesystem;
+  const FilesystemProfile& files = policy_.sandbox.filesystem;
   return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path) &&
            std::any_of(files.protect.begin(), files.protect.end(), [&](const Protect& protect) {

@@ -11,7 +11,7 @@ namespace {
 // Mission A9.
 TEST(Judge, DeniesTheBuiltInListInEveryProfile) {
   Policy policy = sample_policy();
-  policy.profile.commands.ask.clear();
+  policy.sandbox.commands.ask.clear();
   for (const char* name : {"sudo", "su", "shutdown", "reboot", "halt", "poweroff", "chroot",
                            "mount", "umount", "mkfs", "mkfs.ext4", "mkfs.xfs"}) {
     const std::string command = std::string("echo a; ") + name + " x";
@@ -28,7 +28,7 @@ TEST(Judge, DeniesTheBuiltInListInEveryProfile) {
 
 TEST(Judge, NamesTheSettingThatDenies) {
   Policy policy = sample_policy();
-  policy.profile.commands.deny = {"nc", "python*"};
+  policy.sandbox.commands.deny = {"nc", "python*"};
   const Judgement judgement = judge_text(policy, "python3 -c 1");
   ASSERT_EQ(judgement.verdict, Verdict::kDeny);
   EXPECT_EQ(judgement.findings.front().grant, "commands.deny -= \"python*\"");
@@ -39,7 +39,7 @@ TEST(Judge, NamesTheSettingThatDenies) {
 // Mission C6.
 TEST(Judge, ListsWhatIsAllowed) {
   Policy policy = sample_policy();
-  policy.profile.commands.allow = std::vector<std::string>{"cat", "ls"};
+  policy.sandbox.commands.allow = std::vector<std::string>{"cat", "ls"};
   const Judgement judgement = judge_text(policy, "perl -e 1");
   ASSERT_EQ(judgement.verdict, Verdict::kDeny);
   EXPECT_NE(judgement.findings.front().reason.find("cat, ls"), std::string::npos);
@@ -49,17 +49,17 @@ TEST(Judge, ListsWhatIsAllowed) {
 // Mission C4.
 TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   Policy policy = sample_policy();
-  policy.profile.commands.allow = std::vector<std::string>{"cat"};
-  policy.profile.commands.network_allow = {"curl"};
+  policy.sandbox.commands.allow = std::vector<std::string>{"cat"};
+  policy.sandbox.commands.network_allow = {"curl"};
   EXPECT_EQ(judge_text(policy, "curl x").findings.front().id, "network-command");
-  policy.profile.network.mode = NetworkMode::kOutbound;
+  policy.sandbox.network.mode = NetworkMode::kOutbound;
   EXPECT_EQ(judge_text(policy, "curl x").verdict, Verdict::kAllow);
 }
 
 // Mission B11.
 TEST(Judge, NamesTheRootToAdd) {
   Policy policy = sample_policy();
-  policy.profile.commands.confine_paths = true;
+  policy.sandbox.commands.confine_paths = true;
   const Judgement judgement = judge_text(policy, "cat /srv/a");
   ASSERT_EQ(judgement.verdict, Verdict::kDeny);
   const Finding& finding = judgement.findings.front();
@@ -93,9 +93,9 @@ TEST(Judge, SaysWhatIsUnknown) {
 
 TEST(Judge, HoldsAnUnknownNameAgainstAnAllowListOnlyWhereTheKernelDoesNot) {
   Policy policy = sample_policy();
-  policy.profile.commands.allow = std::vector<std::string>{"echo"};
+  policy.sandbox.commands.allow = std::vector<std::string>{"echo"};
   EXPECT_EQ(judge_text(policy, "\"$1\" a").verdict, Verdict::kDeny);
-  policy.profile.filesystem.base = Base::kTools;
+  policy.sandbox.filesystem.base = Base::kTools;
   EXPECT_EQ(judge_text(policy, "\"$1\" a").verdict, Verdict::kAllow);
 }
 
@@ -104,7 +104,7 @@ TEST(Judge, ReadsArgumentsAsItReadsText) {
   const auto verdict = [&](std::vector<std::string> argv) {
     Request request;
     request.argv = std::move(argv);
-    return judge(policy, request, policy.workspace).verdict;
+    return judge(policy, request, policy.sandbox.workspace).verdict;
   };
   EXPECT_EQ(verdict({"sudo", "id"}), Verdict::kDeny);
   EXPECT_EQ(verdict({"bash", "-c", "sudo id"}), Verdict::kDeny);
@@ -123,7 +123,7 @@ TEST(Judge, FollowsTheWorkingDirectory) {
 
 TEST(Judge, AsksAboutAWorkspaceBelowTmpAndItsParents) {
   Policy policy = sample_policy();
-  policy.workspace = "/tmp/a/work";
+  policy.sandbox.workspace = "/tmp/a/work";
   EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a/work").verdict, Verdict::kAsk);
   EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a").verdict, Verdict::kAsk);
   EXPECT_EQ(judge_text(policy, "rm -rf /tmp/a*").verdict, Verdict::kAsk);

@@ -67,7 +67,7 @@ TEST(DestructiveRules, HaveNamesReasonsAndExamplesOfBothSides) {
 
 TEST(DestructiveRules, AreSilentWhereTheProfileDoesNotAsk) {
   Policy policy = sample_policy();
-  policy.profile.commands.ask.clear();
+  policy.sandbox.commands.ask.clear();
   EXPECT_EQ(judge_text(policy, "rm -rf /").verdict, Verdict::kAllow);
 }
 

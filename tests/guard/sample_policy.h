@@ -10,19 +10,19 @@ namespace sbx {
 
 inline Policy sample_policy() {
   Policy policy;
-  policy.workspace = "/home/me/project";
-  policy.home = "/home/me";
-  policy.profile.filesystem.roots = {{"/home/me/project", Access::kReadWrite, false, ""},
+  policy.sandbox.workspace = "/home/me/project";
+  policy.sandbox.home = "/home/me";
+  policy.sandbox.filesystem.roots = {{"/home/me/project", Access::kReadWrite, false, ""},
                                      {"/data", Access::kReadWrite, false, ""}};
-  policy.profile.isolation.namespaces.add(Layer::kMount);
-  policy.profile.commands.ask = {"destructive"};
+  policy.sandbox.isolation.namespaces.add(Layer::kMount);
+  policy.sandbox.commands.ask = {"destructive"};
   return policy;
 }
 
 inline Judgement judge_text(const Policy& policy, const std::string& command) {
   Request request;
   request.command = command;
-  return judge(policy, request, policy.workspace);
+  return judge(policy, request, policy.sandbox.workspace);
 }
 
 }  // namespace sbx

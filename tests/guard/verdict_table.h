@@ -22,28 +22,28 @@ inline std::map<std::string, Policy> verdict_policies() {
   std::map<std::string, Policy> out;
   out["default"] = sample_policy();
   Policy listed = sample_policy();
-  listed.profile.commands.ask.clear();
+  listed.sandbox.commands.ask.clear();
   // Mission C6: the 33 names and the 8 of the network.
-  listed.profile.commands.allow = {
+  listed.sandbox.commands.allow = {
       "awk",   "basename", "cat",  "cut", "date",   "dirname", "echo", "env",  "find",
       "grep",  "head",     "jq",   "ls",  "printf", "pwd",     "rg",   "sed",  "sort",
       "tail",  "tr",       "uniq", "wc",  "xargs",  "sleep",   "stat", "test", "true",
       "false", "mkdir",    "rm",   "cp",  "mv",     "touch"};
-  listed.profile.commands.network_allow = {"curl", "wget", "ping", "nslookup",
+  listed.sandbox.commands.network_allow = {"curl", "wget", "ping", "nslookup",
                                            "dig",  "ssh",  "scp",  "git"};
   out["bash_exec"] = listed;
-  listed.profile.network.mode = NetworkMode::kOutbound;
+  listed.sandbox.network.mode = NetworkMode::kOutbound;
   out["bash_exec_network"] = listed;
   Policy readonly = sample_policy();
-  readonly.profile.commands.ask.clear();
-  readonly.profile.commands.readonly = true;
+  readonly.sandbox.commands.ask.clear();
+  readonly.sandbox.commands.readonly = true;
   out["readonly"] = readonly;
   Policy confined = sample_policy();
-  confined.profile.commands.ask.clear();
-  confined.profile.commands.confine_paths = true;
+  confined.sandbox.commands.ask.clear();
+  confined.sandbox.commands.confine_paths = true;
   out["confined"] = confined;
   Policy asking = sample_policy();
-  asking.profile.commands.ask = {"terraform", "git"};
+  asking.sandbox.commands.ask = {"terraform", "git"};
   out["ask_program"] = asking;
   return out;
 }

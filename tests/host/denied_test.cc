@@ -20,7 +20,7 @@ class Denied : public testing::Test {
     ASSERT_NE(mkdtemp(path), nullptr);
     directory_ = path;
     std::ofstream(directory_ + "/sudo") << "x";
-    policy_.profile.filesystem.base = Base::kSystem;
+    policy_.sandbox.filesystem.base = Base::kSystem;
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
@@ -35,7 +35,7 @@ class Denied : public testing::Test {
     });
   }
   bool is_found() const { return holds(look(), "sudo"); }
-  void show(Access access) { policy_.profile.filesystem.roots = {{directory_, access, false, ""}}; }
+  void show(Access access) { policy_.sandbox.filesystem.roots = {{directory_, access, false, ""}}; }
 
   std::string directory_;
   Policy policy_;
@@ -44,8 +44,8 @@ class Denied : public testing::Test {
 TEST_F(Denied, IsFoundInADirectoryThatIsShown) {
   show(Access::kReadOnly);
   EXPECT_TRUE(is_found());
-  policy_.profile.filesystem.roots.clear();
-  policy_.profile.filesystem.base = Base::kHost;
+  policy_.sandbox.filesystem.roots.clear();
+  policy_.sandbox.filesystem.base = Base::kHost;
   EXPECT_TRUE(is_found());
 }
 

@@ -127,7 +127,7 @@ TEST_F(Logs, OldSpillsGo) {
 
 TEST_F(Logs, PlacesThatTheCommandCannotWriteComeFirst) {
   Policy policy;
-  policy.profile.filesystem.roots = {{"/home/u", Access::kReadWrite, false, ""},
+  policy.sandbox.filesystem.roots = {{"/home/u", Access::kReadWrite, false, ""},
                                      {"/home/u/safe", Access::kReadOnly, false, ""}};
   const Environment plain = {{"HOME", "/home/u"}, {"TMPDIR", "/scratch"}};
   EXPECT_TRUE(log_places(plain, policy).front().starts_with("/scratch/sbx-logs-"));

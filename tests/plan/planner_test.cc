@@ -109,7 +109,7 @@ TEST(Planner, RefusesAHiddenWorkingDirectoryWithoutMountsToo) {
   OperatorFlags flags;
   flags.allow_degraded = true;
   apply_flags(sample, flags);
-  sample.policy.profile.isolation.require = {};
+  sample.policy.sandbox.isolation.require = {};
   take_namespaces(sample.facts);
   for (const char* cwd : {"/home/user/work/a", "/somewhere/else"}) {
     sample.request.cwd = cwd;
@@ -169,7 +169,7 @@ TEST(Planner, RefusesARequiredLayerThatCannotBeHadWithTheMend) {
     sample.facts = full_facts();
     sample.facts.obstacles[static_cast<std::size_t>(layer)] = {"the reason", "the mend", 1};
     for (const Fallback fallback : {Fallback::kRefuse, Fallback::kDegrade}) {
-      sample.policy.profile.isolation.fallback = fallback;
+      sample.policy.sandbox.isolation.fallback = fallback;
       const auto plan = sample.plan();
       ASSERT_FALSE(plan.ok()) << layer_name(layer);
       EXPECT_EQ(plan.error().code, ErrorCode::kLayerUnavailable);
@@ -184,7 +184,7 @@ TEST(Planner, RefusesALayerThatIsNotRequiredUnlessTheFallbackIsDegrade) {
   Sample sample = shipped_sample("default");  // ipc and uts are not required
   sample.facts.obstacles[static_cast<std::size_t>(Layer::kIpc)] = {"the reason", "", 1};
   EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable);
-  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
   const LaunchPlan plan = must_plan(sample);
   EXPECT_FALSE(plan.wanted.has(Layer::kIpc));
   ASSERT_TRUE(is_degraded(plan, "ipc"));
@@ -203,10 +203,10 @@ TEST(Planner, DoesWithoutLandlockOnlyWhereItsModeIsAuto) {
   sample.facts.landlock_abi = 0;
   sample.facts.obstacles[static_cast<std::size_t>(Layer::kLandlock)] = {"no Landlock", "", 38};
   EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable);
-  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
   EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable)
       << "landlock.mode require is a requirement, whatever the fallback";
-  sample.policy.profile.landlock.mode = LandlockMode::kAuto;
+  sample.policy.sandbox.landlock.mode = LandlockMode::kAuto;
   const LaunchPlan plan = must_plan(sample);
   EXPECT_TRUE(is_degraded(plan, "landlock"));
   EXPECT_EQ(first_of(plan, OpKind::kLandlockCreate), -1);
@@ -242,8 +242,8 @@ TEST(Planner, GuardsTheNetworkByLandlockWithoutANamespace) {
 TEST(Planner, GrantsNothingOfAHiddenPathWithoutMounts) {
   Sample sample = with_roots(
       R"({"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/a", "access": "none"})");
-  sample.policy.profile.isolation.require = {};
-  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
   take_namespaces(sample.facts);
   const LaunchPlan plan = must_plan(sample);
   std::vector<std::string> granted;
@@ -261,8 +261,8 @@ TEST(Planner, GrantsNothingOfAHiddenPathWithoutMounts) {
 
 TEST(Planner, GrantsReadingButNotWritingOfAProtectedPathWithoutMounts) {
   Sample sample = shipped_sample("default");
-  sample.policy.profile.isolation.require = {};
-  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
   take_namespaces(sample.facts);
   const LaunchPlan plan = must_plan(sample);
   const auto rights = [&](std::string_view path) {
@@ -281,8 +281,8 @@ TEST(Planner, GrantsReadingButNotWritingOfAProtectedPathWithoutMounts) {
 
 TEST(Planner, PutsTheTemporaryDirectoryOfTheSessionInThePlaceOfTmpWithoutMounts) {
   Sample sample = shipped_sample("default");
-  sample.policy.profile.isolation.require = {};
-  sample.policy.profile.isolation.fallback = Fallback::kDegrade;
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
   take_namespaces(sample.facts);
   sample.view.scratch = {"/tmp/sbx-run-1/tmp", NodeKind::kDirectory, 1, 2};
   sample.view.scratch_home = {"/tmp/sbx-run-1/home", NodeKind::kDirectory, 1, 3};
@@ -299,14 +299,15 @@ TEST(Planner, PutsTheTemporaryDirectoryOfTheSessionInThePlaceOfTmpWithoutMounts)
 
 TEST(Planner, PutsTheHomeInTmpWhereARootShowsItsPlaceWithoutIt) {
   Sample sample = shipped_sample("default");
-  ASSERT_EQ(must_plan(sample).home, sample.policy.home);
-  const std::string above = sample.policy.home.substr(0, sample.policy.home.rfind('/'));
+  ASSERT_EQ(must_plan(sample).home, sample.policy.sandbox.home);
+  const std::string above =
+      sample.policy.sandbox.home.substr(0, sample.policy.sandbox.home.rfind('/'));
   sample.view.roots.push_back(
       {{above, NodeKind::kDirectory, 1, 77}, Access::kReadOnly, "--ro", false});
-  sample.view.home = {sample.policy.home, NodeKind::kMissing, 0, 0};
+  sample.view.home = {sample.policy.sandbox.home, NodeKind::kMissing, 0, 0};
   EXPECT_EQ(must_plan(sample).home, "/tmp");
   sample.view.home.kind = NodeKind::kDirectory;
-  EXPECT_EQ(must_plan(sample).home, sample.policy.home);
+  EXPECT_EQ(must_plan(sample).home, sample.policy.sandbox.home);
 }
 
 TEST(Planner, NamesWhatEnforcesEachLimit) {

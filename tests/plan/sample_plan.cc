@@ -28,7 +28,7 @@ Node directory(const std::string& path) { return node(path, NodeKind::kDirectory
 void add_protects(const Policy& policy, View& view) {
   for (const ViewRoot& root : view.roots) {
     if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
-    for (const Protect& protect : policy.profile.filesystem.protect) {
+    for (const Protect& protect : policy.sandbox.filesystem.protect) {
       ViewProtect found;
       found.root = root.node.path;
       found.report_missing = protect.report_missing;
@@ -109,7 +109,7 @@ void take_namespaces(HostFacts& facts) {
 
 View made_up_view(const Policy& policy) {
   View view;
-  const FilesystemProfile& filesystem = policy.profile.filesystem;
+  const FilesystemProfile& filesystem = policy.sandbox.filesystem;
   if (filesystem.base == Base::kSystem) {
     view.system = {directory("/usr")};
     view.system_links = {{"/bin", "usr/bin"}, {"/lib", "usr/lib"}, {"/lib64", "usr/lib64"}};
@@ -143,14 +143,15 @@ View made_up_view(const Policy& policy) {
   view.proc_masks = {"keys"};
   view.proc_knobs = {"sys", "irq"};
   view.staging = "/mnt";
-  if (!policy.home.empty()) view.home = directory(policy.home);
+  if (!policy.sandbox.home.empty()) view.home = directory(policy.sandbox.home);
   add_listings(view);
   return view;
 }
 
 Result<Sample> sample_of(Profile profile) {
   Sample out;
-  SBX_TRY(out.policy, make_policy(std::move(profile), {}, {kWorkspace, "/home/user"}));
+  SBX_TRY(out.policy, make_policy(profile, {}, {kWorkspace, "/home/user"}));
+  out.profile = std::move(profile);
   out.request.command = "true";
   out.facts = full_facts();
   out.view = made_up_view(out.policy);
@@ -175,7 +176,7 @@ Sample written_sample(const std::string& keys) {
 }
 
 void apply_flags(Sample& sample, const OperatorFlags& flags) {
-  Result<Policy> policy = make_policy(sample.policy.profile, flags, {kWorkspace, "/home/user"});
+  Result<Policy> policy = make_policy(sample.profile, flags, {kWorkspace, "/home/user"});
   if (!policy.ok()) throw std::runtime_error(error_line(policy.error()));
   sample.policy = std::move(policy).value();
   sample.view = made_up_view(sample.policy);

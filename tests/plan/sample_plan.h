@@ -14,6 +14,7 @@
 namespace sbx::testing {
 
 struct Sample {
+  Profile profile;
   Policy policy;
   Request request;
   HostFacts facts;

@@ -107,13 +107,13 @@ TEST(Environment, NeverTakesWhatChangesWhatProgramsLoad) {
 class Scrub : public ::testing::Test {
  protected:
   Environment scrubbed(ScrubMode mode) {
-    policy_.profile.environment.scrub = mode;
+    policy_.run.environment.scrub = mode;
     return make_environment(policy_, inherited_, "ann");
   }
 
   Policy policy_ = [] {
     Policy policy;
-    policy.home = "/home/ann";
+    policy.sandbox.home = "/home/ann";
     return policy;
   }();
   Environment inherited_ = {{"PATH", "/opt/bin"},      {"GITHUB_TOKEN", "secret"},
@@ -170,14 +170,14 @@ TEST_F(Scrub, LeavesTheCallersOwnPagerAndEditorWhereTheyComeThrough) {
 }
 
 TEST_F(Scrub, PassesWhatTheOperatorNamesAndIgnoresWhatIsNotSet) {
-  policy_.profile.environment.pass = {"GITHUB_TOKEN", "NOT_SET"};
+  policy_.run.environment.pass = {"GITHUB_TOKEN", "NOT_SET"};
   const Environment out = scrubbed(ScrubMode::kStrict);
   EXPECT_EQ(out.at("GITHUB_TOKEN"), "secret");
   EXPECT_FALSE(out.contains("NOT_SET"));
 }
 
 TEST_F(Scrub, LetsTheOperatorsSetWinOverEverything) {
-  policy_.profile.environment.set = {{"PATH", "/set"}, {"CI", "0"}, {"LD_LIBRARY_PATH", "/libs"}};
+  policy_.run.environment.set = {{"PATH", "/set"}, {"CI", "0"}, {"LD_LIBRARY_PATH", "/libs"}};
   const Environment out = scrubbed(ScrubMode::kDefault);
   EXPECT_EQ(out.at("PATH"), "/set");
   EXPECT_EQ(out.at("CI"), "0");
@@ -186,7 +186,7 @@ TEST_F(Scrub, LetsTheOperatorsSetWinOverEverything) {
 
 TEST_F(Scrub, GivesAPathWhereTheCallerHasNoneAndNoHomeWhereThePolicyHasNone) {
   inherited_.erase("PATH");
-  policy_.home.clear();
+  policy_.sandbox.home.clear();
   const Environment out = scrubbed(ScrubMode::kDefault);
   EXPECT_NE(out.at("PATH").find("/usr/bin"), std::string::npos);
   EXPECT_FALSE(out.contains("HOME"));

@@ -45,10 +45,10 @@ TEST(IsBelow, ComparesWholeComponents) {
 }
 
 TEST(Policy, ReplacesVariablesInRoots) {
-  EXPECT_EQ(with_root("${workspace}").value().profile.filesystem.roots[0].path, "/home/ann/work");
-  EXPECT_EQ(with_root("${home}/.cache").value().profile.filesystem.roots[0].path,
+  EXPECT_EQ(with_root("${workspace}").value().sandbox.filesystem.roots[0].path, "/home/ann/work");
+  EXPECT_EQ(with_root("${home}/.cache").value().sandbox.filesystem.roots[0].path,
             "/home/ann/.cache");
-  EXPECT_EQ(with_root("${tmp}/x").value().profile.filesystem.roots[0].path, "/tmp/x");
+  EXPECT_EQ(with_root("${tmp}/x").value().sandbox.filesystem.roots[0].path, "/tmp/x");
 }
 
 TEST(Policy, LeavesOutOptionalRootsAndSocketsWhoseVariableHasNoValue) {
@@ -57,17 +57,17 @@ TEST(Policy, LeavesOutOptionalRootsAndSocketsWhoseVariableHasNoValue) {
                               {"${runtime}/x", Access::kReadOnly, true, ""}};
   profile.network.unix_sockets = {"${ssh_agent}", "${runtime}/wayland-0", "/run/a"};
   const Policy without = make_policy(profile, {}, kContext).value();
-  EXPECT_EQ(without.profile.network.unix_sockets, std::vector<std::string>{"/run/a"});
-  ASSERT_EQ(without.profile.filesystem.roots.size(), 1U) << "the listed socket";
+  EXPECT_EQ(without.sandbox.network.unix_sockets, std::vector<std::string>{"/run/a"});
+  ASSERT_EQ(without.sandbox.filesystem.roots.size(), 1U) << "the listed socket";
   PolicyContext context = kContext;
   context.runtime = "/run/user/1";
   context.ssh_agent = "/tmp/agent";
   context.xauthority = "/home/ann/.Xauthority";
   const Policy with = make_policy(profile, {}, context).value();
-  EXPECT_EQ(with.profile.network.unix_sockets,
+  EXPECT_EQ(with.sandbox.network.unix_sockets,
             (std::vector<std::string>{"/tmp/agent", "/run/user/1/wayland-0", "/run/a"}));
-  EXPECT_EQ(with.profile.filesystem.roots[0].path, "/home/ann/.Xauthority");
-  EXPECT_EQ(with.profile.filesystem.roots[1].path, "/run/user/1/x");
+  EXPECT_EQ(with.sandbox.filesystem.roots[0].path, "/home/ann/.Xauthority");
+  EXPECT_EQ(with.sandbox.filesystem.roots[1].path, "/run/user/1/x");
   profile.filesystem.roots[0].optional = false;
   EXPECT_EQ(make_policy(profile, {}, kContext).error().code, ErrorCode::kPathRefused);
 }
@@ -76,8 +76,8 @@ TEST(Policy, WarnsOfAContainerRuntimesSocket) {
   Profile profile;
   profile.network.unix_sockets = {"/run/docker.sock", "/run/a"};
   const Policy policy = make_policy(profile, {}, kContext).value();
-  ASSERT_EQ(policy.warnings.size(), 1U);
-  EXPECT_NE(policy.warnings[0].find("/run/docker.sock"), std::string::npos);
+  ASSERT_EQ(policy.run.warnings.size(), 1U);
+  EXPECT_NE(policy.run.warnings[0].find("/run/docker.sock"), std::string::npos);
 }
 
 TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {
@@ -104,9 +104,9 @@ TEST(Policy, ReplacesARootByAFlagForTheSamePathAndKeepsTheOthers) {
   OperatorFlags flags;
   flags.roots = {{"/home/ann/work/", Access::kReadOnly, false, "--ro"}};
   const Policy policy = make_policy(profile, flags, kContext).value();
-  ASSERT_EQ(policy.profile.filesystem.roots.size(), 2U);
-  EXPECT_EQ(policy.profile.filesystem.roots[0].path, "/data");
-  EXPECT_EQ(policy.profile.filesystem.roots[1].access, Access::kReadOnly);
+  ASSERT_EQ(policy.sandbox.filesystem.roots.size(), 2U);
+  EXPECT_EQ(policy.sandbox.filesystem.roots[0].path, "/data");
+  EXPECT_EQ(policy.sandbox.filesystem.roots[1].access, Access::kReadOnly);
 }
 
 TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
@@ -115,7 +115,7 @@ TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
     Profile profile;
     profile.limits.memory_mb = profile_mb;
     context.machine_memory_mb = machine_mb;
-    return make_policy(profile, {}, context).value().profile.limits.memory_mb;
+    return make_policy(profile, {}, context).value().sandbox.limits.memory_mb;
   };
   EXPECT_EQ(memory(64'000, kDefaultMemoryMb), kDefaultMemoryMb);
   EXPECT_EQ(memory(3'000, kDefaultMemoryMb), 1'500);
@@ -125,7 +125,7 @@ TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
   flags.limits.memory_mb = kDefaultMemoryMb;
   Profile profile;
   profile.limits.memory_mb = kDefaultMemoryMb;
-  EXPECT_EQ(make_policy(profile, flags, context).value().profile.limits.memory_mb,
+  EXPECT_EQ(make_policy(profile, flags, context).value().sandbox.limits.memory_mb,
             kDefaultMemoryMb);
 }
 
@@ -143,22 +143,22 @@ TEST(Policy, LetsFlagsWinOverTheProfile) {
   flags.require = {Layer::kCgroup};
   flags.allow_degraded = true;
   const Policy policy = make_policy(profile, flags, kContext).value();
-  EXPECT_EQ(policy.profile.limits.timeout_ms, 5000);
-  EXPECT_EQ(policy.profile.limits.memory_mb, 64);
-  EXPECT_EQ(policy.output_bytes, 10);
-  EXPECT_EQ(policy.profile.environment.set.at("A"), "flag");
-  EXPECT_EQ(policy.profile.environment.set.at("B"), "profile");
-  EXPECT_EQ(policy.profile.environment.scrub, ScrubMode::kStrict);
-  EXPECT_TRUE(policy.profile.isolation.require.has(Layer::kCgroup));
-  EXPECT_EQ(policy.profile.isolation.fallback, Fallback::kDegrade);
+  EXPECT_EQ(policy.run.limits.timeout_ms, 5000);
+  EXPECT_EQ(policy.sandbox.limits.memory_mb, 64);
+  EXPECT_EQ(policy.run.output_bytes, 10);
+  EXPECT_EQ(policy.run.environment.set.at("A"), "flag");
+  EXPECT_EQ(policy.run.environment.set.at("B"), "profile");
+  EXPECT_EQ(policy.run.environment.scrub, ScrubMode::kStrict);
+  EXPECT_TRUE(policy.sandbox.isolation.require.has(Layer::kCgroup));
+  EXPECT_EQ(policy.sandbox.isolation.fallback, Fallback::kDegrade);
 }
 
 TEST(Policy, MakesAnAllowlistOfAnAllowedHost) {
   OperatorFlags flags;
   flags.allow_hosts = {"example.org:443"};
   const Policy policy = make_policy({}, flags, kContext).value();
-  EXPECT_EQ(policy.profile.network.mode, NetworkMode::kAllowlist);
-  EXPECT_EQ(policy.profile.network.allow, std::vector<std::string>{"example.org:443"});
+  EXPECT_EQ(policy.sandbox.network.mode, NetworkMode::kAllowlist);
+  EXPECT_EQ(policy.sandbox.network.allow, std::vector<std::string>{"example.org:443"});
 }
 
 TEST(Policy, TakesTheNetNamespaceAwayFromAnOpenNetworkOnly) {
@@ -167,19 +167,19 @@ TEST(Policy, TakesTheNetNamespaceAwayFromAnOpenNetworkOnly) {
   profile.isolation.require.add(Layer::kNet);
   OperatorFlags flags;
   EXPECT_TRUE(
-      make_policy(profile, flags, kContext).value().profile.isolation.namespaces.has(Layer::kNet));
+      make_policy(profile, flags, kContext).value().sandbox.isolation.namespaces.has(Layer::kNet));
   flags.network = NetworkMode::kOpen;
   const Policy open = make_policy(profile, flags, kContext).value();
-  EXPECT_FALSE(open.profile.isolation.namespaces.has(Layer::kNet));
-  EXPECT_FALSE(open.profile.isolation.require.has(Layer::kNet));
+  EXPECT_FALSE(open.sandbox.isolation.namespaces.has(Layer::kNet));
+  EXPECT_FALSE(open.sandbox.isolation.require.has(Layer::kNet));
   flags.require = std::vector<Layer>{Layer::kNet};  // by name: the planner then refuses the run
   EXPECT_TRUE(
-      make_policy(profile, flags, kContext).value().profile.isolation.require.has(Layer::kNet));
+      make_policy(profile, flags, kContext).value().sandbox.isolation.require.has(Layer::kNet));
 }
 
 TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
   const auto home = [](const std::string& path) {
-    return make_policy({}, {}, {"/work", path}).value().home;
+    return make_policy({}, {}, {"/work", path}).value().sandbox.home;
   };
   EXPECT_EQ(home("/home/ann"), "/home/ann");
   EXPECT_EQ(home("/root"), "/root");
@@ -189,12 +189,12 @@ TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
   }
   Profile none;
   none.filesystem.home = HomeMode::kNone;
-  EXPECT_EQ(make_policy(none, {}, kContext).value().home, "");
+  EXPECT_EQ(make_policy(none, {}, kContext).value().sandbox.home, "");
 }
 
 TEST(RequestArgv, RunsACommandThroughTheProfilesShell) {
   Policy policy;
-  policy.profile.commands.shell = "sh";
+  policy.sandbox.commands.shell = "sh";
   Request request;
   request.command = "echo a | cat";
   EXPECT_EQ(request_argv(policy, request), (std::vector<std::string>{"sh", "-c", "echo a | cat"}));
@@ -208,7 +208,7 @@ TEST(Policy, TheHostsHomeIsARootUnlessOneShowsItAlready) {
     profile.filesystem.home = HomeMode::kHost;
     profile.filesystem.base = base;
     profile.filesystem.roots = std::move(given);
-    return make_policy(profile, {}, {"/work", home}).value().profile.filesystem.roots;
+    return make_policy(profile, {}, {"/work", home}).value().sandbox.filesystem.roots;
   };
   const auto shown = roots("/home/ann", {}, Base::kSystem);
   ASSERT_EQ(shown.size(), 1U);

@@ -11,12 +11,12 @@ namespace {
 
 Policy sample_policy() {
   Policy policy;
-  policy.workspace = "/work";
-  policy.profile.limits.timeout_ms = 120'000;
-  policy.profile.ceilings.timeout_ms = 600'000;
-  policy.profile.ceilings.output_kb = 1024;
-  policy.output_bytes = 100 * 1024;
-  policy.file_bytes = 256 * 1024;
+  policy.sandbox.workspace = "/work";
+  policy.run.limits.timeout_ms = 120'000;
+  policy.run.ceilings.timeout_ms = 600'000;
+  policy.run.ceilings.output_kb = 1024;
+  policy.run.output_bytes = 100 * 1024;
+  policy.sandbox.file_bytes = 256 * 1024;
   return policy;
 }
 
@@ -29,9 +29,9 @@ Request sample_request() {
 TEST(ApplyRequest, LeavesThePolicyAsItIsWhereNothingIsAsked) {
   const auto applied = apply_request(sample_policy(), sample_request());
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().profile.limits.timeout_ms, 120'000);
-  EXPECT_EQ(applied.value().output_bytes, 100 * 1024);
-  EXPECT_EQ(applied.value().file_bytes, 256 * 1024);
+  EXPECT_EQ(applied.value().run.limits.timeout_ms, 120'000);
+  EXPECT_EQ(applied.value().run.output_bytes, 100 * 1024);
+  EXPECT_EQ(applied.value().sandbox.file_bytes, 256 * 1024);
 }
 
 // C3
@@ -42,9 +42,9 @@ TEST(ApplyRequest, LowersEveryLimit) {
   request.file_kb = 1;
   const auto applied = apply_request(sample_policy(), request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().profile.limits.timeout_ms, 1);
-  EXPECT_EQ(applied.value().output_bytes, 1024);
-  EXPECT_EQ(applied.value().file_bytes, 1024);
+  EXPECT_EQ(applied.value().run.limits.timeout_ms, 1);
+  EXPECT_EQ(applied.value().run.output_bytes, 1024);
+  EXPECT_EQ(applied.value().sandbox.file_bytes, 1024);
 }
 
 TEST(ApplyRequest, RaisesUpToTheCeilingAndNoFurther) {
@@ -53,8 +53,8 @@ TEST(ApplyRequest, RaisesUpToTheCeilingAndNoFurther) {
   request.output_kb = 1024;
   const auto raised = apply_request(sample_policy(), request);
   ASSERT_TRUE(raised.ok());
-  EXPECT_EQ(raised.value().profile.limits.timeout_ms, 600'000);
-  EXPECT_EQ(raised.value().output_bytes, 1024 * 1024);
+  EXPECT_EQ(raised.value().run.limits.timeout_ms, 600'000);
+  EXPECT_EQ(raised.value().run.output_bytes, 1024 * 1024);
 
   request.timeout_ms = 600'001;
   const auto refused = apply_request(sample_policy(), request);
@@ -78,17 +78,17 @@ TEST(ApplyRequest, TakesTheLimitForAnAbsentCeiling) {
 
 TEST(ApplyRequest, MayLimitWhatHasNoLimit) {
   Policy policy = sample_policy();
-  policy.file_bytes.reset();
+  policy.sandbox.file_bytes.reset();
   Request request = sample_request();
   request.file_kb = 5000;
   const auto applied = apply_request(policy, request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().file_bytes, 5000 * 1024);
+  EXPECT_EQ(applied.value().sandbox.file_bytes, 5000 * 1024);
 }
 
 TEST(ApplyRequest, KeepsALimitThatLiesAboveItsCeiling) {
   Policy policy = sample_policy();
-  policy.profile.ceilings.timeout_ms = 1000;
+  policy.run.ceilings.timeout_ms = 1000;
   Request request = sample_request();
   request.timeout_ms = 120'000;
   EXPECT_TRUE(apply_request(policy, request).ok());
@@ -104,21 +104,21 @@ TEST(ApplyRequest, RefusesANetworkThatIsNotGranted) {
   EXPECT_NE(refused.error().hint.find("network.mode"), std::string::npos);
 
   Policy granting = sample_policy();
-  granting.profile.network.mode = NetworkMode::kAllowlist;
+  granting.sandbox.network.mode = NetworkMode::kAllowlist;
   const auto granted = apply_request(granting, request);
   ASSERT_TRUE(granted.ok());
-  EXPECT_EQ(granted.value().profile.network.mode, NetworkMode::kAllowlist);
+  EXPECT_EQ(granted.value().sandbox.network.mode, NetworkMode::kAllowlist);
 }
 
 TEST(ApplyRequest, TakesTheNetworkAwayWhereTheRequestWantsNone) {
   Policy policy = sample_policy();
-  policy.profile.network.mode = NetworkMode::kOpen;
+  policy.sandbox.network.mode = NetworkMode::kOpen;
   Request request = sample_request();
   request.network = false;
   const auto applied = apply_request(policy, request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().profile.network.mode, NetworkMode::kNone);
-  EXPECT_TRUE(applied.value().profile.isolation.namespaces.has(Layer::kNet));
+  EXPECT_EQ(applied.value().sandbox.network.mode, NetworkMode::kNone);
+  EXPECT_TRUE(applied.value().sandbox.isolation.namespaces.has(Layer::kNet));
 }
 
 TEST(ApplyRequest, RefusesVariablesThatTheProfileDoesNotGrant) {
@@ -135,7 +135,7 @@ TEST(ApplyRequest, RefusesVariablesThatTheProfileDoesNotGrant) {
 // E6
 TEST(ApplyRequest, NeverSetsWhatChangesOtherPrograms) {
   Policy policy = sample_policy();
-  policy.profile.environment.request = true;
+  policy.run.environment.request = true;
   for (const char* name : {"LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"}) {
     Request request = sample_request();
     request.env = {{name, "x"}};
@@ -148,7 +148,7 @@ TEST(ApplyRequest, NeverSetsWhatChangesOtherPrograms) {
 
 TEST(ApplyRequest, RefusesVariablesThatAreNone) {
   Policy policy = sample_policy();
-  policy.profile.environment.request = true;
+  policy.run.environment.request = true;
   const std::string nul("a\0b", 3);
   for (const auto& [name, value] :
        std::map<std::string, std::string>{{"", "x"}, {"A=B", "x"}, {nul, "x"}, {"A", nul}}) {
@@ -162,8 +162,8 @@ TEST(ApplyRequest, RefusesVariablesThatAreNone) {
 
 TEST(ApplyRequest, LetsTheOperatorsOwnVariablesWin) {
   Policy policy = sample_policy();
-  policy.profile.environment.request = true;
-  policy.profile.environment.set = {{"MODE", "operator"}};
+  policy.run.environment.request = true;
+  policy.run.environment.set = {{"MODE", "operator"}};
   Request request = sample_request();
   request.env = {{"MODE", "caller"}, {"OTHER", "caller"}};
   const auto applied = apply_request(policy, request);

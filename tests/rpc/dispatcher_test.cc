@@ -47,7 +47,7 @@ class DispatcherTest : public testing::Test {
     SessionOptions options;
     options.name = "named";
     options.policy = std::move(policy).value();
-    options.policy.profile.audit.file = workspace_ + ".audit";
+    options.policy.run.audit.file = workspace_ + ".audit";
     options.facts = read_quick_facts(nullptr);
     options.inherited = {{"PATH", "/usr/bin:/bin"}};
     dispatcher_.emplace(std::move(options));

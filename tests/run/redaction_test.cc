@@ -14,7 +14,7 @@ const std::string kToken = std::string("ghp_") + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1
 
 RedactionInput sample_redaction() {
   Policy policy;
-  policy.profile.output.redact = true;
+  policy.run.output.redact = true;
   const Environment environment = {{"MY_SECRET", "correct-horse-battery"}, {"PLAIN", "plain-text"}};
   return choose_redaction(policy, environment).value();
 }
@@ -77,7 +77,7 @@ TEST(RedactOutcome, KeepsFieldsApart) {
 
 TEST(RedactOutcome, DoesNothingWhereTheProfileDoesNotRedact) {
   Policy policy;
-  policy.profile.output.redact = false;
+  policy.run.output.redact = false;
   Outcome outcome = sample_outcome(kToken);
   redact_outcome(choose_redaction(policy, {{"MY_SECRET", "correct-horse"}}).value(), outcome);
   EXPECT_EQ(outcome.description, "prints " + kToken);
@@ -85,7 +85,7 @@ TEST(RedactOutcome, DoesNothingWhereTheProfileDoesNotRedact) {
 
 TEST(ErrorOutcome, DeniesANetworkThatIsNotGranted) {
   Policy policy;
-  policy.workspace = "/work";
+  policy.sandbox.workspace = "/work";
   Request request;
   request.network = true;
   const Outcome outcome = error_outcome(apply_request(policy, request).error());

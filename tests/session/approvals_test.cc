@@ -26,7 +26,7 @@ struct Given {
   Judgement judgement;
 
   Given() {
-    policy.workspace = "/work";
+    policy.sandbox.workspace = "/work";
     request.command = "rm -rf /data";
     judgement.findings = {
         {"destructive.rm-outside", Verdict::kAsk, "", {7, 12}, "rm", "/data", ""}};
@@ -53,11 +53,11 @@ TEST(ApprovalDigest, ChangesWithEverythingThatWasApproved) {
   EXPECT_TRUE(differs([](Given& g) { g.request.stdin_text = ""; }));
   EXPECT_TRUE(differs([](Given& g) { g.request.files.push_back({"a", "b", {}}); }));
   EXPECT_TRUE(differs([](Given& g) { g.request.network = true; }));
-  EXPECT_TRUE(differs([](Given& g) { g.policy.profile.name = "other"; }));
+  EXPECT_TRUE(differs([](Given& g) { g.policy.run.name = "other"; }));
   EXPECT_TRUE(differs([](Given& g) {
-    g.policy.profile.filesystem.roots.push_back({"/data", Access::kReadWrite, false, ""});
+    g.policy.sandbox.filesystem.roots.push_back({"/data", Access::kReadWrite, false, ""});
   }));
-  EXPECT_TRUE(differs([](Given& g) { g.policy.profile.network.mode = NetworkMode::kOpen; }));
+  EXPECT_TRUE(differs([](Given& g) { g.policy.sandbox.network.mode = NetworkMode::kOpen; }));
   EXPECT_TRUE(differs([](Given& g) { g.judgement.findings.front().id = "other"; }));
 }
 
@@ -134,15 +134,33 @@ TEST(ApprovalDigest, ChangesWithEachRowOfPolicyProfileAndRequest) {
   EXPECT_GT(rows, 60);
 }
 
+void add_left_out(const ObjectSpec& spec, std::vector<std::string_view>& names) {
+  for (const FieldSpec& row : spec.fields) {
+    if (!row.in_digest) names.push_back(row.name);
+    if (row.value.kind == Kind::kObject) add_left_out(*row.value.object, names);
+  }
+}
+
 TEST(ApprovalDigest, LeavesOutOnlyWhatIsNoPartOfTheRun) {
   std::vector<std::string_view> left_out;
-  for (const ObjectSpec* spec : {&kPolicySpec, &kRequestSpec, &kProfileSpec}) {
-    for (const FieldSpec& row : spec->fields) {
-      if (!row.in_digest) left_out.push_back(row.name);
-    }
-  }
+  for (const ObjectSpec* spec : {&kPolicySpec, &kRequestSpec}) add_left_out(*spec, left_out);
   EXPECT_EQ(left_out,
             (std::vector<std::string_view>{"profile_sha256", "own_files", "warnings", "approval"}));
+}
+
+// A section or limit in neither part would be in no policy, and in no digest.
+TEST(ApprovalDigest, CoversEachRowOfAProfileByOneOfItsParts) {
+  const auto members = [](const ObjectSpec& spec) {
+    return std::count_if(spec.fields.begin(), spec.fields.end(),
+                         [](const FieldSpec& row) { return row.member.of != nullptr; });
+  };
+  // `limits` has parts itself; two of them count in bytes in a policy.
+  EXPECT_EQ(members(kProfileSpec), members(kSandboxProfileSpec) + members(kRunProfileSpec) + 1);
+  const auto limits = std::find_if(kProfileSpec.fields.begin(), kProfileSpec.fields.end(),
+                                   [](const FieldSpec& row) { return row.name == "limits"; });
+  ASSERT_NE(limits, kProfileSpec.fields.end());
+  EXPECT_EQ(members(*limits->value.object),
+            members(kSandboxLimitsSpec) + members(kRunLimitsSpec) + 2);
 }
 
 TEST(ApprovalDigest, TellsWhereOneValueEndsAndTheNextBegins) {

@@ -223,9 +223,9 @@ TEST(FitProfile, SetsTheShellThatThePageNames) {
 
 TEST(ToolSettings, ComeFromThePolicy) {
   Policy policy;
-  policy.profile.limits.timeout_ms = 2000;
-  policy.profile.ceilings.timeout_ms = 1000;
-  policy.profile.commands.allow = {"ls"};
+  policy.run.limits.timeout_ms = 2000;
+  policy.run.ceilings.timeout_ms = 1000;
+  policy.sandbox.commands.allow = {"ls"};
   const ToolSettings out = tool_settings(policy);
   EXPECT_EQ(out.timeout_ms, 2000);
   EXPECT_EQ(out.timeout_ceiling_ms, 2000);
