@@ -130,11 +130,12 @@ void serve_streams(const OwnedFd& socket) {
 void run_gateway(OwnedFd first, OwnedFd second) {
   signal(SIGPIPE, SIG_IGN);
   GatewayOptions options;
+  DenialLedger denials;
   for (const int port : {kLatencyPort, kStreamPort}) {
     options.allow.push_back(
         parse_host_rule(std::string(kOutside) + ":" + std::to_string(port)).value());
   }
-  const auto gateway = Gateway::create(options);
+  const auto gateway = Gateway::create(options, denials);
   if (!gateway.value()->add_listener(std::move(first)).ok()) fail("listener");
   if (!gateway.value()->add_listener(std::move(second)).ok()) fail("listener");
   for (;;) {

@@ -9,14 +9,12 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/utf8.h"
 #include "guard/places.h"
 #include "policy/request.h"
 
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxDenials = 128;  // the inside chooses what it names
 constexpr std::uint16_t kDnsPort = 53;
 
 bool is_relay_mode(NetworkMode mode) {
@@ -31,11 +29,12 @@ std::string grant_for(const Endpoint& destination) {
 
 }  // namespace
 
-Connects::Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, Ask ask,
-                   std::function<bool(int)> watch)
+Connects::Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, DenialLedger& denials,
+                   Ask ask, std::function<bool(int)> watch)
     : rules_(std::move(rules)),
       gateway_(gateway),
       refusals_(refusals),
+      denials_(denials),
       ask_(std::move(ask)),
       watch_(std::move(watch)),
       peers_(rules_.listed, rules_.writable_roots) {}
@@ -220,34 +219,15 @@ void Connects::decide_by_owner(Errand& errand) {
     return refuse(errand, ECONNREFUSED);
   }
   // A profile takes absolute paths without `..`.
-  count(errand, "connect", repair_utf8(std::string(errand.unix_name())),
-        "network.unix_sockets += [\"" + repair_utf8(resolve_path(errand.absolute, "/")) + "\"]");
+  count(errand, "connect", std::string(errand.unix_name()),
+        "network.unix_sockets += [\"" + resolve_path(errand.absolute, "/") + "\"]");
   refuse(errand, EACCES);
 }
 
 void Connects::count(const Errand& errand, std::string operation, std::string where,
                      std::string grant) {
-  Denial denial{"network",
-                std::move(operation),
-                std::move(where),
-                1,
-                program_name(static_cast<std::uint32_t>(errand.call.tid)),
-                std::move(grant)};
-  for (Denial& known : denials_) {
-    if (known.operation != denial.operation || known.target != denial.target ||
-        known.program != denial.program) {
-      continue;
-    }
-    ++known.count;
-    return;
-  }
-  if (denials_.size() < kMaxDenials) {
-    denials_.push_back(std::move(denial));
-  } else {
-    ++denials_.back().count;
-  }
+  denials_.count({"network", std::move(operation), std::move(where), 1,
+                  program_name(static_cast<std::uint32_t>(errand.call.tid)), std::move(grant)});
 }
-
-std::vector<Denial> Connects::denials() const { return denials_; }
 
 }  // namespace sbx

@@ -20,7 +20,7 @@
 #include "connect/unix_peers.h"
 #include "gateway/gateway.h"
 #include "launch/spawn.h"
-#include "model/outcome.h"
+#include "model/denial.h"
 #include "trace/refusals.h"
 
 namespace sbx {
@@ -41,7 +41,7 @@ class Connects {
 
   // `gateway` may be null: nothing outside is reachable then. `watch` puts a descriptor into the
   // set whose events step() handles. What is referred to must outlive this.
-  Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, Ask ask,
+  Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, DenialLedger& denials, Ask ask,
            std::function<bool(int)> watch);
 
   UnixPeers& peers() { return peers_; }
@@ -54,8 +54,6 @@ class Connects {
   std::optional<Connector::Clock::time_point> deadline() const {
     return connector_ == nullptr ? std::nullopt : connector_->deadline();
   }
-
-  std::vector<Denial> denials() const;
 
  private:
   using Step = Connector::Step;
@@ -74,13 +72,13 @@ class Connects {
   ConnectRules rules_;
   Gateway* gateway_;
   Refusals& refusals_;
+  DenialLedger& denials_;
   Ask ask_;
   std::function<bool(int)> watch_;
   UnixPeers peers_;
   std::unique_ptr<Connector> connector_;  // made when it is first needed
   bool asked_for_diag_ = false;
   std::vector<std::uint64_t> waiting_for_diag_;
-  std::vector<Denial> denials_;
 };
 
 }  // namespace sbx

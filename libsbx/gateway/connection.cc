@@ -82,8 +82,8 @@ void RelayedConnection::on_resolved(const Resolution& resolution) {
   if (targets.empty()) {
     if (!resolution.addresses.empty()) {
       const Endpoint refused{resolution.addresses.front(), destination_.endpoint.port};
-      context_.ledger.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
-                           allow_grant(endpoint_text(refused)));
+      context_.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
+                    allow_grant(endpoint_text(refused)));
     }
     abort();
     return;
@@ -92,7 +92,7 @@ void RelayedConnection::on_resolved(const Resolution& resolution) {
 }
 
 void RelayedConnection::dial(std::vector<Endpoint> targets) {
-  record_ = context_.ledger.open_connection();
+  record_ = context_.records.open_connection();
   record_->name = destination_.name;
   record_->port = destination_.endpoint.port;
   dialer_ = std::make_shared<Dialer>(context_.loop, std::move(targets),
@@ -129,8 +129,8 @@ bool RelayedConnection::judge_hello(bool readable, const std::string& server_nam
   if (readable && (server_name.empty() || server_name == destination_.name)) return true;
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = readable ? server_name + port : "(unreadable)";
-  context_.ledger.deny("tls_sni", said + " at " + destination_.text(),
-                       readable ? allow_grant(said) : std::string());
+  context_.deny("tls_sni", said + " at " + destination_.text(),
+                readable ? allow_grant(said) : std::string());
   return false;
 }
 
@@ -141,7 +141,7 @@ void RelayedConnection::start_published(OwnedFd server) {
     abort();
     return;
   }
-  record_ = std::make_shared<GatewayConnection>();  // inbound: counted nowhere
+  record_ = std::make_shared<AllowedConnection>();  // inbound: counted nowhere
   client_watch_ = context_.loop.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
   published_limit_ = context_.loop.after(kPublishLimit, [this] { abort(); });
   published_watch_ = context_.loop.watch(published_.get(), EPOLLOUT, [this](std::uint32_t) {

@@ -48,7 +48,7 @@ class RelayedConnection : public std::enable_shared_from_this<RelayedConnection>
   OnEnd end_;
   Destination destination_;
   bool holds_name_ = false;
-  std::shared_ptr<GatewayConnection> record_;
+  std::shared_ptr<AllowedConnection> record_;
   std::shared_ptr<Dialer> dialer_;
   std::shared_ptr<Relay> relay_;
   bool ended_ = false;

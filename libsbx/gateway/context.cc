@@ -2,7 +2,19 @@
 // Destinations: an address that a name was answered with stands for that name, and nothing else.
 #include "gateway/context.h"
 
+#include <utility>
+
 namespace sbx {
+
+void GatewayContext::deny(std::string operation, std::string target, std::string grant,
+                          std::string program) {
+  denials.count({"network", std::move(operation), std::move(target), 1, std::move(program),
+                 std::move(grant)});
+}
+
+std::string allow_grant(const std::string& host_and_port) {
+  return "network.allow += [\"" + host_and_port + "\"]";
+}
 
 std::string Destination::text() const {
   return name.empty() ? endpoint_text(endpoint) : name + ":" + std::to_string(endpoint.port);
@@ -32,7 +44,7 @@ void deny_destination(GatewayContext& context, const Destination& destination,
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
     grant.clear();  // an address of a name that was forgotten, or never given out
   }
-  context.ledger.deny(operation, destination.text(), grant, program);
+  context.deny(operation, destination.text(), std::move(grant), program);
 }
 
 }  // namespace sbx

@@ -12,11 +12,12 @@
 
 #include "base/loop.h"
 #include "gateway/address.h"
-#include "gateway/ledger.h"
 #include "gateway/name_map.h"
+#include "gateway/records.h"
 #include "gateway/relay.h"
 #include "gateway/resolver.h"
 #include "gateway/rules.h"
+#include "model/denial.h"
 
 namespace sbx {
 
@@ -57,9 +58,10 @@ class Askers {
 
 struct GatewayContext {
   GatewayContext(Rules rules_in, ResolvConf conf, HostsFile hosts, std::uint16_t dns_port,
-                 std::function<std::vector<IpAddress>()> list_own)
+                 std::function<std::vector<IpAddress>()> list_own, DenialLedger& denials_in)
       : rules(std::move(rules_in)),
         search(conf.search),
+        denials(denials_in),
         own(std::move(list_own)),
         resolver(loop, std::move(conf), std::move(hosts), dns_port) {}
 
@@ -67,12 +69,18 @@ struct GatewayContext {
   Rules rules;
   std::vector<std::string> search;  // suffixes that the inside's resolver may try too
   NameMap names;
-  Ledger ledger;
+  Records records;
+  DenialLedger& denials;
   Askers askers;
   RelayPool pool;
   OwnAddresses own;
   Resolver resolver;
+
+  void deny(std::string operation, std::string target, std::string grant, std::string program = {});
 };
+
+// `network.allow += ["host:port"]`; without a port where it is 0.
+std::string allow_grant(const std::string& host_and_port);
 
 // What a destination of the sandbox stands for.
 struct Destination {

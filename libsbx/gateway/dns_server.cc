@@ -314,7 +314,7 @@ void DnsServer::refuse(const std::string& name, const std::string& program) {
     const std::string stem = name.substr(0, name.size() - suffix.size() - 1);
     if (context_.rules.allows_name(stem) || stem == "localhost") return;
   }
-  context_.ledger.deny("dns", name, allow_grant(name), program);
+  context_.deny("dns", name, allow_grant(name), program);
 }
 
 void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolution,
@@ -334,7 +334,7 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
   const auto& found = resolution.addresses;
   if (std::none_of(found.begin(), found.end(), is_reachable)) {
     const std::string address = ip_text(found.front());
-    context_.ledger.deny("dns", query.name + " (" + address + ")", allow_grant(address), program);
+    context_.deny("dns", query.name + " (" + address + ")", allow_grant(address), program);
     return reply(DnsCode::kNoSuchName);
   }
   // The gateway dials either family whatever the program asked for, so A always has an answer.

@@ -13,13 +13,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
-#include "gateway/connection.h"
-#include "gateway/context.h"
-#include "gateway/dns_server.h"
 #include "gateway/resolv_conf.h"
 
 namespace sbx {
@@ -77,53 +72,47 @@ std::vector<IpAddress> host_addresses() {
   return addresses;
 }
 
-class Gateway::Impl {
- public:
-  explicit Impl(const GatewayOptions& options)
-      : context_(Rules(options.mode, options.allow, options.host_ports),
-                 parse_resolv_conf(options.resolv_conf), parse_hosts(options.hosts),
-                 options.dns_port, options.own_addresses ? options.own_addresses : host_addresses),
-        dns_(context_),
-        max_connections_(options.max_connections > 0 ? options.max_connections
-                                                     : connections_by_limit()) {}
+Gateway::Gateway(const GatewayOptions& options, DenialLedger& denials)
+    : context_(Rules(options.mode, options.allow, options.host_ports),
+               parse_resolv_conf(options.resolv_conf), parse_hosts(options.hosts), options.dns_port,
+               options.own_addresses ? options.own_addresses : host_addresses, denials),
+      dns_(context_),
+      max_connections_(options.max_connections > 0 ? options.max_connections
+                                                   : connections_by_limit()) {}
 
-  GatewayContext& context() { return context_; }
-  const GatewayContext& context() const { return context_; }
-  DnsServer& dns() { return dns_; }
+Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options,
+                                                 DenialLedger& denials) {
+  if (options.mode == NetworkMode::kOpen) {
+    return Error{.code = ErrorCode::kInternal,
+                 .message = "the host's own network needs no gateway",
+                 .where = "network.mode",
+                 .hint = ""};
+  }
+  std::unique_ptr<Gateway> made(new Gateway(options, denials));
+  SBX_CHECK_OK(made->context_.loop.open());
+  return made;
+}
 
-  Status add(OwnedFd listener, std::function<OwnedFd()> dial, bool is_brief = false);
-  bool has_listener(const Endpoint& destination);
-  bool has_unsent() const;
+Status Gateway::add_listener(OwnedFd listener) { return add(std::move(listener), nullptr); }
 
- private:
-  struct Listener {
-    OwnedFd socket;
-    Loop::Watch watch;
-    Loop::Timer pause;
-    Endpoint bound;
-    bool takes_v4 = false;  // of an IPv6 wildcard: IPv4 connections too
-    bool is_brief = false;  // closed when nothing comes for a while
-    Loop::Timer expiry;
-    std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
-  };
+Status Gateway::add_listener_for_a_while(OwnedFd listener) {
+  return add(std::move(listener), nullptr, true);
+}
 
-  void on_accept(Listener& listener);
-  void accept_all(Listener& listener);
-  void prolong(Listener& listener);
-  void close(const Listener& listener);
-  Listener* find(const Endpoint& bound);
-  void start(OwnedFd client, const Listener& listener);
+Status Gateway::add_publish(OwnedFd listener, std::function<OwnedFd()> dial) {
+  return add(std::move(listener), std::move(dial));
+}
 
-  GatewayContext context_;
-  DnsServer dns_;
-  std::size_t max_connections_;
-  std::vector<std::shared_ptr<Listener>> listeners_;
-  std::map<Endpoint, Listener*> by_endpoint_;  // the sandbox's
-  std::uint64_t next_id_ = 1;
-  std::unordered_map<std::uint64_t, std::shared_ptr<RelayedConnection>> connections_;
-};
+Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
+  for (const OwnedFd* each : {&udp, &tcp_listener}) {
+    if (each->is_open()) SBX_CHECK_OK(make_non_blocking(each->get()));
+  }
+  if (udp.is_open()) SBX_CHECK_OK(dns_.add_udp(std::move(udp)));
+  if (tcp_listener.is_open()) SBX_CHECK_OK(dns_.add_tcp(std::move(tcp_listener)));
+  return {};
+}
 
-Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
+Status Gateway::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is_brief) {
   SBX_CHECK_OK(make_non_blocking(socket.get()));
   const auto bound = local_endpoint(socket.get());
   if (!bound) return system_error("cannot read a listener's address", "getsockname");
@@ -146,12 +135,12 @@ Status Gateway::Impl::add(OwnedFd socket, std::function<OwnedFd()> dial, bool is
   return {};
 }
 
-Gateway::Impl::Listener* Gateway::Impl::find(const Endpoint& bound) {
+Gateway::Listener* Gateway::find(const Endpoint& bound) {
   const auto found = by_endpoint_.find(bound);
   return found == by_endpoint_.end() ? nullptr : found->second;
 }
 
-bool Gateway::Impl::has_listener(const Endpoint& destination) {
+bool Gateway::has_listener(const Endpoint& destination) {
   if (Listener* const exact = find(destination)) {
     prolong(*exact);
     return true;
@@ -162,7 +151,7 @@ bool Gateway::Impl::has_listener(const Endpoint& destination) {
   return any_v4 != nullptr || (any_v6 != nullptr && any_v6->takes_v4);
 }
 
-void Gateway::Impl::prolong(Listener& listener) {
+void Gateway::prolong(Listener& listener) {
   if (!listener.is_brief) return;
   listener.expiry = context_.loop.after(kBriefListener, [this, &listener] {
     accept_all(listener);
@@ -170,7 +159,7 @@ void Gateway::Impl::prolong(Listener& listener) {
   });
 }
 
-void Gateway::Impl::close(const Listener& listener) {
+void Gateway::close(const Listener& listener) {
   const auto indexed = by_endpoint_.find(listener.bound);
   if (indexed != by_endpoint_.end() && indexed->second == &listener) by_endpoint_.erase(indexed);
   const auto held = std::find_if(listeners_.begin(), listeners_.end(),
@@ -182,12 +171,12 @@ void Gateway::Impl::close(const Listener& listener) {
   listeners_.erase(held);
 }
 
-void Gateway::Impl::on_accept(Listener& listener) {
+void Gateway::on_accept(Listener& listener) {
   prolong(listener);
   accept_all(listener);
 }
 
-void Gateway::Impl::accept_all(Listener& listener) {
+void Gateway::accept_all(Listener& listener) {
   for (int i = 0; i < kAcceptsPerStep; ++i) {
     OwnedFd client(accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (client.is_open()) {
@@ -204,10 +193,9 @@ void Gateway::Impl::accept_all(Listener& listener) {
   }
 }
 
-void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
+void Gateway::start(OwnedFd client, const Listener& listener) {
   if (connections_.size() >= max_connections_) {
-    context_.ledger.deny("connections",
-                         "more than " + std::to_string(max_connections_) + " at once", "");
+    context_.deny("connections", "more than " + std::to_string(max_connections_) + " at once", "");
     reset_socket(std::move(client));
     return;
   }
@@ -226,7 +214,7 @@ void Gateway::Impl::start(OwnedFd client, const Listener& listener) {
   }
 }
 
-bool Gateway::Impl::has_unsent() const {
+bool Gateway::has_unsent() const {
   const bool is_queued =
       std::any_of(listeners_.begin(), listeners_.end(), [](const auto& listener) {
         pollfd waiting{listener->socket.get(), POLLIN, 0};
@@ -236,76 +224,13 @@ bool Gateway::Impl::has_unsent() const {
                                   [](const auto& entry) { return entry.second->has_unsent(); });
 }
 
-Gateway::Gateway(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Gateway::~Gateway() = default;
-
-Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options) {
-  if (options.mode == NetworkMode::kOpen) {
-    return Error{.code = ErrorCode::kInternal,
-                 .message = "the host's own network needs no gateway",
-                 .where = "network.mode",
-                 .hint = ""};
-  }
-  auto impl = std::make_unique<Impl>(options);
-  SBX_CHECK_OK(impl->context().loop.open());
-  return std::unique_ptr<Gateway>(new Gateway(std::move(impl)));
-}
-
-int Gateway::poll_fd() const { return impl_->context().loop.fd(); }
-
-std::optional<std::chrono::steady_clock::time_point> Gateway::deadline() const {
-  return impl_->context().loop.deadline();
-}
-
-void Gateway::step() { impl_->context().loop.step(); }
-
-Status Gateway::add_listener(OwnedFd listener) { return impl_->add(std::move(listener), nullptr); }
-
-Status Gateway::add_listener_for_a_while(OwnedFd listener) {
-  return impl_->add(std::move(listener), nullptr, true);
-}
-
-bool Gateway::has_listener(const Endpoint& destination) { return impl_->has_listener(destination); }
-
-Status Gateway::add_dns(OwnedFd udp, OwnedFd tcp_listener) {
-  for (const OwnedFd* each : {&udp, &tcp_listener}) {
-    if (each->is_open()) SBX_CHECK_OK(make_non_blocking(each->get()));
-  }
-  if (udp.is_open()) SBX_CHECK_OK(impl_->dns().add_udp(std::move(udp)));
-  if (tcp_listener.is_open()) SBX_CHECK_OK(impl_->dns().add_tcp(std::move(tcp_listener)));
-  return {};
-}
-
-Status Gateway::add_publish(OwnedFd listener, std::function<OwnedFd()> dial) {
-  return impl_->add(std::move(listener), std::move(dial));
-}
-
 bool Gateway::would_relay(const Endpoint& destination) {
-  return judge_destination(impl_->context(), destination).is_allowed;
+  return judge_destination(context_, destination).is_allowed;
 }
-
-std::vector<std::uint16_t> Gateway::listen_ports() const { return impl_->context().rules.ports(); }
 
 void Gateway::count_refusal(const std::string& operation, const Endpoint& destination,
                             const std::string& program) {
-  GatewayContext& context = impl_->context();
-  deny_destination(context, judge_destination(context, destination), operation, program);
-}
-
-void Gateway::note_asker(std::uint16_t port, const std::string& program) {
-  impl_->context().askers.note(port, program);
-}
-
-bool Gateway::has_unsent() const { return impl_->has_unsent(); }
-
-std::vector<GatewayDenial> Gateway::denials() const { return impl_->context().ledger.denials(); }
-
-std::vector<GatewayConnection> Gateway::connections() const {
-  return impl_->context().ledger.connections();
-}
-
-std::uint64_t Gateway::unlisted_connections() const {
-  return impl_->context().ledger.unlisted_connections();
+  deny_destination(context_, judge_destination(context_, destination), operation, program);
 }
 
 }  // namespace sbx

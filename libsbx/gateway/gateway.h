@@ -8,14 +8,21 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "gateway/address.h"
+#include "gateway/connection.h"
+#include "gateway/context.h"
+#include "gateway/dns_server.h"
+#include "model/denial.h"
+#include "model/outcome.h"
 #include "profile/host_rule.h"
 #include "profile/profile.h"
 
@@ -36,37 +43,22 @@ struct GatewayOptions {
 // The addresses of the calling process's network interfaces (getifaddrs).
 std::vector<IpAddress> host_addresses();
 
-// One distinct refusal; the fields of a denial of layer "network".
-struct GatewayDenial {
-  std::string operation;  // connect | dns | tls_sni | udp | connections (too many at once)
-  std::string target;     // "name:port", "address:port", a name for dns
-  std::uint64_t count = 0;
-  std::string program;  // empty where only the gateway saw it
-  std::string grant;    // such as network.allow += ["github.com:443"]; empty: nothing would help
-};
-
-// One connection that was let through, for the audit log.
-struct GatewayConnection {
-  std::string name;     // the allowed name that it was made to; empty for a literal address
-  std::string address;  // dialled; empty when no address answered
-  int port = 0;
-  std::uint64_t bytes_out = 0;  // from the sandbox
-  std::uint64_t bytes_in = 0;   // to the sandbox
-};
-
 class Gateway {
  public:
-  static Result<std::unique_ptr<Gateway>> create(const GatewayOptions& options);
-  ~Gateway();
+  // Refusals are counted in `denials`, which must outlive this.
+  static Result<std::unique_ptr<Gateway>> create(const GatewayOptions& options,
+                                                 DenialLedger& denials);
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
   // Readable when step() has work; to be put into the caller's epoll set, level-triggered.
-  int poll_fd() const;
+  int poll_fd() const { return context_.loop.fd(); }
   // When step() must be called at the latest though nothing is readable.
-  std::optional<std::chrono::steady_clock::time_point> deadline() const;
+  std::optional<std::chrono::steady_clock::time_point> deadline() const {
+    return context_.loop.deadline();
+  }
   // Does a bounded amount of what is ready. Never blocks.
-  void step();
+  void step() { context_.loop.step(); }
 
   // A listening TCP socket of the sandbox's namespace, on the wildcard address or any other. The
   // destination of each connection is what getsockname() says of it: with an AnyIP route every
@@ -91,9 +83,11 @@ class Gateway {
   bool would_relay(const Endpoint& destination);
   // Ports that the rules and host_ports name, sorted: all that can be bound in advance. In
   // kOutbound every other port is possible too.
-  std::vector<std::uint16_t> listen_ports() const;
+  std::vector<std::uint16_t> listen_ports() const { return context_.rules.ports(); }
   // Who asks from this UDP port of the sandbox's: named in the denials of its DNS questions.
-  void note_asker(std::uint16_t port, const std::string& program);
+  void note_asker(std::uint16_t port, const std::string& program) {
+    context_.askers.note(port, program);
+  }
   // Counts a connection (or "udp") that the caller refused itself, by would_relay().
   void count_refusal(const std::string& operation, const Endpoint& destination,
                      const std::string& program);
@@ -102,14 +96,38 @@ class Gateway {
   // briefly, when its command has ended.
   bool has_unsent() const;
 
-  std::vector<GatewayDenial> denials() const;  // at most 257; the last may stand for all others
-  std::vector<GatewayConnection> connections() const;  // oldest first, live ones too; at most 1024
-  std::uint64_t unlisted_connections() const;          // let through beyond that bound
+  // Oldest first, live ones too; at most 1024.
+  std::vector<AllowedConnection> connections() const { return context_.records.connections(); }
+  std::uint64_t unlisted_connections() const { return context_.records.unlisted_connections(); }
 
  private:
-  class Impl;
-  explicit Gateway(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct Listener {
+    OwnedFd socket;
+    Loop::Watch watch;
+    Loop::Timer pause;
+    Endpoint bound;
+    bool takes_v4 = false;  // of an IPv6 wildcard: IPv4 connections too
+    bool is_brief = false;  // closed when nothing comes for a while
+    Loop::Timer expiry;
+    std::function<OwnedFd()> dial;  // empty: a listener of the sandbox
+  };
+
+  Gateway(const GatewayOptions& options, DenialLedger& denials);
+  Status add(OwnedFd listener, std::function<OwnedFd()> dial, bool is_brief = false);
+  void on_accept(Listener& listener);
+  void accept_all(Listener& listener);
+  void prolong(Listener& listener);
+  void close(const Listener& listener);
+  Listener* find(const Endpoint& bound);
+  void start(OwnedFd client, const Listener& listener);
+
+  GatewayContext context_;
+  DnsServer dns_;
+  std::size_t max_connections_;
+  std::vector<std::shared_ptr<Listener>> listeners_;
+  std::map<Endpoint, Listener*> by_endpoint_;  // the sandbox's
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<std::uint64_t, std::shared_ptr<RelayedConnection>> connections_;
 };
 
 }  // namespace sbx

@@ -48,7 +48,7 @@ std::optional<SplicePipe> RelayPool::take() {
 }
 
 Relay::Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
-             std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end)
+             std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end)
     : loop_(loop),
       pool_(pool),
       counts_(std::move(counts)),

@@ -14,7 +14,7 @@
 #include "base/loop.h"
 #include "base/owned_fd.h"
 #include "gateway/client_hello.h"
-#include "gateway/gateway.h"
+#include "model/outcome.h"
 
 namespace sbx {
 
@@ -54,7 +54,7 @@ class Relay {
   // Both sockets non-blocking and connected. With `judge`, nothing that the client sends goes on
   // until it is known to be no TLS, or each ClientHello in it was judged.
   Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
-        std::shared_ptr<GatewayConnection> counts, JudgeHello judge, OnEnd end);
+        std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end);
   ~Relay();
   void start();
   // Whether the client, or the server, has written what is not yet handed on.
@@ -95,7 +95,7 @@ class Relay {
   RelayPool& pool_;
   Side sides_[2];
   Flow flows_[2];
-  std::shared_ptr<GatewayConnection> counts_;
+  std::shared_ptr<AllowedConnection> counts_;
   JudgeHello judge_;
   std::optional<HelloReader> reader_;  // with judge_, until nothing is left to judge
   std::string hello_;                  // what it holds back

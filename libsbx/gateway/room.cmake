@@ -9,10 +9,10 @@ sbx_room(gateway
     gateway/dns_message.cc
     gateway/dns_server.cc
     gateway/gateway.cc
-    gateway/ledger.cc
     gateway/name_map.cc
+    gateway/records.cc
     gateway/relay.cc
     gateway/resolv_conf.cc
     gateway/resolver.cc
     gateway/rules.cc
-  LINK sbx_base sbx_profile)
+  LINK sbx_base sbx_model sbx_profile)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of the statuses, as contract section 3 spells them.
+// The names of the statuses.
 #include "model/outcome.h"
 
 namespace sbx {

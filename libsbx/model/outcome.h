@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outcome: everything that the answer of one run says (contract section 3), as plain values.
+// Outcome: everything that the answer of one run says, as plain values.
 // Strings are as they will be printed: valid UTF-8 unless the field says otherwise.
 #pragma once
 
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/denial.h"
 #include "model/finding.h"
 #include "model/layer.h"
 #include "model/promise.h"
@@ -41,15 +42,6 @@ struct Usage {
   double user_ms = 0;
   double system_ms = 0;
   std::int64_t max_rss_kb = 0;
-};
-
-struct Denial {
-  std::string layer;      // seccomp | landlock | mount | network | command
-  std::string operation;  // "mount", "connect", "protected_created" …
-  std::string target;     // path, address or empty
-  std::uint64_t count = 1;
-  std::string program;  // the refused process's comm, sanitised
-  std::string grant;    // what the operator would add, such as "seccomp.allow += \"bpf\""
 };
 
 // A server inside that the host's 127.0.0.1 leads to.

@@ -1,5 +1,6 @@
 sbx_room(model
   SOURCES
+    model/denial.cc
     model/exit_status.cc
     model/finding.cc
     model/outcome.cc

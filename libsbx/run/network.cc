@@ -55,7 +55,8 @@ ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
   return rules;
 }
 
-Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network) {
+Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network,
+                                              DenialLedger& denials) {
   GatewayOptions options;
   options.mode = network.mode;
   for (const std::string& text : network.allow) {
@@ -69,14 +70,14 @@ Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network) {
   options.host_ports = network.host_ports;
   options.resolv_conf = read_host_file("/etc/resolv.conf");
   options.hosts = read_host_file("/etc/hosts");
-  return Gateway::create(options);
+  return Gateway::create(options, denials);
 }
 
 }  // namespace
 
-Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy,
-                                                       const LaunchPlan& plan) {
-  std::unique_ptr<RunNetwork> made(new RunNetwork());
+Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, const LaunchPlan& plan,
+                                                       DenialLedger& denials) {
+  std::unique_ptr<RunNetwork> made(new RunNetwork(denials));
   const bool with_gateway = needs_gateway(policy, plan);
   if (!policy.run.publish.empty() && !with_gateway) {
     return Error{ErrorCode::kBadFlag, "a port can only be published from a network of its own",
@@ -88,7 +89,7 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy,
   made->rules_ = connect_rules(policy, plan);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
-    SBX_TRY(made->gateway_, make_gateway(policy.sandbox.network));
+    SBX_TRY(made->gateway_, make_gateway(policy.sandbox.network, denials));
     if (!made->watch(made->gateway_->poll_fd())) return failed("epoll_ctl");
     for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }
@@ -105,7 +106,7 @@ void RunNetwork::attach(int control, Refusals& refusals) {
   control_ = control;
   if (mediates_) {
     connects_.emplace(
-        std::move(rules_), gateway_.get(), refusals,
+        std::move(rules_), gateway_.get(), refusals, denials_,
         [this](const InsideRequest& request, Connects::Answer answer) {
           return ask(request, std::move(answer));
         },
@@ -217,25 +218,8 @@ void RunNetwork::step() {
   if (connects_) connects_->step();
 }
 
-std::vector<Denial> RunNetwork::denials() const {
-  std::vector<Denial> out;
-  if (connects_) out = connects_->denials();
-  if (gateway_ == nullptr) return out;
-  for (GatewayDenial& denial : gateway_->denials()) {
-    out.push_back({"network", std::move(denial.operation), std::move(denial.target), denial.count,
-                   std::move(denial.program), std::move(denial.grant)});
-  }
-  return out;
-}
-
 std::vector<AllowedConnection> RunNetwork::connections() const {
-  std::vector<AllowedConnection> out;
-  if (gateway_ == nullptr) return out;
-  for (GatewayConnection& item : gateway_->connections()) {
-    out.push_back(
-        {std::move(item.name), std::move(item.address), item.port, item.bytes_out, item.bytes_in});
-  }
-  return out;
+  return gateway_ == nullptr ? std::vector<AllowedConnection>() : gateway_->connections();
 }
 
 std::uint64_t RunNetwork::unlisted_connections() const {

@@ -29,7 +29,9 @@ class RunNetwork {
  public:
   // Binds the published ports. nullptr where the plan leaves nothing to do. Errors: kBadValue for a
   // published port that is taken; kSetupFailed.
-  static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan);
+  // Refusals are counted in `denials`, which must outlive this.
+  static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan,
+                                                    DenialLedger& denials);
 
   // The sandbox runs: its control socket, its listener. Before any of the following.
   void attach(int control, Refusals& refusals);
@@ -47,13 +49,12 @@ class RunNetwork {
   void step();
   bool has_unsent() const { return gateway_ != nullptr && gateway_->has_unsent(); }
 
-  std::vector<Denial> denials() const;
   std::vector<AllowedConnection> connections() const;
   std::uint64_t unlisted_connections() const;
   const std::vector<Published>& published() const { return published_; }
 
  private:
-  RunNetwork() = default;
+  explicit RunNetwork(DenialLedger& denials) : denials_(denials) {}
   bool watch(int fd) const;
   Status publish(const PublishedPort& port);
   int ask(const InsideRequest& request, Connects::Answer answer);
@@ -61,6 +62,7 @@ class RunNetwork {
   OwnedFd dial(int port);
   void take_dns(ReportTag tag, OwnedFd fd);
 
+  DenialLedger& denials_;
   OwnedFd epoll_;
   ConnectRules rules_;
   bool mediates_ = false;

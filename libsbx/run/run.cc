@@ -179,8 +179,8 @@ class Run {
     for (const Finding& finding : judgement.findings) {
       if (finding.verdict != Verdict::kDeny) break;
       const bool by_name = !finding.program.empty() && finding.target.empty();
-      outcome_.denials.push_back({"command", by_name ? finding.program : finding.id, finding.target,
-                                  1, finding.program, finding.grant});
+      denials_.add({"command", by_name ? finding.program : finding.id, finding.target, 1,
+                    finding.program, finding.grant});
     }
     const Finding& first = judgement.findings.front();
     fail(Error{ErrorCode::kDenied, first.reason, first.id,
@@ -195,6 +195,7 @@ class Run {
     supervisor_.reset();
     network_.reset();
     sandbox_.reset();
+    denials_ = {};
     SandboxInput wanted = sandbox_input();
     if (input_.warm != nullptr && !probed_ && !starts_cold_) {
       sandbox_ = input_.warm->take(wanted);
@@ -216,7 +217,8 @@ class Run {
         return fail(status.error());
       }
     }
-    Result<std::unique_ptr<RunNetwork>> network = RunNetwork::create(policy_, sandbox_->plan);
+    Result<std::unique_ptr<RunNetwork>> network =
+        RunNetwork::create(policy_, sandbox_->plan, denials_);
     if (!network.ok()) return fail(network.error());
     network_ = std::move(network).value();
     if (network_ != nullptr) outcome_.sandbox.published = network_->published();
@@ -287,7 +289,9 @@ class Run {
       outcome_.sandbox.warnings.push_back("workspace: " + policy_.sandbox.workspace +
                                           " could not be removed whole");
     }
+    outcome_.denials = denials_.entries();
     redact_outcome(redaction_, outcome_);
+    for (Denial& denial : outcome_.denials) make_printable(denial);
     outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
   }
 
@@ -319,7 +323,7 @@ class Run {
   SuperviseInput supervise_input() {
     const SandboxLimits& limits = policy_.sandbox.limits;
     const LaunchPlan& plan = sandbox_->plan;
-    SuperviseInput out{plan, policy_};
+    SuperviseInput out{plan, policy_, denials_};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
     out.network = network_.get();
@@ -408,7 +412,7 @@ class Run {
   }
 
   void finish(Outcome& outcome, const LaunchPlan& plan, Supervised& supervised,
-              Leftovers& leftovers) const {
+              Leftovers& leftovers) {
     note(outcome, plan, supervised);
     outcome.out = stream(supervised.out, policy_.run.output.exact_bytes);
     outcome.err = stream(supervised.err, policy_.run.output.exact_bytes);
@@ -424,7 +428,6 @@ class Run {
     note_redactions(outcome, supervised.err);
     outcome.usage = {to_ms(supervised.tree_usage.ru_utime), to_ms(supervised.tree_usage.ru_stime),
                      supervised.usage.ru_maxrss};
-    outcome.denials = std::move(supervised.denials);
     if (network_ != nullptr) {
       outcome.connections = network_->connections();
       outcome.unlisted_connections = network_->unlisted_connections();
@@ -432,15 +435,15 @@ class Run {
     for (const ViewProtect& protect : plan.report_created) {
       struct stat info {};
       if (lstat(protect.node.path.c_str(), &info) != 0) continue;
-      outcome.denials.push_back({"mount", "protected_created", protect.node.path, 1, "",
-                                 "remove it from filesystem.protect"});
+      denials_.add({"mount", "protected_created", protect.node.path, 1, "",
+                    "remove it from filesystem.protect"});
     }
     for (const HeldState& then : held_) {
       const std::optional<HeldState> now = state_of(then.path);
       if (now && *now == then) continue;
-      outcome.denials.push_back({"mount", "protected_changed", then.path, 1, "", ""});
+      denials_.add({"mount", "protected_changed", then.path, 1, "", ""});
     }
-    if (guards_git(policy_)) add_git_changes(outcome.denials);
+    if (guards_git(policy_)) add_git_changes();
     if (policy_.sandbox.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
@@ -448,7 +451,7 @@ class Run {
     const std::int64_t tmp_mb = policy_.sandbox.limits.tmp_mb.value_or(0);
     supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
     if (supervised.has_filled_scratch) {
-      outcome.denials.push_back(
+      denials_.add(
           {"mount", "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
     }
     decide(outcome, supervised, leftovers);
@@ -456,11 +459,12 @@ class Run {
   }
 
   // Why PID 1 ended the run, where it did.
-  static void name_loss(Outcome& outcome) {
-    const auto lost =
-        std::find_if(outcome.denials.begin(), outcome.denials.end(),
-                     [](const Denial& denial) { return denial.operation == kMaskLostRunEnded; });
-    if (outcome.status != RunStatus::kKilled || lost == outcome.denials.end()) return;
+  void name_loss(Outcome& outcome) const {
+    const std::vector<Denial> denials = denials_.entries();
+    const auto lost = std::find_if(denials.begin(), denials.end(), [](const Denial& denial) {
+      return denial.operation == kMaskLostRunEnded;
+    });
+    if (outcome.status != RunStatus::kKilled || lost == denials.end()) return;
     outcome.error = Error{
         ErrorCode::kPathRefused,
         "replaced or removed on the host while it was hidden or read-only inside: " + lost->target,
@@ -483,14 +487,15 @@ class Run {
   }
 
   // Another configuration or other hooks than before the command, however git is led to them.
-  void add_git_changes(std::vector<Denial>& denials) const {
+  void add_git_changes() {
+    const std::vector<Denial> denials = denials_.entries();
     for (const std::string& path : git_changes(git_before_, look_at_git(sandbox_->view.roots))) {
       const auto names_it = [&](const Denial& denial) {
         return denial.operation == "protected_created" && is_below(path, denial.target);
       };
       if (std::any_of(denials.begin(), denials.end(), names_it)) continue;
-      denials.push_back({"mount", "git_redirected", path, 1, "",
-                         "remove what lies below .git from filesystem.protect"});
+      denials_.add({"mount", "git_redirected", path, 1, "",
+                    "remove what lies below .git from filesystem.protect"});
     }
   }
 
@@ -538,6 +543,7 @@ class Run {
   RunInput& input_;
   Policy policy_;  // with the workspace of this run, where it is a fresh one
   Outcome outcome_;
+  DenialLedger denials_;
   bool is_done_ = false;
   bool probed_ = false;
   bool is_warm_ = false;      // the sandbox waited in the pool

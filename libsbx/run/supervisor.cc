@@ -72,10 +72,6 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
-void append(std::vector<Denial>& denials, std::vector<Denial> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(denials));
-}
-
 }  // namespace
 
 class Supervisor::Impl {
@@ -83,11 +79,13 @@ class Supervisor::Impl {
   explicit Impl(SuperviseInput input)
       : input_(std::move(input)),
         result_(input_.capture, input_.redaction, input_.find_result),
-        file_reports_(input_.plan, input_.policy, refusals_, [this](int fd, bool on) {
-          if (on) return add(fd, Source::kReports).ok();
-          remove(fd);
-          return true;
-        }) {
+        refusals_(input_.denials),
+        file_reports_(input_.plan, input_.policy, refusals_, input_.denials,
+                      [this](int fd, bool on) {
+                        if (on) return add(fd, Source::kReports).ok();
+                        remove(fd);
+                        return true;
+                      }) {
     refusals_.set_own_ids(input_.plan.own_ids);
     if (!input_.plan.reported_calls.empty()) {
       refusals_.observe(input_.plan.reported_calls,
@@ -518,16 +516,12 @@ class Supervisor::Impl {
     result_.has_filled_scratch = watch_->has_filled_scratch();
     // Without PID 1's own, which is the work of making the sandbox.
     if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
-    result_.denials = refusals_.denials();
-    append(result_.denials, file_reports_.denials());
-    append(result_.denials, losses(state));
-    if (input_.network != nullptr) append(result_.denials, input_.network->denials());
+    add_losses(state);
     return result_;
   }
 
   // What the host uncovered, and what PID 1 did about it.
-  std::vector<Denial> losses(const SharedState& state) const {
-    std::vector<Denial> out;
+  void add_losses(const SharedState& state) const {
     const std::uint32_t count = std::min(state.loss_count.load(), kMaxLosses);
     for (std::uint32_t i = 0; i < count; ++i) {
       const Loss& loss = state.losses[i];
@@ -535,9 +529,8 @@ class Supervisor::Impl {
                                : loss.end == Loss::End::kReported ? "mask_lost"
                                                                   : kMaskLostRunEnded;
       const Op& op = input_.plan.ops.at(loss.step);
-      out.push_back({"mount", what, input_.plan.text(op.a), loss.count, "", ""});
+      input_.denials.add({"mount", what, input_.plan.text(op.a), loss.count, "", ""});
     }
-    return out;
   }
 
  private:

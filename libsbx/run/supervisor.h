@@ -36,6 +36,7 @@ class RunNetwork;
 struct SuperviseInput {
   const LaunchPlan& plan;
   const Policy& policy;
+  DenialLedger& denials;  // of this run: whatever is refused is counted here
   OutputMode mode = OutputMode::kCapture;
   bool merge = false;
   int stdin_fd = -1;  // kCapture: what becomes 0; -1: /dev/null
@@ -88,7 +89,6 @@ struct Supervised {
   std::uint8_t failed_layer = kNoLayer;
   OutputStream out;
   OutputStream err;
-  std::vector<Denial> denials;
   bool has_reached_pids = false;
   bool has_filled_scratch = false;
   std::vector<OwnedFd> overlays;  // upper directories, in the order of plan.overlays

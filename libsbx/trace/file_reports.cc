@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/utf8.h"
 #include "guard/names.h"
 #include "guard/places.h"
 #include "trace/file_call.h"
@@ -24,12 +23,11 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxDenials = 256;   // the inside chooses what it names
 constexpr std::size_t kMostWaiting = 512;  // beyond, calls go on unseen
 // Looking waits for nobody, unless the command or a server that does not answer means it to.
 constexpr std::chrono::seconds kLongestLook{2};
 constexpr int kMostFailures = 8;  // of a run; then nothing is looked at any more
-// Two paths, each byte of them replaced by three, and a little more.
+// Two paths, and a little more.
 constexpr std::size_t kLongestAnswer = std::size_t{64} << 10;
 
 // What would let a denied program run; empty where nothing does.
@@ -110,23 +108,13 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
     const std::string program = denied_program(path);
     if (!program.empty()) {
       const char* const layer = plan_.wanted.has(Layer::kMount) ? "mount" : "landlock";
-      return Denial{layer,
-                    file.operation,
-                    repair_utf8(program),
-                    1,
-                    "",
-                    repair_utf8(grant_for_program(policy_, program))};
+      return Denial{layer, file.operation, program, 1, "", grant_for_program(policy_, program)};
     }
   }
   if (!policy_.sandbox.trace_denials) return std::nullopt;
   const auto refusal = view_.refusal(file, path);
   if (!refusal) return std::nullopt;
-  return Denial{refusal->layer,
-                file.operation,
-                repair_utf8(refusal->target),
-                1,
-                "",
-                repair_utf8(refusal->grant)};
+  return Denial{refusal->layer, file.operation, refusal->target, 1, "", refusal->grant};
 }
 
 // The denied program that `path` leads to, or nothing.
@@ -181,8 +169,12 @@ std::string answer_calls(int channel, const LaunchPlan& plan, const Policy& poli
 }  // namespace
 
 FileReports::FileReports(const LaunchPlan& plan, const Policy& policy, const Refusals& refusals,
-                         std::function<bool(int fd, bool on)> watch)
-    : plan_(plan), policy_(policy), refusals_(refusals), watch_(std::move(watch)) {}
+                         DenialLedger& denials, std::function<bool(int fd, bool on)> watch)
+    : plan_(plan),
+      policy_(policy),
+      refusals_(refusals),
+      denials_(denials),
+      watch_(std::move(watch)) {}
 
 void FileReports::look(const sys::SeccompNotif& call) {
   if (failures_ >= kMostFailures || waiting_.size() >= kMostWaiting) {
@@ -234,7 +226,8 @@ void FileReports::step() {
   // Its caller still waits: the memory was its own.
   const std::uint64_t id = waiting_.front().id;
   if (size > 0 && refusals_.is_waiting(id)) {
-    count({answer.data(), static_cast<std::size_t>(size)});
+    auto found = denial_in({answer.data(), static_cast<std::size_t>(size)});
+    if (found) denials_.count(std::move(*found));
   }
   refusals_.let_go_on(id);
   waiting_.pop_front();
@@ -256,27 +249,6 @@ void FileReports::close() {
   failures_ = kMostFailures;
   end_apart();
   ask_next();
-}
-
-// Beyond the bound, one entry an operation, without a name.
-void FileReports::count(std::string_view answer) {
-  std::optional<Denial> found = denial_in(answer);
-  if (!found) return;
-  Denial denial = std::move(*found);
-  const auto is_same = [&](const Denial& other) {
-    return other.operation == denial.operation && other.target == denial.target &&
-           other.program == denial.program;
-  };
-  auto known = std::find_if(denials_.begin(), denials_.end(), is_same);
-  if (known == denials_.end() && denials_.size() >= kMaxDenials) {
-    denial = {denial.layer, denial.operation, "", 1, "", ""};
-    known = std::find_if(denials_.begin(), denials_.end(), is_same);
-  }
-  if (known != denials_.end()) {
-    ++known->count;
-  } else {
-    denials_.push_back(std::move(denial));
-  }
 }
 
 }  // namespace sbx

@@ -10,11 +10,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <string_view>
-#include <vector>
 
 #include "base/owned_fd.h"
-#include "model/outcome.h"
+#include "model/denial.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 #include "sys/kernel.h"
@@ -30,7 +28,7 @@ class FileReports {
   // `watch` puts a descriptor into the set whose events step() handles, or takes it out again. What
   // is referred to must outlive this.
   FileReports(const LaunchPlan& plan, const Policy& policy, const Refusals& refusals,
-              std::function<bool(int fd, bool on)> watch);
+              DenialLedger& denials, std::function<bool(int fd, bool on)> watch);
   ~FileReports() { close(); }
   FileReports(const FileReports&) = delete;
   FileReports& operator=(const FileReports&) = delete;
@@ -41,7 +39,6 @@ class FileReports {
   // When step() is due without an event.
   std::optional<Clock::time_point> deadline() const { return due_; }
 
-  const std::vector<Denial>& denials() const { return denials_; }
   // From now on every call goes on at once. Lets go of the mount namespace.
   void close();
 
@@ -50,18 +47,17 @@ class FileReports {
   bool ask(const sys::SeccompNotif& call);
   void fail();
   void end_apart();
-  void count(std::string_view answer);
 
   const LaunchPlan& plan_;
   const Policy& policy_;
   const Refusals& refusals_;
+  DenialLedger& denials_;
   std::function<bool(int, bool)> watch_;
   std::unique_ptr<Apart> apart_;  // made when it is first needed
   OwnedFd channel_;               // to it
   std::deque<sys::SeccompNotif> waiting_;
   std::optional<Clock::time_point> due_;  // of the answer about the first one
   int failures_ = 0;
-  std::vector<Denial> denials_;
 };
 
 }  // namespace sbx

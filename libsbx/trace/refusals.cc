@@ -10,11 +10,27 @@
 
 #include <cerrno>
 #include <chrono>
+#include <utility>
 
-#include "base/utf8.h"
 #include "sys/kernel.h"
 
 namespace sbx {
+
+namespace {
+
+Denial denial_of(int number, CallFault fault, std::string program) {
+  Denial denial{"seccomp", syscall_name(number), "", 1, std::move(program), ""};
+  // The kernel has no other ids in there to give a file to: a grant would change nothing.
+  if (fault == CallFault::kForeignId) {
+    denial.target = "an owner or group that is not mapped inside";
+  } else {
+    denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
+  }
+  if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
+  return denial;
+}
+
+}  // namespace
 
 std::string program_name(std::uint32_t pid) {
   const std::string path = "/proc/" + std::to_string(pid) + "/comm";
@@ -23,7 +39,7 @@ std::string program_name(std::uint32_t pid) {
   const ssize_t size = fd.is_open() ? read(fd.get(), name.data(), name.size()) : 0;
   name.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
   while (!name.empty() && name.back() == '\n') name.pop_back();
-  return repair_utf8(name);
+  return name;
 }
 
 void Refusals::set_listener(OwnedFd fd) {
@@ -92,32 +108,10 @@ bool Refusals::answer() {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }
-    Refused key{call.data.nr, fault, program_name(call.pid)};
-    if (counts_.size() >= kMaxEntries && !counts_.contains(key)) key.program.clear();
-    if (counts_.size() < 2 * kMaxEntries || counts_.contains(key)) ++counts_[key];
+    denials_.count(denial_of(call.data.nr, fault, program_name(call.pid)));
     respond(call.id, EPERM);
   }
   return true;
-}
-
-std::vector<Denial> Refusals::denials() const {
-  std::vector<Denial> out;
-  for (const auto& [key, count] : counts_) {
-    Denial denial;
-    denial.layer = "seccomp";
-    denial.operation = syscall_name(key.number);
-    denial.count = count;
-    denial.program = key.program;
-    // The kernel has no other ids in there to give a file to: a grant would change nothing.
-    if (key.fault == CallFault::kForeignId) {
-      denial.target = "an owner or group that is not mapped inside";
-    } else {
-      denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
-    }
-    if (key.fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
-    out.push_back(std::move(denial));
-  }
-  return out;
 }
 
 }  // namespace sbx

@@ -2,30 +2,31 @@
 // Refusals: answers the seccomp listener. A connect may be mediated: somebody else decides, and
 // does it. Calls that are only reported go on, and another layer refuses them: what they point at
 // may change after the look, so "continue" is never a decision. Every other call is refused with
-// EPERM and counted, by call and program.
+// EPERM and counted.
 #pragma once
 
 #include <bitset>
-#include <compare>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/owned_fd.h"
-#include "model/outcome.h"
+#include "model/denial.h"
 #include "plan/filter.h"
 #include "sys/kernel.h"
 
 namespace sbx {
 
-// The name of a process, as text that can be printed; empty when it has gone.
+// The name of a process, which it chooses itself; empty when it has gone.
 std::string program_name(std::uint32_t pid);
 
 class Refusals {
  public:
+  // Counted in `denials`, which must outlive the last answer().
+  explicit Refusals(DenialLedger& denials) : denials_(denials) {}
+
   // The errno for the caller (0: connected); nullopt when respond() will follow.
   using Mediator = std::function<std::optional<int>(const sys::SeccompNotif&)>;
 
@@ -50,27 +51,15 @@ class Refusals {
   // Whether the caller still waits. Asked after its memory was read, it says that it was its own.
   bool is_waiting(std::uint64_t id) const;
 
-  std::vector<Denial> denials() const;
-
  private:
-  struct Refused {
-    int number;
-    CallFault fault;  // the argument that was refused
-    std::string program;
-    friend auto operator<=>(const Refused&, const Refused&) = default;
-  };
-
-  // Programs beyond this many are counted under an empty name: the inside chooses its names.
-  static constexpr std::size_t kMaxEntries = 128;
-
   void send(sys::SeccompNotifResponse response) const;
 
+  DenialLedger& denials_;
   OwnedFd listener_;
   Mediator mediator_;
   std::optional<OwnIds> own_ids_;
   std::bitset<512> observed_;
   Observer observer_;
-  std::map<Refused, std::uint64_t> counts_;
 };
 
 }  // namespace sbx

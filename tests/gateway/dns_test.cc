@@ -41,7 +41,7 @@ TEST_F(DnsTest, AnswersAllowedNamesAndDeniesOthersWithoutAskingOutside) {
   EXPECT_EQ(world->lookup("secret.evil.test"), "#3");
   EXPECT_EQ(world->dns->udp_questions(), 0) << "a name that is not allowed left the host";
   EXPECT_TRUE(world->is_denied("dns", "evil.test"));
-  EXPECT_EQ(world->gateway().denials().front().grant, "network.allow += [\"evil.test\"]");
+  EXPECT_EQ(world->denials().front().grant, "network.allow += [\"evil.test\"]");
   EXPECT_EQ(world->lookup("A.TeSt"), "198.18.0.1");
   EXPECT_EQ(world->lookup("a.test"), "198.18.0.1");
   EXPECT_EQ(world->dns->udp_questions(), 2) << "A and AAAA, once: the answer is kept";
@@ -70,7 +70,7 @@ TEST_F(DnsTest, SaysThatAnAllowedNameHasNoOtherRecords) {
 TEST_F(DnsTest, TellsANameThatDoesNotExistFromAServerThatDoesNotAnswer) {
   auto world = make(table({}));
   EXPECT_EQ(world->lookup("x.w.test"), "#3");
-  EXPECT_TRUE(world->gateway().denials().empty());
+  EXPECT_TRUE(world->denials().empty());
   world->dns.reset();
   EXPECT_EQ(world->lookup("y.w.test"), "#2");
 }
@@ -87,9 +87,9 @@ TEST_F(DnsTest, DoesNotCountNamesThatOnlyASearchDomainMade) {
     options.resolv_conf = "search corp.test\nnameserver 203.0.113.53\n";
   });
   EXPECT_EQ(world->lookup("a.test.corp.test"), "#3");
-  EXPECT_TRUE(world->gateway().denials().empty());
+  EXPECT_TRUE(world->denials().empty());
   EXPECT_EQ(world->lookup("evil.test.corp.test"), "#3");
-  EXPECT_FALSE(world->gateway().denials().empty());
+  EXPECT_FALSE(world->denials().empty());
 }
 
 TEST_F(DnsTest, TriesSearchDomainsForANameWithoutADot) {

@@ -52,7 +52,7 @@ TEST_F(GatewayTest, ReachesAnAllowedAddressAndRefusesOthersWithTheGrant) {
   EXPECT_TRUE(is_refused(world, at("203.0.113.7", 81)));
 
   bool seen = false;
-  for (const GatewayDenial& denial : world.gateway().denials()) {
+  for (const Denial& denial : world.denials()) {
     if (denial.target != "203.0.113.7:81") continue;
     seen = true;
     EXPECT_EQ(denial.operation, "connect");
@@ -117,7 +117,7 @@ TEST_F(GatewayTest, RecordsWhatWasLetThrough) {
     const auto list = world.gateway().connections();
     return list.size() == 1 && list[0].bytes_out == 5 && list[0].bytes_in == 7;
   }));
-  const GatewayConnection record = world.gateway().connections().front();
+  const AllowedConnection record = world.gateway().connections().front();
   EXPECT_EQ(record.name, "example.test");
   EXPECT_EQ(record.address, "203.0.113.7");
   EXPECT_EQ(record.port, 80);
@@ -176,7 +176,7 @@ TEST_F(GatewayTest, MapsHostPortsAndNoOthersInEveryMode) {
     EXPECT_TRUE(is_refused(world, at("127.0.0.2", 5433)));
     EXPECT_EQ(world.gateway().would_relay(at("203.0.113.9", 5432)), mode == NetworkMode::kOutbound);
     bool has_grant = false;
-    for (const GatewayDenial& denial : world.gateway().denials()) {
+    for (const Denial& denial : world.denials()) {
       has_grant = has_grant || denial.grant == "network.host_ports += [5433]";
     }
     EXPECT_TRUE(has_grant);
@@ -210,7 +210,7 @@ TEST_F(GatewayTest, ResetsTheClientWhenNobodyListensThere) {
   World world({"203.0.113.7:80"});
   world.listen_inside({80});
   EXPECT_TRUE(is_refused(world, at("203.0.113.7", 80)));
-  EXPECT_TRUE(world.gateway().denials().empty());
+  EXPECT_TRUE(world.denials().empty());
 }
 
 TEST_F(GatewayTest, TriesTheNextAddressOfANameWhenOneDoesNotAnswer) {
@@ -419,7 +419,7 @@ TEST_F(GatewayTest, BoundsItsListsOfRefusalsAndConnections) {
   for (int port = 1; port <= 400; ++port) {
     world.gateway().count_refusal("connect", at("203.0.113.9", port), "curl");
   }
-  const auto denials = world.gateway().denials();
+  const auto denials = world.denials();
   ASSERT_EQ(denials.size(), 257U);
   EXPECT_EQ(denials.back().count, 144U);
   EXPECT_EQ(denials.front().program, "curl");
@@ -506,15 +506,17 @@ TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
 
 TEST(Gateway, IsNotForTheHostsOwnNetwork) {
   GatewayOptions options;
+  DenialLedger denials;
   options.mode = NetworkMode::kOpen;
-  EXPECT_FALSE(Gateway::create(options).ok());
+  EXPECT_FALSE(Gateway::create(options, denials).ok());
 }
 
 TEST(Gateway, NamesThePortsThatCanBeBoundInAdvance) {
   GatewayOptions options;
+  DenialLedger denials;
   options.allow = {*parse_host_rule("a.test"), *parse_host_rule("10.0.0.0/8:5432")};
   options.host_ports = {99};
-  const auto gateway = Gateway::create(options);
+  const auto gateway = Gateway::create(options, denials);
   EXPECT_EQ(gateway.value()->listen_ports(), (std::vector<std::uint16_t>{80, 99, 443, 5432}));
 }
 

@@ -228,7 +228,7 @@ World::World(const std::vector<std::string>& allow,
   for (const std::string& rule : allow) options.allow.push_back(parse_host_rule(rule).value());
   options.resolv_conf = "nameserver 203.0.113.53\n";
   if (adjust) adjust(options);
-  gateway_ = std::move(Gateway::create(options)).value();
+  gateway_ = std::move(Gateway::create(options, denials_)).value();
 }
 
 void World::listen_inside(const std::vector<int>& ports) {
@@ -295,7 +295,7 @@ std::pair<OwnedFd, OwnedFd> World::connect_through(const Endpoint& destination, 
 }
 
 bool World::is_denied(const std::string& operation, const std::string& target) {
-  for (const GatewayDenial& denial : gateway_->denials()) {
+  for (const Denial& denial : denials_.entries()) {
     if (denial.operation == operation && denial.target == target) return denial.count > 0;
   }
   return false;

@@ -63,6 +63,7 @@ class World {
                  const std::function<void(GatewayOptions&)>& adjust = {});
 
   Gateway& gateway() { return *gateway_; }
+  std::vector<Denial> denials() const { return denials_.entries(); }
   void listen_inside(const std::vector<int>& ports);
   void serve_dns_inside();
 
@@ -83,6 +84,7 @@ class World {
 
  private:
   void step_all();
+  DenialLedger denials_;
   std::unique_ptr<Gateway> gateway_;
 };
 

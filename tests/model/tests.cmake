@@ -1,0 +1,4 @@
+sbx_test(model
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/denial_test.cc
+  LINK sbx_base sbx_model)
