@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A SAX handler that builds the document and stops at the first breach. nlohmann's own tree
-// builder keeps the last of duplicate keys and has no depth bound.
+// builder keeps the last of duplicate keys and has no depth bound. What is well-formed is read by
+// our own walk, the rest by nlohmann's for its words.
 #include "json/reader.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/utf8.h"
+#include "json/scan.h"
 
 namespace sbx {
 namespace {
@@ -16,6 +24,8 @@ using nlohmann::json;
 
 // A document of many small values costs far more than its bytes. execve(2) takes fewer words.
 constexpr std::size_t kMaxValues = std::size_t{1} << 18;
+// And finding the place of one among many costs more still.
+constexpr std::size_t kMaxKeys = std::size_t{1} << 14;
 
 // "[json.exception.parse_error.101] parse error at line 1, column 2: REASON; last read: 'BYTES'"
 // without the prefix, and without the bytes, which may be ill-formed UTF-8.
@@ -55,6 +65,10 @@ class StrictBuilder {
   bool key(const std::string& key) {
     Frame& frame = stack_.back();
     auto& object = frame.node->get_ref<json::object_t&>();
+    if (object.size() >= kMaxKeys) {
+      return refuse(ErrorCode::kTooLarge, "more than " + std::to_string(kMaxKeys) + " keys",
+                    "hand them over in a file");
+    }
     const auto [place, inserted] = object.try_emplace(key);
     frame.key = &place->first;
     slot_ = &place->second;
@@ -71,6 +85,12 @@ class StrictBuilder {
                    .where = "",
                    .hint = ""};
     return false;
+  }
+
+  bool refuse_number(const std::string& text) {
+    if (!stack_.empty() && stack_.back().node->is_array()) put(json(nullptr));
+    return refuse(ErrorCode::kOutOfRange,
+                  "the number " + text.substr(0, 40) + " does not fit in 64 bits", "");
   }
 
   Result<json> take() && {
@@ -114,12 +134,6 @@ class StrictBuilder {
     return true;
   }
 
-  bool refuse_number(const std::string& text) {
-    if (!stack_.empty() && stack_.back().node->is_array()) put(json(nullptr));
-    return refuse(ErrorCode::kOutOfRange,
-                  "the number " + text.substr(0, 40) + " does not fit in 64 bits", "");
-  }
-
   bool refuse(ErrorCode code, std::string message, std::string hint) {
     std::string where;
     for (const Frame& frame : stack_) {
@@ -144,6 +158,152 @@ class StrictBuilder {
   std::optional<Error> error_;
 };
 
+// --- text that is known to be well-formed ---
+
+bool is_well_formed(std::string_view text) {
+  if (!is_valid_utf8(text)) return false;
+  JsonScan scan(text);
+  if (!scan.value()) return false;
+  scan.skip_space();
+  return scan.at_end();
+}
+
+unsigned hex4(std::string_view digits) {
+  unsigned value = 0;
+  std::from_chars(digits.data(), digits.data() + 4, value, 16);
+  return value;
+}
+
+void append_character(std::string& out, unsigned code) {
+  const auto add = [&](unsigned byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) return add(code);
+  if (code < 0x800) {
+    add(0xC0 | code >> 6);
+  } else {
+    if (code < 0x10000) {
+      add(0xE0 | code >> 12);
+    } else {
+      add(0xF0 | code >> 18);
+      add(0x80 | (code >> 12 & 0x3F));
+    }
+    add(0x80 | (code >> 6 & 0x3F));
+  }
+  add(0x80 | (code & 0x3F));
+}
+
+// nlohmann's own reader takes a string byte by byte, and a request may be one of 16 MiB, while all
+// that a server does waits for it. Calls the builder as that one does.
+class TextReader {
+ public:
+  TextReader(std::string_view text, StrictBuilder& builder) : text_(text), builder_(builder) {}
+
+  void read() {
+    bool goes_on = true;
+    while (goes_on && at_ < text_.size()) goes_on = token(text_[at_]);
+  }
+
+ private:
+  bool token(char c) {
+    switch (c) {
+      case '{':
+      case '[':
+        ++at_;
+        in_object_.push_back(c == '{');
+        is_key_ = c == '{';
+        return c == '{' ? builder_.start_object(0) : builder_.start_array(0);
+      case '}':
+      case ']':
+        ++at_;
+        in_object_.pop_back();
+        return c == '}' ? builder_.end_object() : builder_.end_array();
+      case ',':
+        ++at_;
+        is_key_ = in_object_.back();
+        return true;
+      case '"':
+        return string();
+      case 't':
+        at_ += 4;
+        return builder_.boolean(true);
+      case 'f':
+        at_ += 5;
+        return builder_.boolean(false);
+      case 'n':
+        at_ += 4;
+        return builder_.null();
+      case '-':
+        return number();
+      default:
+        if (c >= '0' && c <= '9') return number();
+        ++at_;  // blanks and colons
+        return true;
+    }
+  }
+
+  bool string() {
+    std::string value;
+    ++at_;
+    for (;;) {
+      const std::size_t end = end_of_plain(text_, at_);
+      value.append(text_, at_, end - at_);
+      at_ = end + 1;
+      if (text_[end] == '"') break;
+      escape(value);
+    }
+    if (!std::exchange(is_key_, false)) return builder_.string(value);
+    return builder_.key(value);
+  }
+
+  // Behind the backslash.
+  void escape(std::string& value) {
+    static constexpr std::string_view kNames = "\"\\/bfnrt";
+    static constexpr std::string_view kBytes = "\"\\/\b\f\n\r\t";
+    const char name = text_[at_++];
+    if (name != 'u') {
+      value += kBytes[kNames.find(name)];
+      return;
+    }
+    unsigned code = hex4(text_.substr(at_));
+    at_ += 4;
+    if (code >= 0xD800 && code <= 0xDBFF) {
+      code = 0x10000 + ((code - 0xD800) << 10) + (hex4(text_.substr(at_ + 2)) - 0xDC00);
+      at_ += 6;
+    }
+    append_character(value, code);
+  }
+
+  bool number() {
+    const std::size_t end = std::min(text_.find_first_of(",]} \t\n\r", at_), text_.size());
+    const std::size_t begin = std::exchange(at_, end);
+    const std::string_view text = text_.substr(begin, end - begin);
+    if (text.find_first_of(".eE") == std::string_view::npos) {
+      if (text.front() == '-') {
+        std::int64_t value = 0;
+        if (is_whole(text, value)) return builder_.number_integer(value);
+      } else {
+        std::uint64_t value = 0;
+        if (is_whole(text, value)) return builder_.number_unsigned(value);
+      }
+      return builder_.number_float(0, std::string(text));
+    }
+    const std::string digits(text);
+    const double value = std::strtod(digits.c_str(), nullptr);
+    return std::isfinite(value) ? builder_.number_float(value, digits)
+                                : builder_.refuse_number(digits);
+  }
+
+  template <typename Number>
+  static bool is_whole(std::string_view text, Number& value) {
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc();
+  }
+
+  std::string_view text_;
+  StrictBuilder& builder_;
+  std::size_t at_ = 0;
+  std::vector<bool> in_object_;
+  bool is_key_ = false;
+};
+
 }  // namespace
 
 Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) {
@@ -162,7 +322,11 @@ Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) 
                  .hint = ""};
   }
   StrictBuilder builder(bounds.max_depth);
-  json::sax_parse(bytes.data(), bytes.data() + bytes.size(), &builder);
+  if (is_well_formed(bytes)) {
+    TextReader(bytes, builder).read();
+  } else {
+    json::sax_parse(bytes.data(), bytes.data() + bytes.size(), &builder);  // says what is wrong
+  }
   return std::move(builder).take();
 }
 

@@ -2,7 +2,34 @@
 // The grammar of RFC 8259, one function a production.
 #include "json/scan.h"
 
+#include <cstdint>
+#include <cstring>
+
 namespace sbx {
+
+// Eight bytes at a time: a long string is most of a long document.
+std::size_t end_of_plain(std::string_view text, std::size_t at) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101U;
+  constexpr std::uint64_t kHigh = kOnes << 7;
+  const auto has_less = [](std::uint64_t bytes, std::uint64_t than) {
+    return ((bytes - kOnes * than) & ~bytes & kHigh) != 0;
+  };
+  // One escape may follow the other.
+  const bool is_plain = at < text.size() && text[at] != '\\' && text[at] != '"';
+  for (; is_plain && at + sizeof(std::uint64_t) <= text.size(); at += sizeof(std::uint64_t)) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + at, sizeof bytes);
+    if (has_less(bytes, 0x20) || has_less(bytes ^ (kOnes * '"'), 1) ||
+        has_less(bytes ^ (kOnes * '\\'), 1)) {
+      break;
+    }
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x20 && text[at] != '"' &&
+         text[at] != '\\') {
+    ++at;
+  }
+  return at;
+}
 
 void JsonScan::skip_space() {
   while (at_ < text_.size() &&
@@ -71,7 +98,7 @@ bool JsonScan::escape() {
 std::optional<std::string_view> JsonScan::string() {
   const std::size_t begin = at_;
   if (!take('"')) return std::nullopt;
-  while (at_ < text_.size()) {
+  while ((at_ = end_of_plain(text_, at_)) < text_.size()) {
     const char c = text_[at_];
     if (static_cast<unsigned char>(c) < 0x20) return std::nullopt;
     ++at_;

@@ -10,6 +10,10 @@
 
 namespace sbx {
 
+// Where the plain bytes of a string's text end, from `at` on: at a quote, a backslash, a control
+// byte, or the end.
+std::size_t end_of_plain(std::string_view text, std::size_t at);
+
 class JsonScan {
  public:
   explicit JsonScan(std::string_view text) : text_(text) {}

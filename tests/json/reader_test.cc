@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace sbx {
 namespace {
@@ -71,6 +72,40 @@ TEST(JsonReader, ReadsNoFurtherThanAsManyValuesAsAProgramTakesWords) {
   const Error error = refuse(text + " rubbish");
   EXPECT_EQ(error.code, ErrorCode::kTooLarge);
   EXPECT_EQ(error.where, "/argv/262142");
+}
+
+// What is well-formed is read by a walk of our own.
+TEST(JsonReader, ReadsWhatIsWellFormedAsNlohmannDoes) {
+  std::vector<std::string> texts = {
+      R"([0, -0, 1, -1, 9223372036854775807, -9223372036854775808, 9223372036854775808,
+          18446744073709551615, 0.0, -0.0, 1.5, 1e3, 1E-3, -2.5e+10, 1e-400, 123456789.125])",
+      R"({"a": {"b": [[], {}, [{}], null, true, false]}, "": "", "c": {"d": 1}, "e": ["f", {"g": 2}]})",
+      R"(["\"\\\/\b\f\n\r\t", "\u0000", "\u001F", "\u00e4\u07ff\u0800\uffff\ud800\udc00\udbff\udfff"])",
+      " \t\r\n[ 1 , { \"a\" :\t2 , \"b\\n\" : \"\xc3\xa4\x7f\" } ]\n",
+      R"("plain")",
+      "true",
+      "null",
+      " 7 ",
+      R"({"\u0061\\":"\"", "k":"\\"})"};
+  for (std::size_t size = 0; size < 40; ++size) {  // an escape at each place of a run of eight
+    const std::string run(size, 'x');
+    texts.push_back("[\"" + run + "\\n" + run + "\",\"" + run + "\\u00e4\"]");
+  }
+  for (const std::string& text : texts) {
+    const auto read = read_json_strict(text);
+    ASSERT_TRUE(read.ok()) << text;
+    const auto expected = nlohmann::json::parse(text);
+    EXPECT_EQ(read.value(), expected) << text;
+    EXPECT_EQ(read.value().dump(), expected.dump()) << text;
+  }
+}
+
+TEST(JsonReader, ReadsNoObjectOfMoreKeysThanAnybodyWrites) {
+  std::string text = R"({"env":{"k":0)";
+  for (int i = 0; i < 20'000; ++i) text += ",\"k" + std::to_string(i) + "\":0";
+  const Error error = refuse(text + "}}");
+  EXPECT_EQ(error.code, ErrorCode::kTooLarge);
+  EXPECT_TRUE(error.where.starts_with("/env")) << error.where;
 }
 
 TEST(JsonReader, NamesLineColumnAndByteOfBadSyntax) {
