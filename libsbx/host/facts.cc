@@ -86,6 +86,8 @@ void read_kernel_facts(HostFacts& facts) {
   }
 }
 
+}  // namespace
+
 std::vector<gid_t> read_groups() {
   std::vector<gid_t> groups;
   const int count = ::getgroups(0, nullptr);
@@ -96,8 +98,6 @@ std::vector<gid_t> read_groups() {
   groups.resize(static_cast<std::size_t>(std::max(filled, 0)));
   return groups;
 }
-
-}  // namespace
 
 Obstacle proc_obstacle(const HostFacts& facts) {
   if (facts.proc_mountable || facts.obstacle(Layer::kMount).present() ||

@@ -58,6 +58,9 @@ struct HostFacts {
 // masked. Not present where the mount or the pid layer has an obstacle of its own.
 Obstacle proc_obstacle(const HostFacts& facts);
 
+// The supplementary groups of this process.
+std::vector<gid_t> read_groups();
+
 // Reads ids, names, Landlock ABI and kernel release: no fork, no probe; obstacles stay empty
 // except where a call itself tells (Landlock absent). `home` is the caller's $HOME or nullptr.
 HostFacts read_quick_facts(const char* home);

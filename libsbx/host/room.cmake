@@ -4,6 +4,7 @@ sbx_room(host SOURCES
   host/denied.cc
   host/doctor.cc
   host/elf.cc
+  host/etc_private.cc
   host/facts.cc
   host/obstacles.cc
   host/probe.cc

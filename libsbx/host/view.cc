@@ -18,6 +18,8 @@
 #include "base/owned_fd.h"
 #include "host/closure.h"
 #include "host/denied.h"
+#include "host/etc_private.h"
+#include "host/facts.h"
 #include "host/protect.h"
 
 namespace sbx {
@@ -124,7 +126,7 @@ class Inspector {
     const Base base = policy_.sandbox.filesystem.base;
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
-    if (base == Base::kSystem || base == Base::kTools) add_etc();
+    if (base == Base::kSystem || base == Base::kTools) SBX_CHECK_OK(add_etc());
     if (base != Base::kTools) {
       SBX_CHECK_OK(find_denied_programs(policy_, search_path, witnesses_, view_));
     }
@@ -202,45 +204,29 @@ class Inspector {
     return {};
   }
 
-  // What programs need of /etc and what holds no secret: no passwd, no shadow, no private keys.
-  void add_etc() {
-    for (const char* path :
-         {"/etc/alternatives", "/etc/ssl/certs", "/etc/pki/ca-trust", "/etc/pki/tls/certs",
-          "/etc/fonts", "/etc/java-17-openjdk", "/etc/java-21-openjdk", "/etc/ld.so.cache"}) {
-      if (Node node = see(path);
-          node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
-        view_.etc_binds.push_back(std::move(node));
+  // What any user may read there, less what is private.
+  Status add_etc() {
+    if (Node etc = see("/etc"); etc.kind == NodeKind::kDirectory) view_.etc = std::move(etc);
+    if (policy_.sandbox.network.mode == NetworkMode::kOpen) {
+      if (witnesses_ != nullptr) witnesses_->content("/etc/resolv.conf");
+      view_.resolv_conf =
+          read_small_file("/etc/resolv.conf", std::size_t{32} << 10).value_or(std::string());
+    }
+    if (view_.etc.kind == NodeKind::kMissing) return {};
+    for (const std::string_view name : kOwnEtcFiles) {
+      Node node = see("/etc/" + std::string(name));
+      if (node.kind == NodeKind::kFile || node.kind == NodeKind::kLink) {
+        view_.etc_own.push_back(std::move(node));
       }
     }
-    for (const char* path : {"/etc/localtime", "/etc/timezone", "/etc/locale.alias",
-                             "/etc/os-release", "/etc/protocols", "/etc/ssl/cert.pem"}) {
-      add_etc_file(path);
-    }
-    // A few KB are copied faster than bound, some pages are not.
-    for (const char* path : {"/etc/services", "/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"}) {
-      if (Node node = see(path); node.kind == NodeKind::kFile) {
-        view_.etc_binds.push_back(std::move(node));
-      } else {
-        add_etc_file(path);
-      }
-    }
-    if (policy_.sandbox.network.mode == NetworkMode::kOpen) add_etc_file("/etc/resolv.conf");
-    for (const char* path : {"/etc/passwd", "/etc/group", "/etc/hosts", "/etc/nsswitch.conf"}) {
-      if (Node node = see(path); node.kind == NodeKind::kFile) {
-        view_.etc_accounts.push_back(std::move(node));
-      }
-    }
-  }
-
-  void add_etc_file(const std::string& path) {
-    const NodeKind kind = see(path).kind;
-    if (kind == NodeKind::kMissing) return;
-    if (kind == NodeKind::kFile && witnesses_ != nullptr) witnesses_->content(path);
-    if (kind == NodeKind::kLink && path != "/etc/resolv.conf") {
-      view_.etc_links.push_back({path, read_link(path)});
-    } else if (std::optional<std::string> content = read_small_file(path, std::size_t{32} << 10)) {
-      view_.etc_files.push_back({path, std::move(*content)});
-    }
+    if (witnesses_ != nullptr) witnesses_->entries("/etc");
+    // Root owns most of what others may not read; members of a group may read what is the group's.
+    const std::vector<gid_t> groups = read_groups();
+    const bool may_read_more =
+        geteuid() == 0 ||
+        std::any_of(groups.begin(), groups.end(), [](gid_t group) { return group != getegid(); });
+    SBX_TRY(view_.etc_private, find_private("/etc", may_read_more));
+    return {};
   }
 
   Status add_roots() {

@@ -4,9 +4,11 @@
 // Device and inode numbers travel along, so that the child can tell that nothing was swapped.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -45,25 +47,23 @@ struct ViewProtect {
   friend bool operator==(const ViewProtect&, const ViewProtect&) = default;
 };
 
-// A file of /etc that is copied into the view, or a symlink recreated there.
-struct EtcFile {
-  std::string path;
-  std::string content;
-  friend bool operator==(const EtcFile&, const EtcFile&) = default;
-};
 struct Link {
   std::string path;
   std::string target;
   friend bool operator==(const Link&, const Link&) = default;
 };
 
+// Files of /etc that are our own inside, where the host has them or there is no /etc.
+inline constexpr auto kOwnEtcFiles = std::to_array<std::string_view>(
+    {"passwd", "group", "hosts", "hostname", "nsswitch.conf", "resolv.conf"});
+
 struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
-  std::vector<Node> etc_binds;
-  std::vector<EtcFile> etc_files;
-  std::vector<Node> etc_accounts;  // passwd, group …: for Landlock without a mount view
-  std::vector<Link> etc_links;
+  Node etc;                        // shown but for etc_private; kMissing: made anew
+  std::vector<Node> etc_own;       // its entries that files of our own stand in the place of
+  std::vector<Node> etc_private;   // its entries that are not shown
+  std::string resolv_conf;         // the host's, where the network is the host's
   std::vector<ViewRoot> roots;
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones that are symlinks

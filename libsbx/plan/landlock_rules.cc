@@ -55,9 +55,7 @@ class RulePlanner {
       const std::string& home = builder_.plan().home;
       if (has_private_home() && root_at(home) == nullptr) allow(home, scratch, true);
     } else {
-      for (const Node& node : view_.etc_binds) allow(node, read_);
-      for (const EtcFile& file : view_.etc_files) allow(file.path, read_, false);
-      for (const Node& node : view_.etc_accounts) allow(node, read_);
+      if (view_.etc.kind != NodeKind::kMissing) grant(view_.etc, read_);
       for (const Node& node : {view_.scratch, view_.scratch_home}) {
         if (!node.path.empty()) allow(node, write_);
       }
@@ -124,9 +122,17 @@ class RulePlanner {
                        [&](const Node& node) { return node.path == path; });
   }
 
-  // Roots and protected paths strictly below `path` that get less than `rights`.
+  bool is_private(std::string_view path) const {
+    return std::any_of(view_.etc_private.begin(), view_.etc_private.end(),
+                       [&](const Node& node) { return node.path == path; });
+  }
+
+  // Roots, protected and private paths strictly below `path` that get less than `rights`.
   bool has_narrower_below(std::string_view path, std::uint64_t rights) const {
-    return std::any_of(view_.roots.begin(), view_.roots.end(),
+    return std::any_of(
+               view_.etc_private.begin(), view_.etc_private.end(),
+               [&](const Node& node) { return node.path != path && is_below(node.path, path); }) ||
+           std::any_of(view_.roots.begin(), view_.roots.end(),
                        [&](const ViewRoot& root) {
                          return root.node.path != path && is_below(root.node.path, path) &&
                                 (root.access == Access::kNone ||
@@ -162,17 +168,19 @@ class RulePlanner {
       if ((rights & kLandlockFsExecute) != 0) grant_execution(node);
       return;
     }
-    builder_.plan().degraded.push_back(
-        {"files",
-         "without a mount namespace " + node.path +
-             " is granted entry by entry, since it holds something narrower: nothing can be made, "
-             "renamed or removed directly in it"});
+    if (is_write(rights)) {
+      builder_.plan().degraded.push_back({"files", "without a mount namespace " + node.path +
+                                                       " is granted entry by entry, since it holds "
+                                                       "something narrower: nothing can be made, "
+                                                       "renamed or removed directly in it"});
+    }
     // Reading may be granted whole where nothing below is hidden.
     if (is_write(rights) && !has_narrower_below(node.path, read_)) allow(node, read_);
     const auto listing = view_.listings.find(node.path);
     if (listing == view_.listings.end()) return;  // nothing is granted of what cannot be listed
     for (const Node& entry : listing->second) {
       if (root_at(entry.path) != nullptr) continue;  // granted for itself
+      if (is_private(entry.path)) continue;
       const bool is_protected = protect_at(entry.path) != nullptr;
       grant(entry, is_protected ? read_ : rights);
     }

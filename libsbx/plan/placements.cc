@@ -61,8 +61,8 @@ Status Placements::collect(LaunchPlan& plan) {
 void Placements::collect_denied(LaunchPlan& plan) {
   for (const Node& node : view_.denied) {
     if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
-    placements_.push_back(
-        {node.path, PlacementKind::kDenied, node, "proc/denied", kMaskAttributes, false, ""});
+    placements_.push_back({node.path, PlacementKind::kCover, node, std::string(kNothing),
+                           kMaskAttributes, false, ""});
     plan.denied_programs.push_back(node.path);
   }
 }
@@ -104,7 +104,33 @@ void Placements::collect_base() {
       bind(node, kReadOnlyAttributes, "ro");
     }
   }
-  for (const Node& node : view_.etc_binds) bind_system(node, "");
+  collect_etc();
+}
+
+// The host's, with files of our own and masks over it. A root of the profile shows what it names.
+void Placements::collect_etc() {
+  if (view_.etc.kind == NodeKind::kMissing || root_at(view_.etc.path) != nullptr) return;
+  bind_system(view_.etc, "ro");
+  const auto cover = [&](const Node& node, std::string source) {
+    placements_.push_back({node.path, PlacementKind::kCover, node, std::move(source),
+                           kMaskAttributes, false, "", true});
+  };
+  for (const Node& node : view_.etc_own) {
+    cover(node, std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')));
+  }
+  for (const Node& node : view_.etc_private) {
+    const bool is_shown =
+        std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
+          return root.access != Access::kNone && is_below(node.path, root.node.path);
+        });
+    if (is_shown) continue;
+    if (node.kind != NodeKind::kDirectory) {
+      cover(node, std::string(kNothing));
+    } else {
+      placements_.push_back(
+          {node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
+    }
+  }
 }
 
 void Placements::bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
@@ -212,8 +238,7 @@ bool Placements::is_shown(std::string_view path) const {
                      [&](const Node& node) { return holds(node.path); }) ||
          std::any_of(view_.tools.begin(), view_.tools.end(),
                      [&](const Node& node) { return holds(node.path); }) ||
-         std::any_of(view_.etc_binds.begin(), view_.etc_binds.end(),
-                     [&](const Node& node) { return holds(node.path); }) ||
+         (view_.etc.kind != NodeKind::kMissing && holds(view_.etc.path)) ||
          std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
            return root.access != Access::kNone && holds(root.node.path);
          });
@@ -328,7 +353,10 @@ bool Placements::can_be_uncovered(std::string_view path) const {
 
 bool Placements::is_guarded(const Placement& placement) const {
   if (!can_be_uncovered(placement.path)) return false;
-  if (placement.kind == PlacementKind::kDenied) {
+  // Our own files of /etc hide no secret.
+  if (placement.inside.starts_with(kOwnEtc)) return false;
+  if (placement.is_system && input_.facts.uid != 0) return false;
+  if (placement.kind == PlacementKind::kCover && !placement.is_system) {
     // What root replaces there while somebody else's command runs is the system's own upgrade.
     const auto& fixed = view_.fixed_directories;
     const std::string_view directory = parent_of(placement.path);

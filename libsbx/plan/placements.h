@@ -32,17 +32,23 @@ inline constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMou
 // since git and find complain of one that cannot.
 inline constexpr std::string_view kAbsent = "proc/absent";
 
-// kDenied: a mask for a file that only root can change, in one call.
-enum class PlacementKind : std::uint8_t { kBind, kInside, kMask, kOverlay, kDenied };
+// What stands in the place of a program that is denied, or of a private file.
+inline constexpr std::string_view kNothing = "proc/denied";
+// Our own files of /etc.
+inline constexpr std::string_view kOwnEtc = "proc/own";
+
+// kCover: a file of ours over one that only root can change, in one call.
+enum class PlacementKind : std::uint8_t { kBind, kInside, kMask, kOverlay, kCover };
 
 struct Placement {
   std::string path;
   PlacementKind kind = PlacementKind::kBind;
-  Node source;         // for kBind and kOverlay; for kDenied: what the mask covers
-  std::string inside;  // workshop path, for kInside
+  Node source;         // for kBind and kOverlay; for kCover: what it covers
+  std::string inside;  // workshop path, for kInside, kMask and kCover
   std::uint64_t attributes = 0;
   bool is_directory = true;
   std::string shown_as;
+  bool is_system = false;  // only root can change what is below: masks in /etc
 };
 
 class Placements {
@@ -77,6 +83,7 @@ class Placements {
  private:
   const FilesystemProfile& filesystem() const { return input_.policy.sandbox.filesystem; }
   void collect_denied(LaunchPlan& plan);
+  void collect_etc();
   bool is_from_the_host(std::string_view path) const;
   void forbid_execution();
   const ViewRoot* root_at(std::string_view path) const;

@@ -69,12 +69,11 @@ class ViewPlanner {
 
   // --- the operations ---
 
-  // The files that make_etc() makes, in whole pages.
+  // Our own files of /etc, and long symlinks, in whole pages.
   std::int64_t etc_bytes() const {
-    constexpr std::size_t kOwnFiles = 16;  // passwd and the like, and long symlinks
+    constexpr std::size_t kOwnFiles = 16;
     const std::size_t page = input_.facts.architecture == "x86_64" ? 4096 : 65536;
-    std::size_t pages = kOwnFiles;
-    for (const EtcFile& file : view_.etc_files) pages += (file.content.size() + page - 1) / page;
+    const std::size_t pages = kOwnFiles + (view_.resolv_conf.size() + page - 1) / page;
     return static_cast<std::int64_t>(pages * page);
   }
 
@@ -157,12 +156,13 @@ class ViewPlanner {
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
     if (!builder_.plan().stubs.empty()) make_dir(kAbsent, 0555);
-    const auto is_denied = [](const Placement& p) { return p.kind == PlacementKind::kDenied; };
+    const auto covers = [](const Placement& p) { return p.kind == PlacementKind::kCover; };
     const auto& all = placements_.all();
-    if (std::any_of(all.begin(), all.end(), is_denied)) {
-      make_file("proc/denied", "", 0);
-      bind_inside("proc/denied", "proc/denied", kMaskAttributes);
+    if (std::any_of(all.begin(), all.end(), covers)) {
+      make_file(kNothing, "", 0);
+      bind_inside(kNothing, kNothing, kMaskAttributes);
     }
+    make_own_etc_files();
     if (placements_.has_host_root()) {
       make_dir("proc/void", 0755);
       make_dir("proc/dev", 0755);
@@ -234,7 +234,7 @@ class ViewPlanner {
       case PlacementKind::kOverlay:
         place_overlay(placement);
         return;
-      case PlacementKind::kDenied: {
+      case PlacementKind::kCover: {
         Op& op = add(OpKind::kBindMask);
         op.b = builder_.text(placement.inside);
         op.a = builder_.text(relative(placement.path));
@@ -289,7 +289,9 @@ class ViewPlanner {
     };
     const auto& all = placements_.all();
     for (const Placement& p : all) {
-      if (placements_.is_guarded(p)) watch_above(p.path, p.kind == PlacementKind::kDenied);
+      if (placements_.is_guarded(p)) {
+        watch_above(p.path, p.is_system || p.kind == PlacementKind::kCover);
+      }
     }
     for (const ViewRoot& root : view_.absent) {
       if (placements_.is_guarded(root)) watch_above(root.node.path, false);
@@ -320,7 +322,7 @@ class ViewPlanner {
                   only_holds ? kGuardMayVanish | kGuardQuiet : std::uint64_t{0});
         return;
       }
-      case PlacementKind::kDenied:
+      case PlacementKind::kCover:
         add_guard(p.path, GuardKind::kCover, p.attributes,
                   kGuardMayVanish | kGuardLink | kGuardSystem);
         return;
@@ -328,8 +330,10 @@ class ViewPlanner {
         // One that holds roots of its own cannot be made again; one for a protected path must be
         // there.
         const bool is_plain = p.inside == "proc/empty" || p.inside == "proc/nofile";
-        add_guard(p.path, is_plain ? GuardKind::kCover : GuardKind::kFixed, p.attributes,
-                  p.shown_as == "none" && is_plain ? kGuardMayVanish : std::uint64_t{0});
+        std::uint64_t flags = 0;
+        if (p.is_system) flags |= kGuardSystem;
+        if (is_plain && (p.is_system || p.shown_as == "none")) flags |= kGuardMayVanish;
+        add_guard(p.path, is_plain ? GuardKind::kCover : GuardKind::kFixed, p.attributes, flags);
         return;
       }
       case PlacementKind::kInside:
@@ -359,8 +363,26 @@ class ViewPlanner {
       make_link(relative(link.path), link.target);
     }
     make_common_places();
-    if (!is_ours("/etc")) return;  // a root of the profile stands there
+    if (!is_ours("/etc")) return;  // the host's stands there
     make_dir("etc", 0755);
+    for (const auto& [name, content] : own_etc_files()) {
+      const std::string path = "/etc/" + name;
+      if (!placements_.has(path)) make_file(relative(path), content, 0644);
+    }
+  }
+
+  // Made apart and covered with, where the host has its own.
+  void make_own_etc_files() {
+    if (view_.etc_own.empty() || placements_.has_host_root()) return;
+    make_dir(kOwnEtc, 0755);
+    for (const auto& [name, content] : own_etc_files()) {
+      make_file(std::string(kOwnEtc) + "/" + name, content, 0644);
+    }
+    bind_inside(kOwnEtc, kOwnEtc, kMaskAttributes);
+  }
+
+  // By name: those of kOwnEtcFiles.
+  std::map<std::string, std::string> own_etc_files() const {
     const HostFacts& facts = input_.facts;
     const std::string home = builder_.plan().home.empty() ? "/" : builder_.plan().home;
     const std::string uid = std::to_string(facts.uid);
@@ -371,28 +393,19 @@ class ViewPlanner {
     if (facts.gid != 0) group += "root:x:0:\n";
     passwd += "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n";
     group += "nogroup:x:65534:\n";
-    etc_file("passwd", passwd);
-    etc_file("group", group);
-    etc_file("hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n");
-    etc_file("hostname", "sandbox\n");
-    etc_file("nsswitch.conf",
-             "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
-             "protocols: files\nservices: files\nethers: files\nrpc: files\n");
     const NetworkMode mode = input_.policy.sandbox.network.mode;
-    if (mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound) {
-      // Any address would do: all are local there, and the gateway answers.
-      etc_file("resolv.conf", "nameserver 127.0.0.53\n");
-    }
-    for (const EtcFile& file : view_.etc_files) {
-      make_parents(file.path);
-      if (made_.insert(std::string(relative(file.path))).second) {
-        make_file(relative(file.path), file.content, 0644);
-      }
-    }
-    for (const Link& link : view_.etc_links) {
-      make_parents(link.path);
-      make_link(relative(link.path), link.target);
-    }
+    const bool has_gateway = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+    return {
+        {"passwd", passwd},
+        {"group", group},
+        {"hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"},
+        {"hostname", "sandbox\n"},
+        {"nsswitch.conf",
+         "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
+         "protocols: files\nservices: files\nethers: files\nrpc: files\n"},
+        // Any address would do: all are local there, and the gateway answers.
+        {"resolv.conf", has_gateway ? "nameserver 127.0.0.53\n" : view_.resolv_conf},
+    };
   }
 
   // Places that programs expect, where no root of the profile stands already.
@@ -404,13 +417,6 @@ class ViewPlanner {
     }
     if (is_ours("/run")) make_dir("run", 0755);
     if (!placements_.tmp_is_writable() && is_ours("/tmp")) make_dir("tmp", 0755);
-  }
-
-  void etc_file(std::string_view name, std::string_view content) {
-    const std::string path = "/etc/" + std::string(name);
-    if (placements_.has(path)) return;  // a root of the profile stands there
-    made_.insert("etc/" + std::string(name));
-    make_file(relative(path), content, 0644);
   }
 
   void make_dev() {

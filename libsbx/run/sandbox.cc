@@ -63,6 +63,12 @@ Status list_narrowed(View& view, const Policy& policy) {
     if (protect.is_only_reported()) continue;
     SBX_CHECK_OK(list_above(protect.node.path));
   }
+  for (const Node& node : view.etc_private) {
+    for (std::size_t at = node.path.find('/', 1); at != std::string::npos;
+         at = node.path.find('/', at + 1)) {
+      SBX_CHECK_OK(list_directory(view, node.path.substr(0, at)));
+    }
+  }
   for (const Node& node : view.denied) {
     if (node.kind == NodeKind::kLink) continue;
     if (policy.sandbox.filesystem.base == Base::kHost) SBX_CHECK_OK(list_directory(view, "/"));

@@ -5,6 +5,7 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/denied_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/doctor_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/elf_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/etc_private_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/facts_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_use_test.cc

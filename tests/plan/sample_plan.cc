@@ -120,10 +120,10 @@ View made_up_view(const Policy& policy) {
     view.tool_links = {{"/bin", "usr/bin"}, {"/lib64/ld.so", "../usr/lib/ld.so"}};
   }
   if (filesystem.base == Base::kSystem || filesystem.base == Base::kTools) {
-    view.etc_binds = {directory("/etc/ssl/certs"), node("/etc/ld.so.cache", NodeKind::kFile)};
-    view.etc_files = {{"/etc/timezone", "Etc/UTC\n"}};
-    view.etc_accounts = {node("/etc/passwd", NodeKind::kFile)};
-    view.etc_links = {{"/etc/localtime", "/usr/share/zoneinfo/Etc/UTC"}};
+    view.etc = directory("/etc");
+    view.etc_own = {node("/etc/passwd", NodeKind::kFile),
+                    node("/etc/resolv.conf", NodeKind::kLink)};
+    view.etc_private = {node("/etc/shadow", NodeKind::kFile), directory("/etc/ssl/private")};
   }
   bool has_host_root = filesystem.base == Base::kHost;
   for (const Root& root : filesystem.roots) {

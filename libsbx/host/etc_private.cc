@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list, one look at each directory that it names, and the walk over modes.
+#include "host/etc_private.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "base/owned_fd.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kAccounts = "accounts of the machine and what proves them";
+constexpr std::string_view kIdentity = "tells this machine from others";
+constexpr std::string_view kDisks = "disks and network shares of the machine";
+constexpr std::string_view kJobs = "what the machine runs by itself, and when";
+constexpr std::string_view kRights = "who may do what on the machine";
+constexpr std::string_view kNetworks = "networks that the machine is in, and what guards them";
+constexpr std::string_view kTunnels = "private networks and what opens them";
+constexpr std::string_view kKeys = "private keys and passwords";
+constexpr std::string_view kServices = "services of the machine and what they are reached with";
+
+constexpr auto kPrivate = std::to_array<PrivatePlace>({
+    {"passwd-", kAccounts},
+    {"group-", kAccounts},
+    {"shadow*", kAccounts},
+    {"gshadow*", kAccounts},
+    {"subuid*", kAccounts},
+    {"subgid*", kAccounts},
+    {"master.passwd", kAccounts},
+    {"security/opasswd", kAccounts},
+    {"sssd", kAccounts},
+    {"ldap.secret", kAccounts},
+    {"pam_ldap.*", kAccounts},
+    {"nslcd.conf", kAccounts},
+    {"machine-id", kIdentity},
+    {"machine-info", kIdentity},
+    {"hostid", kIdentity},
+    {"mailname", kIdentity},
+    {"adjtime", kIdentity},
+    {"fstab", kDisks},
+    {"fstab.d", kDisks},
+    {"crypttab", kDisks},
+    {"mdadm*", kDisks},
+    {"multipath*", kDisks},
+    {"lvm", kDisks},
+    {"zfs", kDisks},
+    {"iscsi", kDisks},
+    {"exports", kDisks},
+    {"exports.d", kDisks},
+    {"auto.*", kDisks},
+    {"davfs2", kDisks},
+    {"samba", kDisks},
+    {"crontab", kJobs},
+    {"anacrontab", kJobs},
+    {"cron.*", kJobs},
+    {"at.allow", kJobs},
+    {"at.deny", kJobs},
+    {"incron.*", kJobs},
+    {"sudoers*", kRights},
+    {"sudo.conf", kRights},
+    {"sudo_logsrvd.conf", kRights},
+    {"doas.conf", kRights},
+    {"polkit-1", kRights},
+    {"hosts.allow", kRights},
+    {"hosts.deny", kRights},
+    {"audit", kRights},
+    {"NetworkManager", kNetworks},
+    {"network", kNetworks},
+    {"netplan", kNetworks},
+    {"systemd/network", kNetworks},
+    {"wpa_supplicant", kNetworks},
+    {"iwd", kNetworks},
+    {"connman", kNetworks},
+    {"dhcp", kNetworks},
+    {"dhcpcd.conf", kNetworks},
+    {"resolvconf", kNetworks},
+    {"hosts.equiv", kNetworks},
+    {"iptables", kNetworks},
+    {"nftables*", kNetworks},
+    {"ufw", kNetworks},
+    {"firewalld", kNetworks},
+    {"fail2ban", kNetworks},
+    {"wireguard", kTunnels},
+    {"openvpn", kTunnels},
+    {"ppp", kTunnels},
+    {"chatscripts", kTunnels},
+    {"vpnc", kTunnels},
+    {"openconnect", kTunnels},
+    {"ipsec*", kTunnels},
+    {"strongswan*", kTunnels},
+    {"swanctl", kTunnels},
+    {"tinc", kTunnels},
+    {"zerotier-one", kTunnels},
+    {"ssh/ssh_host_*", kKeys},
+    {"ssh/sshd_config*", kRights},
+    {"dropbear", kKeys},
+    {"ssl/private", kKeys},
+    {"pki/private", kKeys},
+    {"pki/tls/private", kKeys},
+    {"letsencrypt", kKeys},
+    {"krb5.keytab", kKeys},
+    {"*.keytab", kKeys},
+    {"krb5kdc", kKeys},
+    {"apt/auth.conf", kKeys},
+    {"apt/auth.conf.d", kKeys},
+    {"msmtprc", kKeys},
+    {"ssmtp", kKeys},
+    {"nullmailer", kKeys},
+    {"exim4/passwd.client", kKeys},
+    {"postfix/sasl", kKeys},
+    {"postfix/sasl_passwd*", kKeys},
+    {"cloud", kServices},
+    {"cni", kServices},
+    {"kubernetes", kServices},
+    {"rancher", kServices},
+    {"docker", kServices},
+    {"consul.d", kServices},
+    {"nomad.d", kServices},
+    {"vault.d", kServices},
+    {"salt", kServices},
+    {"puppet", kServices},
+    {"puppetlabs", kServices},
+    {"chef", kServices},
+    {"zabbix", kServices},
+    {"cups", kServices},
+    {"mysql/debian.cnf", kServices},
+    {"redis", kServices},
+    {"rabbitmq", kServices},
+});
+
+struct CloseDir {
+  void operator()(DIR* dir) const { closedir(dir); }
+};
+using OwnedDir = std::unique_ptr<DIR, CloseDir>;
+
+bool matches(std::string_view pattern, const char* name) {
+  if (pattern.find_first_of("*?") == std::string_view::npos) return pattern == name;
+  return fnmatch(std::string(pattern).c_str(), name, 0) == 0;
+}
+
+NodeKind kind_of(mode_t mode) {
+  return S_ISDIR(mode)   ? NodeKind::kDirectory
+         : S_ISLNK(mode) ? NodeKind::kLink
+         : S_ISREG(mode) ? NodeKind::kFile
+                         : NodeKind::kOther;
+}
+
+class Search {
+ public:
+  explicit Search(const std::string& etc) : etc_(etc) {}
+
+  Result<std::vector<Node>> run(bool look_at_modes) {
+    look_up("");
+    std::vector<std::string_view> seen;
+    for (const PrivatePlace& place : kPrivate) {
+      const std::string_view directory = directory_of(place.name);
+      if (directory.empty() || std::find(seen.begin(), seen.end(), directory) != seen.end())
+        continue;
+      seen.push_back(directory);
+      look_up(directory);
+    }
+    if (look_at_modes) walk(AT_FDCWD, etc_, etc_, 0);
+    if (!failure_.ok()) return failure_.error();
+    return outermost();
+  }
+
+ private:
+  static constexpr int kMostLevels = 32;
+  static constexpr std::size_t kMostEntries = 50'000;
+
+  static std::string_view directory_of(std::string_view name) {
+    const std::size_t slash = name.rfind('/');
+    return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+  }
+
+  // What is missing, or shut to the caller as it is to a command, has nothing to hide.
+  bool is_passed_over(const char* call, const std::string& path) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP) return true;
+    if (failure_.ok()) {
+      failure_ =
+          Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(errno),
+                path, "what is private there is not known: run again", errno};
+    }
+    return true;
+  }
+
+  OwnedDir open_directory(int at, const char* name, const std::string& path) {
+    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    OwnedDir dir(fd < 0 ? nullptr : fdopendir(fd));
+    if (dir == nullptr) is_passed_over("opendir", path);
+    return dir;
+  }
+
+  // Entries of one directory that the list names.
+  void look_up(std::string_view directory) {
+    const std::string path = directory.empty() ? etc_ : etc_ + "/" + std::string(directory);
+    const OwnedDir dir = open_directory(AT_FDCWD, path.c_str(), path);
+    while (const dirent* const entry = dir == nullptr ? nullptr : next(dir.get(), path)) {
+      const char* const name = entry->d_name;
+      const bool is_private =
+          std::any_of(kPrivate.begin(), kPrivate.end(), [&](const PrivatePlace& place) {
+            const std::string_view own = directory_of(place.name);
+            return own == directory &&
+                   matches(place.name.substr(own.empty() ? 0 : own.size() + 1), name);
+          });
+      if (is_private) add(dirfd(dir.get()), name, path + "/" + name);
+    }
+  }
+
+  const dirent* next(DIR* dir, const std::string& path) {
+    errno = 0;
+    const dirent* entry = readdir(dir);
+    while (entry != nullptr &&
+           (std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == "..")) {
+      errno = 0;
+      entry = readdir(dir);
+    }
+    if (entry == nullptr && errno != 0) is_passed_over("readdir", path);
+    return entry;
+  }
+
+  void add(int directory, const char* name, const std::string& path) {
+    struct stat info {};
+    if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+      is_passed_over("fstatat", path);
+      return;
+    }
+    found_.push_back({path, kind_of(info.st_mode), 0, 0});
+    if (!S_ISLNK(info.st_mode)) return;
+    const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
+                                                           &std::free);
+    if (real == nullptr) {
+      is_passed_over("realpath", path);
+      return;
+    }
+    const std::string target = real.get();
+    if (!is_below(target, etc_) || target == etc_ || lstat(target.c_str(), &info) != 0) return;
+    found_.push_back({target, kind_of(info.st_mode), 0, 0});
+  }
+
+  // What others may not read, or not get to.
+  void walk(int at, const char* name, const std::string& path, int level) {
+    if (level == kMostLevels) return refuse(path);
+    const OwnedDir dir = open_directory(at, name, path);
+    while (const dirent* const entry = dir == nullptr ? nullptr : next(dir.get(), path)) {
+      if (entry->d_type == DT_LNK) continue;
+      if (++looked_at_ > kMostEntries) return refuse(path);
+      const std::string below = path + "/" + entry->d_name;
+      struct stat info {};
+      if (fstatat(dirfd(dir.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        is_passed_over("fstatat", below);
+        continue;
+      }
+      if (S_ISLNK(info.st_mode)) continue;
+      const mode_t wanted = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+      const bool is_plain = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
+      if (!is_plain || (info.st_mode & wanted) != wanted) {
+        found_.push_back({below, kind_of(info.st_mode), 0, 0});
+      } else if (S_ISDIR(info.st_mode)) {
+        walk(dirfd(dir.get()), entry->d_name, below, level + 1);
+      }
+    }
+  }
+  void walk(int at, const std::string& name, const std::string& path, int level) {
+    walk(at, name.c_str(), path, level);
+  }
+
+  void refuse(const std::string& path) {
+    if (!failure_.ok()) return;
+    failure_ =
+        Error{ErrorCode::kPathRefused, "too much to look through for what is private: " + path,
+              path, "name what is needed of it in filesystem.roots of a profile with base none"};
+  }
+
+  // Sorted; what lies below another is hidden with it.
+  std::vector<Node> outermost() {
+    std::sort(found_.begin(), found_.end(),
+              [](const Node& a, const Node& b) { return a.path < b.path; });
+    std::vector<Node> out;
+    for (Node& node : found_) {
+      const auto holds = [&](const Node& other) { return is_below(node.path, other.path); };
+      if (std::none_of(out.begin(), out.end(), holds)) out.push_back(std::move(node));
+    }
+    return out;
+  }
+
+  const std::string& etc_;
+  std::vector<Node> found_;
+  std::size_t looked_at_ = 0;
+  Status failure_;
+};
+
+}  // namespace
+
+std::span<const PrivatePlace> private_places() { return kPrivate; }
+
+Result<std::vector<Node>> find_private(const std::string& etc, bool look_at_modes) {
+  return Search(etc).run(look_at_modes);
+}
+
+}  // namespace sbx

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/etc_private.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "host/temp_dir.h"
+
+namespace {
+
+class EtcPrivate : public testing::Test {
+ protected:
+  void file(const std::string& name, mode_t mode = 0644) {
+    const std::string path = etc_ + "/" + name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << name;
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+  }
+  std::vector<std::string> found(bool look_at_modes) {
+    const auto nodes = sbx::find_private(etc_, look_at_modes);
+    EXPECT_TRUE(nodes.ok());
+    std::vector<std::string> names;
+    if (!nodes.ok()) return names;
+    for (const sbx::Node& node : nodes.value()) names.push_back(node.path.substr(etc_.size() + 1));
+    return names;
+  }
+  sbx::test::TempDir dir_;
+  const std::string etc_ = std::filesystem::canonical(dir_.path()).string();
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(EtcPrivate, NamesOfTheListAreFoundWithPatternsAndBelowDirectories) {
+  for (const char* name : {"machine-id", "shadow-", "ssh/ssh_host_rsa_key", "ssh/ssh_config",
+                           "ssl/private/key.pem", "cron.daily/job", "services", "app.keytab"}) {
+    file(name);
+  }
+  EXPECT_EQ(found(false), (Names{"app.keytab", "cron.daily", "machine-id", "shadow-",
+                                 "ssh/ssh_host_rsa_key", "ssl/private"}));
+}
+
+TEST_F(EtcPrivate, WhatOthersMayNotReadIsFoundByTheWalkAlone) {
+  file("app/secret", 0640);
+  file("app/open");
+  file("shut/inner/open");
+  file("listed/not", 0600);
+  ASSERT_EQ(chmod((etc_ + "/shut/inner").c_str(), 0710), 0);
+  ASSERT_EQ(mkfifo((etc_ + "/pipe").c_str(), 0666), 0);
+  EXPECT_EQ(found(false), Names{});
+  EXPECT_EQ(found(true), (Names{"app/secret", "listed/not", "pipe", "shut/inner"}));
+}
+
+TEST_F(EtcPrivate, APrivateNameThatIsALinkHidesItsTargetToo) {
+  file("mounts/table");
+  ASSERT_EQ(symlink("mounts/table", (etc_ + "/fstab").c_str()), 0);
+  ASSERT_EQ(symlink("/proc/version", (etc_ + "/machine-id").c_str()), 0);
+  EXPECT_EQ(found(false), (Names{"fstab", "machine-id", "mounts/table"}));
+}
+
+TEST_F(EtcPrivate, WhatLiesBelowAPrivateDirectoryIsNotNamedAgain) {
+  file("wireguard/wg0.conf", 0600);
+  EXPECT_EQ(found(true), (Names{"wireguard"}));
+}
+
+TEST_F(EtcPrivate, ADirectoryOfTheListThatIsALinkIsNotFollowed) {
+  sbx::test::TempDir elsewhere;
+  std::ofstream(elsewhere.path() + "/ssh_host_rsa_key") << "x";
+  ASSERT_EQ(symlink(elsewhere.path().c_str(), (etc_ + "/ssh").c_str()), 0);
+  EXPECT_EQ(found(false), Names{});
+}
+
+TEST(PrivatePlaces, HaveAReasonAndAreNamedOnce) {
+  const auto all = sbx::private_places();
+  ASSERT_GT(all.size(), 80U);
+  for (const sbx::PrivatePlace& place : all) {
+    EXPECT_FALSE(place.reason.empty()) << place.name;
+    EXPECT_EQ(std::count_if(all.begin(), all.end(),
+                            [&](const auto& other) { return other.name == place.name; }),
+              1)
+        << place.name;
+  }
+}
+
+}  // namespace
