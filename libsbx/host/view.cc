@@ -106,6 +106,18 @@ std::string resolve_parent(const std::string& path, Status& failure) {
   return (real.value() == "/" ? "" : real.value()) + path.substr(slash);
 }
 
+// What installed packages keep for all users: fonts found, formats made, what is installed.
+constexpr auto kStateOfPackages = std::to_array<std::string_view>(
+    {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
+     "/var/lib/aspell", "/var/lib/ispell", "/var/lib/dictionaries-common", "/var/lib/ghc",
+     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/xml-core", "/var/lib/python",
+     "/var/lib/mecab", "/var/cache/fontconfig", "/var/cache/man"});
+
+// What runtimes ask of processors and memory. No devices.
+constexpr auto kMachine = std::to_array<std::string_view>(
+    {"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/hugepages",
+     "/sys/kernel/mm/transparent_hugepage"});
+
 class Inspector {
  public:
   Inspector(const Policy& policy, Witnesses* witnesses, View& view)
@@ -180,9 +192,12 @@ class Inspector {
     }
     // Where functional package managers keep the programs that /usr or PATH point into.
     for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path, links_only);
+    for (const std::string_view path : kStateOfPackages) add_system_path(path, links_only);
+    for (const std::string_view path : kMachine) add_system_path(path, links_only);
   }
 
-  void add_system_path(const std::string& path, bool links_only) {
+  void add_system_path(std::string_view name, bool links_only) {
+    const std::string path(name);
     Node node = see(path);
     if (node.kind == NodeKind::kLink) {
       view_.system_links.push_back({path, read_link(path)});
