@@ -410,18 +410,92 @@ class Proc(ViewCase):
 
 
 class Etc(ViewCase):
-    """/etc is enough to work with and tells nothing."""
+    """/etc is what any user may read there, less what is private."""
 
     def test_no_secrets_and_only_the_mapped_user(self):
-        out = self.out("cat /etc/passwd; ls -A /etc")
+        out = self.out("cat /etc/passwd")
         users = [line.split(":")[0] for line in out.split("\n") if line.count(":") == 6]
         me = "root" if harness.is_root() else None
         self.assertLessEqual(len(users), 3)
         self.assertTrue({"root", "nobody"} <= set(users) if me is None else users[0] == me)
-        for name in ("shadow", "sudoers", "ssh", "machine-id", "gshadow", "cron.d", "private"):
-            self.assertNotIn(name, out.split())
-        self.assertEqual(self.sh("ls /etc/ssl/private")["exit_code"], 2)
+        for name in ("shadow", "gshadow", "shadow-", "passwd-", "subuid", "machine-id", "fstab",
+                     "security/opasswd"):
+            answer = self.sh(f"cat /etc/{name}")
+            self.assertEqual((answer["exit_code"], answer["stdout"]), (1, ""), answer)
+        for name in ("ssl/private", "cron.d", "cron.daily", "sudoers.d"):
+            self.assertEqual(self.sh(f"ls /etc/{name}")["exit_code"], 2)
         self.assertEqual(self.out("id -u").strip(), str(os.geteuid()))
+
+    def test_what_any_user_may_read_is_there(self):
+        self.assertEqual(self.out("cat /etc/debian_version /etc/profile"),
+                         self.text("/etc/debian_version") + self.text("/etc/profile"))
+        self.assertEqual(self.out("dpkg-query -W -f '${Status}' base-files"),
+                         "install ok installed")
+        self.assertEqual(self.out("lscpu | grep -c 'Model name'; ls /sys/devices"), "1\nsystem\n")
+        self.assertEqual(sorted(self.out("ls /sys/devices/system/cpu").split()),
+                         sorted(os.listdir("/sys/devices/system/cpu")))
+        answer = self.sh("echo 0 > /sys/devices/system/cpu/cpu0/online;"
+                         "echo x > /var/lib/dpkg/x; ls /sys/class")
+        self.assertEqual((answer["exit_code"], answer["stderr"].count("\n")), (2, 3), answer)
+
+    @staticmethod
+    def text(path):
+        with open(path) as file:
+            return file.read()
+
+    # Runs a script in a mount namespace of its own, where /etc is `files` of {name: (text, mode)}.
+    def in_own_etc(self, files, script, *prefix):
+        etc = os.path.join(self.base, "etc")
+        for name, (text, mode) in files.items():
+            path = os.path.join(etc, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w") as file:
+                file.write(text)
+            os.chmod(path, mode)
+        for name in ("passwd", "group", "alternatives", "ld.so.cache"):
+            subprocess.run(["cp", "-a", f"/etc/{name}", etc], check=True)
+        os.chmod(self.base, 0o755)
+        os.chmod(etc, 0o755)
+        whole = f"set -e; mount --bind {etc} /etc; cd {self.work}; set +e; {script}"
+        return subprocess.run(["unshare", "-m", "sh", "-c", whole], capture_output=True, timeout=60,
+                              check=False, text=True)
+
+    @unittest.skipUnless(harness.is_root(), "only root may read what others may not")
+    def test_root_sees_only_what_others_may_read(self):
+        done = self.in_own_etc({"app/open": ("open", 0o644), "app/secret": ("secret", 0o640),
+                                "app/shut/inner": ("inner", 0o644), "wireguard/wg0": ("wg", 0o644)},
+                               f"chmod 700 /etc/app/shut; {harness.SBX_RUN} -c 'cat /etc/app/open"
+                               " /etc/app/secret /etc/app/shut/inner /etc/wireguard/wg0'")
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["stdout"], answer["stderr"].count("\n")), ("open", 3), answer)
+
+    @unittest.skipUnless(harness.is_root(), "only root makes members of groups")
+    def test_members_of_a_group_see_only_what_others_may_read(self):
+        run = ("setpriv --reuid 65534 --regid 65534 --groups 4 --inh-caps=-all env HOME=/nonexistent"
+               f" {harness.SBX_RUN} --workspace {self.work} -c 'cat /etc/app/secret; id -G'")
+        os.chmod(self.work, 0o777)
+        done = self.in_own_etc({"app/secret": ("secret", 0o640)},
+                               f"chgrp 4 /etc/app/secret; {run}")
+        answer = json.loads(done.stdout)
+        self.assertNotIn("secret", answer["stdout"], answer)
+        self.assertIn("app/secret", answer["stderr"], answer)
+
+    @unittest.skipUnless(harness.is_root(), "only root may read what others may not")
+    def test_what_the_host_replaces_meanwhile_stays_hidden(self):
+        script = ("for i in $(seq 1000); do [ -e begun ] && break; sleep 0.01; done;"
+                  " cp -a /etc/shadow /etc/shadow.new; mv /etc/shadow.new /etc/shadow; touch moved")
+        inside = ("touch begun; while [ ! -e moved ]; do sleep 0.01; done; sleep 0.1;"
+                  " cat /etc/shadow; true")
+        done = self.in_own_etc({"shadow": ("root:secret", 0o600)},
+                               f"({script}) & {harness.SBX_RUN} --timeout 20s -c '{inside}'; wait")
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+        self.assertIn("Permission denied", answer["stderr"], answer)
+
+    def test_a_root_of_the_profile_shows_what_it_names(self):
+        path = "/etc/ssl/private" if harness.is_root() else "/etc/cron.d"
+        answer = self.sh(f"ls {path} > /dev/null && echo seen", "--ro", path)
+        self.assertEqual(answer["stdout"], "seen\n", answer)
 
     def test_names_certificates_alternatives_time_and_locale_work(self):
         self.assertEqual(self.out("getent hosts localhost | awk '{print $2}'"), "localhost\n")
