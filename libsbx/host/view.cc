@@ -192,6 +192,7 @@ class Inspector {
     }
     // Where functional package managers keep the programs that /usr or PATH point into.
     for (const char* path : {"/nix/store", "/gnu/store"}) add_system_path(path, links_only);
+    if (shows_whole_host()) return;
     for (const std::string_view path : kStateOfPackages) add_system_path(path, links_only);
     for (const std::string_view path : kMachine) add_system_path(path, links_only);
   }
@@ -360,12 +361,16 @@ class Inspector {
     }
   }
 
+  bool shows_whole_host() const {
+    return policy_.sandbox.filesystem.base == Base::kHost ||
+           std::any_of(
+               policy_.sandbox.filesystem.roots.begin(), policy_.sandbox.filesystem.roots.end(),
+               [](const Root& root) { return root.path == "/" && root.access != Access::kNone; });
+  }
+
   // What a read-only view of the whole host must not show: run-time sockets and kernel knobs.
   void add_host_masks() {
-    const bool host_root = policy_.sandbox.filesystem.base == Base::kHost ||
-                           std::any_of(view_.roots.begin(), view_.roots.end(),
-                                       [](const ViewRoot& root) { return root.node.path == "/"; });
-    if (!host_root) return;
+    if (!shows_whole_host()) return;
     for (const char* path : {"/run", "/sys", "/var/run"}) {
       if (Node node = see(path); node.kind == NodeKind::kDirectory) {
         view_.host_masks.push_back(std::move(node));

@@ -88,8 +88,9 @@ constexpr ValueSpec kDeviceSpec = text(forms::kDevicePath);
 constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
     field<&FilesystemProfile::base>(
         "base",
-        "What is there besides the roots. system: /usr, /bin, /lib* and a safe part of /etc, "
-        "read-only; tools: only the programs of commands.allow and what they load; host: "
+        "What is there besides the roots. system: /usr, /bin, /lib* and what any user may read of "
+        "/etc less what is private, read-only; tools: only the programs of commands.allow and what "
+        "they load; host: "
         "everything, read-only; none: nothing.",
         choice(kBaseNames)),
     field<&FilesystemProfile::roots>(

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "host/temp_dir.h"
+#include "support/temp_dir.h"
 
 namespace {
 

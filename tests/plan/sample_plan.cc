@@ -124,6 +124,9 @@ View made_up_view(const Policy& policy) {
     view.etc_own = {node("/etc/passwd", NodeKind::kFile),
                     node("/etc/resolv.conf", NodeKind::kLink)};
     view.etc_private = {node("/etc/shadow", NodeKind::kFile), directory("/etc/ssl/private")};
+    view.listings["/etc"] = {node("/etc/services", NodeKind::kFile),
+                             node("/etc/shadow", NodeKind::kFile), directory("/etc/ssl")};
+    view.listings["/etc/ssl"] = {directory("/etc/ssl/certs"), directory("/etc/ssl/private")};
   }
   bool has_host_root = filesystem.base == Base::kHost;
   for (const Root& root : filesystem.roots) {
