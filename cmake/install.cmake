@@ -1,5 +1,5 @@
-# What `cmake --install` puts where. The schemas are printed by the program that was built, so they
-# cannot differ from what it accepts.
+# What `cmake --install` puts where. The schemas are printed by the program that was built, as the
+# pages of launcher/ are, so they cannot differ from what it accepts.
 foreach(program sbx-run sbx-bwrap)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
@@ -23,12 +23,16 @@ if(TARGET sbx-run AND NOT CMAKE_CROSSCOMPILING)
     endforeach()")
 endif()
 
-install(FILES docs/man/sbx-run.1 docs/man/sbx-bwrap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES docs/man/sbx-bwrap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/sbx-profile.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
-install(FILES completions/sbx-run.bash RENAME sbx-run
-  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
-install(FILES completions/_sbx-run DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES completions/sbx-run.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+if(TARGET sbx_pages)
+  install(FILES ${PROJECT_BINARY_DIR}/docs/man/sbx-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  set(made ${PROJECT_BINARY_DIR}/completions)
+  install(FILES ${made}/sbx-run.bash RENAME sbx-run
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${made}/_sbx-run DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${made}/sbx-run.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+endif()
 
 file(GLOB pages CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/*.md ${PROJECT_SOURCE_DIR}/docs/*.md)
 install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_DOCDIR})

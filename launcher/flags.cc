@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table into CLI11, and CLI11's complaints into ours.
+// The tables into CLI11, and CLI11's complaints into ours.
 #include "flags.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <functional>
+#include <cctype>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
+#include "flag_table.h"
 
 namespace sbx {
 namespace {
@@ -31,109 +33,48 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
   return Error{ErrorCode::kBadFlag, "unknown argument: '" + argument + "'", name, std::move(hint)};
 }
 
-// Whether `given` may be about a flag of this name: "--env", "--env=A=b", "-ctrue".
-bool mentions(const std::vector<std::string>& given, std::string_view name) {
-  return std::any_of(given.begin(), given.end(),
-                     [&](const std::string& word) { return word.starts_with(name); });
+// As it is called.
+std::string title_of(const Verb& verb) {
+  return &verb == kVerbs ? "sbx-run" : "sbx-run " + std::string(verb.name);
 }
 
-}  // namespace
-
-std::string_view flag_library_version() { return CLI11_VERSION; }
-
-void Flags::value(const char* name, std::string& to, const char* placeholder,
-                  std::string_view help) {
-  flags_.push_back({name, &to, placeholder, help});
-}
-void Flags::values(const char* name, std::vector<std::string>& to, const char* placeholder,
-                   std::string_view help) {
-  flags_.push_back({name, &to, placeholder, help});
-}
-void Flags::toggle(const char* name, bool& to, std::string_view help) {
-  flags_.push_back({name, &to, "", help});
-}
-void Flags::word(const char* name, std::string& to, std::string_view help, bool required) {
-  flags_.push_back({name, &to, "", help, required});
-}
-
-std::optional<Error> Flags::refusal_of(const std::string& argument) const {
-  for (const Refused& flag : refused_) {
-    const std::string name = flag.name;
-    const bool is_it = name.starts_with("--") ? argument == name || argument.starts_with(name + "=")
-                                              : argument.starts_with(name);
+// A flag of other verbs.
+std::optional<Error> refusal_of(const Verb& verb, const std::string& argument) {
+  unsigned verbs = 0;
+  std::string name;
+  for (const FlagRow& flag : flag_rows()) {
+    const std::string known = flag.name;
+    const bool is_it = known.starts_with("--")
+                           ? argument == known || argument.starts_with(known + "=")
+                           : argument.starts_with(known);
     if (!is_it) continue;
-    return Error{ErrorCode::kBadFlag, std::string(verb_) + " cannot honour " + name, name,
-                 "leave it out; it is for " + flag.verbs_of(flag.name)};
+    name = known;
+    verbs |= flag.verbs;
   }
-  return std::nullopt;
+  if (verbs == 0) return std::nullopt;
+  return Error{ErrorCode::kBadFlag, title_of(verb) + " cannot honour " + name, name,
+               "leave it out; it is for " + verbs_text(verbs)};
 }
 
-Result<ParseOutcome> Flags::parse(const std::vector<std::string>& arguments,
-                                  std::vector<std::string>& program) const {
-  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
-  const std::vector<std::string> given(arguments.begin(), separator);
-  if (separator != arguments.end()) program.assign(separator + 1, arguments.end());
-  if (separator != arguments.end() && program_hint_ != nullptr) {
-    return Error{ErrorCode::kBadFlag, std::string(verb_) + " runs no command of its own", "--",
-                 program_hint_};
-  }
-  for (const std::string& flag : given) {
-    // CLI11 would take the next argument for the value.
-    if (flag.starts_with("--") && flag.find('=') == flag.size() - 1) {
-      return Error{ErrorCode::kBadFlag, "bad value for " + flag.substr(0, flag.size() - 1) + ": ''",
-                   flag.substr(0, flag.size() - 1), "write a value behind the '='"};
-    }
-  }
-  const bool needs_word =
-      std::any_of(flags_.begin(), flags_.end(), [](const Flag& flag) { return flag.required; });
-  if (given.empty() && !needs_word) return ParseOutcome{};
-  // CLI11 compares each flag that it gets with all before it, half a launch's work for the whole
-  // table: it gets those that are given. Help and complaints need them all.
-  std::vector<Flag> mentioned;
-  for (const Flag& flag : flags_) {
-    if (flag.name[0] != '-' || mentions(given, flag.name)) mentioned.push_back(flag);
-  }
-  Result<ParseOutcome> parsed = parse_with(mentioned, given);
-  return parsed.ok() && !parsed.value().help ? parsed : parse_with(flags_, given);
+CLI::Option* add(CLI::App& app, const char* name, std::string& to, const std::string& help) {
+  return app.add_option(name, to, help)->allow_extra_args(false);
+}
+CLI::Option* add(CLI::App& app, const char* name, std::vector<std::string>& to,
+                 const std::string& help) {
+  return app.add_option(name, to, help)->allow_extra_args(false);
+}
+CLI::Option* add(CLI::App& app, const char* name, bool& to, const std::string& help) {
+  return app.add_flag(name, to, help)->disable_flag_override();
 }
 
-Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
-                                       const std::vector<std::string>& given) const {
-  CLI::App app{std::string(description_), std::string(verb_)};
-  if (footer_ != nullptr) app.footer(std::function<std::string()>(footer_));  // for help only
-  for (const Flag& flag : known) {
-    std::visit(
-        [&](auto* to) {
-          using To = std::remove_pointer_t<decltype(to)>;
-          if constexpr (std::is_same_v<To, bool>) {
-            app.add_flag(flag.name, *to, std::string(flag.help))->disable_flag_override();
-          } else {
-            CLI::Option* const option = app.add_option(flag.name, *to, std::string(flag.help));
-            option->allow_extra_args(false)->required(flag.required);
-            if (*flag.placeholder != '\0') option->type_name(flag.placeholder);
-          }
-        },
-        flag.to);
-  }
-  std::vector<std::string> words(given.rbegin(), given.rend());  // CLI11 takes them from the back
-  try {
-    app.parse(words);
-  } catch (const CLI::CallForHelp&) {
-    return ParseOutcome{app.help()};
-  } catch (const CLI::ExtrasError& error) {
-    const std::vector<std::string> extras = app.remaining();
-    const std::string first = extras.empty() ? error.what() : extras.front();
-    std::optional<Error> refusal = refusal_of(first);
-    return refusal ? *std::move(refusal) : unknown_argument(app, first);
-  } catch (const CLI::ParseError& error) {
-    // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
-    const std::string what = error.what();
-    const std::size_t colon = what.find(':');
-    const bool names_flag = what.starts_with('-') && colon != std::string::npos;
-    return Error{ErrorCode::kBadFlag, what, names_flag ? what.substr(0, colon) : "",
-                 "--help lists the flags"};
-  }
-  // An empty value is nearly always a variable that was not set; it must not read as "no limit".
+std::string description_of(const Verb& verb) {
+  std::string text = verb.summary == nullptr ? "" : verb.summary;
+  if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  return text;
+}
+
+// An empty value is nearly always a variable that was not set; it must not read as "no limit".
+Status check_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->check_lname("description")) continue;
     for (const std::string& value : option->results()) {
@@ -143,7 +84,84 @@ Result<ParseOutcome> Flags::parse_with(const std::vector<Flag>& known,
                    "give it a value, or leave it out"};
     }
   }
+  return {};
+}
+
+Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRow*>& known,
+                                const std::vector<std::string>& given, RunOptions& options) {
+  CLI::App app{description_of(verb), title_of(verb)};
+  if (&verb == kVerbs) app.footer([] { return verbs_help(); });
+  for (const VerbWord& word : verb.words) {
+    if (word.name == nullptr) continue;
+    add(app, word.name, options.*word.to, whole_help(word.help, word.kind))
+        ->required(word.is_required);
+  }
+  for (const FlagRow* flag : known) {
+    const std::string help = whole_help(flag->help, flag->kind);
+    CLI::Option* const option = std::visit(
+        [&](auto member) { return add(app, flag->name, options.*member, help); }, flag->member);
+    if (*flag->placeholder != '\0') option->type_name(flag->placeholder);
+  }
+  std::vector<std::string> words(given.rbegin(), given.rend());  // CLI11 takes them from the back
+  try {
+    app.parse(words);
+  } catch (const CLI::CallForHelp&) {
+    return ParseOutcome{app.help()};
+  } catch (const CLI::ExtrasError& error) {
+    const std::vector<std::string> extras = app.remaining();
+    const std::string first = extras.empty() ? error.what() : extras.front();
+    std::optional<Error> refusal = refusal_of(verb, first);
+    return refusal ? *std::move(refusal) : unknown_argument(app, first);
+  } catch (const CLI::ParseError& error) {
+    // CLI11's messages open with the flag: "--timeout: 1 required TEXT missing".
+    const std::string what = error.what();
+    const std::size_t colon = what.find(':');
+    const bool names_flag = what.starts_with('-') && colon != std::string::npos;
+    return Error{ErrorCode::kBadFlag, what, names_flag ? what.substr(0, colon) : "",
+                 "--help lists the flags"};
+  }
+  SBX_CHECK_OK(check_values(app));
   return ParseOutcome{};
+}
+
+}  // namespace
+
+std::string_view flag_library_version() { return CLI11_VERSION; }
+
+Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& options) {
+  const Verb& verb = *invocation.verb;
+  const std::vector<std::string>& arguments = invocation.arguments;
+  const auto separator = std::find(arguments.begin(), arguments.end(), "--");
+  const std::vector<std::string> given(arguments.begin(), separator);
+  if (separator != arguments.end()) options.program.assign(separator + 1, arguments.end());
+  if (separator != arguments.end() && verb.no_program != nullptr) {
+    return Error{ErrorCode::kBadFlag, title_of(verb) + " runs no command of its own", "--",
+                 verb.no_program};
+  }
+  for (const std::string& flag : given) {
+    // CLI11 would take the next argument for the value.
+    if (flag.starts_with("--") && flag.find('=') == flag.size() - 1) {
+      return Error{ErrorCode::kBadFlag, "bad value for " + flag.substr(0, flag.size() - 1) + ": ''",
+                   flag.substr(0, flag.size() - 1), "write a value behind the '='"};
+    }
+  }
+  if (given.empty() && !verb.words[0].is_required) return ParseOutcome{};
+  // CLI11 compares each flag that it gets with all before it, half a launch's work for the whole
+  // table: it gets those that may be given, by "--env", "--env=A=b" or "-ctrue". Help and
+  // complaints need them all.
+  std::vector<const FlagRow*> all;
+  std::vector<const FlagRow*> mentioned;
+  for (const FlagRow& flag : flag_rows()) {
+    if ((flag.verbs & verb_bit(verb)) == 0) continue;
+    all.push_back(&flag);
+    const bool is_mentioned = std::any_of(given.begin(), given.end(), [&](const std::string& word) {
+      return word.starts_with(flag.name);
+    });
+    if (is_mentioned) mentioned.push_back(&flag);
+  }
+  Result<ParseOutcome> parsed = parse_with(verb, mentioned, given, options);
+  if (parsed.ok() && !parsed.value().help) return parsed;
+  return parse_with(verb, all, given, options);
 }
 
 }  // namespace sbx

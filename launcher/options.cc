@@ -38,14 +38,19 @@ constexpr std::array kBooleans = {Named<bool>{"true", true}, Named<bool>{"false"
                                   Named<bool>{"1", true}, Named<bool>{"0", false}};
 
 template <typename T, std::size_t N>
+std::string names_of(const std::array<Named<T>, N>& names) {
+  std::string known;
+  for (const Named<T>& name : names) (known += known.empty() ? "" : ", ") += name.name;
+  return known;
+}
+
+template <typename T, std::size_t N>
 Result<T> one_of(const std::array<Named<T>, N>& names, const std::string& value,
                  const std::string& where) {
-  std::string known;
   for (const Named<T>& name : names) {
     if (name.name == value) return name.value;
-    known += (known.empty() ? "" : ", ") + std::string(name.name);
   }
-  return bad(where, value, "one of " + known);
+  return bad(where, value, "one of " + names_of(names));
 }
 
 Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) {
@@ -55,9 +60,11 @@ Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) 
       int index = 0;
       while (index < kLayerCount && layer_name(static_cast<Layer>(index)) != name) ++index;
       if (index == kLayerCount) {
-        return bad("--require", std::string(name),
-                   "layers are user, mount, pid, net, ipc, uts, cgroup, seccomp, landlock, "
-                   "no_new_privs, capabilities");
+        std::string hint = "layers are";
+        for (const std::string_view known : kLayerNames) {
+          (hint += known == kLayerNames.front() ? " " : ", ") += known;
+        }
+        return bad("--require", std::string(name), std::move(hint));
       }
       layers.push_back(static_cast<Layer>(index));
     }
@@ -278,6 +285,9 @@ class FlagReader {
 };
 
 }  // namespace
+
+std::string network_names() { return names_of(kNets); }
+std::string scrub_names() { return names_of(kScrubs); }
 
 Result<std::string> current_directory(const std::string& where) {
   Result<std::string> here = real_path(".");

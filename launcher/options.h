@@ -13,7 +13,8 @@
 
 namespace sbx {
 
-// What the flags say, as text; one field a flag. run_flags.h names them.
+// What the flags say, as text; one member a flag. flag_table.h and verb_table.h
+// name them.
 struct RunOptions {
   std::string profile;
   std::vector<std::string> with;
@@ -45,6 +46,23 @@ struct RunOptions {
   std::string approve;
   std::string result_file;
   std::string result_fd;
+  std::string session;
+  std::string idle;
+  std::string socket;
+  std::string fd;
+  std::string params_file;
+  std::vector<std::string> tools;
+  std::string task_id;
+  std::string since;
+  std::string match;
+  std::string text;
+  std::string grace;
+  std::string what;  // of several things that a verb does
+  std::string name;  // of a tool, a profile
+  std::string format;
+  bool follow = false;
+  bool close = false;
+  bool apparmor = false;
   bool merge = false;
   bool stream = false;
   bool allow_degraded = false;
@@ -61,6 +79,10 @@ inline constexpr std::string_view kNoTimeout = "none";
 
 // Flags over SBX_* variables. Errors: kBadFlag naming the flag or variable.
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment);
+
+// As --net and --scrub name them, separated by ", ".
+std::string network_names();
+std::string scrub_names();
 
 // With every symlink resolved. Errors: kPathNotFound, said of the flag `where`.
 Result<std::string> current_directory(const std::string& where);

@@ -7,8 +7,4 @@ namespace sbx {
 // Raised when a message that the command line sends or reads changes.
 constexpr int kServeProtocol = 1;
 
-// Of the flag that `start` hands on to `serve`.
-constexpr const char* kIdleHelp =
-    "leave after this long with neither tasks nor clients (default: 10s)";
-
 }  // namespace sbx

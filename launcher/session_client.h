@@ -10,9 +10,9 @@
 
 #include "base/owned_fd.h"
 #include "base/result.h"
+#include "flag_table.h"
 #include "rpc/framing.h"
 #include "rpc/socket_place.h"
-#include "run_flags.h"
 #include "verbs.h"
 
 namespace sbx {

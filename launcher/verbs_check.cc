@@ -2,12 +2,12 @@
 // check: the command policy's verdict; runs nothing.
 #include <unistd.h>
 
+#include "flags.h"
 #include "guard/verdict.h"
 #include "policy/exec_size.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "report/judgement.h"
-#include "run_flags.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -22,10 +22,8 @@ int refuse(const Error& error) {
 }  // namespace
 
 int verb_check(const Invocation& invocation) {
-  Flags flags("sbx-run check", "The command policy's verdict; runs nothing");
   RunOptions options;
-  add_run_options(flags, options, kCheckVerb);
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (!parsed.ok()) return refuse(parsed.error());
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<Prepared> prepared = prepare(options, invocation);

@@ -6,15 +6,17 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "flag_table.h"
+#include "flags.h"
 #include "host/doctor.h"
 #include "output/rule_set.h"
+#include "pages.h"
 #include "plan/filter.h"
 #include "prepare.h"
 #include "profile/schema.h"
 #include "report/explain.h"
 #include "report/json.h"
 #include "rpc/params.h"
-#include "run_flags.h"
 #include "tools/tool.h"
 #include "verbs.h"
 
@@ -76,9 +78,8 @@ void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& 
 }
 
 // Parses flags and positional words. Returns an exit status when there is nothing more to do.
-std::optional<int> parse_simple(Flags& flags, const Invocation& invocation) {
-  std::vector<std::string> rest;
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, rest);
+std::optional<int> parse_simple(const Invocation& invocation, RunOptions& options) {
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (!parsed.ok()) return refuse(parsed.error(), true);
   if (parsed.value().help) return print(*parsed.value().help);
   return std::nullopt;
@@ -87,13 +88,8 @@ std::optional<int> parse_simple(Flags& flags, const Invocation& invocation) {
 }  // namespace
 
 int verb_explain(const Invocation& invocation) {
-  Flags flags("sbx-run explain", "What would be built; runs nothing");
   RunOptions options;
-  add_run_options(flags, options, kExplainVerb);
-  flags.toggle("--json", options.json, "as JSON");
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
-  if (!parsed.ok()) return refuse(parsed.error(), true);
-  if (parsed.value().help) return print(*parsed.value().help);
+  if (const auto status = parse_simple(invocation, options)) return *status;
   if (options.program.empty() && options.command.empty()) options.command = "true";
   Result<Prepared> prepared = prepare(options, invocation);
   if (!prepared.ok()) return refuse(prepared.error(), options.json);
@@ -107,31 +103,23 @@ int verb_explain(const Invocation& invocation) {
 }
 
 int verb_doctor(const Invocation& invocation) {
-  Flags flags("sbx-run doctor", "What this machine can enforce, and what would mend the rest");
-  bool json = false;
-  bool apparmor = false;
-  flags.toggle("--json", json, "as JSON");
-  flags.toggle("--apparmor", apparmor, "only the AppArmor profile, to install on Ubuntu 24.04");
-  if (const auto status = parse_simple(flags, invocation)) return *status;
-  if (apparmor) return print(apparmor_profile_text(own_path()));
+  RunOptions options;
+  if (const auto status = parse_simple(invocation, options)) return *status;
+  if (options.apparmor) return print(apparmor_profile_text(own_path()));
   const auto home = invocation.environment.find("HOME");
   HostFacts facts =
       read_quick_facts(home == invocation.environment.end() ? nullptr : home->second.c_str());
   probe_layers(facts);
   facts.cgroup = find_cgroup();
   const DoctorReport report = make_doctor_report(facts, own_path());
-  return print(json ? report.json : report.text);
+  return print(options.json ? report.json : report.text);
 }
 
 int verb_profile(const Invocation& invocation) {
-  Flags flags("sbx-run profile", "Shipped and installed profiles");
-  std::string what;
-  std::string name;
-  bool json = false;
-  flags.word("what", what, "list, show or validate", true);
-  flags.word("name", name, "NAME to show, FILE to validate", false);
-  flags.toggle("--json", json, "list as JSON");
-  if (const auto status = parse_simple(flags, invocation)) return *status;
+  RunOptions options;
+  if (const auto status = parse_simple(invocation, options)) return *status;
+  const std::string& what = options.what;
+  const std::string& name = options.name;
   const ProfileSearch search = profile_search(invocation.environment);
   if (what == "list") {
     std::string text;
@@ -147,7 +135,7 @@ int verb_profile(const Invocation& invocation) {
       if (profile.is_preset) entry["opens"] = profile.opens;
       list.push_back(std::move(entry));
     }
-    return print(json ? list.dump() : text);
+    return print(options.json ? list.dump() : text);
   }
   if (what == "show" && !name.empty()) {
     Result<LoadedProfile> profile = load_profile(name, search);
@@ -182,20 +170,16 @@ Result<std::string> definition(const std::string& tool, const std::string& forma
 }  // namespace
 
 int verb_schema(const Invocation& invocation) {
-  Flags flags("sbx-run schema", "JSON Schema (draft-07) for editors and programs");
-  std::string what;
-  std::string tool;
-  std::string format = "mcp";
-  flags.word("what", what, "profile, request, result, errors or tool", true);
-  flags.word("name", tool, "of a tool", false);
-  flags.value("--for", format, "FORMAT", "of a tool: anthropic, openai or mcp (default: mcp)");
-  if (const auto status = parse_simple(flags, invocation)) return *status;
+  RunOptions options;
+  options.format = "mcp";
+  if (const auto status = parse_simple(invocation, options)) return *status;
+  const std::string& what = options.what;
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
   if (what == "errors") return print(errors_json());
   if (what == "tool") {
-    const Result<std::string> text = definition(tool, format);
+    const Result<std::string> text = definition(options.name, options.format);
     return text.ok() ? print(text.value()) : refuse(text.error(), true);
   }
   return refuse(
@@ -205,10 +189,8 @@ int verb_schema(const Invocation& invocation) {
 }
 
 int verb_version(const Invocation& invocation) {
-  Flags flags("sbx-run --version", "Version, features and libraries");
-  bool json = false;
-  flags.toggle("--json", json, "as JSON");
-  if (const auto status = parse_simple(flags, invocation)) return *status;
+  RunOptions options;
+  if (const auto status = parse_simple(invocation, options)) return *status;
   const HostFacts facts = read_quick_facts(nullptr);
   Json out;
   out["version"] = SBX_VERSION;
@@ -227,7 +209,23 @@ int verb_version(const Invocation& invocation) {
                                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH)},
       {"fmt",
        fmt::format("{}.{}.{}", FMT_VERSION / 10000, FMT_VERSION / 100 % 100, FMT_VERSION % 100)}};
-  return print(json ? out.dump() : std::string("sbx-run ") + SBX_VERSION);
+  return print(options.json ? out.dump() : std::string("sbx-run ") + SBX_VERSION);
+}
+
+// For cmake/pages.cmake, which puts what this prints into the pages that are installed.
+int verb_help(const Invocation& invocation) {
+  RunOptions options;
+  if (const auto status = parse_simple(invocation, options)) return *status;
+  if (options.what.empty()) return print(verbs_help());
+  static constexpr std::pair<std::string_view, std::string (*)()> kPages[] = {
+      {"bash", bash_completion},  {"zsh", zsh_completion}, {"fish", fish_completion},
+      {"synopsis", man_synopsis}, {"verbs", man_verbs},    {"options", man_options}};
+  for (const auto& [name, make] : kPages) {
+    if (options.what == name) return print(make());
+  }
+  return refuse(Error{ErrorCode::kBadFlag, "help " + options.what + " is not known", "",
+                      "one of " + value_names(ValueKind::kPage)},
+                true);
 }
 
 }  // namespace sbx

@@ -8,11 +8,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "flags.h"
 #include "loop.h"
 #include "prepare.h"
 #include "rpc/framing.h"
 #include "rpc/mcp.h"
-#include "run_flags.h"
 #include "tool_policy.h"
 #include "verbs.h"
 
@@ -127,10 +127,9 @@ class StdioServer {
   PollTurn::Clock::time_point ends_at_;
 };
 
-Result<int> serve(const RunOptions& options, const std::vector<std::string>& wanted,
-                  const Invocation& invocation) {
+Result<int> serve(const RunOptions& options, const Invocation& invocation) {
   McpOptions mcp;
-  SBX_TRY(mcp.tools, offered_tools(wanted));
+  SBX_TRY(mcp.tools, offered_tools(options.tools));
   mcp.version = SBX_VERSION;
   if (getrandom(mcp.key.data(), mcp.key.size(), 0) != static_cast<ssize_t>(mcp.key.size())) {
     return Error{ErrorCode::kSetupFailed, "getrandom: " + errno_text(errno), "", ""};
@@ -149,14 +148,8 @@ Result<int> serve(const RunOptions& options, const std::vector<std::string>& wan
 }  // namespace
 
 int verb_mcp(const Invocation& invocation) {
-  Flags flags("sbx-run mcp", "An MCP server on stdin and stdout");
   RunOptions options;
-  std::vector<std::string> tools;
-  add_run_options(flags, options, kMcpVerb, "send it as a call of a tool");
-  std::string help = "that is offered; repeatable (default: all):";
-  for (const std::string_view name : tool_names()) help += " " + std::string(name);
-  flags.values("--tool", tools, "NAME", help);
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
@@ -166,7 +159,7 @@ int verb_mcp(const Invocation& invocation) {
     return 125;
   };
   if (!parsed.ok()) return refuse(parsed.error());
-  Result<int> status = serve(options, tools, invocation);
+  Result<int> status = serve(options, invocation);
   return status.ok() ? status.value() : refuse(status.error());
 }
 

@@ -9,12 +9,12 @@
 #include <memory>
 
 #include "base/text.h"
+#include "flags.h"
 #include "loop.h"
 #include "prepare.h"
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
-#include "run_flags.h"
 #include "session/approval_records.h"
 #include "stream.h"
 #include "verbs.h"
@@ -135,10 +135,7 @@ int verb_run(const Invocation& invocation) {
   // One command needs some 300 KiB of heap: got at once, not in steps.
   mallopt(M_TOP_PAD, 512 << 10);
   RunOptions options;
-  Flags flags("sbx-run", "sbx-run: one command in a sandbox of its own");
-  add_run_options(flags, options, kRunVerb);
-  flags.footer(verbs_help);
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<OwnedFd> signals = signal_descriptor(false);
@@ -155,13 +152,9 @@ int verb_run(const Invocation& invocation) {
 }
 
 int verb_exec(const Invocation& invocation) {
-  Flags flags("sbx-run exec", "Run a command on the caller's own stdin, stdout and stderr");
   RunOptions options;
   options.is_exec = true;
-  add_run_options(flags, options, kExecVerb);
-  flags.value("--result-file", options.result_file, "FILE", "for the JSON answer");
-  flags.value("--result-fd", options.result_fd, "N", "descriptor for the JSON answer");
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.program);
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }

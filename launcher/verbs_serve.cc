@@ -11,6 +11,8 @@
 
 #include "base/hex.h"
 #include "base/text.h"
+#include "flag_table.h"
+#include "flags.h"
 #include "host_files/remove_tree.h"
 #include "json/writer.h"
 #include "own_workspace.h"
@@ -20,7 +22,6 @@
 #include "rpc/calls.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"
-#include "run_flags.h"
 #include "scope.h"
 #include "serve_protocol.h"
 #include "session_client.h"
@@ -33,14 +34,9 @@ namespace {
 // Kept ready for the next commands; each is under 1 MiB.
 constexpr std::size_t kWarmSandboxes = 2;
 
-struct ServeOptions {
-  RunOptions run;
-  std::string socket;
-  std::string fd;
-  std::string session;
-  std::string idle;
-  bool is_on_socket() const { return !socket.empty() || !session.empty(); }
-};
+bool is_on_socket(const RunOptions& options) {
+  return !options.socket.empty() || !options.session.empty();
+}
 
 // Removes the workspace that was made for a session which then did not come to be.
 struct WorkspaceGuard {
@@ -62,7 +58,7 @@ Result<std::string> make_token() {
 }
 
 // The members that every client is greeted with.
-std::string greeting_members(const ServeOptions& options, const SessionFlags& flags,
+std::string greeting_members(const RunOptions& options, const SessionFlags& flags,
                              const Policy& policy) {
   std::string text;
   JsonWriter json(text);
@@ -141,29 +137,28 @@ Result<Connection::Ends> handed_over(const std::string& text) {
 
 class Serving {
  public:
-  Serving(ServeOptions options, const Invocation& invocation)
+  Serving(RunOptions options, const Invocation& invocation)
       : options_(std::move(options)), invocation_(invocation) {}
 
   // Errors: what kept the server from coming up.
   Status serve() {
     // It executes everything anew: nothing may stand yet.
-    if (options_.run.scope) SBX_CHECK_OK(take_scope(invocation_));
-    if (options_.run.workspace.empty()) options_.run.workspace = kOwnWorkspace;
-    SBX_TRY(flags_, session_flags(options_.run, kServeVerb));
-    if (!options_.idle.empty()) flags_["--idle"] = {options_.idle};
+    if (options_.scope) SBX_CHECK_OK(take_scope(invocation_));
+    if (options_.workspace.empty()) options_.workspace = kOwnWorkspace;
+    SBX_TRY(flags_, session_flags(options_, *invocation_.verb));
     SBX_TRY(const OwnedFd signals, signal_descriptor(false));
     SBX_TRY(const OwnedFd owner, owner_of_server());
     // First of all the watchdog, so that at no moment something stands there that nobody removes.
-    if (options_.is_on_socket()) {
+    if (is_on_socket(options_)) {
       SBX_TRY(SocketPlace place, choose_place());
       place_.emplace(std::move(place));
     }
     PlaceWatchdog watchdog;
     WorkspaceGuard workspace;
-    const bool is_own = options_.run.workspace == kOwnWorkspace;
+    const bool is_own = options_.workspace == kOwnWorkspace;
     if (is_own) {
-      SBX_TRY(options_.run.workspace, choose_own_workspace(invocation_.environment));
-      workspace.path = options_.run.workspace;
+      SBX_TRY(options_.workspace, choose_own_workspace(invocation_.environment));
+      workspace.path = options_.workspace;
     }
     if (place_ || is_own) {
       SBX_CHECK_OK(watchdog.watch(place_ ? &*place_ : nullptr, workspace.path));
@@ -179,7 +174,7 @@ class Serving {
       return Error{ErrorCode::kSetupFailed, "mkdir(" + workspace.path + "): " + errno_text(errno),
                    "--workspace", "name one that exists", errno};
     }
-    SBX_TRY(SessionOptions session, prepare_session(options_.run, invocation_));
+    SBX_TRY(SessionOptions session, prepare_session(options_, invocation_));
     session.name = options_.session;
     // Where each run has a workspace of its own, there is none of the session's to clear.
     const bool is_fresh = session.policy.run.workspace.mode == WorkspaceMode::kFresh;
@@ -204,8 +199,8 @@ class Serving {
  private:
   // A server on a stream is its starter's, as a plain run is; one behind a socket is nobody's.
   Result<OwnedFd> owner_of_server() const {
-    if (options_.run.owner_pid.empty() && options_.is_on_socket()) return OwnedFd();
-    return owner_descriptor(options_.run.owner_pid);
+    if (options_.owner_pid.empty() && is_on_socket(options_)) return OwnedFd();
+    return owner_descriptor(options_.owner_pid);
   }
 
   Result<SocketPlace> choose_place() const {
@@ -240,7 +235,7 @@ class Serving {
   Status loop(SessionOptions session, ServerOptions options) {
     const std::string token = options.greeting.operator_token;
     Connection::Ends ends;
-    const bool is_standard = !options_.is_on_socket() && options_.fd.empty();
+    const bool is_standard = !is_on_socket(options_) && options_.fd.empty();
     if (is_standard) {
       SBX_TRY(ends, standard_ends());
     } else if (!options_.fd.empty()) {
@@ -248,7 +243,7 @@ class Serving {
     }
     if (place_ && !options_.session.empty()) SBX_CHECK_OK(place_->write_token(token));
     Dispatcher dispatcher(std::move(session));
-    ToolRunner tools(dispatcher, tool_policies(options_.run, invocation_));
+    ToolRunner tools(dispatcher, tool_policies(options_, invocation_));
     dispatcher.set_tool_handler(tools.handler());
     DispatcherCalls calls(dispatcher);
     Server server(calls, std::move(options));
@@ -266,13 +261,13 @@ class Serving {
     return server.run();
   }
 
-  ServeOptions options_;
+  RunOptions options_;
   const Invocation& invocation_;
   SessionFlags flags_;
   std::optional<SocketPlace> place_;
 };
 
-Status check_ways(const ServeOptions& options) {
+Status check_ways(const RunOptions& options) {
   const int ways = (options.socket.empty() ? 0 : 1) + (options.fd.empty() ? 0 : 1) +
                    (options.session.empty() ? 0 : 1);
   if (ways > 1) {
@@ -289,14 +284,8 @@ Status check_ways(const ServeOptions& options) {
 }  // namespace
 
 int verb_serve(const Invocation& invocation) {
-  Flags flags("sbx-run serve", "The session server: JSON-RPC 2.0, one message a line");
-  ServeOptions options;
-  add_run_options(flags, options.run, kServeVerb, "send it as a request");
-  flags.value("--socket", options.socket, "PATH", "of a Unix socket to serve on");
-  flags.value("--session", options.session, "NAME", "of the session to serve");
-  flags.value("--idle", options.idle, "TIME", kIdleHelp);
-  flags.value("--fd", options.fd, "N", "descriptor, a connected socket to serve on");
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
+  RunOptions options;
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }

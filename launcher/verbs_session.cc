@@ -14,13 +14,14 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "flag_table.h"
+#include "flags.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "rpc/dispatcher.h"
 #include "rpc/framing.h"
-#include "run_flags.h"
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "tool_policy.h"
@@ -32,19 +33,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kDefaultSession = "default";
-
-struct TaskOptions {
-  std::string session = kDefaultSession;
-  std::string task_id;
-  std::string since;
-  std::string match;
-  std::string text;
-  std::string timeout;
-  std::string grace;
-  bool follow = false;
-  bool close = false;
-  bool json = false;  // answers are JSON anyway
-};
 
 bool print(const std::string& text) {
   if (write_all(STDOUT_FILENO, text + "\n")) return true;
@@ -155,15 +143,15 @@ Result<json> start_params(const RunOptions& options) {
 
 // --- verbs that name a task
 
-using Params = Result<json> (*)(const TaskOptions&);
+using Params = Result<json> (*)(const RunOptions&);
 
-Result<json> task_params(const TaskOptions& options) {
+Result<json> task_params(const RunOptions& options) {
   json params = json::object();
   if (!options.task_id.empty()) params["task_id"] = options.task_id;
   return params;
 }
 
-Result<json> output_params(const TaskOptions& options) {
+Result<json> output_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
   if (!options.since.empty()) {
     const auto since = parse_count(options.since, INT64_MAX);
@@ -178,7 +166,7 @@ Result<json> output_params(const TaskOptions& options) {
   return params;
 }
 
-Result<json> stdin_params(const TaskOptions& options) {
+Result<json> stdin_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
   if (!options.text.empty()) {
     params["text"] = options.text + "\n";  // mission B6
@@ -189,14 +177,14 @@ Result<json> stdin_params(const TaskOptions& options) {
   return params;
 }
 
-Result<json> wait_params(const TaskOptions& options) {
+Result<json> wait_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
   if (options.timeout.empty() || options.timeout == kNoTimeout) return params;
   SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
   return params;
 }
 
-Result<json> kill_params(const TaskOptions& options) {
+Result<json> kill_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
   if (options.grace.empty()) return params;
   SBX_TRY(params["grace_ms"], duration(options.grace, "--grace"));
@@ -204,25 +192,17 @@ Result<json> kill_params(const TaskOptions& options) {
 }
 
 // Parses, or gives the exit status when there is nothing more to do.
-std::optional<int> parse(Flags& flags, const Invocation& invocation,
-                         std::vector<std::string>& program) {
-  Result<ParseOutcome> outcome = flags.parse(invocation.arguments, program);
+std::optional<int> parse(const Invocation& invocation, RunOptions& options) {
+  Result<ParseOutcome> outcome = parse_flags(invocation, options);
   if (!outcome.ok()) return refuse(outcome.error());
   if (!outcome.value().help) return std::nullopt;
   return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
 }
 
-std::optional<int> parse_task(Flags& flags, const Invocation& invocation, TaskOptions& options,
-                              bool needs_task) {
-  flags.word("task_id", options.task_id, "the task, as start printed it", needs_task);
-  flags.value("--session", options.session, "NAME",
-              options.session.empty() ? "of the session (default: all)"
-                                      : "of the session (default: default)");
-  flags.toggle("--json", options.json, "as JSON, which it is anyway");
-  std::vector<std::string> rest;
-  if (const auto status = parse(flags, invocation, rest)) return status;
-  if (rest.empty()) return std::nullopt;
-  return refuse(Error{ErrorCode::kBadFlag, "there is nothing to run here", "--", ""});
+// Of a verb that acts on a session which is there.
+std::optional<int> parse_task(const Invocation& invocation, RunOptions& options) {
+  options.session = kDefaultSession;
+  return parse(invocation, options);
 }
 
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
@@ -232,9 +212,11 @@ Result<std::string> ask(const std::string& session, const Invocation& invocation
   return client.call(method, params.value().dump());
 }
 
-int simple_verb(const Invocation& invocation, Flags& flags, TaskOptions& options,
-                const std::string& method, Params params, bool needs_task) {
-  if (const auto status = parse_task(flags, invocation, options, needs_task)) return *status;
+// The method has the verb's name.
+int simple_verb(const Invocation& invocation, Params params) {
+  RunOptions options;
+  if (const auto status = parse_task(invocation, options)) return *status;
+  const char* const method = invocation.verb->name;
   const Result<std::string> answer = ask(options.session, invocation, method, params(options));
   if (!answer.ok()) return refuse(answer.error());
   return print(answer.value()) ? 0 : 125;
@@ -269,7 +251,7 @@ struct Follow {
   }
 };
 
-int follow_output(const TaskOptions& options, const Invocation& invocation) {
+int follow_output(const RunOptions& options, const Invocation& invocation) {
   Result<json> params = output_params(options);
   if (!params.ok()) return refuse(params.error());
   params.value()["follow"] = true;
@@ -394,13 +376,12 @@ Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invoca
   return CallAnswer{std::move(answer).value(), number};
 }
 
-Result<CallAnswer> call_session(const std::string& session, const RunOptions& options,
-                                const Invocation& invocation, const std::string& method,
-                                const std::string& params) {
-  SBX_TRY(SessionFlags settings, session_flags(options, kCallVerb));
-  SBX_TRY(
-      SessionClient client,
-      SessionClient::open({session, true, true, std::move(settings), options.approve}, invocation));
+Result<CallAnswer> call_session(const RunOptions& options, const Invocation& invocation,
+                                const std::string& method, const std::string& params) {
+  SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
+  SBX_TRY(SessionClient client,
+          SessionClient::open({options.session, true, true, std::move(settings), options.approve},
+                              invocation));
   SBX_TRY(std::string answer, client.call(method, params));
   return CallAnswer{std::move(answer), 0};
 }
@@ -408,19 +389,13 @@ Result<CallAnswer> call_session(const std::string& session, const RunOptions& op
 }  // namespace
 
 int verb_start(const Invocation& invocation) {
-  Flags flags("sbx-run start", "Start a background task of a session");
   RunOptions options;
-  std::string session = kDefaultSession;
-  add_run_options(flags, options, kStartVerb);
-  flags.value("--session", session, "NAME", "of the session (default: default)");
-  std::string idle;
-  flags.value("--idle", idle, "TIME", kIdleHelp);
-  if (const auto status = parse(flags, invocation, options.program)) return *status;
+  if (const auto status = parse_task(invocation, options)) return *status;
   const auto start = [&]() -> Result<std::string> {
     SBX_TRY(const json params, start_params(options));
-    SBX_TRY(SessionFlags settings, session_flags(options, kStartVerb));
-    if (!idle.empty()) settings["--idle"] = {idle};
-    SessionClient::Wanted wanted{session, true, false, std::move(settings), options.approve};
+    SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
+    SessionClient::Wanted wanted{options.session, true, false, std::move(settings),
+                                 options.approve};
     wanted.default_workspace = [&]() -> Result<std::string> {
       std::vector<std::string> warnings;
       SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
@@ -435,17 +410,14 @@ int verb_start(const Invocation& invocation) {
   return finish(answer.value());
 }
 
-int verb_status(const Invocation& invocation) {
-  Flags flags("sbx-run status", "The state of a task and its output so far");
-  TaskOptions options;
-  return simple_verb(invocation, flags, options, "status", task_params, false);
-}
+int verb_status(const Invocation& invocation) { return simple_verb(invocation, task_params); }
+int verb_stdin(const Invocation& invocation) { return simple_verb(invocation, stdin_params); }
+int verb_kill(const Invocation& invocation) { return simple_verb(invocation, kill_params); }
+int verb_reset(const Invocation& invocation) { return simple_verb(invocation, kill_params); }
 
 int verb_list(const Invocation& invocation) {
-  Flags flags("sbx-run list", "The tasks of a session; without --session all sessions");
-  TaskOptions options;
-  options.session.clear();
-  if (const auto status = parse_task(flags, invocation, options, false)) return *status;
+  RunOptions options;
+  if (const auto status = parse(invocation, options)) return *status;
   if (options.session.empty() && !options.task_id.empty()) options.session = kDefaultSession;
   const Result<std::string> answer = [&]() -> Result<std::string> {
     if (!options.session.empty()) {
@@ -458,33 +430,9 @@ int verb_list(const Invocation& invocation) {
   return print(answer.value()) ? 0 : 125;
 }
 
-int verb_reset(const Invocation& invocation) {
-  Flags flags("sbx-run reset", "End every task of a session, and clear a workspace of its own");
-  TaskOptions options;
-  flags.value("--grace", options.grace, "TIME", "between SIGTERM and SIGKILL (default: 2s)");
-  return simple_verb(invocation, flags, options, "reset", kill_params, false);
-}
-
-int verb_stdin(const Invocation& invocation) {
-  Flags flags("sbx-run stdin", "Write to a task's standard input: --text, else what stdin holds");
-  TaskOptions options;
-  flags.value("--text", options.text, "TEXT", "to write, with a newline");
-  flags.toggle("--close", options.close, "end of file behind it");
-  return simple_verb(invocation, flags, options, "stdin", stdin_params, true);
-}
-
-int verb_kill(const Invocation& invocation) {
-  Flags flags("sbx-run kill", "End a task: SIGTERM, then SIGKILL to everything left");
-  TaskOptions options;
-  flags.value("--grace", options.grace, "TIME", "between SIGTERM and SIGKILL (default: 2s)");
-  return simple_verb(invocation, flags, options, "kill", kill_params, true);
-}
-
 int verb_wait(const Invocation& invocation) {
-  Flags flags("sbx-run wait", "Wait for a task to end; exits as it did, 124 if it has not");
-  TaskOptions options;
-  flags.value("--timeout", options.timeout, "TIME", "how long at the most, such as 10s");
-  if (const auto status = parse_task(flags, invocation, options, true)) return *status;
+  RunOptions options;
+  if (const auto status = parse_task(invocation, options)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
   if (!answer.ok()) return refuse(answer.error());
   if (!print(answer.value())) return 125;
@@ -493,13 +441,8 @@ int verb_wait(const Invocation& invocation) {
 }
 
 int verb_output(const Invocation& invocation) {
-  Flags flags("sbx-run output", "What a task has written");
-  TaskOptions options;
-  flags.value("--since", options.since, "OFFSET",
-              "from this offset on: the \"next\" of the last answer");
-  flags.toggle("--follow", options.follow, "JSON lines until it ends");
-  flags.value("--match", options.match, "REGEX", "with --follow: only lines that match this (RE2)");
-  if (const auto status = parse_task(flags, invocation, options, true)) return *status;
+  RunOptions options;
+  if (const auto status = parse_task(invocation, options)) return *status;
   if (options.follow || !options.match.empty()) return follow_output(options, invocation);
   const Result<std::string> answer =
       ask(options.session, invocation, "output", output_params(options));
@@ -508,23 +451,17 @@ int verb_output(const Invocation& invocation) {
 }
 
 int verb_call(const Invocation& invocation) {
-  Flags flags("sbx-run call", "One method of the session server, parameters as JSON on stdin");
   RunOptions options;
-  std::string method;
-  std::string params_file = "-";
-  std::string session;
-  add_run_options(flags, options, kCallVerb, R"({"command": "…"} on stdin)");
-  flags.word("method", method, "METHOD, such as run", true);
-  flags.value("--params", params_file, "FILE", "with the parameters (default: -, stdin)");
-  flags.value("--session", session, "NAME", "of a session (default: one for this call alone)");
-  if (const auto status = parse(flags, invocation, options.program)) return *status;
+  options.params_file = "-";
+  if (const auto status = parse(invocation, options)) return *status;
+  const std::string& method = options.what;
   const auto call = [&]() -> Result<CallAnswer> {
-    SBX_TRY(std::string params, read_source(params_file, "--params", kMaxLineBytes));
+    SBX_TRY(std::string params, read_source(options.params_file, "--params", kMaxLineBytes));
     if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
     // One line on the wire, however it is laid out in the file.
-    if (session.empty()) return call_here(options, invocation, method, params);
+    if (options.session.empty()) return call_here(options, invocation, method, params);
     SBX_TRY(const json document, read_json_strict(params));
-    return call_session(session, options, invocation, method, document.dump());
+    return call_session(options, invocation, method, document.dump());
   };
   const Result<CallAnswer> answer = call();
   if (!answer.ok()) {

@@ -4,10 +4,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "flag_table.h"
+#include "flags.h"
 #include "loop.h"
 #include "prepare.h"
 #include "rpc/tool_runner.h"
-#include "run_flags.h"
 #include "session_client.h"
 #include "tool_policy.h"
 #include "tools/json_text.h"
@@ -18,13 +19,6 @@ namespace {
 
 constexpr std::string_view kCallId = "\"tool\"";
 constexpr std::chrono::seconds kAfterSignal{5};  // the tree is killed at once: this never passes
-
-struct ToolOptions {
-  RunOptions run;
-  std::string tool;
-  std::string params_file;
-  std::string session;
-};
 
 int print_answer(const ToolAnswer& answer, const Invocation& invocation, int signal_fd) {
   if (answer.refusal) complain(*answer.refusal);
@@ -47,13 +41,13 @@ Status check_background(const ToolCall& call) {
 }
 
 // One call, to its end; `signal` is what ended it before.
-ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOptions& options,
+ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const RunOptions& options,
                     std::string params, int signal_fd, int& signal) {
   std::optional<ToolAnswer> answer;
   ToolRunner::Call call;
   call.client = dispatcher.add_client({});
   call.id = kCallId;
-  call.tool = options.tool;
+  call.tool = options.name;
   call.params = std::move(params);
   const ClientId client = call.client;
   runner.run(std::move(call), [&](ToolAnswer done) { answer = std::move(done); });
@@ -75,16 +69,16 @@ ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const ToolOption
     dispatcher.step();
   }
   if (answer) return std::move(*answer);
-  return tool_refusal(options.tool, Error{ErrorCode::kCancelled, "ended with its caller", "", ""});
+  return tool_refusal(options.name, Error{ErrorCode::kCancelled, "ended with its caller", "", ""});
 }
 
-Result<int> call_in_process(const ToolOptions& options, const Invocation& invocation,
+Result<int> call_in_process(const RunOptions& options, const Invocation& invocation,
                             std::string params, int signal_fd) {
-  SBX_TRY(SessionOptions session, prepare_tool(options.run, invocation, options.tool));
+  SBX_TRY(SessionOptions session, prepare_tool(options, invocation, options.name));
   SBX_TRY(const ToolCall decoded,
-          decode_tool_call(options.tool, params, tool_settings(session.policy)));
+          decode_tool_call(options.name, params, tool_settings(session.policy)));
   SBX_CHECK_OK(check_background(decoded));
-  SBX_TRY(const OwnedFd owner, owner_descriptor(options.run.owner_pid));
+  SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   session.owner_pidfd = owner.get();
   const Policy policy = session.policy;
   Dispatcher dispatcher(std::move(session));
@@ -124,12 +118,12 @@ Error own_error(Error error) {
   return error;
 }
 
-Result<int> call_in_session(const ToolOptions& options, const Invocation& invocation) {
+Result<int> call_in_session(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string text, read_params_text(options.params_file));
-  SBX_TRY(const ToolCall decoded, decode_tool_call(options.tool, text, {}));
-  SBX_TRY(SessionFlags flags, session_flags(options.run, kToolVerb));
+  SBX_TRY(const ToolCall decoded, decode_tool_call(options.name, text, {}));
+  SBX_TRY(SessionFlags flags, session_flags(options, *invocation.verb));
   SBX_TRY(SessionClient client,
-          SessionClient::open({options.session, true, false, std::move(flags), options.run.approve},
+          SessionClient::open({options.session, true, false, std::move(flags), options.approve},
                               invocation));
   const nlohmann::ordered_json params = nlohmann::ordered_json::parse(text, nullptr, false);
   Stream stream(decoded.task_id);
@@ -137,7 +131,7 @@ Result<int> call_in_session(const ToolOptions& options, const Invocation& invoca
     if (decoded.mode == ToolMode::kStream) stream.take(method, event);
   };
   const auto call = [&](const nlohmann::ordered_json& of_tool) {
-    return client.call("tool", json_text({{"name", options.tool}, {"params", of_tool}}), notify);
+    return client.call("tool", json_text({{"name", options.name}, {"params", of_tool}}), notify);
   };
   Result<std::string> result = call(params);
   if (!result.ok()) return own_error(result.error());
@@ -152,19 +146,13 @@ Result<int> call_in_session(const ToolOptions& options, const Invocation& invoca
 }  // namespace
 
 int verb_tool(const Invocation& invocation) {
-  Flags flags("sbx-run tool", "A tool's params as JSON on stdin, its own answer on stdout");
-  ToolOptions options;
-  add_run_options(flags, options.run, kToolVerb, "send it in the params");
-  flags.value("--params", options.params_file, "FILE", "with the params (default: stdin)");
-  flags.value("--session", options.session, "NAME",
-              "of the session that holds it (default: one for this call alone)");
-  flags.word("name", options.tool, "bash, bash_output, kill_shell, shell, ...", true);
-  Result<ParseOutcome> parsed = flags.parse(invocation.arguments, options.run.program);
+  RunOptions options;
+  Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
   const auto refuse = [&](const Error& error) {
-    return print_answer(tool_refusal(options.tool, error), invocation, -1);
+    return print_answer(tool_refusal(options.name, error), invocation, -1);
   };
   if (!parsed.ok()) return refuse(parsed.error());
   if (!options.session.empty()) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,9 @@ struct MethodParams {
   std::string name;    // of a tool
   std::string params;  // of a tool, JSON text
 };
+
+// Every method.
+std::span<const std::string_view> method_names();
 
 // The table of `method`; null for one that takes what `run` takes, and for an unknown one.
 const ObjectSpec* method_spec(std::string_view method);

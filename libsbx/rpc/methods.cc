@@ -30,6 +30,12 @@ constexpr auto kMethods = std::to_array<std::string_view>(
     {"run", "start", "status", "output", "stdin", "wait", "kill", "list", "reset", "check",
      "explain", "tool", "approve", "cancel", "shutdown"});
 
+}  // namespace
+
+std::span<const std::string_view> method_names() { return kMethods; }
+
+namespace {
+
 Error unknown_method(std::string_view method) {
   const auto nearest = nearest_name(method, kMethods);
   const std::vector<std::string> names(kMethods.begin(), kMethods.end());

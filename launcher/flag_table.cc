@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table, and what is made of it.
+#include "flag_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/files.h"
+#include "profile/source.h"
+#include "rpc/method_params.h"
+#include "tools/tool.h"
+
+namespace sbx {
+namespace {
+
+using Run = RunOptions;
+using enum ValueKind;
+
+constexpr unsigned kCommand = verb_bits("run exec start check explain");
+constexpr unsigned kRunning = verb_bits("run exec start call tool serve mcp");
+constexpr unsigned kAll = kRunning | verb_bits("check explain");
+constexpr unsigned kServers = verb_bits("start call tool serve");
+constexpr unsigned kTasks = verb_bits("status output stdin wait kill list reset");
+
+// For `start`, --timeout is the task's own.
+constexpr FlagRow kFlags[] = {
+    {"-c", &Run::command, kCommand, 0, "COMMAND", "run through the profile's shell", kCommandLine},
+    {"--profile", &Run::profile, kAll, kServers, "NAME|FILE", "what is granted (default: default)",
+     kProfile, "A tool's name stands for that tool's."},
+    {"--with", &Run::with, kAll, kServers, "PRESET|FILE", "laid over the profile; repeatable",
+     kProfile,
+     "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
+     "name, is laid over as a parent is."},
+    {"--workspace", &Run::workspace, kAll, kServers, "DIR",
+     "writable (default: the current directory; of serve, and of a session: own, one of its own)",
+     kWorkspace,
+     "The writable root of most profiles; a session that start starts works in the current "
+     "directory too. / and what lies below /usr, /bin, /sbin, /lib*, /etc, /var (but /var/tmp), "
+     "/opt, /boot, /dev, /proc and /sys are refused unless they are named. With this option a "
+     "command starts in the current directory where that lies within the workspace, else in the "
+     "workspace; a current directory that the policy does not show is an error."},
+    {"--cwd", &Run::cwd, kCommand, 0, "DIR", "to start in, relative to the workspace", kDirectory,
+     "One that the policy does not show is an error."},
+    {"--ro", &Run::ro, kAll, kServers, "PATH", "shown read-only; repeatable", kPath,
+     "May be relative to the current directory. A missing path is an error, here and below."},
+    {"--rw", &Run::rw, kAll, kServers, "PATH", "shown writable; repeatable", kPath,
+     "May be relative to the current directory."},
+    {"--hide", &Run::hide, kAll, kServers, "PATH", "hidden; repeatable", kFile,
+     "May be relative to the workspace."},
+    {"--net", &Run::net, kAll, kServers, "MODE", "the network", kNetwork,
+     "None at all, what the profile and --allow-host list, outbound connections only, or the "
+     "host's own."},
+    {"--allow-host", &Run::allow_hosts, kAll, kServers, "HOST[:PORT]",
+     "that may be reached; repeatable", kHost,
+     "And nothing else that is not listed; without PORT, its ports 80 and 443."},
+    {"--host-port", &Run::host_ports, kAll, kServers, "PORT",
+     "inside that leads to the host's 127.0.0.1:PORT; repeatable", kText, "So does its ::1."},
+    {"--publish", &Run::publish, kAll, kServers, "[HOST_PORT:]PORT",
+     "a server inside, on the host's 127.0.0.1; repeatable"},
+    {"--timeout", &Run::timeout, kAll, kServers & ~verb_bits("start"), "TIME",
+     "wall time, such as 10s, 500ms or 0.5s; none: no limit", kText,
+     "With exec the limit of a shipped profile does not count, only this one and that of a profile "
+     "of one's own."},
+    {"--memory", &Run::memory, kAll, kServers, "SIZE", "memory of the whole tree, such as 512M",
+     kText, "A number without a unit is bytes, and refused below 16 MiB."},
+    {"--cpu-time", &Run::cpu_time, kAll, kServers, "TIME",
+     "CPU time of the whole tree, such as 5s"},
+    {"--pids", &Run::pids, kAll, kServers, "COUNT", "processes and threads at the most"},
+    {"--file-size", &Run::file_size, kAll, kServers, "SIZE", "of a written file, such as 10M"},
+    {"--tmp-size", &Run::tmp_size, kAll, kServers, "SIZE",
+     "all private tmpfs together, such as 64M"},
+    {"--max-output", &Run::max_output, kAll, kServers, "SIZE", "output kept a stream, such as 64K",
+     kText, "The head and the tail, with exact counts of what lies between."},
+    {"--env", &Run::env, kAll, kServers, "NAME=VALUE", "set in the environment; repeatable"},
+    {"--pass-env", &Run::pass_env, kAll, kServers, "NAME", "passed through; repeatable", kVariable,
+     "If it is set."},
+    {"--scrub", &Run::scrub, kAll, kServers, "MODE", "of the environment", kScrub,
+     "What is removed: nothing, credentials and names known as sensitive, or all but safe names."},
+    {"--stdin", &Run::stdin_source, verb_bits("run start"), 0, "FILE",
+     "standard input; - is sbx-run's own, none is none (default: none)", kFile,
+     "A regular file, a character device or a FIFO, whose writer is waited for as long as the time "
+     "limit of the run; /dev/stdin and /dev/fd/N are the caller's descriptors."},
+    {"--require", &Run::require, kAll, kServers, "LAYER[,LAYER]", "that must be in force", kLayers,
+     "Without one of them the command does not start."},
+    {"--owner-pid", &Run::owner_pid, kRunning, kServers, "PID",
+     "end with this process; 0: with none", kProcess,
+     "Without it the run is tied to the parent that it finds when it starts: one that died before "
+     "that, in the first milliseconds, is not noticed."},
+    {"--description", &Run::description, verb_bits("run exec start"), 0, "TEXT",
+     "a few words for the answer", kText, "And for the audit record."},
+    {"--audit", &Run::audit, kRunning, kServers, "FILE", "that one JSON line a run is added to",
+     kNewFile},
+    {"--stream", &Run::stream, verb_bits("run"), 0, "",
+     "JSON lines while it runs, the result last"},
+    {"--merge", &Run::merge, verb_bits("run start"), 0, "",
+     "stdout and stderr as one, in the order written"},
+    {"--allow-degraded", &Run::allow_degraded, kAll, kServers, "",
+     "run with what the kernel gives, never below --require, seccomp and Landlock", kText,
+     "Where the kernel refuses a layer that is not required. Without --require it also lowers what "
+     "the profile requires to what can be had. The result names what is missing."},
+    {"--scope", &Run::scope, kAll, kServers, "", "limits by a cgroup of our own, asked of systemd",
+     kText,
+     "By systemd-run(1), so that memory and processes are limited by the kernel itself. Where a "
+     "cgroup is delegated already, there is nothing to ask for."},
+    {"--approve", &Run::approve, kRunning, 0, "DIGEST", "of a needs_approval answer: run it once",
+     kText, "Within ten minutes of that answer."},
+    {"--trace-denials", &Run::trace_denials, kAll, kServers, "",
+     "refused file operations in denials too; each such call waits", kText,
+     "With the setting that would allow each. Every call that names a file waits some "
+     "microseconds for that."},
+    {"--overlay", &Run::overlay, kAll, kServers, "", "keep writes to rw roots apart and list them"},
+    {"--result-file", &Run::result_file, verb_bits("exec"), 0, "FILE", "for the JSON answer",
+     kFile},
+    {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},
+    {"--session", &Run::session, kTasks | kServers, 0, "NAME",
+     "of the session (default: default; list: all; call, tool: one for this call alone)", kText,
+     "One that serve is to serve."},
+    {"--idle", &Run::idle, verb_bits("start serve"), verb_bits("start serve"), "TIME",
+     "leave after this long with neither tasks nor clients (default: 10s)"},
+    {"--socket", &Run::socket, verb_bits("serve"), 0, "PATH", "of a Unix socket to serve on",
+     kFile},
+    {"--fd", &Run::fd, verb_bits("serve"), 0, "N", "descriptor, a connected socket to serve on"},
+    {"--params", &Run::params_file, verb_bits("call tool"), 0, "FILE",
+     "with the parameters (default: -, stdin)", kFile},
+    {"--tool", &Run::tools, verb_bits("mcp"), 0, "NAME",
+     "that is offered; repeatable (default: all)", kTool},
+    {"--since", &Run::since, verb_bits("output"), 0, "OFFSET",
+     "from this offset on: the \"next\" of the last answer"},
+    {"--follow", &Run::follow, verb_bits("output"), 0, "", "JSON lines until it ends"},
+    {"--match", &Run::match, verb_bits("output"), 0, "REGEX",
+     "with --follow: only lines that match this (RE2)"},
+    {"--text", &Run::text, verb_bits("stdin"), 0, "TEXT", "to write, with a newline"},
+    {"--close", &Run::close, verb_bits("stdin"), 0, "", "end of file behind it"},
+    {"--timeout", &Run::timeout, verb_bits("wait"), 0, "TIME", "how long at the most, such as 10s"},
+    {"--grace", &Run::grace, verb_bits("kill reset"), 0, "TIME",
+     "between SIGTERM and SIGKILL (default: 2s)"},
+    {"--apparmor", &Run::apparmor, verb_bits("doctor"), 0, "",
+     "only the AppArmor profile, to install on Ubuntu 24.04"},
+    {"--for", &Run::format, verb_bits("schema"), 0, "FORMAT", "of a tool (default: mcp)",
+     kToolFormat},
+    {"--json", &Run::json, verb_bits("explain doctor profile version") | kTasks, 0, "", "as JSON",
+     kText, "The verbs of tasks answer so anyway."},
+};
+
+template <typename Names>
+std::string joined(const Names& names) {
+  std::string text;
+  for (const auto& name : names) (text += text.empty() ? "" : ", ") += name;
+  return text;
+}
+
+Result<std::string> absolute(const std::string& path, const std::string& flag) {
+  Result<std::string> real = real_path(path);
+  if (real.ok()) return real;
+  const int error = real.error().sys_errno;
+  return Error{ErrorCode::kPathNotFound, "no such file: " + path + ": " + errno_text(error), flag,
+               "name one that exists", error};
+}
+
+Result<std::string> absolute_value(const FlagRow& flag, const std::string& value) {
+  switch (flag.kind) {
+    case kPath:
+      return root_from_here(value, flag.name);
+    case kProfile:
+      return is_profile_path(value) ? absolute(value, flag.name) : value;
+    case kWorkspace:
+      return value != kOwnWorkspace ? absolute(value, flag.name) : value;
+    case kNewFile: {
+      if (value.starts_with('/')) return value;
+      SBX_TRY(const std::string here, absolute(".", flag.name));
+      return here + "/" + value;
+    }
+    default:
+      return value;
+  }
+}
+
+}  // namespace
+
+std::span<const FlagRow> flag_rows() { return kFlags; }
+
+std::string value_names(ValueKind kind) {
+  switch (kind) {
+    case kNetwork:
+      return network_names();
+    case kScrub:
+      return scrub_names();
+    case kLayers:
+      return joined(kLayerNames);
+    case kTool:
+      return joined(tool_names());
+    case kMethod:
+      return joined(method_names());
+    case kToolFormat:
+      return "anthropic, openai, mcp";
+    case kProfileAction:
+      return "list, show, validate";
+    case kSchema:
+      return "profile, request, result, errors, tool";
+    case kPage:
+      return "bash, zsh, fish, synopsis, verbs, options";
+    default:
+      return "";
+  }
+}
+
+std::string whole_help(const char* help, ValueKind kind) {
+  const std::string names = value_names(kind);
+  const char* const between = *help == '\0' || names.empty() ? "" : ": ";
+  return help + (between + names);
+}
+
+std::string verbs_text(unsigned verbs) {
+  std::string text;
+  for (const Verb& verb : kVerbs) {
+    if ((verbs & verb_bit(verb)) != 0) (text += text.empty() ? "" : ", ") += verb.name;
+  }
+  return text;
+}
+
+Result<SessionFlags> session_flags(const RunOptions& options, const Verb& verb) {
+  SessionFlags out;
+  for (const FlagRow& flag : kFlags) {
+    if ((flag.session & verb_bit(verb)) == 0) continue;
+    std::vector<std::string> values;
+    bool is_given = false;
+    if (const auto* text = std::get_if<std::string Run::*>(&flag.member)) {
+      if (!(options.**text).empty()) values = {options.**text};
+    } else if (const auto* list = std::get_if<std::vector<std::string> Run::*>(&flag.member)) {
+      values = options.**list;
+    } else {
+      is_given = options.*std::get<bool Run::*>(flag.member);
+    }
+    if (values.empty() && !is_given) continue;
+    for (std::string& value : values) {
+      SBX_TRY(value, absolute_value(flag, value));
+    }
+    out[flag.name] = std::move(values);
+  }
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs, one row each: what runs them, what they take besides flags, and what the help, the
+// completions and the man page say of them.
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <string_view>
+
+#include "options.h"
+
+namespace sbx {
+
+struct Invocation;
+
+// What a value is: completions offer such, and a session's server is given paths that are absolute.
+enum class ValueKind {
+  kText,
+  kFile,       // one that the launcher opens
+  kNewFile,    // one that is made where there is none
+  kPath,       // of a root
+  kDirectory,  // within the workspace
+  kWorkspace,
+  kProfile,   // a name or a file
+  kVariable,  // a name of the environment
+  kHost,
+  kProcess,
+  kCommandLine,
+  // One of a list: value_names() has it.
+  kNetwork,
+  kScrub,
+  kLayers,
+  kTool,
+  kMethod,
+  kToolFormat,
+  kProfileAction,
+  kSchema,
+  kPage,
+};
+
+// Separated by ", "; empty where it is no list.
+std::string value_names(ValueKind kind);
+
+// What stands without a dash behind the verb.
+struct VerbWord {
+  const char* name = nullptr;  // null: there is none
+  std::string RunOptions::*to = nullptr;
+  bool is_required = false;
+  ValueKind kind = ValueKind::kText;
+  const char* help = "";
+};
+
+struct Verb {
+  const char* name;
+  int (*run)(const Invocation&);
+  const char* summary;     // null: not shown
+  const char* no_program;  // what it says of a command behind `--`; null: it takes one
+  const char* more = "";   // for the man page
+  VerbWord words[2] = {};
+};
+
+int verb_run(const Invocation& invocation);
+int verb_exec(const Invocation& invocation);
+int verb_start(const Invocation& invocation);
+int verb_status(const Invocation& invocation);
+int verb_output(const Invocation& invocation);
+int verb_stdin(const Invocation& invocation);
+int verb_wait(const Invocation& invocation);
+int verb_kill(const Invocation& invocation);
+int verb_list(const Invocation& invocation);
+int verb_reset(const Invocation& invocation);
+int verb_call(const Invocation& invocation);
+int verb_serve(const Invocation& invocation);
+int verb_tool(const Invocation& invocation);
+int verb_mcp(const Invocation& invocation);
+int verb_check(const Invocation& invocation);
+int verb_explain(const Invocation& invocation);
+int verb_doctor(const Invocation& invocation);
+int verb_profile(const Invocation& invocation);
+int verb_schema(const Invocation& invocation);
+int verb_version(const Invocation& invocation);
+int verb_help(const Invocation& invocation);
+
+inline constexpr const char* kNothingToRun = "leave it out";
+inline constexpr VerbWord kTaskWord = {"task_id", &RunOptions::task_id, true, ValueKind::kText,
+                                       "the task, as start printed it"};
+inline constexpr VerbWord kAnyTaskWord = {"task_id", &RunOptions::task_id, false, ValueKind::kText,
+                                          "the task, as start printed it"};
+
+// The first is meant where none is named.
+inline constexpr Verb kVerbs[] = {
+    {"run", verb_run, "run a command, answer in JSON (the default verb)", nullptr},
+    {"exec", verb_exec, "run a command on the caller's own stdin, stdout and stderr", nullptr,
+     "As env(1) does. Where all three are the caller's terminal, the command gets a "
+     "pseudo-terminal of its own. The result goes only where --result-file or --result-fd says."},
+    {"start", verb_start, "start a background task of a session", nullptr,
+     "Answers at once with a task_id, which the verbs below take. Starts the session's server "
+     "where "
+     "none runs; its profile, workspace and limits then stand until it leaves."},
+    {"status",
+     verb_status,
+     "the state of a task and its output so far",
+     kNothingToRun,
+     "",
+     {kAnyTaskWord}},
+    {"output",
+     verb_output,
+     "what a task has written since; --follow as it comes",
+     kNothingToRun,
+     "With --match only the lines that match.",
+     {kTaskWord}},
+    {"stdin",
+     verb_stdin,
+     "write to a task's standard input",
+     kNothingToRun,
+     "What --text says and a newline, else what its own standard input holds; with --close, end of "
+     "file follows.",
+     {kTaskWord}},
+    {"wait",
+     verb_wait,
+     "wait for a task to end; exits as it did, 124 if it has not",
+     kNothingToRun,
+     "",
+     {kTaskWord}},
+    {"kill",
+     verb_kill,
+     "end a task: SIGTERM, then SIGKILL to everything left",
+     kNothingToRun,
+     "",
+     {kTaskWord}},
+    {"list",
+     verb_list,
+     "the tasks of a session, or all sessions",
+     kNothingToRun,
+     "Without --session all sessions with their tasks.",
+     {kAnyTaskWord}},
+    {"reset",
+     verb_reset,
+     "end every task of a session",
+     kNothingToRun,
+     "And clears a workspace that the session made.",
+     {kAnyTaskWord}},
+    {"call",
+     verb_call,
+     "one method of the session server, parameters as JSON on stdin",
+     R"({"command": "…"} on stdin)",
+     "Reads the parameters from standard input, or from the file that --params names, and prints "
+     "the result as JSON.",
+     {{"method", &RunOptions::what, true, ValueKind::kMethod, ""}}},
+    {"serve", verb_serve, "the session server, JSON-RPC 2.0", "send it as a request",
+     "One message a line, on standard input and output, or on the Unix socket that --socket names, "
+     "of the session that --session names, or on the connected socket --fd. On a socket it first "
+     "prints a line with the operator's token."},
+    {"tool",
+     verb_tool,
+     "a tool's params on stdin, its own answer on stdout",
+     "send it in the params",
+     "",
+     {{"name", &RunOptions::name, true, ValueKind::kTool, ""}}},
+    {"mcp", verb_mcp, "an MCP server on stdin and stdout that offers the tools",
+     "send it as a call of a tool", "Offers the tools that --tool names, or all of them."},
+    {"check", verb_check, "the command policy's verdict; runs nothing", nullptr},
+    {"explain", verb_explain, "what would be built; runs nothing", nullptr,
+     "Mounts, layers, filter, limits, names of variables, network."},
+    {"doctor", verb_doctor, "what this machine can enforce, and what would mend the rest",
+     kNothingToRun,
+     "With --apparmor, only the AppArmor profile that lets sbx-run make user namespaces where the "
+     "distribution restricts them."},
+    {"profile",
+     verb_profile,
+     "shipped and installed profiles",
+     kNothingToRun,
+     "Lists them, prints one with what it extends resolved, or checks a file.",
+     {{"what", &RunOptions::what, true, ValueKind::kProfileAction, ""},
+      {"name", &RunOptions::name, false, ValueKind::kProfile, "to show; a file to validate"}}},
+    {"schema",
+     verb_schema,
+     "JSON Schema (draft-07) for editors and programs",
+     kNothingToRun,
+     "Or the list of error codes, or a tool's definition in the form that --for chooses.",
+     {{"what", &RunOptions::what, true, ValueKind::kSchema, ""},
+      {"name", &RunOptions::name, false, ValueKind::kTool, "of a tool"}}},
+    {"version", verb_version, "version, features and libraries", kNothingToRun,
+     "The same as --version."},
+    {"help",
+     verb_help,
+     nullptr,
+     kNothingToRun,
+     "",
+     {{"page", &RunOptions::what, false, ValueKind::kPage, "made of the tables of this program"}}},
+};
+
+// The bits of the verbs that are named, separated by spaces.
+consteval unsigned verb_bits(std::string_view names) {
+  unsigned bits = 0;
+  while (!names.empty()) {
+    const std::string_view name = names.substr(0, names.find(' '));
+    names.remove_prefix(name.size() + (name.size() < names.size() ? 1 : 0));
+    unsigned bit = 1;
+    for (const Verb& verb : kVerbs) {
+      if (verb.name == name) break;
+      bit <<= 1;
+    }
+    if (bit >> std::size(kVerbs) != 0) throw "there is no such verb";
+    bits |= bit;
+  }
+  return bits;
+}
+
+constexpr unsigned verb_bit(const Verb& verb) { return 1U << (&verb - kVerbs); }
+
+}  // namespace sbx
