@@ -16,7 +16,7 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{16} << 20;  // contract section 3
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 }  // namespace
 

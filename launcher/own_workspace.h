@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session's own workspace (contract 11): a directory below the user's cache, or below the
+// A session's own workspace: a directory below the user's cache, or below the
 // temporary directory where there is none.
 #pragma once
 

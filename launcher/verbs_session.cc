@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // start, status, output, stdin, wait, kill, list, reset and call: one method each, its answer on
-// stdout, its exit status by contract sections 5 and 11.
+// stdout, its exit status by docs/sessions.md.
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
@@ -169,7 +169,7 @@ Result<json> output_params(const RunOptions& options) {
 Result<json> stdin_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
   if (!options.text.empty()) {
-    params["text"] = options.text + "\n";  // mission B6
+    params["text"] = options.text + "\n";
   } else if (!options.close || isatty(STDIN_FILENO) == 0) {
     SBX_TRY(params["text"], read_source("-", "stdin"));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profile: what an operator grants, as plain values (contract section 4). Decoded from JSON with
+// Profile: what an operator grants, as plain values (docs/profile.md). Decoded from JSON with
 // `extends` merged; variables such as ${workspace} are still in the paths. Pointers for errors
 // travel with the values that later rooms may still refuse.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outcome → one line of the audit log (contract section 11). Pure; the outcome is redacted already.
+// Outcome → one line of the audit log (docs/audit.md). Pure; the outcome is redacted already.
 #pragma once
 
 #include <string>

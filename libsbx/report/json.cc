@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer, key by key in the order of contract section 3. Nothing here reads the clock, the
+// The answer, key by key in the order of docs/result.md. Nothing here reads the clock, the
 // time zone or the locale.
 #include "report/json.h"
 

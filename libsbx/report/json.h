@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outcome → the JSON answer of contract section 3, in one line. Pure.
+// Outcome → the JSON answer of docs/result.md, in one line. Pure.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace sbx {
 
 class JsonWriter;
 
-// {"verdict", "rules": […], "unknown": […]} (contract section 2).
+// {"verdict", "rules": […], "unknown": […]}, as `check` prints it.
 std::string judgement_to_json(const Judgement& judgement);
 
 // The array of rules, as a value.

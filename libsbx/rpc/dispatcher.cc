@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kSlowBytes = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kLookAtSlowAgain{20};
-constexpr std::chrono::milliseconds kGrace{2000};  // mission B13
+constexpr std::chrono::milliseconds kGrace{2000};
 
 std::string cancelled_json(const Task& task) {
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dispatcher: the methods of contract section 6 over one session, as JSON texts. The server, the
+// Dispatcher: the methods over one session, as JSON texts. The server, the
 // MCP server and `sbx-run tool` all call it; it knows nothing of sockets or framing. One thread,
 // driven from outside: poll poll_fd() for reading until deadline(), then step().
 #pragma once
@@ -20,7 +20,7 @@ namespace sbx {
 using ClientId = std::uint64_t;
 
 struct ClientOptions {
-  // A method of the list in contract section 6 ("task.output" …) and its params as JSON. Called
+  // A notification ("task.output" …) and its params as JSON. Called
   // from within step() and call(); must not call back into the dispatcher.
   std::function<void(std::string_view method, std::string_view params)> notify;
   // What waits to be sent to this client, in bytes: output for a slow one is held back, not lost,

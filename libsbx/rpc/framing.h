@@ -15,7 +15,7 @@
 
 namespace sbx {
 
-constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;  // contract 11
+constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 
 struct Line {
   std::string text;       // without its end ("\n" or "\r\n")

@@ -70,7 +70,7 @@ std::variant<McpMessage, McpRefusal> read_response(McpMessage message, const Mcp
   return refuse("null", kMcpInvalidRequest, "a message has a method, or a result, or an error");
 }
 
-// Contract 11: errors on the wire carry one of our own codes as well.
+// Errors on the wire carry one of our own codes as well.
 McpJson own_data(const McpRefusal& refusal) {
   const ErrorCode code = refusal.code == kMcpParseError       ? ErrorCode::kBadJson
                          : refusal.code == kMcpInvalidRequest ? ErrorCode::kBadMessage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The params of the methods beside `run` and `start` (contract section 11): JSON → values,
+// The params of the methods beside `run` and `start`: JSON → values,
 // strictly, one table a method. Touches nothing.
 #pragma once
 

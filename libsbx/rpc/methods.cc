@@ -21,11 +21,11 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kGraceMs = 2000;  // mission B5, B13
+constexpr std::int64_t kGraceMs = 2000;
 // A program may lie where an exec takes its time: the answer to `start` does not wait for that.
 constexpr std::int64_t kLongestBeginMs = 20'000;
 
-// Contract section 6, and `cancel` of section 11.
+// docs/sessions.md says what each does.
 constexpr auto kMethods = std::to_array<std::string_view>(
     {"run", "start", "status", "output", "stdin", "wait", "kill", "list", "reset", "check",
      "explain", "tool", "approve", "cancel", "shutdown"});

@@ -104,7 +104,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;
   Policy own = refused ? granted : std::move(policy).value();
-  // Mission A2: a task has no time limit but the one that it was given.
+  // A task has no time limit but the one that it was given.
   if (kind == TaskKind::kTask && !request.timeout_ms) {
     own.run.limits.timeout_ms = std::nullopt;
   }

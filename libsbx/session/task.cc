@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kLeastKeptBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostKeptBytes = std::size_t{16} << 20;
 
-// Mission A7: 1 MiB of each stream; more where the policy lets a run answer with more.
+// 1 MiB of each stream; more where the policy lets a run answer with more.
 TaskOutputLimits output_limits(const Policy& policy) {
   TaskOutputLimits limits;
   limits.stream_bytes = kMostKeptBytes;
@@ -22,7 +22,7 @@ TaskOutputLimits output_limits(const Policy& policy) {
     limits.stream_bytes = std::clamp(static_cast<std::size_t>(*policy.run.output_bytes),
                                      kLeastKeptBytes, kMostKeptBytes);
   }
-  limits.lines = policy.run.limits.output_lines;  // mission B12
+  limits.lines = policy.run.limits.output_lines;
   return limits;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tools that frameworks offer a model: a call's params → method calls of contract section 6,
+// The tools that frameworks offer a model: a call's params → method calls,
 // and their results → the tool's own answer. Values and JSON text only: nothing here runs anything.
 #pragma once
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/, built against an installed sbx as a user builds them, and run. Mission F6."""
+"""examples/, built against an installed sbx as a user builds them, and run."""
 
 import json
 import os

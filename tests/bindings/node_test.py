@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Node package, from its tarball, as ESM and CommonJS, over a child process and over koffi.
 SBX_TEST_KOFFI names a node_modules that holds koffi (scripts/test fetches it where there is npm);
-without it, that transport is skipped. Mission F6."""
+without it, that transport is skipped."""
 
 import os
 import re

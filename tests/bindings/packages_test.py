@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Debian package: made by cpack from this build tree, unpacked, used, and looked at by lintian.
-Mission F6, issue 8's packages."""
+The packages as they are published."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package, from its wheel, in a directory with nothing else. Mission F6."""
+"""The Python package, from its wheel, in a directory with nothing else."""
 
 import os
 import re

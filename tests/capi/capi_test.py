@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The C ABI from outside: what it exports, who may compile its header, and hosts of every kind
-(host.c) that do not see it. `capi_test.py --baseline` writes abidiff's baseline anew. Mission F6."""
+(host.c) that do not see it. `capi_test.py --baseline` writes abidiff's baseline anew."""
 
 import os
 import re

@@ -17,7 +17,7 @@ except ImportError:
 
 
 class BadInput(harness.Case):
-    """Contract 2 and 11: one error with code, where and hint, as JSON on stdout and as a line on
+    """One error with code, where and hint, as JSON on stdout and as a line on
     stderr; exit 125; nothing runs."""
 
     def refuse(self, *arguments, code="bad_flag", where=None, env=None):
@@ -204,7 +204,7 @@ class BadInput(harness.Case):
 
 
 class Variables(harness.Case):
-    """Contract 4: SBX_* are the operator's; flags win over them."""
+    """SBX_* are the operator's; flags win over them."""
 
     def with_variables(self, command, *flags, **variables):
         return self.sh(command, *flags, env={**os.environ, **variables})
@@ -251,7 +251,7 @@ class Variables(harness.Case):
 
 
 class Environment(harness.Case):
-    """Mission E6 and contract 11: what of the caller's environment the command gets."""
+    """What of the caller's environment the command gets."""
 
     CALLER = {
         "PATH": "/usr/bin:/bin", "HOME": "/nonexistent/h", "LANG": "C.UTF-8", "LC_TIME": "C",
@@ -365,7 +365,7 @@ class Values(harness.Case):
 
 
 class Verbs(harness.Case):
-    """Contract 2: the verbs that run nothing, and the profiles that are shipped."""
+    """The verbs that run nothing, and the profiles that are shipped."""
 
     def text(self, *arguments):
         done = self.raw(*arguments)

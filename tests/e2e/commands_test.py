@@ -28,7 +28,7 @@ def present(names):
 
 
 class Check(Case):
-    """`sbx-run check` (contract section 2)."""
+    """`sbx-run check`."""
 
     def check(self, command, *flags, status):
         answer = self.run_json("check", *flags, "-c", command)

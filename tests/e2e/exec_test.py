@@ -19,7 +19,7 @@ PYTHON = "/usr/bin/python3"
 
 
 class Transparent(harness.Case):
-    """Contract 2: stdin, stdout, stderr and the exit status are the command's; the result goes only
+    """Stdin, stdout, stderr and the exit status are the command's; the result goes only
     where it was asked to go."""
 
     def exec(self, *arguments, **options):
@@ -206,7 +206,7 @@ class Screen:
 
 
 class Terminal(harness.Case):
-    """Contract 2: where all three descriptors are the caller's terminal, the command gets a pty of
+    """Where all three descriptors are the caller's terminal, the command gets a pty of
     its own, with job control, window size and signals; the caller's is never the controlling one."""
 
     def bash(self, *flags):

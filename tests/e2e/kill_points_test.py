@@ -23,7 +23,7 @@ def calls_of(trace):
 
 @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
 class KillPoints(harness.Case):
-    """Contract 4 (protect), 5 and 11 (Life, Fresh workspaces)."""
+    """What is protected, sessions and fresh workspaces, whoever is killed when."""
 
     def one(self, arguments, inject, wrapper=()):
         """A run in places of its own, killed as `inject` says: (its trace, what is left of it)."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each layer holds alone (mission E1), and the answer tells which are in force."""
+"""Each layer holds alone, and the answer tells which are in force."""
 
 import os
 import socket

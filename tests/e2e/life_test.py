@@ -14,7 +14,7 @@ import harness
 from harness import until
 
 PYTHON = "/usr/bin/python3"
-SOON = 5.0  # seconds; what the contract promises within one
+SOON = 5.0  # seconds; what is promised within one
 
 
 def marked(marker):
@@ -35,7 +35,7 @@ def marked(marker):
 
 
 class Life(harness.Case):
-    """Contract 11, Life; mission A3, E10: no process outlives its run."""
+    """No process outlives its run."""
 
     def setUp(self):
         super().setUp()
@@ -454,7 +454,7 @@ class Answering(harness.Case):
 
 
 class Surroundings(harness.Case):
-    """Contract 11: a plain run works whatever state the caller left its process in."""
+    """A plain run works whatever state the caller left its process in."""
 
     def test_any_of_the_standard_descriptors_may_be_closed(self):
         for closed in range(8):

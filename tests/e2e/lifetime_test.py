@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whoever dies, at whatever moment: nothing of a session is left (mission E10, contract 11, Life).
+"""Whoever dies, at whatever moment: nothing of a session is left.
 
 SBX_LIFE_ROUNDS raises how often each party is killed, SBX_LEAK_RUNS how many runs one server does."""
 
@@ -43,7 +43,7 @@ class Killed(session_harness.Case):
         time.sleep(self.random.random() * at_most)
 
     def assert_nothing_left_of_round(self, round_):
-        # The contract says within a second; a busy machine gets more.
+        # A second is promised; a busy machine gets more.
         if not session_harness.until(lambda: not self.left(), 30):
             self.fail(f"round {round_} of seed {SEED}: {self.left()}")
 

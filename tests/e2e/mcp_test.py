@@ -115,7 +115,7 @@ class ModernTest(McpCase):
         error = client.ask("tools/list", {"_meta": meta(version="1900-01-01")})["error"]
         self.assertEqual(error["code"], -32022)
         self.assertEqual(error["data"], {"supported": [MODERN], "requested": "1900-01-01"})
-        # Contract 11: every other error carries ours.
+        # Every other error carries ours.
         data = client.ask("prompts/list", {"_meta": meta()})["error"]["data"]
         self.assertEqual(set(data), {"code", "message", "where", "hint"})
         self.assertEqual(data["code"], "unknown_method")

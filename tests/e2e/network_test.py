@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network policy, from inside: what is allowed works with ordinary programs, all else fails at
-once and is named. Servers and name servers are those of world.py. Mission C4, E5."""
+once and is named. Servers and name servers are those of world.py."""
 
 import json
 import os

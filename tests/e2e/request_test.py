@@ -11,7 +11,7 @@ import harness
 
 
 class Request(harness.Case):
-    """Contract sections 1, 6 and 11: a request lowers a limit, and raises it only to its ceiling."""
+    """A request lowers a limit, and raises it only to its ceiling."""
 
     def ask(self, *flags, **request):
         done = self.raw("call", "run", *flags, "--workspace", self.work,
@@ -104,7 +104,7 @@ class Request(harness.Case):
 
 
 class Approval(harness.Case):
-    """Contract section 11: only the operator's side grants, once, exactly that request."""
+    """Only the operator's side grants, once, exactly that request."""
 
     def serve(self, *flags):
         server = subprocess.Popen([os.environ["SBX_RUN"], "serve", "--workspace", self.work,

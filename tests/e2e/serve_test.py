@@ -87,7 +87,6 @@ class Stream(session_harness.Case):
         self.assertEqual((message["id"], message["error"]["data"]["code"]), (8, "too_deep"))
         self.assertEqual(peer.call("list"), {"tasks": []})
 
-    # Contract 11.
     def test_a_line_over_16_mib_is_answered_and_skipped(self):
         _, peer = self.server()
         peer.say(b"x" * (17 << 20) + b"\n")
@@ -283,7 +282,7 @@ class Socket(session_harness.Case):
             resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
         self.assertLess(resident, 200_000)
 
-    # Contract 11, Approval: a digest is granted by whoever showed the token.
+    # A digest is granted by whoever showed the token.
     def test_only_the_token_makes_an_operator(self):
         _, path, token = self.socket_server()
         peer = self.connect(path)
@@ -292,7 +291,6 @@ class Socket(session_harness.Case):
         self.assertEqual(peer.error("hello", token="0" * 64)["data"]["where"], "/token")
         self.assertTrue(peer.call("hello", token=token)["operator"])
 
-    # Contract 11, Life.
     def test_an_idle_server_leaves_after_ten_seconds(self):
         process, path, _ = self.socket_server()
         began = time.monotonic()

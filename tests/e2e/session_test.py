@@ -16,7 +16,7 @@ S = ("--session", "s")
 
 
 class Tasks(session_harness.Case):
-    """Contract 5; mission A7, A8, B3 to B7, B13."""
+    """Background tasks of a session, by the verbs."""
 
     def start(self, command, *flags, session="s"):
         answer = self.verb("start", "--session", session, *flags, "-c", command)
@@ -318,7 +318,6 @@ class Tasks(session_harness.Case):
         owner.wait()
         self.assert_nothing_left()
 
-    # Contract 11, Life.
     def test_an_idle_session_leaves(self):
         self.verb("wait", *S, self.start("true"))
         self.assertTrue(session_harness.until(lambda: not self.left(), 40), self.left())

@@ -530,7 +530,7 @@ class WireTest(ToolCase):
             self.assertEqual(answer["error"]["code"], code, params[:40])
             self.assertEqual(self.last.returncode, 125)
 
-    # Contract 3: `where` is the field's pointer; 2: a diagnostic is one line on stderr.
+    # `where` is the field's pointer; a diagnostic is one line on stderr.
     def test_what_is_missing_is_pointed_at(self):
         for tool, params, where in (("bash", {"description": "id"}, "/command"),
                                     ("execute_command", {}, "/command"),

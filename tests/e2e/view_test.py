@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command sees of the host, and what it can write: contract section 4, from inside."""
+"""What a command sees of the host, and what it can write: docs/profile.md, from inside."""
 
 import itertools
 import json

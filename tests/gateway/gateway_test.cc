@@ -39,7 +39,7 @@ bool is_refused(World& world, const Endpoint& destination) {
   return world.until([&] { return look(client.get(), seen), seen.is_reset; });
 }
 
-// E5: an allowlist by address, network and port.
+// An allowlist by address, network and port.
 TEST_F(GatewayTest, ReachesAnAllowedAddressAndRefusesOthersWithTheGrant) {
   World world({"203.0.113.7:80", "203.0.113.64/26:80"});
   world.listen_inside({80, 81});

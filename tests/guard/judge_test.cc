@@ -8,7 +8,6 @@
 namespace sbx {
 namespace {
 
-// Mission A9.
 TEST(Judge, DeniesTheBuiltInListInEveryProfile) {
   Policy policy = sample_policy();
   policy.sandbox.commands.ask.clear();
@@ -36,7 +35,6 @@ TEST(Judge, NamesTheSettingThatDenies) {
   EXPECT_EQ(judge_text(policy, "ncat").verdict, Verdict::kAllow);
 }
 
-// Mission C6.
 TEST(Judge, ListsWhatIsAllowed) {
   Policy policy = sample_policy();
   policy.sandbox.commands.allow = std::vector<std::string>{"cat", "ls"};
@@ -46,7 +44,6 @@ TEST(Judge, ListsWhatIsAllowed) {
   EXPECT_EQ(judgement.findings.front().grant, "commands.allow += \"perl\"");
 }
 
-// Mission C4.
 TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   Policy policy = sample_policy();
   policy.sandbox.commands.allow = std::vector<std::string>{"cat"};
@@ -56,7 +53,6 @@ TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   EXPECT_EQ(judge_text(policy, "curl x").verdict, Verdict::kAllow);
 }
 
-// Mission B11.
 TEST(Judge, NamesTheRootToAdd) {
   Policy policy = sample_policy();
   policy.sandbox.commands.confine_paths = true;

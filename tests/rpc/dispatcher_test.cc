@@ -160,7 +160,6 @@ TEST_F(DispatcherTest, RunsGoOnAtTheSameTime) {
   }
 }
 
-// Mission B3, B4, A8.
 TEST_F(DispatcherTest, ATaskCanBeLookedAtUntilItHasEndedAndAfterwards) {
   const json started =
       call("start", {{"command", "echo one; read x; echo $x; exit 5"}, {"description", "what"}});
@@ -184,7 +183,6 @@ TEST_F(DispatcherTest, ATaskCanBeLookedAtUntilItHasEndedAndAfterwards) {
   EXPECT_EQ(nothing.at("stdout"), "");
   EXPECT_EQ(nothing.at("is_running"), true);
 
-  // Mission B6.
   EXPECT_EQ(call("stdin", {{"task_id", id}, {"text", "two\n"}}).at("written"), 4);
   const json waited = call("wait", {{"task_id", id}});
   EXPECT_EQ(waited.at("status"), "exited");
@@ -223,7 +221,6 @@ TEST_F(DispatcherTest, EachMistakeIsAnErrorWithItsPlace) {
   EXPECT_EQ(broken->error->code, ErrorCode::kBadJson);
 }
 
-// Mission B5.
 TEST_F(DispatcherTest, AKillIsAnsweredWhenNothingIsLeft) {
   const std::string id = start("trap '' TERM; echo x; while :; do sleep 0.02; done");
   drive([&] { return !text_of(events_, "stdout").empty(); });
@@ -279,7 +276,6 @@ TEST_F(DispatcherTest, AClientThatLeavesTakesItsRunsButNotItsTasks) {
   EXPECT_TRUE(events.empty());
 }
 
-// Mission E9, B7.
 TEST_F(DispatcherTest, TellsTheStarterWhatItsTaskWritesAndHowItEnds) {
   const std::string id = start("echo a; echo b >&2; sleep 0.1; echo c; exit 2");
   drive([&] { return count(events_, "task.exit") > 0; });
@@ -297,7 +293,7 @@ TEST_F(DispatcherTest, TellsTheStarterWhatItsTaskWritesAndHowItEnds) {
   EXPECT_EQ(count(events_, "task.exit"), 1U);
 }
 
-// Contract 3 and 11: what does not begin is a result, and no task.
+// What does not begin is a result, and no task.
 TEST_F(DispatcherTest, AStartThatCannotBeginIsAnsweredWithItsResult) {
   for (const auto& [argv, code] : std::vector<std::pair<json, std::string>>{
            {{"no-such-program"}, "not_found"}, {{"/etc/passwd"}, "not_executable"}}) {
@@ -354,7 +350,7 @@ TEST_F(DispatcherTest, TellsAFollowerWhatComesAfterItsAnswer) {
   EXPECT_TRUE(events_.empty());
 }
 
-// Mission B7: whole lines, after redaction, whatever the pieces that they came in.
+// Whole lines, after redaction, whatever the pieces that they came in.
 TEST_F(DispatcherTest, TellsWholeLinesThatMatch) {
   const json params = {
       {"command",
@@ -467,7 +463,6 @@ TEST_F(DispatcherTest, AStartWithInputEndsItWithTheText) {
   EXPECT_EQ(call("wait", {{"task_id", started.at("task_id")}}).at("stdout"), "all\n");
 }
 
-// Mission B13.
 TEST_F(DispatcherTest, AResetTellsEachWatcherAndForgetsTheTasks) {
   std::vector<Event> slow;
   ClientOptions options = noting(slow);
@@ -543,7 +538,6 @@ TEST_F(DispatcherTest, AToolIsCalledThroughItsHandler) {
   EXPECT_EQ(answer, json::parse(R"({"name": "x", "params": {"a": 1}})"));
 }
 
-// Mission B14, C9.
 TEST_F(DispatcherTest, EveryCommandIsInTheAuditLog) {
   call("run", {{"command", "exit 3"}});
   call("run", {{"command", "true"}, {"network", true}});

@@ -35,7 +35,7 @@ TEST(MethodParams, AreCarriedOver) {
   EXPECT_FALSE(output.value().follow.has_value());
 }
 
-// Contract section 11: null is absent; 0 or negative times and fractions are refused.
+// Null is absent; 0 or negative times and fractions are refused.
 TEST(MethodParams, SayWhatIsWrongAndWhere) {
   struct Case {
     const char* method;

@@ -157,7 +157,7 @@ TEST_F(ServerTest, SaysWhatIsWrongAndGoesOn) {
   EXPECT_EQ(peer.hear()["id"], 2);
 }
 
-// Contract 11: a line over 16 MiB.
+// A line over 16 MiB.
 TEST_F(ServerTest, AnswersALineOver16MiBBeforeItEndsAndDiscardsTheRest) {
   listen_on_socket();
   serve();

@@ -77,7 +77,7 @@ class SessionTest : public testing::Test {
   SessionOptions options_;
 };
 
-// Mission A7, B3: answered at once under a fresh id.
+// Answered at once under a fresh id.
 TEST_F(SessionTest, StartsATaskUnderAnIdOfItsOwnAndKeepsItsOutput) {
   Session session(options_);
   const auto task = start(session, "echo out; echo err >&2; exit 3");
@@ -142,7 +142,7 @@ TEST_F(SessionTest, AFloodCostsTheBufferAndNoMore) {
   ASSERT_NE(task, nullptr);
   drive_to_end(session);
   const TaskOutput::Text text = task->output().read(0);
-  EXPECT_EQ(text.out.size(), std::size_t{1} << 20);  // mission A7
+  EXPECT_EQ(text.out.size(), std::size_t{1} << 20);
   EXPECT_EQ(text.next, 30'000'000U);
   EXPECT_EQ(text.dropped + text.out.size(), 30'000'000U);
 }
@@ -159,7 +159,6 @@ TEST_F(SessionTest, AllTasksTogetherKeepABoundedAmount) {
   EXPECT_LE(kept, std::size_t{1} << 20);
 }
 
-// Mission B5, A8.
 TEST_F(SessionTest, AsksATaskToEndAndKillsWhatDoesNot) {
   Session session(options_);
   const auto polite = start(session,
@@ -190,7 +189,7 @@ TEST_F(SessionTest, ACancelCutsAGraceShort) {
   EXPECT_FALSE(task->is_running());
 }
 
-// Mission B6: the input stays open, and is read at the task's own pace.
+// The input stays open, and is read at the task's own pace.
 TEST_F(SessionTest, ATaskReadsWhatItIsSentLater) {
   Session session(options_);
   const auto task = start(session, "read a; echo got $a; sleep 0.2; wc -c");
@@ -221,7 +220,7 @@ TEST_F(SessionTest, ARunReadsItsInputToTheEnd) {
   EXPECT_TRUE(session.tasks().empty());
 }
 
-// Mission A2: the time limit of a run is none of a task, unless it asks for one.
+// The time limit of a run is none of a task, unless it asks for one.
 TEST_F(SessionTest, ATaskHasOnlyTheTimeLimitThatItAsksFor) {
   options_.policy.run.limits.timeout_ms = 100;
   options_.policy.run.ceilings.timeout_ms = 1000;
@@ -238,7 +237,6 @@ TEST_F(SessionTest, ATaskHasOnlyTheTimeLimitThatItAsksFor) {
   EXPECT_EQ(run->outcome()->status, RunStatus::kTimedOut);
 }
 
-// Mission B13, E8.
 TEST_F(SessionTest, AResetEndsEverythingAndClearsTheSessionsOwnWorkspaceOnly) {
   for (const bool is_own : {true, false}) {
     std::filesystem::create_directories(workspace_ + "/sub/dir");
@@ -266,7 +264,6 @@ TEST_F(SessionTest, AResetEndsEverythingAndClearsTheSessionsOwnWorkspaceOnly) {
   }
 }
 
-// Mission E10.
 TEST_F(SessionTest, EverythingEndsWithTheOwner) {
   const pid_t owner = fork();
   if (owner == 0) {
@@ -340,7 +337,7 @@ TEST_F(SessionTest, ANetworkThatIsNotGrantedIsARefusalWithTheGrant) {
   EXPECT_TRUE(session.tasks().empty());
 }
 
-// Mission E8: only the workspace passes from one command to the next, warm or cold.
+// Only the workspace passes from one command to the next, warm or cold.
 TEST_F(SessionTest, OnlyTheWorkspacePassesFromOneCommandToTheNext) {
   options_.warm = 2;
   Session session(options_);

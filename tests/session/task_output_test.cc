@@ -46,7 +46,7 @@ TEST(TaskOutput, CountsExactlyWhatItDropped) {
   EXPECT_EQ(output.read(text.next - 5).out, "56789");
 }
 
-// Mission B12: at most so many lines a task.
+// At most so many lines a task.
 TEST(TaskOutput, KeepsTheLastLinesWhereThereIsALineLimit) {
   TaskOutput output{TaskOutputLimits{std::size_t{1} << 20, 3}};
   for (int i = 0; i < 10; ++i) {

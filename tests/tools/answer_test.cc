@@ -71,7 +71,7 @@ TEST(AnswerBash, NamesTheBackgroundShell) {
   EXPECT_EQ(json::parse(out.structured).at("shell_id"), "2b1d94c0");
 }
 
-// A9: contract section 11: a text tool answers `NAME: message`.
+// A text tool answers `NAME: message`.
 TEST(AnswerBash, RefusesInOneLine) {
   const ToolAnswer out = answer("bash", kBash,
                                 result("denied", {{"error",
@@ -98,7 +98,7 @@ TEST(AnswerBashOutput, GivesTheStateWhatIsNewAndTheEnd) {
             "status: killed\na\nb\nexit: 137\n");
 }
 
-// B2: the page's fields, by their names.
+// The page's fields, by their names.
 TEST(AnswerShell, HasThePagesFields) {
   const ToolAnswer out =
       answer("shell", R"({"command":"pytest -v"})",
@@ -127,7 +127,7 @@ TEST(AnswerShell, HasTheFieldsOfItsOtherModes) {
                             "is_running":true})"));
 }
 
-// B4: null only while it runs.
+// Null only while it runs.
 TEST(AnswerShell, ATaskThatHasEndedHasANumber) {
   const auto number = [](const json& more) {
     json status = result("killed", {{"is_running", false}, {"uptime_seconds", 1.5}});

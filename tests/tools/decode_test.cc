@@ -96,7 +96,7 @@ TEST(DecodeBash, WantsACommandAndRunsWithoutADescription) {
   EXPECT_EQ(refusal("bash", "{"), "bad_json at ");
 }
 
-// A2, A7: in the background the timeout is ignored.
+// In the background the timeout is ignored.
 TEST(DecodeBash, StartsInTheBackgroundWithoutATimeout) {
   const ToolCall call =
       decode("bash", R"({"command":"a","description":"d","timeout":1,"run_in_background":true})");
@@ -122,7 +122,7 @@ std::string methods(const ToolCall& call) {
   return text;
 }
 
-// B1: the modes by params.
+// The modes by params.
 TEST(DecodeShell, PicksTheModeByParams) {
   EXPECT_EQ(methods(decode("shell", R"({"command":"pytest -v"})")), "run");
   EXPECT_EQ(methods(decode("shell", R"({"command":"npm run build","run_in_background":true})")),
@@ -171,7 +171,7 @@ TEST(DecodeBashExec, MapsThePagesNamesOntoARun) {
           "files":[{"path":"a/b","content":"x"}]})")),
       json::parse(R"({"command":"c","timeout_ms":5,"env":{"A":"b"},"network":true,"output_kb":1,
           "file_kb":2,"files":[{"path":"a/b","content":"x"}]})"));
-  // C4: without the call's word there is no network, whatever the profile says.
+  // Without the call's word there is no network, whatever the profile says.
   EXPECT_EQ(first_params(decode("bash_exec", R"({"command":"c"})")).at("network"), false);
 }
 
@@ -209,7 +209,7 @@ TEST(DecodeOthers, AnUnknownToolNamesTheNearest) {
   EXPECT_EQ(call.error().hint, "did you mean bash_exec?");
 }
 
-// D1: the page says sh, whatever profile the operator names.
+// The page says sh, whatever profile the operator names.
 TEST(FitProfile, SetsTheShellThatThePageNames) {
   Profile profile;
   fit_profile("execute_command", profile);
@@ -218,7 +218,7 @@ TEST(FitProfile, SetsTheShellThatThePageNames) {
   EXPECT_EQ(profile.commands.shell, "bash");
   profile.commands.shell = "zsh";
   fit_profile("shell", profile);
-  EXPECT_EQ(profile.commands.shell, "zsh");  // B12: its page lets the operator choose
+  EXPECT_EQ(profile.commands.shell, "zsh");  // its page lets the operator choose
 }
 
 TEST(ToolSettings, ComeFromThePolicy) {

@@ -85,7 +85,7 @@ std::set<std::string> shown(std::string_view tool) {
   return keys(definition(tool, ToolFormat::kAnthropic).at("input_schema").at("properties"));
 }
 
-// B1: hidden params are not in the schema that a model sees.
+// Hidden params are not in the schema that a model sees.
 TEST(Definitions, LeaveHiddenParamsOut) {
   EXPECT_EQ(shown("shell"), (std::set<std::string>{"command", "description", "run_in_background"}));
   EXPECT_EQ(shown("bash"),
@@ -96,7 +96,7 @@ TEST(Definitions, LeaveHiddenParamsOut) {
             (std::set<std::string>{"command", "description", "timeout_ms"}));
 }
 
-// C1: the page's schema.
+// The page's schema.
 TEST(Definitions, BashExecIsThePages) {
   const json schema = definition("bash_exec", ToolFormat::kAnthropic).at("input_schema");
   EXPECT_EQ(keys(schema.at("properties")),
