@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "launch/inside.h"
+#include "bwrap/operations.h"
 #include "plan/builder.h"
 #include "sys/kernel.h"
 
@@ -52,45 +52,37 @@ class Planner {
     LaunchPlan& plan = builder_.plan();
     plan.passes_through = true;
     plan.has_pid_namespace = options_.unshare_pid;
-    plan.sync_fd = options_.sync_fd;
     plan.clone_flags = clone_flags();
     set_command();
-    builder_.add(OpKind::kNoNewPrivs);
-    if (options_.starts_after_go()) builder_.add(OpKind::kAwaitGo);
+    builder_.add(op::NoNewPrivs{});
+    if (options_.starts_after_go()) builder_.add(op::AwaitGo{});
     enter_user_namespace();
     make_root();
     for (const Action& action : options_.actions) add_action(action);
     leave_old_root();
     drop_privileges();
-    if (options_.block_fd >= 0) builder_.add(OpKind::kAwaitFd).slot = options_.block_fd;
-    if (options_.new_session) builder_.add(OpKind::kNewSession);
+    if (options_.block_fd >= 0) builder_.add(op::AwaitFd{options_.block_fd});
+    if (options_.new_session) builder_.add(op::NewSession{});
     if (options_.has_init()) {
-      for (const std::string& path : options_.lock_files) at(OpKind::kLockFile, path);
-      if (options_.die_with_parent) builder_.add(OpKind::kDieWithParent);
+      for (const std::string& path : options_.lock_files) builder_.add(op::LockFile{text(path)});
+      if (options_.die_with_parent) builder_.add(op::DieWithParent{});
       // Until PID 1 is under the same filters; without any it is no freer than the command.
-      if (!programs.empty()) builder_.add(OpKind::kNotDumpable);
-      builder_.add(OpKind::kForkCommand);
+      if (!programs.empty()) builder_.add(op::NotDumpable{});
+      builder_.add(op::ForkCommand{});
     }
     add_working_directory();
-    if (options_.die_with_parent) builder_.add(OpKind::kDieWithParent);
+    if (options_.die_with_parent) builder_.add(op::DieWithParent{});
     for (const FilterProgram& program : programs) {
-      Op& op = builder_.add(OpKind::kSeccompProgram);
-      op.dev = plan.filter.size();
-      op.ino = program.size();
+      builder_.add(op::SeccompProgram{static_cast<std::uint32_t>(plan.filter.size()),
+                                      static_cast<std::uint32_t>(program.size())});
       plan.filter.insert(plan.filter.end(), program.begin(), program.end());
     }
-    at(OpKind::kExecute, options_.command.front());
+    builder_.add(op::Execute{text(options_.command.front())});
     return std::move(plan);
   }
 
  private:
-  Op& at(OpKind kind, std::string_view path, std::uint64_t flags = 0) {
-    const std::uint32_t text = builder_.text(path);
-    Op& op = builder_.add(kind);
-    op.a = text;
-    op.flags = flags;
-    return op;
-  }
+  op::Text text(std::string_view value) { return builder_.text(value); }
 
   std::uint64_t clone_flags() const {
     std::uint64_t flags = CLONE_NEWNS;
@@ -147,82 +139,79 @@ class Planner {
            (first_uid() != options_.uid || first_gid() != options_.gid || options_.disable_userns);
   }
 
-  void write(OpKind kind, std::string_view path, const std::string& text) {
-    const std::uint32_t content = builder_.text(text);
-    Op& op = at(kind, path);
-    op.b = content;
-    op.b_size = static_cast<std::uint32_t>(text.size());
+  void write_map(std::string_view path, const std::string& line) {
+    builder_.add(op::WriteFile{text(path), builder_.content(line)});
+  }
+  void write_proc(std::string_view path, const std::string& line) {
+    builder_.add(op::WriteProc{text(path), builder_.content(line)});
   }
 
-  void bound_capabilities() {
-    builder_.add(OpKind::kBoundCapabilities).dev = options_.capabilities;
-  }
+  void bound_capabilities() { builder_.add(op::BoundCapabilities{options_.capabilities}); }
 
   void enter_user_namespace() {
     if (options_.unshare_user || options_.userns_fd >= 0) bound_capabilities();
     if (options_.userns_fd >= 0) {
-      Op& op = builder_.add(OpKind::kSetIds);
-      op.dev = static_cast<std::uint64_t>(options_.uid);
-      op.ino = static_cast<std::uint64_t>(options_.gid);
+      builder_.add(op::SetIds{static_cast<std::uint32_t>(options_.uid),
+                              static_cast<std::uint32_t>(options_.gid)});
     }
-    if (options_.unshare_net) builder_.add(OpKind::kLoopbackUp);
+    if (options_.unshare_net) builder_.add(op::LoopbackUp{});
     if (!writes_maps()) return;
-    write(OpKind::kWriteFile, "/proc/self/uid_map", map_line(first_uid(), caller_.uid));
-    write(OpKind::kWriteFile, "/proc/self/setgroups", "deny\n");
-    write(OpKind::kWriteFile, "/proc/self/gid_map", map_line(first_gid(), caller_.gid));
+    write_map("/proc/self/uid_map", map_line(first_uid(), caller_.uid));
+    write_map("/proc/self/setgroups", "deny\n");
+    write_map("/proc/self/gid_map", map_line(first_gid(), caller_.gid));
   }
 
   void make_root() {
-    if (needs_second_user_namespace()) builder_.add(OpKind::kOpenProc);
-    builder_.add(OpKind::kSlaveMounts);
+    if (needs_second_user_namespace()) builder_.add(op::OpenProc{});
+    builder_.add(op::SlaveMounts{});
     // Any place that surely exists: the pivot takes it away again.
-    Op& base = at(OpKind::kMountTmpfs, "/tmp", MS_NODEV | MS_NOSUID);
-    base.b = builder_.text("");
-    at(OpKind::kEnterRoot, "/tmp");
-    at(OpKind::kMakeDir, "newroot", 0755);
+    builder_.add(op::Mount{FileSystem::kTmpfs, text("/tmp"), {}, MS_NODEV | MS_NOSUID});
+    builder_.add(op::EnterRoot{text("/tmp")});
+    make_dir("newroot");
     builder_.bind_system("newroot", "newroot", 0);
-    at(OpKind::kMakeDir, "oldroot", 0755);
+    make_dir("oldroot");
     int overlays = 0;
     for (const Action& action : options_.actions) {
       if (action.kind != ActionKind::kTmpOverlay) continue;
-      at(OpKind::kMakeDir, "tmp-overlay-upper-" + std::to_string(overlays), 0755);
-      at(OpKind::kMakeDir, "tmp-overlay-work-" + std::to_string(overlays), 0755);
+      make_dir("tmp-overlay-upper-" + std::to_string(overlays));
+      make_dir("tmp-overlay-work-" + std::to_string(overlays));
       ++overlays;
     }
-    at(OpKind::kPivotUnder, "oldroot");
+    builder_.add(op::PivotUnder{text("oldroot")});
   }
 
+  void make_dir(std::string_view path) { builder_.add(op::MakeDir{text(path), 0755}); }
+
   void leave_old_root() {
-    at(OpKind::kDetach, kOldRoot);
-    at(OpKind::kEnterRoot, kNewRoot);
-    builder_.add(OpKind::kPivot);
+    builder_.add(op::Detach{text(kOldRoot)});
+    builder_.add(op::EnterRoot{text(kNewRoot)});
+    builder_.add(op::Pivot{});
   }
 
   void drop_privileges() {
-    if (options_.userns2_fd >= 0) builder_.add(OpKind::kJoinUser).slot = options_.userns2_fd;
+    if (options_.userns2_fd >= 0) builder_.add(op::JoinUser{options_.userns2_fd});
     if (needs_second_user_namespace()) {
       if (options_.disable_userns) {
-        write(OpKind::kWriteProc, "sys/user/max_user_namespaces", "1");
+        write_proc("sys/user/max_user_namespaces", "1");
       }
-      builder_.add(OpKind::kUnshareUser);
+      builder_.add(op::UnshareUser{});
       bound_capabilities();
-      write(OpKind::kWriteProc, "self/uid_map", map_line(options_.uid, first_uid()));
-      write(OpKind::kWriteProc, "self/gid_map", map_line(options_.gid, first_gid()));
+      write_proc("self/uid_map", map_line(options_.uid, first_uid()));
+      write_proc("self/gid_map", map_line(options_.gid, first_gid()));
     }
     if (options_.disable_userns || options_.assert_userns_disabled) {
-      builder_.add(OpKind::kRefuseUser);
+      builder_.add(op::RefuseUser{});
     }
-    Op& keep = builder_.add(OpKind::kKeepCapabilities);
-    keep.dev = options_.capabilities;
     // Root keeps what it has unless told otherwise.
-    keep.flags = !options_.sets_capabilities && caller_.uid == 0 ? 1 : 0;
+    const bool only_ambient = !options_.sets_capabilities && caller_.uid == 0;
+    builder_.add(op::KeepCapabilities{options_.capabilities, only_ambient});
   }
 
   void add_working_directory() {
     if (options_.chdir) {
       builder_.plan().cwd = *options_.chdir;
       builder_.plan().environment[pwd_place_] = "PWD=" + *options_.chdir;
-      at(OpKind::kChangeDir, *options_.chdir);
+      builder_.add(op::ChangeDir{text(*options_.chdir)});
       return;
     }
     try_dir(caller_.cwd);
@@ -230,10 +219,8 @@ class Planner {
   }
 
   void try_dir(const std::string& path) {
-    const std::uint32_t entry = builder_.text("PWD=" + path);
-    Op& op = at(OpKind::kTryDir, path);
-    op.b = entry;
-    op.slot = static_cast<std::int32_t>(pwd_place_);
+    builder_.add(
+        op::TryDir{text(path), text("PWD=" + path), static_cast<std::uint32_t>(pwd_place_)});
   }
 
   // --- the file system ---
@@ -241,11 +228,11 @@ class Planner {
   void add_action(const Action& action) {
     const std::string& dest = action.dest;
     if (action.kind == ActionKind::kHostname) {
-      at(OpKind::kSetHostname, dest);
+      builder_.add(op::SetHostname{text(dest)});
       return;
     }
     if (action.kind == ActionKind::kChmod) {
-      at(OpKind::kChmodInside, dest, static_cast<std::uint64_t>(action.perms));
+      builder_.add(op::ChmodInside{text(dest), mode_of(action)});
       return;
     }
     make_parents(action);
@@ -265,29 +252,27 @@ class Planner {
       case ActionKind::kTmpfs: {
         std::string options = "mode=" + octal(static_cast<unsigned>(action.perms));
         if (action.size != 0) options += ",size=" + std::to_string(action.size);
-        at(OpKind::kNeedDir, dest, 0755);
+        need_dir(dest);
         return mount(FileSystem::kTmpfs, dest, options, MS_NOSUID | MS_NODEV);
       }
       case ActionKind::kMqueue:
-        at(OpKind::kNeedDir, dest, 0755);
+        need_dir(dest);
         return mount(FileSystem::kMqueue, dest, "", 0);
       case ActionKind::kDir:
-        at(OpKind::kNeedDir, dest, static_cast<std::uint64_t>(action.perms));
+        builder_.add(op::NeedDir{text(dest), mode_of(action)});
         return;
       case ActionKind::kFile:
-        at(OpKind::kOpenInside, dest, static_cast<std::uint64_t>(action.perms));
+        builder_.add(op::OpenInside{text(dest), mode_of(action)});
         copy_data(action);
         return;
       case ActionKind::kBindData:
       case ActionKind::kRoBindData:
         return add_data(action);
-      case ActionKind::kSymlink: {
-        const std::uint32_t target = builder_.text(action.source);
-        at(OpKind::kLinkInside, dest).b = target;
+      case ActionKind::kSymlink:
+        builder_.add(op::LinkInside{text(dest), text(action.source)});
         return;
-      }
       case ActionKind::kRemountRo:
-        at(OpKind::kSetInside, dest, kReadOnly);
+        builder_.add(op::SetInside{text(dest), kReadOnly});
         return;
       case ActionKind::kHostname:
       case ActionKind::kChmod:
@@ -301,23 +286,28 @@ class Planner {
     unsigned mode = 0755;
     if ((action.perms & 0070) == 0) mode &= ~0050U;
     if ((action.perms & 0007) == 0) mode &= ~0005U;
-    at(OpKind::kMakeParents, action.dest, mode);
+    builder_.add(op::MakeParents{text(action.dest), mode});
+  }
+
+  void need_dir(std::string_view path) { builder_.add(op::NeedDir{text(path), 0755}); }
+  void need_file(std::string_view path) { builder_.add(op::NeedFile{text(path), 0444}); }
+  static std::uint32_t mode_of(const Action& action) {
+    return static_cast<std::uint32_t>(action.perms);
   }
 
   void bind(const std::string& source, std::string_view dest, std::uint64_t attributes,
             const Action* what = nullptr) {
-    const std::uint32_t from = builder_.text(source);
-    Op& op = at(OpKind::kBindTo, dest, attributes);
-    op.b = from;
-    if (what == nullptr) return;
-    op.dev = what->dev;
-    op.ino = what->ino;
+    const op::FileId file = what == nullptr ? op::FileId{} : op::FileId{what->dev, what->ino};
+    builder_.add(op::BindTo{text(source), text(dest), attributes, file});
   }
 
   void add_bind(const Action& action) {
     // Made as a file or a directory, whichever the source is.
-    at(action.is_directory ? OpKind::kNeedDir : OpKind::kNeedFile, action.dest,
-       action.is_directory ? 0755 : 0444);
+    if (action.is_directory) {
+      need_dir(action.dest);
+    } else {
+      need_file(action.dest);
+    }
     bind(below(kOldRoot, action.source), action.dest,
          action.kind == ActionKind::kRoBind    ? kReadOnly
          : action.kind == ActionKind::kDevBind ? kDevices
@@ -327,14 +317,11 @@ class Planner {
 
   void mount(FileSystem type, std::string_view dest, const std::string& options,
              std::uint64_t flags) {
-    const std::uint32_t text = builder_.text(options);
-    Op& op = at(OpKind::kMountTo, dest, flags);
-    op.b = text;
-    op.slot = static_cast<std::int32_t>(type);
+    builder_.add(op::MountTo{type, text(dest), text(options), flags});
   }
 
   void add_overlay(const Action& action) {
-    at(OpKind::kNeedDir, action.dest, 0755);
+    need_dir(action.dest);
     std::string options;
     if (action.kind == ActionKind::kOverlay) {
       options = "upperdir=" + escaped(action.source) + ",workdir=" + escaped(action.work) + ",";
@@ -351,17 +338,17 @@ class Planner {
   }
 
   void add_proc(const std::string& dest) {
-    at(OpKind::kNeedDir, dest, 0755);
+    need_dir(dest);
     if (options_.unshare_pid || options_.pidns_fd >= 0) {
       mount(FileSystem::kProc, dest, "", MS_NOSUID | MS_NOEXEC | MS_NODEV);
     } else {
       bind(below(kOldRoot, "proc"), dest, kPlain);
     }
-    at(OpKind::kCoverProc, dest, kReadOnly);
+    builder_.add(op::CoverProc{text(dest), kReadOnly});
   }
 
   void add_dev(const std::string& dest) {
-    at(OpKind::kNeedDir, dest, 0755);
+    need_dir(dest);
     mount(FileSystem::kTmpfs, dest, "mode=0755", MS_NOSUID | MS_NODEV);
     for (const char* name : {"null", "zero", "full", "random", "urandom", "tty"}) {
       add_device(dest + "/" + name, std::string("dev/") + name);
@@ -372,11 +359,10 @@ class Planner {
                                        {"/fd", "/proc/self/fd"},
                                        {"/core", "/proc/kcore"},
                                        {"/ptmx", "pts/ptmx"}}) {
-      const std::uint32_t text = builder_.text(target);
-      at(OpKind::kLinkInside, dest + name).b = text;
+      builder_.add(op::LinkInside{text(dest + name), text(target)});
     }
-    at(OpKind::kNeedDir, dest + "/shm", 0755);
-    at(OpKind::kNeedDir, dest + "/pts", 0755);
+    need_dir(dest + "/shm");
+    need_dir(dest + "/pts");
     mount(FileSystem::kDevpts, dest + "/pts", "newinstance,ptmxmode=0666,mode=620",
           MS_NOSUID | MS_NOEXEC);
     // The command can write to that terminal already; so ttyname(3) works.
@@ -384,24 +370,19 @@ class Planner {
   }
 
   void add_device(const std::string& dest, const std::string& source) {
-    at(OpKind::kNeedFile, dest, 0444);
+    need_file(dest);
     bind(below(kOldRoot, source), dest, kDevices);
   }
 
-  void copy_data(const Action& action) {
-    const std::uint32_t dest = builder_.text(action.dest);
-    Op& op = builder_.add(OpKind::kCopyData);
-    op.a = dest;
-    op.slot = action.fd;
-  }
+  void copy_data(const Action& action) { builder_.add(op::CopyData{text(action.dest), action.fd}); }
 
   void add_data(const Action& action) {
     const std::string file = "/bindfile" + std::to_string(bind_files_++);
-    at(OpKind::kOpenOutside, file, static_cast<std::uint64_t>(action.perms));
+    builder_.add(op::OpenOutside{text(file), mode_of(action)});
     copy_data(action);
-    at(OpKind::kNeedFile, action.dest, 0444);
+    need_file(action.dest);
     bind(file, action.dest, action.kind == ActionKind::kRoBindData ? kReadOnly : kPlain);
-    at(OpKind::kUnlink, file);
+    builder_.add(op::Unlink{text(file)});
   }
 
   const Options& options_;

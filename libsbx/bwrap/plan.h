@@ -24,7 +24,7 @@ LaunchPlan make_plan(const Options& options, const Caller& caller,
                      const std::vector<FilterProgram>& programs);
 
 // Without the "bwrap: " in front. `detail` is what the step found in the way.
-std::string failure_words(const LaunchPlan& plan, const Op& op, int error, const char* detail);
+std::string failure_words(const LaunchPlan& plan, const Op& step, int error, const char* detail);
 
 // mount(2)'s ENOSPC is no full disk.
 std::string mount_error_words(int error);

@@ -19,7 +19,7 @@
 #include <cstring>
 
 #include "base/files.h"
-#include "launch/inside.h"
+#include "bwrap/inside.h"
 #include "launch/spawn.h"
 #include "sys/calls.h"
 
@@ -183,7 +183,12 @@ int await_end(const Spawned& spawned) {
 }
 
 Result<int> supervise(const Options& options, const LaunchPlan& plan) {
-  auto started = spawn(SpawnRequest{plan, 0, 1, 2});
+  Kept kept;
+  kept.sync_fd = options.sync_fd;
+  SpawnRequest request{plan, 0, 1, 2};
+  request.keeper = run_reaper;
+  request.own = &kept;
+  auto started = spawn(request);
   if (!started.ok()) {
     if (started.error().code == ErrorCode::kLayerUnavailable) {
       return clone_error(options, started.error().sys_errno);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "bwrap/operations.h"
 #include "bwrap/plan.h"
 
 namespace sbx::bwrap {
@@ -10,9 +11,25 @@ namespace {
 
 using std::string;
 
-string inside(const char* path) {
-  while (*path == '/') ++path;
-  return string(kNewRoot) + "/" + path;
+struct Failure {
+  const LaunchPlan& plan;
+  int error;
+  const char* detail;
+
+  string why() const { return string(": ") + std::strerror(error); }
+  string why_mount() const { return ": " + mount_error_words(error); }
+  // The path as bubblewrap names it.
+  string inside(op::Text path) const {
+    const char* text = plan.text(path);
+    while (*text == '/') ++text;
+    return string(kNewRoot) + "/" + text;
+  }
+};
+
+string octal(std::uint64_t mode) {
+  string digits;
+  for (; mode != 0; mode >>= 3) digits.insert(digits.begin(), static_cast<char>('0' + (mode & 7)));
+  return "0" + digits;
 }
 
 string map_words(std::string_view path) {
@@ -22,36 +39,159 @@ string map_words(std::string_view path) {
   return "sysctl user.max_user_namespaces = 1";
 }
 
-string link_words(const char* path, int error, const char* detail) {
-  const string start = string("Can't make symlink at ") + path + ": ";
-  if (*detail == '\0') return start + std::strerror(error);
-  if (error == EEXIST) return start + "existing destination is " + detail;
-  if (error == EINVAL) return start + "destination exists and is not a symlink";
-  return start + "destination exists, and cannot read symlink target: " + std::strerror(error);
+// --- what depends on more than the path ---
+
+string words_of(const op::WriteFile& step, const Failure& failure) {
+  return map_words(failure.plan.text(step.path)) + failure.why();
 }
 
-string mount_words(const Op& op, const char* path, const char* options, int error) {
-  const string dest = inside(path);
-  switch (static_cast<FileSystem>(op.slot)) {
-    case FileSystem::kTmpfs:
-      return "Can't mount tmpfs on " + dest + ": " + mount_error_words(error);
-    case FileSystem::kProc:
-      return "Can't mount proc on " + dest + ": " + mount_error_words(error);
-    case FileSystem::kDevpts:
-      return "Can't mount devpts on " + dest + ": " + mount_error_words(error);
-    case FileSystem::kMqueue:
-      return "Can't mount mqueue on " + dest + ": " + mount_error_words(error);
-    case FileSystem::kOverlay:
-      break;
+string words_of(const op::WriteProc& step, const Failure& failure) {
+  return map_words(failure.plan.text(step.path)) + failure.why();
+}
+
+string words_of(const op::SetIds& step, const Failure& failure) {
+  return "unable to switch to uid " + std::to_string(step.uid) + ", gid " +
+         std::to_string(step.gid) + failure.why();
+}
+
+string words_of(const op::LinkInside& step, const Failure& failure) {
+  const string start = string("Can't make symlink at ") + failure.plan.text(step.path) + ": ";
+  if (*failure.detail == '\0') return start + std::strerror(failure.error);
+  if (failure.error == EEXIST) return start + "existing destination is " + failure.detail;
+  if (failure.error == EINVAL) return start + "destination exists and is not a symlink";
+  return start + "destination exists, and cannot read symlink target" + failure.why();
+}
+
+string words_of(const op::ChmodInside& step, const Failure& failure) {
+  return "Can't chmod " + octal(step.mode) + " " + failure.plan.text(step.path) + failure.why();
+}
+
+string words_of(const op::BindTo& step, const Failure& failure) {
+  return string("Can't bind mount ") + failure.plan.text(step.source) + " on " +
+         failure.inside(step.path) + ": Unable to mount source on destination" +
+         failure.why_mount();
+}
+
+string words_of(const op::MountTo& step, const Failure& failure) {
+  const string dest = failure.inside(step.path);
+  if (step.type != FileSystem::kOverlay) {
+    return string("Can't mount ") + file_system_name(step.type) + " on " + dest +
+           failure.why_mount();
   }
-  return "Can't make overlay mount on " + dest + " with options " + options + ": " +
-         (error == ELOOP ? "Overlay directories may not overlap" : mount_error_words(error));
+  return "Can't make overlay mount on " + dest + " with options " +
+         failure.plan.text(step.options) +
+         (failure.error == ELOOP ? ": Overlay directories may not overlap" : failure.why_mount());
 }
 
-string octal(std::uint64_t mode) {
-  string digits;
-  for (; mode != 0; mode >>= 3) digits.insert(digits.begin(), static_cast<char>('0' + (mode & 7)));
-  return "0" + digits;
+string words_of(const op::SetInside& step, const Failure& failure) {
+  const string dest = failure.inside(step.path);
+  const string start = "Can't remount readonly on " + dest + ": ";
+  if (failure.error == EINVAL) return start + "Unable to find \"" + dest + "\" in mount table";
+  if (failure.error == ENOENT) return start + "realpath(destination)" + failure.why();
+  return start + "Unable to apply mount flags: remount \"" + dest + "\"" + failure.why_mount();
+}
+
+string words_of(const op::CoverProc& step, const Failure& failure) {
+  return "Can't remount readonly below " + failure.inside(step.path) + failure.why();
+}
+
+string words_of(const op::RefuseUser& /*step*/, const Failure& /*failure*/) {
+  return "creation of new user namespaces was not disabled as requested";
+}
+
+string words_of(const op::LockFile& step, const Failure& failure) {
+  const char* const what =
+      failure.error == EAGAIN ? "Unable to lock file " : "Unable to open lock file ";
+  return what + string(failure.plan.text(step.path)) + failure.why();
+}
+
+string words_of(const op::SeccompProgram& /*step*/, const Failure& failure) {
+  if (failure.error != EINVAL) return "prctl(PR_SET_SECCOMP)" + failure.why();
+  return "Unable to set up system call filtering as requested: prctl(PR_SET_SECCOMP) reported "
+         "EINVAL. (Hint: this requires a kernel configured with CONFIG_SECCOMP and "
+         "CONFIG_SECCOMP_FILTER.)";
+}
+
+// --- the table ---
+
+struct Row {
+  const OpRow* of;
+  const char* words;  // "{}": what `subject` names
+  op::Text (*subject)(const Op& step);
+  bool is_mount;
+  string (*special)(const Op& step, const Failure& failure);
+};
+
+template <Operation T>
+op::Text subject_of(const Op& step) {
+  if constexpr (requires(const T& own) { own.path; }) return step.as<T>()->path;
+  if constexpr (requires(const T& own) { own.name; }) return step.as<T>()->name;
+  if constexpr (requires(const T& own) { own.program; }) return step.as<T>()->program;
+  return {};
+}
+
+template <Operation T>
+constexpr Row plain(const char* words) {
+  return {&kRowOf<T>, words, subject_of<T>, false, nullptr};
+}
+
+template <Operation T>
+constexpr Row mount(const char* words) {
+  return {&kRowOf<T>, words, subject_of<T>, true, nullptr};
+}
+
+template <Operation T>
+constexpr Row special() {
+  return {&kRowOf<T>, "", nullptr, false,
+          [](const Op& step, const Failure& failure) { return words_of(*step.as<T>(), failure); }};
+}
+
+constexpr Row kRows[] = {
+    plain<op::NoNewPrivs>("prctl(PR_SET_NO_NEW_PRIVS) failed"),
+    special<op::WriteFile>(),
+    special<op::WriteProc>(),
+    special<op::SetIds>(),
+    plain<op::LoopbackUp>("loopback: Failed RTM_NEWADDR"),
+    plain<op::OpenProc>("Can't open /proc"),
+    mount<op::SlaveMounts>("Failed to make / slave"),
+    mount<op::Mount>("Failed to mount tmpfs"),
+    plain<op::EnterRoot>("chdir {}"),
+    plain<op::MakeDir>("Creating {} failed"),
+    mount<op::BindSystem>("setting up newroot bind"),
+    plain<op::PivotUnder>("pivot_root"),
+    plain<op::Pivot>("pivot_root(/newroot)"),
+    plain<op::Detach>("unmount old root"),
+    plain<op::MakeParents>("Can't mkdir parents for {}"),
+    plain<op::NeedDir>("Can't mkdir {}"),
+    plain<op::NeedFile>("Can't create file at {}"),
+    special<op::LinkInside>(),
+    special<op::ChmodInside>(),
+    plain<op::OpenInside>("Can't create file {}"),
+    plain<op::OpenOutside>("Can't create tmpfile"),
+    plain<op::CopyData>("Can't write data to file {}"),
+    plain<op::Unlink>("unlink {}"),
+    special<op::BindTo>(),
+    special<op::MountTo>(),
+    special<op::SetInside>(),
+    special<op::CoverProc>(),
+    plain<op::SetHostname>("Can't set hostname to {}"),
+    plain<op::JoinUser>("Setting userns2 failed"),
+    plain<op::UnshareUser>("unshare user ns"),
+    special<op::RefuseUser>(),
+    plain<op::BoundCapabilities>("Dropping capabilities from bounds"),
+    plain<op::KeepCapabilities>("capset failed"),
+    plain<op::NewSession>("setsid"),
+    special<op::LockFile>(),
+    plain<op::ForkCommand>("Can't fork for pid 1"),
+    plain<op::DieWithParent>("prctl"),
+    plain<op::ChangeDir>("Can't chdir to {}"),
+    special<op::SeccompProgram>(),
+    plain<op::Execute>("execvp {}"),
+};
+
+string filled(string words, const char* subject) {
+  const std::size_t at = words.find("{}");
+  return at == string::npos ? words : words.replace(at, 2, subject);
 }
 
 }  // namespace
@@ -64,105 +204,15 @@ string mount_error_words(int error) {
   return std::strerror(error);
 }
 
-string failure_words(const LaunchPlan& plan, const Op& op, int error, const char* detail) {
-  const char* const a = plan.text(op.a);
-  const char* const b = plan.text(op.b);
-  const string why = string(": ") + std::strerror(error);
-  switch (op.kind) {
-    case OpKind::kNoNewPrivs:
-      return "prctl(PR_SET_NO_NEW_PRIVS) failed" + why;
-    case OpKind::kWriteFile:
-    case OpKind::kWriteProc:
-      return map_words(a) + why;
-    case OpKind::kSetIds:
-      return "unable to switch to uid " + std::to_string(op.dev) + ", gid " +
-             std::to_string(op.ino) + why;
-    case OpKind::kLoopbackUp:
-      return "loopback: Failed RTM_NEWADDR" + why;
-    case OpKind::kOpenProc:
-      return "Can't open /proc" + why;
-    case OpKind::kSlaveMounts:
-      return "Failed to make / slave: " + mount_error_words(error);
-    case OpKind::kMountTmpfs:
-      return "Failed to mount tmpfs: " + mount_error_words(error);
-    case OpKind::kEnterRoot:
-      return string("chdir ") + a + why;
-    case OpKind::kMakeDir:
-      return string("Creating ") + a + " failed" + why;
-    case OpKind::kBindSystem:
-      return "setting up newroot bind: " + mount_error_words(error);
-    case OpKind::kPivotUnder:
-      return "pivot_root" + why;
-    case OpKind::kPivot:
-      return "pivot_root(/newroot)" + why;
-    case OpKind::kDetach:
-      return "unmount old root" + why;
-    case OpKind::kMakeParents:
-      return string("Can't mkdir parents for ") + a + why;
-    case OpKind::kNeedDir:
-      return string("Can't mkdir ") + a + why;
-    case OpKind::kNeedFile:
-      return string("Can't create file at ") + a + why;
-    case OpKind::kLinkInside:
-      return link_words(a, error, detail);
-    case OpKind::kChmodInside:
-      return "Can't chmod " + octal(op.flags) + " " + a + why;
-    case OpKind::kOpenInside:
-      return string("Can't create file ") + a + why;
-    case OpKind::kOpenOutside:
-      return "Can't create tmpfile" + why;
-    case OpKind::kCopyData:
-      return string("Can't write data to file ") + a + why;
-    case OpKind::kUnlink:
-      return string("unlink ") + a + why;
-    case OpKind::kBindTo:
-      return string("Can't bind mount ") + b + " on " + inside(a) +
-             ": Unable to mount source on destination: " + mount_error_words(error);
-    case OpKind::kMountTo:
-      return mount_words(op, a, b, error);
-    case OpKind::kSetInside:
-      return "Can't remount readonly on " + inside(a) + ": " +
-             (error == EINVAL   ? "Unable to find \"" + inside(a) + "\" in mount table"
-              : error == ENOENT ? "realpath(destination)" + why
-                                : "Unable to apply mount flags: remount \"" + inside(a) +
-                                      "\": " + mount_error_words(error));
-    case OpKind::kCoverProc:
-      return "Can't remount readonly below " + inside(a) + why;
-    case OpKind::kSetHostname:
-      return string("Can't set hostname to ") + a + why;
-    case OpKind::kJoinUser:
-      return "Setting userns2 failed" + why;
-    case OpKind::kUnshareUser:
-      return "unshare user ns" + why;
-    case OpKind::kRefuseUser:
-      return "creation of new user namespaces was not disabled as requested";
-    case OpKind::kBoundCapabilities:
-      return "Dropping capabilities from bounds" + why;
-    case OpKind::kKeepCapabilities:
-      return "capset failed" + why;
-    case OpKind::kNewSession:
-      return "setsid" + why;
-    case OpKind::kLockFile:
-      return string(error == EAGAIN ? "Unable to lock file " : "Unable to open lock file ") + a +
-             why;
-    case OpKind::kForkCommand:
-      return "Can't fork for pid 1" + why;
-    case OpKind::kDieWithParent:
-      return "prctl" + why;
-    case OpKind::kChangeDir:
-      return string("Can't chdir to ") + a + why;
-    case OpKind::kSeccompProgram:
-      if (error == EINVAL) {
-        return "Unable to set up system call filtering as requested: prctl(PR_SET_SECCOMP) "
-               "reported EINVAL. (Hint: this requires a kernel configured with CONFIG_SECCOMP and "
-               "CONFIG_SECCOMP_FILTER.)";
-      }
-      return "prctl(PR_SET_SECCOMP)" + why;
-    case OpKind::kExecute:
-      return string("execvp ") + a + why;
-    default:
-      return describe_op(plan, op) + why;
+string failure_words(const LaunchPlan& plan, const Op& step, int error, const char* detail) {
+  const Failure failure{plan, error, detail};
+  for (const Row& row : kRows) {
+    if (row.of != step.row()) continue;
+    if (row.special != nullptr) return row.special(step, failure);
+    return filled(row.words, plan.text(row.subject(step))) +
+           (row.is_mount ? failure.why_mount() : failure.why());
   }
+  return step.describe(plan) + failure.why();
 }
 
 }  // namespace sbx::bwrap

@@ -11,10 +11,10 @@
 namespace sbx {
 
 inline constexpr int kMaxReports = 64;
-inline constexpr int kMaxLocks = 256;
 
 struct ChildContext {
-  Op* ops = nullptr;  // the child's own copy: kWatch and kGuard keep what they found in theirs
+  Op* ops =
+      nullptr;  // the child's own copy: op::Watch and op::Guard keep what they found in theirs
   std::uint32_t op_count = 0;
   const char* arena = nullptr;
   SharedState* state = nullptr;
@@ -25,7 +25,8 @@ struct ChildContext {
   bool has_pid_namespace = false;
   bool has_user_namespace = false;
   bool passes_through = false;
-  int sync_fd = -1;
+  Keeper keeper = run_init;
+  void* own = nullptr;  // of SpawnRequest
   unsigned caller_umask = 022;
   struct rlimit caller_file_size {};
   const sock_filter* filter = nullptr;
@@ -45,33 +46,21 @@ struct ChildContext {
   int landlock_fd = -1;
   bool has_low_ports = false;  // in the network namespace they need no capability
 
-  // What one operation leaves for a later one.
-  int proc_fd = -1;
-  int data_fd = -1;
-  bool found_dir = false;
-  int locks[kMaxLocks] = {};
-  int lock_count = 0;
-
   // For the guards of PID 1.
   bool has_guards = false;
   ReplacedMode replaced = ReplacedMode::kRestore;
   int mask_file = -1;
   int mask_directory = -1;
   int inotify = -1;
+
+  const char* text(op::Text at) const { return arena + at.offset; }
 };
 
 // Walks the operations, leaves PID 1 behind. Never returns.
 [[noreturn]] void run_child(ChildContext& context) noexcept;
 
-// PID 1: reaps until the command ends, stores how, ends; with it everything in its pid namespace.
-// Without a pid namespace it kills every descendant first. Never returns.
-[[noreturn]] void run_init(ChildContext& context, pid_t command) noexcept;
-
-// PID 1 of a plan that passes through: stays until nothing is left inside. Never returns.
-[[noreturn]] void run_reaper(ChildContext& context, pid_t command) noexcept;
-
-// Executes one operation. Returns 0 or an errno.
-int run_op(ChildContext& context, Op& op) noexcept;
+// Keeps a descriptor for the supervisor; of -1: the errno of what made it. Returns 0 or an errno.
+int report_fd(ChildContext& context, ReportTag tag, int fd) noexcept;
 
 // In SharedState::detail when a step failed at that, not at what it is named for.
 inline constexpr char kSendReports[] = "sendmsg(control)";

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "launch/descriptors.h"
+#include "launch/mounts.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -29,8 +30,9 @@ volatile sig_atomic_t g_system_changed = 0;
 // signal that the command sends itself costs a look and nothing else.
 void on_change(int number) { (number == kGuardSignals[0] ? g_changed : g_system_changed) = 1; }
 
-int open_path(const char* path, std::uint64_t flags) {
-  const sys::OpenHow how{flags | O_CLOEXEC, 0, sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
+int open_directory(const char* path, std::uint64_t flags) {
+  const sys::OpenHow how{flags | O_DIRECTORY | O_CLOEXEC, 0,
+                         sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks};
   return sys::openat2(AT_FDCWD, path, how);
 }
 
@@ -49,7 +51,7 @@ enum class State { kIntact, kAbsent, kLost };
 
 // What stands at the path, held against the mount that stood there. `found`: the mount now there, 0
 // for none. Unique ids (6.8) are never given to another mount; before that, ids are used again.
-State look(const Op& op, const char* path, std::uint64_t& found) {
+State look(const op::Guard& guard, const char* path, std::uint64_t& found) {
   struct statx info {};
   found = 0;
   if (::statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
@@ -58,42 +60,36 @@ State look(const Op& op, const char* path, std::uint64_t& found) {
   }
   if ((info.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0) return State::kLost;
   found = info.stx_mnt_id;
-  return found == op.ino ? State::kIntact : State::kLost;
+  return found == guard.mount_id ? State::kIntact : State::kLost;
 }
 
-bool may_be_absent(const Op& op) {
-  return (op.dev & kGuardMayVanish) != 0 || ((op.dev & kGuardStartsAbsent) != 0 && op.ino == 0);
+// Nothing of it was seen inside yet.
+bool has_not_appeared(const op::Guard& guard) {
+  return (guard.flags & kGuardStartsAbsent) != 0 && guard.mount_id == 0;
+}
+
+bool may_be_absent(const op::Guard& guard) {
+  return (guard.flags & kGuardMayVanish) != 0 || has_not_appeared(guard);
 }
 
 // Source and target are opened once: whatever is swapped meanwhile, nothing is shown that was not.
-int put_back(const ChildContext& context, Op& op, const char* path) {
-  const auto kind = static_cast<GuardKind>(op.slot);
-  if (kind == GuardKind::kFixed) return EBUSY;
-  const ScopedFd place{open_path(path, O_PATH | O_NOFOLLOW)};
+int put_back(const ChildContext& context, op::Guard& guard, const char* path) {
+  if (guard.kind == GuardKind::kFixed) return EBUSY;
+  const ScopedFd place{open_plain(path)};
   if (place.fd < 0) return failure();
   struct stat info {};
   if (::fstat(place.fd, &info) != 0) return failure();
   // Covering it would leave open what it leads to.
-  if (S_ISLNK(info.st_mode) && (op.dev & kGuardLink) == 0) return ELOOP;
-  int source = place.fd;
-  if (kind == GuardKind::kCover) {
-    source = S_ISDIR(info.st_mode) ? context.mask_directory : context.mask_file;
-  }
-  const ScopedFd tree{sys::open_tree(source, "",
-                                     sys::kOpenTreeClone | sys::kOpenTreeCloexec |
-                                         sys::kAtEmptyPath |
-                                         (kind == GuardKind::kBind ? sys::kAtRecursive : 0))};
-  if (tree.fd < 0) return failure();
-  const sys::MountAttr attr{op.flags, 0, MS_PRIVATE, 0};
-  if (sys::mount_setattr(tree.fd, "", sys::kAtEmptyPath | sys::kAtRecursive, attr) != 0 ||
-      sys::move_mount(tree.fd, "", place.fd, "",
-                      sys::kMoveMountFEmptyPath | sys::kMoveMountTEmptyPath) != 0) {
-    return failure();
-  }
+  if (S_ISLNK(info.st_mode) && (guard.flags & kGuardLink) == 0) return ELOOP;
+  const int mask = S_ISDIR(info.st_mode) ? context.mask_directory : context.mask_file;
+  const bool covers = guard.kind == GuardKind::kCover;
+  const int error = attach_clone(covers ? mask : place.fd, place.fd, guard.attributes, MS_PRIVATE,
+                                 covers ? Tree::kAlone : Tree::kWhole);
+  if (error != 0) return error;
   std::uint64_t now = 0;
-  look(op, path, now);
+  look(guard, path, now);
   if (now == 0) return ESTALE;
-  op.ino = now;
+  guard.mount_id = now;
   return 0;
 }
 
@@ -114,28 +110,28 @@ void note(const ChildContext& context, std::uint32_t step, Loss::End end) {
 }
 
 // The directory at the path may be another one by now. False when it cannot be watched.
-bool watch_anew(ChildContext& context, Op& op) {
-  const ScopedFd now{open_path(context.arena + op.a, O_PATH | O_DIRECTORY)};
+bool watch_anew(ChildContext& context, op::Watch& watch) {
+  const ScopedFd now{open_directory(context.text(watch.path), O_PATH)};
   struct stat then_info {};
   struct stat now_info {};
   // A descriptor that is held keeps the number of its inode from being given to another.
-  if (op.slot >= 0 && now.fd >= 0 && ::fstat(op.slot, &then_info) == 0 &&
+  if (watch.fd >= 0 && now.fd >= 0 && ::fstat(watch.fd, &then_info) == 0 &&
       ::fstat(now.fd, &now_info) == 0 && then_info.st_ino == now_info.st_ino &&
       then_info.st_dev == now_info.st_dev) {
     return true;
   }
-  if (op.slot >= 0) ::close(op.slot);
-  op.slot = -1;
-  return watch_directory(context, op) == 0;
+  if (watch.fd >= 0) ::close(watch.fd);
+  watch.fd = -1;
+  return watch.execute(context) == 0;
 }
 
 // `all`: those too on which only denied programs depend.
 bool watch_all_anew(ChildContext& context, bool all) {
   bool are_watched = true;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
-    Op& op = context.ops[i];
-    if (op.kind != OpKind::kWatch || (!all && op.flags != 0)) continue;
-    are_watched = watch_anew(context, op) && are_watched;
+    auto* const watch = context.ops[i].as<op::Watch>();
+    if (watch == nullptr || (!all && watch->is_system)) continue;
+    are_watched = watch_anew(context, *watch) && are_watched;
   }
   return are_watched;
 }
@@ -149,11 +145,9 @@ std::int64_t now_ms() {
 // Many editors move or remove the old file before they make the new one. What is made by that name
 // meanwhile must not come from inside, so nothing runs there until it is back; `has_stopped` tells
 // the caller to let it go on. False: nothing comes, or nothing could be stopped.
-bool reappears(ChildContext& context, const Op& op, bool& has_stopped) {
+bool reappears(ChildContext& context, const op::Guard& guard, bool& has_stopped) {
   constexpr std::int64_t kLongestGapMs = 1000;
-  if (!context.has_pid_namespace || static_cast<GuardKind>(op.slot) == GuardKind::kFixed) {
-    return false;
-  }
+  if (!context.has_pid_namespace || guard.kind == GuardKind::kFixed) return false;
   if (!has_stopped && ::kill(-1, SIGSTOP) != 0 && errno != ESRCH) return false;
   has_stopped = true;
   sigset_t open;
@@ -164,7 +158,7 @@ bool reappears(ChildContext& context, const Op& op, bool& has_stopped) {
     // A directory on the way may have been replaced as well.
     if (!watch_all_anew(context, true)) return false;
     std::uint64_t found = 0;
-    if (look(op, context.arena + op.a, found) != State::kAbsent) return true;
+    if (look(guard, context.text(guard.path), found) != State::kAbsent) return true;
     const std::int64_t left = end - now_ms();
     if (left <= 0) return false;
     const struct timespec wait { left / 1000, left % 1000 * 1'000'000 };
@@ -176,35 +170,34 @@ bool reappears(ChildContext& context, const Op& op, bool& has_stopped) {
 }
 
 // False: the run must end.
-bool look_at(ChildContext& context, std::uint32_t step, bool& has_stopped) {
+bool look_at(ChildContext& context, std::uint32_t step, op::Guard& guard, bool& has_stopped) {
   constexpr int kMostTries = 16;  // against a host that replaces it again and again
-  Op& op = context.ops[step];
-  const char* const path = context.arena + op.a;
-  const bool is_quiet = (op.dev & kGuardQuiet) != 0;
+  const char* const path = context.text(guard.path);
+  const bool is_quiet = (guard.flags & kGuardQuiet) != 0;
   bool has_waited = false;
   for (int tries = 0; tries < kMostTries; ++tries) {
     std::uint64_t found = 0;
-    const State state = look(op, path, found);
+    const State state = look(guard, path, found);
     if (state == State::kIntact) return true;
-    if (state == State::kAbsent && may_be_absent(op)) {
-      op.ino = 0;
+    if (state == State::kAbsent && may_be_absent(guard)) {
+      guard.mount_id = 0;
       return true;
     }
     if (context.replaced == ReplacedMode::kReport) {
       if (!is_quiet) note(context, step, Loss::End::kReported);
-      op.kind = OpKind::kPrepareGuards;  // no guard any more
+      guard.is_off = true;
       return true;
     }
-    // Its first appearance is no loss: nothing of it was seen inside yet.
-    const bool appears = (op.dev & kGuardStartsAbsent) != 0 && op.ino == 0;
-    if (context.replaced == ReplacedMode::kStop && !is_quiet && !appears) break;
+    // Its first appearance is no loss.
+    const bool stops = context.replaced == ReplacedMode::kStop;
+    if (stops && !is_quiet && !has_not_appeared(guard)) break;
     // What was read-only and stays away could be made anew inside.
     if (state == State::kAbsent) {
-      if (has_waited || !reappears(context, op, has_stopped)) break;
+      if (has_waited || !reappears(context, guard, has_stopped)) break;
       has_waited = true;
       continue;
     }
-    if (put_back(context, op, path) != 0) continue;
+    if (put_back(context, guard, path) != 0) continue;
     if (!is_quiet) note(context, step, Loss::End::kRestored);
     return true;
   }
@@ -213,65 +206,74 @@ bool look_at(ChildContext& context, std::uint32_t step, bool& has_stopped) {
   return false;
 }
 
+// Null where the step is no guard, or none any more.
+op::Guard* guard_at(const ChildContext& context, std::uint32_t step) {
+  auto* const guard = context.ops[step].as<op::Guard>();
+  return guard == nullptr || guard->is_off ? nullptr : guard;
+}
+
 // One look at all. False: the run must end.
 bool look_at_all(ChildContext& context, bool all, bool& has_stopped) {
   // A directory is watched before what lies in it is looked at: nothing appears in between unseen.
   if (!watch_all_anew(context, all) && context.replaced != ReplacedMode::kReport) return false;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
-    const Op& op = context.ops[i];
-    if (op.kind != OpKind::kGuard || (!all && (op.dev & kGuardSystem) != 0)) continue;
-    if (!look_at(context, i, has_stopped)) return false;
+    op::Guard* const guard = guard_at(context, i);
+    if (guard == nullptr || (!all && (guard->flags & kGuardSystem) != 0)) continue;
+    if (!look_at(context, i, *guard, has_stopped)) return false;
   }
   return true;
 }
 
 }  // namespace
 
-int prepare_guards(ChildContext& context, const Op& op) noexcept {
+namespace op {
+
+int PrepareGuards::execute(ChildContext& context) const noexcept {
   context.has_guards = true;
-  context.replaced = static_cast<ReplacedMode>(op.slot);
+  context.replaced = replaced;
   context.mask_file = ::open("proc/nofile", O_PATH | O_NOFOLLOW | O_CLOEXEC);
   context.mask_directory = ::open("proc/empty", O_PATH | O_NOFOLLOW | O_CLOEXEC);
   return context.mask_file >= 0 && context.mask_directory >= 0 ? 0 : failure();
 }
 
-int watch_directory(ChildContext& context, Op& op) noexcept {
-  const char* const path = context.arena + op.a;
-  op.slot = open_path(path, O_RDONLY | O_DIRECTORY);
-  if (op.slot < 0) return is_missing(errno) || errno == EACCES ? 0 : failure();
+int Watch::execute(ChildContext& context) noexcept {
+  const char* const name = context.text(path);
+  fd = open_directory(name, O_RDONLY);
+  if (fd < 0) return is_missing(errno) || errno == EACCES ? 0 : failure();
   // The first is what comes unasked.
   static_assert(kGuardSignals[0] == SIGIO);
-  const int number = kGuardSignals[op.flags & 1];
-  if (number != SIGIO && ::fcntl(op.slot, F_SETSIG, number) != 0) return failure();
+  const int number = kGuardSignals[is_system ? 1 : 0];
+  if (number != SIGIO && ::fcntl(fd, F_SETSIG, number) != 0) return failure();
   constexpr long kEvents = DN_CREATE | DN_DELETE | DN_RENAME | DN_MULTISHOT;
-  if (::fcntl(op.slot, F_NOTIFY, kEvents) == 0) return 0;
-  return errno == EINVAL ? watch_by_inotify(context, path) : failure();
+  if (::fcntl(fd, F_NOTIFY, kEvents) == 0) return 0;
+  return errno == EINVAL ? watch_by_inotify(context, name) : failure();
 }
 
-int guard_placement(const ChildContext& context, Op& op) noexcept {
-  const char* const path = context.arena + op.a;
+int Guard::execute(ChildContext& context) noexcept {
   std::uint64_t found = 0;
-  const State state = look(op, path, found);
-  if ((op.dev & kGuardStartsAbsent) != 0) return state == State::kAbsent ? 0 : ESTALE;
+  const State state = look(*this, context.text(path), found);
+  if ((flags & kGuardStartsAbsent) != 0) return state == State::kAbsent ? 0 : ESTALE;
   if (found == 0) return ESTALE;
-  op.ino = found;
+  mount_id = found;
   return 0;
 }
 
-int check_guards(const ChildContext& context) noexcept {
+int CheckGuards::execute(ChildContext& context) const noexcept {
   // What PID 1 has covered again, or only noted, lay open or was another's before the command
   // began.
   if (context.state->loss_count.load() != 0) return ESTALE;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
-    const Op& op = context.ops[i];
-    if (op.kind != OpKind::kGuard) continue;
+    const op::Guard* const guard = guard_at(context, i);
+    if (guard == nullptr) continue;
     std::uint64_t found = 0;
-    const State state = look(op, context.arena + op.a, found);
-    const bool is_absent = state == State::kAbsent && may_be_absent(op);
+    const State state = look(*guard, context.text(guard->path), found);
+    const bool is_absent = state == State::kAbsent && may_be_absent(*guard);
     if (state != State::kIntact && !is_absent) return ESTALE;
   }
   return 0;
 }
+
+}  // namespace op
 
 void hear_changes() noexcept {
   struct sigaction action {};

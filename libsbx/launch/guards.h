@@ -4,6 +4,7 @@
 // are watched; a change wakes PID 1, which looks whether each placement is still the mount that it
 // was, and puts it back or ends the run. Where a name is empty, as between the two steps of a save,
 // all processes inside are stopped until something is there again. No heap, no exceptions.
+// What op::PrepareGuards, op::Watch and op::Guard have left is what PID 1 looks at here.
 #pragma once
 
 #include <signal.h>
@@ -11,23 +12,6 @@
 #include "launch/child.h"
 
 namespace sbx {
-
-// --- while the sandbox is made ---
-
-// kPrepareGuards: keeps hold of what covers files and directories.
-int prepare_guards(ChildContext& context, const Op& op) noexcept;
-// kWatch: one that is not there is watched once it is. A directory that may not be listed is not
-// the caller's own, and left alone.
-int watch_directory(ChildContext& context, Op& op) noexcept;
-// kGuard: remembers which mount stands there. ESTALE when none does any more.
-int guard_placement(const ChildContext& context, Op& op) noexcept;
-
-// --- before the exec of a command that has waited ---
-
-// kCheckGuards: ESTALE when a placement is no longer what it was, or was not for a while.
-int check_guards(const ChildContext& context) noexcept;
-
-// --- PID 1 ---
 
 // From here on changes wake the caller where it lets kGuardSignals through.
 void hear_changes() noexcept;

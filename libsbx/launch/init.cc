@@ -147,7 +147,7 @@ int next_own(const ChildContext& context, int first) {
     consider(fd);
   }
   for (std::uint32_t i = 0; context.has_guards && i < context.op_count; ++i) {
-    if (context.ops[i].kind == OpKind::kWatch) consider(context.ops[i].slot);
+    if (const auto* const watch = context.ops[i].as<op::Watch>()) consider(watch->fd);
   }
   return next;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rtnetlink(7) by hand: one message at a time, each acknowledged; and sockets.
+// The network namespace, from inside: rtnetlink(7) by hand, one message at a time, each
+// acknowledged; settings; sockets.
 #include "launch/network.h"
 
 #include <arpa/inet.h>
@@ -7,12 +8,17 @@
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+
+#include "launch/child.h"
+#include "launch/descriptors.h"
 
 namespace sbx {
 namespace {
@@ -142,29 +148,15 @@ int bound(int socket, bool is_v6, std::uint16_t port, const std::uint8_t* bytes,
   return -1;
 }
 
+// UDP (with the address that was asked in its control messages) or TCP on port 53 of every address,
+// or -1 with errno.
+int listen_for_dns(bool is_v6, bool is_udp) {
+  const std::uint8_t any[16] = {};
+  const int type = (is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  return bound(::socket(is_v6 ? AF_INET6 : AF_INET, type, 0), is_v6, 53, any, is_udp);
+}
+
 }  // namespace
-
-int add_local_routes() noexcept {
-  const int socket = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-  if (socket < 0) return errno;
-  int v4 = add_address(socket, false);
-  if (v4 == 0) v4 = add_local_route(socket, AF_INET);
-  int v6 = add_address(socket, true);
-  if (v6 == 0) v6 = add_local_route(socket, AF_INET6);
-  ::close(socket);
-  if (v4 != 0) return v4;
-  const bool is_off = v6 == EOPNOTSUPP || v6 == EAFNOSUPPORT || v6 == ENODEV || v6 == EACCES;
-  return is_off ? 0 : v6;
-}
-
-bool tune_network(std::uint64_t flags) noexcept {
-  if ((flags & kTuneNoEcho) != 0) {
-    write_setting("/proc/sys/net/ipv4/icmp_echo_ignore_all", "1");
-    write_setting("/proc/sys/net/ipv6/icmp/echo_ignore_all", "1");
-  }
-  if ((flags & kTuneLowPorts) == 0) return false;
-  return write_setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-}
 
 int make_inside_socket(const InsideRequest& request) noexcept {
   constexpr int kFlags = SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -176,10 +168,49 @@ int make_inside_socket(const InsideRequest& request) noexcept {
   return bound(socket, request.is_v6, request.port, request.address, false);
 }
 
-int listen_for_dns(bool is_v6, bool is_udp) noexcept {
-  const std::uint8_t any[16] = {};
-  const int type = (is_udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC;
-  return bound(::socket(is_v6 ? AF_INET6 : AF_INET, type, 0), is_v6, 53, any, is_udp);
+namespace op {
+
+int LoopbackUp::execute(ChildContext& /*context*/) const noexcept {
+  const ScopedFd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  if (socket.fd < 0) return failure();
+  struct ifreq request {};
+  std::memcpy(request.ifr_name, "lo", 3);
+  request.ifr_flags = IFF_UP;
+  return ::ioctl(socket.fd, SIOCSIFFLAGS, &request) == 0 ? 0 : failure();
 }
 
+int TuneNetwork::execute(ChildContext& context) const noexcept {
+  if (answers_no_echo) {
+    write_setting("/proc/sys/net/ipv4/icmp_echo_ignore_all", "1");
+    write_setting("/proc/sys/net/ipv6/icmp/echo_ignore_all", "1");
+  }
+  context.has_low_ports =
+      opens_low_ports && write_setting("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+  return 0;
+}
+
+int LocalRoutes::execute(ChildContext& /*context*/) const noexcept {
+  const ScopedFd socket{::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE)};
+  if (socket.fd < 0) return failure();
+  int v4 = add_address(socket.fd, false);
+  if (v4 == 0) v4 = add_local_route(socket.fd, AF_INET);
+  int v6 = add_address(socket.fd, true);
+  if (v6 == 0) v6 = add_local_route(socket.fd, AF_INET6);
+  if (v4 != 0) return v4;
+  const bool is_off = v6 == EOPNOTSUPP || v6 == EAFNOSUPPORT || v6 == ENODEV || v6 == EACCES;
+  return is_off ? 0 : v6;
+}
+
+// IPv6 may be switched off; IPv4 is always there.
+int ListenForDns::execute(ChildContext& context) const noexcept {
+  int error = report_fd(context, ReportTag::kDnsUdp4, listen_for_dns(false, true));
+  if (error == 0) error = report_fd(context, ReportTag::kDnsTcp4, listen_for_dns(false, false));
+  if (error != 0) return error;
+  const int udp = listen_for_dns(true, true);
+  if (udp < 0) return errno == EAFNOSUPPORT ? 0 : failure();
+  error = report_fd(context, ReportTag::kDnsUdp6, udp);
+  return error != 0 ? error : report_fd(context, ReportTag::kDnsTcp6, listen_for_dns(true, false));
+}
+
+}  // namespace op
 }  // namespace sbx

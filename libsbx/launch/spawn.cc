@@ -157,7 +157,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.has_pid_namespace = plan.has_pid_namespace;
   context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
   context.passes_through = plan.passes_through;
-  context.sync_fd = plan.sync_fd;
+  context.keeper = request.keeper;
+  context.own = request.own;
   context.filter = plan.filter.data();
   context.filter_size = static_cast<unsigned short>(plan.filter.size());
   context.argv = argv.data() + 1;
@@ -251,22 +252,22 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   const std::uint32_t step = state.failed_step.load();
   const int error = state.failed_errno.load();
   const Op& op = plan.ops.at(step - 1);
-  const std::string what = describe_op(plan, op);
-  if (op.kind == OpKind::kExecute && std::strcmp(state.detail, kSendReports) == 0) {
+  const std::string what = op.describe(plan);
+  if (op.is<op::Execute>() && std::strcmp(state.detail, kSendReports) == 0) {
     return Error{ErrorCode::kSetupFailed,
                  "handing descriptors to the supervisor: " + std::string(kSendReports) + ": " +
                      errno_text(error),
                  kSendReports, "raise the limits of open files and memory", error};
   }
-  if (op.kind == OpKind::kWatch) {
+  if (const auto* const watch = op.as<op::Watch>()) {
     return Error{ErrorCode::kSetupFailed,
-                 std::string("watching ") + plan.text(op.a) + ": " + errno_text(error),
+                 std::string("watching ") + plan.text(watch->path) + ": " + errno_text(error),
                  "/filesystem/replaced",
                  "raise the limit of open files, and fs.inotify.max_user_instances and "
                  "max_user_watches where the kernel lacks dnotify",
                  error};
   }
-  if (op.kind == OpKind::kExecute) {
+  if (op.is<op::Execute>()) {
     const std::string program = plan.argv.empty() ? "" : plan.argv.front();
     if (error == ENOENT || error == ENOTDIR) {
       return Error{ErrorCode::kNotFound, "no such program inside the sandbox: " + program, "execve",
@@ -274,14 +275,14 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
     }
     return exec_error(program, error);
   }
-  if (op.kind == OpKind::kChangeDir) {
+  if (op.is<op::ChangeDir>()) {
     return Error{
         ErrorCode::kCwdNotVisible,
         "the command cannot start in " + plan.cwd +
             ", which inside the sandbox is no directory that it may enter: " + errno_text(error),
         "--cwd", "show it with --ro or --rw, or choose another with --cwd", error};
   }
-  if (op.kind == OpKind::kForkCommand) {
+  if (op.is<op::ForkCommand>()) {
     return Error{ErrorCode::kSetupFailed, "the command's process: " + errno_text(error), what,
                  "raise the limits of processes and memory (ulimit -u)", error};
   }

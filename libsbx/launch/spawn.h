@@ -73,6 +73,12 @@ struct InsideRequest {
 // Sends a request; never blocks. Returns 0 or an errno.
 int ask_inside(int control, const InsideRequest& request);
 
+// What PID 1 does once the command has been forked. Never returns.
+using Keeper = void (*)(ChildContext& context, pid_t command) noexcept;
+// Reaps until the command ends, stores how, ends; with it everything in its pid namespace. Without
+// a pid namespace it kills every descendant first.
+void run_init(ChildContext& context, pid_t command) noexcept;
+
 struct SpawnRequest {
   const LaunchPlan& plan;
   // Become 0, 1, 2 of the command; the child's copies, the caller closes its own. Not looked at
@@ -83,6 +89,8 @@ struct SpawnRequest {
   int cgroup_fd = -1;        // CLONE_INTO_CGROUP
   bool tells_begin = false;  // kBegun is wanted
   bool use_clone3 = true;
+  Keeper keeper = run_init;
+  void* own = nullptr;  // what the plan's own operations keep from one step to a later one
 };
 
 struct Spawned {

@@ -59,9 +59,10 @@ constexpr std::array kCeilings = {
 
 void add_user_bounds(PlanBuilder& builder, Layer layer, std::string_view proc) {
   for (const Halved& halved : kHalved) {
-    Op& op = builder.add(OpKind::kHalve, layer);
-    op.a = builder.text(std::string(proc) + "/sys/user/" + std::string(halved.own));
-    op.b = builder.text(std::string(proc) + "/sys/fs/" + std::string(halved.machine));
+    const op::Text own = builder.text(std::string(proc) + "/sys/user/" + std::string(halved.own));
+    const op::Text machine =
+        builder.text(std::string(proc) + "/sys/fs/" + std::string(halved.machine));
+    builder.add(op::Halve{own, machine}, layer);
   }
 }
 
@@ -76,10 +77,7 @@ void add_pid_bound(PlanBuilder& builder, const PlanInput& input, Layer layer,
 
 void add_ceilings(PlanBuilder& builder) {
   for (const Ceiling& ceiling : kCeilings) {
-    Op& op = builder.add(OpKind::kSetLimit);
-    op.slot = ceiling.resource;
-    op.dev = ceiling.soft;
-    op.ino = ceiling.hard;
+    builder.add(op::SetLimit{ceiling.resource, ceiling.soft, ceiling.hard});
   }
 }
 

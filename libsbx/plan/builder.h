@@ -12,63 +12,57 @@ namespace sbx {
 
 class PlanBuilder {
  public:
-  // As much as an ordinary plan needs: what grows is copied, and each page is paid for.
+  // As much as an ordinary plan needs: what grows is copied, and each page is paid for. The arena
+  // begins with the empty text.
   PlanBuilder() {
     plan_.arena.reserve(std::size_t{16} << 10);
+    plan_.arena.push_back('\0');
     plan_.ops.reserve(256);
   }
 
-  std::uint32_t text(std::string_view value) {
+  op::Text text(std::string_view value) {
     const auto offset = static_cast<std::uint32_t>(plan_.arena.size());
     plan_.arena.append(value);
     plan_.arena.push_back('\0');
-    return offset;
+    return {offset};
+  }
+  op::Content content(std::string_view value) {
+    return {text(value), static_cast<std::uint32_t>(value.size())};
   }
 
   // Appends an operation whose failure is the failure of `layer`.
-  Op& add(OpKind kind, Layer layer) {
-    Op& op = plan_.ops.emplace_back();
-    op.kind = kind;
-    op.layer = static_cast<std::uint8_t>(layer);
-    return op;
+  template <Operation T>
+  void add(const T& operation, Layer layer) {
+    add(operation);
+    plan_.ops.back().layer = static_cast<std::uint8_t>(layer);
   }
   // One that belongs to no layer: its failure is a set-up failure.
-  Op& add(OpKind kind) {
-    Op& op = plan_.ops.emplace_back();
-    op.kind = kind;
-    return op;
+  template <Operation T>
+  void add(const T& operation) {
+    plan_.ops.emplace_back(operation);
   }
 
   // For sources that only root can change, at a place that we made ourselves: half the system
   // calls.
   void bind_system(std::string_view source, std::string_view destination,
                    std::uint64_t attributes) {
-    Op& op = add(OpKind::kBindSystem, Layer::kMount);
-    op.a = text(destination);
-    op.b = text(source);
-    op.flags = attributes;
+    add(op::BindSystem{text(source), text(destination), attributes}, Layer::kMount);
   }
 
   // `source` is opened without symlinks and must still be the same file.
   void bind(const Node& source, std::string_view destination, std::uint64_t attributes) {
-    Op& op = add(OpKind::kBind, Layer::kMount);
-    op.a = text(destination);
-    op.b = text(source.path);
-    op.dev = source.dev;
-    op.ino = source.ino;
-    op.flags = attributes;
+    add(op::Bind{text(source.path), text(destination), attributes, {source.dev, source.ino}},
+        Layer::kMount);
   }
 
-  void write_file(Layer layer, std::string_view path, std::string_view content) {
-    Op& op = add(OpKind::kWriteFile, layer);
-    op.a = text(path);
-    op.b = text(content);
-    op.b_size = static_cast<std::uint32_t>(content.size());
+  void write_file(Layer layer, std::string_view path, std::string_view value) {
+    add(op::WriteFile{text(path), content(value)}, layer);
   }
 
   void confirm_last(Layer layer) { plan_.ops.back().confirms = static_cast<std::uint8_t>(layer); }
 
   LaunchPlan& plan() { return plan_; }
+  const LaunchPlan& plan() const { return plan_; }
 
  private:
   LaunchPlan plan_;
@@ -92,6 +86,9 @@ void add_user_bounds(PlanBuilder& builder, Layer layer, std::string_view proc);
 void add_pid_bound(PlanBuilder& builder, const PlanInput& input, Layer layer,
                    std::string_view proc);
 void add_ceilings(PlanBuilder& builder);
+
+// Warnings, and what the plan is weaker in than its policy asks for (degradations.cc).
+void add_degradations(LaunchPlan& plan, const PlanInput& input);
 
 Error cwd_not_visible(const std::string& cwd);
 

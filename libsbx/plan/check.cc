@@ -5,52 +5,117 @@
 #include "plan/plan.h"
 
 namespace sbx {
+namespace order {
+
+const char* anywhere(Order& order) {
+  return order.has(Stage::kFiltered) ? "the filter comes last" : nullptr;
+}
+
+const char* before_pivot(Order& order) {
+  if (const char* const broken = anywhere(order)) return broken;
+  const bool is_late = order.has(Stage::kPivoted) || order.has(Stage::kInCommand);
+  return is_late ? "mounts come before the pivot" : nullptr;
+}
+
 namespace {
 
-bool is_mount(OpKind kind) {
-  switch (kind) {
-    case OpKind::kPrivateMounts:
-    case OpKind::kMountTmpfs:
-    case OpKind::kBindSystem:
-    case OpKind::kBindMask:
-    case OpKind::kBind:
-    case OpKind::kBindInside:
-    case OpKind::kMoveInside:
-    case OpKind::kMountProc:
-    case OpKind::kMountDevpts:
-    case OpKind::kMountMqueue:
-    case OpKind::kMountOverlay:
-    case OpKind::kSetAttributes:
-    case OpKind::kEnterRoot:
-    case OpKind::kMakeDir:
-    case OpKind::kMakeFile:
-    case OpKind::kMakeLink:
-    case OpKind::kSlaveMounts:
-    case OpKind::kPivotUnder:
-    case OpKind::kDetach:
-    case OpKind::kMakeParents:
-    case OpKind::kNeedDir:
-    case OpKind::kNeedFile:
-    case OpKind::kLinkInside:
-    case OpKind::kChmodInside:
-    case OpKind::kOpenInside:
-    case OpKind::kOpenOutside:
-    case OpKind::kBindTo:
-    case OpKind::kMountTo:
-    case OpKind::kSetInside:
-    case OpKind::kCoverProc:
-    case OpKind::kSizeTmpfs:
-    case OpKind::kHalve:
-      return true;
-    default:
-      return false;
+const char* reach(Order& order, Stage stage) {
+  order.reach(stage);
+  return nullptr;
+}
+
+// One that only reaches a stage.
+const char* reach_before_filter(Order& order, Stage stage) {
+  const char* const broken = anywhere(order);
+  return broken != nullptr ? broken : reach(order, stage);
+}
+
+}  // namespace
+
+const char* pivot(Order& order) { return reach_before_filter(order, Stage::kPivoted); }
+
+const char* fork(Order& order) {
+  if (order.has(Stage::kInCommand)) return "there is one command";
+  if (order.plan().wanted.has(Layer::kMount) && !order.has(Stage::kPivoted)) {
+    return "the command is forked after the pivot";
   }
+  return reach_before_filter(order, Stage::kInCommand);
+}
+
+const char* no_new_privs(Order& order) { return reach_before_filter(order, Stage::kNoNewPrivs); }
+
+const char* restrict(Order& order) {
+  if (!order.has(Stage::kNoNewPrivs)) return "no_new_privs comes first";
+  return reach_before_filter(order, Stage::kRestricted);
+}
+
+const char* drop(Order& order) {
+  if (!order.has(Stage::kInCommand)) return "capabilities go in the command's process";
+  return reach_before_filter(order, Stage::kDropped);
+}
+
+const char* close(Order& order) { return reach_before_filter(order, Stage::kClosed); }
+
+const char* filter(Order& order) {
+  if (!order.has(Stage::kNoNewPrivs) || !order.has(Stage::kClosed) || !order.has(Stage::kDropped)) {
+    return "no_new_privs, capabilities and descriptors come first";
+  }
+  return reach_before_filter(order, Stage::kFiltered);
+}
+
+const char* once_awaited(Order& order) {
+  return order.plan().awaits_command ? nullptr : anywhere(order);
+}
+
+const char* await(Order& order) {
+  if (const char* const broken = once_awaited(order)) return broken;
+  if (!order.has(Stage::kClosed)) return "descriptors are closed before the wait";
+  return reach(order, Stage::kAwaited);
+}
+
+const char* execute(Order& order) {
+  // The first process itself becomes a command that the caller's descriptors pass to.
+  const bool is_ready = order.has(Stage::kInCommand) && order.has(Stage::kClosed);
+  if (!order.plan().passes_through && !is_ready) return "descriptors are closed before exec";
+  return reach(order, Stage::kExecuted);
+}
+
+}  // namespace order
+
+namespace {
+
+Error internal(std::string message) {
+  return Error{ErrorCode::kInternal, std::move(message), "plan", ""};
 }
 
 Error broken(const LaunchPlan& plan, const Op& op, const char* rule) {
   return Error{ErrorCode::kInternal,
-               "the plan breaks its own order at '" + describe_op(plan, op) + "': " + rule, "plan",
+               "the plan breaks its own order at '" + op.describe(plan) + "': " + rule, "plan",
                "please report this"};
+}
+
+// These are in force once the clone has succeeded; there is no further step.
+LayerSet confirmed_by_clone(LayerSet wanted) {
+  LayerSet confirmed;
+  for (const Layer layer : {Layer::kPid, Layer::kIpc, Layer::kCgroup}) {
+    if (wanted.has(layer)) confirmed.add(layer);
+  }
+  return confirmed;
+}
+
+Status check_layers(const LaunchPlan& plan, LayerSet confirmed) {
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (!plan.wanted.has(layer)) continue;
+    const std::uint64_t flag = namespace_flag(layer);
+    if ((plan.clone_flags & flag) != flag) {
+      return internal(std::string("the clone does not make the namespace ") + layer_name(layer));
+    }
+    if (!confirmed.has(layer)) {
+      return internal(std::string("no step confirms the layer ") + layer_name(layer));
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -77,103 +142,23 @@ std::uint64_t namespace_flag(Layer layer) {
 }
 
 Status check_plan(const LaunchPlan& plan) {
-  constexpr LayerSet kNone;
-  LayerSet confirmed = kNone;
-  // These two are in force once the clone has succeeded; there is no further step.
-  for (const Layer layer : {Layer::kPid, Layer::kIpc, Layer::kCgroup}) {
-    if (plan.wanted.has(layer)) confirmed.add(layer);
-  }
-  bool pivoted = false;
-  bool in_command = false;
-  bool no_new_privs = false;
-  bool restricted = false;
-  bool dropped = false;
-  bool closed = false;
-  bool filtered = false;
-  bool awaited = false;
-  bool executed = false;
+  Order order(plan);
+  LayerSet confirmed = confirmed_by_clone(plan.wanted);
   for (const Op& op : plan.ops) {
-    if (executed) return broken(plan, op, "nothing follows the exec");
-    const bool waits =
-        plan.awaits_command && (op.kind == OpKind::kAwaitCommand ||
-                                op.kind == OpKind::kCheckGuards || op.kind == OpKind::kChangeDir);
-    if (filtered && op.kind != OpKind::kExecute && !waits) {
-      return broken(plan, op, "the filter comes last");
-    }
-    if (is_mount(op.kind) && (pivoted || in_command)) {
-      return broken(plan, op, "mounts come before the pivot");
-    }
-    switch (op.kind) {
-      case OpKind::kPivot:
-        pivoted = true;
-        break;
-      case OpKind::kForkCommand:
-        if (in_command) return broken(plan, op, "there is one command");
-        if (plan.wanted.has(Layer::kMount) && !pivoted) {
-          return broken(plan, op, "the command is forked after the pivot");
-        }
-        in_command = true;
-        break;
-      case OpKind::kNoNewPrivs:
-        no_new_privs = true;
-        break;
-      case OpKind::kLandlockRestrict:
-        if (!no_new_privs) return broken(plan, op, "no_new_privs comes first");
-        restricted = true;
-        break;
-      case OpKind::kDropCapabilities:
-        if (!in_command) return broken(plan, op, "capabilities go in the command's process");
-        dropped = true;
-        break;
-      case OpKind::kCloseDescriptors:
-        closed = true;
-        break;
-      case OpKind::kSeccomp:
-        if (!no_new_privs || !closed || !dropped) {
-          return broken(plan, op, "no_new_privs, capabilities and descriptors come first");
-        }
-        filtered = true;
-        break;
-      case OpKind::kAwaitCommand:
-        if (!closed) return broken(plan, op, "descriptors are closed before the wait");
-        awaited = true;
-        break;
-      case OpKind::kExecute:
-        // The first process itself becomes a command that the caller's descriptors pass to.
-        if (!plan.passes_through && (!in_command || !closed)) {
-          return broken(plan, op, "descriptors are closed before exec");
-        }
-        executed = true;
-        break;
-      default:
-        break;
-    }
+    const char* const rule =
+        order.has(Stage::kExecuted) ? "nothing follows the exec" : op.row()->order(order);
+    if (rule != nullptr) return broken(plan, op, rule);
     if (op.confirms != kNoLayer) confirmed.add(static_cast<Layer>(op.confirms));
   }
-  if (plan.awaits_command != awaited) {
-    return Error{ErrorCode::kInternal, "the plan does not await its command", "plan", ""};
+  if (plan.awaits_command != order.has(Stage::kAwaited)) {
+    return internal("the plan does not await its command");
   }
-  if (!executed) {
-    return Error{ErrorCode::kInternal, "the plan does not end in an exec", "plan", ""};
+  if (!order.has(Stage::kExecuted)) return internal("the plan does not end in an exec");
+  if (plan.wanted.has(Layer::kLandlock) != order.has(Stage::kRestricted) ||
+      plan.wanted.has(Layer::kSeccomp) != order.has(Stage::kFiltered)) {
+    return internal("a wanted layer has no step");
   }
-  if (plan.wanted.has(Layer::kLandlock) != restricted ||
-      plan.wanted.has(Layer::kSeccomp) != filtered) {
-    return Error{ErrorCode::kInternal, "a wanted layer has no step", "plan", ""};
-  }
-  for (int i = 0; i < kLayerCount; ++i) {
-    const auto layer = static_cast<Layer>(i);
-    const std::uint64_t flag = namespace_flag(layer);
-    if (plan.wanted.has(layer) && (plan.clone_flags & flag) != flag) {
-      return Error{ErrorCode::kInternal,
-                   std::string("the clone does not make the namespace ") + layer_name(layer),
-                   "plan", ""};
-    }
-    if (plan.wanted.has(layer) && !confirmed.has(layer)) {
-      return Error{ErrorCode::kInternal,
-                   std::string("no step confirms the layer ") + layer_name(layer), "plan", ""};
-    }
-  }
-  return {};
+  return check_layers(plan, confirmed);
 }
 
 }  // namespace sbx

@@ -94,21 +94,16 @@ class RulePlanner {
     return std::find(devices.begin(), devices.end(), path) != devices.end();
   }
 
-  void allow(std::string_view path, std::uint64_t rights, bool is_directory) {
+  void allow(std::string_view path, std::uint64_t rights, bool is_directory, op::FileId file = {}) {
     rights &= handled_here_ & (is_directory ? ~std::uint64_t{0} : kFileRights);
     if (rights == 0) return;
-    Op& op = builder_.add(OpKind::kLandlockAllow, Layer::kLandlock);
-    op.a = builder_.text(path);
-    op.flags = rights;
+    builder_.add(op::LandlockAllow{builder_.text(path), rights, file}, Layer::kLandlock);
   }
-  // The rule is for the very file that was looked at.
+  // The rule is for the very file that was looked at; a file of an overlay has other numbers than
+  // the one below it.
   void allow(const Node& node, std::uint64_t rights) {
-    const std::size_t before = builder_.plan().ops.size();
-    allow(node.path, rights, node.kind == NodeKind::kDirectory);
-    // A file of an overlay has other numbers than the one below it.
-    if (has_mount_view_ || builder_.plan().ops.size() == before) return;
-    builder_.plan().ops.back().dev = node.dev;
-    builder_.plan().ops.back().ino = node.ino;
+    const op::FileId file = has_mount_view_ ? op::FileId{} : op::FileId{node.dev, node.ino};
+    allow(node.path, rights, node.kind == NodeKind::kDirectory, file);
   }
 
   // Programs that the command policy denies, where no mask covers them.
@@ -220,15 +215,15 @@ class RulePlanner {
 void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_view,
                   bool has_net_namespace, bool nested_userns) {
   const int abi = input.facts.landlock_abi;
-  Op& create = builder.add(OpKind::kLandlockCreate, Layer::kLandlock);
-  create.dev = landlock_fs_rights(abi);
   // Inside a network namespace of its own a command may serve and connect as it likes.
   const bool guards_network =
       !has_net_namespace && input.policy.sandbox.network.mode != NetworkMode::kOpen;
-  create.ino = guards_network ? landlock_net_rights(abi) : 0;
-  create.flags = landlock_scopes(abi);
+  builder.add(
+      op::LandlockCreate{landlock_fs_rights(abi), guards_network ? landlock_net_rights(abi) : 0,
+                         landlock_scopes(abi)},
+      Layer::kLandlock);
   RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
-  builder.add(OpKind::kLandlockRestrict, Layer::kLandlock);
+  builder.add(op::LandlockRestrict{}, Layer::kLandlock);
   builder.confirm_last(Layer::kLandlock);
 }
 

@@ -57,19 +57,18 @@ class Planner {
       }
     }
     add_host_name();
-    builder_.add(OpKind::kNotDumpable);
-    builder_.add(OpKind::kForkCommand);
-    builder_.add(OpKind::kNewSession);
+    builder_.add(op::NotDumpable{});
+    builder_.add(op::ForkCommand{});
+    builder_.add(op::NewSession{});
     if (plan.use_pty) {
-      Op& op = builder_.add(OpKind::kOpenPty);
-      op.a = builder_.text("/dev/ptmx");
-      op.dev = input_.pty_rows;
-      op.ino = input_.pty_columns;
+      builder_.add(op::OpenPty{builder_.text("/dev/ptmx"),
+                               static_cast<std::uint16_t>(input_.pty_rows),
+                               static_cast<std::uint16_t>(input_.pty_columns)});
     }
     add_limits();
-    if (!plan.awaits_command) builder_.add(OpKind::kChangeDir).a = builder_.text(plan.cwd);
+    if (!plan.awaits_command) builder_.add(op::ChangeDir{builder_.text(plan.cwd)});
     if (!is_unconfined()) {
-      builder_.add(OpKind::kNoNewPrivs, Layer::kNoNewPrivs);
+      builder_.add(op::NoNewPrivs{}, Layer::kNoNewPrivs);
       builder_.confirm_last(Layer::kNoNewPrivs);
     }
     if (wants(Layer::kLandlock)) {
@@ -77,25 +76,24 @@ class Planner {
       plan.landlock_abi = input_.facts.landlock_abi;
     }
     if (!is_unconfined()) {
-      builder_.add(OpKind::kDropCapabilities, Layer::kCapabilities);
+      builder_.add(op::DropCapabilities{}, Layer::kCapabilities);
       builder_.confirm_last(Layer::kCapabilities);
     }
-    builder_.add(OpKind::kCloseDescriptors);
+    builder_.add(op::CloseDescriptors{});
     SBX_CHECK_OK(add_filter());
     if (plan.awaits_command) {
-      builder_.add(OpKind::kAwaitCommand);
-      if (wants(Layer::kMount)) builder_.add(OpKind::kCheckGuards, Layer::kMount);
-      builder_.add(OpKind::kChangeDir);
+      builder_.add(op::AwaitCommand{});
+      if (wants(Layer::kMount)) builder_.add(op::CheckGuards{}, Layer::kMount);
+      builder_.add(op::ChangeDir{});
     }
-    builder_.add(OpKind::kExecute);
+    builder_.add(op::Execute{});
     describe_limits();
-    describe_degradations();
+    add_degradations(plan, input_);
     return std::move(plan);
   }
 
  private:
-  bool wants(Layer layer) const { return builder_ref().wanted.has(layer); }
-  const LaunchPlan& builder_ref() const { return const_cast<PlanBuilder&>(builder_).plan(); }
+  bool wants(Layer layer) const { return builder_.plan().wanted.has(layer); }
 
   bool is_unconfined() const { return layers_of(sandbox_).empty(); }
 
@@ -187,7 +185,7 @@ class Planner {
 
   void add_namespaces() {
     LaunchPlan& plan = builder_.plan();
-    builder_.add(OpKind::kDieWithParent);
+    builder_.add(op::DieWithParent{});
     for (const Layer layer : kNamespaces) {
       if (wants(layer)) plan.clone_flags |= namespace_flag(layer);
     }
@@ -227,22 +225,22 @@ class Planner {
   // listeners of the gateway; only name servers must stand there from the start.
   void add_network() {
     if (!wants(Layer::kNet)) return;
-    builder_.add(OpKind::kLoopbackUp, Layer::kNet);
+    builder_.add(op::LoopbackUp{}, Layer::kNet);
     builder_.confirm_last(Layer::kNet);
     const NetworkMode mode = sandbox_.network.mode;
     const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
     if (relays || !sandbox_.network.host_ports.empty()) {
-      builder_.add(OpKind::kTuneNetwork, Layer::kNet).flags =
-          kTuneLowPorts | (relays ? kTuneNoEcho : std::uint64_t{0});
+      builder_.add(op::TuneNetwork{.opens_low_ports = true, .answers_no_echo = relays},
+                   Layer::kNet);
     }
     if (!relays) return;
-    builder_.add(OpKind::kLocalRoutes, Layer::kNet);
-    builder_.add(OpKind::kListenForDns, Layer::kNet);
+    builder_.add(op::LocalRoutes{}, Layer::kNet);
+    builder_.add(op::ListenForDns{}, Layer::kNet);
   }
 
   void add_host_name() {
     if (wants(Layer::kUts)) {
-      builder_.add(OpKind::kSetHostname, Layer::kUts).a = builder_.text("sandbox");
+      builder_.add(op::SetHostname{builder_.text("sandbox")}, Layer::kUts);
       builder_.confirm_last(Layer::kUts);
     }
   }
@@ -250,10 +248,7 @@ class Planner {
   // --- in the command's process ---
 
   void limit(int resource, std::uint64_t soft, std::uint64_t hard) {
-    Op& op = builder_.add(OpKind::kSetLimit);
-    op.slot = resource;
-    op.dev = soft;
-    op.ino = hard;
+    builder_.add(op::SetLimit{resource, soft, hard});
   }
 
   // RLIMIT_NPROC counts the processes of a user namespace since Linux 5.14, so it bounds one
@@ -326,11 +321,10 @@ class Planner {
     plan.filter_allowed = filter.allowed_calls;
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;
-    // Bit 1: the listener is sent out through the filter, unless that refuses to.
+    // The listener is sent out through the filter, unless that refuses to.
     const bool may_send =
         std::find(spec.deny.begin(), spec.deny.end(), "sendmsg") == spec.deny.end();
-    const unsigned listener = may_send ? 3 : 1;
-    builder_.add(OpKind::kSeccomp, Layer::kSeccomp).flags = spec.notify_refused ? listener : 0;
+    builder_.add(op::Seccomp{spec.notify_refused, may_send}, Layer::kSeccomp);
     builder_.confirm_last(Layer::kSeccomp);
     return {};
   }
@@ -352,82 +346,6 @@ class Planner {
     if (sandbox_.file_bytes) out.push_back({"file", "rlimit"});
     if (limits.tmp_mb) out.push_back({"tmp", wants(Layer::kMount) ? "watch" : "none"});
     if (run.output_bytes || run.limits.output_lines) out.push_back({"output", "watch"});
-  }
-
-  void describe_degradations() {
-    LaunchPlan& plan = builder_.plan();
-    plan.warnings = input_.policy.run.warnings;
-    for (const Link& link : input_.view.left_out) {
-      plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
-                              " and is not shown; --ro with its target shows that");
-    }
-    if (is_unconfined()) {
-      plan.warnings.push_back(
-          "unconfined: this profile applies no sandbox; the command can do whatever the caller "
-          "can");
-    }
-    if (wants(Layer::kMount) && wants(Layer::kPid) && !input_.facts.proc_mountable) {
-      plan.degraded.push_back(
-          {"proc", "the outer /proc is shown, read-only: " + proc_obstacle(input_.facts).reason});
-    }
-    if (!wants(Layer::kMount) && sandbox_.filesystem.base == Base::kTools) {
-      plan.degraded.push_back({"programs",
-                               "without a mount namespace the dynamic linker, named as a program, "
-                               "can run a copy of one that the command made"});
-    }
-    if (!wants(Layer::kPid) && !is_unconfined()) {
-      plan.degraded.push_back({"tree",
-                               "without a pid namespace a process that forks without "
-                               "pause can outrun the kill at the end"});
-    }
-    if (!wants(Layer::kMount) && !wants(Layer::kLandlock) && !is_unconfined()) {
-      plan.degraded.push_back({"filesystem",
-                               "neither a mount namespace nor Landlock: every file of the caller "
-                               "is in reach"});
-    } else if (!wants(Layer::kMount) && wants(Layer::kLandlock)) {
-      plan.degraded.push_back({"filesystem",
-                               "Landlock alone: names, modes, owners and times of files outside "
-                               "are not covered, and nothing can be made directly in a directory "
-                               "that holds a narrower root or a protected path"});
-    }
-    if (!wants(Layer::kMount) && sandbox_.limits.tmp_mb && !is_unconfined()) {
-      plan.degraded.push_back({"tmp",
-                               "without a mount namespace there is no /tmp of its own: TMPDIR "
-                               "names a directory of the session, whose size is not bounded, and "
-                               "/tmp cannot be written"});
-    }
-    if (wants(Layer::kSeccomp) && !plan.filter_notifies) {
-      plan.degraded.push_back({"denials",
-                               "another seccomp listener is in force already (a sandbox "
-                               "within a sandbox): refused calls are not reported"});
-    } else if (sandbox_.trace_denials && plan.reported_calls.empty()) {
-      plan.degraded.push_back({"denials",
-                               "system calls are not listened to under this seccomp policy: "
-                               "--trace-denials reports nothing"});
-    }
-    const NetworkMode mode = sandbox_.network.mode;
-    if (mode != NetworkMode::kOpen && !wants(Layer::kNet) && !wants(Layer::kSeccomp)) {
-      plan.degraded.push_back(
-          {"network", wants(Layer::kLandlock)
-                          ? "Landlock alone: TCP is refused, UDP and the rest is not"
-                          : "no layer holds the network policy"});
-    }
-    const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-    if (relays && !wants(Layer::kNet)) {
-      plan.degraded.push_back({"network",
-                               "without a network namespace there is no gateway: nothing is "
-                               "reachable, as with mode none"});
-    } else if ((relays || !sandbox_.network.host_ports.empty()) && !plan.mediates_connect) {
-      plan.degraded.push_back({"network",
-                               "connections are not handed to sbx: nothing is reachable, as with "
-                               "mode none"});
-    }
-    if (!plan.mediates_connect && !is_unconfined() &&
-        (wants(Layer::kSeccomp) || wants(Layer::kMount))) {
-      plan.degraded.push_back({"unix_sockets",
-                               "connections are not handed to sbx: a socket of the host that shows "
-                               "in a root can be connected to"});
-    }
   }
 
   const PlanInput& input_;

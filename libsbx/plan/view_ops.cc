@@ -37,7 +37,7 @@ class ViewPlanner {
     // Device nodes are made in it first.
     if (placements_.has_host_root()) late_attributes_.emplace_back("dev", kDeviceAttributes);
     // In a user namespace of its own the clone has done that: mount_namespaces(7).
-    if (!options_.own_userns) add(OpKind::kPrivateMounts);
+    if (!options_.own_userns) add(op::PrivateMounts{});
     make_root();
     has_guards_ = needs_guards();
     make_workshop();
@@ -49,14 +49,18 @@ class ViewPlanner {
     make_proc();
     for (const auto& [path, attributes] : late_attributes_) set_attributes(path, attributes);
     if (!placements_.has_host_root()) set_attributes(".", kReadOnlyAttributes);
-    add(OpKind::kPivot);
+    add(op::Pivot{});
     builder_.confirm_last(Layer::kMount);
     if (has_guards_) guard();
     return {};
   }
 
  private:
-  Op& add(OpKind kind) { return builder_.add(kind, Layer::kMount); }
+  template <Operation T>
+  void add(const T& operation) {
+    builder_.add(operation, Layer::kMount);
+  }
+  op::Text text(std::string_view value) { return builder_.text(value); }
 
   // Placements that follow each other mostly have the same parent.
   bool is_ours(std::string_view path) {
@@ -90,10 +94,7 @@ class ViewPlanner {
   }
 
   void mount_tmpfs(std::string_view destination) {
-    Op& op = add(OpKind::kMountTmpfs);
-    op.a = builder_.text(destination);
-    op.b = builder_.text(tmpfs_options());
-    op.flags = kTmpfsFlags;
+    add(op::Mount{FileSystem::kTmpfs, text(destination), text(tmpfs_options()), kTmpfsFlags});
   }
 
   void make_root() {
@@ -104,7 +105,7 @@ class ViewPlanner {
     } else {
       mount_tmpfs(view_.staging);
     }
-    add(OpKind::kEnterRoot).a = builder_.text(view_.staging);
+    add(op::EnterRoot{text(view_.staging)});
     if (placements_.has_host_root()) {
       mount_tmpfs("proc");
     } else {
@@ -114,38 +115,25 @@ class ViewPlanner {
 
   void make_dir(std::string_view path, unsigned mode) {
     if (!made_.insert(std::string(path)).second) return;
-    Op& op = add(OpKind::kMakeDir);
-    op.a = builder_.text(path);
-    op.flags = mode;
+    add(op::MakeDir{text(path), mode});
   }
 
   void make_file(std::string_view path, std::string_view content, unsigned mode) {
-    Op& op = add(OpKind::kMakeFile);
-    op.a = builder_.text(path);
-    op.b = builder_.text(content);
-    op.b_size = static_cast<std::uint32_t>(content.size());
-    op.flags = mode;
+    add(op::MakeFile{text(path), builder_.content(content), mode});
   }
 
   void make_link(std::string_view path, std::string_view target) {
     if (!made_.insert(std::string(path)).second) return;
-    Op& op = add(OpKind::kMakeLink);
-    op.a = builder_.text(path);
-    op.b = builder_.text(target);
+    add(op::MakeLink{text(path), text(target)});
   }
 
   void set_attributes(std::string_view path, std::uint64_t attributes) {
-    Op& op = add(OpKind::kSetAttributes);
-    op.a = builder_.text(path);
-    op.flags = attributes;
+    add(op::SetAttributes{text(path), attributes});
   }
 
   void bind_inside(std::string_view source, std::string_view destination,
                    std::uint64_t attributes) {
-    Op& op = add(OpKind::kBindInside);
-    op.b = builder_.text(source);
-    op.a = builder_.text(destination);
-    op.flags = attributes;
+    add(op::BindInside{text(source), text(destination), attributes});
   }
 
   void make_workshop() {
@@ -172,16 +160,12 @@ class ViewPlanner {
       // In a namespace of its own the command would have copies of the mounts, out of reach.
       const ReplacedMode chosen = input_.policy.sandbox.filesystem.replaced;
       const bool stops = options_.nested_userns && chosen == ReplacedMode::kRestore;
-      add(OpKind::kPrepareGuards).slot = static_cast<int>(stops ? ReplacedMode::kStop : chosen);
+      add(op::PrepareGuards{stops ? ReplacedMode::kStop : chosen});
     }
     report("proc/tmp", ReportTag::kScratch);
   }
 
-  void report(std::string_view path, ReportTag tag) {
-    Op& op = add(OpKind::kReportFd);
-    op.a = builder_.text(path);
-    op.slot = static_cast<int>(tag);
-  }
+  void report(std::string_view path, ReportTag tag) { add(op::ReportFd{text(path), tag}); }
 
   void make_parents(std::string_view path) {
     if (parent_of(path) == has_parents_) return;
@@ -234,13 +218,10 @@ class ViewPlanner {
       case PlacementKind::kOverlay:
         place_overlay(placement);
         return;
-      case PlacementKind::kCover: {
-        Op& op = add(OpKind::kBindMask);
-        op.b = builder_.text(placement.inside);
-        op.a = builder_.text(relative(placement.path));
-        op.flags = placement.source.kind == NodeKind::kLink ? 1 : 0;
+      case PlacementKind::kCover:
+        add(op::BindMask{text(placement.inside), text(relative(placement.path)),
+                         placement.source.kind == NodeKind::kLink});
         return;
-      }
       case PlacementKind::kInside:
       case PlacementKind::kMask:
         open_for_children(placement);
@@ -258,11 +239,10 @@ class ViewPlanner {
     make_dir(work, 0755);
     for (const char* part : {"/lower", "/upper", "/work"}) make_dir(work + part, 0755);
     builder_.bind(placement.source, work + "/lower", kReadOnlyAttributes);
-    Op& op = add(OpKind::kMountOverlay);
-    op.a = builder_.text(relative(placement.path));
-    op.b = builder_.text("lowerdir=" + work + "/lower,upperdir=" + work + "/upper,workdir=" + work +
-                         "/work,userxattr");
-    op.flags = MS_NOSUID | MS_NODEV;
+    const op::Text options = text("lowerdir=" + work + "/lower,upperdir=" + work +
+                                  "/upper,workdir=" + work + "/work,userxattr");
+    add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), options,
+                  MS_NOSUID | MS_NODEV});
     report(work + "/upper", ReportTag::kOverlay);
     builder_.plan().overlays.push_back(placement.path);
   }
@@ -297,9 +277,7 @@ class ViewPlanner {
       if (placements_.is_guarded(root)) watch_above(root.node.path, false);
     }
     for (const auto& [directory, only_system] : directories) {
-      Op& op = add(OpKind::kWatch);
-      op.a = builder_.text(directory);
-      op.flags = only_system ? 1 : 0;
+      add(op::Watch{text(directory), only_system});
     }
     for (const Placement& p : all) {
       if (placements_.is_guarded(p)) guard(p);
@@ -345,11 +323,10 @@ class ViewPlanner {
 
   void add_guard(std::string_view path, GuardKind kind, std::uint64_t attributes,
                  std::uint64_t flags) {
-    Op& op = add(OpKind::kGuard);
-    op.a = builder_.text(path);
-    op.slot = static_cast<int>(options_.nested_userns ? GuardKind::kFixed : kind);
-    op.flags = attributes;
-    op.dev = flags;
+    add(op::Guard{.path = text(path),
+                  .kind = options_.nested_userns ? GuardKind::kFixed : kind,
+                  .attributes = attributes,
+                  .flags = flags});
   }
 
   // --- /etc, /dev, /proc ---
@@ -433,17 +410,13 @@ class ViewPlanner {
     make_link("dev/stderr", "/proc/self/fd/2");
     make_link("dev/ptmx", "pts/ptmx");
     make_dir("dev/pts", 0755);
-    Op& pts = add(OpKind::kMountDevpts);
-    pts.a = builder_.text("dev/pts");
-    pts.b = builder_.text("newinstance,ptmxmode=0666,mode=0620");
-    pts.flags = MS_NOSUID | MS_NOEXEC;
+    add(op::Mount{FileSystem::kDevpts, text("dev/pts"), text("newinstance,ptmxmode=0666,mode=0620"),
+                  MS_NOSUID | MS_NOEXEC});
     if (!options_.own_ipc || !placements_.tmp_is_writable()) return;
     // Landlock refuses queues unless a rule names the root of their file system, which has to be
     // mounted for that.
     make_dir("dev/mqueue", 0755);
-    Op& queues = add(OpKind::kMountMqueue);
-    queues.a = builder_.text("dev/mqueue");
-    queues.flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    add(op::Mount{FileSystem::kMqueue, text("dev/mqueue"), {}, MS_NOSUID | MS_NODEV | MS_NOEXEC});
     builder_.plan().shows_queues = true;
   }
 
@@ -475,10 +448,8 @@ class ViewPlanner {
   void size_scratch() {
     const auto& tmp_mb = input_.policy.sandbox.limits.tmp_mb;
     if (!tmp_mb) return;
-    Op& op = add(OpKind::kSizeTmpfs);
-    op.a = builder_.text(placements_.has_host_root() ? "proc" : ".");
-    op.flags = kTmpfsFlags;
-    op.ino = static_cast<std::uint64_t>(*tmp_mb) << 20;
+    add(op::SizeTmpfs{text(placements_.has_host_root() ? "proc" : "."), kTmpfsFlags,
+                      static_cast<std::uint64_t>(*tmp_mb) << 20});
   }
 
   void make_proc() {
@@ -487,9 +458,7 @@ class ViewPlanner {
       builder_.bind(Node{"/proc", NodeKind::kDirectory, 0, 0}, "proc", kMaskAttributes);
       return;
     }
-    Op& op = add(OpKind::kMountProc);
-    op.a = builder_.text(stage);
-    op.flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+    add(op::Mount{FileSystem::kProc, text(stage), {}, MS_NOSUID | MS_NODEV | MS_NOEXEC});
     if (!options_.nested_userns && options_.own_userns) {
       // The second refusal of nested user namespaces: the kernel's own, beside the filter's.
       builder_.write_file(Layer::kMount, std::string(stage) + "/sys/user/max_user_namespaces", "0");
@@ -512,10 +481,7 @@ class ViewPlanner {
     }
     report(stage, ReportTag::kProc);
     // Moved rather than cloned, so that no second, writable procfs stays below the first.
-    Op& move = add(OpKind::kMoveInside);
-    move.b = builder_.text(stage);
-    move.a = builder_.text("proc");
-    move.flags = attributes;
+    add(op::MoveInside{text(stage), text("proc"), attributes});
   }
 
   PlanBuilder& builder_;

@@ -155,7 +155,7 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
     out["degraded"].push_back({{"what", item.what}, {"reason", item.reason}});
   }
   out["steps"] = Json::array();
-  for (const Op& op : plan.ops) out["steps"].push_back(repair_utf8(describe_op(plan, op)));
+  for (const Op& op : plan.ops) out["steps"].push_back(repair_utf8(op.describe(plan)));
   return out.dump();
 }
 

@@ -528,8 +528,8 @@ class Supervisor::Impl {
       const char* const what = loss.end == Loss::End::kRestored   ? "mask_restored"
                                : loss.end == Loss::End::kReported ? "mask_lost"
                                                                   : kMaskLostRunEnded;
-      const Op& op = input_.plan.ops.at(loss.step);
-      input_.denials.add({"mount", what, input_.plan.text(op.a), loss.count, "", ""});
+      const auto* const guard = input_.plan.ops.at(loss.step).as<op::Guard>();
+      input_.denials.add({"mount", what, input_.plan.text(guard->path), loss.count, "", ""});
     }
   }
 

@@ -229,10 +229,11 @@ std::optional<FileRefusal> FileView::by_landlock(const std::string& real, std::u
 void FileView::read_rules() {
   rules_.emplace();
   for (const Op& op : plan_.ops) {
-    if (op.kind == OpKind::kLandlockCreate) handled_ = op.dev;
-    if (op.kind != OpKind::kLandlockAllow) continue;
-    const OwnedFd file = open_below(root_, plan_.text(op.a), O_PATH);
-    if (file.is_open()) rules_->emplace_back(path_of(file.get()), op.flags);
+    if (const auto* const ruleset = op.as<op::LandlockCreate>()) handled_ = ruleset->files;
+    const auto* const rule = op.as<op::LandlockAllow>();
+    if (rule == nullptr) continue;
+    const OwnedFd file = open_below(root_, plan_.text(rule->path), O_PATH);
+    if (file.is_open()) rules_->emplace_back(path_of(file.get()), rule->rights);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "bwrap/operations.h"
 #include "sys/kernel.h"
 
 namespace sbx::bwrap {
@@ -34,13 +35,15 @@ class BwrapPlan : public testing::Test {
     return action;
   }
 
-  static std::size_t count(const LaunchPlan& plan, OpKind kind) {
-    return static_cast<std::size_t>(std::count_if(
-        plan.ops.begin(), plan.ops.end(), [kind](const Op& op) { return op.kind == kind; }));
+  template <Operation T>
+  static std::size_t count(const LaunchPlan& plan) {
+    return static_cast<std::size_t>(
+        std::count_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.is<T>(); }));
   }
-  static std::size_t place(const LaunchPlan& plan, OpKind kind) {
-    const auto found = std::find_if(plan.ops.begin(), plan.ops.end(),
-                                    [kind](const Op& op) { return op.kind == kind; });
+  template <Operation T>
+  static std::size_t place(const LaunchPlan& plan) {
+    const auto found =
+        std::find_if(plan.ops.begin(), plan.ops.end(), [](const Op& op) { return op.is<T>(); });
     return static_cast<std::size_t>(found - plan.ops.begin());
   }
 
@@ -51,18 +54,19 @@ class BwrapPlan : public testing::Test {
 
 TEST_F(BwrapPlan, AddsNoFilterNoLandlockAndNoLimitOfItsOwn) {
   const LaunchPlan made = plan();
-  for (const OpKind kind : {OpKind::kSeccomp, OpKind::kSeccompProgram, OpKind::kLandlockRestrict,
-                            OpKind::kSetLimit, OpKind::kCloseDescriptors}) {
-    EXPECT_EQ(count(made, kind), 0U) << op_name(kind);
-  }
+  EXPECT_EQ(count<op::Seccomp>(made), 0U);
+  EXPECT_EQ(count<op::SeccompProgram>(made), 0U);
+  EXPECT_EQ(count<op::LandlockRestrict>(made), 0U);
+  EXPECT_EQ(count<op::SetLimit>(made), 0U);
+  EXPECT_EQ(count<op::CloseDescriptors>(made), 0U);
 }
 
 TEST_F(BwrapPlan, TheCommandIsTheFirstProcessUnlessSomethingMustStayBesideIt) {
-  EXPECT_EQ(count(plan(), OpKind::kForkCommand), 0U);
+  EXPECT_EQ(count<op::ForkCommand>(plan()), 0U);
   options_.unshare_pid = true;
-  EXPECT_EQ(count(plan(), OpKind::kForkCommand), 1U);
+  EXPECT_EQ(count<op::ForkCommand>(plan()), 1U);
   options_.as_pid_1 = true;
-  EXPECT_EQ(count(plan(), OpKind::kForkCommand), 0U);
+  EXPECT_EQ(count<op::ForkCommand>(plan()), 0U);
 }
 
 TEST_F(BwrapPlan, DevMapsRootFirstAndTheCallerInASecondUserNamespace) {
@@ -70,18 +74,20 @@ TEST_F(BwrapPlan, DevMapsRootFirstAndTheCallerInASecondUserNamespace) {
   const LaunchPlan made = plan();
   EXPECT_NE(dump_plan(made).find("write_file /proc/self/uid_map \"0 1000 1"), std::string::npos);
   EXPECT_NE(dump_plan(made).find("write_proc self/uid_map \"1000 0 1"), std::string::npos);
-  EXPECT_GT(place(made, OpKind::kUnshareUser), place(made, OpKind::kPivot));
+  EXPECT_GT(place<op::UnshareUser>(made), place<op::Pivot>(made));
 }
 
 TEST_F(BwrapPlan, FiltersComeLastAndOneAfterAnother) {
   programs_ = {FilterProgram(3), FilterProgram(2)};
   options_.die_with_parent = true;
   const LaunchPlan made = plan();
-  ASSERT_EQ(count(made, OpKind::kSeccompProgram), 2U);
-  const std::size_t first = place(made, OpKind::kSeccompProgram);
+  ASSERT_EQ(count<op::SeccompProgram>(made), 2U);
+  const std::size_t first = place<op::SeccompProgram>(made);
   EXPECT_EQ(first, made.ops.size() - 3);
-  EXPECT_EQ(made.ops[first + 1].dev, 3U);
-  EXPECT_EQ(made.ops[first + 1].ino, 2U);
+  const auto* const second = made.ops[first + 1].as<op::SeccompProgram>();
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->first, 3U);
+  EXPECT_EQ(second->count, 2U);
 }
 
 TEST_F(BwrapPlan, ABindIsReadOnlyOrWithDevicesAsItsOptionSays) {
@@ -90,7 +96,7 @@ TEST_F(BwrapPlan, ABindIsReadOnlyOrWithDevicesAsItsOptionSays) {
   const LaunchPlan made = plan();
   std::vector<std::uint64_t> flags;
   for (const Op& op : made.ops) {
-    if (op.kind == OpKind::kBindTo) flags.push_back(op.flags);
+    if (const auto* const bind = op.as<op::BindTo>()) flags.push_back(bind->attributes);
   }
   ASSERT_EQ(flags.size(), 2U);
   EXPECT_NE(flags[0] & sys::kMountAttrReadOnly, 0U);
@@ -106,10 +112,38 @@ TEST_F(BwrapPlan, StepsGrowWithTheBindsAndNoFaster) {
   EXPECT_EQ(plan().ops.size(), none + 500 * each);
 }
 
+TEST_F(BwrapPlan, TellsEveryStepThatCanFailInBubblewrapsWords) {
+  options_.unshare_user = options_.unshare_pid = options_.unshare_net = true;
+  options_.disable_userns = options_.die_with_parent = options_.new_session = true;
+  options_.lock_files = {"/lock"};
+  options_.chdir = "/work";
+  options_.userns_fd = 4;
+  options_.userns2_fd = 5;
+  programs_ = {FilterProgram(3)};
+  for (const auto kind :
+       {ActionKind::kBind, ActionKind::kTmpfs, ActionKind::kProc, ActionKind::kDev,
+        ActionKind::kMqueue, ActionKind::kDir, ActionKind::kFile, ActionKind::kBindData,
+        ActionKind::kSymlink, ActionKind::kRemountRo, ActionKind::kHostname, ActionKind::kChmod,
+        ActionKind::kTmpOverlay}) {
+    add(kind, "/dest").lowers = {"/lower"};
+  }
+  const LaunchPlan made = make_plan(options_, caller_, programs_);
+  for (const Op& step : made.ops) {
+    if (step.is<op::NotDumpable>() || step.is<op::TryDir>()) continue;  // they do not fail
+    const std::string words = failure_words(made, step, EPERM, "");
+    EXPECT_NE(words.find(step.is<op::RefuseUser>() ? "not disabled" : "Operation not permitted"),
+              std::string::npos);
+    // For this one bubblewrap's words are ours.
+    const bool is_described = words == step.describe(made) + ": Operation not permitted";
+    EXPECT_EQ(is_described, step.is<op::Unlink>()) << words;
+    EXPECT_EQ(words.find("{}"), std::string::npos) << words;
+  }
+}
+
 TEST_F(BwrapPlan, AFullMountTableIsNoFullDisk) {
   add(ActionKind::kTmpfs, "/t").perms = 0755;
   const LaunchPlan made = plan();
-  const Op& op = made.ops[place(made, OpKind::kMountTo)];
+  const Op& op = made.ops[place<op::MountTo>(made)];
   EXPECT_EQ(failure_words(made, op, ENOSPC, ""),
             "Can't mount tmpfs on /newroot/t: Limit exceeded (ENOSPC). (Hint: Check that "
             "/proc/sys/fs/mount-max is sufficient, typically 100000.)");

@@ -25,29 +25,36 @@ namespace {
 
 constexpr int kPatienceMs = 20'000;
 
+// Of an operation with a path, or without one.
 struct Step {
-  OpKind kind;
-  std::string argument;
+  Op op;
+  std::string path;
   std::uint8_t confirms = kNoLayer;
 };
+
+void set_path(Op& op, op::Text path) {
+  if (auto* const enter = op.as<op::EnterRoot>()) enter->path = path;
+  if (auto* const change = op.as<op::ChangeDir>()) change->path = path;
+  if (auto* const report = op.as<op::ReportFd>()) *report = {path, ReportTag::kScratch};
+}
 
 // The smallest plan that starts a program, with extra steps before the fork or behind it.
 LaunchPlan tiny_plan(const std::vector<std::string>& argv, const std::vector<Step>& before = {},
                      const std::vector<Step>& behind = {}) {
   PlanBuilder builder;
   const auto add = [&](const Step& step) {
-    Op& op = builder.add(step.kind);
-    op.a = builder.text(step.argument);
-    op.slot = static_cast<std::int32_t>(ReportTag::kScratch);
+    Op op = step.op;
+    set_path(op, builder.text(step.path));
     op.confirms = step.confirms;
+    builder.plan().ops.push_back(op);
   };
-  add({OpKind::kDieWithParent, ""});
+  add({Op{op::DieWithParent{}}, ""});
   for (const Step& step : before) add(step);
-  add({OpKind::kForkCommand, ""});
-  add({OpKind::kNewSession, ""});
+  add({Op{op::ForkCommand{}}, ""});
+  add({Op{op::NewSession{}}, ""});
   for (const Step& step : behind) add(step);
-  add({OpKind::kCloseDescriptors, ""});
-  add({OpKind::kExecute, ""});
+  add({Op{op::CloseDescriptors{}}, ""});
+  add({Op{op::Execute{}}, ""});
   LaunchPlan plan = std::move(builder.plan());
   plan.argv = argv;
   plan.executables = {argv.front()};
@@ -58,9 +65,10 @@ LaunchPlan tiny_plan(const std::vector<std::string>& argv, const std::vector<Ste
 LaunchPlan shell_plan(const std::string& script) { return tiny_plan({"/bin/sh", "-c", script}); }
 
 // As `failed_step` counts: from 1.
-std::uint32_t number_of(const LaunchPlan& plan, OpKind kind) {
+template <Operation T>
+std::uint32_t number_of(const LaunchPlan& plan) {
   std::uint32_t number = 1;
-  while (number <= plan.ops.size() && plan.ops[number - 1].kind != kind) ++number;
+  while (number <= plan.ops.size() && !plan.ops[number - 1].is<T>()) ++number;
   return number;
 }
 
@@ -144,14 +152,15 @@ int exit_of(TinyRun& run) {
   return exited ? WEXITSTATUS(run.state().wait_status) : -1;
 }
 
-// Runs a plan whose step of `kind` fails: the page says which and why, and the command wrote
+// Runs a plan whose step of that kind fails: the page says which and why, and the command wrote
 // nothing, for it was never executed.
-void expect_failure(const LaunchPlan& plan, OpKind kind, int error) {
+template <Operation T>
+void expect_failure(const LaunchPlan& plan, int error) {
   TinyRun run(plan);
   ASSERT_TRUE(run.started());
   EXPECT_EQ(run.output(), "");
   run.wait();
-  EXPECT_EQ(run.state().failed_step, number_of(plan, kind));
+  EXPECT_EQ(run.state().failed_step, number_of<T>(plan));
   EXPECT_EQ(run.state().failed_errno, error);
   EXPECT_EQ(run.state().executed, 0U);
 }
@@ -234,25 +243,44 @@ TEST(Spawn, GivesAScriptWithoutAnInterpreterToTheShell) {
 
 TEST(Spawn, StopsAtAStepBeforeTheFork) {
   const LaunchPlan plan =
-      tiny_plan({"/bin/echo", "started"}, {{OpKind::kEnterRoot, "/nonexistent"}});
-  expect_failure(plan, OpKind::kEnterRoot, ENOENT);
+      tiny_plan({"/bin/echo", "started"}, {{Op{op::EnterRoot{}}, "/nonexistent"}});
+  expect_failure<op::EnterRoot>(plan, ENOENT);
 }
 
 TEST(Spawn, StopsAtAStepOfTheCommandsOwnProcess) {
   const LaunchPlan plan =
-      tiny_plan({"/bin/echo", "started"}, {}, {{OpKind::kChangeDir, "/dev/null"}});
-  expect_failure(plan, OpKind::kChangeDir, ENOTDIR);
+      tiny_plan({"/bin/echo", "started"}, {}, {{Op{op::ChangeDir{}}, "/dev/null"}});
+  expect_failure<op::ChangeDir>(plan, ENOTDIR);
+}
+
+// Nothing lists the operations: a struct of one's own is walked like any other.
+struct CountDown {
+  int from;
+  static constexpr OrderRule kOrder = order::anywhere;
+  std::string describe(const LaunchPlan& /*plan*/) const { return "count_down"; }
+  int execute(ChildContext& /*context*/) noexcept { return --from == 0 ? EDOM : 0; }
+};
+
+TEST(Spawn, ExecutesAnOperationThatOnlyItsMakerKnows) {
+  const LaunchPlan plan =
+      tiny_plan({"/bin/echo", "started"}, {{Op{CountDown{2}}, ""}, {Op{CountDown{1}}, ""}});
+  TinyRun run(plan);
+  ASSERT_TRUE(run.started());
+  run.wait();
+  EXPECT_EQ(run.state().failed_step, number_of<CountDown>(plan) + 1);
+  EXPECT_EQ(run.state().failed_errno, EDOM);
+  EXPECT_EQ(plan.ops[1].as<CountDown>()->from, 2) << "the child has its own copy";
 }
 
 TEST(Spawn, SaysThatTheProgramDoesNotExist) {
-  expect_failure(tiny_plan({"/nonexistent/program"}), OpKind::kExecute, ENOENT);
+  expect_failure<op::Execute>(tiny_plan({"/nonexistent/program"}), ENOENT);
 }
 
 TEST(Spawn, SaysThatTheProgramCannotBeExecutedThoughALaterPathIsMissing) {
   const test::TempDir dir;
   LaunchPlan plan = tiny_plan({"tool"});
   plan.executables = {dir.file("tool", "echo started\n", 0644), "/nonexistent/tool"};
-  expect_failure(plan, OpKind::kExecute, EACCES);
+  expect_failure<op::Execute>(plan, EACCES);
 }
 
 TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
@@ -260,7 +288,7 @@ TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
   const auto second = static_cast<std::uint8_t>(Layer::kCapabilities);
   const LaunchPlan plan =
       tiny_plan({"/bin/true"}, {},
-                {{OpKind::kNoNewPrivs, "", first}, {OpKind::kChangeDir, "/nonexistent", second}});
+                {{Op{op::NoNewPrivs{}}, "", first}, {Op{op::ChangeDir{}}, "/nonexistent", second}});
   TinyRun run(plan);
   ASSERT_TRUE(run.started());
   run.wait();
@@ -269,7 +297,7 @@ TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
 
 TEST(Spawn, HandsOutWhatAStepReports) {
   const test::TempDir dir;
-  const LaunchPlan plan = tiny_plan({"/bin/true"}, {{OpKind::kReportFd, dir.path()}});
+  const LaunchPlan plan = tiny_plan({"/bin/true"}, {{Op{op::ReportFd{}}, dir.path()}});
   TinyRun run(plan);
   ASSERT_TRUE(run.started());
   run.wait();

@@ -11,11 +11,11 @@ namespace sbx {
 namespace {
 
 // A plan of one operation, that failed.
-Error error_of(OpKind kind, int error, const std::string& argument = "") {
+template <Operation T>
+Error error_of(T operation, int error, const std::string& argument = "") {
   PlanBuilder builder;
-  Op& op = builder.add(kind);
-  op.a = builder.text(argument);
-  op.b = builder.text("source");
+  if constexpr (requires { operation.path; }) operation.path = builder.text(argument);
+  builder.add(operation);
   builder.plan().argv = {"tool", "--flag"};
   builder.plan().cwd = argument;
   SharedState state{};
@@ -26,7 +26,7 @@ Error error_of(OpKind kind, int error, const std::string& argument = "") {
 
 TEST(StepError, SaysThatAProgramDoesNotExistInside) {
   for (const int number : {ENOENT, ENOTDIR}) {
-    const Error error = error_of(OpKind::kExecute, number);
+    const Error error = error_of(op::Execute{}, number);
     EXPECT_EQ(error.code, ErrorCode::kNotFound);
     EXPECT_EQ(error.message, "no such program inside the sandbox: tool");
     EXPECT_EQ(error.where, "execve");
@@ -36,7 +36,7 @@ TEST(StepError, SaysThatAProgramDoesNotExistInside) {
 }
 
 TEST(StepError, SaysThatAProgramCannotBeExecuted) {
-  const Error error = error_of(OpKind::kExecute, EACCES);
+  const Error error = error_of(op::Execute{}, EACCES);
   EXPECT_EQ(error.code, ErrorCode::kNotExecutable);
   EXPECT_EQ(error.message, "tool cannot be executed: EACCES: Permission denied");
   EXPECT_NE(error.hint.find("noexec"), std::string::npos) << error.hint;
@@ -44,7 +44,7 @@ TEST(StepError, SaysThatAProgramCannotBeExecuted) {
 }
 
 TEST(StepError, SaysWhatTheKernelTakesWhereACommandIsTooLong) {
-  const Error error = error_of(OpKind::kExecute, E2BIG);
+  const Error error = error_of(op::Execute{}, E2BIG);
   EXPECT_EQ(error.code, ErrorCode::kNotExecutable);
   EXPECT_EQ(error.message,
             "the command is longer than the kernel takes at an exec: E2BIG: Argument list too "
@@ -53,7 +53,7 @@ TEST(StepError, SaysWhatTheKernelTakesWhereACommandIsTooLong) {
 }
 
 TEST(StepError, NamesTheWorkingDirectoryThatIsNotShown) {
-  const Error error = error_of(OpKind::kChangeDir, ENOENT, "/hidden");
+  const Error error = error_of(op::ChangeDir{}, ENOENT, "/hidden");
   EXPECT_EQ(error.code, ErrorCode::kCwdNotVisible);
   EXPECT_EQ(error.message,
             "the command cannot start in /hidden, which inside the sandbox is no directory that it "
@@ -63,21 +63,21 @@ TEST(StepError, NamesTheWorkingDirectoryThatIsNotShown) {
 }
 
 TEST(StepError, NamesTheLimitsThatKeepTheCommandFromBeingForked) {
-  const Error error = error_of(OpKind::kForkCommand, EAGAIN);
+  const Error error = error_of(op::ForkCommand{}, EAGAIN);
   EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
   EXPECT_NE(error.message.find("EAGAIN"), std::string::npos) << error.message;
   EXPECT_NE(error.hint.find("ulimit -u"), std::string::npos) << error.hint;
 }
 
 TEST(StepError, AdvisesToRunAgainWhenAPathWasReplaced) {
-  const Error error = error_of(OpKind::kBind, ESTALE, "/project");
+  const Error error = error_of(op::Bind{}, ESTALE, "/project");
   EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
   EXPECT_EQ(error.hint, "the path was replaced while the sandbox was built: run again");
   EXPECT_EQ(error.sys_errno, ESTALE);
 }
 
 TEST(StepError, TellsAnyOtherStepWithItsArguments) {
-  const Error error = error_of(OpKind::kMakeDir, EROFS, "/mnt/place");
+  const Error error = error_of(op::MakeDir{}, EROFS, "/mnt/place");
   EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
   EXPECT_EQ(error.where, "make_dir /mnt/place 0000");
   EXPECT_EQ(error.message,
@@ -87,9 +87,9 @@ TEST(StepError, TellsAnyOtherStepWithItsArguments) {
 
 TEST(StepError, PicksTheStepThatFailedAmongMany) {
   PlanBuilder builder;
-  builder.add(OpKind::kNotDumpable);
-  builder.add(OpKind::kForkCommand);
-  builder.add(OpKind::kNewSession);
+  builder.add(op::NotDumpable{});
+  builder.add(op::ForkCommand{});
+  builder.add(op::NewSession{});
   SharedState state{};
   state.failed_step = 3;
   state.failed_errno = EPERM;

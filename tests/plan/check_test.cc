@@ -13,17 +13,31 @@ class CheckPlan : public ::testing::Test {
  protected:
   CheckPlan() : plan_(shipped_sample("default").plan().value()) {}
 
-  Op take(OpKind kind) {
-    const auto found = plan_.ops.begin() + first_of(plan_, kind);
+  template <Operation T>
+  Op take() {
+    const auto found = plan_.ops.begin() + first_of<T>(plan_);
     const Op op = *found;
     plan_.ops.erase(found);
     return op;
   }
-  void put_before(OpKind kind, const Op& op) {
-    plan_.ops.insert(plan_.ops.begin() + first_of(plan_, kind), op);
+  template <Operation T>
+  void put_before(const Op& op) {
+    plan_.ops.insert(plan_.ops.begin() + first_of<T>(plan_), op);
   }
-  void put_behind(OpKind kind, const Op& op) {
-    plan_.ops.insert(plan_.ops.begin() + last_of(plan_, kind) + 1, op);
+  template <Operation T>
+  void put_behind(const Op& op) {
+    plan_.ops.insert(plan_.ops.begin() + last_of<T>(plan_) + 1, op);
+  }
+  // Behind the pivot every one of them is refused.
+  template <Operation... T>
+  void expect_refused_behind_the_pivot() {
+    const LaunchPlan right = plan_;
+    const auto expect_late = [&](const Op& op) {
+      plan_ = right;
+      put_behind<op::Pivot>(op);
+      expect_refused("mounts come before the pivot");
+    };
+    (expect_late(Op{T{}}), ...);
   }
 
   void expect_refused(const std::string& words) const {
@@ -39,93 +53,87 @@ class CheckPlan : public ::testing::Test {
 TEST_F(CheckPlan, AcceptsThePlanThatTheMutationsStartFrom) { EXPECT_TRUE(check_plan(plan_).ok()); }
 
 TEST_F(CheckPlan, RefusesAStepBehindTheExec) {
-  put_behind(OpKind::kExecute, Op{OpKind::kNewSession});
+  put_behind<op::Execute>(Op{op::NewSession{}});
   expect_refused("nothing follows the exec");
 }
 
 TEST_F(CheckPlan, RefusesAStepBetweenTheFilterAndTheExec) {
-  const Op limit = take(OpKind::kSetLimit);
-  put_before(OpKind::kExecute, limit);
+  const Op limit = take<op::SetLimit>();
+  put_before<op::Execute>(limit);
   expect_refused("the filter comes last");
 }
 
 TEST_F(CheckPlan, RefusesAPlanWithoutAnExec) {
-  take(OpKind::kExecute);
+  take<op::Execute>();
   expect_refused("does not end in an exec");
 }
 
 TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
-  const LaunchPlan right = plan_;
-  for (const OpKind kind :
-       {OpKind::kMountTmpfs, OpKind::kEnterRoot, OpKind::kMakeDir, OpKind::kMakeFile,
-        OpKind::kMakeLink, OpKind::kBindSystem, OpKind::kBindMask, OpKind::kBind,
-        OpKind::kBindInside, OpKind::kMoveInside, OpKind::kMountProc, OpKind::kMountDevpts,
-        OpKind::kMountMqueue, OpKind::kMountOverlay, OpKind::kSetAttributes}) {
-    plan_ = right;
-    put_behind(OpKind::kPivot, Op{kind});
-    expect_refused("mounts come before the pivot");
-  }
+  expect_refused_behind_the_pivot<op::PrivateMounts, op::Mount, op::EnterRoot, op::MakeDir,
+                                  op::MakeFile, op::MakeLink, op::BindSystem, op::BindMask,
+                                  op::Bind, op::BindInside, op::MoveInside, op::SetAttributes,
+                                  op::SizeTmpfs, op::Halve>();
 }
 
 TEST_F(CheckPlan, RefusesAMountInTheCommandsProcess) {
-  put_behind(OpKind::kForkCommand, Op{OpKind::kMakeDir});
+  put_behind<op::ForkCommand>(Op{op::MakeDir{}});
   expect_refused("mounts come before the pivot");
 }
 
 TEST_F(CheckPlan, RefusesACommandThatIsForkedBeforeThePivot) {
-  const Op pivot = take(OpKind::kPivot);
-  put_behind(OpKind::kForkCommand, pivot);
+  const Op pivot = take<op::Pivot>();
+  put_behind<op::ForkCommand>(pivot);
   expect_refused("forked after the pivot");
 }
 
 TEST_F(CheckPlan, RefusesTwoCommands) {
-  put_behind(OpKind::kForkCommand, Op{OpKind::kForkCommand});
+  put_behind<op::ForkCommand>(Op{op::ForkCommand{}});
   expect_refused("there is one command");
 }
 
 TEST_F(CheckPlan, RefusesLandlockBeforeNoNewPrivs) {
-  const Op restrict = take(OpKind::kLandlockRestrict);
-  put_before(OpKind::kNoNewPrivs, restrict);
+  const Op restrict = take<op::LandlockRestrict>();
+  put_before<op::NoNewPrivs>(restrict);
   expect_refused("no_new_privs comes first");
 }
 
 TEST_F(CheckPlan, RefusesToDropCapabilitiesInPid1) {
-  const Op drop = take(OpKind::kDropCapabilities);
-  put_before(OpKind::kForkCommand, drop);
+  const Op drop = take<op::DropCapabilities>();
+  put_before<op::ForkCommand>(drop);
   expect_refused("capabilities go in the command's process");
 }
 
 TEST_F(CheckPlan, RefusesAFilterWithoutNoNewPrivs) {
   plan_.wanted.remove(Layer::kLandlock);
-  take(OpKind::kLandlockRestrict);
-  take(OpKind::kNoNewPrivs);
+  take<op::LandlockRestrict>();
+  take<op::NoNewPrivs>();
   expect_refused("no_new_privs, capabilities and descriptors come first");
 }
 
 TEST_F(CheckPlan, RefusesAFilterBeforeTheCapabilitiesAreGone) {
-  take(OpKind::kDropCapabilities);
+  take<op::DropCapabilities>();
   expect_refused("no_new_privs, capabilities and descriptors come first");
 }
 
 TEST_F(CheckPlan, RefusesAFilterBeforeDescriptorsAreClosed) {
-  take(OpKind::kCloseDescriptors);
+  take<op::CloseDescriptors>();
   expect_refused("no_new_privs, capabilities and descriptors come first");
 }
 
 TEST_F(CheckPlan, RefusesAnExecWithOpenDescriptors) {
   plan_.wanted.remove(Layer::kSeccomp);
-  take(OpKind::kSeccomp);
-  take(OpKind::kCloseDescriptors);
+  take<op::Seccomp>();
+  take<op::CloseDescriptors>();
   expect_refused("descriptors are closed before exec");
 }
 
 TEST_F(CheckPlan, RefusesAWantedFilterThatIsNotLoaded) {
-  take(OpKind::kSeccomp);
+  take<op::Seccomp>();
   expect_refused("a wanted layer has no step");
 }
 
 TEST_F(CheckPlan, RefusesAWantedLandlockThatIsNotApplied) {
-  take(OpKind::kLandlockRestrict);
+  take<op::LandlockRestrict>();
   expect_refused("a wanted layer has no step");
 }
 

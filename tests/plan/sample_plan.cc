@@ -8,6 +8,7 @@
 #include "json/reader.h"
 #include "profile/decode.h"
 #include "profile/store.h"
+#include "sys/kernel.h"
 
 namespace sbx::testing {
 namespace {
@@ -185,36 +186,41 @@ void apply_flags(Sample& sample, const OperatorFlags& flags) {
   sample.view = made_up_view(sample.policy);
 }
 
-int first_of(const LaunchPlan& plan, OpKind kind) {
-  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
-    if (plan.ops[i].kind == kind) return static_cast<int>(i);
-  }
-  return -1;
-}
+namespace {
 
-int last_of(const LaunchPlan& plan, OpKind kind) {
-  for (std::size_t i = plan.ops.size(); i-- > 0;) {
-    if (plan.ops[i].kind == kind) return static_cast<int>(i);
-  }
-  return -1;
-}
-
-const Op* step_at(const LaunchPlan& plan, std::string_view destination) {
+template <Operation... T>
+const Op* one_at(const LaunchPlan& plan, std::string_view destination) {
   for (const Op& op : plan.ops) {
-    switch (op.kind) {
-      case OpKind::kBindSystem:
-      case OpKind::kBind:
-      case OpKind::kBindMask:
-      case OpKind::kBindInside:
-      case OpKind::kMoveInside:
-      case OpKind::kMountOverlay:
-        if (plan.text(op.a) == destination) return &op;
-        break;
-      default:
-        break;
-    }
+    const auto is_there = [&](const auto* step) {
+      return step != nullptr && plan.text(step->path) == destination;
+    };
+    if ((is_there(op.as<T>()) || ...)) return &op;
   }
   return nullptr;
+}
+
+}  // namespace
+
+const Op* step_at(const LaunchPlan& plan, std::string_view destination) {
+  return one_at<op::BindSystem, op::Bind, op::BindMask, op::BindInside, op::MoveInside, op::Mount>(
+      plan, destination);
+}
+
+namespace {
+
+template <Operation... T>
+bool any_read_only(const Op& op) {
+  const auto is_it = [](const auto* step) {
+    return step != nullptr && (step->attributes & sys::kMountAttrReadOnly) != 0;
+  };
+  return (is_it(op.as<T>()) || ...);
+}
+
+}  // namespace
+
+bool is_read_only(const Op* step) {
+  return step != nullptr &&
+         any_read_only<op::BindSystem, op::Bind, op::BindInside, op::MoveInside>(*step);
 }
 
 std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit) {

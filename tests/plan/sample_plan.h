@@ -46,10 +46,33 @@ Sample written_sample(const std::string& keys);
 void apply_flags(Sample& sample, const OperatorFlags& flags);
 
 // Index of the first (last) step of that kind, or -1.
-int first_of(const LaunchPlan& plan, OpKind kind);
-int last_of(const LaunchPlan& plan, OpKind kind);
+template <Operation T>
+int first_of(const LaunchPlan& plan) {
+  for (std::size_t i = 0; i < plan.ops.size(); ++i) {
+    if (plan.ops[i].is<T>()) return static_cast<int>(i);
+  }
+  return -1;
+}
+template <Operation T>
+int last_of(const LaunchPlan& plan) {
+  for (std::size_t i = plan.ops.size(); i-- > 0;) {
+    if (plan.ops[i].is<T>()) return static_cast<int>(i);
+  }
+  return -1;
+}
+// Every step of that kind, in order.
+template <Operation T>
+std::vector<T> all_of(const LaunchPlan& plan) {
+  std::vector<T> out;
+  for (const Op& op : plan.ops) {
+    if (const T* const step = op.as<T>()) out.push_back(*step);
+  }
+  return out;
+}
 // The step that makes something at `destination` (relative to the new root), of whatever kind.
 const Op* step_at(const LaunchPlan& plan, std::string_view destination);
+// Whether that step gives the mount MOUNT_ATTR_RDONLY.
+bool is_read_only(const Op* step);
 
 std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit);
 bool is_degraded(const LaunchPlan& plan, std::string_view what);

@@ -9,6 +9,7 @@ sbx_test(plan SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/planner_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/golden_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/check_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/operation_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/sample_plan.cc
   ${PROJECT_SOURCE_DIR}/fuzz/plan/fuzz_plan.cc

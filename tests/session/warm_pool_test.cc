@@ -173,7 +173,7 @@ TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLosesItOnItsWayToACommandDoesNotBegi
     const SharedState& state = *taken->spawned->state;
     ASSERT_GT(state.failed_step.load(), 0U);
     EXPECT_EQ(state.failed_errno.load(), ESTALE);
-    EXPECT_EQ(taken->plan.ops.at(state.failed_step.load() - 1).kind, OpKind::kCheckGuards);
+    EXPECT_TRUE(taken->plan.ops.at(state.failed_step.load() - 1).is<op::CheckGuards>());
   }
 }
 

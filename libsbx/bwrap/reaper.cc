@@ -7,16 +7,16 @@
 
 #include <cerrno>
 
-#include "launch/child.h"
-#include "launch/inside.h"
+#include "bwrap/inside.h"
 #include "sys/calls.h"
 
-namespace sbx {
+namespace sbx::bwrap {
 namespace {
 
 // Everything but the control socket, the locks and sync_fd: a pipe of the command's that PID 1 kept
 // would not end with the command.
-void close_others(const ChildContext& context) {
+void close_others(ChildContext& context) {
+  const Kept& own = kept_of(context);
   int kept[kMaxLocks + 2];
   int count = 0;
   const auto insert = [&](int fd) {
@@ -26,8 +26,8 @@ void close_others(const ChildContext& context) {
     kept[at] = fd;
   };
   insert(context.control);
-  insert(context.sync_fd);
-  for (int i = 0; i < context.lock_count; ++i) insert(context.locks[i]);
+  insert(own.sync_fd);
+  for (int i = 0; i < own.lock_count; ++i) insert(own.locks[i]);
   unsigned next = 0;
   for (int i = 0; i < count; ++i) {
     const auto fd = static_cast<unsigned>(kept[i]);
@@ -41,8 +41,9 @@ void close_others(const ChildContext& context) {
 // command may then trace it, and must find no process there that is freer than itself: not before
 // the filters are loaded.
 bool load_programs(ChildContext& context) {
-  for (Op* op = context.ops; op->kind != OpKind::kExecute; ++op) {
-    if (op->kind == OpKind::kSeccompProgram && run_op(context, *op) != 0) return false;
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    Op& op = context.ops[i];
+    if (op.is<op::SeccompProgram>() && op.execute(context) != 0) return false;
   }
   ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);  // refused by a filter, it stays as it is
   return true;
@@ -71,4 +72,4 @@ void run_reaper(ChildContext& context, pid_t command) noexcept {
   ::_exit(exit_status);
 }
 
-}  // namespace sbx
+}  // namespace sbx::bwrap

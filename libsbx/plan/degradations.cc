@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan is weaker in than its policy asks for, and what that means: one row each. Pure.
+#include "plan/builder.h"
+
+namespace sbx {
+namespace {
+
+struct Made {
+  const LaunchPlan& plan;
+  const PlanInput& input;
+  const SandboxPolicy& sandbox = input.policy.sandbox;
+  bool is_confined = !layers_of(sandbox).empty();
+
+  bool has(Layer layer) const { return plan.wanted.has(layer); }
+  bool relays() const {
+    const NetworkMode mode = sandbox.network.mode;
+    return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+  }
+  bool wants_gateway() const { return relays() || !sandbox.network.host_ports.empty(); }
+  bool filter_is_deaf() const { return has(Layer::kSeccomp) && !plan.filter_notifies; }
+  bool network_is_as_wanted() const {
+    return sandbox.network.mode == NetworkMode::kOpen || has(Layer::kNet) || has(Layer::kSeccomp);
+  }
+};
+
+struct Shortfall {
+  const char* what;
+  const char* reason;
+  bool (*holds)(const Made& made);
+};
+
+constexpr Shortfall kShortfalls[] = {
+    {"programs",
+     "without a mount namespace the dynamic linker, named as a program, can run a copy of one that "
+     "the command made",
+     [](const Made& made) {
+       return !made.has(Layer::kMount) && made.sandbox.filesystem.base == Base::kTools;
+     }},
+    {"tree",
+     "without a pid namespace a process that forks without pause can outrun the kill at the end",
+     [](const Made& made) { return !made.has(Layer::kPid) && made.is_confined; }},
+    {"filesystem", "neither a mount namespace nor Landlock: every file of the caller is in reach",
+     [](const Made& made) {
+       return !made.has(Layer::kMount) && !made.has(Layer::kLandlock) && made.is_confined;
+     }},
+    {"filesystem",
+     "Landlock alone: names, modes, owners and times of files outside are not covered, and nothing "
+     "can be made directly in a directory that holds a narrower root or a protected path",
+     [](const Made& made) { return !made.has(Layer::kMount) && made.has(Layer::kLandlock); }},
+    {"tmp",
+     "without a mount namespace there is no /tmp of its own: TMPDIR names a directory of the "
+     "session, whose size is not bounded, and /tmp cannot be written",
+     [](const Made& made) {
+       return !made.has(Layer::kMount) && made.sandbox.limits.tmp_mb && made.is_confined;
+     }},
+    {"denials",
+     "another seccomp listener is in force already (a sandbox within a sandbox): refused calls are "
+     "not reported",
+     [](const Made& made) { return made.filter_is_deaf(); }},
+    {"denials",
+     "system calls are not listened to under this seccomp policy: --trace-denials reports nothing",
+     [](const Made& made) {
+       return !made.filter_is_deaf() && made.sandbox.trace_denials &&
+              made.plan.reported_calls.empty();
+     }},
+    {"network", "Landlock alone: TCP is refused, UDP and the rest is not",
+     [](const Made& made) { return !made.network_is_as_wanted() && made.has(Layer::kLandlock); }},
+    {"network", "no layer holds the network policy",
+     [](const Made& made) { return !made.network_is_as_wanted() && !made.has(Layer::kLandlock); }},
+    {"network",
+     "without a network namespace there is no gateway: nothing is reachable, as with mode none",
+     [](const Made& made) { return made.relays() && !made.has(Layer::kNet); }},
+    {"network", "connections are not handed to sbx: nothing is reachable, as with mode none",
+     [](const Made& made) {
+       return made.wants_gateway() && !made.plan.mediates_connect &&
+              (made.has(Layer::kNet) || !made.relays());
+     }},
+    {"unix_sockets",
+     "connections are not handed to sbx: a socket of the host that shows in a root can be "
+     "connected to",
+     [](const Made& made) {
+       return !made.plan.mediates_connect && made.is_confined &&
+              (made.has(Layer::kSeccomp) || made.has(Layer::kMount));
+     }},
+};
+
+}  // namespace
+
+void add_degradations(LaunchPlan& plan, const PlanInput& input) {
+  plan.warnings = input.policy.run.warnings;
+  for (const Link& link : input.view.left_out) {
+    plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
+                            " and is not shown; --ro with its target shows that");
+  }
+  const Made made{plan, input};
+  if (!made.is_confined) {
+    plan.warnings.push_back(
+        "unconfined: this profile applies no sandbox; the command can do whatever the caller can");
+  }
+  if (made.has(Layer::kMount) && made.has(Layer::kPid) && !input.facts.proc_mountable) {
+    plan.degraded.push_back(
+        {"proc", "the outer /proc is shown, read-only: " + proc_obstacle(input.facts).reason});
+  }
+  for (const Shortfall& shortfall : kShortfalls) {
+    if (shortfall.holds(made)) plan.degraded.push_back({shortfall.what, shortfall.reason});
+  }
+}
+
+}  // namespace sbx
