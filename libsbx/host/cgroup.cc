@@ -358,10 +358,6 @@ std::optional<std::uint64_t> read_pids_events(const CgroupBox& box) {
   return read_key(box, "pids.events", "max");
 }
 
-std::optional<std::uint64_t> read_cpu_usec(const CgroupBox& box) {
-  return read_key(box, "cpu.stat", "usage_usec");
-}
-
 Status kill_box(const CgroupBox& box) {
   Status killed = write_file(box.directory.get(), box.path, "cgroup.kill", "1");
   if (killed.ok() || killed.error().sys_errno != ENOENT) return killed;

@@ -64,8 +64,6 @@ struct MemoryEvents {
 std::optional<MemoryEvents> read_memory_events(const CgroupBox& box);
 // Forks that the pids limit refused.
 std::optional<std::uint64_t> read_pids_events(const CgroupBox& box);
-// User and system time of every process that ever was in the box.
-std::optional<std::uint64_t> read_cpu_usec(const CgroupBox& box);
 
 // SIGKILL to everything inside, by cgroup.kill (5.14); without it by signalling cgroup.procs until
 // it is empty, in a bounded number of rounds.

@@ -23,9 +23,6 @@ namespace {
 std::vector<std::string> tool_names(const Policy& policy, const Request& request) {
   const CommandsProfile& commands = policy.sandbox.commands;
   std::vector<std::string> names = commands.allow.value_or(std::vector<std::string>{});
-  if (commands.allow && policy.sandbox.network.mode != NetworkMode::kNone) {
-    names.insert(names.end(), commands.network_allow.begin(), commands.network_allow.end());
-  }
   if (request.argv.empty()) {
     names.push_back(commands.shell);
   } else if (!commands.allow) {

@@ -39,7 +39,6 @@ class Arguments {
   const std::vector<const Word*>& operands() const { return operands_; }
   // How many operands stand before "--"; all of them without it.
   std::size_t before_dashes() const { return before_dashes_; }
-  bool has_dashes() const { return has_dashes_; }
 
  private:
   struct Option {

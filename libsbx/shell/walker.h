@@ -99,7 +99,6 @@ class Walker {
   void add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder& builder);
   void add_part(const Part& part, bool quoted, FieldBuilder& builder);
   void add_parameter(const Part& part, bool quoted, FieldBuilder& builder);
-  Value parameter_value(const Parameter& parameter, bool& is_list, bool& is_number);
   Value base_value(const Parameter& parameter, bool& is_known);
 
   void add_unknown(Span span, const char* what);

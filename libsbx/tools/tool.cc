@@ -114,11 +114,6 @@ const Tool* find_tool(std::string_view name) {
   return at == tools().end() ? nullptr : *at;
 }
 
-bool tool_answers_text(std::string_view tool) {
-  const Tool* found = find_tool(tool);
-  return found != nullptr && found->answers_text;
-}
-
 std::string_view tool_profile(std::string_view tool) {
   const Tool* found = find_tool(tool);
   return found == nullptr ? std::string_view() : found->profile;

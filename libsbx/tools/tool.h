@@ -18,8 +18,6 @@ namespace sbx {
 
 // bash, bash_output, kill_shell, shell, bash_exec, execute_command, code_execution.
 std::span<const std::string_view> tool_names();
-// Whether the tool's own answer is text; else it is a JSON object.
-bool tool_answers_text(std::string_view tool);
 // The shipped profile that the tool runs under unless the operator names another; empty for a name
 // that is no tool.
 std::string_view tool_profile(std::string_view tool);

@@ -211,11 +211,9 @@ TEST_F(Cgroup, EventsAreReadByTheirKeys) {
   const std::string inside = box.path.substr(dir_.path().size() + 1);
   dir_.file(inside + "/memory.events", "low 0\nmax 3\noom 2\noom_kill 7\noom_group_kill 1\n");
   dir_.file(inside + "/pids.events", "max 12\n");
-  dir_.file(inside + "/cpu.stat", "usage_usec 123456\nuser_usec 1\n");
   EXPECT_EQ(read_memory_events(box)->oom_kill, 7U);
   EXPECT_EQ(read_memory_events(box)->max, 3U);
   EXPECT_EQ(read_pids_events(box), 12U);
-  EXPECT_EQ(read_cpu_usec(box), 123456U);
 }
 
 TEST_F(Cgroup, KillingUsesTheKernelsFileOrTheListOfProcesses) {
