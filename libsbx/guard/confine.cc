@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "guard/deny.h"
+#include "model/grant.h"
 #include "shell/arguments.h"
 
 namespace sbx {
@@ -14,15 +15,6 @@ constexpr std::string_view kTalkers =
     "declare typeset readonly unset trap alias";
 // Programs whose first operand is a pattern or a script.
 constexpr std::string_view kPatternFirst = "grep egrep fgrep rg ag sed awk gawk mawk jq yq perl tr";
-
-std::string escaped(std::string_view path) {
-  std::string out;
-  for (const char c : path) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out;
-}
 
 class PathCheck {
  public:
@@ -101,8 +93,7 @@ class PathCheck {
     if (!paths) return;  // the kernel decides
     for (const std::string& path : *paths) {
       if (c_.places.is_confined(path)) continue;
-      const std::string root =
-          R"(filesystem.roots += {"path": ")" + escaped(path) + R"(", "access": "ro"})";
+      const std::string root = root_grant({&path, 1}, "ro");
       out_.push_back({"path-outside", Verdict::kDeny,
                       "'" + path + "' lies outside the allowed roots; add " + root +
                           " to the profile, or the path to SBX_ALLOWED_ROOTS",

@@ -56,7 +56,11 @@ class Search {
     const Result<std::string> found = real_path(directory);
     if (!found.ok()) return note("realpath", directory, found.error().sys_errno);
     const std::string& real = found.value();
-    if (is_writable(real) || !is_shown(real)) return;
+    if (is_writable(real)) return;
+    if (!is_shown(real)) {
+      if (policy_.sandbox.filesystem.base == Base::kSystem) view_.hidden_path.push_back(directory);
+      return;
+    }
     const std::size_t before = view_.denied.size();
     for (const std::string& name : names_) add(fd.get(), real, name);
     if (!patterns_.empty()) list(fd.get(), real);

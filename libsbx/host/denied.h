@@ -14,7 +14,7 @@ namespace sbx {
 // as it stands: a symlink is masked itself, never what it leads to. `search_path` is a PATH value.
 // Left out are directories that the policy does not show, and writable roots: what lies there can
 // be copied and renamed anyway.
-// Fills view.denied; `witnesses` as for inspect_view().
+// Fills view.denied, and view.hidden_path; `witnesses` as for inspect_view().
 Status find_denied_programs(const Policy& policy, const std::string& search_path,
                             Witnesses* witnesses, View& view);
 

@@ -11,11 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <memory>
 #include <utility>
 
-#include "base/owned_fd.h"
+#include "base/files.h"
 
 namespace sbx {
 namespace {
@@ -139,11 +137,6 @@ constexpr auto kPrivate = std::to_array<PrivatePlace>({
     {"rabbitmq", kServices},
 });
 
-struct CloseDir {
-  void operator()(DIR* dir) const { closedir(dir); }
-};
-using OwnedDir = std::unique_ptr<DIR, CloseDir>;
-
 bool matches(std::string_view pattern, const char* name) {
   if (pattern.find_first_of("*?") == std::string_view::npos) return pattern == name;
   return fnmatch(std::string(pattern).c_str(), name, 0) == 0;
@@ -170,7 +163,7 @@ class Search {
       seen.push_back(directory);
       look_up(directory);
     }
-    if (look_at_modes) walk(AT_FDCWD, etc_, etc_, 0);
+    if (look_at_modes) walk(AT_FDCWD, etc_.c_str(), etc_, 0);
     if (!failure_.ok()) return failure_.error();
     return outermost();
   }
@@ -185,95 +178,73 @@ class Search {
   }
 
   // What is missing, or shut to the caller as it is to a command, has nothing to hide.
-  bool is_passed_over(const char* call, const std::string& path) {
-    if (errno == ENOENT || errno == ENOTDIR || errno == EACCES || errno == ELOOP) return true;
+  void pass_over(const char* call, const std::string& path) {
+    const int error = errno;
+    if (error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP) return;
     if (failure_.ok()) {
       failure_ =
-          Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(errno),
-                path, "what is private there is not known: run again", errno};
+          Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
+                path, "what is private there is not known: run again", error};
     }
-    return true;
   }
 
-  OwnedDir open_directory(int at, const char* name, const std::string& path) {
-    const int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    OwnedDir dir(fd < 0 ? nullptr : fdopendir(fd));
-    if (dir == nullptr) is_passed_over("opendir", path);
-    return dir;
+  // Shows each entry of a directory that is none by a symlink.
+  template <typename Each>
+  void list(int at, const char* name, const std::string& path, Each each) {
+    Listing listing(at, name, O_NOFOLLOW);
+    if (!listing.is_open()) return pass_over("opendir", path);
+    while (const dirent* const entry = listing.next()) each(listing.fd(), *entry);
+    if (errno != 0) pass_over("readdir", path);
   }
 
   // Entries of one directory that the list names.
   void look_up(std::string_view directory) {
     const std::string path = directory.empty() ? etc_ : etc_ + "/" + std::string(directory);
-    const OwnedDir dir = open_directory(AT_FDCWD, path.c_str(), path);
-    while (const dirent* const entry = dir == nullptr ? nullptr : next(dir.get(), path)) {
-      const char* const name = entry->d_name;
+    list(AT_FDCWD, path.c_str(), path, [&](int fd, const dirent& entry) {
+      const char* const name = entry.d_name;
       const bool is_private =
           std::any_of(kPrivate.begin(), kPrivate.end(), [&](const PrivatePlace& place) {
             const std::string_view own = directory_of(place.name);
             return own == directory &&
                    matches(place.name.substr(own.empty() ? 0 : own.size() + 1), name);
           });
-      if (is_private) add(dirfd(dir.get()), name, path + "/" + name);
-    }
-  }
-
-  const dirent* next(DIR* dir, const std::string& path) {
-    errno = 0;
-    const dirent* entry = readdir(dir);
-    while (entry != nullptr &&
-           (std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == "..")) {
-      errno = 0;
-      entry = readdir(dir);
-    }
-    if (entry == nullptr && errno != 0) is_passed_over("readdir", path);
-    return entry;
+      if (is_private) add(fd, name, path + "/" + name);
+    });
   }
 
   void add(int directory, const char* name, const std::string& path) {
     struct stat info {};
-    if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-      is_passed_over("fstatat", path);
-      return;
-    }
+    if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+      return pass_over("fstatat", path);
     found_.push_back({path, kind_of(info.st_mode), 0, 0});
     if (!S_ISLNK(info.st_mode)) return;
-    const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                           &std::free);
-    if (real == nullptr) {
-      is_passed_over("realpath", path);
-      return;
-    }
-    const std::string target = real.get();
-    if (!is_below(target, etc_) || target == etc_ || lstat(target.c_str(), &info) != 0) return;
-    found_.push_back({target, kind_of(info.st_mode), 0, 0});
+    const Result<std::string> target = real_path(path);
+    if (!target.ok()) return pass_over("realpath", path);
+    const std::string& real = target.value();
+    if (!is_below(real, etc_) || real == etc_ || lstat(real.c_str(), &info) != 0) return;
+    found_.push_back({real, kind_of(info.st_mode), 0, 0});
   }
 
   // What others may not read, or not get to.
   void walk(int at, const char* name, const std::string& path, int level) {
     if (level == kMostLevels) return refuse(path);
-    const OwnedDir dir = open_directory(at, name, path);
-    while (const dirent* const entry = dir == nullptr ? nullptr : next(dir.get(), path)) {
-      if (entry->d_type == DT_LNK) continue;
+    list(at, name, path, [&](int fd, const dirent& entry) {
+      if (entry.d_type == DT_LNK || !failure_.ok()) return;
       if (++looked_at_ > kMostEntries) return refuse(path);
-      const std::string below = path + "/" + entry->d_name;
+      const std::string below = path + "/" + entry.d_name;
       struct stat info {};
-      if (fstatat(dirfd(dir.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-        is_passed_over("fstatat", below);
-        continue;
+      if (fstatat(fd, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        return pass_over("fstatat", below);
       }
-      if (S_ISLNK(info.st_mode)) continue;
+      if (S_ISLNK(info.st_mode)) return;
       const mode_t wanted = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
       const bool is_plain = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
       if (!is_plain || (info.st_mode & wanted) != wanted) {
         found_.push_back({below, kind_of(info.st_mode), 0, 0});
       } else if (S_ISDIR(info.st_mode)) {
-        walk(dirfd(dir.get()), entry->d_name, below, level + 1);
+        walk(fd, entry.d_name, below, level + 1);
       }
-    }
-  }
-  void walk(int at, const std::string& name, const std::string& path, int level) {
-    walk(at, name.c_str(), path, level);
+    });
   }
 
   void refuse(const std::string& path) {

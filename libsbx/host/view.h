@@ -72,6 +72,7 @@ struct View {
   std::vector<Node> tools;    // base tools: files and directories shown
   std::vector<Link> tool_links;
   std::vector<Node> denied;  // programs that the command policy denies; symlinks as such
+  std::vector<std::string> hidden_path;  // directories of PATH that are not shown, base system
   // Those with denied programs that nobody but root can change, where the caller is another.
   std::vector<std::string> fixed_directories;
   std::vector<std::string> proc_masks;  // existing entries of /proc that are masked

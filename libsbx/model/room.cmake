@@ -3,5 +3,6 @@ sbx_room(model
     model/denial.cc
     model/exit_status.cc
     model/finding.cc
+    model/grant.cc
     model/outcome.cc
   LINK sbx_base)

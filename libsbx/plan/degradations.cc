@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan is weaker in than its policy asks for, and what that means: one row each. Pure.
 #include "plan/builder.h"
+#include "profile/shipped.h"
 
 namespace sbx {
 namespace {
@@ -84,6 +85,15 @@ constexpr Shortfall kShortfalls[] = {
      }},
 };
 
+// A preset where just one is meant for it.
+std::string what_shows(const std::string& directory, const std::string& home) {
+  if (!home.empty() && home != "/" && is_below(directory, home)) {
+    const std::string_view preset = preset_for("${home}" + directory.substr(home.size()));
+    if (!preset.empty()) return "--with " + std::string(preset) + " shows it";
+  }
+  return "--ro " + directory + " shows it";
+}
+
 }  // namespace
 
 void add_degradations(LaunchPlan& plan, const PlanInput& input) {
@@ -91,6 +101,10 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
   for (const Link& link : input.view.left_out) {
     plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
                             " and is not shown; --ro with its target shows that");
+  }
+  for (const std::string& directory : input.view.hidden_path) {
+    plan.warnings.push_back("PATH: " + directory + " is not shown inside; " +
+                            what_shows(directory, input.facts.home));
   }
   const Made made{plan, input};
   if (!made.is_confined) {

@@ -1,6 +1,7 @@
 sbx_room(run
   SOURCES
     run/memory_count.cc
+    run/missing_programs.cc
     run/network.cc
     run/redaction.cc
     run/run.cc
@@ -8,4 +9,4 @@ sbx_room(run
     run/supervisor.cc
     run/terminal.cc
     run/watch.cc
-  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_gateway sbx_output sbx_trace sbx_connect sbx_host_files)
+  LINK sbx_base sbx_json sbx_model sbx_policy sbx_shell sbx_guard sbx_host sbx_plan sbx_launch sbx_gateway sbx_output sbx_trace sbx_connect sbx_host_files)

@@ -26,6 +26,7 @@
 #include "host_files/workspace_files.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
+#include "run/missing_programs.h"
 #include "run/network.h"
 #include "run/redaction.h"
 #include "run/sandbox.h"
@@ -279,6 +280,7 @@ class Run {
 
   void done() {
     is_done_ = true;
+    add_missing_programs();
     if (supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
       input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
     }
@@ -484,6 +486,15 @@ class Run {
     if (supervised.has_filled_scratch) return "disk";
     if (supervised.has_reached_pids || leftovers.ran_out_of_pids()) return "pids";
     return "";
+  }
+
+  void add_missing_programs() {
+    const auto path = base_environment_.find("PATH");
+    if (sandbox_ == nullptr || path == base_environment_.end()) return;
+    for (Denial& missing :
+         missing_programs(input_.request, path->second, sandbox_->view.hidden_path)) {
+      denials_.add(std::move(missing));
+    }
   }
 
   // Another configuration or other hooks than before the command, however git is led to them.

@@ -14,6 +14,7 @@
 
 #include "guard/places.h"
 #include "host/protect.h"
+#include "model/grant.h"
 #include "sys/calls.h"
 #include "trace/inside_paths.h"
 
@@ -32,8 +33,6 @@ std::string parent_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-std::string quoted(const std::string& text) { return "\"" + text + "\""; }
 
 std::uint64_t mount_flags(const OwnedFd& file) {
   struct statvfs info {};
@@ -247,9 +246,9 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
   const bool replaces =
       std::any_of(policy_.sandbox.filesystem.roots.begin(), policy_.sandbox.filesystem.roots.end(),
                   [&](const Root& root) { return root.path == path; });
-  const std::string access = to_write ? "\"rw\"" : "\"ro\"";
-  if (replaces) return "filesystem.roots: \"access\": " + access + " for " + quoted(path);
-  return "filesystem.roots += [{\"path\": " + quoted(path) + ", \"access\": " + access + "}]";
+  const std::string access = to_write ? "rw" : "ro";
+  if (replaces) return "filesystem.roots: \"access\": " + quoted(access) + " for " + quoted(path);
+  return root_grant({&path, 1}, access);
 }
 
 // As the plan shows the deepest place that holds the path; empty where nothing does.

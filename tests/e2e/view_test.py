@@ -512,6 +512,49 @@ class Etc(ViewCase):
         self.assertEqual(answer["stderr"].count("\n"), 3, answer["stderr"])
 
 
+class SearchPath(ViewCase):
+    """What PATH names and does not show is told, with what would show it."""
+
+    def setUp(self):
+        super().setUp()
+        os.chmod(self.base, 0o755)
+        self.home = os.path.join(self.base, "home")
+        self.write("home/.cargo/bin/cargo", "#!/bin/sh\necho built\n", 0o755)
+        self.write("home/kit/bin/kit", "#!/bin/sh\necho kit\n", 0o755)
+        os.mkdir(self.home + "/bin")
+        os.symlink("../kit/bin/kit", self.home + "/bin/kit")
+        self.path = f"{self.home}/.cargo/bin:{self.home}/bin:/usr/bin:/bin"
+
+    def run_here(self, command, *flags):
+        return self.sh(command, *flags,
+                       env={**os.environ, "HOME": self.home, "PATH": self.path})
+
+    def test_directories_that_are_not_shown_are_warned_of(self):
+        warnings = "\n".join(self.run_here("true")["sandbox"]["warnings"])
+        self.assertIn(f"{self.home}/.cargo/bin is not shown inside; --with rust", warnings)
+        self.assertIn(f"{self.home}/bin is not shown inside; --ro {self.home}/bin", warnings)
+        explained = self.raw("explain", "-c", "true",
+                             env={**os.environ, "HOME": self.home, "PATH": self.path})
+        self.assertIn(b".cargo/bin is not shown inside", explained.stdout)
+        self.assertEqual(self.run_here("true", "--with", "rust", "--ro", self.home + "/bin")
+                         ["sandbox"]["warnings"], [])
+
+    def test_a_program_that_the_caller_has_is_a_denial_whose_grant_shows_it(self):
+        for command in ("cargo build", "kit --version"):
+            answer = self.run_here(command)
+            self.assertEqual(answer["exit_code"], 127, answer)
+            denial, = [d for d in answer["denials"] if d["operation"] == "exec"]
+            key, value = denial["grant"].split(" += ")
+            self.assertEqual(key, "filesystem.roots")
+            profile = self.profile({"filesystem": {"+roots": json.loads(value)}})
+            granted = self.run_here(command, "--profile", profile)
+            self.assertEqual((granted["exit_code"], granted["denials"]), (0, []), granted)
+
+    def test_nothing_is_said_of_programs_that_nobody_has(self):
+        answer = self.run_here("no-such-program-anywhere")
+        self.assertEqual((answer["exit_code"], answer["denials"]), (127, []), answer)
+
+
 class Sockets(ViewCase):
     """The host's sockets are out of reach unless a root shows them."""
 

@@ -60,7 +60,7 @@ TEST(Judge, NamesTheRootToAdd) {
   ASSERT_EQ(judgement.verdict, Verdict::kDeny);
   const Finding& finding = judgement.findings.front();
   EXPECT_EQ(finding.target, "/srv/a");
-  EXPECT_EQ(finding.grant, "filesystem.roots += {\"path\": \"/srv/a\", \"access\": \"ro\"}");
+  EXPECT_EQ(finding.grant, "filesystem.roots += [{\"path\": \"/srv/a\", \"access\": \"ro\"}]");
   EXPECT_NE(finding.reason.find("SBX_ALLOWED_ROOTS"), std::string::npos);
 }
 

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings that would allow what was refused, as a profile takes them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sbx {
+
+// As a JSON string.
+std::string quoted(std::string_view text);
+
+// `filesystem.roots += [{"path": "/srv/a", "access": "ro"}]`, one for each path.
+std::string root_grant(std::span<const std::string> paths, std::string_view access);
+
+}  // namespace sbx

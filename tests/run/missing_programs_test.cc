@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/missing_programs.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "support/temp_dir.h"
+
+namespace sbx {
+namespace {
+
+class MissingPrograms : public testing::Test {
+ protected:
+  std::vector<Denial> find(const std::string& command) const {
+    Request request;
+    request.command = command;
+    return missing_programs(request, hidden_ + ":" + shown_, {hidden_});
+  }
+  test::TempDir dir_;
+  const std::string root_ = std::filesystem::canonical(dir_.path()).string();
+  const std::string hidden_ = dir_.directory("hidden");
+  const std::string shown_ = dir_.directory("shown");
+};
+
+TEST_F(MissingPrograms, AreNamedByTheirTargetWithWhatShowsThem) {
+  dir_.file("hidden/tool", "#!/bin/sh\n", 0755);
+  dir_.file("kit/real", "#!/bin/sh\n", 0755);
+  ASSERT_EQ(symlink("../kit/real", (hidden_ + "/led").c_str()), 0);
+  const std::vector<Denial> found = find("cd x && tool --flag; led | tool");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].layer, "mount");
+  EXPECT_EQ(found[0].operation, "exec");
+  EXPECT_EQ(found[0].target, root_ + "/hidden/tool");
+  EXPECT_EQ(found[0].grant,
+            "filesystem.roots += [{\"path\": \"" + root_ + "/hidden\", \"access\": \"ro\"}]");
+  EXPECT_EQ(found[1].target, root_ + "/kit/real");
+  EXPECT_EQ(found[1].grant, "filesystem.roots += [{\"path\": \"" + root_ +
+                                "/hidden\", \"access\": \"ro\"}, {\"path\": \"" + root_ +
+                                "/kit\", \"access\": \"ro\"}]");
+}
+
+TEST_F(MissingPrograms, AreNotThoseThatTheCommandHad) {
+  dir_.file("shown/there", "#!/bin/sh\n", 0755);
+  dir_.file("hidden/echo", "#!/bin/sh\n", 0755);  // a builtin
+  dir_.file("hidden/text", "no program\n", 0644);
+  dir_.file("hidden/path", "#!/bin/sh\n", 0755);
+  EXPECT_TRUE(find("there; echo x; text; ./path; $path; absent").empty());
+}
+
+TEST_F(MissingPrograms, TheFirstOfPathCounts) {
+  dir_.file("shown/both", "#!/bin/sh\n", 0755);
+  dir_.file("hidden/both", "#!/bin/sh\n", 0755);
+  EXPECT_EQ(find("both").size(), 1U);  // another was run silently
+}
+
+TEST_F(MissingPrograms, NothingIsLookedAtWhereAllOfPathIsShown) {
+  dir_.file("hidden/tool", "#!/bin/sh\n", 0755);
+  Request request;
+  request.argv = {"tool"};
+  EXPECT_TRUE(missing_programs(request, hidden_, {}).empty());
+  EXPECT_EQ(missing_programs(request, hidden_, {hidden_}).size(), 1U);
+}
+
+}  // namespace
+}  // namespace sbx
