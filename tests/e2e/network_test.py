@@ -458,6 +458,15 @@ class UnixSockets(harness.Case):
             profile = self.profile({"network": {"mode": mode, "unix_sockets": [path]}})
             self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
 
+    @unittest.skipUnless(harness.is_root(), "only a supervisor of root's has rights to lay down")
+    def test_it_is_connected_to_with_no_more_rights_than_the_command_has(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        os.chmod(path, 0o700)
+        os.chown(path, 65534, 65534)
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "PermissionError\n")
+
     def test_a_listed_socket_outside_of_every_root_is_shown(self):
         path = os.path.join(self.base, "agent.sock")
         self.listen(path)

@@ -179,6 +179,33 @@ class Uncovered(harness.Case):
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertIn(("mask_lost_run_ended", ".env"), self.operations(answer))
 
+    def test_a_directory_that_was_replaced_is_watched_from_then_on(self):
+        directory = os.path.join(self.work, ".git")
+        held = "grep -q '/.git/config ' /proc/self/mountinfo"
+
+        def change():
+            os.rename(directory, directory + ".old")
+            shutil.copytree(directory + ".old", directory)
+            self.write("work/again", "")
+            self.assertTrue(harness.until(
+                lambda: os.path.exists(os.path.join(self.work, "held")), 20))
+            self.replace(".git/config", "[new]\n")
+
+        answer = self.during(
+            change, "{ echo x >> .git/config; } 2>/dev/null && echo written; cat .git/config",
+            meanwhile=f"(until [ -e again ] && {held}; do sleep 0.01; done; touch held) & ",
+            restored=".git/config")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "[new]\n"), answer)
+
+    def test_a_link_in_the_place_of_a_hidden_file_ends_the_run(self):
+        def change():
+            self.write("work/elsewhere", SECRET)
+            os.symlink("elsewhere", os.path.join(self.work, ".env.new"))
+            os.rename(os.path.join(self.work, ".env.new"), os.path.join(self.work, ".env"))
+        answer = self.during(change, "sleep 10; cat .env")
+        self.assertEqual(answer["status"], "killed", answer)
+        self.assertNotIn(SECRET, answer["stdout"])
+
     def test_the_policy_may_only_report_it(self):
         answer = self.during(lambda: self.replace(".env", SECRET), "cat .env",
                              {"replaced": "report"})
@@ -191,6 +218,24 @@ class Uncovered(harness.Case):
         self.assertIn("0000000000000000", answer["stdout"])
         self.assertNotIn("old", answer["stdout"])
 
+    def test_what_guards_has_no_right_but_that(self):
+        # In the sandbox's own namespace: CAP_SYS_ADMIN, and CAP_NET_BIND_SERVICE for listeners.
+        kept = {"restore": 1 << 21 | 1 << 10, "report": 1 << 10}
+        self.write("work/rights.py", """
+import time
+def rights():
+    with open("/proc/1/status") as status:
+        return [int(line.split()[1], 16) for line in status if line.startswith(("CapEff", "CapPrm"))]
+for _ in range(1000):  # it lets go of them once the command has begun
+    if max(rights()) < 1 << 40: break
+    time.sleep(0.01)
+print(*rights())
+""")
+        for replaced, capabilities in kept.items():
+            profile = self.profile({"filesystem": {**ALL, "replaced": replaced}})
+            for rights in self.out("python3 rights.py", "--profile", profile).split():
+                self.assertEqual(int(rights) & ~capabilities, 0, replaced)
+
     def test_an_undisturbed_run_reports_nothing(self):
         answer = self.sh("touch a; mkdir b; mv a b; rm -r b; cat ro.txt; git status >/dev/null",
                          "--profile", self.profile({"filesystem": ALL}))
@@ -198,9 +243,26 @@ class Uncovered(harness.Case):
 
 
 class Warm(harness.Case):
+    def make_anew(self, path):
+        os.unlink(path)
+        self.write("work/.env", SECRET)
+
+    def replace_and_back(self, path):
+        """The mount is gone, and the file is the one that it was."""
+        os.link(path, path + ".kept")
+        os.unlink(path)
+        os.rename(path + ".kept", path)
+
     def test_a_warm_sandbox_that_lost_a_mask_is_not_used(self):
-        self.write("work/.env", "old\n")
-        profile = self.profile({"filesystem": ALL})
+        # The same inode number on many file systems.
+        self.lose_masks(ALL, "old\n", self.make_anew)
+
+    def test_nor_is_one_that_only_reports_it(self):
+        self.lose_masks({**ALL, "replaced": "report"}, SECRET, self.replace_and_back)
+
+    def lose_masks(self, filesystem, text, lose):
+        self.write("work/.env", text)
+        profile = self.profile({"filesystem": filesystem})
         server = subprocess.Popen([harness.SBX_RUN, "serve", "--profile", profile], cwd=self.work,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end, server)
@@ -210,10 +272,7 @@ class Warm(harness.Case):
             server.stdin.flush()
             answer = json.loads(server.stdout.readline())["result"]
             self.assertEqual((answer["status"], answer["stdout"]), ("exited", "end\n"), answer)
-            # Unlinked and made anew: the same inode number on many file systems.
-            path = os.path.join(self.work, ".env")
-            os.unlink(path)
-            self.write("work/.env", SECRET)
+            lose(os.path.join(self.work, ".env"))
 
 
 if __name__ == "__main__":
