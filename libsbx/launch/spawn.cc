@@ -4,10 +4,12 @@
 #include "launch/spawn.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -189,6 +191,22 @@ Result<Spawned> spawn(const SpawnRequest& request) {
 int ask_inside(int control, const InsideRequest& request) {
   const ssize_t sent = ::send(control, &request, sizeof request, MSG_NOSIGNAL | MSG_DONTWAIT);
   return sent == static_cast<ssize_t>(sizeof request) ? 0 : errno;
+}
+
+void reap_killed(Spawned& spawned, int longest_ms, struct rusage* usage) {
+  static std::vector<OwnedFd> left;  // killed, and not seen to end
+  std::erase_if(left, [](const OwnedFd& process) {
+    siginfo_t info{};
+    const auto id = static_cast<id_t>(process.get());
+    return waitid(P_PIDFD, id, &info, WEXITED | WNOHANG) != 0 || info.si_pid != 0;
+  });
+  struct pollfd ended {
+    spawned.pidfd.get(), POLLIN, 0
+  };
+  while (poll(&ended, 1, longest_ms) < 0 && errno == EINTR) {
+  }
+  const pid_t reaped = wait4(spawned.pid, nullptr, WNOHANG, usage);
+  if (reaped == 0) left.push_back(std::move(spawned.pidfd));
 }
 
 std::vector<Received> receive_reports(int control) {

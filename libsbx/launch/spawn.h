@@ -114,6 +114,12 @@ struct Spawned {
 // want of descriptors or memory. A step that fails later is in `state`.
 Result<Spawned> spawn(const SpawnRequest& request);
 
+inline constexpr int kLongestEndMs = 1000;
+
+// Waits for a PID 1 that has been killed, at most as long as is said: where its tree hangs in a
+// file system that does not answer, it is reaped when a later one is.
+void reap_killed(Spawned& spawned, int longest_ms, struct rusage* usage);
+
 // The descriptors that the child hands out. Empty with errno 0 at end of file, EAGAIN when nothing
 // waits, or what went wrong.
 struct Received {

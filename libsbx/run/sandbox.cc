@@ -116,8 +116,7 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
 Sandbox::~Sandbox() {
   if (!spawned || !spawned->pidfd.is_open()) return;
   sys::pidfd_send_signal(spawned->pidfd.get(), SIGKILL);
-  while (waitpid(spawned->pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  reap_killed(*spawned, kLongestEndMs, nullptr);
 }
 
 std::string search_path(const SandboxInput& input) {

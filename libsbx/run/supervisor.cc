@@ -104,8 +104,7 @@ class Supervisor::Impl {
   ~Impl() {
     if (spawned_ && !init_gone_) {
       kill_tree();
-      while (wait4(spawned_->pid, nullptr, 0, nullptr) < 0 && errno == EINTR) {
-      }
+      reap_killed(*spawned_, kLongestEndMs, nullptr);
       end_strays();
     }
     for (const int fd :
@@ -188,8 +187,7 @@ class Supervisor::Impl {
     if (!result_.failure) result_.failure = std::move(error);
     kill_tree();
     if (!init_gone_) {
-      while (wait4(spawned_->pid, nullptr, 0, &result_.tree_usage) < 0 && errno == EINTR) {
-      }
+      reap_killed(*spawned_, kLongestEndMs, &result_.tree_usage);
       init_gone_ = true;
       end_strays();
     }

@@ -2,6 +2,7 @@
 """Limits: each holds for the whole tree, ends what goes beyond it, and is named in the answer."""
 
 import os
+import resource
 import unittest
 
 import harness
@@ -426,6 +427,11 @@ class Limits(harness.Case):
         self.assertTrue(0 < queues <= 409600)
         self.assertTrue(0 < locked <= 4 << 20)
         self.assertEqual((nice, realtime), (0, 0))
+
+    def test_little_is_left_of_real_time_that_the_caller_has(self):
+        program = "import resource; print(*resource.getrlimit(15))\n"
+        self.assertEqual(self.out(self.script(program), preexec_fn=lambda: resource.setrlimit(
+            resource.RLIMIT_RTTIME, (5_000_000, 5_000_000))), "1000000 2000000\n")
 
     # --- where runtimes look ---
 

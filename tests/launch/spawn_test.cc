@@ -19,6 +19,7 @@
 
 #include "plan/builder.h"
 #include "support/temp_dir.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -172,6 +173,29 @@ TEST(Spawn, RunsAProgramToItsEndWithEitherClone) {
     ASSERT_TRUE(run.started());
     EXPECT_EQ(run.wait(), 0);
     EXPECT_EQ(exit_of(run), 0);
+  }
+}
+
+TEST(Spawn, LeavesOneThatDoesNotEndToBeReapedWithALaterOne) {
+  TinyRun slow(tiny_plan({"/bin/sleep", "60"}));
+  ASSERT_TRUE(slow.started());
+  const pid_t pid = slow.spawned().pid;
+  const OwnedFd watch(sys::pidfd_open(pid, 0));
+  reap_killed(slow.spawned(), 10, nullptr);
+  EXPECT_EQ(::kill(pid, 0), 0);
+  slow.spawned().lifeline.reset();
+  struct pollfd ended {
+    watch.get(), POLLIN, 0
+  };
+  EXPECT_EQ(::poll(&ended, 1, kPatienceMs), 1);
+  slow.spawned().pid = -1;
+
+  TinyRun quick(tiny_plan({"/bin/true"}));
+  ASSERT_TRUE(quick.started());
+  struct rusage usage {};
+  reap_killed(quick.spawned(), kPatienceMs, &usage);
+  for (const pid_t each : {pid, std::exchange(quick.spawned().pid, -1)}) {
+    EXPECT_EQ(::waitpid(each, nullptr, WNOHANG), -1) << "nothing is left to be reaped";
   }
 }
 
