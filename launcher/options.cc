@@ -9,7 +9,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include "profile/host_rule.h"
 
 namespace sbx {
 namespace {
@@ -184,13 +183,7 @@ class FlagReader {
     if (!options_.net.empty()) {
       SBX_TRY(flags_.network, one_of(kNets, options_.net, "--net"));
     }
-    for (const std::string& host : options_.allow_hosts) {
-      if (!parse_host_rule(host)) {
-        return bad("--allow-host", host,
-                   "NAME, *.NAME, an address or a network, each with or without :PORT");
-      }
-      flags_.allow_hosts.push_back(host);
-    }
+    flags_.allow_hosts = options_.allow_hosts;
     for (const std::string& text : options_.publish) {
       SBX_TRY(const PublishedPort port, parse_publish(text));
       flags_.publish.push_back(port);

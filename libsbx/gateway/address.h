@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// IP addresses and endpoints as values: text and sockaddr both ways, networks, and the classes of
-// addresses that a name must not lead to. Pure; an IPv4-mapped IPv6 address is its IPv4 one.
+// Endpoints as values, sockaddr both ways, and the classes of addresses that a name must not lead
+// to. Pure.
 #pragma once
 
 #include <sys/socket.h>
 
-#include <array>
 #include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
+
+#include "model/address.h"
 
 namespace sbx {
-
-struct IpAddress {
-  bool is_v6 = false;
-  std::array<std::uint8_t, 16> bytes{};  // network order; an IPv4 address is the first four
-
-  friend auto operator<=>(const IpAddress&, const IpAddress&) = default;
-};
 
 struct Endpoint {
   IpAddress address;
@@ -28,12 +21,6 @@ struct Endpoint {
   friend auto operator<=>(const Endpoint&, const Endpoint&) = default;
 };
 
-// Plain forms only: no port, no brackets, no zone.
-std::optional<IpAddress> parse_ip(std::string_view text);
-IpAddress ipv4(std::uint8_t a, std::uint8_t b, std::uint8_t c, std::uint8_t d);
-// 4 or 16 bytes in network order; all zeros for any other size.
-IpAddress ip_from_bytes(std::string_view bytes);
-std::string ip_text(const IpAddress& address);
 std::string endpoint_text(const Endpoint& endpoint);  // "192.0.2.1:80", "[2001:db8::1]:80"
 
 struct SocketAddress {
@@ -46,9 +33,6 @@ SocketAddress to_sockaddr(const Endpoint& endpoint);
 std::optional<Endpoint> from_sockaddr(const sockaddr_storage& storage);
 // getsockname(2); nullopt when it fails.
 std::optional<Endpoint> local_endpoint(int socket_fd);
-
-// Both of one family, and the first `bits` bits equal.
-bool in_network(const IpAddress& address, const IpAddress& network, int bits);
 
 bool is_loopback(const IpAddress& address);
 // 127.0.0.1 and ::1, which host ports are mapped at; the rest of 127.0.0.0/8 is the sandbox's own.

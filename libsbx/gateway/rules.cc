@@ -11,7 +11,7 @@ namespace {
 constexpr int kNarrowestWideNetwork = 8;
 
 std::vector<std::uint16_t> ports_of(const HostRule& rule) {
-  if (rule.port) return {static_cast<std::uint16_t>(*rule.port)};
+  if (rule.port) return {*rule.port};
   return {80, 443};
 }
 
@@ -51,11 +51,11 @@ Rules::Rules(NetworkMode mode, std::span<const HostRule> allow, std::span<const 
   for (const HostRule& rule : allow) {
     for (const std::uint16_t port : ports_of(rule)) {
       if (rule.kind == HostRule::Kind::kName) {
-        names_.emplace(rule.host, port);
+        names_.emplace(rule.name, port);
       } else if (rule.kind == HostRule::Kind::kWildcard) {
-        wildcards_.emplace(rule.host, port);
-      } else if (const auto network = parse_ip(rule.host)) {
-        networks_.push_back({*network, rule.prefix, port});
+        wildcards_.emplace(rule.name, port);
+      } else {
+        networks_.push_back({rule.network, rule.prefix, port});
       }
     }
   }

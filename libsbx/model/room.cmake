@@ -1,5 +1,6 @@
 sbx_room(model
   SOURCES
+    model/address.cc
     model/denial.cc
     model/exit_status.cc
     model/finding.cc

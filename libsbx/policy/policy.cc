@@ -145,6 +145,19 @@ void show_home(Profile& profile, const std::string& home) {
   if (!is_within) roots.push_back(Root{home, Access::kReadOnly, true, "/filesystem/home"});
 }
 
+Status read_hosts(const std::vector<std::string>& texts, ErrorCode code, const std::string& where,
+                  std::vector<HostRule>& hosts) {
+  for (const std::string& text : texts) {
+    auto host = parse_host_rule(text);
+    if (!host) {
+      return Error{code, "bad value for " + where + ": '" + text + "'", where,
+                   "NAME, *.NAME, an address or a network, each with or without :PORT"};
+    }
+    hosts.push_back(std::move(*host));
+  }
+  return {};
+}
+
 }  // namespace
 
 LayerSet layers_of(const SandboxProfile& profile) {
@@ -212,6 +225,9 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
     profile.network.mode = NetworkMode::kOutbound;
   }
   if (flags.network) profile.network.mode = *flags.network;
+  std::vector<HostRule> hosts;
+  SBX_CHECK_OK(read_hosts(profile.network.allow, ErrorCode::kBadValue, "/network/allow", hosts));
+  SBX_CHECK_OK(read_hosts(flags.allow_hosts, ErrorCode::kBadFlag, "--allow-host", hosts));
   if (!flags.allow_hosts.empty()) {
     profile.network.mode = NetworkMode::kAllowlist;
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
@@ -250,6 +266,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                         bytes(flags.file_bytes, limits.file_kb),
                         std::move(context.workspace),
                         std::move(home),
+                        std::move(hosts),
                         flags.trace_denials};
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,

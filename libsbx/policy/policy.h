@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "model/request.h"
+#include "profile/host_rule.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -56,8 +57,9 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   SandboxLimits limits;
   std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
-  std::string home;            // path of the home directory inside
-  bool trace_denials = false;  // refused file operations are reported too
+  std::string home;             // path of the home directory inside
+  std::vector<HostRule> hosts;  // network.allow and --allow-host
+  bool trace_denials = false;   // refused file operations are reported too
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };
 

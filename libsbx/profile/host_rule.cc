@@ -2,8 +2,6 @@
 // The grammar of `network.allow`. forms.cc holds the same grammar as a pattern for the schema.
 #include "profile/host_rule.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -38,23 +36,26 @@ bool is_name(std::string_view name) {
          !std::all_of(labels.back().begin(), labels.back().end(), is_digit);
 }
 
-bool is_address(HostRule::Kind kind, const std::string& text) {
-  if (text.find('\0') != std::string::npos) return false;
-  in6_addr address{};
-  if (kind == HostRule::Kind::kIpv4) return inet_pton(AF_INET, text.c_str(), &address) == 1;
-  return text.find('.') == std::string::npos && inet_pton(AF_INET6, text.c_str(), &address) == 1;
-}
-
-std::optional<HostRule> parse_address(HostRule::Kind kind, std::string_view text) {
-  const int bits = kind == HostRule::Kind::kIpv4 ? 32 : 128;
+std::optional<HostRule> parse_network(std::string_view text, bool is_v6) {
   const std::size_t slash = text.find('/');
-  HostRule rule{
-      .kind = kind, .host = std::string(text.substr(0, slash)), .prefix = bits, .port = {}};
-  if (!is_address(kind, rule.host)) return std::nullopt;
-  if (slash == std::string_view::npos) return rule;
-  const auto prefix = plain_count(text.substr(slash + 1), bits);
-  if (!prefix) return std::nullopt;
-  rule.prefix = *prefix;
+  const std::string_view address = text.substr(0, slash);
+  // One family has colons only, the other one points.
+  if (address.find(is_v6 ? '.' : ':') != std::string_view::npos) return std::nullopt;
+  const auto network = parse_ip(address);
+  if (!network) return std::nullopt;
+  HostRule rule{.kind = HostRule::Kind::kNetwork,
+                .name = {},
+                .network = *network,
+                .prefix = is_v6 ? 128 : 32,
+                .port = {}};
+  if (slash != std::string_view::npos) {
+    const auto prefix = plain_count(text.substr(slash + 1), rule.prefix);
+    if (!prefix) return std::nullopt;
+    rule.prefix = *prefix;
+  }
+  // IPv4 addresses, spelled as IPv6 ones.
+  if (is_v6 && !network->is_v6) rule.prefix -= 96;
+  if (rule.prefix < 0) return std::nullopt;
   return rule;
 }
 
@@ -65,22 +66,22 @@ std::optional<HostRule> parse_name(std::string_view text) {
     text.remove_prefix(2);
   }
   if (!is_name(text)) return std::nullopt;
-  rule.host = text;
-  for (char& c : rule.host) {
+  rule.name = text;
+  for (char& c : rule.name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return rule;
 }
 
 std::optional<HostRule> parse_host(std::string_view text) {
-  if (auto rule = parse_address(HostRule::Kind::kIpv4, text)) return rule;
+  if (auto rule = parse_network(text, false)) return rule;
   return parse_name(text);
 }
 
 std::optional<HostRule> with_port(std::optional<HostRule> rule, std::string_view text) {
   const auto port = plain_count(text, 65535);
   if (!rule || !port || *port == 0) return std::nullopt;
-  rule->port = *port;
+  rule->port = static_cast<std::uint16_t>(*port);
   return rule;
 }
 
@@ -90,7 +91,7 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
     if (end == std::string_view::npos) return std::nullopt;
-    auto rule = parse_address(HostRule::Kind::kIpv6, text.substr(1, end - 1));
+    auto rule = parse_network(text.substr(1, end - 1), true);
     const std::string_view rest = text.substr(end + 1);
     if (rest.empty()) return rule;
     if (rest.front() != ':') return std::nullopt;
@@ -99,7 +100,7 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return parse_host(text);
   if (text.find(':', colon + 1) != std::string_view::npos) {
-    return parse_address(HostRule::Kind::kIpv6, text);
+    return parse_network(text, true);
   }
   return with_port(parse_host(text.substr(0, colon)), text.substr(colon + 1));
 }

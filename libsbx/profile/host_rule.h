@@ -8,14 +8,19 @@
 #include <string>
 #include <string_view>
 
+#include "model/address.h"
+
 namespace sbx {
 
 struct HostRule {
-  enum class Kind : std::uint8_t { kName, kWildcard, kIpv4, kIpv6 };
+  enum class Kind : std::uint8_t { kName, kWildcard, kNetwork };
   Kind kind = Kind::kName;
-  std::string host;         // lower case; a wildcard without its "*."; an address without brackets
-  int prefix = 0;           // kIpv4 and kIpv6: bits of the network; 32 and 128 for one address
-  std::optional<int> port;  // nullopt: 80 and 443
+  std::string name;                   // kName, kWildcard: lower case; a wildcard without its "*."
+  IpAddress network;                  // kNetwork
+  int prefix = 0;                     // its bits; 32 and 128 for one address
+  std::optional<std::uint16_t> port;  // nullopt: 80 and 443
+
+  friend bool operator==(const HostRule&, const HostRule&) = default;
 };
 
 // "github.com", "*.pypi.org:443", "10.1.0.0/16:5432", "[2001:db8::1]:443", "2001:db8::/32";

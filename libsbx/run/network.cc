@@ -55,19 +55,11 @@ ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
   return rules;
 }
 
-Result<std::unique_ptr<Gateway>> make_gateway(const NetworkProfile& network,
-                                              DenialLedger& denials) {
+Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, DenialLedger& denials) {
   GatewayOptions options;
-  options.mode = network.mode;
-  for (const std::string& text : network.allow) {
-    if (auto rule = parse_host_rule(text)) {
-      options.allow.push_back(std::move(*rule));
-    } else {
-      return Error{ErrorCode::kBadValue, "not a host: '" + text + "'", "/network/allow",
-                   "NAME, *.NAME, an address or a network, each with or without :PORT"};
-    }
-  }
-  options.host_ports = network.host_ports;
+  options.mode = policy.network.mode;
+  options.allow = policy.hosts;
+  options.host_ports = policy.network.host_ports;
   options.resolv_conf = read_host_file("/etc/resolv.conf");
   options.hosts = read_host_file("/etc/hosts");
   return Gateway::create(options, denials);
@@ -89,7 +81,7 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, con
   made->rules_ = connect_rules(policy, plan);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
-    SBX_TRY(made->gateway_, make_gateway(policy.sandbox.network, denials));
+    SBX_TRY(made->gateway_, make_gateway(policy.sandbox, denials));
     if (!made->watch(made->gateway_->poll_fd())) return failed("epoll_ctl");
     for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }

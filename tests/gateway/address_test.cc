@@ -6,18 +6,12 @@
 namespace sbx {
 namespace {
 
-TEST(Address, ReadsAndPrintsBothFamilies) {
-  EXPECT_EQ(ip_text(*parse_ip("192.0.2.1")), "192.0.2.1");
-  EXPECT_EQ(ip_text(*parse_ip("2001:DB8::1")), "2001:db8::1");
+TEST(Address, PrintsBothFamiliesWithTheirPort) {
   EXPECT_EQ(endpoint_text({*parse_ip("::1"), 80}), "[::1]:80");
   EXPECT_EQ(endpoint_text({ipv4(10, 0, 0, 1), 80}), "10.0.0.1:80");
-  for (const char* text : {"", "1.2.3", "1.2.3.4.5", "fe80::1%lo", "[::1]", "256.1.1.1", "::g"}) {
-    EXPECT_FALSE(parse_ip(text)) << text;
-  }
 }
 
 TEST(Address, TakesAMappedAddressForItsIpv4One) {
-  EXPECT_EQ(*parse_ip("::ffff:127.0.0.1"), ipv4(127, 0, 0, 1));
   const SocketAddress raw = to_sockaddr({*parse_ip("::ffff:10.0.0.1"), 1});
   EXPECT_EQ(raw.storage.ss_family, AF_INET);
 }
@@ -27,15 +21,6 @@ TEST(Address, SurvivesASocketAddress) {
     const Endpoint endpoint{*parse_ip(text), 8080};
     EXPECT_EQ(from_sockaddr(to_sockaddr(endpoint).storage), endpoint);
   }
-}
-
-TEST(Address, ComparesNetworksBitByBit) {
-  EXPECT_TRUE(in_network(ipv4(10, 1, 2, 3), ipv4(10, 0, 0, 0), 8));
-  EXPECT_TRUE(in_network(ipv4(10, 1, 2, 127), ipv4(10, 1, 2, 64), 26));
-  EXPECT_FALSE(in_network(ipv4(10, 1, 2, 128), ipv4(10, 1, 2, 64), 26));
-  EXPECT_TRUE(in_network(ipv4(1, 2, 3, 4), ipv4(0, 0, 0, 0), 0));
-  EXPECT_FALSE(in_network(ipv4(1, 2, 3, 4), *parse_ip("::"), 0));
-  EXPECT_TRUE(in_network(*parse_ip("fe80::1"), *parse_ip("fe80::"), 10));
 }
 
 TEST(Address, KnowsWhatMustNotBeReachedUnderAName) {

@@ -61,31 +61,40 @@ TEST(HostRule, SplitsNamesAndPorts) {
   const auto plain = parse_host_rule("GitHub.com:443");
   ASSERT_TRUE(plain);
   EXPECT_EQ(plain->kind, HostRule::Kind::kName);
-  EXPECT_EQ(plain->host, "github.com");
+  EXPECT_EQ(plain->name, "github.com");
   EXPECT_EQ(plain->port, 443);
   const auto wild = parse_host_rule("*.pypi.org");
   ASSERT_TRUE(wild);
   EXPECT_EQ(wild->kind, HostRule::Kind::kWildcard);
-  EXPECT_EQ(wild->host, "pypi.org");
+  EXPECT_EQ(wild->name, "pypi.org");
   EXPECT_EQ(wild->port, std::nullopt);
 }
 
 TEST(HostRule, SplitsAddressesNetworksAndPorts) {
   const auto network = parse_host_rule("10.1.0.0/16:5432");
   ASSERT_TRUE(network);
-  EXPECT_EQ(network->kind, HostRule::Kind::kIpv4);
-  EXPECT_EQ(network->host, "10.1.0.0");
+  EXPECT_EQ(network->kind, HostRule::Kind::kNetwork);
+  EXPECT_EQ(network->network, ipv4(10, 1, 0, 0));
   EXPECT_EQ(network->prefix, 16);
   EXPECT_EQ(network->port, 5432);
   EXPECT_EQ(parse_host_rule("127.0.0.1")->prefix, 32);
   const auto six = parse_host_rule("[2001:db8::/32]:443");
   ASSERT_TRUE(six);
-  EXPECT_EQ(six->kind, HostRule::Kind::kIpv6);
-  EXPECT_EQ(six->host, "2001:db8::");
+  EXPECT_EQ(six->kind, HostRule::Kind::kNetwork);
+  EXPECT_EQ(six->network, *parse_ip("2001:db8::"));
+  EXPECT_TRUE(six->network.is_v6);
   EXPECT_EQ(six->prefix, 32);
   EXPECT_EQ(six->port, 443);
   EXPECT_EQ(parse_host_rule("::1")->prefix, 128);
   EXPECT_EQ(parse_host_rule("fd00::/8")->prefix, 8);
+}
+
+TEST(HostRule, TakesAMappedNetworkForItsIpv4One) {
+  const auto network = parse_host_rule("::ffff:a01:0/112");
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->network, ipv4(10, 1, 0, 0));
+  EXPECT_EQ(network->prefix, 16);
+  EXPECT_FALSE(parse_host_rule("::ffff:a01:0/90"));  // neither one nor the other
 }
 
 TEST(HostRule, RefusesEverythingElse) {
