@@ -181,20 +181,27 @@ class Uncovered(harness.Case):
 
     def test_a_directory_that_was_replaced_is_watched_from_then_on(self):
         directory = os.path.join(self.work, ".git")
-        held = "grep -q '/.git/config ' /proc/self/mountinfo"
+        sub = os.path.join(self.work, "sub")  # what happens in there wakes nobody
+        os.mkdir(sub)
 
-        def change():
+        def host():
+            self.assertTrue(harness.until(lambda: os.path.exists(sub + "/begun"), 20))
             os.rename(directory, directory + ".old")
             shutil.copytree(directory + ".old", directory)
-            self.write("work/again", "")
-            self.assertTrue(harness.until(
-                lambda: os.path.exists(os.path.join(self.work, "held")), 20))
-            self.replace(".git/config", "[new]\n")
+            self.write("work/sub/again", "")
+            if harness.until(lambda: os.path.exists(sub + "/held"), 20):
+                self.replace(".git/config", "[new]\n")
+            self.write("work/sub/done", "")
 
-        answer = self.during(
-            change, "{ echo x >> .git/config; } 2>/dev/null && echo written; cat .git/config",
-            meanwhile=f"(until [ -e again ] && {held}; do sleep 0.01; done; touch held) & ",
-            restored=".git/config")
+        thread = threading.Thread(target=host)
+        thread.start()
+        held = "grep -q '/.git/config ' /proc/self/mountinfo"
+        answer = self.sh(
+            f"touch sub/begun; until [ -e sub/again ] && {held}; do sleep 0.01; done; touch sub/held;"
+            f"until [ -e sub/done ] && {held}; do sleep 0.01; done;"
+            "{ echo x >> .git/config; } 2>/dev/null && echo written; cat .git/config",
+            "--profile", self.profile({"filesystem": ALL}), "--timeout", "20")
+        thread.join()
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", "[new]\n"), answer)
 
     def test_a_link_in_the_place_of_a_hidden_file_ends_the_run(self):
