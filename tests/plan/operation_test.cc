@@ -9,7 +9,9 @@
 #include "sys/kernel.h"
 
 namespace sbx {
-namespace {
+
+// Of external linkage: nobody uses their members but the concept.
+namespace lacking {
 
 struct Whole {
   int number = 0;
@@ -62,6 +64,10 @@ struct OnTheHeap : Whole {
   std::unique_ptr<int> number;
 };
 static_assert(!Operation<OnTheHeap>);
+
+}  // namespace lacking
+
+namespace {
 
 TEST(Operation, IsOnlyItself) {
   Op step{op::MakeDir{{7}, 0750}};
