@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
-#include <cstdlib>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -119,13 +118,6 @@ void lower_required(IsolationProfile& isolation) {
   }
 }
 
-// Empty where the path leads nowhere.
-std::string real_path(const std::string& path) {
-  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),
-                                                         &std::free);
-  return real == nullptr ? "" : real.get();
-}
-
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
 // speaks for it, who would then be the operator. What is not there cannot be covered, and a session
 // may start while the command runs: its directory is made first.
@@ -133,12 +125,12 @@ void hide_tokens(Policy& policy, const Environment& environment) {
   FilesystemProfile& filesystem = policy.sandbox.filesystem;
   for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
     const std::size_t slash = path.rfind('/');
-    const std::string parent = real_path(path.substr(0, slash));
-    if (parent.empty() || !is_shown(filesystem, parent + path.substr(slash))) continue;
+    const Result<std::string> parent = real_path(path.substr(0, slash));
+    if (!parent.ok() || !is_shown(filesystem, parent.value() + path.substr(slash))) continue;
     make_runtime_directory(path);
-    const std::string real = real_path(path);
-    if (real.empty() || !is_shown(filesystem, real)) continue;
-    filesystem.roots.push_back(Root{real, Access::kNone, true, "the sessions' sockets"});
+    const Result<std::string> real = real_path(path);
+    if (!real.ok() || !is_shown(filesystem, real.value())) continue;
+    filesystem.roots.push_back(Root{real.value(), Access::kNone, true, "the sessions' sockets"});
   }
 }
 
