@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Refusals: what a child with a filter asks for, and what it is answered.
+#include "trace/refusals.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "trace/filtered.h"
+
+namespace sbx {
+namespace {
+
+using test::Filtered;
+using test::set_own_name;
+
+int try_to_mount() { return mount("none", "/nowhere", "tmpfs", 0, nullptr) == 0 ? 0 : errno; }
+
+class RefusalsTest : public ::testing::Test {
+ protected:
+  // Answers the child until it has ended: its exit status.
+  int serve(Filtered& child) {
+    OwnedFd listener = child.take_listener();
+    EXPECT_TRUE(listener.is_open()) << "no seccomp listener can be had here";
+    if (!listener.is_open()) return -1;
+    refusals_.set_listener(std::move(listener));
+    return child.serve([this] { return std::vector<int>{refusals_.listener()}; },
+                       [this] { is_open_ = refusals_.answer(); });
+  }
+
+  DenialLedger denials_;
+  Refusals refusals_{denials_};
+  bool is_open_ = true;
+};
+
+TEST_F(RefusalsTest, ARefusedCallGetsEpermAndIsCountedByItsProgram) {
+  Filtered child({SYS_mount}, [] {
+    set_own_name("prober");
+    try_to_mount();
+    return try_to_mount();
+  });
+  EXPECT_EQ(serve(child), EPERM);
+  EXPECT_EQ(
+      denials_.entries(),
+      (std::vector<Denial>{{"seccomp", "mount", "", 2, "prober", "seccomp.allow += [\"mount\"]"}}));
+}
+
+TEST_F(RefusalsTest, ProgramsBeyondTheBoundAreCountedAsOthersOfTheirCall) {
+  Filtered child({SYS_mount, SYS_umount2}, [] {
+    for (int i = 0; i < 300; ++i) {
+      set_own_name("p" + std::to_string(i));
+      try_to_mount();
+    }
+    umount2("/nowhere", 0);
+    return 7;
+  });
+  EXPECT_EQ(serve(child), 7);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 258U);
+  EXPECT_EQ(entries[128].program, "p128");
+  EXPECT_EQ(entries[255].program, "p255");
+  EXPECT_EQ(entries[255].count, 1U);
+  EXPECT_EQ(entries[256], (Denial{"seccomp", "mount", "(others)", 44, "", ""}));
+  EXPECT_EQ(entries[257], (Denial{"seccomp", "umount2", "(others)", 1, "", ""}));
+}
+
+TEST_F(RefusalsTest, ASetIdBitIsNamedAsWhatWasRefused) {
+  Filtered child({SYS_fchmod}, [] { return fchmod(0, 04755) == 0 ? 0 : errno; });
+  EXPECT_EQ(serve(child), EPERM);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].operation, "fchmod");
+  EXPECT_EQ(entries[0].target, "a set-uid or set-gid bit");
+}
+
+TEST_F(RefusalsTest, AnIdThatIsNotMappedHasNoGrant) {
+  refusals_.set_own_ids(OwnIds{1000, 1000});
+  Filtered child({SYS_fchown}, [] { return fchown(0, 4711, 1000) == 0 ? 0 : errno; });
+  EXPECT_EQ(serve(child), EPERM);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].target, "an owner or group that is not mapped inside");
+  EXPECT_EQ(entries[0].grant, "");
+}
+
+TEST_F(RefusalsTest, AnObservedCallIsShownAndGoesOn) {
+  int seen = 0;
+  refusals_.observe({SYS_umask}, [&](const sys::SeccompNotif& call) {
+    ++seen;
+    EXPECT_EQ(call.data.args[0], 0123U);
+    EXPECT_TRUE(refusals_.is_waiting(call.id));
+    refusals_.let_go_on(call.id);
+  });
+  Filtered child({SYS_umask}, [] {
+    umask(0123);
+    return umask(0123) == 0123 ? 5 : 6;
+  });
+  EXPECT_EQ(serve(child), 5);
+  EXPECT_EQ(seen, 2);
+  EXPECT_TRUE(denials_.entries().empty());
+}
+
+TEST_F(RefusalsTest, AFaultOfAnObservedCallIsRefusedAllTheSame) {
+  refusals_.observe({SYS_fchmod},
+                    [&](const sys::SeccompNotif& call) { refusals_.let_go_on(call.id); });
+  Filtered child({SYS_fchmod}, [] { return fchmod(0, 02755) == 0 ? 0 : errno; });
+  EXPECT_EQ(serve(child), EPERM);
+  EXPECT_EQ(denials_.entries().size(), 1U);
+}
+
+TEST_F(RefusalsTest, AMediatedConnectGetsTheMediatorsError) {
+  refusals_.mediate_connect([](const sys::SeccompNotif&) { return ENETUNREACH; });
+  Filtered child({SYS_connect}, [] { return connect(-1, nullptr, 0) == 0 ? 0 : errno; });
+  EXPECT_EQ(serve(child), ENETUNREACH);
+  EXPECT_TRUE(denials_.entries().empty());
+}
+
+TEST_F(RefusalsTest, AMediatorMayAnswerLater) {
+  std::optional<std::uint64_t> waits;
+  refusals_.mediate_connect([&](const sys::SeccompNotif& call) {
+    waits = call.id;
+    return std::nullopt;
+  });
+  Filtered child({SYS_connect}, [] { return connect(-1, nullptr, 0) == 0 ? 0 : errno; });
+  refusals_.set_listener(child.take_listener());
+  const int status = child.serve([this] { return std::vector<int>{refusals_.listener()}; },
+                                 [&] {
+                                   refusals_.answer();
+                                   if (!waits) return;
+                                   EXPECT_TRUE(refusals_.is_waiting(*waits));
+                                   refusals_.respond(*waits, EACCES);
+                                   EXPECT_FALSE(refusals_.is_waiting(*waits));
+                                   waits.reset();
+                                 });
+  EXPECT_EQ(status, EACCES);
+}
+
+TEST_F(RefusalsTest, ACallerThatHasGoneDoesNotWait) {
+  std::optional<std::uint64_t> waits;
+  refusals_.mediate_connect([&](const sys::SeccompNotif& call) {
+    waits = call.id;
+    return std::nullopt;
+  });
+  Filtered child({SYS_connect}, [] { return connect(-1, nullptr, 0); });
+  refusals_.set_listener(child.take_listener());
+  const int status = child.serve([this] { return std::vector<int>{refusals_.listener()}; },
+                                 [&] {
+                                   refusals_.answer();
+                                   if (waits) child.kill();
+                                 });
+  EXPECT_EQ(status, 128 + SIGKILL);
+  ASSERT_TRUE(waits);
+  EXPECT_FALSE(refusals_.is_waiting(*waits));
+  refusals_.respond(*waits, 0);  // to nobody
+}
+
+TEST_F(RefusalsTest, SaysWhenTheLastTaskHasGone) {
+  Filtered child({SYS_mount}, [] { return try_to_mount(); });
+  EXPECT_EQ(serve(child), EPERM);
+  EXPECT_FALSE(refusals_.answer());
+}
+
+TEST(ProgramName, IsTheOneThatTheProcessGaveItself) {
+  Filtered child({}, [] {
+    set_own_name("a\x1b[1m");
+    pause();
+    return 0;
+  });
+  std::string name;
+  child.serve([] { return std::vector<int>{}; },
+              [&] {
+                name = program_name(static_cast<std::uint32_t>(child.pid()));
+                if (name == "a\x1b[1m") child.kill();
+              });
+  EXPECT_EQ(name, "a\x1b[1m");
+  EXPECT_EQ(program_name(static_cast<std::uint32_t>(child.pid())), "");  // it has gone
+}
+
+}  // namespace
+}  // namespace sbx
