@@ -126,7 +126,10 @@ constexpr const char* kResultSchema = R"json({
             "enum": ["seccomp", "landlock", "mount", "network", "command"]
           },
           "operation": {"description": "What was tried, such as mount.", "type": "string"},
-          "target": {"description": "On what: a path, an address, or empty.", "type": "string"},
+          "target": {
+            "description": "On what: a path, an address, or empty; (others) beyond a layer's 256.",
+            "type": "string"
+          },
           "count": {"description": "How often.", "type": "integer", "minimum": 1},
           "program": {"description": "The name of the process that tried.", "type": "string"},
           "grant": {
