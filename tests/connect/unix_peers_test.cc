@@ -149,6 +149,7 @@ TEST(UnixPeers, WhereTheKernelCannotTellNothingIsKnown) {
 }
 
 TEST(ListensInside, IsAskedOfTheProcessesOfThePidNamespace) {
+  const Elsewhere sandbox(CLONE_NEWPID);  // before there is anything that it would hold as well
   const TempDir directory;
   const std::string name = std::string(1, '\0') + directory.path();  // as unique as that
   OwnedFd by_path = unix_listener(directory.at("s"));
@@ -157,12 +158,9 @@ TEST(ListensInside, IsAskedOfTheProcessesOfThePidNamespace) {
   EXPECT_TRUE(listens_inside(info, getpid()));
   EXPECT_TRUE(listens_inside(name, getpid()));
   EXPECT_FALSE(listens_inside(name + "x", getpid()));
-  {
-    const Elsewhere sandbox(CLONE_NEWPID);
-    if (sandbox.diag.is_open()) {
-      EXPECT_FALSE(listens_inside(info, sandbox.pid()));
-      EXPECT_FALSE(listens_inside(name, sandbox.pid()));
-    }
+  if (sandbox.diag.is_open()) {
+    EXPECT_FALSE(listens_inside(info, sandbox.pid()));
+    EXPECT_FALSE(listens_inside(name, sandbox.pid()));
   }
   by_path.reset();
   by_name.reset();
