@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "plan/operations.h"
 #include "support/temp_dir.h"
 #include "sys/kernel.h"
 
@@ -157,10 +158,10 @@ TEST_F(ShownHost, NamesWhatAnOverlayCannotCopyUp) {
 
 TEST_F(ShownHost, LandlockWithoutARuleRefusesTheRightsThatItHandles) {
   plan_.wanted.add(Layer::kLandlock);
-  plan_.ops.push_back({.kind = OpKind::kLandlockCreate,
-                       .dev = sys::kLandlockFsReadFile | sys::kLandlockFsWriteFile});
+  plan_.ops.emplace_back(
+      op::LandlockCreate{sys::kLandlockFsReadFile | sys::kLandlockFsWriteFile, 0, 0});
   plan_.arena = at("shown");
-  plan_.ops.push_back({.kind = OpKind::kLandlockAllow, .a = 0, .flags = sys::kLandlockFsReadFile});
+  plan_.ops.emplace_back(op::LandlockAllow{op::Text{0}, sys::kLandlockFsReadFile, {}});
   directory_.file("shown/file", "x", 0644);
   directory_.file("file", "x", 0644);
   NamedFile read = wants(FileNeed::kRead);
