@@ -57,9 +57,7 @@ double to_read(const std::string& text, int rounds) {
 double to_judge(const sbx::Policy& policy, const std::string& text, int rounds) {
   sbx::Request request;
   request.command = text;
-  return microseconds(rounds, [&] {
-    return sbx::judge(policy, request, policy.sandbox.workspace).findings.size();
-  });
+  return microseconds(rounds, [&] { return sbx::judge(policy, request).value().findings.size(); });
 }
 
 double part_of(const std::vector<double>& sorted, double part) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <map>
+#include <span>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -20,36 +21,24 @@ Error bad(std::string where, const std::string& value, std::string hint) {
 
 constexpr std::int64_t kLeastBareSize = std::int64_t{16} << 20;
 
-template <typename T>
-struct Named {
-  std::string_view name;
-  T value;
-};
-constexpr std::array kNets = {Named<NetworkMode>{"none", NetworkMode::kNone},
-                              Named<NetworkMode>{"allowlist", NetworkMode::kAllowlist},
-                              Named<NetworkMode>{"outbound", NetworkMode::kOutbound},
-                              Named<NetworkMode>{"open", NetworkMode::kOpen}};
-constexpr std::array kScrubs = {Named<ScrubMode>{"off", ScrubMode::kOff},
-                                Named<ScrubMode>{"default", ScrubMode::kDefault},
-                                Named<ScrubMode>{"strict", ScrubMode::kStrict}};
-constexpr std::array kFallbacks = {Named<bool>{"refuse", false}, Named<bool>{"degrade", true}};
-constexpr std::array kBooleans = {Named<bool>{"true", true}, Named<bool>{"false", false},
-                                  Named<bool>{"1", true}, Named<bool>{"0", false}};
-
-template <typename T, std::size_t N>
-std::string names_of(const std::array<Named<T>, N>& names) {
-  std::string known;
-  for (const Named<T>& name : names) (known += known.empty() ? "" : ", ") += name.name;
-  return known;
+std::string listed(std::span<const std::string_view> names) {
+  std::string list;
+  for (const std::string_view name : names) (list += list.empty() ? "" : ", ") += name;
+  return list;
 }
 
-template <typename T, std::size_t N>
-Result<T> one_of(const std::array<Named<T>, N>& names, const std::string& value,
-                 const std::string& where) {
-  for (const Named<T>& name : names) {
-    if (name.name == value) return name.value;
-  }
-  return bad(where, value, "one of " + names_of(names));
+template <typename E>
+Result<E> one_of(const std::string& value, const std::string& where) {
+  const auto& names = kNames<E>;
+  const auto at = std::find(names.begin(), names.end(), value);
+  if (at == names.end()) return bad(where, value, "one of " + listed(names));
+  return static_cast<E>(at - names.begin());
+}
+
+Result<bool> truth(const std::string& value, const std::string& where) {
+  if (value == "true" || value == "1") return true;
+  if (value == "false" || value == "0") return false;
+  return bad(where, value, "one of true, false, 1, 0");
 }
 
 Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) {
@@ -59,11 +48,7 @@ Result<std::vector<Layer>> parse_layers(const std::vector<std::string>& values) 
       int index = 0;
       while (index < kLayerCount && layer_name(static_cast<Layer>(index)) != name) ++index;
       if (index == kLayerCount) {
-        std::string hint = "layers are";
-        for (const std::string_view known : kLayerNames) {
-          (hint += known == kLayerNames.front() ? " " : ", ") += known;
-        }
-        return bad("--require", std::string(name), std::move(hint));
+        return bad("--require", std::string(name), "layers are " + listed(kLayerNames));
       }
       layers.push_back(static_cast<Layer>(index));
     }
@@ -181,7 +166,7 @@ class FlagReader {
 
   Status read_modes() {
     if (!options_.net.empty()) {
-      SBX_TRY(flags_.network, one_of(kNets, options_.net, "--net"));
+      SBX_TRY(flags_.network, one_of<NetworkMode>(options_.net, "--net"));
     }
     flags_.allow_hosts = options_.allow_hosts;
     for (const std::string& text : options_.publish) {
@@ -189,16 +174,17 @@ class FlagReader {
       flags_.publish.push_back(port);
     }
     if (!options_.scrub.empty()) {
-      SBX_TRY(flags_.scrub, one_of(kScrubs, options_.scrub, "--scrub"));
+      SBX_TRY(flags_.scrub, one_of<ScrubMode>(options_.scrub, "--scrub"));
     } else if (const std::string* mode = variable("SBX_SCRUB_MODE")) {
-      SBX_TRY(flags_.scrub, one_of(kScrubs, *mode, "SBX_SCRUB_MODE"));
+      SBX_TRY(flags_.scrub, one_of<ScrubMode>(*mode, "SBX_SCRUB_MODE"));
     }
     if (const std::string* fallback = variable("SBX_FALLBACK")) {
-      SBX_TRY(flags_.allow_degraded, one_of(kFallbacks, *fallback, "SBX_FALLBACK"));
+      SBX_TRY(const Fallback chosen, one_of<Fallback>(*fallback, "SBX_FALLBACK"));
+      flags_.allow_degraded = chosen == Fallback::kDegrade;
     }
     if (options_.allow_degraded) flags_.allow_degraded = true;
     if (const std::string* network = variable("SBX_ALLOW_NETWORK")) {
-      SBX_TRY(flags_.allow_network, one_of(kBooleans, *network, "SBX_ALLOW_NETWORK"));
+      SBX_TRY(flags_.allow_network, truth(*network, "SBX_ALLOW_NETWORK"));
     }
     // Set and empty it is an error: read as unset it would allow everything.
     if (const auto commands = environment_.find("SBX_ALLOWED_CMDS");
@@ -279,8 +265,8 @@ class FlagReader {
 
 }  // namespace
 
-std::string network_names() { return names_of(kNets); }
-std::string scrub_names() { return names_of(kScrubs); }
+std::string network_names() { return listed(kNames<NetworkMode>); }
+std::string scrub_names() { return listed(kNames<ScrubMode>); }
 
 Result<std::string> current_directory(const std::string& where) {
   Result<std::string> here = real_path(".");

@@ -109,29 +109,21 @@ bool is_shown(const FilesystemProfile& filesystem, const std::string& path) {
   return filesystem.base == Base::kHost && !is_below(path, "/tmp");
 }
 
-// A layer is left out only where it cannot be had, so what can be had stays in force. The filter
-// and Landlock are what a weaker tier stands on: they stay required.
-void lower_required(IsolationProfile& isolation) {
-  for (int i = 0; i < kLayerCount; ++i) {
-    const auto layer = static_cast<Layer>(i);
-    if (layer != Layer::kSeccomp && layer != Layer::kLandlock) isolation.require.remove(layer);
-  }
-}
-
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
 // speaks for it, who would then be the operator. What is not there cannot be covered, and a session
 // may start while the command runs: its directory is made first.
-void hide_tokens(Policy& policy, const Environment& environment) {
-  FilesystemProfile& filesystem = policy.sandbox.filesystem;
+std::vector<std::string> shown_tokens(const FilesystemProfile& filesystem,
+                                      const Environment& environment) {
+  std::vector<std::string> shown;
   for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
     const std::size_t slash = path.rfind('/');
     const Result<std::string> parent = real_path(path.substr(0, slash));
     if (!parent.ok() || !is_shown(filesystem, parent.value() + path.substr(slash))) continue;
     make_runtime_directory(path);
-    const Result<std::string> real = real_path(path);
-    if (!real.ok() || !is_shown(filesystem, real.value())) continue;
-    filesystem.roots.push_back(Root{real.value(), Access::kNone, true, "the sessions' sockets"});
+    Result<std::string> real = real_path(path);
+    if (real.ok() && is_shown(filesystem, real.value())) shown.push_back(std::move(real).value());
   }
+  return shown;
 }
 
 // "-", and the names under which a process finds its own descriptors.
@@ -181,6 +173,45 @@ Result<LoadedProfile> load_named(const RunOptions& options, const Environment& e
   return loaded;
 }
 
+// The flags and variables, with what follows from them and the profile's files.
+Result<OperatorFlags> all_flags(const RunOptions& options, const Environment& environment,
+                                const LoadedProfile& loaded) {
+  SBX_TRY(OperatorFlags flags, operator_flags(options, environment));
+  if (!options.audit.empty()) {
+    SBX_TRY(flags.audit_file, absolute_path(options.audit, "--audit"));
+  }
+  if (!options.result_file.empty()) {
+    SBX_TRY(flags.own_files.emplace_back(), absolute_path(options.result_file, "--result-file"));
+  }
+  for (const std::string& file : loaded.files) {
+    SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--profile"));
+  }
+  SBX_TRY(flags.host_ports, parse_host_ports(options.host_ports));
+  flags.no_timeout = options.timeout == kNoTimeout ||
+                     (options.is_exec && options.timeout.empty() && !loaded.sets_timeout);
+  flags.lower_required = options.allow_degraded && options.require.empty();
+  return flags;
+}
+
+Result<PolicyContext> make_context(const RunOptions& options, const Environment& environment,
+                                   const Profile& profile, const HostFacts& facts) {
+  PolicyContext context;
+  context.machine_memory_mb = machine_memory_mb();
+  if (profile.workspace.mode != WorkspaceMode::kFresh) {
+    SBX_TRY(context.workspace, choose_workspace(options, facts.home, context.warnings));
+  }
+  context.home = absolute_or_none(environment, "HOME");
+  context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
+  context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");
+  context.xauthority = absolute_or_none(environment, "XAUTHORITY");
+  if (profile.filesystem.home == HomeMode::kHost) {
+    // Roots have no symlinks.
+    const Result<std::string> real = real_directory(facts.home, "HOME", ErrorCode::kPathNotFound);
+    context.home = real.ok() ? real.value() : facts.home;
+  }
+  return context;
+}
+
 }  // namespace
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -210,56 +241,18 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
   SBX_TRY(LoadedProfile loaded, load_named(options, environment));
-  SBX_TRY(OperatorFlags flags, operator_flags(options, environment));
-  if (!options.audit.empty()) {
-    SBX_TRY(flags.audit_file, absolute_path(options.audit, "--audit"));
-  }
-  if (!options.result_file.empty()) {
-    SBX_TRY(std::string path, absolute_path(options.result_file, "--result-file"));
-    flags.own_files.push_back(std::move(path));
-  }
-  for (const std::string& file : loaded.files) {
-    SBX_TRY(std::string path, absolute_path(file, "--profile"));
-    flags.own_files.push_back(std::move(path));
-  }
-  // Of the profile as it was loaded: no flag and no variable changes it.
-  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
-  const std::string profile_sha256 = is_audited ? loaded.sha256() : "";
-  fit_profile(tool, loaded.profile);
-  SBX_TRY(const std::vector<int> host_ports, parse_host_ports(options.host_ports));
-  std::vector<int>& mapped = loaded.profile.network.host_ports;
-  mapped.insert(mapped.end(), host_ports.begin(), host_ports.end());
-  const bool is_untimed = options.is_exec && options.timeout.empty() && !loaded.sets_timeout;
-  if (options.timeout == kNoTimeout || is_untimed) loaded.profile.limits.timeout_ms.reset();
-  if (options.allow_degraded && options.require.empty()) lower_required(loaded.profile.isolation);
-  const bool is_fresh = loaded.profile.workspace.mode == WorkspaceMode::kFresh;
+  SBX_TRY(const OperatorFlags flags, all_flags(options, environment, loaded));
   const std::string home = lookup(environment, "HOME");
   SessionOptions out;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
-  PolicyContext context;
-  context.machine_memory_mb = machine_memory_mb();
-  std::vector<std::string> warnings;
-  if (!is_fresh) {
-    SBX_TRY(context.workspace, choose_workspace(options, out.facts.home, warnings));
-  }
-  if (home.starts_with('/')) context.home = home;
-  context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
-  context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");
-  context.xauthority = absolute_or_none(environment, "XAUTHORITY");
-  if (loaded.profile.filesystem.home == HomeMode::kHost) {
-    // Roots have no symlinks.
-    const Result<std::string> real =
-        real_directory(out.facts.home, "HOME", ErrorCode::kPathNotFound);
-    context.home = real.ok() ? real.value() : out.facts.home;
-  }
-  SBX_TRY(out.policy, make_policy(std::move(loaded.profile), flags, context));
-  out.policy.run.profile_sha256 = profile_sha256;
-  out.policy.run.warnings.insert(out.policy.run.warnings.begin(), warnings.begin(), warnings.end());
-  if (is_audited) {
-    SBX_TRY(std::string path, absolute_path(out.policy.run.audit.file, "audit.file"));
-    out.policy.run.own_files.push_back(std::move(path));
-  }
-  hide_tokens(out.policy, environment);
+  SBX_TRY(PolicyContext context, make_context(options, environment, loaded.profile, out.facts));
+  // Of the profile as it was loaded: no flag and no variable changes it.
+  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
+  if (is_audited) context.profile_sha256 = loaded.sha256();
+  fit_profile(tool, loaded.profile);
+  SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
+  std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
+  out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
   out.inherited = environment;
   out.approved = options.approve;
   return out;

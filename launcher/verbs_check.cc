@@ -34,10 +34,10 @@ int verb_check(const Invocation& invocation) {
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
   if (const Status size = check_exec_size(policy, request, base); !size.ok())
     return refuse(size.error());
-  const Judgement judgement =
-      judge(policy, request, request.cwd.value_or(policy.sandbox.workspace));
-  if (write_all(STDOUT_FILENO, judgement_to_json(judgement) + "\n")) {
-    return judgement_exit_status(judgement.verdict);
+  const Result<Judgement> judgement = judge(policy, request);
+  if (!judgement.ok()) return refuse(judgement.error());
+  if (write_all(STDOUT_FILENO, judgement_to_json(judgement.value()) + "\n")) {
+    return judgement_exit_status(judgement.value().verdict);
   }
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
                  "give sbx-run a stdout that is open"});

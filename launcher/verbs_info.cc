@@ -97,9 +97,10 @@ int verb_explain(const Invocation& invocation) {
                  invocation.environment};
   Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return refuse(plan.error(), options.json);
-  const Judgement judgement = judge(input.policy, input.request, plan.value().cwd);
-  return print(options.json ? explain_json(plan.value(), input.policy, judgement)
-                            : explain_text(plan.value(), input.policy, judgement));
+  const Result<Judgement> judgement = judge(input.policy, input.request);
+  if (!judgement.ok()) return refuse(judgement.error(), options.json);
+  return print(options.json ? explain_json(plan.value(), input.policy, judgement.value())
+                            : explain_text(plan.value(), input.policy, judgement.value()));
 }
 
 int verb_doctor(const Invocation& invocation) {

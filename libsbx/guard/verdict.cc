@@ -62,19 +62,20 @@ void find_unreadable(const Policy& policy, const Reading& reading, std::string_v
 
 }  // namespace
 
-Judgement judge(const Policy& policy, const Request& request, const std::string& cwd) {
+Result<Judgement> judge(const Policy& policy, const Request& request) {
+  Judgement out;
+  SBX_TRY(out.cwd, request_cwd(policy, request));
   const bool is_shell = request.argv.empty();
   const std::string text = is_shell ? request.command : joined(request.argv);
   Reading reading = is_shell ? read_shell(text) : read_argv(request.argv);
-  Places places(policy, request, cwd);
-  const DirectoryMap directories(reading, text, places, cwd);
+  Places places(policy, request, out.cwd);
+  const DirectoryMap directories(reading, text, places, out.cwd);
   for (std::size_t i = 0; i < reading.commands.size(); ++i)
     places.add_links(reading.commands[i], directories.of(i));
   const CommandsProfile& commands = policy.sandbox.commands;
   const bool asks = asks_about_destruction(commands);
 
   const CommandIndex index(reading);
-  Judgement out;
   find_unreadable(policy, reading, text, out.findings);
   for (std::size_t i = 0; i < reading.commands.size(); ++i) {
     const Command& command = reading.commands[i];

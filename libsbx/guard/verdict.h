@@ -16,9 +16,10 @@ struct Judgement {
   Verdict verdict = Verdict::kAllow;
   std::vector<Finding> findings;  // strongest first, then by span
   std::vector<Unknown> unknown;
+  std::string cwd;  // that the command was read in; absolute
 };
 
-// `cwd` is the absolute working directory of the command. Pure and thread-safe.
-Judgement judge(const Policy& policy, const Request& request, const std::string& cwd);
+// Of the command in its directory, request_cwd(). Pure and thread-safe. Errors: request_cwd()'s.
+Result<Judgement> judge(const Policy& policy, const Request& request);
 
 }  // namespace sbx

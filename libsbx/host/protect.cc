@@ -284,7 +284,7 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
     if (!part.empty()) parts.emplace_back(part);
   }
   Resolver resolver(roots, out);
-  resolver.walk(root.path, parts, protect.report_missing);
+  resolver.walk(root.path, parts, protect.missing == Missing::kReport);
   return resolver.failure();
 }
 

@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "profile/default_profile.h"
+#include "profile/fields.h"
+#include "profile/forms.h"
 
 namespace sbx {
 namespace {
@@ -16,22 +18,22 @@ Error refused(std::string message, std::string_view where, std::string hint) {
   return Error{ErrorCode::kPathRefused, std::move(message), std::string(where), std::move(hint)};
 }
 
+// In the order of forms::kVariables.
+constexpr std::array<std::string PolicyContext::*, forms::kVariables.size()> kValues = {
+    &PolicyContext::workspace, &PolicyContext::home,      &PolicyContext::tmp,
+    &PolicyContext::runtime,   &PolicyContext::ssh_agent, &PolicyContext::xauthority};
+
 Result<std::string> replace_variables(std::string_view text, const PolicyContext& context,
                                       std::string_view where) {
-  const std::array<std::pair<std::string_view, std::string_view>, 6> variables = {
-      std::pair<std::string_view, std::string_view>{"${workspace}", context.workspace},
-      {"${home}", context.home},
-      {"${tmp}", context.tmp},
-      {"${runtime}", context.runtime},
-      {"${ssh_agent}", context.ssh_agent},
-      {"${xauthority}", context.xauthority}};
-  for (const auto& [name, value] : variables) {
-    if (!text.starts_with(name)) continue;
+  for (std::size_t i = 0; i < kValues.size(); ++i) {
+    const std::string variable = "${" + std::string(forms::kVariables[i]) + "}";
+    if (!text.starts_with(variable)) continue;
+    const std::string& value = context.*kValues[i];
     if (value.empty()) {
-      return refused(std::string(name) + " stands for nothing here", where,
+      return refused(variable + " stands for nothing here", where,
                      "set its environment variable, or mark the root \"optional\": true");
     }
-    return std::string(value) + std::string(text.substr(name.size()));
+    return value + std::string(text.substr(variable.size()));
   }
   return std::string(text);
 }
@@ -100,17 +102,19 @@ void merge_roots(std::vector<Root>& roots, const std::vector<Root>& flags) {
   }
 }
 
-void apply_limits(LimitsProfile& limits, const LimitsProfile& flags) {
-  const auto apply = [](std::optional<std::int64_t>& limit,
-                        const std::optional<std::int64_t>& flag) {
-    if (flag) limit = flag;
-  };
-  apply(limits.timeout_ms, flags.timeout_ms);
-  apply(limits.cpu_ms, flags.cpu_ms);
-  apply(limits.memory_mb, flags.memory_mb);
-  apply(limits.pids, flags.pids);
-  apply(limits.open_files, flags.open_files);
-  apply(limits.tmp_mb, flags.tmp_mb);
+// What no profile has changed stands for half of the machine's memory where that is less.
+void fit_memory(std::optional<std::int64_t>& memory_mb, std::int64_t machine_mb) {
+  if (machine_mb == 0 || !memory_mb || memory_mb != default_profile().limits.memory_mb) return;
+  memory_mb = std::clamp<std::int64_t>(machine_mb / 2, 1, *memory_mb);
+}
+
+// A layer is left out only where it cannot be had, so what can be had stays in force. The filter
+// and Landlock are what a weaker tier stands on: they stay required.
+void lower_required(IsolationProfile& isolation) {
+  for (int i = 0; i < kLayerCount; ++i) {
+    const auto layer = static_cast<Layer>(i);
+    if (layer != Layer::kSeccomp && layer != Layer::kLandlock) isolation.require.remove(layer);
+  }
 }
 
 // Where HOME lies inside: the caller's own path, so that paths in messages and caches agree; a
@@ -198,27 +202,30 @@ Result<std::string> normal_path(std::string_view path, std::string_view base,
   return out;
 }
 
-Policy with_workspace(const Policy& policy, const std::string& workspace) {
-  Policy out = policy;
-  const std::string& former = policy.sandbox.workspace;
-  for (Root& root : out.sandbox.filesystem.roots) {
+Policy with_workspace(Policy policy, const std::string& workspace) {
+  const std::string former = std::move(policy.sandbox.workspace);
+  for (Root& root : policy.sandbox.filesystem.roots) {
     if (is_below(root.path, former)) root.path = workspace + root.path.substr(former.size());
   }
-  out.sandbox.workspace = workspace;
-  return out;
+  policy.sandbox.workspace = workspace;
+  return policy;
 }
 
-Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
-                           const PolicyContext& given) {
-  std::vector<std::string> warnings;
-  PolicyContext context = given;
+Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where) {
+  for (std::string& path : paths) {
+    policy.sandbox.filesystem.roots.push_back({std::move(path), Access::kNone, true, where});
+  }
+  return policy;
+}
+
+Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyContext context) {
   if (profile.workspace.mode == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
   std::vector<Root> flag_roots = flags.roots;
   SBX_CHECK_OK(resolve_roots(flag_roots, context));
   merge_roots(profile.filesystem.roots, flag_roots);
   SBX_CHECK_OK(resolve_sockets(profile.network.unix_sockets, context));
-  warn_of_runtimes(profile, warnings);
+  warn_of_runtimes(profile, context.warnings);
   show_listed_sockets(profile);
   if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
   if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
@@ -233,16 +240,16 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
                                  flags.allow_hosts.end());
   }
-  if (profile.limits.memory_mb == kDefaultMemoryMb && context.machine_memory_mb > 0) {
-    profile.limits.memory_mb =
-        std::clamp<std::int64_t>(context.machine_memory_mb / 2, 1, kDefaultMemoryMb);
-  }
-  apply_limits(profile.limits, flags.limits);
+  for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
+  fit_memory(profile.limits.memory_mb, context.machine_memory_mb);
+  if (flags.no_timeout) profile.limits.timeout_ms.reset();
+  lay_over(flags.limits, profile.limits);
   for (const auto& [name, value] : flags.set_env) profile.environment.set[name] = value;
   for (const std::string& name : flags.pass_env) profile.environment.pass.push_back(name);
   if (flags.scrub) profile.environment.scrub = *flags.scrub;
   if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
+  if (flags.lower_required) lower_required(profile.isolation);
   if (flags.overlay) profile.filesystem.overlay = true;
   if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
   if (profile.network.mode == NetworkMode::kOpen) {
@@ -258,6 +265,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
                         const std::optional<std::int64_t>& kb) {
     return !flag && kb ? std::optional(*kb * 1024) : flag;
   };
+  std::vector<std::string> own_files = flags.own_files;
+  if (!profile.audit.file.empty()) own_files.push_back(profile.audit.file);
   std::string home = home_inside(profile, context);
   show_home(profile, home);
   const LimitsProfile& limits = profile.limits;
@@ -271,10 +280,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,
                 bytes(flags.output_bytes, limits.output_kb),
-                "",
+                std::move(context.profile_sha256),
                 flags.publish,
-                flags.own_files,
-                std::move(warnings)};
+                std::move(own_files),
+                std::move(context.warnings)};
   return Policy{std::move(sandbox), std::move(run)};
 }
 

@@ -24,8 +24,10 @@ struct OperatorFlags {
   // SBX_ALLOW_NETWORK. false: none, whatever the profile says; true: where the profile says none,
   // any outbound connection. --net and --allow-host stand over it.
   std::optional<bool> allow_network;
+  std::vector<int> host_ports;         // --host-port
   std::vector<PublishedPort> publish;  // --publish
   LimitsProfile limits;
+  bool no_timeout = false;                   // the profile's does not count
   std::optional<std::int64_t> output_bytes;  // --max-output, finer than KB
   std::optional<std::int64_t> file_bytes;    // --file-size, finer than KB
   std::map<std::string, std::string> set_env;
@@ -34,6 +36,7 @@ struct OperatorFlags {
   std::optional<std::vector<Layer>> require;
   std::optional<std::vector<std::string>> commands_allow;
   bool allow_degraded = false;
+  bool lower_required = false;  // of what a weaker tier can do without, nothing is required
   bool overlay = false;
   bool trace_denials = false;
   std::string audit_file;              // absolute; empty: as the profile says
@@ -50,6 +53,8 @@ struct PolicyContext {
   std::string ssh_agent = {};          // SSH_AUTH_SOCK
   std::string xauthority = {};         // XAUTHORITY
   std::int64_t machine_memory_mb = 0;  // 0: not known
+  std::string profile_sha256 = {};     // see RunPolicy
+  std::vector<std::string> warnings = {};
 };
 
 // What a sandbox is made of: one that waits fits any run whose own is equal.
@@ -75,6 +80,7 @@ struct RunPolicy : RunProfile {
   std::vector<std::string> warnings;  // of the launcher, for the answer's `warnings`
 };
 
+// Made by the functions below; nothing else changes one, which a test looks for.
 struct Policy {
   SandboxPolicy sandbox;
   RunPolicy run;
@@ -84,8 +90,7 @@ struct Policy {
 inline constexpr std::string_view kFreshWorkspace = "/nonexistent/sbx-workspace";
 
 // With workspace mode fresh, context.workspace is not looked at: see kFreshWorkspace.
-Result<Policy> make_policy(Profile profile, const OperatorFlags& flags,
-                           const PolicyContext& context);
+Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyContext context);
 
 // The layers that the profile has turned on.
 LayerSet layers_of(const SandboxProfile& profile);
@@ -94,7 +99,10 @@ LayerSet layers_of(const SandboxProfile& profile);
 std::string command_home(const Policy& policy);
 
 // The policy with another workspace: its roots in and below the former one move along.
-Policy with_workspace(const Policy& policy, const std::string& workspace);
+Policy with_workspace(Policy policy, const std::string& workspace);
+
+// The policy with directories hidden, `where` saying whose they are.
+Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where);
 
 // `path` made absolute below `base`, without ".", repeated slashes or a slash at the end.
 // Errors: kPathRefused for "..", NUL, or an empty path.
@@ -109,7 +117,8 @@ inline bool is_below(std::string_view path, std::string_view ancestor) {
          std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
 }
 
-// Where the request starts: its cwd below the workspace, or the workspace. Errors: kPathRefused.
+// Where the request starts, absolute: its cwd below the workspace, or the workspace. For the judge,
+// the plan and the answer alike. Errors: kPathRefused.
 Result<std::string> request_cwd(const Policy& policy, const Request& request);
 
 // The argv that runs the request: its own, or SHELL -c COMMAND.

@@ -73,12 +73,13 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 
 }  // namespace
 
-Result<Policy> apply_request(const Policy& policy, const Request& request) {
+Result<Policy> apply_request(const Policy& policy, const Request& request, bool is_task) {
   Policy out = policy;
   RunPolicy& run = out.run;
   const LimitsProfile& ceilings = run.ceilings;
   SBX_CHECK_OK(lower_or_raise(run.limits.timeout_ms, ceilings.timeout_ms, request.timeout_ms, 1,
                               "timeout_ms"));
+  if (is_task && !request.timeout_ms) run.limits.timeout_ms.reset();
   SBX_CHECK_OK(
       lower_or_raise(run.output_bytes, ceilings.output_kb, request.output_kb, 1024, "output_kb"));
   SBX_CHECK_OK(

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only what profile.h's own initialisers leave open.
+// Runs what default_profile.cmake made of the document: names become enumerators, as in fields.cc.
 #include "profile/default_profile.h"
 
+#include <algorithm>
+
+#include "profile/decode.h"
+#include "profile/fields.h"
+
 namespace sbx {
+namespace {
+
+template <typename E>
+E named(std::string_view name) {
+  const auto& names = kNames<E>;
+  return static_cast<E>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+void set(std::string& to, std::string_view text) { to = text; }
+template <typename E>
+requires std::is_enum_v<E>
+void set(E& to, std::string_view name) { to = named<E>(name); }
+
+void add(std::vector<std::string>& to, std::string_view text) { to.emplace_back(text); }
+void add(LayerSet& to, std::string_view name) { to.add(named<Layer>(name)); }
+
+}  // namespace
 
 Profile default_profile() {
   Profile profile;
-  profile.name = "default";
-  profile.description =
-      "The workspace and a system to work with; no network; destructive commands ask.";
-  profile.filesystem.roots = {
-      {"${workspace}", Access::kReadWrite, false, "/filesystem/roots/0", false}};
-  profile.filesystem.protect = {{".git/hooks", true, "/filesystem/protect/0"},
-                                {".git/config", true, "/filesystem/protect/1"}};
-  for (const Layer layer : {Layer::kUser, Layer::kMount, Layer::kPid, Layer::kNet, Layer::kIpc,
-                            Layer::kUts, Layer::kCgroup}) {
-    profile.isolation.namespaces.add(layer);
-  }
-  for (const Layer layer :
-       {Layer::kUser, Layer::kMount, Layer::kPid, Layer::kNet, Layer::kSeccomp, Layer::kLandlock}) {
-    profile.isolation.require.add(layer);
-  }
-  profile.limits.timeout_ms = 120'000;
-  profile.limits.memory_mb = kDefaultMemoryMb;
-  profile.limits.pids = 1024;
-  profile.limits.open_files = 1024;
-  profile.limits.tmp_mb = 256;
-  profile.limits.output_kb = 100;
-  profile.ceilings.timeout_ms = 600'000;
-  profile.ceilings.output_kb = 1024;
-  profile.commands.ask = {"destructive"};
+#include "default_profile.inc"
+  settle(profile);
   return profile;
 }
 

@@ -8,10 +8,8 @@
 namespace sbx {
 
 // What decode_profile() makes of profiles/default.json: a test holds the two against each other.
+// Its limits.memory_mb, in whatever profile, stands for half of the machine's memory where that is
+// less.
 Profile default_profile();
-
-// Its limits.memory_mb, and of every profile that does not set its own. It stands for half of the
-// machine's memory where that is less, which make_policy() puts in its place.
-inline constexpr std::int64_t kDefaultMemoryMb = 4096;
 
 }  // namespace sbx

@@ -35,8 +35,9 @@ constexpr ValueSpec count(std::int64_t min, std::int64_t max) {
   return {.kind = Kind::kCount, .min = min, .max = max};
 }
 constexpr ValueSpec text(const TextForm& form) { return {.kind = Kind::kText, .form = &form}; }
-constexpr ValueSpec choice(std::span<const std::string_view> names) {
-  return {.kind = Kind::kEnum, .names = names};
+template <typename E>
+constexpr ValueSpec choice() {
+  return {.kind = Kind::kEnum, .names = kNames<E>};
 }
 constexpr ValueSpec list(const ValueSpec& item) { return {.kind = Kind::kList, .item = &item}; }
 constexpr ValueSpec object(const ObjectSpec& spec) {
@@ -61,7 +62,7 @@ constexpr auto kRootFields = std::to_array<FieldSpec>({
         "path", "An absolute path, or one that starts with ${workspace}, ${home} or ${tmp}.",
         kRootPathSpec)),
     field<&Root::access>("access", "rw: read and write; ro: read only (the default); none: hidden.",
-                         choice(kAccessNames)),
+                         choice<Access>()),
     brief(field<&Root::optional>(
         "optional", "true: a path that does not exist is left out. Else it is an error.", flag())),
     brief(field<&Root::noexec>(
@@ -74,11 +75,11 @@ constexpr auto kProtectFields = std::to_array<FieldSpec>({
     required(field<&Protect::path>("path",
                                    "A path relative to every writable root, such as .git/hooks.",
                                    text(forms::kInnerPath))),
-    brief(field<&Protect::report_missing>(
+    brief(field<&Protect::missing>(
         "missing",
         "refuse (the default): a missing path cannot be created. report: it can, and is named "
         "afterwards in `denials`.",
-        choice(kMissingNames))),
+        choice<Missing>())),
 });
 constexpr ObjectSpec kProtectObject = {kProtectFields};
 constexpr ValueSpec kProtectSpec = {
@@ -92,7 +93,7 @@ constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
         "/etc less what is private, read-only; tools: only the programs of commands.allow and what "
         "they load; host: "
         "everything, read-only; none: nothing.",
-        choice(kBaseNames)),
+        choice<Base>()),
     field<&FilesystemProfile::roots>(
         "roots",
         "The paths that the command sees. The most specific path wins, whatever the order.",
@@ -102,7 +103,7 @@ constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
     field<&FilesystemProfile::home>(
         "home",
         "private: an empty home that is removed afterwards; none: no home; host: the host's.",
-        choice(kHomeNames)),
+        choice<HomeMode>()),
     field<&FilesystemProfile::devices>(
         "devices", "Device files to show besides the usual harmless ones.", list(kDeviceSpec)),
     field<&FilesystemProfile::overlay>(
@@ -112,7 +113,7 @@ constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
         "What follows when the host replaces a file that is hidden or read-only inside while a "
         "command runs. restore: it is covered again, and the run is ended where that cannot be; "
         "stop: the run is ended; report: it is only named in `denials`.",
-        choice(kReplacedNames)),
+        choice<ReplacedMode>()),
 });
 constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 
@@ -125,7 +126,7 @@ constexpr auto kNetworkFields = std::to_array<FieldSpec>({
                                  "none: no network; allowlist: the hosts of `allow` only; "
                                  "outbound: any outbound connection, "
                                  "none inbound; open: the host's network.",
-                                 choice(kNetworkNames)),
+                                 choice<NetworkMode>()),
     field<&NetworkProfile::allow>(
         "allow",
         "For mode allowlist: names, *.names, addresses and networks, each with or without a port. "
@@ -140,9 +141,10 @@ constexpr auto kNetworkFields = std::to_array<FieldSpec>({
 constexpr ObjectSpec kNetworkSpec = {kNetworkFields, true};
 
 // isolation, seccomp, landlock
-constexpr ValueSpec kNamespaceSpec =
-    choice(std::span<const std::string_view>(kLayerNames).first(kNamespaceCount));
-constexpr ValueSpec kLayerSpec = choice(kLayerNames);
+constexpr ValueSpec kNamespaceSpec = {
+    .kind = Kind::kEnum,
+    .names = std::span<const std::string_view>(kLayerNames).first(kNamespaceCount)};
+constexpr ValueSpec kLayerSpec = choice<Layer>();
 constexpr auto kIsolationFields = std::to_array<FieldSpec>({
     field<&IsolationProfile::namespaces>(
         "namespaces", "The namespaces that the command gets of its own.", list(kNamespaceSpec)),
@@ -152,7 +154,7 @@ constexpr auto kIsolationFields = std::to_array<FieldSpec>({
         "fallback",
         "refuse: a layer that cannot be had ends the run; degrade: a weaker tier is used and named "
         "in the result, never below `require`.",
-        choice(kFallbackNames)),
+        choice<Fallback>()),
 });
 constexpr ObjectSpec kIsolationSpec = {kIsolationFields, true};
 
@@ -162,7 +164,7 @@ constexpr auto kSeccompFields = std::to_array<FieldSpec>({
         "mode",
         "default: dangerous system calls are refused; strict: all but the common ones are; off: no "
         "filter.",
-        choice(kSeccompNames)),
+        choice<SeccompMode>()),
     field<&SeccompProfile::allow>("allow", "System calls to allow although the mode refuses them.",
                                   list(kSyscallSpec)),
     field<&SeccompProfile::deny>("deny", "System calls to refuse although the mode allows them.",
@@ -173,7 +175,7 @@ constexpr ObjectSpec kSeccompSpec = {kSeccompFields, true};
 constexpr auto kLandlockFields = std::to_array<FieldSpec>({
     field<&LandlockProfile::mode>(
         "mode", "require: in force or nothing runs; auto: in force where the kernel has it; off.",
-        choice(kLandlockNames)),
+        choice<LandlockMode>()),
 });
 constexpr ObjectSpec kLandlockSpec = {kLandlockFields};
 
@@ -204,6 +206,9 @@ constexpr auto kLimitFields = std::to_array<FieldSpec>({
         "output_lines", "Lines of output that are kept.", limit(100'000'000)),
 });
 constexpr ObjectSpec kLimitsSpec = {kLimitFields};
+static_assert(std::all_of(kLimitFields.begin(), kLimitFields.end(), [](const FieldSpec& row) {
+  return row.member.codec == &kCodec<std::optional<std::int64_t>>;
+}));
 constexpr auto kSandboxLimitFields = rows_of_part<SandboxLimits, kLimitFields>();
 constexpr auto kRunLimitFields = rows_of_part<RunLimits, kLimitFields>();
 
@@ -215,7 +220,7 @@ constexpr auto kEnvironmentFields = std::to_array<FieldSpec>({
         "scrub",
         "default: credentials are taken out of the inherited environment; strict: only safe names "
         "pass; off: everything passes.",
-        choice(kScrubNames)),
+        choice<ScrubMode>()),
     field<&EnvironmentProfile::pass>("pass", "Variables that pass in spite of `scrub`.",
                                      list(kEnvNameSpec)),
     field<&EnvironmentProfile::set>(
@@ -268,7 +273,7 @@ constexpr auto kWorkspaceFields = std::to_array<FieldSpec>({
     field<&WorkspaceProfile::mode>(
         "mode",
         "persistent: the given directory; fresh: a new one for each run, removed afterwards.",
-        choice(kWorkspaceNames)),
+        choice<WorkspaceMode>()),
 });
 constexpr ObjectSpec kWorkspaceSpec = {kWorkspaceFields};
 
@@ -323,5 +328,14 @@ constexpr ObjectSpec kSandboxProfileSpec = {kSandboxFields};
 constexpr ObjectSpec kRunProfileSpec = {kRunFields};
 constexpr ObjectSpec kSandboxLimitsSpec = {kSandboxLimitFields};
 constexpr ObjectSpec kRunLimitsSpec = {kRunLimitFields};
+
+void lay_over(const LimitsProfile& set, LimitsProfile& limits) {
+  using Limit = std::optional<std::int64_t>;
+  LimitsProfile from = set;
+  for (const FieldSpec& row : kLimitFields) {
+    const Limit& limit = *static_cast<Limit*>(row.member.of(&from));
+    if (limit) *static_cast<Limit*>(row.member.of(&limits)) = limit;
+  }
+}
 
 }  // namespace sbx

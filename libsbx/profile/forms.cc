@@ -55,14 +55,14 @@ bool is_absolute_path(std::string_view path) {
 }
 
 bool is_root_path(std::string_view path) {
-  static constexpr auto kVariables = std::to_array<std::string_view>(
-      {"${workspace}", "${home}", "${tmp}", "${runtime}", "${ssh_agent}", "${xauthority}"});
-  const auto* variable =
-      std::find_if(kVariables.begin(), kVariables.end(),
-                   [&](std::string_view name) { return path.starts_with(name); });
-  const bool has_variable = variable != kVariables.end();
-  const std::string_view rest = path.substr(has_variable ? variable->size() : 0);
-  const bool at_boundary = rest.empty() ? has_variable : rest.front() == '/';
+  std::string_view rest = path;
+  if (path.starts_with("${")) {
+    const std::string_view name = path.substr(2, path.find('}') - 2);
+    if (std::find(kVariables.begin(), kVariables.end(), name) == kVariables.end()) return false;
+    if (path.size() < name.size() + 3) return false;  // no "}"
+    rest = path.substr(name.size() + 3);
+  }
+  const bool at_boundary = rest.empty() ? rest.size() < path.size() : rest.front() == '/';
   return at_boundary && rest.find("${") == std::string_view::npos && !has_nul(path) &&
          !has_component(path, "..");
 }
@@ -96,6 +96,32 @@ bool is_program(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](char c) { return is_control(c) || c == ' '; });
 }
 
+// The variables in a text: each after `before`, `between` two of them, `last` before the last one.
+using Joined = std::array<char, 256>;  // ends in NUL
+constexpr Joined join(std::string_view start, std::string_view before, std::string_view after,
+                      std::string_view between, std::string_view last, std::string_view end) {
+  Joined out{};
+  std::size_t size = 0;
+  const auto append = [&](std::string_view text) {
+    for (const char c : text) out.at(size++) = c;
+  };
+  append(start);
+  for (std::size_t i = 0; i < kVariables.size(); ++i) {
+    if (i > 0) append(i + 1 < kVariables.size() ? between : last);
+    append(before);
+    append(kVariables[i]);
+    append(after);
+  }
+  append(end);
+  out.at(size) = '\0';
+  return out;
+}
+constexpr Joined kRootPattern =
+    join("^" SBX_NO_DOT_DOT R"((\$\{()", "", "", "|", "|",
+         R"()\}(?=/|)" SBX_END R"()|(?=/))(?!)" SBX_ANY R"(\$\{)[^\u0000]*)" SBX_END);
+constexpr Joined kRootExpected =
+    join("an absolute path, or one below ", "${", "}", ", ", " or ", ", without \"..\"");
+
 }  // namespace
 
 constexpr TextForm kLabel = {is_label, R"(^[^\u0000-\u001f\u007f]+)" SBX_END,
@@ -105,12 +131,7 @@ constexpr TextForm kReference = {is_reference, R"(^[^\u0000]+)" SBX_END,
 constexpr TextForm kNoNul = {is_no_nul, R"(^[^\u0000]*)" SBX_END, "text without NUL"};
 constexpr TextForm kPattern = {is_reference, R"(^[^\u0000]+)" SBX_END,
                                "a regular expression, not empty"};
-constexpr TextForm kRootPath = {
-    is_root_path,
-    "^" SBX_NO_DOT_DOT R"((\$\{(workspace|home|tmp|runtime|ssh_agent|xauthority)\}(?=/|)" SBX_END
-    R"()|(?=/))(?!)" SBX_ANY R"(\$\{)[^\u0000]*)" SBX_END,
-    "an absolute path, or one below ${workspace}, ${home}, ${tmp}, ${runtime}, ${ssh_agent} or "
-    "${xauthority}, without \"..\""};
+constexpr TextForm kRootPath = {is_root_path, kRootPattern.data(), kRootExpected.data()};
 constexpr TextForm kInnerPath = {
     is_inner_path,
     "^(?!/)(?!" SBX_ANY R"((^|/)\.{1,2}(/|)" SBX_END "))(?!" SBX_ANY R"(\$\{)[^\u0000]+)" SBX_END,

@@ -3,9 +3,16 @@
 // says the same in the schema. Pure: no path is looked at.
 #pragma once
 
+#include <array>
+#include <string_view>
+
 #include "json/field.h"
 
 namespace sbx::forms {
+
+// What a path may begin with, each as ${NAME}.
+inline constexpr auto kVariables = std::to_array<std::string_view>(
+    {"workspace", "home", "tmp", "runtime", "ssh_agent", "xauthority"});
 
 extern const TextForm kLabel;         // a profile's own name
 extern const TextForm kReference;     // of a parent: a name or a path

@@ -4,10 +4,12 @@
 // travel with the values that later rooms may still refuse.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/layer.h"
@@ -18,6 +20,8 @@ enum class Base : std::uint8_t { kSystem, kTools, kHost, kNone };
 enum class Access : std::uint8_t { kNone, kReadOnly, kReadWrite };
 // What follows when the host replaces a file that is masked or read-only inside.
 enum class ReplacedMode : std::uint8_t { kRestore, kStop, kReport };
+// What a protected path that is not there may do: never come to be, or be named afterwards.
+enum class Missing : std::uint8_t { kRefuse, kReport };
 enum class HomeMode : std::uint8_t { kPrivate, kNone, kHost };
 enum class NetworkMode : std::uint8_t { kNone, kAllowlist, kOutbound, kOpen };
 enum class SeccompMode : std::uint8_t { kDefault, kStrict, kOff };
@@ -25,6 +29,47 @@ enum class LandlockMode : std::uint8_t { kRequire, kAuto, kOff };
 enum class Fallback : std::uint8_t { kRefuse, kDegrade };
 enum class ScrubMode : std::uint8_t { kOff, kDefault, kStrict };
 enum class WorkspaceMode : std::uint8_t { kPersistent, kFresh };
+
+// What a profile calls each of them, in order.
+template <typename E>
+inline constexpr std::array<std::string_view, 0> kNames{};
+template <>
+inline constexpr auto kNames<Base> = std::to_array<std::string_view>({"system", "tools", "host",
+                                                                      "none"});
+template <>
+inline constexpr auto kNames<Access> = std::to_array<std::string_view>({"none", "ro", "rw"});
+template <>
+inline constexpr auto kNames<HomeMode> = std::to_array<std::string_view>({"private", "none",
+                                                                          "host"});
+template <>
+inline constexpr auto kNames<ReplacedMode> = std::to_array<std::string_view>({"restore", "stop",
+                                                                              "report"});
+template <>
+inline constexpr auto kNames<Missing> = std::to_array<std::string_view>({"refuse", "report"});
+template <>
+inline constexpr auto kNames<NetworkMode> = std::to_array<std::string_view>({"none", "allowlist",
+                                                                             "outbound", "open"});
+template <>
+inline constexpr auto kNames<SeccompMode> = std::to_array<std::string_view>({"default", "strict",
+                                                                             "off"});
+template <>
+inline constexpr auto kNames<LandlockMode> = std::to_array<std::string_view>({"require", "auto",
+                                                                              "off"});
+template <>
+inline constexpr auto kNames<Fallback> = std::to_array<std::string_view>({"refuse", "degrade"});
+template <>
+inline constexpr auto kNames<ScrubMode> = std::to_array<std::string_view>({"off", "default",
+                                                                           "strict"});
+template <>
+inline constexpr auto kNames<WorkspaceMode> = std::to_array<std::string_view>({"persistent",
+                                                                               "fresh"});
+template <>
+inline constexpr auto kNames<Layer> = kLayerNames;
+
+template <typename E>
+constexpr std::string_view name_of(E value) {
+  return kNames<E>[static_cast<std::size_t>(value)];
+}
 
 struct Root {
   std::string path;  // absolute after variables are replaced
@@ -36,8 +81,8 @@ struct Root {
 };
 
 struct Protect {
-  std::string path;             // relative to every rw root, such as ".git/hooks"
-  bool report_missing = false;  // {"missing": "report"}: may be created, is named afterwards
+  std::string path;  // relative to every rw root, such as ".git/hooks"
+  Missing missing = Missing::kRefuse;
   std::string where;
   friend bool operator==(const Protect&, const Protect&) = default;
 };

@@ -9,6 +9,7 @@ sbx_room(profile
     profile/shipped.cc
     profile/source.cc
     profile/store.cc
+    ${PROJECT_BINARY_DIR}/generated/default_profile.inc
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
   LINK sbx_base sbx_json sbx_model nlohmann_json::nlohmann_json)
 
@@ -20,4 +21,12 @@ add_custom_command(
     -DOUTPUT=${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
     -P ${CMAKE_CURRENT_LIST_DIR}/embed.cmake
   DEPENDS ${shipped_profiles} ${CMAKE_CURRENT_LIST_DIR}/embed.cmake
+  VERBATIM)
+add_custom_command(
+  OUTPUT ${PROJECT_BINARY_DIR}/generated/default_profile.inc
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/profiles/default.json
+    -DOUTPUT=${PROJECT_BINARY_DIR}/generated/default_profile.inc
+    -P ${CMAKE_CURRENT_LIST_DIR}/default_profile.cmake
+  DEPENDS ${PROJECT_SOURCE_DIR}/profiles/default.json
+    ${CMAKE_CURRENT_LIST_DIR}/default_profile.cmake
   VERBATIM)

@@ -14,32 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-const char* network_name(NetworkMode mode) {
-  switch (mode) {
-    case NetworkMode::kNone:
-      return "none";
-    case NetworkMode::kAllowlist:
-      return "allowlist";
-    case NetworkMode::kOutbound:
-      return "outbound";
-    case NetworkMode::kOpen:
-      return "open";
-  }
-  return "none";
-}
-
-const char* seccomp_name(SeccompMode mode) {
-  switch (mode) {
-    case SeccompMode::kDefault:
-      return "default";
-    case SeccompMode::kStrict:
-      return "strict";
-    case SeccompMode::kOff:
-      return "off";
-  }
-  return "off";
-}
-
 std::vector<std::string> environment_names(const LaunchPlan& plan) {
   std::vector<std::string> names;
   for (const std::string& entry : plan.environment) {
@@ -89,10 +63,10 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   out += fmt::format(
       "seccomp    {}: {} calls allowed, {} by their arguments, {} refused; {} "
       "instructions\n",
-      seccomp_name(policy.sandbox.seccomp.mode), plan.filter_allowed, plan.filter_checked,
+      name_of(policy.sandbox.seccomp.mode), plan.filter_allowed, plan.filter_checked,
       plan.filter_refused, plan.filter.size());
   const NetworkProfile& network = policy.sandbox.network;
-  out += fmt::format("network    {}\n", network_name(network.mode));
+  out += fmt::format("network    {}\n", name_of(network.mode));
   if (network.mode == NetworkMode::kAllowlist) {
     for (const std::string& host : network.allow) out += fmt::format("  {}\n", host);
   }
@@ -135,12 +109,12 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   }
   if (plan.landlock_abi > 0) layers["landlock"] = plan.landlock_abi;
   out["layers"] = layers;
-  out["filter"] = {{"mode", seccomp_name(policy.sandbox.seccomp.mode)},
+  out["filter"] = {{"mode", name_of(policy.sandbox.seccomp.mode)},
                    {"allowed", plan.filter_allowed},
                    {"checked", plan.filter_checked},
                    {"refused", plan.filter_refused},
                    {"instructions", plan.filter.size()}};
-  out["network"] = {{"mode", network_name(policy.sandbox.network.mode)},
+  out["network"] = {{"mode", name_of(policy.sandbox.network.mode)},
                     {"allow", policy.sandbox.network.allow},
                     {"unix_sockets", policy.sandbox.network.unix_sockets},
                     {"host_ports", policy.sandbox.network.host_ports}};

@@ -123,12 +123,12 @@ Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
   SBX_TRY(const nlohmann::json document, read_params(params));
   SBX_TRY(const Request request, decode_request(document));
   SBX_TRY(const Policy own, apply_request(policy(), request));
-  SBX_TRY(const std::string cwd, request_cwd(own, request));
   const SessionOptions& options = session_.options();
   const Environment base = make_environment(own, options.inherited, options.facts.user_name);
   if (Status size = check_exec_size(own, request, base); !size.ok())
     return named_by_request(size.error());
-  answer(caller, judgement_to_json(judge(own, request, cwd)));
+  SBX_TRY(const Judgement judgement, judge(own, request));
+  answer(caller, judgement_to_json(judgement));
   return {};
 }
 
@@ -140,7 +140,8 @@ Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
   input.merge = request.merge;
   const Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return named_by_request(plan.error());
-  answer(caller, explain_json(plan.value(), own, judge(own, request, plan.value().cwd)));
+  SBX_TRY(const Judgement judgement, judge(own, request));
+  answer(caller, explain_json(plan.value(), own, judgement));
   return {};
 }
 

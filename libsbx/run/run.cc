@@ -79,7 +79,7 @@ class Run {
  public:
   explicit Run(RunInput& input)
       : input_(input),
-        policy_(input.policy),
+        policy_(&input.policy),
         base_environment_(make_environment(input.policy, input.inherited, input.facts.user_name)) {}
 
   void start() {
@@ -90,14 +90,14 @@ class Run {
       return fail(Error{ErrorCode::kSetupFailed, "epoll_create1: " + errno_text(errno),
                         "epoll_create1", "raise the limit of open files (ulimit -n)", errno});
     }
-    Result<RedactionInput> redaction = choose_redaction(policy_, base_environment_);
+    Result<RedactionInput> redaction = choose_redaction(*policy_, base_environment_);
     if (!redaction.ok()) return fail(redaction.error());
     redaction_ = std::move(redaction).value();
     if (!pass_policy()) return;
     if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
-    if (policy_.run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
-      spill_.emplace(log_places(input_.inherited, policy_), outcome_.started_at_ms,
-                     static_cast<std::uint64_t>(policy_.run.output.spill_mb) << 20);
+    if (policy_->run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
+      spill_.emplace(log_places(input_.inherited, *policy_), outcome_.started_at_ms,
+                     static_cast<std::uint64_t>(policy_->run.output.spill_mb) << 20);
     }
     attempt();
   }
@@ -120,37 +120,36 @@ class Run {
   // A fresh workspace and the request's files are there before the plan is made, since that looks
   // at what there is.
   Status prepare_workspace() {
-    if (policy_.run.workspace.mode == WorkspaceMode::kFresh) {
+    if (policy_->run.workspace.mode == WorkspaceMode::kFresh) {
       SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
-      policy_ = with_workspace(policy_, path);
+      policy_ = &fresh_.emplace(with_workspace(input_.policy, path));
       input_.warm = nullptr;  // what was made ready in advance does not show it
     }
     if (input_.request.files.empty()) return {};
-    if (policy_.sandbox.filesystem.overlay) {
+    if (policy_->sandbox.filesystem.overlay) {
       return Error{ErrorCode::kNotGranted,
                    "files would be written to the workspace itself, beside its overlay", "/files",
                    "the operator grants it with filesystem.overlay = false"};
     }
-    SBX_TRY(const View places, inspect_roots(policy_));
-    return write_workspace_files(policy_.sandbox.workspace, input_.request.files, places,
-                                 policy_.sandbox.file_bytes);
+    SBX_TRY(const View places, inspect_roots(*policy_));
+    return write_workspace_files(policy_->sandbox.workspace, input_.request.files, places,
+                                 policy_->sandbox.file_bytes);
   }
 
   // What the command policy says of the request. False: the outcome says why it does not run.
   bool pass_policy() {
-    const Result<std::string> directory = request_cwd(input_.policy, input_.request);
-    if (!directory.ok()) {
-      fail(directory.error());
-      return false;
-    }
     // Nobody is asked about what no answer could run.
     if (const Status size = check_exec_size(input_.policy, input_.request, base_environment_);
         !size.ok()) {
       fail(size.error());
       return false;
     }
-    const std::string& cwd = directory.value();
-    const Judgement judgement = judge(input_.policy, input_.request, cwd);
+    const Result<Judgement> judged = judge(input_.policy, input_.request);
+    if (!judged.ok()) {
+      fail(judged.error());
+      return false;
+    }
+    const Judgement& judgement = judged.value();
     // What the text does not tell is looked at as it happens.
     has_unknown_names_ = !judgement.unknown.empty();
     if (judgement.verdict == Verdict::kAllow) return true;
@@ -158,16 +157,16 @@ class Run {
       refuse(judgement);
       return false;
     }
-    return is_approved(judgement, cwd);
+    return is_approved(judgement);
   }
 
-  bool is_approved(const Judgement& judgement, const std::string& cwd) {
+  bool is_approved(const Judgement& judgement) {
     std::optional<NotApproved> refusal =
         NotApproved{Error{ErrorCode::kNeedsApproval,
                           "a person has to decide: " + judgement.findings.front().reason,
                           judgement.findings.front().id, "nobody can be asked here"},
                     std::nullopt};
-    if (input_.decide) refusal = input_.decide(judgement, cwd);
+    if (input_.decide) refusal = input_.decide(judgement, judgement.cwd);
     if (!refusal) return true;
     outcome_.approval = std::move(refusal->approval);
     fail(refusal->error, refusal->error.code == ErrorCode::kNeedsApproval
@@ -203,7 +202,7 @@ class Run {
     }
     is_warm_ = sandbox_ != nullptr;
     if (sandbox_ == nullptr) {
-      choose_cgroup(policy_, input_.facts);
+      choose_cgroup(*policy_, input_.facts);
       if (Status moved = own_.enter_leaf(input_.facts.cgroup); !moved.ok()) {
         return fail(moved.error());
       }
@@ -219,11 +218,11 @@ class Run {
       }
     }
     Result<std::unique_ptr<RunNetwork>> network =
-        RunNetwork::create(policy_, sandbox_->plan, denials_);
+        RunNetwork::create(*policy_, sandbox_->plan, denials_);
     if (!network.ok()) return fail(network.error());
     network_ = std::move(network).value();
     if (network_ != nullptr) outcome_.sandbox.published = network_->published();
-    if (guards_git(policy_)) git_before_ = look_at_git(sandbox_->view.roots);
+    if (guards_git(*policy_)) git_before_ = look_at_git(sandbox_->view.roots);
     supervisor_ = std::make_unique<Supervisor>(supervise_input());
     if (Status status = supervisor_->start(); !status.ok()) {
       const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;
@@ -288,7 +287,7 @@ class Run {
     network_.reset();
     sandbox_.reset();
     if (!own_.remove_workspace()) {
-      outcome_.sandbox.warnings.push_back("workspace: " + policy_.sandbox.workspace +
+      outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +
                                           " could not be removed whole");
     }
     outcome_.denials = denials_.entries();
@@ -315,7 +314,7 @@ class Run {
   }
 
   SandboxInput sandbox_input() {
-    SandboxInput wanted{policy_,          input_.request,    input_.facts,
+    SandboxInput wanted{*policy_,         input_.request,    input_.facts,
                         input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
                         input_.pty_rows,  input_.pty_columns};
     wanted.report_execs = has_unknown_names_;
@@ -323,9 +322,9 @@ class Run {
   }
 
   SuperviseInput supervise_input() {
-    const SandboxLimits& limits = policy_.sandbox.limits;
+    const SandboxLimits& limits = policy_->sandbox.limits;
     const LaunchPlan& plan = sandbox_->plan;
-    SuperviseInput out{plan, policy_, denials_};
+    SuperviseInput out{plan, *policy_, denials_};
     if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
     out.epoll_fd = epoll_.get();
     out.network = network_.get();
@@ -342,10 +341,10 @@ class Run {
     out.mode = input_.mode;
     out.merge = input_.merge;
     out.stdin_fd = input_.stdin_fd;
-    out.capture = {policy_.run.output_bytes, policy_.run.limits.output_lines};
+    out.capture = {policy_->run.output_bytes, policy_->run.limits.output_lines};
     out.redaction = redaction_;
-    out.find_result = policy_.run.output.result_json;
-    out.timeout_ms = policy_.run.limits.timeout_ms;
+    out.find_result = policy_->run.output.result_json;
+    out.timeout_ms = policy_->run.limits.timeout_ms;
     for (const LimitReport& limit : plan.limits) {
       if (limit.limit == "pids" && limit.enforcer == "rlimit") {
         out.watch.pids = limits.pids;
@@ -374,7 +373,7 @@ class Run {
     outcome.description = input_.request.description;
     outcome.argv = plan.argv;
     outcome.cwd = plan.cwd;
-    outcome.sandbox.profile = policy_.run.name;
+    outcome.sandbox.profile = policy_->run.name;
     outcome.sandbox.limits = plan.limits;
     outcome.sandbox.degraded = plan.degraded;
     outcome.sandbox.warnings = plan.warnings;
@@ -396,12 +395,12 @@ class Run {
     Outcome& outcome = outcome_;
     outcome.command = input_.request.command;
     outcome.description = input_.request.description;
-    if (outcome.argv.empty()) outcome.argv = request_argv(policy_, input_.request);
+    if (outcome.argv.empty()) outcome.argv = request_argv(*policy_, input_.request);
     if (outcome.cwd.empty()) {
-      const auto cwd = request_cwd(policy_, input_.request);
+      const auto cwd = request_cwd(*policy_, input_.request);
       outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
     }
-    outcome.sandbox.profile = policy_.run.name;
+    outcome.sandbox.profile = policy_->run.name;
     outcome.status = status;
     outcome.error = error;
     outcome.exit_status = error_exit_status(error.code);
@@ -416,8 +415,8 @@ class Run {
   void finish(Outcome& outcome, const LaunchPlan& plan, Supervised& supervised,
               Leftovers& leftovers) {
     note(outcome, plan, supervised);
-    outcome.out = stream(supervised.out, policy_.run.output.exact_bytes);
-    outcome.err = stream(supervised.err, policy_.run.output.exact_bytes);
+    outcome.out = stream(supervised.out, policy_->run.output.exact_bytes);
+    outcome.err = stream(supervised.err, policy_->run.output.exact_bytes);
     if (const ResultLine* result = supervised.out.result()) {
       outcome.result_json = result->json();
       if (result->invalid_lines() > 0) {
@@ -445,12 +444,12 @@ class Run {
       if (now && *now == then) continue;
       denials_.add({"mount", "protected_changed", then.path, 1, "", ""});
     }
-    if (guards_git(policy_)) add_git_changes();
-    if (policy_.sandbox.filesystem.overlay) {
+    if (guards_git(*policy_)) add_git_changes();
+    if (policy_->sandbox.filesystem.overlay) {
       outcome.changes = list_changes(plan.overlays, supervised.overlays);
     }
     // Without a size, or with none at all, no limit of ours was met.
-    const std::int64_t tmp_mb = policy_.sandbox.limits.tmp_mb.value_or(0);
+    const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);
     supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
     if (supervised.has_filled_scratch) {
       denials_.add(
@@ -552,7 +551,8 @@ class Run {
   }
 
   RunInput& input_;
-  Policy policy_;  // with the workspace of this run, where it is a fresh one
+  std::optional<Policy> fresh_;  // with the workspace of this run
+  const Policy* policy_;
   Outcome outcome_;
   DenialLedger denials_;
   bool is_done_ = false;
@@ -643,11 +643,12 @@ Result<LaunchPlan> plan_command(RunInput& input) {
   const Environment environment =
       make_environment(input.policy, input.inherited, input.facts.user_name);
   Leftovers workspace;  // gone when the plan has been made
-  Policy policy = input.policy;
-  if (policy.run.workspace.mode == WorkspaceMode::kFresh) {
+  std::optional<Policy> fresh;
+  if (input.policy.run.workspace.mode == WorkspaceMode::kFresh) {
     SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
-    policy = with_workspace(policy, path);
+    fresh = with_workspace(input.policy, path);
   }
+  const Policy& policy = fresh ? *fresh : input.policy;
   SBX_TRY(const std::unique_ptr<Sandbox> sandbox,
           plan_sandbox(SandboxInput{policy, input.request, input.facts, input.inherited,
                                     environment, input.mode == OutputMode::kTerminal,

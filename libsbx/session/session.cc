@@ -99,15 +99,11 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
                  "the commands of this session hold " + std::to_string(kept_bytes_) + " bytes", "",
                  "wait for some of them, or kill them"};
   }
-  Result<Policy> policy = apply_request(granted, request);
+  Result<Policy> policy = apply_request(granted, request, kind == TaskKind::kTask);
   std::optional<Error> refused;
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;
   Policy own = refused ? granted : std::move(policy).value();
-  // A task has no time limit but the one that it was given.
-  if (kind == TaskKind::kTask && !request.timeout_ms) {
-    own.run.limits.timeout_ms = std::nullopt;
-  }
   std::string id = kind == TaskKind::kTask ? make_uuid() : std::string();
   if (kind == TaskKind::kTask && id.empty()) {
     return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",

@@ -59,9 +59,9 @@ SandboxInput WarmPool::own_input(const Request& request) {
 
 bool WarmPool::fits(const SandboxInput& wanted) const {
   const SandboxPolicy& mine = policy_.sandbox;
-  const std::string cwd = wanted.request.cwd.value_or(mine.workspace);
-  return !wanted.use_pty && !wanted.report_execs && mine == wanted.policy.sandbox &&
-         is_below(cwd, mine.workspace) &&
+  const Result<std::string> cwd = request_cwd(wanted.policy, wanted.request);
+  return !wanted.use_pty && !wanted.report_execs && mine == wanted.policy.sandbox && cwd.ok() &&
+         is_below(cwd.value(), mine.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }
 

@@ -24,14 +24,14 @@ const std::array<const Tool*, 7>& tools() {
   return kTools;
 }
 
-constexpr auto kNames =
+constexpr auto kKnown =
     std::to_array<std::string_view>({"bash", "bash_output", "kill_shell", "shell", "bash_exec",
                                      "execute_command", "code_execution"});
 
 Error unknown_tool(std::string_view name) {
-  const auto nearest = nearest_name(name, kNames);
+  const auto nearest = nearest_name(name, kKnown);
   std::string known;
-  for (const std::string_view tool : kNames) {
+  for (const std::string_view tool : kKnown) {
     known += (known.empty() ? "" : ", ") + std::string(tool);
   }
   return Error{ErrorCode::kUnknownMethod,
@@ -106,7 +106,7 @@ ToolAnswer complete(const Tool& tool, ToolMode mode, const Reply& reply, ToolAns
 
 }  // namespace
 
-std::span<const std::string_view> tool_names() { return kNames; }
+std::span<const std::string_view> tool_names() { return kKnown; }
 
 const Tool* find_tool(std::string_view name) {
   const auto at =

@@ -89,6 +89,20 @@ class Fresh(harness.Case):
         self.assertEqual(answer["status"], "error")
         self.assertEqual(self.left(), [])
 
+    def test_check_explain_and_run_judge_in_one_directory(self):
+        # Below it, beside it and above it: what is beside a directory of the workspace is in it.
+        for command, verdict in (("rm -rf x", "allow"), ("rm -rf ../x", "allow"),
+                                 ("rm -rf ../../x", "ask")):
+            flags = ["--profile", self.fresh, "--cwd", "sub"]
+            check = self.run_json("check", *flags, "-c", command)
+            self.assertEqual(check["verdict"], verdict, (command, check))
+            done = self.raw("explain", "--json", *flags, "-c", command, env=self.env)
+            self.assertEqual(json.loads(done.stdout)["check"]["verdict"], verdict, command)
+            # The directory is not there: that is what stops a command that nobody is asked about.
+            answer = self.sh(command, *flags, env=self.env)
+            asked = answer["status"] == "needs_approval"
+            self.assertEqual(asked, verdict == "ask", (command, answer))
+
     def test_nothing_in_a_workspace_of_bash_exec_can_be_executed(self):
         answer = self.sh(
             "cp /bin/true mine; echo ./mine > name; $(cat name); echo $?",

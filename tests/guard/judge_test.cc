@@ -100,7 +100,7 @@ TEST(Judge, ReadsArgumentsAsItReadsText) {
   const auto verdict = [&](std::vector<std::string> argv) {
     Request request;
     request.argv = std::move(argv);
-    return judge(policy, request, policy.sandbox.workspace).verdict;
+    return judge(policy, request).value().verdict;
   };
   EXPECT_EQ(verdict({"sudo", "id"}), Verdict::kDeny);
   EXPECT_EQ(verdict({"bash", "-c", "sudo id"}), Verdict::kDeny);
@@ -113,8 +113,19 @@ TEST(Judge, FollowsTheWorkingDirectory) {
   const Policy policy = sample_policy();
   Request request;
   request.command = "rm -rf x";
-  EXPECT_EQ(judge(policy, request, "/data").verdict, Verdict::kAsk);
-  EXPECT_EQ(judge(policy, request, "/home/me/project/sub").verdict, Verdict::kAllow);
+  const auto in = [&](const char* cwd) {
+    request.cwd = cwd;
+    return judge(policy, request).value();
+  };
+  EXPECT_EQ(in("/data").verdict, Verdict::kAsk);
+  EXPECT_EQ(in("/home/me/project/sub").verdict, Verdict::kAllow);
+  EXPECT_EQ(in("sub").verdict, Verdict::kAllow);
+  EXPECT_EQ(in("sub").cwd, "/home/me/project/sub");
+  request.command = "rm -rf ../x";
+  EXPECT_EQ(in("sub").verdict, Verdict::kAllow);
+  EXPECT_EQ(in(".").verdict, Verdict::kAsk);
+  request.cwd = "../out";
+  EXPECT_EQ(judge(policy, request).error().code, ErrorCode::kPathRefused);
 }
 
 TEST(Judge, AsksAboutAWorkspaceBelowTmpAndItsParents) {

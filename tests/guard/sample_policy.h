@@ -22,7 +22,7 @@ inline Policy sample_policy() {
 inline Judgement judge_text(const Policy& policy, const std::string& command) {
   Request request;
   request.command = command;
-  return judge(policy, request, policy.sandbox.workspace);
+  return judge(policy, request).value();
 }
 
 }  // namespace sbx

@@ -8,5 +8,7 @@ add_test(NAME lint.links COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/links_t
   ${PROJECT_SOURCE_DIR})
 add_test(NAME lint.rooms COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/rooms_test.py
   ${PROJECT_SOURCE_DIR})
-set_tests_properties(lint.install lint.links lint.options lint.rooms lint.shell PROPERTIES
+add_test(NAME lint.policy COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/policy_test.py
+  ${PROJECT_SOURCE_DIR})
+set_tests_properties(lint.install lint.links lint.options lint.policy lint.rooms lint.shell PROPERTIES
   LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77)

@@ -32,7 +32,7 @@ void add_protects(const Policy& policy, View& view) {
     for (const Protect& protect : policy.sandbox.filesystem.protect) {
       ViewProtect found;
       found.root = root.node.path;
-      found.report_missing = protect.report_missing;
+      found.report_missing = protect.missing == Missing::kReport;
       const std::string prefix = root.node.path == "/" ? "" : root.node.path;
       for (std::size_t at = protect.path.find('/'); at != std::string::npos;
            at = protect.path.find('/', at + 1)) {

@@ -110,6 +110,7 @@ TEST(Policy, ReplacesARootByAFlagForTheSamePathAndKeepsTheOthers) {
 }
 
 TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
+  const std::int64_t default_memory = default_profile().limits.memory_mb.value();
   PolicyContext context = kContext;
   const auto memory = [&](std::int64_t machine_mb, std::int64_t profile_mb) {
     Profile profile;
@@ -117,16 +118,55 @@ TEST(Policy, TheDefaultMemoryIsAtMostHalfOfTheMachines) {
     context.machine_memory_mb = machine_mb;
     return make_policy(profile, {}, context).value().sandbox.limits.memory_mb;
   };
-  EXPECT_EQ(memory(64'000, kDefaultMemoryMb), kDefaultMemoryMb);
-  EXPECT_EQ(memory(3'000, kDefaultMemoryMb), 1'500);
-  EXPECT_EQ(memory(0, kDefaultMemoryMb), kDefaultMemoryMb);
+  EXPECT_EQ(memory(64'000, default_memory), default_memory);
+  EXPECT_EQ(memory(3'000, default_memory), 1'500);
+  EXPECT_EQ(memory(0, default_memory), default_memory);
   EXPECT_EQ(memory(3'000, 8192), 8192);
   OperatorFlags flags;
-  flags.limits.memory_mb = kDefaultMemoryMb;
+  flags.limits.memory_mb = default_memory;
   Profile profile;
-  profile.limits.memory_mb = kDefaultMemoryMb;
-  EXPECT_EQ(make_policy(profile, flags, context).value().sandbox.limits.memory_mb,
-            kDefaultMemoryMb);
+  profile.limits.memory_mb = default_memory;
+  EXPECT_EQ(make_policy(profile, flags, context).value().sandbox.limits.memory_mb, default_memory);
+}
+
+TEST(Policy, LowersWhatIsRequiredToWhatAWeakerTierStandsOn) {
+  Profile profile = default_profile();
+  OperatorFlags flags;
+  flags.lower_required = true;
+  flags.no_timeout = true;
+  const Policy policy = make_policy(profile, flags, kContext).value();
+  LayerSet left;
+  left.add(Layer::kSeccomp);
+  left.add(Layer::kLandlock);
+  EXPECT_EQ(policy.sandbox.isolation.require, left);
+  EXPECT_EQ(policy.sandbox.isolation.namespaces, profile.isolation.namespaces);
+  EXPECT_EQ(policy.run.limits.timeout_ms, std::nullopt);
+  flags.require = std::vector{Layer::kNet};
+  left.add(Layer::kNet);
+  EXPECT_EQ(make_policy(profile, flags, kContext).value().sandbox.isolation.require, left);
+}
+
+TEST(Policy, NamesTheFilesThatSteerAndRecordTheRun) {
+  Profile profile;
+  profile.audit.file = "/log/a";
+  OperatorFlags flags;
+  flags.own_files = {"/p.json"};
+  PolicyContext context = kContext;
+  context.warnings = {"first"};
+  profile.network.unix_sockets = {"/run/docker.sock"};
+  const RunPolicy run = make_policy(profile, flags, context).value().run;
+  EXPECT_EQ(run.own_files, (std::vector<std::string>{"/p.json", "/log/a"}));
+  ASSERT_EQ(run.warnings.size(), 2U);
+  EXPECT_EQ(run.warnings[0], "first");
+}
+
+TEST(Policy, HidesDirectories) {
+  const Policy policy = make_policy({}, {}, kContext).value();
+  const Policy hidden = with_hidden(policy, {"/run/a"}, "whose");
+  ASSERT_EQ(hidden.sandbox.filesystem.roots.size(), policy.sandbox.filesystem.roots.size() + 1);
+  const Root expected{"/run/a", Access::kNone, true, "whose"};
+  EXPECT_EQ(hidden.sandbox.filesystem.roots.back(), expected);
+  EXPECT_FALSE(hidden.sandbox == policy.sandbox);
 }
 
 TEST(Policy, LetsFlagsWinOverTheProfile) {

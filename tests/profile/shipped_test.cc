@@ -138,7 +138,7 @@ TEST(Shipped, DefaultIsTheContractsExample) {
   EXPECT_EQ(p.filesystem.home, HomeMode::kPrivate);
   ASSERT_EQ(p.filesystem.protect.size(), 2U);
   EXPECT_EQ(p.filesystem.protect[1].path, ".git/config");
-  EXPECT_TRUE(p.filesystem.protect[1].report_missing);
+  EXPECT_EQ(p.filesystem.protect[1].missing, Missing::kReport);
   EXPECT_EQ(p.network.mode, NetworkMode::kNone);
   EXPECT_TRUE(p.isolation.require.has(Layer::kLandlock));
   EXPECT_FALSE(p.isolation.require.has(Layer::kCgroup));
