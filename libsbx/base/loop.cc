@@ -36,13 +36,11 @@ void Loop::close() {
   epoll_.reset();  // and with it, in one call, all that was watched
 }
 
-// Rounded up to whole milliseconds, so that nothing spins.
-int Loop::at_most(int wait_ms) const {
-  const auto until = deadline();
-  if (!until || wait_ms == 0) return wait_ms;
+int Loop::wait_ms(std::optional<Clock::time_point> until, int longest) {
+  if (!until || longest == 0) return longest;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
-  const std::int64_t longest = wait_ms < 0 ? kLongestWaitMs : wait_ms;
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, longest));
+  return static_cast<int>(
+      std::clamp<std::int64_t>(left, 0, longest < 0 ? kLongestWaitMs : longest));
 }
 
 void Loop::run_timers() {
@@ -58,9 +56,9 @@ void Loop::run_timers() {
   }
 }
 
-int Loop::step(int wait_ms) {
+int Loop::step(int longest) {
   epoll_event events[kEventsPerStep];
-  const int count = epoll_wait(epoll_.get(), events, kEventsPerStep, at_most(wait_ms));
+  const int count = epoll_wait(epoll_.get(), events, kEventsPerStep, wait_ms(deadline(), longest));
   const int error = count < 0 && errno != EINTR ? errno : 0;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t token = events[i].data.u64;  // packed: no reference to it
@@ -92,10 +90,10 @@ Loop::Watch Loop::watch(int fd, std::uint32_t events, OnEvents callback) {
   return watch;
 }
 
-Loop::Timer Loop::after(Clock::duration delay, OnTime callback) {
+Loop::Timer Loop::at(Clock::time_point when, OnTime callback) {
   Timer timer;
   timer.loop_ = this;
-  timer.key_ = {Clock::now() + delay, next_token_++};
+  timer.key_ = {when, next_token_++};
   timers_.emplace(timer.key_, std::move(callback));
   return timer;
 }
@@ -112,7 +110,11 @@ void Loop::Watch::want(std::uint32_t events) {
 void Loop::Watch::stop() {
   if (loop_ == nullptr) return;
   if (loop_->epoll_.is_open()) epoll_ctl(loop_->epoll_.get(), EPOLL_CTL_DEL, fd_, nullptr);
-  loop_->watches_.erase(token_);
+  forget();
+}
+
+void Loop::Watch::forget() {
+  if (loop_ != nullptr) loop_->watches_.erase(token_);
   loop_ = nullptr;
 }
 

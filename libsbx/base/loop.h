@@ -42,6 +42,8 @@ class Loop {
     // Level-triggered; 0 still reports EPOLLERR and EPOLLHUP.
     void want(std::uint32_t events);
     void stop();
+    // The descriptor has been closed already, and left the set with that.
+    void forget();
 
    private:
     friend class Loop;
@@ -78,20 +80,26 @@ class Loop {
   Status open();
   int fd() const { return epoll_.get(); }
   std::optional<Clock::time_point> deadline() const;
+  // For epoll_wait(2) and poll(2): the milliseconds until then, rounded up so that nothing spins,
+  // but at most `longest` (-1: no bound).
+  static int wait_ms(std::optional<Clock::time_point> until, int longest = -1);
   // What is ready, then what is due, a bounded number of both. Waits for the first of it, for at
-  // most `wait_ms` (-1: for ever). An error number where the kernel cannot wait, else 0.
-  int step(int wait_ms = 0);
+  // most `longest` milliseconds (-1: for ever). An error number where the kernel cannot wait, else
+  // 0.
+  int step(int longest = 0);
 
   // Not on (is_on) when the kernel refuses the registration: errno says why.
   Watch watch(int fd, std::uint32_t events, OnEvents callback);
-  Timer after(Clock::duration delay, OnTime callback);
+  Timer after(Clock::duration delay, OnTime callback) {
+    return at(Clock::now() + delay, std::move(callback));
+  }
+  Timer at(Clock::time_point when, OnTime callback);
   // Keeps an object whose own callback is running until the end of the step.
   void bury(std::shared_ptr<void> object) { buried_.push_back(std::move(object)); }
   // Nothing is called any more; the handles that are still there may go at any time before this.
   void close();
 
  private:
-  int at_most(int wait_ms) const;
   void run_timers();
 
   OwnedFd epoll_;

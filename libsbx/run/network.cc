@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -68,30 +67,25 @@ Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, Denia
 }  // namespace
 
 Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, const LaunchPlan& plan,
-                                                       DenialLedger& denials) {
-  std::unique_ptr<RunNetwork> made(new RunNetwork(denials));
+                                                       Loop& loop, DenialLedger& denials) {
+  std::unique_ptr<RunNetwork> made(new RunNetwork(loop, denials));
   const bool with_gateway = needs_gateway(policy, plan);
   if (!policy.run.publish.empty() && !with_gateway) {
     return Error{ErrorCode::kBadFlag, "a port can only be published from a network of its own",
                  "--publish", "leave out --net open: the host's network is shared there"};
   }
   if (!plan.mediates_connect && !with_gateway) return std::unique_ptr<RunNetwork>();
-  made->epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-  if (!made->epoll_.is_open()) return failed("epoll_create1");
   made->rules_ = connect_rules(policy, plan);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
     SBX_TRY(made->gateway_, make_gateway(policy.sandbox, denials));
-    if (!made->watch(made->gateway_->poll_fd())) return failed("epoll_ctl");
+    made->gateway_watch_ =
+        loop.watch(made->gateway_->poll_fd(), EPOLLIN,
+                   [gateway = made->gateway_.get()](std::uint32_t) { gateway->step(); });
+    if (!made->gateway_watch_.is_on()) return failed("epoll_ctl");
     for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }
   return made;
-}
-
-bool RunNetwork::watch(int fd) const {
-  epoll_event event{};
-  event.events = EPOLLIN;
-  return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 void RunNetwork::attach(int control, Refusals& refusals) {
@@ -102,7 +96,10 @@ void RunNetwork::attach(int control, Refusals& refusals) {
         [this](const InsideRequest& request, Connects::Answer answer) {
           return ask(request, std::move(answer));
         },
-        [this](int fd) { return watch(fd); });
+        [this](int fd) {
+          connects_watch_ = loop_.watch(fd, EPOLLIN, [this](std::uint32_t) { connects_->step(); });
+          return connects_watch_.is_on();
+        });
     refusals.mediate_connect(
         [this](const sys::SeccompNotif& call) { return connects_->begin(call); });
   }

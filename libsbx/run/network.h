@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RunNetwork: the network of one run, seen from the supervisor: the gateway, the mediated connects,
-// published ports, and the sockets that PID 1 makes for them. Everything that it waits for is
-// behind one epoll descriptor; nothing in it blocks.
+// published ports, and the sockets that PID 1 makes for them. Nothing in it blocks.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "connect/connects.h"
@@ -28,10 +28,10 @@ namespace sbx {
 class RunNetwork {
  public:
   // Binds the published ports. nullptr where the plan leaves nothing to do. Errors: kBadValue for a
-  // published port that is taken; kSetupFailed.
-  // Refusals are counted in `denials`, which must outlive this.
+  // published port that is taken; kSetupFailed. `loop`, and `denials`, where refusals are counted,
+  // must outlive it.
   static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan,
-                                                    DenialLedger& denials);
+                                                    Loop& loop, DenialLedger& denials);
 
   // The sandbox runs: its control socket, its listener. Before any of the following.
   void attach(int control, Refusals& refusals);
@@ -44,7 +44,7 @@ class RunNetwork {
   // PID 1 has ended: nothing can be asked for any more.
   void detach() { control_ = -1; }
 
-  int poll_fd() const { return epoll_.get(); }
+  // When step() is due without an event.
   std::optional<std::chrono::steady_clock::time_point> deadline() const;
   void step();
   bool has_unsent() const { return gateway_ != nullptr && gateway_->has_unsent(); }
@@ -54,16 +54,15 @@ class RunNetwork {
   const std::vector<Published>& published() const { return published_; }
 
  private:
-  explicit RunNetwork(DenialLedger& denials) : denials_(denials) {}
-  bool watch(int fd) const;
+  RunNetwork(Loop& loop, DenialLedger& denials) : loop_(loop), denials_(denials) {}
   Status publish(const PublishedPort& port);
   int ask(const InsideRequest& request, Connects::Answer answer);
   void refill(bool is_v6);
   OwnedFd dial(int port);
   void take_dns(ReportTag tag, OwnedFd fd);
 
+  Loop& loop_;
   DenialLedger& denials_;
-  OwnedFd epoll_;
   ConnectRules rules_;
   bool mediates_ = false;
   int control_ = -1;
@@ -74,6 +73,8 @@ class RunNetwork {
   OwnedFd dns_tcp_[2];
   std::vector<OwnedFd> pool_[2];  // unconnected sockets of the sandbox's, for published ports
   std::vector<Published> published_;
+  Loop::Watch gateway_watch_;
+  Loop::Watch connects_watch_;
 };
 
 }  // namespace sbx

@@ -1,5 +1,8 @@
 sbx_room(run
   SOURCES
+    run/answer.cc
+    run/fold.cc
+    run/held_files.cc
     run/memory_count.cc
     run/missing_programs.cc
     run/network.cc

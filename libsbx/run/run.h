@@ -11,12 +11,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/loop.h"
 #include "guard/verdict.h"
 #include "host/facts.h"
+#include "host_files/leftovers.h"
+#include "host_files/spill.h"
 #include "model/exit_status.h"
 #include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
+#include "run/answer.h"
+#include "run/held_files.h"
+#include "run/network.h"
 #include "run/sandbox.h"
 #include "run/supervisor.h"
 
@@ -80,15 +86,16 @@ class CommandRun {
   // Or driven from a loop of the caller's: start(), then step() whenever poll_fd() can be read or
   // deadline() is reached, until is_done(). None of them blocks for longer than a launch takes.
   void start();
-  void step();
-  int poll_fd() const;  // the same for the whole run; valid after start()
+  void step() { turn(0); }
+  int poll_fd() const { return loop_.fd(); }  // from start() to the end; the same all the while
   std::optional<Clock::time_point> deadline() const;
-  bool is_done() const;
-  const Outcome& outcome() const;  // once done
-  pid_t pid() const;               // of the sandbox's PID 1; -1 unless it runs
+  bool is_done() const { return is_done_; }
+  const Outcome& outcome() const { return outcome_; }  // once done
+  // Of the sandbox's PID 1; -1 unless it runs.
+  pid_t pid() const { return runs() ? supervisor_->pid() : -1; }
 
   // The command's exec has succeeded: said a moment after it has, and until the end is known.
-  bool has_begun() const;
+  bool has_begun() const { return runs() && supervisor_->has_begun(); }
 
   // The tree is killed; status cancelled, or killed. No effect once something else has ended it.
   void cancel();
@@ -98,16 +105,57 @@ class CommandRun {
   void hold_output(bool hold);
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  void turn(int longest);
+  bool runs() const { return !is_done_ && supervisor_ != nullptr; }
+
+  // --- before it ---
+  bool pass_policy();
+  bool is_approved(const Judgement& judgement);
+  void refuse(const Judgement& judgement);
+  Status prepare_workspace();
+
+  // --- one attempt ---
+  void attempt();
+  Status find_sandbox(SandboxInput& wanted);
+  Status prepare(const SandboxInput& wanted);
+  SandboxInput sandbox_input();
+  SuperviseInput supervise_input();
+  void conclude();
+  void attempt_failed(const Error& failure, bool is_refusal);
+  bool any_obstacle() const;
+
+  // --- after it ---
+  void finish(Supervised& supervised);
+  void finish_spill();
+  void add_missing_programs();
+  void fail(const Error& error, RunStatus status = RunStatus::kError);
+  void done();
+  bool may_leave() const;
+
+  RunInput input_;
+  std::optional<Policy> fresh_;  // with the workspace of this run
+  const Policy* policy_;
+  Outcome outcome_;
+  DenialLedger denials_;
+  bool is_done_ = false;
+  bool probed_ = false;
+  bool is_warm_ = false;      // the sandbox waited in the pool
+  bool starts_cold_ = false;  // one from there could not be used
+  bool has_unknown_names_ = false;
+  Clock::time_point began_;
+  Loop loop_;
+  Environment base_environment_;
+  RedactionInput redaction_;
+  std::optional<Spill> spill_;
+  Leftovers own_;                  // a fresh workspace, and the place beside its boxes
+  std::optional<HeldFiles> held_;  // as the run found them
+  std::unique_ptr<Sandbox> sandbox_;
+  std::unique_ptr<RunNetwork> network_;
+  std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 
 // The plan that run_command would execute, for `explain`. Probes the host where the policy may
 // have to fall back.
 Result<LaunchPlan> plan_command(RunInput& input);
-
-// An outcome that says that nothing was run: status error, or denied where a request wants a
-// network that is not granted.
-Outcome error_outcome(const Error& error);
 
 }  // namespace sbx

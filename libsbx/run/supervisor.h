@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The supervisor of one run: one thread, one epoll set over PID 1's pidfd, the control socket, the
-// output pipes, signals, the caller's pidfd, the terminal and the seccomp listener. It starts the
-// plan, waits, and says how it ended; it decides nothing about policy. It is driven from outside,
-// so that one thread can supervise many.
+// The supervisor of one run: it starts the plan, turns what the loop tells of it (PID 1's pidfd,
+// the control socket, the output pipes, signals, the caller's pidfd, the terminal, the seccomp
+// listener) into events of the fold (run/fold.h), and does what that says. It decides nothing about
+// policy. It is driven from outside, so that one thread can supervise many.
 #pragma once
 
 #include <sys/resource.h>
@@ -10,17 +10,21 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/result.h"
 #include "launch/spawn.h"
 #include "output/stream.h"
 #include "plan/plan.h"
+#include "run/fold.h"
+#include "run/network.h"
+#include "run/terminal.h"
 #include "run/watch.h"
+#include "trace/file_reports.h"
 #include "trace/refusals.h"
 
 namespace sbx {
@@ -30,8 +34,6 @@ enum class OutputMode : std::uint8_t {
   kPass,     // the caller's own descriptors 0, 1, 2
   kTerminal  // a pty inside, relayed to the caller's terminal
 };
-
-class RunNetwork;
 
 struct SuperviseInput {
   const LaunchPlan& plan;
@@ -48,7 +50,7 @@ struct SuperviseInput {
   int cgroup_fd = -1;
   int signal_fd = -1;    // signalfd of INT, QUIT, TERM, HUP (and WINCH with a terminal); -1: none
   int owner_pidfd = -1;  // everything ends with this process; -1: none
-  int epoll_fd = -1;     // the epoll set, empty
+  Loop* loop = nullptr;  // of this run alone
   RunNetwork* network = nullptr;     // of this run alone; null: connects are not mediated
   std::optional<Spawned> waiting{};  // of a plan that awaits its command
   // This process has no other children: without a pid namespace it becomes a subreaper, and ends
@@ -61,26 +63,11 @@ struct SuperviseInput {
   std::function<void(OutputChannel, std::string_view)> on_output{};
 };
 
-// What ended a run. The first one to happen stands.
-enum class Cause : std::uint8_t {
-  kNone,
-  kEnded,
-  kTimedOut,
-  kLimit,
-  kCancelled,
-  kOwnerGone,
-  kKilled,
-};
-
 // The operation of a denial: the host uncovered a path, and PID 1 ended the run for it.
 inline constexpr const char* kMaskLostRunEnded = "mask_lost_run_ended";
 
 struct Supervised {
-  Cause cause = Cause::kNone;
-  std::string limit;        // with kLimit
-  int cancel_signal = 0;    // with kCancelled
-  bool has_status = false;  // the command was started and its end was seen
-  int wait_status = 0;
+  Ending ending;  // as far as it is known here
   struct rusage usage {};
   struct rusage tree_usage {};
   std::uint32_t confirmed = 0;
@@ -108,29 +95,79 @@ class Supervisor {
 
   // Errors: those of spawn(). Everything that happens later is in the answer.
   Status start();
-  // Waits for at most `wait_ms` (-1: until something happens) and handles what has happened.
-  void step(int wait_ms);
+  // Waits for at most `longest` milliseconds (-1: until something happens) and handles what has
+  // happened.
+  void step(int longest);
   std::optional<Clock::time_point> deadline() const;
-  bool is_finished() const;
+  bool is_finished() const { return state_.is_finished(); }
   // Nothing of the command is left; PID 1 itself may be.
-  bool is_over() const;
+  bool is_over() const { return state_.is_over(); }
   Supervised& collect();  // once finished
 
-  pid_t pid() const;  // of PID 1; -1 when it does not run
+  // Of PID 1; -1 when it does not run.
+  pid_t pid() const { return spawned_ && !state_.is_init_gone ? spawned_->pid : -1; }
   // The command's exec has succeeded: said a moment after it has.
-  bool has_begun() const;
+  bool has_begun() const { return has_begun_; }
   void cancel(int signal_number);
   void terminate(std::chrono::milliseconds grace);
   void hold_output(bool hold);
-  // Once over: everything that the input names may go now; the epoll set's own end takes its
-  // members along.
+  // Once over, and after the loop was closed: everything that the input names may go now.
   void leave();
   // After leave(): PID 1, if it is still there, ends by itself from now on.
-  void let_go();
+  void let_go() { spawned_->lifeline.reset(); }
 
  private:
-  class Impl;
-  std::unique_ptr<Impl> impl_;
+  struct Standard;
+  struct Channel {
+    OwnedFd fd;
+    Loop::Watch watch;
+    void close() {
+      watch.stop();
+      fd.reset();
+    }
+  };
+
+  Status make_standard(Standard& standard);
+  Status watch_own();
+  Status watch_child(const Standard& standard);
+  Status watch(Loop::Watch& watch, int fd, void (Supervisor::*handle)());
+  Status watch(Channel& channel, OutputStream& stream);
+  void give_up(Error error);
+  void kill_tree();
+  void reap();
+  void end_strays() const;
+
+  void feed(RunEvent event, Clock::time_point now = Clock::now());
+  void carry_out(const RunActions& actions);
+  void look();
+  void settle();
+  bool has_output() const;
+
+  void take_descriptors();
+  void take(Received& report);
+  void take_signal();
+  void take_owner_end();
+  void answer_refused();
+  void note_init_end();
+  void drain(Channel& channel, OutputStream& stream);
+  bool watch_reports(int fd, bool on);
+  void add_losses() const;
+
+  SuperviseInput input_;
+  Supervised result_;
+  RunState state_;
+  bool has_begun_ = false;
+  std::optional<Spawned> spawned_;
+  std::optional<TreeWatch> tree_;
+  Refusals refusals_;
+  // What is watched goes after its handle.
+  Channel out_;
+  Channel err_;
+  struct {
+    Loop::Watch init, control, signals, owner, listener, reports;
+  } watches_;
+  FileReports file_reports_;
+  std::optional<Terminal> terminal_;
 };
 
 }  // namespace sbx

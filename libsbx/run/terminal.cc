@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -45,9 +44,7 @@ bool write_some(int fd, std::string& from) {
 
 }  // namespace
 
-Terminal::Terminal(OwnedFd master, int epoll, std::uint32_t pty_source, std::uint32_t in_source,
-                   std::uint32_t out_source)
-    : master_(std::move(master)), epoll_(epoll), sources_{pty_source, in_source, out_source} {
+Terminal::Terminal(OwnedFd master, Loop& loop) : master_(std::move(master)), loop_(loop) {
   fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
   own_out_ = reopen_terminal();
   out_ = own_out_.is_open() ? own_out_.get() : STDOUT_FILENO;
@@ -71,14 +68,15 @@ void Terminal::resize() {
   if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ioctl(master_.get(), TIOCSWINSZ, &size);
 }
 
-void Terminal::watch(int fd, std::uint32_t source, std::uint32_t events, std::uint32_t& current) {
-  if (events == current) return;
-  epoll_event event{};
-  event.events = events;
-  event.data.u32 = source;
-  const int operation = current == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
-  epoll_ctl(epoll_, operation, fd, &event);
-  current = events;
+// With no events it would still be told of a hang-up, again and again.
+void Terminal::want(Loop::Watch& watch, int fd, std::uint32_t events) {
+  if (events == 0) {
+    watch.stop();
+  } else if (watch.is_on()) {
+    watch.want(events);
+  } else {
+    watch = loop_.watch(fd, events, [this](std::uint32_t) { relay(); });
+  }
 }
 
 void Terminal::update_interest() {
@@ -86,13 +84,13 @@ void Terminal::update_interest() {
   std::uint32_t pty = 0;
   if (open && to_caller_.empty()) pty |= EPOLLIN;
   if (open && !to_command_.empty()) pty |= EPOLLOUT;
-  if (open) watch(master_.get(), sources_[0], pty, interest_[0]);
+  if (open) want(pty_watch_, master_.get(), pty);
   const bool wants_input = open && to_command_.empty() && !input_ended_;
-  watch(STDIN_FILENO, sources_[1], wants_input ? std::uint32_t{EPOLLIN} : 0, interest_[1]);
-  watch(out_, sources_[2], to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT}, interest_[2]);
+  want(in_watch_, STDIN_FILENO, wants_input ? std::uint32_t{EPOLLIN} : 0);
+  want(out_watch_, out_, to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT});
 }
 
-void Terminal::handle(std::uint32_t /*events*/) {
+void Terminal::relay() {
   if (!input_ended_ && to_command_.empty() && is_ready(STDIN_FILENO, POLLIN)) {
     if (!read_some(STDIN_FILENO, to_command_)) input_ended_ = true;
   }
@@ -105,7 +103,7 @@ void Terminal::handle(std::uint32_t /*events*/) {
   if (master_.is_open() && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
     // EIO: every slave is closed.
     if (!read_some(master_.get(), to_caller_)) {
-      watch(master_.get(), sources_[0], 0, interest_[0]);
+      pty_watch_.stop();
       master_.reset();
     } else if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
       write_some(out_, to_caller_);

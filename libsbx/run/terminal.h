@@ -9,21 +9,19 @@
 #include <cstdint>
 #include <string>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 
 namespace sbx {
 
 class Terminal {
  public:
-  // Takes the pty's master. The three numbers are what epoll reports for each descriptor.
-  Terminal(OwnedFd master, int epoll, std::uint32_t pty_source, std::uint32_t in_source,
-           std::uint32_t out_source);
+  // Takes the pty's master. `loop` must outlive this.
+  Terminal(OwnedFd master, Loop& loop);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Moves what can be moved without blocking.
-  void handle(std::uint32_t events);
   // The caller's window has another size.
   void resize();
   // Puts the caller's terminal back as it was. Idempotent.
@@ -32,20 +30,23 @@ class Terminal {
   bool is_open() const { return master_.is_open() || !to_caller_.empty(); }
 
  private:
+  // Moves what can be moved without blocking.
+  void relay();
   void update_interest();
-  void watch(int fd, std::uint32_t source, std::uint32_t events, std::uint32_t& current);
+  void want(Loop::Watch& watch, int fd, std::uint32_t events);
 
   OwnedFd master_;
   OwnedFd own_out_;
   int out_ = -1;
-  int epoll_;
-  std::uint32_t sources_[3];  // pty, in, out
-  std::uint32_t interest_[3] = {0, 0, 0};
+  Loop& loop_;
   std::string to_command_;
   std::string to_caller_;
   struct termios saved_ {};
   bool is_raw_ = false;
   bool input_ended_ = false;
+  Loop::Watch pty_watch_;
+  Loop::Watch in_watch_;
+  Loop::Watch out_watch_;
 };
 
 }  // namespace sbx

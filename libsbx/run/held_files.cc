@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A look before and a look after.
+#include "run/held_files.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+
+namespace sbx {
+
+std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return std::nullopt;
+  return State{path, info.st_dev, info.st_ino, info.st_size,
+               std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec};
+}
+
+HeldFiles::HeldFiles(const Policy& policy, const View& view) : roots_(view.roots) {
+  for (const ViewProtect& protect : view.protects) {
+    if (protect.node.kind == NodeKind::kMissing) continue;
+    if (std::optional<State> state = state_of(protect.node.path)) {
+      states_.push_back(std::move(*state));
+    }
+  }
+  if (guards_git(policy)) git_ = look_at_git(roots_);
+}
+
+void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
+  for (const ViewProtect& protect : plan.report_created) {
+    struct stat info {};
+    if (lstat(protect.node.path.c_str(), &info) != 0) continue;
+    denials.add({"mount", "protected_created", protect.node.path, 1, "",
+                 "remove it from filesystem.protect"});
+  }
+  for (const State& then : states_) {
+    const std::optional<State> now = state_of(then.path);
+    if (now && *now == then) continue;
+    denials.add({"mount", "protected_changed", then.path, 1, "", ""});
+  }
+  if (git_) compare_git(denials);
+}
+
+// Another configuration or other hooks than before the command, however git is led to them.
+void HeldFiles::compare_git(DenialLedger& denials) const {
+  const std::vector<Denial> known = denials.entries();
+  for (const std::string& path : git_changes(*git_, look_at_git(roots_))) {
+    const auto names_it = [&](const Denial& denial) {
+      return denial.operation == "protected_created" && is_below(path, denial.target);
+    };
+    if (std::any_of(known.begin(), known.end(), names_it)) continue;
+    denials.add({"mount", "git_redirected", path, 1, "",
+                 "remove what lies below .git from filesystem.protect"});
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// HeldFiles: what a run must not change on the host, as it was before the command, held against
+// what is there after it: protected paths, and what git reads its configuration and hooks from.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/git_use.h"
+#include "host/view.h"
+#include "model/denial.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+class HeldFiles {
+ public:
+  // Looks before the command.
+  HeldFiles(const Policy& policy, const View& view);
+  // Looks again, and counts what has changed, or has come to be.
+  void compare(const LaunchPlan& plan, DenialLedger& denials) const;
+
+ private:
+  // Its change time tells of any write to it, whoever made it.
+  struct State {
+    std::string path;
+    dev_t dev = 0;
+    ino_t ino = 0;
+    off_t size = 0;
+    std::int64_t changed_ns = 0;
+    friend bool operator==(const State&, const State&) = default;
+  };
+  static std::optional<State> state_of(const std::string& path);
+  void compare_git(DenialLedger& denials) const;
+
+  std::vector<State> states_;
+  std::vector<ViewRoot> roots_;
+  std::optional<GitUse> git_;
+};
+
+}  // namespace sbx

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places held for paths that are missing: made, shared, removed by the last.
+#include "host_files/stubs.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "host/protect.h"
+#include "support/temp_dir.h"
+
+namespace sbx {
+namespace {
+
+class StubsTest : public testing::Test {
+ protected:
+  test::TempDir directory_;
+  const std::string path_ = directory_.at("held");
+};
+
+TEST_F(StubsTest, AMissingPathIsHeldByAStubUntilItIsRemoved) {
+  Stubs stubs;
+  EXPECT_TRUE(stubs.empty());
+  ASSERT_TRUE(stubs.make({path_}).ok());
+  EXPECT_FALSE(stubs.empty());
+  EXPECT_TRUE(is_stub(path_));
+  stubs.remove();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(StubsTest, OnlyTheLastOfTwoThatShareOneRemovesIt) {
+  auto first = std::make_unique<Stubs>();
+  Stubs second;
+  ASSERT_TRUE(first->make({path_}).ok());
+  ASSERT_TRUE(second.make({path_}).ok());
+  first->remove();
+  EXPECT_TRUE(is_stub(path_));
+  first.reset();
+  second.remove();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(StubsTest, WhatStandsThereByNowIsLeftAlone) {
+  const std::string file = directory_.file("file", "text");
+  const std::string full = directory_.directory("full/of/things");
+  Stubs stubs;
+  ASSERT_TRUE(stubs.make({file, directory_.at("full")}).ok());
+  EXPECT_TRUE(stubs.empty());
+  stubs.remove();
+  EXPECT_EQ(test::slurp(file), "text");
+  EXPECT_TRUE(std::filesystem::exists(full));
+}
+
+TEST_F(StubsTest, WhatSomebodyPutIntoAStubStays) {
+  Stubs stubs;
+  ASSERT_TRUE(stubs.make({path_}).ok());
+  directory_.directory("held/theirs");
+  stubs.remove();
+  EXPECT_TRUE(std::filesystem::exists(directory_.at("held/theirs")));
+}
+
+TEST_F(StubsTest, AFailureNamesThePathAndTheOnesBeforeItCanStillBeRemoved) {
+  Stubs stubs;
+  const Status made = stubs.make({path_, directory_.at("no/such/parent")});
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().code, ErrorCode::kSetupFailed);
+  EXPECT_EQ(made.error().where, directory_.at("no/such/parent"));
+  stubs.remove();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(StubsTest, WhatAProcessThatIsGoneHeldIsRemovedUnlessAnotherHoldsIt) {
+  const std::string other = directory_.at("other");
+  Stubs held;
+  {
+    Stubs gone;
+    ASSERT_TRUE(gone.make({path_, other}).ok());
+    ASSERT_TRUE(held.make({other}).ok());
+  }
+  Stubs::remove_left({path_, other, directory_.file("file", "text")});
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_TRUE(is_stub(other));
+  EXPECT_TRUE(std::filesystem::exists(directory_.at("file")));
+  held.remove();
+}
+
+}  // namespace
+}  // namespace sbx
