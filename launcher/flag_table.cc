@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 #include "profile/source.h"
-#include "rpc/method_params.h"
+#include "rpc/methods.h"
 #include "tools/tool.h"
 
 namespace sbx {

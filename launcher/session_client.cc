@@ -35,20 +35,6 @@ Error session_error(const std::string& message, std::string hint) {
   return Error{ErrorCode::kSessionFailed, message, "--session", std::move(hint)};
 }
 
-// An error as it stands in an answer, or as a refused start of `serve` prints it.
-Error error_of(const json& error) {
-  const auto text = [&](const char* key) {
-    const auto found = error.find(key);
-    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  Error out{ErrorCode::kSessionFailed, text("message"), text("where"), text("hint")};
-  const std::string code = text("code");
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name == code) out.code = meaning.code;
-  }
-  return out;
-}
-
 // What becomes the server: its own session, no terminal, nothing of the starter's but its
 // environment. Never returns.
 [[noreturn]] void become_server(int ready_fd, std::vector<std::string>& arguments) {
@@ -115,7 +101,7 @@ Status start_server(const SessionClient::Wanted& wanted) {
   }
   const auto error = said.value().find("error");
   if (error == said.value().end() || !error->is_object()) return {};
-  return error_of(*error);
+  return read_error(*error);
 }
 
 std::string shown(const std::vector<std::string>& values) {
@@ -171,6 +157,19 @@ Status check_agreement(const json& greeting, const SessionClient::Wanted& wanted
 }
 
 }  // namespace
+
+Error read_error(const json& error) {
+  const auto text = [&](const char* key) {
+    const auto found = error.find(key);
+    return found != error.end() && found->is_string() ? found->get<std::string>() : std::string();
+  };
+  Error out{ErrorCode::kSessionFailed, text("message"), text("where"), text("hint")};
+  const std::string code = text("code");
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    if (meaning.name == code) out.code = meaning.code;
+  }
+  return out;
+}
 
 std::vector<std::string> flag_arguments(const SessionFlags& flags) {
   std::vector<std::string> arguments;
@@ -302,7 +301,7 @@ Result<std::string> SessionClient::call(std::string_view method, std::string_vie
       // A refusal of the connection itself has no id.
       SBX_TRY(const json error, read_json_strict(message->error));
       const auto data = error.find("data");
-      return error_of(data == error.end() ? error : *data);
+      return read_error(data == error.end() ? error : *data);
     } else if (message->id == id) {
       return std::move(message->result);
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ Result<Directory> runtime_directory(const Environment& environment);
 std::string socket_name(const std::string& session);
 // The names that have a socket in that directory, sorted; not all of them need to be served.
 std::vector<std::string> session_names(const Directory& directory);
+
+// An error as it stands in an answer, or as a refused start of `serve` prints it.
+Error read_error(const nlohmann::json& error);
 
 class SessionClient {
  public:

@@ -7,8 +7,8 @@
 
 #include "options.h"
 #include "policy/policy.h"
-#include "rpc/tool_runner.h"
 #include "session/session.h"
+#include "tools/tool_runner.h"
 #include "verbs.h"
 
 namespace sbx {

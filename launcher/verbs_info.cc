@@ -12,11 +12,11 @@
 #include "output/rule_set.h"
 #include "pages.h"
 #include "plan/filter.h"
+#include "policy/params.h"
 #include "prepare.h"
 #include "profile/schema.h"
 #include "report/explain.h"
 #include "report/json.h"
-#include "rpc/params.h"
 #include "tools/tool.h"
 #include "verbs.h"
 

@@ -59,10 +59,10 @@ Result<std::vector<std::string>> offered_tools(const std::vector<std::string>& w
 
 class StdioServer {
  public:
-  StdioServer(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options)
-      : dispatcher_(dispatcher),
-        mcp_(dispatcher, runner, std::move(options),
-             [this](std::string line) { queue_.push(std::move(line)); }) {}
+  StdioServer(Service& service, ToolRunner& runner, McpOptions options)
+      : service_(service), mcp_(service, runner, std::move(options), [this](std::string line) {
+          queue_.push(std::move(line));
+        }) {}
 
   // The signal that ended it; 0: the end of stdin.
   int run(int signal_fd) {
@@ -72,9 +72,9 @@ class StdioServer {
       PollTurn loop;
       if (!at_end_ && queue_.bytes() < kHoldBytes) loop.read(STDIN_FILENO);
       if (!queue_.empty()) loop.write(STDOUT_FILENO);
-      loop.read(dispatcher_.poll_fd());
+      loop.read(service_.poll_fd());
       loop.read(signal_fd);
-      loop.until(dispatcher_.deadline());
+      loop.until(service_.deadline());
       loop.until(mcp_.deadline());
       if (at_end_) loop.until(ends_at_);
       loop.wait();
@@ -82,7 +82,7 @@ class StdioServer {
         if (const int signal = read_signal(signal_fd); signal != 0) return signal;
       }
       if (loop.is_ready(STDIN_FILENO)) take();
-      dispatcher_.step();
+      service_.step();
       mcp_.tick();
       if (!queue_.empty() && queue_.flush(STDOUT_FILENO) == IoState::kClosed) return 0;
     }
@@ -106,19 +106,19 @@ class StdioServer {
 
   // At the end of stdin: calls are answered for a while, then everything is asked to end.
   bool is_over() {
-    if (dispatcher_.wants_shutdown()) return true;
+    if (service_.wants_shutdown()) return true;
     if (!at_end_) return false;
     const auto now = PollTurn::Clock::now();
     if (!is_ending_) {
       if (mcp_.has_calls() && now < ends_at_) return false;
-      dispatcher_.end_all();
+      service_.end_all();
       is_ending_ = true;
       ends_at_ = now + kEndFor;
     }
-    return now >= ends_at_ || (dispatcher_.is_idle() && queue_.empty());
+    return now >= ends_at_ || (service_.is_idle() && queue_.empty());
   }
 
-  Dispatcher& dispatcher_;
+  Service& service_;
   LineReader reader_;
   LineQueue queue_;
   McpServer mcp_;
@@ -138,9 +138,9 @@ Result<int> serve(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   SBX_TRY(SessionOptions session, prepare_tool(options, invocation, mcp.tools.front()));
   session.owner_pidfd = owner.get();
-  Dispatcher dispatcher(std::move(session));
-  ToolRunner runner(dispatcher, tool_policies(options, invocation));
-  StdioServer server(dispatcher, runner, std::move(mcp));
+  Service service(std::move(session));
+  ToolRunner runner(service, tool_policies(options, invocation));
+  StdioServer server(service, runner, std::move(mcp));
   const int signal = server.run(signals.get());
   return signal == 0 ? 0 : 128 + signal;
 }

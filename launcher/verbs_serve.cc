@@ -19,7 +19,6 @@
 #include "place_watchdog.h"
 #include "prepare.h"
 #include "report/json.h"
-#include "rpc/calls.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"
 #include "scope.h"
@@ -242,11 +241,10 @@ class Serving {
       SBX_TRY(ends, handed_over(options_.fd));
     }
     if (place_ && !options_.session.empty()) SBX_CHECK_OK(place_->write_token(token));
-    Dispatcher dispatcher(std::move(session));
-    ToolRunner tools(dispatcher, tool_policies(options_, invocation_));
-    dispatcher.set_tool_handler(tools.handler());
-    DispatcherCalls calls(dispatcher);
-    Server server(calls, std::move(options));
+    Service service(std::move(session));
+    ToolRunner tools(service, tool_policies(options_, invocation_));
+    Dispatcher dispatcher(service, &tools);
+    Server server(dispatcher, std::move(options));
     if (place_) {
       const std::string path = place_->directory().path + "/" + place_->name();
       write_all(STDOUT_FILENO, ready_json(path, token) + "\n");

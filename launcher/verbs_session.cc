@@ -56,13 +56,7 @@ std::string text_of(const json& object, const char* key) {
 std::optional<Error> error_of(const json& answer) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
-  const std::string code = text_of(*error, "code");
-  for (const ErrorMeaning& meaning : error_meanings()) {
-    if (meaning.name != code) continue;
-    return Error{meaning.code, text_of(*error, "message"), text_of(*error, "where"),
-                 text_of(*error, "hint")};
-  }
-  return std::nullopt;
+  return read_error(*error);
 }
 
 // What `run` would have exited with; 0 for an answer that is no result.
@@ -304,24 +298,28 @@ Result<json> sessions(const Invocation& invocation) {
 class LocalCall {
  public:
   LocalCall(SessionOptions options, ToolRunner::FindPolicy tools, int signal_fd, int owner_fd)
-      : dispatcher_(std::move(options)),
-        tools_(dispatcher_, std::move(tools)),
+      : service_(std::move(options)),
+        tools_(service_, std::move(tools)),
+        dispatcher_(service_, &tools_),
         signal_fd_(signal_fd),
-        owner_fd_(owner_fd) {
-    dispatcher_.set_tool_handler(tools_.handler());
-  }
+        owner_fd_(owner_fd) {}
 
   // The answer, and the signal that came meanwhile.
   std::pair<Result<std::string>, int> call(const std::string& method, const std::string& params) {
-    const ClientId client = dispatcher_.add_client(ClientOptions{{}, {}, true});
     std::optional<Result<std::string>> answer;
-    dispatcher_.call(client, "1", method, params,
-                     [&](Result<std::string> result) { answer.emplace(std::move(result)); });
+    dispatcher_.call(client_, true, "1", method, params, [&](const Result<WriteValue>& result) {
+      Result<std::string> text = result.ok() ? Result<std::string>("") : result.error();
+      if (result.ok()) {
+        JsonWriter writer(text.value());
+        result.value()(writer);
+      }
+      answer.emplace(std::move(text));
+    });
     while (!answer) {
       wait();
-      dispatcher_.step();
+      service_.step();
     }
-    dispatcher_.remove_client(client);
+    service_.remove_client(client_);
     return {*std::move(answer), signal_};
   }
 
@@ -329,30 +327,32 @@ class LocalCall {
   void wait() {
     using std::chrono::steady_clock;
     int timeout_ms = -1;
-    if (const auto until = dispatcher_.deadline()) {
+    if (const auto until = service_.deadline()) {
       const auto left =
           std::chrono::ceil<std::chrono::milliseconds>(*until - steady_clock::now()).count();
       timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
     }
     struct pollfd ready[3] = {
-        {dispatcher_.poll_fd(), POLLIN, 0}, {signal_fd_, POLLIN, 0}, {owner_fd_, POLLIN, 0}};
+        {service_.poll_fd(), POLLIN, 0}, {signal_fd_, POLLIN, 0}, {owner_fd_, POLLIN, 0}};
     if (poll(ready, 3, timeout_ms) <= 0) return;
     if (ready[1].revents != 0) {
       struct signalfd_siginfo info {};
       if (read(signal_fd_, &info, sizeof info) == sizeof info) {
         signal_ = static_cast<int>(info.ssi_signo);
       }
-      dispatcher_.cancel(1, "1");
-      dispatcher_.end_all();
+      service_.cancel(client_, "1");
+      service_.end_all();
     }
     if (ready[2].revents != 0) {
       owner_fd_ = -1;  // poll(2) passes over it
-      dispatcher_.end_all();
+      service_.end_all();
     }
   }
 
-  Dispatcher dispatcher_;
+  Service service_;
   ToolRunner tools_;
+  Dispatcher dispatcher_;
+  ClientId client_ = service_.add_client({});
   int signal_fd_;
   int owner_fd_;
   int signal_ = 0;

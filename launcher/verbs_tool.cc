@@ -8,19 +8,30 @@
 #include "flags.h"
 #include "loop.h"
 #include "prepare.h"
-#include "rpc/tool_runner.h"
 #include "session_client.h"
 #include "tool_policy.h"
 #include "tools/json_text.h"
+#include "tools/tool_runner.h"
 #include "verbs.h"
 
 namespace sbx {
 namespace {
 
-constexpr std::string_view kCallId = "\"tool\"";
+constexpr const char* kCallId = "tool";
 constexpr std::chrono::seconds kAfterSignal{5};  // the tree is killed at once: this never passes
 
-int print_answer(const ToolAnswer& answer, const Invocation& invocation, int signal_fd) {
+// What is left to do with an answer, whoever made it.
+struct Printed {
+  std::string text;
+  int exit_status = 0;
+  std::optional<Error> refusal{};  // for a person's eyes
+};
+
+Printed printed(const ToolAnswer& answer) {
+  return {answer.own_text(), answer.exit_status, answer.refusal};
+}
+
+int print(const Printed& answer, const Invocation& invocation, int signal_fd) {
   if (answer.refusal) complain(*answer.refusal);
   const int written = invocation.process.stdout_was_closed
                           ? -1
@@ -41,52 +52,46 @@ Status check_background(const ToolCall& call) {
 }
 
 // One call, to its end; `signal` is what ended it before.
-ToolAnswer run_call(Dispatcher& dispatcher, ToolRunner& runner, const RunOptions& options,
-                    std::string params, int signal_fd, int& signal) {
-  std::optional<ToolAnswer> answer;
-  ToolRunner::Call call;
-  call.client = dispatcher.add_client({});
-  call.id = kCallId;
-  call.tool = options.name;
-  call.params = std::move(params);
-  const ClientId client = call.client;
-  runner.run(std::move(call), [&](ToolAnswer done) { answer = std::move(done); });
+Printed run_call(Service& service, ToolRunner& runner, ToolCall call, int signal_fd, int& signal) {
+  std::optional<Printed> answer;
+  const ClientId client = service.add_client({});
+  const std::string tool = call.tool;
+  runner.run({client, kCallId}, std::move(call),
+             [&](const ToolAnswer& done) { answer = printed(done); });
   auto give_up = PollTurn::Clock::time_point::max();
-  while (!answer && PollTurn::Clock::now() < give_up && !dispatcher.wants_shutdown()) {
+  while (!answer && PollTurn::Clock::now() < give_up && !service.wants_shutdown()) {
     PollTurn loop;
-    loop.read(dispatcher.poll_fd());
+    loop.read(service.poll_fd());
     if (signal == 0) loop.read(signal_fd);
-    loop.until(dispatcher.deadline());
+    loop.until(service.deadline());
     loop.wait();
     if (signal == 0 && loop.is_ready(signal_fd)) {
       signal = read_signal(signal_fd);
       if (signal != 0) {
         runner.ended_by(signal);
-        dispatcher.cancel(client, kCallId);
+        service.cancel(client, kCallId);
         give_up = PollTurn::Clock::now() + kAfterSignal;
       }
     }
-    dispatcher.step();
+    service.step();
   }
   if (answer) return std::move(*answer);
-  return tool_refusal(options.name, Error{ErrorCode::kCancelled, "ended with its caller", "", ""});
+  return printed(tool_refusal(tool, Error{ErrorCode::kCancelled, "ended with its caller", "", ""}));
 }
 
 Result<int> call_in_process(const RunOptions& options, const Invocation& invocation,
-                            std::string params, int signal_fd) {
+                            const std::string& params, int signal_fd) {
   SBX_TRY(SessionOptions session, prepare_tool(options, invocation, options.name));
-  SBX_TRY(const ToolCall decoded,
-          decode_tool_call(options.name, params, tool_settings(session.policy)));
-  SBX_CHECK_OK(check_background(decoded));
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   session.owner_pidfd = owner.get();
-  const Policy policy = session.policy;
-  Dispatcher dispatcher(std::move(session));
-  ToolRunner runner(dispatcher, [&](std::string_view) -> Result<Policy> { return policy; });
+  Service service(std::move(session));
+  ToolRunner runner(service,
+                    [&](std::string_view) -> Result<Policy> { return service.options().policy; });
+  SBX_TRY(ToolCall call, runner.decode(options.name, params));
+  SBX_CHECK_OK(check_background(call));
   int signal = 0;
-  const ToolAnswer answer =
-      run_call(dispatcher, runner, options, std::move(params), signal_fd, signal);
-  const int status = print_answer(answer, invocation, signal_fd);
+  const Printed answer = run_call(service, runner, std::move(call), signal_fd, signal);
+  const int status = print(answer, invocation, signal_fd);
   return signal == 0 ? status : 128 + signal;
 }
 
@@ -118,6 +123,22 @@ Error own_error(Error error) {
   return error;
 }
 
+// What the server wrote for the method `tool`: its text, or else its members but for `tool`.
+Printed read_answer(std::string_view json) {
+  nlohmann::ordered_json body = nlohmann::ordered_json::parse(json, nullptr, false);
+  if (!body.is_object() || !body.contains("tool")) {
+    return printed(
+        tool_refusal("", Error{ErrorCode::kBadMessage, "the server's answer is no tool's", "",
+                               "use the same version of sbx-run on both sides"}));
+  }
+  Printed out;
+  out.exit_status = body["tool"].value("exit_status", 0);
+  if (out.exit_status != 0 && body.contains("error")) out.refusal = read_error(body["error"]);
+  body.erase("tool");
+  out.text = body.contains("text") ? body["text"].get<std::string>() : json_text(body) + "\n";
+  return out;
+}
+
 Result<int> call_in_session(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string text, read_params_text(options.params_file));
   SBX_TRY(const ToolCall decoded, decode_tool_call(options.name, text, {}));
@@ -140,7 +161,7 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
     result = call({{"task_id", decoded.task_id}});
     if (!result.ok()) return own_error(result.error());
   }
-  return print_answer(read_tool_result(result.value()), invocation, -1);
+  return print(read_answer(result.value()), invocation, -1);
 }
 
 }  // namespace
@@ -152,7 +173,7 @@ int verb_tool(const Invocation& invocation) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
   const auto refuse = [&](const Error& error) {
-    return print_answer(tool_refusal(options.name, error), invocation, -1);
+    return print(printed(tool_refusal(options.name, error)), invocation, -1);
   };
   if (!parsed.ok()) return refuse(parsed.error());
   if (!options.session.empty()) {
@@ -161,10 +182,9 @@ int verb_tool(const Invocation& invocation) {
   }
   Result<OwnedFd> signals = signal_descriptor(false);
   if (!signals.ok()) return refuse(signals.error());
-  Result<std::string> params = read_params_text(options.params_file);
+  const Result<std::string> params = read_params_text(options.params_file);
   if (!params.ok()) return refuse(params.error());
-  Result<int> status =
-      call_in_process(options, invocation, std::move(params).value(), signals.value().get());
+  Result<int> status = call_in_process(options, invocation, params.value(), signals.value().get());
   return status.ok() ? status.value() : refuse(status.error());
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "policy/request.h"
-#include "rpc/params.h"
+#include "policy/params.h"
 
 namespace {
 

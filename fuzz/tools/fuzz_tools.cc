@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes → the params of every tool, and a method's result. What is accepted must give method
-// calls whose params are JSON objects; every answer's structured part must be a JSON object.
+// Any bytes → the params of every tool, and what a command wrote. Every answer's structured part
+// must be a JSON object, whether the call was refused, ran, or is a task's.
 #include <cstdint>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -16,8 +16,8 @@ void must(bool holds) {
 }
 
 void check_answer(const sbx::ToolAnswer& answer) {
-  must(nlohmann::json::parse(answer.structured, nullptr, false).is_object());
-  must(!answer.is_text || nlohmann::json(answer.text).dump().size() > 1);
+  must(nlohmann::json::parse(answer.structured(), nullptr, false).is_object());
+  must(answer.is_text || nlohmann::json::parse(answer.own_text(), nullptr, false).is_object());
 }
 
 }  // namespace
@@ -32,11 +32,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       check_answer(sbx::tool_refusal(tool, call.error()));
       continue;
     }
-    must(!call.value().calls.empty());
-    for (const sbx::MethodCall& one : call.value().calls) {
-      must(nlohmann::json::parse(one.params, nullptr, false).is_object());
-    }
-    check_answer(sbx::tool_answer(call.value(), text));  // the same bytes as a result
+    sbx::Outcome outcome;
+    outcome.status = static_cast<sbx::RunStatus>(size % 10);
+    outcome.out.text = text;
+    sbx::ToolResult result;
+    result.outcome = std::make_shared<const sbx::Outcome>(std::move(outcome));
+    check_answer(sbx::tool_answer(call.value(), result));
+    result.outcome = nullptr;
+    result.output = sbx::TaskOutput::Text{text, text};
+    check_answer(sbx::tool_answer(call.value(), std::move(result)));
   }
   return 0;
 }

@@ -95,6 +95,26 @@ void JsonWriter::string(std::string_view bytes) {
   comma_ = true;
 }
 
+// What moves a terminal can stand in strings only.
+void JsonWriter::foreign(std::string_view text) {
+  separate();
+  comma_ = true;
+  std::size_t run = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    std::size_t length = 1;
+    unsigned code = byte == 0x7F ? byte : 0U;
+    if (byte == 0xC2 || byte == 0xE2) code = hidden_control(text.substr(at), length);
+    if (code != 0) {
+      out_.append(text, run, at - run);
+      append_u_escape(out_, code);
+      run = at + length;
+    }
+    at += length - 1;
+  }
+  out_.append(text, run, text.size() - run);
+}
+
 void JsonWriter::string_or_null(std::string_view bytes) {
   if (bytes.empty()) {
     null();
@@ -110,6 +130,10 @@ void JsonWriter::tenths(double value) {
   literal(std::to_string(tenths / 10));
   out_ += '.';
   out_ += static_cast<char>('0' + tenths % 10);
+}
+
+void JsonWriter::thousandths(std::int64_t value) {
+  literal(std::to_string(value / 1000) + '.' + std::to_string(1000 + value % 1000).substr(1));
 }
 
 }  // namespace sbx

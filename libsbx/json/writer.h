@@ -13,6 +13,8 @@ class JsonWriter {
  public:
   explicit JsonWriter(std::string& out) : out_(out) {}
 
+  // Room for a value of about that many bytes.
+  void reserve(std::size_t bytes) { out_.reserve(out_.size() + bytes); }
   void begin_object() { open('{'); }
   void end_object() { close('}'); }
   void begin_array() { open('['); }
@@ -33,11 +35,15 @@ class JsonWriter {
   void null() { literal("null"); }
   // A text that is JSON already.
   void verbatim(std::string_view text) { literal(text); }
+  // One that somebody else wrote: what string() escapes for a terminal's sake is escaped in it too.
+  void foreign(std::string_view text);
   void boolean(bool value) { literal(value ? "true" : "false"); }
   void integer(std::int64_t value) { literal(std::to_string(value)); }
   void count(std::uint64_t value) { literal(std::to_string(value)); }
   // Rounded to one decimal; negative and NaN are 0.
   void tenths(double value);
+  // So many thousandths, with all three decimals. Not negative.
+  void thousandths(std::int64_t value);
 
  private:
   void literal(std::string_view text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tables of a Request and of a Policy: one row a key. The request's is checked, decoded and
-// printed as a schema in rpc/params; both are what an approval's digest covers.
+// printed as a schema in params; both are what an approval's digest covers.
 #pragma once
 
 #include "json/field.h"

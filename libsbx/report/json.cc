@@ -6,7 +6,6 @@
 #include "json/writer.h"
 #include "model/exit_status.h"
 #include "report/json_parts.h"
-#include "report/judgement.h"
 
 namespace sbx {
 namespace {
@@ -94,12 +93,7 @@ void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
   json.begin_object();
   for (const LimitReport& limit : sandbox.limits) write_member(json, limit.limit, limit.enforcer);
   json.end_object();
-  write_array(json, "degraded", sandbox.degraded, [&](const Degradation& part) {
-    json.begin_object();
-    write_member(json, "what", part.what);
-    write_member(json, "reason", part.reason);
-    json.end_object();
-  });
+  write_degraded(json, sandbox.degraded);
   write_array(json, "published", sandbox.published, [&](const Published& published) {
     json.begin_object();
     write_member(json, "host", "127.0.0.1:" + std::to_string(published.host_port));
@@ -127,30 +121,14 @@ void write_changes(JsonWriter& json, const std::optional<std::vector<Change>>& c
   });
 }
 
-void write_approval(JsonWriter& json, const std::optional<Approval>& approval) {
-  json.key("approval");
-  if (!approval) {
-    json.null();
-    return;
-  }
-  json.begin_object();
-  write_member(json, "digest", approval->digest);
-  json.key("rules");
-  write_rules(json, approval->rules);
-  json.end_object();
-}
-
 }  // namespace
 
-std::string outcome_to_json(const Outcome& outcome) {
+void write_outcome_members(JsonWriter& json, const Outcome& outcome, const StreamText& out,
+                           const StreamText& err) {
   constexpr std::size_t kUsualSizeOfTheRest = 2048;
-  std::string text;
-  text.reserve(outcome.out.text.size() + outcome.err.text.size() + outcome.command.size() +
-               kUsualSizeOfTheRest);
-  JsonWriter json(text);
-  json.begin_object();
+  json.reserve(out.text.size() + err.text.size() + outcome.command.size() + kUsualSizeOfTheRest);
   write_status(json, outcome);
-  write_streams(json, outcome.out, outcome.err);
+  write_streams(json, out, err);
   json.key("output_path");
   json.string_or_null(outcome.output_path);
   json.key("result_json");
@@ -162,9 +140,25 @@ std::string outcome_to_json(const Outcome& outcome) {
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
   write_changes(json, outcome.changes);
-  write_approval(json, outcome.approval);
+  if (outcome.approval) {
+    write_approval(json, *outcome.approval);
+  } else {
+    json.key("approval");
+    json.null();
+  }
   write_error(json, outcome.error);
+}
+
+void write_outcome(JsonWriter& json, const Outcome& outcome) {
+  json.begin_object();
+  write_outcome_members(json, outcome, outcome.out, outcome.err);
   json.end_object();
+}
+
+std::string outcome_to_json(const Outcome& outcome) {
+  std::string text;
+  JsonWriter json(text);
+  write_outcome(json, outcome);
   return text;
 }
 

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "report/judgement.h"
+
 namespace sbx {
 
 std::string utc_time(std::int64_t unix_ms) {
@@ -49,6 +51,24 @@ void write_denials(JsonWriter& json, const std::vector<Denial>& denials) {
     write_denial_members(json, denial);
     json.end_object();
   });
+}
+
+void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded) {
+  write_array(json, "degraded", degraded, [&](const Degradation& part) {
+    json.begin_object();
+    write_member(json, "what", part.what);
+    write_member(json, "reason", part.reason);
+    json.end_object();
+  });
+}
+
+void write_approval(JsonWriter& json, const Approval& approval) {
+  json.key("approval");
+  json.begin_object();
+  write_member(json, "digest", approval.digest);
+  json.key("rules");
+  write_rules(json, approval.rules);
+  json.end_object();
 }
 
 void write_redactions(JsonWriter& json, const Redactions& redactions) {

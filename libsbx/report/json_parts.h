@@ -29,6 +29,10 @@ void write_member(JsonWriter& json, std::string_view key, std::string_view value
 void write_strings(JsonWriter& json, std::string_view key, const std::vector<std::string>& values);
 void write_denial_members(JsonWriter& json, const Denial& denial);
 void write_denials(JsonWriter& json, const std::vector<Denial>& denials);
+// "degraded": what was wanted and is not in force.
+void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded);
+// "approval": what a person would have to allow.
+void write_approval(JsonWriter& json, const Approval& approval);
 void write_redactions(JsonWriter& json, const Redactions& redactions);
 void write_error(JsonWriter& json, const std::optional<Error>& error);
 

@@ -39,9 +39,7 @@ void write_rules(JsonWriter& json, const std::vector<Finding>& findings) {
   json.end_array();
 }
 
-std::string judgement_to_json(const Judgement& judgement) {
-  std::string text;
-  JsonWriter json(text);
+void write_judgement(JsonWriter& json, const Judgement& judgement) {
   json.begin_object();
   write_member(json, "verdict", verdict_name(judgement.verdict));
   json.key("rules");
@@ -56,6 +54,12 @@ std::string judgement_to_json(const Judgement& judgement) {
   }
   json.end_array();
   json.end_object();
+}
+
+std::string judgement_to_json(const Judgement& judgement) {
+  std::string text;
+  JsonWriter json(text);
+  write_judgement(json, judgement);
   return text;
 }
 

@@ -13,6 +13,7 @@ class JsonWriter;
 
 // {"verdict", "rules": […], "unknown": […]}, as `check` prints it.
 std::string judgement_to_json(const Judgement& judgement);
+void write_judgement(JsonWriter& json, const Judgement& judgement);
 
 // The array of rules, as a value.
 void write_rules(JsonWriter& json, const std::vector<Finding>& findings);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "json/reader.h"
+#include "rpc/task_json.h"
 
 namespace sbx {
 namespace {
@@ -31,24 +32,19 @@ Error unknown_param(const std::string& key) {
 
 }  // namespace
 
-Connection::Connection(Ends ends, bool is_operator, Calls& calls, const Greeting& greeting,
-                       const ConnectionLimits& limits)
+Connection::Connection(Ends ends, bool is_operator, Dispatcher& dispatcher,
+                       const Greeting& greeting, const ConnectionLimits& limits)
     : ends_(std::move(ends)),
-      calls_(calls),
+      dispatcher_(dispatcher),
       greeting_(greeting),
       limits_(limits),
-      client_(
-          calls.add_client(ClientOptions{[this](std::string_view method, std::string_view params) {
-                                           send(write_notification(method, params));
-                                         },
-                                         [this] { return queue_.bytes(); }, is_operator})),
+      client_(dispatcher.service().add_client(
+          {[this](const TaskEvent& event) { send(event_line(event)); },
+           [this] { return queue_.bytes(); }})),
       is_operator_(is_operator),
       reader_(limits.max_line_bytes) {}
 
-Connection::~Connection() {
-  calls_.remove_client(client_);
-  if (operator_) calls_.remove_client(*operator_);
-}
+Connection::~Connection() { dispatcher_.service().remove_client(client_); }
 
 void Connection::send(std::string line) {
   if (is_gone_ || !has_reader_) return;
@@ -137,13 +133,12 @@ void Connection::call(RpcMessage message) {
   const std::uint64_t serial = next_serial_++;
   calls_in_flight_.emplace(serial, message.id);
   id_bytes_ += message.id.size();
-  const bool for_operator = operator_ && message.method == "approve";
   const std::string id = message.id == "null" ? "" : message.id;
-  calls_.call(for_operator ? *operator_ : client_, id, message.method, message.params,
-              [this, serial](const Result<std::string>& result) { answer(serial, result); });
+  dispatcher_.call(client_, is_operator_, id, message.method, message.params,
+                   [this, serial](const Result<WriteValue>& result) { answer(serial, result); });
 }
 
-void Connection::answer(std::uint64_t serial, const Result<std::string>& result) {
+void Connection::answer(std::uint64_t serial, const Result<WriteValue>& result) {
   const auto call = calls_in_flight_.find(serial);
   if (call == calls_in_flight_.end()) return;
   const std::string id = std::move(call->second);
@@ -167,7 +162,6 @@ Result<std::string> Connection::hello(std::string_view params) {
       return Error{ErrorCode::kBadValue, "not the operator's token of this server", "/token",
                    "serve prints it when it starts"};
     }
-    if (!operator_) operator_ = calls_.add_client(ClientOptions{{}, {}, true});
     is_operator_ = true;
   }
   return "{" + greeting_.members + (greeting_.members.empty() ? "" : ",") +

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/owned_fd.h"
-#include "rpc/calls.h"
+#include "rpc/dispatcher.h"
 #include "rpc/framing.h"
 #include "rpc/json_rpc.h"
 
@@ -38,8 +38,8 @@ class Connection {
     bool may_block = false;  // the descriptors are shared with others, who expect them to block
   };
 
-  // `calls` and `greeting` must outlive this.
-  Connection(Ends ends, bool is_operator, Calls& calls, const Greeting& greeting,
+  // `dispatcher` and `greeting` must outlive this.
+  Connection(Ends ends, bool is_operator, Dispatcher& dispatcher, const Greeting& greeting,
              const ConnectionLimits& limits);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -76,16 +76,15 @@ class Connection {
   void handle(const Line& line);
   void handle(RpcMessage message);
   void call(RpcMessage message);
-  void answer(std::uint64_t serial, const Result<std::string>& result);
+  void answer(std::uint64_t serial, const Result<WriteValue>& result);
   Result<std::string> hello(std::string_view params);
 
   Ends ends_;
-  Calls& calls_;
+  Dispatcher& dispatcher_;
   const Greeting& greeting_;
   ConnectionLimits limits_;
   ClientId client_;
-  std::optional<ClientId> operator_;  // the same client's calls, once it has shown the token
-  bool is_operator_;
+  bool is_operator_;  // or has shown the token
   LineReader reader_;
   LineQueue queue_;
   std::map<std::uint64_t, std::string> calls_in_flight_;  // by serial: the id; empty: none

@@ -132,6 +132,22 @@ void begin(JsonWriter& json) {
   json.string("2.0");
 }
 
+std::string write_call(std::string_view id, std::string_view method, const WriteValue& params) {
+  std::string out;
+  JsonWriter json(out);
+  begin(json);
+  if (!id.empty()) {
+    json.key("id");
+    json.verbatim(id);
+  }
+  json.key("method");
+  json.string(method);
+  json.key("params");
+  params(json);
+  json.end_object();
+  return out;
+}
+
 }  // namespace
 
 // One pass, whatever it finds: what is no JSON at all is said before anything else of it.
@@ -228,36 +244,32 @@ int rpc_code(const Error& error) {
 }
 
 std::string write_request(std::string_view id, std::string_view method, std::string_view params) {
-  std::string out;
-  JsonWriter json(out);
-  begin(json);
-  if (!id.empty()) {
-    json.key("id");
-    json.verbatim(id);
-  }
-  json.key("method");
-  json.string(method);
-  json.key("params");
-  json.verbatim(params.empty() ? "{}" : params);
-  json.end_object();
-  return out;
+  return write_call(id, method,
+                    [&](JsonWriter& json) { json.verbatim(params.empty() ? "{}" : params); });
+}
+
+std::string write_notification(std::string_view method, const WriteValue& params) {
+  return write_call("", method, params);
 }
 
 std::string write_notification(std::string_view method, std::string_view params) {
   return write_request("", method, params);
 }
 
-std::string write_result(std::string_view id, std::string_view result) {
+std::string write_result(std::string_view id, const WriteValue& result) {
   std::string out;
-  out.reserve(result.size() + id.size() + 40);
   JsonWriter json(out);
   begin(json);
   json.key("id");
   json.verbatim(id);
   json.key("result");
-  json.verbatim(result);
+  result(json);
   json.end_object();
   return out;
+}
+
+std::string write_result(std::string_view id, std::string_view result) {
+  return write_result(id, [&](JsonWriter& json) { json.verbatim(result); });
 }
 
 std::string write_error(std::string_view id, int code, const Error& error) {

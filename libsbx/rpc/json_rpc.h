@@ -4,6 +4,7 @@
 // and params are decoded once, by the method that knows them. Does no I/O.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,6 +13,8 @@
 #include "base/result.h"
 
 namespace sbx {
+
+class JsonWriter;
 
 constexpr int kRpcParseError = -32700;
 constexpr int kRpcInvalidRequest = -32600;
@@ -52,9 +55,14 @@ Result<std::vector<RawMember>> read_members(std::string_view text);
 // -32601, -32602, -32603 or -32000, by the error's code and where it points.
 int rpc_code(const Error& error);
 
+// Writes one value into the line that is made of it.
+using WriteValue = std::function<void(JsonWriter& json)>;
+
 // One line each, without its end. `id` is JSON text; `params` and `result` too.
 std::string write_request(std::string_view id, std::string_view method, std::string_view params);
+std::string write_notification(std::string_view method, const WriteValue& params);
 std::string write_notification(std::string_view method, std::string_view params);
+std::string write_result(std::string_view id, const WriteValue& result);
 std::string write_result(std::string_view id, std::string_view result);
 std::string write_error(std::string_view id, int code, const Error& error);
 std::string write_refusal(const RpcRefusal& refusal);

@@ -11,6 +11,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "report/json_parts.h"
 #include "rpc/mcp_message.h"
 #include "rpc/mcp_progress.h"
 #include "tools/json_text.h"
@@ -22,6 +23,7 @@ constexpr std::chrono::minutes kApprovalLasts{10};
 constexpr std::size_t kMostCalls = 256;
 constexpr int kListLastsMs = 3'600'000;  // the list of tools does not change while we run
 constexpr std::string_view kQuestion = "approval";
+constexpr std::string_view kShell = "shell";  // whose calls for a task are told what it writes
 
 constexpr std::string_view kInstructions =
     "Commands run in a sandbox: paths outside the workspace are not there or not writable, and the "
@@ -48,16 +50,9 @@ std::string shown_lines(const std::string& text) {
 }
 
 // What the user is asked.
-McpJson question(const std::string& command, const std::string& approval) {
-  const McpJson asked = McpJson::parse(approval, nullptr, false);
+McpJson question(const std::string& command, const Approval& approval) {
   std::string message = "Run this command?\n\n" + shown_lines(command) + "\n";
-  const auto rules = asked.find("rules");
-  if (rules != asked.end() && rules->is_array()) {
-    for (const McpJson& rule : *rules) {
-      const std::string why = rule.is_object() ? text_of(rule, "reason") : "";
-      if (!why.empty()) message += "\n- " + why;
-    }
-  }
+  for (const Finding& rule : approval.rules) message += "\n- " + rule.reason;
   return {{"message", message},
           {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
 }
@@ -66,25 +61,14 @@ McpJson question(const std::string& command, const std::string& approval) {
 
 class McpServer::Impl {
  public:
-  Impl(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options, Send send)
-      : dispatcher_(dispatcher),
+  Impl(Service& service, ToolRunner& runner, McpOptions options, Send send)
+      : service_(service),
         runner_(runner),
         options_(std::move(options)),
         send_(std::move(send)),
-        states_(options_.key, kApprovalLasts) {
-    ClientOptions caller;
-    caller.notify = [this](std::string_view method, std::string_view params) {
-      notified(method, params);
-    };
-    caller_ = dispatcher_.add_client(std::move(caller));
-    ClientOptions op;
-    op.is_operator = true;
-    operator_ = dispatcher_.add_client(std::move(op));
-  }
-  ~Impl() {
-    dispatcher_.remove_client(caller_);
-    dispatcher_.remove_client(operator_);
-  }
+        states_(options_.key, kApprovalLasts),
+        client_(service.add_client({[this](const TaskEvent& event) { told(event); }, {}})) {}
+  ~Impl() { service_.remove_client(client_); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
@@ -130,6 +114,7 @@ class McpServer::Impl {
     McpProgress progress;
     std::string question;  // the id of our own request to the client; empty: none
     std::string digest;    // that the question is about
+    std::string task_id;   // that the call names, whose output it is told; empty: none
     bool was_approved = false;
     std::uint64_t serial = 0;  // a second call under a used id is another call
   };
@@ -260,49 +245,55 @@ class McpServer::Impl {
 
   void run(const std::string& id, const std::string& digest) {
     Call& call = calls_.at(id);
-    ToolRunner::Call out;
-    out.client = caller_;
-    out.id = id;
-    out.tool = call.tool;
-    out.params = call.arguments;
-    if (!digest.empty()) {
-      McpJson with = McpJson::parse(call.arguments);
-      with["approval"] = digest;
-      out.params = with.dump();
-    }
-    out.is_streamed = call.progress.is_wanted();
-    out.waits_for_end = true;
-    runner_.run(std::move(out), [this, id, serial = call.serial](const ToolAnswer& answer) {
-      const auto found = calls_.find(id);
-      if (found != calls_.end() && found->second.serial == serial) finish(id, answer);
-    });
+    Result<ToolCall> decoded = runner_.decode(call.tool, call.arguments);
+    if (!decoded.ok()) return finish(id, tool_refusal(call.tool, decoded.error()));
+    if (!digest.empty()) decoded.value().request.approval = digest;
+    if (call.tool == kShell) call.task_id = decoded.value().task_id;
+    ToolRunner::Caller caller{client_, id, call.progress.is_wanted(), true};
+    runner_.run(std::move(caller), std::move(decoded).value(),
+                [this, id, serial = call.serial](const ToolAnswer& answer) {
+                  const auto found = calls_.find(id);
+                  if (found != calls_.end() && found->second.serial == serial) finish(id, answer);
+                });
   }
 
   void finish(const std::string& id, const ToolAnswer& answer) {
     Call& call = calls_.at(id);
-    const bool asks = !answer.approval.empty() && !call.was_approved;
-    if (asks && call.context.has_elicitation) return ask(id, answer.approval);
+    const Approval* const approval = answer.approval();
+    const bool asks = approval != nullptr && !call.was_approved;
+    if (asks && call.context.has_elicitation)
+      return ask(id, answer.call.request.command, *approval);
     send_answer(id, answer);
   }
 
   void send_answer(const std::string& id, const ToolAnswer& tool) {
     const McpContext context = calls_.at(id).context;
     calls_.erase(id);
-    std::string text = tool.text;
-    if (text.ends_with('\n')) text.pop_back();
-    answer(id, context,
-           {{"content", McpJson::array({{{"type", "text"}, {"text", std::move(text)}}})},
-            {"structuredContent", McpJson::parse(tool.structured)},
-            {"isError", tool.is_error}});
+    send_(mcp_result(id, context.is_modern, options_.version, [&](JsonWriter& json) {
+      std::string text = tool.own_text();
+      if (text.ends_with('\n')) text.pop_back();
+      json.key("content");
+      json.begin_array();
+      json.begin_object();
+      write_member(json, "type", "text");
+      write_member(json, "text", text);
+      json.end_object();
+      json.end_array();
+      json.key("structuredContent");
+      json.begin_object();
+      tool.write_members(json);
+      json.end_object();
+      json.key("isError");
+      json.boolean(tool.is_error);
+    }));
   }
 
   // --- approvals ---
 
-  void ask(const std::string& id, const std::string& approval) {
+  void ask(const std::string& id, const std::string& command, const Approval& approval) {
     Call& call = calls_.at(id);
-    call.digest = text_of(McpJson::parse(approval), "digest");
-    const McpJson arguments = McpJson::parse(call.arguments);
-    McpJson params = question(text_of(arguments, "command"), approval);
+    call.digest = approval.digest;
+    McpJson params = question(command, approval);
     if (!call.context.is_modern) {
       call.question = "sbx-" + std::to_string(++next_question_);
       return send_(mcp_request(call.question, "elicitation/create", params));
@@ -324,13 +315,9 @@ class McpServer::Impl {
           id, tool_refusal(call.tool, Error{ErrorCode::kDenied, "the user declined", "", ""}));
     }
     call.was_approved = true;
-    dispatcher_.call(operator_, "", "approve", json_text({{"digest", call.digest}}),
-                     [this, id, serial = call.serial](const Result<std::string>& granted) {
-                       const auto found = calls_.find(id);
-                       if (found == calls_.end() || found->second.serial != serial) return;
-                       if (granted.ok()) return run(id, found->second.digest);
-                       send_answer(id, tool_refusal(found->second.tool, granted.error()));
-                     });
+    const Status granted = service_.approve(call.digest);
+    if (granted.ok()) return run(id, call.digest);
+    send_answer(id, tool_refusal(call.tool, granted.error()));
   }
 
   // The answer to a question of ours.
@@ -357,45 +344,41 @@ class McpServer::Impl {
     if (!asked.empty()) {
       send_(mcp_notification("notifications/cancelled", {{"requestId", asked}}));
     }
-    dispatcher_.cancel(caller_, key);
+    service_.cancel(client_, key);
   }
 
   // Output of a run, and lines of a task that a call streams.
-  void notified(std::string_view method, std::string_view text) {
-    const McpJson params = McpJson::parse(text, nullptr, false);
-    if (!params.is_object()) return;
-    if (method == "task.output" && params.contains("id")) {
-      const auto found = calls_.find(json_text(params["id"]));
-      if (found != calls_.end()) found->second.progress.add(text_of(params, "text"));
+  void told(const TaskEvent& event) {
+    using Kind = TaskEvent::Kind;
+    if (event.kind != Kind::kOutput && event.kind != Kind::kMatch) return;
+    const std::string& task = event.task.id();
+    if (task.empty()) {
+      const auto found = calls_.find(std::string(event.call_id));
+      if (found != calls_.end()) found->second.progress.add(event.text);
       return;
     }
-    if (method != "task.match" && method != "task.output") return;
-    const std::string task = text_of(params, "task_id");
     for (auto& [id, call] : calls_) {
-      if (call.tool != "shell") continue;
-      const McpJson arguments = McpJson::parse(call.arguments);
-      if (text_of(arguments, "task_id") != task) continue;
-      call.progress.add(text_of(params, "text"));
-      log(call.context, task, text_of(params, "text"));
+      if (call.task_id != task) continue;
+      call.progress.add(event.text);
+      log(call.context, task, event.text);
     }
   }
 
   // Only where the client asked for messages of this level.
-  void log(const McpContext& context, const std::string& task, const std::string& text) {
+  void log(const McpContext& context, const std::string& task, std::string_view text) {
     const std::string& level = context.is_modern ? context.log_level : log_level_;
     if (level != "debug" && level != "info") return;
     send_(mcp_notification(
         "notifications/message",
-        {{"level", "info"}, {"logger", "shell"}, {"data", {{"task_id", task}, {"text", text}}}}));
+        {{"level", "info"}, {"logger", kShell}, {"data", {{"task_id", task}, {"text", text}}}}));
   }
 
-  Dispatcher& dispatcher_;
+  Service& service_;
   ToolRunner& runner_;
   McpOptions options_;
   Send send_;
   SignedState states_;
-  ClientId caller_ = 0;
-  ClientId operator_ = 0;
+  ClientId client_;
   bool is_open_ = false;  // by `initialize`
   bool client_elicits_ = false;
   std::string log_level_ = "info";
@@ -404,8 +387,8 @@ class McpServer::Impl {
   std::uint64_t next_question_ = 0;
 };
 
-McpServer::McpServer(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options, Send send)
-    : impl_(std::make_unique<Impl>(dispatcher, runner, std::move(options), std::move(send))) {}
+McpServer::McpServer(Service& service, ToolRunner& runner, McpOptions options, Send send)
+    : impl_(std::make_unique<Impl>(service, runner, std::move(options), std::move(send))) {}
 McpServer::~McpServer() = default;
 void McpServer::receive(std::string_view line) { impl_->receive(line); }
 void McpServer::refuse_long_line() { impl_->refuse_long_line(); }

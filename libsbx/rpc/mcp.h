@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "rpc/dispatcher.h"
 #include "rpc/signed_state.h"
-#include "rpc/tool_runner.h"
+#include "session/service.h"
+#include "tools/tool_runner.h"
 
 namespace sbx {
 
@@ -29,7 +29,7 @@ class McpServer {
   using Send = std::function<void(std::string line)>;
 
   // Both must outlive this. `send` takes one line without its end.
-  McpServer(Dispatcher& dispatcher, ToolRunner& runner, McpOptions options, Send send);
+  McpServer(Service& service, ToolRunner& runner, McpOptions options, Send send);
   ~McpServer();
   McpServer(const McpServer&) = delete;
   McpServer& operator=(const McpServer&) = delete;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "json/reader.h"
+#include "json/writer.h"
 #include "rpc/json_rpc.h"
 #include "tools/json_text.h"
 
@@ -50,6 +51,8 @@ std::string with_other_id(std::string_view line) {
 std::string answer_text(const std::string& id, const std::string& key, const McpJson& value) {
   return R"({"jsonrpc":"2.0","id":)" + id + ",\"" + key + "\":" + json_text(value) + "}";
 }
+
+McpJson server_info(std::string_view version) { return {{"name", "sbx"}, {"version", version}}; }
 
 McpRefusal refuse(const std::string& id, int code, std::string message, std::string data = "") {
   return McpRefusal{id, code, std::move(message), std::move(data)};
@@ -177,9 +180,24 @@ std::string mcp_result(const std::string& id, McpJson result, bool is_modern,
                        std::string_view version) {
   if (is_modern) {
     if (!result.contains("resultType")) result["resultType"] = "complete";
-    result["_meta"][kServerInfoKey] = {{"name", "sbx"}, {"version", version}};
+    result["_meta"][kServerInfoKey] = server_info(version);
   }
   return answer_text(id, "result", result);
+}
+
+std::string mcp_result(const std::string& id, bool is_modern, std::string_view version,
+                       const WriteValue& write) {
+  return write_result(id, [&](JsonWriter& json) {
+    json.begin_object();
+    write(json);
+    if (is_modern) {
+      json.key("resultType");
+      json.string("complete");
+      json.key("_meta");
+      json.verbatim(json_text({{kServerInfoKey, server_info(version)}}));
+    }
+    json.end_object();
+  });
 }
 
 std::string mcp_error(const McpRefusal& refusal) {

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <variant>
 
+#include "rpc/json_rpc.h"
+
 namespace sbx {
 
 inline constexpr std::string_view kMcpModern = "2026-07-28";
@@ -57,6 +59,9 @@ std::variant<McpContext, McpRefusal> read_mcp_context(const std::string& id, con
 bool elicits_forms(const McpJson& capabilities);
 
 // One line each.
+// `write` writes the members of a result that is complete.
+std::string mcp_result(const std::string& id, bool is_modern, std::string_view version,
+                       const WriteValue& write);
 std::string mcp_result(const std::string& id, McpJson result, bool is_modern,
                        std::string_view version);
 std::string mcp_error(const McpRefusal& refusal);

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each method does with its params. A Status that is an error is the answer; else the answer
-// has been given, or will be.
-#include <algorithm>
-#include <array>
-#include <nlohmann/json.hpp>
+// The rows, and what each method does with its params.
+#include "rpc/methods.h"
 
-#include "base/hex.h"
+#include <array>
+
 #include "base/text.h"
-#include "policy/exec_size.h"
-#include "policy/request.h"
+#include "json/codec.h"
+#include "json/writer.h"
+#include "profile/fields.h"
 #include "report/explain.h"
 #include "report/json.h"
+#include "report/json_parts.h"
 #include "report/judgement.h"
-#include "rpc/dispatcher_impl.h"
-#include "rpc/params.h"
 #include "rpc/task_json.h"
 
 namespace sbx {
@@ -21,246 +19,258 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::int64_t kGraceMs = 2000;
-// A program may lie where an exec takes its time: the answer to `start` does not wait for that.
-constexpr std::int64_t kLongestBeginMs = 20'000;
+// --- fields ---
 
-// docs/sessions.md says what each does.
-constexpr auto kMethods = std::to_array<std::string_view>(
-    {"run", "start", "status", "output", "stdin", "wait", "kill", "list", "reset", "check",
-     "explain", "tool", "approve", "cancel", "shutdown"});
+constexpr std::int64_t kMostGraceMs = 600'000;
 
-}  // namespace
+bool is_not_empty(std::string_view text) { return !text.empty(); }
+constexpr TextForm kNotEmpty = {is_not_empty, R"(^[\s\S])", "text that is not empty"};
 
-std::span<const std::string_view> method_names() { return kMethods; }
+constexpr ValueSpec kText = {.kind = Kind::kText, .form = &kNotEmpty};
+constexpr ValueSpec kOptionalText = {.kind = Kind::kText, .nullable = true, .form = &kNotEmpty};
+constexpr ValueSpec kInput = {.kind = Kind::kText, .nullable = true};
+constexpr ValueSpec kFlag = {.kind = Kind::kBool, .nullable = true};
+constexpr ValueSpec kTime = {.kind = Kind::kCount, .nullable = true, .min = 1, .max = kWeekMs};
+constexpr ValueSpec kGraceTime = {
+    .kind = Kind::kCount, .nullable = true, .min = 1, .max = kMostGraceMs};
+constexpr ValueSpec kOffset = {.kind = Kind::kCount, .nullable = true, .min = 0, .max = INT64_MAX};
 
-namespace {
+constexpr FieldSpec kTask =
+    required(field<&MethodParams::task_id>("task_id", "Which task.", kText));
+constexpr FieldSpec kFollow =
+    field<&MethodParams::follow>("follow", "Send what is written later as notifications.", kFlag);
+constexpr FieldSpec kMatch = field<&MethodParams::match>(
+    "match", "Send only whole lines that match this RE2 expression, as task.match.", kOptionalText);
+constexpr FieldSpec kGrace = field<&MethodParams::grace_ms>(
+    "grace_ms", "Between SIGTERM and SIGKILL, in milliseconds. Absent: 2000.", kGraceTime);
 
-Error unknown_method(std::string_view method) {
-  const auto nearest = nearest_name(method, kMethods);
-  const std::vector<std::string> names(kMethods.begin(), kMethods.end());
-  return Error{
-      ErrorCode::kUnknownMethod, "no such method: " + escape_control_bytes(method.substr(0, 100)),
-      "",
-      nearest ? "did you mean \"" + std::string(*nearest) + "\"?" : "one of " + join(names, ", ")};
+constexpr std::array kRunFields = {
+    field<&MethodParams::stream>("stream", "Send what is written as notifications.", kFlag)};
+constexpr std::array kStartFields = {kFollow, kMatch};
+constexpr std::array kStatusFields = {
+    field<&MethodParams::task_id>("task_id", "Which task. Absent: all of them.", kOptionalText)};
+constexpr std::array kOutputFields = {
+    kTask, field<&MethodParams::since>("since", "The \"next\" of the answer before.", kOffset),
+    kFollow,
+    field<&MethodParams::replay>(
+        "replay", "true, with follow: what there is comes as notifications too.", kFlag),
+    kMatch};
+constexpr std::array kStdinFields = {
+    kTask, field<&MethodParams::text>("text", "What the task shall read.", kInput),
+    field<&MethodParams::close>("close", "true: end of file after the text.", kFlag)};
+constexpr std::array kWaitFields = {
+    kTask, field<&MethodParams::timeout_ms>(
+               "timeout_ms", "How long to wait, in milliseconds. Absent: to the end.", kTime)};
+constexpr std::array kKillFields = {kTask, kGrace};
+constexpr std::array kEndFields = {kGrace};
+constexpr std::array kToolFields = {
+    required(field<&MethodParams::name>("name", "Which tool.", kText))};
+constexpr std::array kApproveFields = {required(
+    field<&MethodParams::digest>("digest", "Of an answer with status needs_approval.", kText))};
+
+// --- calls ---
+
+milliseconds grace_of(const MethodCall& call) {
+  return call.params.grace_ms ? milliseconds(*call.params.grace_ms) : Service::kGrace;
 }
 
-milliseconds grace_of(const MethodParams& params) {
-  return milliseconds(params.grace_ms.value_or(kGraceMs));
+// A reply of the service's that writes the task that it is given.
+Ask ask(const MethodCall& call, std::function<void(JsonWriter&, const Task&)> write) {
+  return {call.client, call.id,
+          [reply = call.reply, write = std::move(write)](const Result<TaskPointer>& answer) {
+            if (!answer.ok()) return reply(answer.error());
+            reply(WriteValue([&](JsonWriter& json) { write(json, *answer.value()); }));
+          }};
 }
 
-}  // namespace
-
-Status Dispatcher::Impl::dispatch(Caller& caller, std::string_view method,
-                                  std::string_view params) {
-  if (method == "run") return call_run(caller, params);
-  if (method == "start") return call_start(caller, params);
-  if (method == "explain") return call_explain(caller, params);
-  if (method == "check") return call_check(caller, params);
-  if (method == "tool") return call_tool(caller, params);
-  if (method == "cancel") return call_cancel(caller, params);
-  const ObjectSpec* spec = method_spec(method);
-  if (spec == nullptr) return unknown_method(method);
-  SBX_TRY(const nlohmann::json document, read_params(params));
-  SBX_TRY(const MethodParams decoded, decode_method_params(document, *spec));
-  session_.forget_old();
-  if (decoded.task_id.empty()) return call_on_session(caller, method, decoded);
-  return call_on_task(caller, method, decoded);
-}
-
-// --- commands ---
-
-// What ends at once is logged here, the rest when it ends: step().
-Result<Session::TaskPointer> Dispatcher::Impl::start(TaskKind kind, Request request) {
-  if (!audit_.ok()) return audit_.error();
-  SBX_TRY(const Session::TaskPointer task, session_.start(kind, std::move(request), policy_));
-  if (!task->is_running()) audit_.value().record(*task->outcome());
-  return task;
-}
-
-Status Dispatcher::Impl::call_run(Caller& caller, std::string_view params) {
-  SBX_TRY(nlohmann::json document, read_params(params));
-  SBX_TRY(const MethodParams own, take_follower_params(document, false));
-  SBX_TRY(Request request, decode_request(document));
-  const bool is_streamed = own.stream.value_or(false);
-  SBX_TRY(const Session::TaskPointer task,
-          start(is_streamed ? TaskKind::kStreamedRun : TaskKind::kRun, std::move(request)));
-  if (!task->is_running()) {
-    answer(caller, outcome_to_json(*task->outcome()));
-    return {};
-  }
-  if (is_streamed) {
-    SBX_TRY(Follower follower, Follower::make("", 0, caller.id.empty() ? "null" : caller.id));
-    follow(caller.client, task, std::move(follower));
-  }
-  wait(std::move(caller), Waits::kRun, task);
+// {name: value}
+Status answer_flag(const MethodCall& call, std::string_view name, bool value) {
+  call.reply(WriteValue([&](JsonWriter& json) {
+    json.begin_object();
+    json.key(name);
+    json.boolean(value);
+    json.end_object();
+  }));
   return {};
 }
 
-Status Dispatcher::Impl::call_start(Caller& caller, std::string_view params) {
-  SBX_TRY(nlohmann::json document, read_params(params));
-  SBX_TRY(const MethodParams own, take_follower_params(document, true));
-  SBX_TRY(Request request, decode_request(document));
-  SBX_TRY(Follower follower, Follower::make(own.match, 0));
-  SBX_TRY(const Session::TaskPointer task, start(TaskKind::kTask, std::move(request)));
-  if (!task->is_running()) {
-    answer(caller, outcome_to_json(*task->outcome()));
-    return {};
-  }
-  // What keeps a command from beginning is known within a launch's few milliseconds, and is the
-  // answer then.
-  const CallKey key = wait(std::move(caller), Waits::kBegin, task, kLongestBeginMs);
-  if (own.follow.value_or(true)) calls_.at(key).follower = std::move(follower);
-  ++beginning_;
+void write_run(JsonWriter& json, const Task& task) { write_outcome(json, *task.outcome()); }
+
+Status run(MethodCall& call) {
+  RunCall command{std::move(call.params.request)};
+  command.is_followed = call.params.stream.value_or(false);
+  call.service.run(ask(call, write_run), std::move(command));
   return {};
 }
 
-const Policy& Dispatcher::Impl::policy() const {
-  return policy_ == nullptr ? session_.options().policy : *policy_;
-}
-
-Status Dispatcher::Impl::call_check(Caller& caller, std::string_view params) {
-  SBX_TRY(const nlohmann::json document, read_params(params));
-  SBX_TRY(const Request request, decode_request(document));
-  SBX_TRY(const Policy own, apply_request(policy(), request));
-  const SessionOptions& options = session_.options();
-  const Environment base = make_environment(own, options.inherited, options.facts.user_name);
-  if (Status size = check_exec_size(own, request, base); !size.ok())
-    return named_by_request(size.error());
-  SBX_TRY(const Judgement judgement, judge(own, request));
-  answer(caller, judgement_to_json(judgement));
+Status start(MethodCall& call) {
+  RunCall command{std::move(call.params.request)};
+  command.is_followed = call.params.follow.value_or(true);
+  command.match = std::move(call.params.match);
+  call.service.start(ask(call,
+                         [](JsonWriter& json, const Task& task) {
+                           task.never_began() ? write_run(json, task) : write_started(json, task);
+                         }),
+                     std::move(command));
   return {};
 }
 
-Status Dispatcher::Impl::call_explain(Caller& caller, std::string_view params) {
-  SBX_TRY(const nlohmann::json document, read_params(params));
-  SBX_TRY(const Request request, decode_request(document));
-  SBX_TRY(const Policy own, apply_request(policy(), request));
-  RunInput input{own, request, session_.options().facts, session_.options().inherited};
-  input.merge = request.merge;
-  const Result<LaunchPlan> plan = plan_command(input);
-  if (!plan.ok()) return named_by_request(plan.error());
-  SBX_TRY(const Judgement judgement, judge(own, request));
-  answer(caller, explain_json(plan.value(), own, judgement));
+Status list(MethodCall& call) {
+  call.reply(WriteValue([&](JsonWriter& json) { write_list(json, call.service.list()); }));
   return {};
 }
 
-Status Dispatcher::Impl::call_tool(Caller& caller, std::string_view params) {
-  SBX_TRY(nlohmann::json document, read_params(params));
-  SBX_TRY(const MethodParams decoded, decode_tool_params(std::move(document)));
-  if (!tool_handler_) {
+Status status(MethodCall& call) {
+  if (call.params.task_id.empty()) return list(call);
+  call.service.status(ask(call, write_task_status), call.params.task_id);
+  return {};
+}
+
+Status output(MethodCall& call) {
+  const MethodParams& params = call.params;
+  OutputCall wanted;
+  wanted.task_id = params.task_id;
+  wanted.since = static_cast<std::uint64_t>(params.since.value_or(0));
+  wanted.is_followed = params.follow.value_or(!params.match.empty());
+  wanted.is_replayed = params.replay.value_or(false);
+  wanted.match = params.match;
+  call.service.output(ask(call,
+                          [wanted](JsonWriter& json, const Task& task) {
+                            write_output(json, task, output_begins(wanted, task));
+                          }),
+                      wanted);
+  return {};
+}
+
+Status write_stdin(MethodCall& call) {
+  MethodParams& params = call.params;
+  const auto write = [size = params.text.size(), close = params.close](JsonWriter& json,
+                                                                       const Task&) {
+    json.begin_object();
+    json.key("written");
+    json.count(size);
+    json.key("closed");
+    json.boolean(close);
+    json.end_object();
+  };
+  call.service.write_stdin(ask(call, write), params.task_id, std::move(params.text), params.close);
+  return {};
+}
+
+Status wait(MethodCall& call) {
+  call.service.wait(ask(call, write_task_status), call.params.task_id, call.params.timeout_ms);
+  return {};
+}
+
+Status kill(MethodCall& call) {
+  call.service.kill(ask(call, write_task_status), call.params.task_id, grace_of(call));
+  return {};
+}
+
+Status reset(MethodCall& call) {
+  const auto answer = [call](const Result<TaskPointer>& done) {
+    if (!done.ok()) return call.reply(done.error());
+    (void)answer_flag(call, "workspace_cleared", call.service.options().own_workspace);
+  };
+  call.service.reset({call.client, call.id, answer}, grace_of(call));
+  return {};
+}
+
+Status check(MethodCall& call) {
+  SBX_TRY(const Judgement judgement, call.service.check(call.params.request));
+  call.reply(WriteValue([&](JsonWriter& json) { write_judgement(json, judgement); }));
+  return {};
+}
+
+Status explain(MethodCall& call) {
+  SBX_TRY(const Explained explained, call.service.explain(call.params.request));
+  call.reply(WriteValue([&](JsonWriter& json) {
+    json.verbatim(explain_json(explained.plan, explained.policy, explained.judgement));
+  }));
+  return {};
+}
+
+// Of a call that could not be made: it points into the tool's params.
+Error tool_mistake(Error error) {
+  if (error.code != ErrorCode::kUnknownMethod) error.where = "/params" + error.where;
+  return error;
+}
+
+// The members of the structured answer, the text of a text tool, and what sbx-run makes of it.
+void write_tool_answer(JsonWriter& json, const std::string& tool, const ToolAnswer& answer) {
+  json.begin_object();
+  answer.write_members(json);
+  if (answer.is_text) write_member(json, "text", answer.own_text());
+  json.key("tool");
+  json.begin_object();
+  write_member(json, "name", tool);
+  json.key("is_error");
+  json.boolean(answer.is_error);
+  json.key("exit_status");
+  json.integer(answer.exit_status);
+  json.end_object();
+  json.end_object();
+}
+
+Status tool(MethodCall& call) {
+  const std::string& name = call.params.name;
+  if (call.tools == nullptr) {
     return Error{ErrorCode::kUnknownMethod,
-                 "no such tool: " + escape_control_bytes(decoded.name.substr(0, 100)), "/name",
+                 "no such tool: " + escape_control_bytes(name.substr(0, 100)), "/name",
                  "this session has no tools"};
   }
-  tool_handler_(caller.client, caller.id, decoded.name, decoded.params, caller.reply);
+  Result<ToolCall> decoded = call.tools->decode_params(name, std::move(call.params.tool_params));
+  if (!decoded.ok()) return tool_mistake(std::move(decoded.error()));
+  call.tools->run(
+      {call.client, call.id}, std::move(decoded).value(),
+      [reply = call.reply, name](const ToolAnswer& answer) {
+        if (answer.mistake) return reply(tool_mistake(*answer.mistake));
+        reply(WriteValue([&](JsonWriter& json) { write_tool_answer(json, name, answer); }));
+      });
   return {};
 }
 
-Status Dispatcher::Impl::call_cancel(Caller& caller, std::string_view params) {
-  SBX_TRY(const nlohmann::json document, read_params(params));
-  SBX_TRY(const std::string id, decode_cancel_params(document));
-  const bool is_found = cancel(caller.client, id);
-  answer(caller, std::string(is_found ? R"({"cancelled":true})" : R"({"cancelled":false})"));
+Status approve(MethodCall& call) {
+  SBX_CHECK_OK(call.service.approve(call.params.digest));
+  return answer_flag(call, "approved", true);
+}
+
+Status cancel(MethodCall& call) {
+  return answer_flag(call, "cancelled", call.service.cancel(call.client, call.params.id));
+}
+
+Status shutdown(MethodCall& call) {
+  call.service.shutdown(grace_of(call));
+  call.reply(WriteValue([](JsonWriter& json) { json.verbatim("{}"); }));
   return {};
 }
 
-// --- tasks ---
+constexpr auto kMethods = std::to_array<Method>({
+    {.name = "run", .fields = {kRunFields}, .beside = Beside::kRequest, .call = run},
+    {.name = "start", .fields = {kStartFields}, .beside = Beside::kRequest, .call = start},
+    {.name = "status", .fields = {kStatusFields}, .call = status},
+    {.name = "output", .fields = {kOutputFields}, .call = output},
+    {.name = "stdin", .fields = {kStdinFields}, .call = write_stdin},
+    {.name = "wait", .fields = {kWaitFields}, .call = wait},
+    {.name = "kill", .fields = {kKillFields}, .call = kill},
+    {.name = "list", .fields = {}, .call = list},
+    {.name = "reset", .fields = {kEndFields}, .call = reset},
+    {.name = "check", .fields = {}, .beside = Beside::kRequest, .call = check},
+    {.name = "explain", .fields = {}, .beside = Beside::kRequest, .call = explain},
+    {.name = "tool", .fields = {kToolFields}, .beside = Beside::kToolParams, .call = tool},
+    {.name = "approve", .fields = {kApproveFields}, .for_operator = true, .call = approve},
+    {.name = "cancel", .fields = {}, .beside = Beside::kCallId, .call = cancel},
+    {.name = "shutdown", .fields = {kEndFields}, .call = shutdown},
+});
 
-Status Dispatcher::Impl::call_on_task(Caller& caller, std::string_view method,
-                                      const MethodParams& params) {
-  const Session::TaskPointer task = session_.find(params.task_id);
-  if (task == nullptr) {
-    return Error{ErrorCode::kTaskNotFound,
-                 "no such task: " + escape_control_bytes(params.task_id.substr(0, 100)), "/task_id",
-                 "`list` names those that there are; ended ones are kept for a while"};
-  }
-  if (method == "output") return call_output(caller, params, task);
-  if (method == "stdin") return call_stdin(caller, params, task);
-  if (method == "kill") session_.terminate(*task, grace_of(params));
-  const bool is_over = method == "status" || !task->is_running();
-  if (is_over) {
-    answer(caller, status_json(*task));
-  } else {
-    wait(std::move(caller), Waits::kEnd, task, params.timeout_ms);
-  }
-  return {};
-}
+}  // namespace
 
-Status Dispatcher::Impl::call_output(Caller& caller, const MethodParams& params,
-                                     const Session::TaskPointer& task) {
-  if (params.since > task->output().end()) {
-    return Error{
-        ErrorCode::kOutOfRange,
-        "must be at most " + std::to_string(task->output().end()) + ", where the output ends",
-        "/since", "give the \"next\" of the answer before"};
-  }
-  if (params.follow.value_or(!params.match.empty())) {
-    // The answer holds what there is, unless it is to come in the order in which it was written;
-    // lines that match in it are told as well.
-    const std::uint64_t end = task->output().end();
-    const bool is_replayed = params.replay.value_or(false);
-    const bool is_told = is_replayed || !params.match.empty();
-    SBX_TRY(Follower follower, Follower::make(params.match, is_told ? params.since : end));
-    answer(caller, output_json(*task, is_replayed ? end : params.since));
-    follow(caller.client, task, std::move(follower));
-    return {};
-  }
-  answer(caller, output_json(*task, params.since));
-  return {};
-}
+std::span<const Method> methods() { return kMethods; }
 
-Status Dispatcher::Impl::call_stdin(Caller& caller, const MethodParams& params,
-                                    const Session::TaskPointer& task) {
-  if (!task->is_running()) {
-    return Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"};
-  }
-  const std::size_t size = params.text.size();
-  const bool close = params.close;
-  const CallKey key = wait(caller, Waits::kStdin, task);
-  Status pushed = task->input().push(params.text, close, [this, key, size, close](Status status) {
-    answer_call(key, status.ok()
-                         ? Result<std::string>("{\"written\":" + std::to_string(size) +
-                                               ",\"closed\":" + (close ? "true}" : "false}"))
-                         : Result<std::string>(std::move(status.error())));
-  });
-  if (!pushed.ok()) {
-    calls_.erase(key);
-    return pushed;
-  }
-  session_.write_stdin(*task);
-  return {};
-}
-
-// --- the session ---
-
-Status Dispatcher::Impl::call_on_session(Caller& caller, std::string_view method,
-                                         const MethodParams& params) {
-  if (method == "approve") {
-    if (!clients_.at(caller.client).is_operator) {
-      return Error{ErrorCode::kNotGranted, "only the operator's side approves", "",
-                   "approve on the stdio of serve, or open the socket with the operator's token"};
-    }
-    const bool is_digest = params.digest.size() == 64 && is_hex(params.digest);
-    if (!is_digest) {
-      return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
-                   "give the digest of an answer with status needs_approval"};
-    }
-    session_.approvals().grant(params.digest);
-    answer(caller, std::string(R"({"approved":true})"));
-    return {};
-  }
-  if (method == "reset") {
-    session_.reset(grace_of(params));
-    wait(std::move(caller), Waits::kReset, nullptr);
-  } else if (method == "shutdown") {
-    shutdown_ = true;
-    session_.end_all("shutdown", grace_of(params));
-    answer(caller, std::string("{}"));
-  } else {
-    answer(caller, list_json(session_));
-  }
-  return {};
+std::vector<std::string_view> method_names(std::span<const Method> methods) {
+  std::vector<std::string_view> names;
+  for (const Method& method : methods) names.push_back(method.name);
+  return names;
 }
 
 }  // namespace sbx

@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 // What an event is about; a connection's are its serial times two, plus one for its second end.
-enum : std::uint64_t { kCalls, kListener, kSignals, kOwner, kFirstConnection };
+enum : std::uint64_t { kService, kListener, kSignals, kOwner, kFirstConnection };
 
 Error failed(const char* what) {
   return Error{ErrorCode::kSetupFailed, std::string(what) + ": " + errno_text(errno), what,
@@ -30,7 +30,8 @@ Error failed(const char* what) {
 
 class Server::Impl {
  public:
-  Impl(Calls& calls, ServerOptions options) : calls_(calls), options_(std::move(options)) {}
+  Impl(Dispatcher& dispatcher, ServerOptions options)
+      : dispatcher_(dispatcher), service_(dispatcher.service()), options_(std::move(options)) {}
 
   void add_stream(Connection::Ends ends, bool is_operator) {
     stream_ = add(std::move(ends), is_operator);
@@ -40,7 +41,7 @@ class Server::Impl {
     epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
     if (!epoll_.is_open()) return failed("epoll_create1");
     spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!watch(calls_.poll_fd(), kCalls) || !watch(options_.listener.get(), kListener) ||
+    if (!watch(service_.poll_fd(), kService) || !watch(options_.listener.get(), kListener) ||
         !watch(options_.signal_fd, kSignals) || !watch(options_.owner_pidfd, kOwner)) {
       return failed("epoll_ctl");
     }
@@ -48,7 +49,7 @@ class Server::Impl {
     serve_clients();
     while (stage_ != Stage::kDone) {
       wait();
-      calls_.step();
+      service_.step();
       serve_clients();
       advance();
     }
@@ -76,7 +77,7 @@ class Server::Impl {
   std::uint64_t add(Connection::Ends ends, bool is_operator) {
     const std::uint64_t serial = next_serial_++;
     Client& client = clients_[serial];
-    client.connection = std::make_unique<Connection>(std::move(ends), is_operator, calls_,
+    client.connection = std::make_unique<Connection>(std::move(ends), is_operator, dispatcher_,
                                                      options_.greeting, options_.limits.connection);
     return serial;
   }
@@ -102,7 +103,7 @@ class Server::Impl {
 
   int wait_milliseconds() const {
     if (stage_ != stage_before_) return 0;
-    std::optional<Clock::time_point> until = calls_.deadline();
+    std::optional<Clock::time_point> until = service_.deadline();
     const auto no_later = [&](Clock::time_point time) {
       if (!until || time < *until) until = time;
     };
@@ -120,7 +121,7 @@ class Server::Impl {
 
   void on_event(const struct epoll_event& event) {
     switch (event.data.u64) {
-      case kCalls:
+      case kService:
         return;  // step() is called in every turn
       case kListener:
         return accept_clients();
@@ -292,12 +293,12 @@ class Server::Impl {
     unwatch(options_.listener.get());
     options_.listener.reset();
     for (auto& [serial, client] : clients_) client.connection->stop_reading();
-    calls_.end_all();
+    service_.end_all();
     enter(Stage::kEnding, at_most);
   }
 
   bool may_leave() const {
-    return options_.listener.is_open() && clients_.empty() && calls_.is_idle();
+    return options_.listener.is_open() && clients_.empty() && service_.is_idle();
   }
 
   void advance() {
@@ -307,12 +308,12 @@ class Server::Impl {
       case Stage::kServing:
         return advance_serving(now);
       case Stage::kDraining:
-        if (is_late || stream_ended_ || is_answered() || calls_.wants_shutdown()) {
+        if (is_late || stream_ended_ || is_answered() || service_.wants_shutdown()) {
           end(options_.limits.ending);
         }
         return;
       case Stage::kEnding:
-        if (calls_.is_idle() || is_late) enter(Stage::kFarewell, options_.limits.farewell);
+        if (service_.is_idle() || is_late) enter(Stage::kFarewell, options_.limits.farewell);
         return;
       case Stage::kFarewell:
         if (is_late || is_flushed()) stage_ = Stage::kDone;
@@ -323,7 +324,7 @@ class Server::Impl {
   }
 
   void advance_serving(Clock::time_point now) {
-    if (calls_.wants_shutdown() || stream_ended_) return end(options_.limits.ending);
+    if (service_.wants_shutdown() || stream_ended_) return end(options_.limits.ending);
     if (stream_ && clients_.at(*stream_).connection->is_at_end()) {
       return enter(Stage::kDraining, options_.limits.drain);
     }
@@ -343,7 +344,8 @@ class Server::Impl {
                        [](const auto& client) { return client.second.connection->is_flushed(); });
   }
 
-  Calls& calls_;
+  Dispatcher& dispatcher_;
+  Service& service_;
   ServerOptions options_;
   OwnedFd epoll_;
   OwnedFd spare_;
@@ -357,8 +359,8 @@ class Server::Impl {
   Clock::time_point stage_until_;
 };
 
-Server::Server(Calls& calls, ServerOptions options)
-    : impl_(std::make_unique<Impl>(calls, std::move(options))) {}
+Server::Server(Dispatcher& dispatcher, ServerOptions options)
+    : impl_(std::make_unique<Impl>(dispatcher, std::move(options))) {}
 Server::~Server() = default;
 void Server::add_stream(Connection::Ends ends, bool is_operator) {
   impl_->add_stream(std::move(ends), is_operator);

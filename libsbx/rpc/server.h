@@ -14,7 +14,6 @@
 
 #include "base/owned_fd.h"
 #include "base/result.h"
-#include "rpc/calls.h"
 #include "rpc/connection.h"
 
 namespace sbx {
@@ -42,8 +41,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  // `calls` must outlive this.
-  Server(Calls& calls, ServerOptions options);
+  // `dispatcher` must outlive this.
+  Server(Dispatcher& dispatcher, ServerOptions options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

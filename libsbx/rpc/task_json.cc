@@ -2,12 +2,13 @@
 // Key by key.
 #include "rpc/task_json.h"
 
-#include <cstdio>
+#include <cmath>
 
 #include "json/writer.h"
 #include "model/exit_status.h"
 #include "report/json.h"
 #include "report/json_parts.h"
+#include "rpc/json_rpc.h"
 
 namespace sbx {
 namespace {
@@ -61,68 +62,62 @@ void write_task(JsonWriter& json, const Task& task) {
   json.key("pid");
   json.integer(task.pid());
   write_flag(json, "is_running", task.is_running());
-  char seconds[48];
-  std::snprintf(seconds, sizeof seconds, "%.3f", task.uptime_seconds());
   json.key("uptime_seconds");
-  json.verbatim(seconds);
+  json.thousandths(std::llround(task.uptime_seconds() * 1000));
 }
 
-StreamText kept(std::string text, const TaskOutput& output, OutputChannel channel) {
-  StreamText stream;
-  stream.text = std::move(text);
-  stream.bytes = output.written(channel);
-  stream.truncated = output.has_dropped(channel);
-  return stream;
+StreamText kept(std::string text, const Task& task, OutputChannel channel, std::uint64_t bytes) {
+  return StreamText{std::move(text), bytes, task.output().has_dropped(channel), false};
+}
+
+void write_text(JsonWriter& json, const TaskEvent& event) {
+  json.begin_object();
+  json.key("task_id");
+  json.string_or_null(event.task.id());
+  if (event.task.id().empty()) {
+    json.key("id");
+    json.verbatim(event.call_id.empty() ? "null" : event.call_id);
+  }
+  write_member(json, "stream", event.channel == OutputChannel::kOut ? "stdout" : "stderr");
+  write_member(json, "text", event.text);
+  write_count(json, "offset", event.offset);
+  write_count(json, "next", event.offset + event.text.size());
+  write_count(json, "dropped", event.dropped);
+  json.end_object();
 }
 
 }  // namespace
 
-std::string started_json(const Task& task) {
-  std::string text;
-  JsonWriter json(text);
+void write_started(JsonWriter& json, const Task& task) {
   json.begin_object();
   write_member(json, "task_id", task.id());
   json.key("pid");
   json.integer(task.pid());
   write_member(json, "started_at", utc_time(task.started_at_ms()));
   json.end_object();
-  return text;
 }
 
-std::string status_json(const Task& task) {
+void write_task_status(JsonWriter& json, const Task& task) {
   TaskOutput::Text output = task.output().read(0);
-  std::string text;
-  JsonWriter json(text);
   json.begin_object();
   write_task(json, task);
   write_count(json, "next", output.next);
   write_count(json, "dropped", output.dropped);
-  if (task.outcome() == nullptr) {
+  if (const Outcome* const outcome = task.outcome()) {
+    write_outcome_members(
+        json, *outcome, kept(std::move(output.out), task, OutputChannel::kOut, outcome->out.bytes),
+        kept(std::move(output.err), task, OutputChannel::kErr, outcome->err.bytes));
+  } else {
     write_end(json, task);
     write_member(json, "stdout", output.out);
     write_member(json, "stderr", output.err);
     write_command(json, task);
-    json.end_object();
-    return text;
   }
-  Outcome outcome = *task.outcome();
-  const std::uint64_t out_bytes = outcome.out.bytes;
-  const std::uint64_t err_bytes = outcome.err.bytes;
-  outcome.out = kept(std::move(output.out), task.output(), OutputChannel::kOut);
-  outcome.err = kept(std::move(output.err), task.output(), OutputChannel::kErr);
-  outcome.out.bytes = out_bytes;
-  outcome.err.bytes = err_bytes;
-  // The result's own members follow those of the task.
-  const std::string result = outcome_to_json(outcome);
-  text += ',';
-  text.append(result, 1);
-  return text;
+  json.end_object();
 }
 
-std::string output_json(const Task& task, std::uint64_t since) {
+void write_output(JsonWriter& json, const Task& task, std::uint64_t since) {
   const TaskOutput::Text output = task.output().read(since);
-  std::string text;
-  JsonWriter json(text);
   json.begin_object();
   write_member(json, "task_id", task.id());
   write_member(json, "stdout", output.out);
@@ -132,16 +127,13 @@ std::string output_json(const Task& task, std::uint64_t since) {
   write_flag(json, "is_running", task.is_running());
   write_end(json, task);
   json.end_object();
-  return text;
 }
 
-std::string list_json(const Session& session) {
-  std::string text;
-  JsonWriter json(text);
+void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
   json.begin_object();
   json.key("tasks");
   json.begin_array();
-  for (const Session::TaskPointer& task : session.tasks()) {
+  for (const TaskPointer& task : tasks) {
     json.begin_object();
     write_task(json, *task);
     write_end(json, *task);
@@ -150,18 +142,31 @@ std::string list_json(const Session& session) {
   }
   json.end_array();
   json.end_object();
-  return text;
 }
 
-std::string exit_json(const Task& task) {
-  std::string text;
-  JsonWriter json(text);
-  json.begin_object();
-  write_task(json, task);
-  write_end(json, task);
-  write_count(json, "next", task.output().end());
-  json.end_object();
-  return text;
+std::string event_line(const TaskEvent& event) {
+  switch (event.kind) {
+    case TaskEvent::Kind::kOutput:
+      return write_notification("task.output", [&](JsonWriter& json) { write_text(json, event); });
+    case TaskEvent::Kind::kMatch:
+      return write_notification("task.match", [&](JsonWriter& json) { write_text(json, event); });
+    case TaskEvent::Kind::kCancelled:
+      return write_notification("task.cancelled", [&](JsonWriter& json) {
+        json.begin_object();
+        write_member(json, "task_id", event.task.id());
+        write_member(json, "reason", event.task.cancel_reason());
+        json.end_object();
+      });
+    case TaskEvent::Kind::kExit:
+      break;
+  }
+  return write_notification("task.exit", [&](JsonWriter& json) {
+    json.begin_object();
+    write_task(json, event.task);
+    write_end(json, event.task);
+    write_count(json, "next", event.task.output().end());
+    json.end_object();
+  });
 }
 
 }  // namespace sbx

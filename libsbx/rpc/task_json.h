@@ -1,28 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks → the answers of start, status, output, wait, kill and list, as JSON text. Pure.
+// Tasks → the answers of start, status, output, wait, kill and list, and what their followers are
+// told, as JSON. Pure.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "session/session.h"
+#include "json/writer.h"
+#include "session/service.h"
 
 namespace sbx {
 
 // {task_id, pid, started_at}
-std::string started_json(const Task& task);
+void write_started(JsonWriter& json, const Task& task);
 
 // The state and all that is kept of the output. One that has ended says all that `run` would.
-std::string status_json(const Task& task);
+void write_task_status(JsonWriter& json, const Task& task);
 
 // {stdout, stderr, next, dropped, is_running, exit_code}: what is new since the offset.
-std::string output_json(const Task& task, std::uint64_t since);
+void write_output(JsonWriter& json, const Task& task, std::uint64_t since);
 
 // {tasks: [{task_id, status, …}]}, without their output.
-std::string list_json(const Session& session);
+void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks);
 
-// The params of task.exit.
-std::string exit_json(const Task& task);
+// The line of a notification, without its end: task.output, task.match, task.cancelled, task.exit.
+std::string event_line(const TaskEvent& event);
 
 }  // namespace sbx

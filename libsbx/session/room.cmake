@@ -2,9 +2,11 @@ sbx_room(session
   SOURCES
     session/approval_records.cc
     session/approvals.cc
+    session/follower.cc
+    session/service.cc
     session/session.cc
     session/stdin_queue.cc
     session/task.cc
     session/task_output.cc
     session/warm_pool.cc
-  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_output sbx_host_files sbx_run)
+  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_output sbx_host_files sbx_run sbx_report)

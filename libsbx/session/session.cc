@@ -148,7 +148,8 @@ Session::TaskPointer Session::find(std::string_view id) const {
   return found == tasks_.end() ? nullptr : found->second;
 }
 
-void Session::forget(const Task& task) {
+void Session::forget(Task& task) {
+  task.mark_never_began();
   const auto found = tasks_.find(task.id());
   if (found == tasks_.end() || task.is_running()) return;
   kept_bytes_ -= task.kept_bytes();

@@ -74,8 +74,8 @@ class Session {
   TaskPointer find(std::string_view id) const;  // null: none, or forgotten
   std::vector<TaskPointer> tasks() const;       // in the order of their start
 
-  // An ended task whose command never began is none: nobody was told its id.
-  void forget(const Task& task);
+  // An ended task whose command never began is none: its starter was not told its id.
+  void forget(Task& task);
 
   // SIGTERM, after the grace SIGKILL.
   void terminate(Task& task, std::chrono::milliseconds grace);

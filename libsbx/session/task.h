@@ -47,6 +47,9 @@ class Task {
   bool is_running() const { return run_ != nullptr; }
   // The command's exec has succeeded, or the task has ended. Told of tasks only, not of runs.
   bool has_begun() const { return run_ == nullptr || run_->has_begun(); }
+  // It has ended without its command: no task, and its outcome is the answer to who wanted one.
+  bool never_began() const { return never_began_; }
+  void mark_never_began() { never_began_ = true; }
   // Null while it runs. The texts of a task are in output(), not here.
   const Outcome* outcome() const { return is_running() ? nullptr : &outcome_; }
   Outcome* outcome() { return is_running() ? nullptr : &outcome_; }
@@ -84,6 +87,7 @@ class Task {
   std::unique_ptr<CommandRun> run_;
   Outcome outcome_;
   std::string cancel_reason_;
+  bool never_began_ = false;
   pid_t pid_ = -1;
   std::int64_t started_at_ms_ = 0;
   Clock::time_point started_;

@@ -5,6 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "policy/params.h"
+#include "report/json_parts.h"
 #include "tools/family.h"
 #include "tools/params.h"
 
@@ -12,7 +14,6 @@ namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr std::int64_t kMostMs = 600'000;  // "Clamped to 600"
 
@@ -58,71 +59,59 @@ std::string seconds_text(std::int64_t ms) {
   return text;
 }
 
-Result<ToolCall> decode_background(const json& params) {
-  ordered_json request = run_params(params);
-  ToolCall call = one_call("start", request);
-  call.mode = ToolMode::kBackground;
-  return call;
-}
-
-Result<ToolCall> decode_bash(const json& params, const ToolSettings& settings) {
+Result<ToolCall> decode_bash(json& params, const ToolSettings& settings) {
   SBX_TRY(auto timeout, seconds_param(params, "timeout"));
-  if (flag_param(params, "run_in_background")) return decode_background(params);
-  ordered_json request = run_params(params);
-  request["merge"] = true;
-  std::optional<std::int64_t> in_force = settings.timeout_ms;
-  if (timeout) {
-    const std::int64_t most = std::min(kMostMs, settings.timeout_ceiling_ms.value_or(kMostMs));
-    in_force = std::min(*timeout, most);
-    request["timeout_ms"] = *in_force;
+  json request = take_request(params);
+  ToolCall call;
+  if (flag_param(params, "run_in_background")) {
+    call.mode = ToolMode::kBackground;
+  } else {
+    request["merge"] = true;
+    call.timeout_ms = settings.timeout_ms;
+    if (timeout) {
+      const std::int64_t most = std::min(kMostMs, settings.timeout_ceiling_ms.value_or(kMostMs));
+      call.timeout_ms = std::min(*timeout, most);
+      request["timeout_ms"] = *call.timeout_ms;
+    }
   }
-  ToolCall call = one_call("run", request);
-  call.timeout_ms = in_force;
+  SBX_TRY(call.request, decode_request(request));
   return call;
 }
 
-ordered_json outcome(const ToolCall&, const Reply& reply) {
-  ordered_json out = {{"output", reply.out}, {"status", reply.status}, {"exit_code", nullptr}};
-  if (!did_not_run(reply)) out["exit_code"] = exit_number(reply);
-  return out;
-}
-
-ordered_json no_shell(const ToolCall& call, const Reply& reply) {
-  return {{"shell_id", call.task_id}, {"status", reply.status}};
+void write_bash(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  const bool is_started = call.mode == ToolMode::kBackground && !did_not_run(result);
+  write_member(out, "output", out_of(result));
+  write_member(out, "status", run_status_name(status_of(result)));
+  write_exit_code(out, !is_started && !did_not_run(result), result);
+  if (is_started) write_member(out, "shell_id", result.task_id);
 }
 
 // What stands under the output: why it ended, and with which number.
-std::string ending(const ToolCall& call, const Reply& reply) {
+std::string ending(const ToolCall& call, const ToolResult& result) {
   std::string text;
-  if (reply.status == "timed_out") {
-    const std::int64_t ms = call.timeout_ms.value_or(static_cast<std::int64_t>(reply.duration_ms));
-    text = "bash: timed out after " + seconds_text(ms) + "s\n";
-  } else if (reply.status == "limit") {
-    text = "bash: ended by the limit " + reply.limit + "\n";
-  } else if (reply.status == "cancelled" || reply.status == "killed") {
-    text = "bash: " + reply.status + "\n";
+  const RunStatus status = status_of(result);
+  if (status == RunStatus::kTimedOut) {
+    const auto ran_ms = static_cast<std::int64_t>(duration_ms_of(result));
+    text = "bash: timed out after " + seconds_text(call.timeout_ms.value_or(ran_ms)) + "s\n";
+  } else if (status == RunStatus::kLimit) {
+    text = "bash: ended by the limit " + std::string(limit_of(result)) + "\n";
+  } else if (status == RunStatus::kCancelled || status == RunStatus::kKilled) {
+    text = "bash: " + std::string(run_status_name(status)) + "\n";
   }
-  const int number = exit_number(reply);
+  const int number = exit_number(result);
   if (number != 0) text += "exit: " + std::to_string(number) + "\n";
   return text;
 }
 
-ToolAnswer answer_bash(const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
+std::string bash_text(const ToolCall& call, const ToolResult& result) {
   if (call.mode == ToolMode::kBackground) {
-    const ordered_json started = parse_json(reply.body);
-    const std::string id = started.value("task_id", "");
-    answer.text = "shell_id: " + id + "\nstarted in background: " + call.command + "\n";
-    answer.structured = json_text(
-        {{"output", ""}, {"status", "running"}, {"exit_code", nullptr}, {"shell_id", id}});
-    return answer;
+    return "shell_id: " + result.task_id + "\nstarted in background: " + call.request.command +
+           "\n";
   }
-  answer.text = reply.out;
-  const std::string end = ending(call, reply);
-  if (!end.empty()) end_line(answer.text);
-  answer.text += end;
-  answer.structured = json_text(outcome(call, reply));
-  return answer;
+  std::string text(out_of(result));
+  const std::string end = ending(call, result);
+  if (!end.empty()) end_line(text);
+  return text + end;
 }
 
 Result<std::string> shell_id(const json& params) {
@@ -137,57 +126,52 @@ Result<std::string> shell_id(const json& params) {
                "the shell_id that bash answered"};
 }
 
-Result<ToolCall> decode_bash_output(const json& params, const ToolSettings&) {
-  SBX_TRY(const std::string id, shell_id(params));
+Result<ToolCall> decode_task(const json& params, ToolMode mode) {
   ToolCall call;
-  call.mode = ToolMode::kStatus;
-  call.task_id = id;
-  call.calls.push_back(MethodCall{"output", json_text({{"task_id", id}}), true, id});
+  call.mode = mode;
+  SBX_TRY(call.task_id, shell_id(params));
   return call;
 }
+Result<ToolCall> decode_bash_output(json& params, const ToolSettings&) {
+  return decode_task(params, ToolMode::kPoll);
+}
+Result<ToolCall> decode_kill_shell(json& params, const ToolSettings&) {
+  return decode_task(params, ToolMode::kKill);
+}
 
-Result<ToolCall> decode_kill_shell(const json& params, const ToolSettings&) {
-  SBX_TRY(const std::string id, shell_id(params));
-  ToolCall call;
-  call.mode = ToolMode::kKill;
-  call.task_id = id;
-  call.calls.push_back(task_call("kill", id));
-  return call;
+std::string state(const ToolResult& result) {
+  if (result.outcome == nullptr) return "running";
+  return result.outcome->exit_code ? "exited" : "killed";
+}
+
+void write_bash_output(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  write_member(out, "shell_id", call.task_id);
+  if (did_not_run(result)) return write_member(out, "status", run_status_name(status_of(result)));
+  write_member(out, "status", state(result));
+  write_exit_code(out, result.outcome != nullptr, result);
+  write_texts(out, result);
 }
 
 // A first line with the state, what is new, and how it ended.
-ToolAnswer answer_bash_output(const ToolCall& call, const Reply& reply) {
-  std::string output = reply.out;
-  if (!reply.err.empty()) {
-    end_line(output);
-    output += reply.err;
+std::string bash_output_text(const ToolCall&, const ToolResult& result) {
+  std::string text = "status: " + state(result) + "\n";
+  if (result.output && result.output->dropped != 0) {
+    text += "[" + std::to_string(result.output->dropped) + " bytes dropped]\n";
   }
-  const std::string state = reply.is_running ? "running" : reply.exit_code ? "exited" : "killed";
-  ToolAnswer answer;
-  answer.text = "status: " + state + "\n";
-  const ordered_json body = parse_json(reply.body);
-  const auto dropped = body.find("dropped");
-  if (dropped != body.end() && dropped->is_number_unsigned() && *dropped != 0) {
-    answer.text += "[" + dropped->dump() + " bytes dropped]\n";
-  }
-  answer.text += output;
-  end_line(answer.text);
-  if (!reply.is_running) answer.text += "exit: " + std::to_string(exit_number(reply)) + "\n";
-  ordered_json out = {{"shell_id", call.task_id},
-                      {"status", state},
-                      {"exit_code", nullptr},
-                      {"stdout", reply.out},
-                      {"stderr", reply.err}};
-  if (!reply.is_running) out["exit_code"] = exit_number(reply);
-  answer.structured = json_text(out);
-  return answer;
+  text += out_of(result);
+  end_line(text);
+  text += err_of(result);
+  end_line(text);
+  if (result.outcome != nullptr) text += "exit: " + std::to_string(exit_number(result)) + "\n";
+  return text;
 }
 
-ToolAnswer answer_kill_shell(const ToolCall& call, const Reply&) {
-  ToolAnswer answer;
-  answer.text = "killed: " + call.task_id + "\n";
-  answer.structured = json_text({{"shell_id", call.task_id}, {"status", "killed"}});
-  return answer;
+void write_kill_shell(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  write_member(out, "shell_id", call.task_id);
+  write_member(out, "status", did_not_run(result) ? run_status_name(status_of(result)) : "killed");
+}
+std::string kill_shell_text(const ToolCall& call, const ToolResult&) {
+  return "killed: " + call.task_id + "\n";
 }
 
 constexpr std::string_view kBashOutputSchema = R"({"type":"object","properties":{
@@ -225,10 +209,9 @@ const Tool kBashTool = {
     .renamed = kRenamed,
     .defaults = R"({"timeout":120,"run_in_background":false})",
     .output_schema = kBashOutputSchema,
-    .answers_text = true,
     .decode = decode_bash,
-    .answer = answer_bash,
-    .nothing = outcome,
+    .write = write_bash,
+    .text = bash_text,
 };
 
 const Tool kBashOutputTool = {
@@ -244,11 +227,10 @@ const Tool kBashOutputTool = {
     .renamed = kRenamedId,
     .defaults = "{}",
     .output_schema = kPollSchema,
-    .answers_text = true,
     .reads_only = true,
     .decode = decode_bash_output,
-    .answer = answer_bash_output,
-    .nothing = no_shell,
+    .write = write_bash_output,
+    .text = bash_output_text,
 };
 
 const Tool kKillShellTool = {
@@ -262,10 +244,9 @@ const Tool kKillShellTool = {
     .renamed = kRenamedId,
     .defaults = "{}",
     .output_schema = kKillSchema,
-    .answers_text = true,
     .decode = decode_kill_shell,
-    .answer = answer_kill_shell,
-    .nothing = no_shell,
+    .write = write_kill_shell,
+    .text = kill_shell_text,
 };
 
 }  // namespace sbx

@@ -5,7 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "policy/params.h"
 #include "profile/forms.h"
+#include "report/json_parts.h"
 #include "tools/family.h"
 #include "tools/params.h"
 
@@ -13,7 +15,6 @@ namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr ValueSpec kText = {.kind = Kind::kText};
 constexpr ValueSpec kCount = {.kind = Kind::kCount, .min = 1, .max = kUnbounded};
@@ -43,34 +44,30 @@ constexpr auto kRenamed = std::to_array<Renamed>({{"/output_kb", "/max_output_kb
                                                   {"/file_kb", "/max_file_kb"},
                                                   {"/network", "/allow_network"}});
 
-Result<ToolCall> decode(const json& params, const ToolSettings& settings) {
-  ordered_json request = run_params(params);
-  if (const auto ms = count_param(params, "timeout_ms")) request["timeout_ms"] = *ms;
-  if (const auto kb = count_param(params, "max_output_kb")) request["output_kb"] = *kb;
-  if (const auto kb = count_param(params, "max_file_kb")) request["file_kb"] = *kb;
-  if (params.contains("env")) request["env"] = params["env"];
-  if (params.contains("files")) request["files"] = params["files"];
+Result<ToolCall> decode(json& params, const ToolSettings& settings) {
+  json request = take_request(params, {{"timeout_ms", "timeout_ms"},
+                                       {"max_output_kb", "output_kb"},
+                                       {"max_file_kb", "file_kb"},
+                                       {"env", "env"},
+                                       {"files", "files"}});
   request["network"] = flag_param(params, "allow_network");
-  ToolCall call = one_call("run", request);
+  ToolCall call;
+  SBX_TRY(call.request, decode_request(request));
   call.allowed_commands = settings.allowed_commands;
   return call;
 }
 
-ordered_json finished(const ToolCall& call, const Reply& reply) {
-  ordered_json out = {
-      {"stdout", reply.out}, {"stderr", reply.err}, {"exit_code", exit_number(reply)}};
-  if (!reply.result_json.empty()) out["result_json"] = parse_json(reply.result_json);
-  add_exceptions(out, reply);
-  if (reply.status == "denied" && !call.allowed_commands.empty()) {
-    out["allowed"] = call.allowed_commands;
+void write(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  write_texts(out, result);
+  write_exit_code(out, true, result);
+  if (result.outcome != nullptr && result.outcome->result_json) {
+    out.key("result_json");
+    out.foreign(*result.outcome->result_json);
   }
-  return out;
-}
-
-ToolAnswer answer(const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
-  answer.structured = json_text(finished(call, reply));
-  return answer;
+  write_exceptions(out, result);
+  if (status_of(result) == RunStatus::kDenied && !call.allowed_commands.empty()) {
+    write_strings(out, "allowed", call.allowed_commands);
+  }
 }
 
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
@@ -98,8 +95,7 @@ const Tool kBashExecTool = {
     .defaults = R"({"timeout_ms":2000,"allow_network":false,"max_output_kb":64,"max_file_kb":256})",
     .output_schema = kOutputSchema,
     .decode = decode,
-    .answer = answer,
-    .nothing = finished,
+    .write = write,
 };
 
 }  // namespace sbx

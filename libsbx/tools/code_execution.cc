@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "policy/params.h"
+#include "report/json_parts.h"
 #include "tools/family.h"
 #include "tools/params.h"
 
@@ -11,7 +13,6 @@ namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr ValueSpec kText = {.kind = Kind::kText};
 
@@ -24,30 +25,18 @@ constexpr auto kFields = std::to_array<FieldSpec>({
     {"approval", "The digest of an approval that was granted.", kText},
 });
 
-Result<ToolCall> decode(const json& params, const ToolSettings&) {
-  ordered_json request = run_params(params);
-  if (const auto ms = count_param(params, "timeout_ms")) request["timeout_ms"] = *ms;
-  return one_call("run", request);
+Result<ToolCall> decode(json& params, const ToolSettings&) {
+  ToolCall call;
+  SBX_TRY(call.request, decode_request(take_request(params, {{"timeout_ms", "timeout_ms"}})));
+  return call;
 }
 
-ordered_json finished(const ToolCall&, const Reply& reply) {
-  ordered_json out = ordered_json::object();
-  if (reply.status == "needs_approval") {
-    out["type"] = "hitl_request";
-    out["approval"] = parse_json(reply.approval);
-  }
-  out["stdout"] = reply.out;
-  out["stderr"] = reply.err;
-  out["exit_code"] =
-      reply.status == "needs_approval" ? ordered_json(nullptr) : ordered_json(exit_number(reply));
-  add_exceptions(out, reply);
-  return out;
-}
-
-ToolAnswer answer(const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
-  answer.structured = json_text(finished(call, reply));
-  return answer;
+void write(JsonWriter& out, const ToolCall&, const ToolResult& result) {
+  const bool is_asked = status_of(result) == RunStatus::kNeedsApproval;
+  if (is_asked) write_member(out, "type", "hitl_request");
+  write_texts(out, result);
+  write_exit_code(out, !is_asked, result);
+  write_exceptions(out, result);
 }
 
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
@@ -73,8 +62,7 @@ const Tool kCodeExecutionTool = {
     .defaults = R"({"timeout_ms":120000})",
     .output_schema = kOutputSchema,
     .decode = decode,
-    .answer = answer,
-    .nothing = finished,
+    .write = write,
 };
 
 }  // namespace sbx

@@ -4,6 +4,7 @@
 
 #include "json/schema.h"
 #include "tools/family.h"
+#include "tools/json_text.h"
 
 namespace sbx {
 namespace {

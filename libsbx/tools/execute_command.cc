@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "policy/params.h"
 #include "tools/family.h"
 #include "tools/params.h"
 
@@ -11,7 +12,6 @@ namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 constexpr ValueSpec kText = {.kind = Kind::kText};
 
@@ -23,41 +23,37 @@ constexpr auto kFields = std::to_array<FieldSpec>({
     {"approval", "The digest of an approval that was granted.", kText},
 });
 
-Result<ToolCall> decode(const json& params, const ToolSettings& settings) {
-  ordered_json request = run_params(params);
+Result<ToolCall> decode(json& params, const ToolSettings& settings) {
   ToolCall call;
   call.timeout_ms = count_param(params, "timeout_ms");
-  if (call.timeout_ms) {
-    request["timeout_ms"] = *call.timeout_ms;
-  } else {
-    call.timeout_ms = settings.timeout_ms;
-  }
-  call.calls = one_call("run", request).calls;
+  if (!call.timeout_ms) call.timeout_ms = settings.timeout_ms;
+  SBX_TRY(call.request, decode_request(take_request(params, {{"timeout_ms", "timeout_ms"}})));
   return call;
 }
 
-ordered_json outcome(const ToolCall&, const Reply& reply) {
-  return {{"exit_code", exit_number(reply)}, {"stdout", reply.out}, {"stderr", reply.err}};
+void write(JsonWriter& out, const ToolCall&, const ToolResult& result) {
+  write_exit_code(out, true, result);
+  write_texts(out, result);
 }
 
-ToolAnswer answer(const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
-  std::string& text = answer.text;
-  text = "Exit code: " + std::to_string(exit_number(reply)) + "\nstdout:\n" + reply.out;
+std::string text(const ToolCall& call, const ToolResult& result) {
+  std::string text = "Exit code: " + std::to_string(exit_number(result)) + "\nstdout:\n";
+  text += out_of(result);
   end_line(text);
-  text += "stderr:\n" + reply.err;
+  text += "stderr:\n";
+  text += err_of(result);
   end_line(text);
-  if (reply.status == "timed_out") {
-    text += "execute_command: timed out after " +
-            std::to_string(call.timeout_ms.value_or(static_cast<std::int64_t>(reply.duration_ms))) +
+  const RunStatus status = status_of(result);
+  if (status == RunStatus::kTimedOut) {
+    const auto ran_ms = static_cast<std::int64_t>(duration_ms_of(result));
+    text += "execute_command: timed out after " + std::to_string(call.timeout_ms.value_or(ran_ms)) +
             " ms\n";
-  } else if (!reply.limit.empty()) {
-    text += "execute_command: ended by the limit " + reply.limit + "\n";
-  } else if (reply.status == "cancelled") {
+  } else if (!limit_of(result).empty()) {
+    text += "execute_command: ended by the limit " + std::string(limit_of(result)) + "\n";
+  } else if (status == RunStatus::kCancelled) {
     text += "execute_command: cancelled\n";
   }
-  answer.structured = json_text(outcome(call, reply));
-  return answer;
+  return text;
 }
 
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
@@ -78,10 +74,9 @@ const Tool kExecuteCommandTool = {
     .renamed = {},
     .defaults = R"({"timeout_ms":30000})",
     .output_schema = kOutputSchema,
-    .answers_text = true,
     .decode = decode,
-    .answer = answer,
-    .nothing = outcome,
+    .write = write,
+    .text = text,
 };
 
 }  // namespace sbx

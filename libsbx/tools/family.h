@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each tool is made of: its table of params, and its two halves. The definitions, the strict
+// A tool's row: its table of params, and its two halves. The definitions, the strict
 // decoding and the schemas are printed from the same table. Internal to the room.
 #pragma once
 
@@ -10,13 +10,14 @@
 #include <string_view>
 
 #include "json/field.h"
-#include "tools/reply.h"
+#include "tools/result.h"
 #include "tools/tool.h"
 
 namespace sbx {
 
+// One thing under two names: pointers into a request's params and into the tool's.
 struct Renamed {
-  std::string_view method;
+  std::string_view request;
   std::string_view tool;
 };
 
@@ -28,18 +29,16 @@ struct Tool {
   std::string_view shell;  // that runs its commands; empty: the profile's
   std::span<const FieldSpec> fields;
   std::span<const FieldSpec> shown;  // those that a model sees
-  // Pointers into a method's params and what stands for them in the tool's.
   std::span<const Renamed> renamed;
   std::string_view defaults;       // a JSON object: default values by key, for the schema
   std::string_view output_schema;  // of the structured answer
-  bool answers_text = false;
-  bool reads_only = false;  // changes nothing: for MCP's hints
-  // `params` has passed the table and has no nulls.
-  Result<ToolCall> (*decode)(const nlohmann::json& params, const ToolSettings& settings);
-  // Of a reply to something that ran. A text tool fills both texts, a JSON tool `structured`.
-  ToolAnswer (*answer)(const ToolCall& call, const Reply& reply);
-  // The structured answer of a call that ran nothing, without its error.
-  nlohmann::ordered_json (*nothing)(const ToolCall& call, const Reply& reply);
+  bool reads_only = false;         // changes nothing: for MCP's hints
+  // `params` has passed the table and has no nulls; what it holds may be taken.
+  Result<ToolCall> (*decode)(nlohmann::json& params, const ToolSettings& settings);
+  // The members of the structured answer, whatever came of the call, without its error.
+  void (*write)(JsonWriter& json, const ToolCall& call, const ToolResult& result);
+  // The text for a call that was done. Null: the tool's own answer is the structured one.
+  std::string (*text)(const ToolCall& call, const ToolResult& result) = nullptr;
 };
 
 extern const Tool kBashTool;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Members of params, and of what they become.
+// Members of params, and where they go.
 #include "tools/params.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "json/check.h"
-#include "tools/reply.h"
 
 namespace sbx {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
 std::string text_param(const json& params, const char* key) {
   const auto at = params.find(key);
@@ -39,26 +37,15 @@ std::optional<std::int64_t> count_param(const json& params, const char* key) {
   return at == params.end() ? std::nullopt : whole_number(*at);
 }
 
-ordered_json run_params(const json& params) {
-  ordered_json out = {{"command", text_param(params, "command")}};
-  for (const char* key : {"description", "approval"}) {
-    if (params.contains(key)) out[key] = text_param(params, key);
-  }
-  return out;
-}
-
-ToolCall one_call(std::string method, const ordered_json& params) {
-  ToolCall call;
-  call.calls.push_back(MethodCall{std::move(method), json_text(params), false, ""});
-  return call;
-}
-
-MethodCall task_call(std::string method, const std::string& task_id) {
-  return MethodCall{std::move(method), json_text({{"task_id", task_id}}), false, task_id};
-}
-
-void end_line(std::string& text) {
-  if (!text.empty() && text.back() != '\n') text += '\n';
+json take_request(json& params, std::initializer_list<Moved> more) {
+  json request = json::object();
+  const auto move = [&](const Moved& moved) {
+    const auto at = params.find(moved.tool);
+    if (at != params.end()) request[moved.request] = std::move(*at);
+  };
+  for (const char* key : {"command", "description", "approval"}) move({key, key});
+  for (const Moved& moved : more) move(moved);
+  return request;
 }
 
 }  // namespace sbx

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces that the tools' two halves share: params that have passed their table → members of a
-// method call. Internal to the room.
+// Pieces that the tools' first halves share: params that have passed their table → a request.
+// Internal to the room.
 #pragma once
 
+#include <initializer_list>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -20,15 +21,13 @@ Result<std::optional<std::int64_t>> seconds_param(const nlohmann::json& params, 
 // A whole number of milliseconds, 1 or more; the table has checked it.
 std::optional<std::int64_t> count_param(const nlohmann::json& params, const char* key);
 
-// {"command", "description", "approval"} of a call that runs something.
-nlohmann::ordered_json run_params(const nlohmann::json& params);
-
-// A call of one method.
-ToolCall one_call(std::string method, const nlohmann::ordered_json& params);
-// {"task_id": ID}.
-MethodCall task_call(std::string method, const std::string& task_id);
-
-// Adds a newline unless `text` is empty or ends with one.
-void end_line(std::string& text);
+// Moves a member of a tool's params to where a request has it.
+struct Moved {
+  const char* tool;
+  const char* request;
+};
+// {"command", "description", "approval"} of a call that runs something, and what else it moves: the
+// document of a request.
+nlohmann::json take_request(nlohmann::json& params, std::initializer_list<Moved> more = {});
 
 }  // namespace sbx

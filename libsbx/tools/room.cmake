@@ -7,7 +7,8 @@ sbx_room(tools
     tools/execute_command.cc
     tools/json_text.cc
     tools/params.cc
-    tools/reply.cc
+    tools/result.cc
     tools/shell.cc
     tools/tool.cc
-  LINK sbx_base sbx_json sbx_model sbx_profile sbx_policy nlohmann_json::nlohmann_json)
+    tools/tool_runner.cc
+  LINK sbx_base sbx_json sbx_model sbx_profile sbx_policy sbx_report sbx_session nlohmann_json::nlohmann_json)

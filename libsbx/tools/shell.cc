@@ -4,6 +4,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "policy/params.h"
+#include "report/json_parts.h"
 #include "tools/family.h"
 #include "tools/params.h"
 
@@ -11,9 +13,6 @@ namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
-
-constexpr std::int64_t kGraceMs = 2000;  // "escalates to SIGKILL after 2 s"
 
 constexpr ValueSpec kText = {.kind = Kind::kText};
 constexpr ValueSpec kFlag = {.kind = Kind::kBool};
@@ -47,7 +46,7 @@ Error conflict(const std::string& key, const std::string& why, const std::string
   return Error{ErrorCode::kBadValue, "\"" + key + "\" " + why, "/" + key, hint};
 }
 
-Result<ToolCall> decode_command(const json& params, const ToolSettings& settings) {
+Result<ToolCall> decode_command(json& params, const ToolSettings& settings) {
   for (const char* key : {"kill", "wait", "stream"}) {
     if (flag_param(params, key)) return conflict(key, "needs a task", "give \"task_id\"");
   }
@@ -58,24 +57,21 @@ Result<ToolCall> decode_command(const json& params, const ToolSettings& settings
     return Error{ErrorCode::kMissingField, "there is no command to run", "/command",
                  "give \"command\", or \"task_id\" of a background task"};
   }
-  ordered_json request = run_params(params);
-  if (params.contains("cwd")) request["cwd"] = text_param(params, "cwd");
   SBX_TRY(const auto timeout, seconds_param(params, "timeout"));
-  if (flag_param(params, "run_in_background")) {
-    // A background task goes on until it ends, unless a time is asked for.
-    if (timeout) request["timeout_ms"] = *timeout;
-    ToolCall call = one_call("start", request);
-    call.mode = ToolMode::kBackground;
-    return call;
-  }
+  json request = take_request(params, {{"cwd", "cwd"}});
+  // A background task goes on until it ends, unless a time is asked for.
   if (timeout) request["timeout_ms"] = *timeout;
-  ToolCall call = one_call("run", request);
-  call.timeout_ms = timeout ? timeout : settings.timeout_ms;
+  ToolCall call;
+  if (flag_param(params, "run_in_background")) {
+    call.mode = ToolMode::kBackground;
+  } else {
+    call.timeout_ms = timeout ? timeout : settings.timeout_ms;
+  }
+  SBX_TRY(call.request, decode_request(request));
   return call;
 }
 
 Result<ToolCall> decode_task(const json& params) {
-  const std::string id = text_param(params, "task_id");
   const bool kill = flag_param(params, "kill");
   const bool wait = flag_param(params, "wait");
   const bool stream = flag_param(params, "stream");
@@ -88,36 +84,25 @@ Result<ToolCall> decode_task(const json& params) {
     return conflict("stream_pattern", "needs \"stream\"", "give \"stream\": true");
   }
   ToolCall call;
-  call.task_id = id;
+  call.task_id = text_param(params, "task_id");
   call.mode = ToolMode::kStatus;
-  ordered_json of_task = {{"task_id", id}};
-  if (kill) {
-    call.mode = ToolMode::kKill;
-    of_task["grace_ms"] = kGraceMs;
-    call.calls.push_back(MethodCall{"kill", json_text(of_task), false, id});
-    return call;  // its answer is a status, when all has ended
-  } else if (writes) {
+  if (kill) call.mode = ToolMode::kKill;
+  if (writes) {
     call.mode = ToolMode::kStdin;
-    of_task["text"] = text_param(params, "stdin_text") + "\n";
-    call.calls.push_back(MethodCall{"stdin", json_text(of_task), false, id});
-  } else if (wait) {
+    call.text = text_param(params, "stdin_text") + "\n";
+  }
+  if (wait) {
     call.mode = ToolMode::kWait;
-    SBX_TRY(const auto timeout, seconds_param(params, "timeout"));
-    if (timeout) of_task["timeout_ms"] = *timeout;
-    call.calls.push_back(MethodCall{"wait", json_text(of_task), false, id});
-    return call;  // its answer is a status
-  } else if (stream) {
+    SBX_TRY(call.timeout_ms, seconds_param(params, "timeout"));
+  }
+  if (stream) {
     call.mode = ToolMode::kStream;
     call.match = text_param(params, "stream_pattern");
-    of_task["follow"] = true;
-    if (!call.match.empty()) of_task["match"] = call.match;
-    call.calls.push_back(MethodCall{"output", json_text(of_task), false, id});
   }
-  call.calls.push_back(task_call("status", id));
   return call;
 }
 
-Result<ToolCall> decode(const json& params, const ToolSettings& settings) {
+Result<ToolCall> decode(json& params, const ToolSettings& settings) {
   if (!params.contains("task_id")) return decode_command(params, settings);
   if (params.contains("command")) {
     return conflict("command", "and \"task_id\" exclude each other", "remove one of the two");
@@ -125,41 +110,41 @@ Result<ToolCall> decode(const json& params, const ToolSettings& settings) {
   return decode_task(params);
 }
 
-double seconds(double ms) { return static_cast<double>(static_cast<std::int64_t>(ms)) / 1000; }
-
-ordered_json finished(const ToolCall& call, const Reply& reply) {
-  ordered_json out = {{"stdout", reply.out},
-                      {"stderr", reply.err},
-                      {"exit_code", exit_number(reply)},
-                      {"duration", seconds(reply.duration_ms)},
-                      {"cwd", reply.cwd},
-                      {"command", call.command}};
-  add_exceptions(out, reply);
-  return out;
+void write_command(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  write_texts(out, result);
+  write_exit_code(out, true, result);
+  out.key("duration");
+  out.thousandths(static_cast<std::int64_t>(duration_ms_of(result)));
+  write_member(out, "cwd", result.outcome == nullptr ? std::string_view() : result.outcome->cwd);
+  write_member(out, "command", call.request.command);
+  write_exceptions(out, result);
 }
 
-ToolAnswer answer(const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
-  const ordered_json body = parse_json(reply.body);
-  ordered_json out;
-  const auto take = [&](std::initializer_list<const char*> keys) {
-    for (const char* key : keys) out[key] = body.contains(key) ? body[key] : ordered_json(nullptr);
-  };
-  if (call.mode == ToolMode::kRun) {
-    out = finished(call, reply);
-  } else if (call.mode == ToolMode::kBackground) {
-    take({"task_id", "pid", "started_at"});
+void write_started(JsonWriter& out, const ToolResult& result) {
+  write_member(out, "task_id", result.task_id);
+  out.key("pid");
+  out.integer(result.pid);
+  write_member(out, "started_at", utc_time(result.started_at_ms));
+}
+
+void write_task(JsonWriter& out, const ToolResult& result) {
+  write_texts(out, result);
+  write_exit_code(out, result.outcome != nullptr, result);
+  out.key("uptime_seconds");
+  out.thousandths(result.uptime_ms);
+  out.key("is_running");
+  out.boolean(result.outcome == nullptr);
+}
+
+void write(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
+  const bool is_done = !did_not_run(result);
+  if (!call.task_id.empty()) {
+    is_done ? write_task(out, result) : write_member(out, "task_id", call.task_id);
+  } else if (is_done && call.mode == ToolMode::kBackground) {
+    write_started(out, result);
   } else {
-    take({"stdout", "stderr", "exit_code", "uptime_seconds", "is_running"});
-    if (!reply.is_running) out["exit_code"] = exit_number(reply);
+    write_command(out, call, result);
   }
-  answer.structured = json_text(out);
-  return answer;
-}
-
-ordered_json nothing(const ToolCall& call, const Reply& reply) {
-  if (call.task_id.empty()) return finished(call, reply);
-  return {{"task_id", call.task_id}};
 }
 
 // Which members are there depends on the mode.
@@ -189,8 +174,7 @@ const Tool kShellTool = {
     .defaults = R"({"description":"","run_in_background":false})",
     .output_schema = kOutputSchema,
     .decode = decode,
-    .answer = answer,
-    .nothing = nothing,
+    .write = write,
 };
 
 }  // namespace sbx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of tools, and what is the same for all of them: strict decoding, errors, settings.
+// The table of tools, and what is the same for all of them: strict decoding, refusals, settings.
 #include "tools/tool.h"
 
 #include <algorithm>
@@ -9,34 +9,35 @@
 #include "base/text.h"
 #include "json/check.h"
 #include "json/reader.h"
+#include "report/json_parts.h"
 #include "tools/family.h"
 
 namespace sbx {
 namespace {
 
 using nlohmann::json;
-using nlohmann::ordered_json;
 
-const std::array<const Tool*, 7>& tools() {
-  static const std::array<const Tool*, 7> kTools = {
-      &kBashTool,     &kBashOutputTool,     &kKillShellTool,    &kShellTool,
-      &kBashExecTool, &kExecuteCommandTool, &kCodeExecutionTool};
-  return kTools;
+// The table of tools: a row is its file's.
+constexpr std::array kTools = {&kBashTool,         &kBashOutputTool, &kKillShellTool,
+                               &kShellTool,        &kBashExecTool,   &kExecuteCommandTool,
+                               &kCodeExecutionTool};
+
+const std::array<std::string_view, kTools.size()>& names() {
+  static const auto kKnown = [] {
+    std::array<std::string_view, kTools.size()> all;
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = kTools[i]->name;
+    return all;
+  }();
+  return kKnown;
 }
 
-constexpr auto kKnown =
-    std::to_array<std::string_view>({"bash", "bash_output", "kill_shell", "shell", "bash_exec",
-                                     "execute_command", "code_execution"});
-
 Error unknown_tool(std::string_view name) {
-  const auto nearest = nearest_name(name, kKnown);
-  std::string known;
-  for (const std::string_view tool : kKnown) {
-    known += (known.empty() ? "" : ", ") + std::string(tool);
-  }
-  return Error{ErrorCode::kUnknownMethod,
-               "there is no tool \"" + escape_control_bytes(name.substr(0, 100)) + "\"", "/name",
-               nearest ? "did you mean " + std::string(*nearest) + "?" : "tools are " + known};
+  const auto nearest = nearest_name(name, names());
+  const std::vector<std::string> known(names().begin(), names().end());
+  return Error{
+      ErrorCode::kUnknownMethod,
+      "there is no tool \"" + escape_control_bytes(name.substr(0, 100)) + "\"", "/name",
+      nearest ? "did you mean " + std::string(*nearest) + "?" : "tools are " + join(known, ", ")};
 }
 
 // null stands for an absent key, and so does "" where a key may be absent: models write both.
@@ -68,50 +69,30 @@ const Error& first_error(const std::vector<Error>& errors, const Tool& tool) {
                            [&](const Error& a, const Error& b) { return rank(a) < rank(b); });
 }
 
+bool has_field(const Tool& tool, std::string_view pointer) {
+  return std::any_of(tool.fields.begin(), tool.fields.end(), [&](const FieldSpec& field) {
+    return !pointer.empty() && field.name == pointer.substr(1);
+  });
+}
+
 void rename(const Tool& tool, Error& error) {
   for (const Renamed& pair : tool.renamed) {
-    if (error.where != pair.method) continue;
+    if (error.where != pair.request) continue;
     error.where = pair.tool;
-    const std::string from(pair.method.substr(1));
+    const std::string from(pair.request.substr(1));
     const std::string to(pair.tool.substr(1));
     if (error.message.starts_with(from)) error.message.replace(0, from.size(), to);
   }
 }
 
-ToolAnswer refuse(const Tool& tool, const ToolCall& call, const Reply& reply) {
-  ToolAnswer answer;
-  answer.refusal = reply.error;
-  ordered_json out = tool.nothing(call, reply);
-  if (reply.error) out["error"] = error_json(reply.error_name, *reply.error);
-  if (!reply.approval.empty()) out["approval"] = parse_json(reply.approval);
-  answer.structured = json_text(out);
-  if (!tool.answers_text) return answer;
-  answer.text = std::string(tool.name) + ": " + reason(reply);
-  if (reply.status == "denied" && !call.allowed_commands.empty()) {
-    answer.text += "; allowed: " + join(call.allowed_commands, ", ");
-  }
-  answer.text += "\n";
-  return answer;
-}
-
-// How a task ended is an ordinary answer to whoever asks for it.
-ToolAnswer complete(const Tool& tool, ToolMode mode, const Reply& reply, ToolAnswer answer) {
-  answer.is_text = tool.answers_text;
-  if (!answer.is_text) answer.text = answer.structured + "\n";
-  answer.is_error = mode == ToolMode::kRun ? is_failure(reply) : did_not_run(reply);
-  answer.exit_status = tool_exit_status(reply);
-  if (reply.status == "needs_approval") answer.approval = reply.approval;
-  return answer;
-}
-
 }  // namespace
 
-std::span<const std::string_view> tool_names() { return kKnown; }
+std::span<const std::string_view> tool_names() { return names(); }
 
 const Tool* find_tool(std::string_view name) {
-  const auto at =
-      std::find_if(tools().begin(), tools().end(), [&](const Tool* t) { return t->name == name; });
-  return at == tools().end() ? nullptr : *at;
+  const auto at = std::find_if(kTools.begin(), kTools.end(),
+                               [&](const Tool* tool) { return tool->name == name; });
+  return at == kTools.end() ? nullptr : *at;
 }
 
 std::string_view tool_profile(std::string_view tool) {
@@ -139,52 +120,84 @@ ToolSettings tool_settings(const Policy& policy) {
 
 Result<ToolCall> decode_tool_call(std::string_view tool, std::string_view params,
                                   const ToolSettings& settings) {
+  if (find_tool(tool) == nullptr) return unknown_tool(tool);
+  SBX_TRY(json document, read_json_strict(params.empty() ? "{}" : params));
+  return decode_tool_params(tool, std::move(document), settings);
+}
+
+Result<ToolCall> decode_tool_params(std::string_view tool, json params,
+                                    const ToolSettings& settings) {
   const Tool* found = find_tool(tool);
   if (found == nullptr) return unknown_tool(tool);
-  SBX_TRY(json document, read_json_strict(params.empty() ? "{}" : params));
-  if (document.is_object()) drop_absent(document, *found);
-  const std::vector<Error> errors = check_fields(document, ObjectSpec{found->fields}, "");
+  if (params.is_object()) drop_absent(params, *found);
+  const std::vector<Error> errors = check_fields(params, ObjectSpec{found->fields}, "");
   if (!errors.empty()) return first_error(errors, *found);
-  SBX_TRY(ToolCall call, found->decode(document, settings));
-  call.tool = tool;
-  if (const auto command = document.find("command"); command != document.end()) {
-    call.command = command->get<std::string>();
+  Result<ToolCall> call = found->decode(params, settings);
+  if (call.ok()) {
+    call.value().tool = tool;
+  } else if (!has_field(*found, call.error().where)) {
+    rename(*found, call.error());  // a request's word
   }
   return call;
 }
 
-ToolAnswer tool_answer(const ToolCall& call, const Result<std::string>& result, int cancelled_by) {
-  const Tool& tool = *find_tool(call.tool);
-  Reply reply = read_reply(result);
-  reply.cancelled_by = cancelled_by;
-  if (reply.error) rename(tool, *reply.error);
-  ToolAnswer answer = did_not_run(reply) ? refuse(tool, call, reply) : tool.answer(call, reply);
-  if (!result.ok()) answer.mistake = reply.error;
-  return complete(tool, call.mode, reply, std::move(answer));
-}
-
-std::optional<Error> tool_error(std::string_view structured) {
-  const ordered_json body = parse_json(structured);
-  return body.is_object() && body.contains("error") ? read_error(body["error"]) : std::nullopt;
+// How a task ended is an ordinary answer to whoever asks for it.
+ToolAnswer tool_answer(ToolCall call, ToolResult result) {
+  ToolAnswer answer;
+  const Tool* const tool = find_tool(call.tool);
+  if (const Error* error = error_of(result); error != nullptr && did_not_run(result)) {
+    answer.refusal = *error;
+    if (tool != nullptr) rename(*tool, *answer.refusal);
+  }
+  if (result.error) answer.mistake = answer.refusal;
+  answer.is_text = tool == nullptr || tool->text != nullptr;
+  answer.is_error = call.mode == ToolMode::kRun ? is_failure(result) : did_not_run(result);
+  answer.exit_status = tool_exit_status(result);
+  answer.call = std::move(call);
+  answer.result = std::move(result);
+  return answer;
 }
 
 ToolAnswer tool_refusal(std::string_view tool, const Error& error) {
-  const Tool* found = find_tool(tool);
-  const Reply reply = read_reply(error);
-  ToolAnswer answer;
-  if (found != nullptr) {
-    answer = refuse(*found, ToolCall{}, reply);
-    answer.mistake = error;
-    return complete(*found, ToolMode::kRun, reply, std::move(answer));
+  ToolCall call;
+  call.tool = tool;
+  ToolResult result;
+  result.error = error;
+  return tool_answer(std::move(call), std::move(result));
+}
+
+const Approval* ToolAnswer::approval() const {
+  const bool is_asked = status_of(result) == RunStatus::kNeedsApproval && result.outcome->approval;
+  return is_asked ? &*result.outcome->approval : nullptr;
+}
+
+void ToolAnswer::write_members(JsonWriter& json) const {
+  const Tool* const tool = find_tool(call.tool);
+  if (tool != nullptr) tool->write(json, call, result);
+  if (refusal) write_error(json, refusal);
+  if (const Approval* asked = approval()) write_approval(json, *asked);
+}
+
+std::string ToolAnswer::structured() const {
+  std::string text;
+  JsonWriter json(text);
+  json.reserve(out_of(result).size() + err_of(result).size());
+  json.begin_object();
+  write_members(json);
+  json.end_object();
+  return text;
+}
+
+std::string ToolAnswer::own_text() const {
+  if (!is_text) return structured() + "\n";
+  const Tool* const tool = find_tool(call.tool);
+  if (tool != nullptr && !did_not_run(result)) return tool->text(call, result);
+  std::string text =
+      std::string(tool == nullptr ? "tool" : tool->name) + ": " + reason(result, refusal);
+  if (status_of(result) == RunStatus::kDenied && !call.allowed_commands.empty()) {
+    text += "; allowed: " + join(call.allowed_commands, ", ");
   }
-  answer.mistake = error;
-  answer.refusal = error;
-  answer.is_text = true;
-  answer.text = "tool: " + reason(reply) + "\n";
-  answer.structured = json_text({{"error", error_json(reply.error_name, error)}});
-  answer.is_error = true;
-  answer.exit_status = exit_number(reply);
-  return answer;
+  return text + "\n";
 }
 
 }  // namespace sbx

@@ -4,8 +4,6 @@
 #include "rpc/dispatcher.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +14,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "profile/store.h"
+#include "rpc/task_json.h"
+#include "support/default_session.h"
 
 namespace sbx {
 namespace {
@@ -31,53 +30,36 @@ struct Event {
 
 class DispatcherTest : public testing::Test {
  protected:
-  using Clock = std::chrono::steady_clock;
-
   void SetUp() override {
-    signal(SIGPIPE, SIG_IGN);
-    char path[] = "/tmp/sbx-dispatcher-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    workspace_ = path;
-    Result<LoadedProfile> loaded = load_profile("default", ProfileSearch{});
-    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-    PolicyContext context;
-    context.workspace = workspace_;
-    Result<Policy> policy = make_policy(loaded.value().profile, OperatorFlags{}, context);
-    ASSERT_TRUE(policy.ok()) << policy.error().message;
-    SessionOptions options;
+    SessionOptions& options = session_.options;
     options.name = "named";
-    options.policy = std::move(policy).value();
-    options.policy.run.audit.file = workspace_ + ".audit";
-    options.facts = read_quick_facts(nullptr);
-    options.inherited = {{"PATH", "/usr/bin:/bin"}};
-    dispatcher_.emplace(std::move(options));
-    client_ = dispatcher_->add_client(noting(events_));
+    options.policy.run.audit.file = session_.workspace + ".audit";
+    service_.emplace(std::move(options));
+    dispatcher_.emplace(*service_);
+    client_ = service_->add_client(noting(events_));
   }
   void TearDown() override {
     dispatcher_.reset();
-    std::filesystem::remove_all(workspace_);
-    std::filesystem::remove(workspace_ + ".audit");
+    service_.reset();
+    std::filesystem::remove(session_.workspace + ".audit");
   }
 
   static ClientOptions noting(std::vector<Event>& events) {
     ClientOptions options;
-    options.notify = [&events](std::string_view method, std::string_view params) {
-      events.push_back({std::string(method), json::parse(params)});
+    options.notify = [&events](const TaskEvent& event) {
+      const json line = json::parse(event_line(event));
+      events.push_back({line.at("method"), line.at("params")});
     };
     return options;
   }
 
-  // At most for a minute.
-  void drive(const std::function<bool()>& is_enough) {
-    const auto limit = Clock::now() + 60s;
-    while (!is_enough()) {
-      ASSERT_LT(Clock::now(), limit) << "it has not happened";
-      const auto until = std::min(dispatcher_->deadline().value_or(limit), limit);
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
-      pollfd waiting{dispatcher_->poll_fd(), POLLIN, 0};
-      poll(&waiting, 1, std::max(0, static_cast<int>(left.count())));
-      dispatcher_->step();
-    }
+  void drive(const std::function<bool()>& is_enough) { sbx::drive(*service_, is_enough); }
+
+  static std::string written(const Result<WriteValue>& result) {
+    std::string text;
+    JsonWriter writer(text);
+    if (result.ok()) result.value()(writer);
+    return text;
   }
 
   struct Pending {
@@ -88,14 +70,15 @@ class DispatcherTest : public testing::Test {
   std::shared_ptr<Pending> send(ClientId client, const std::string& id, const std::string& method,
                                 const json& params) {
     auto pending = std::make_shared<Pending>();
-    dispatcher_->call(client, id, method, params.dump(), [pending](Result<std::string> result) {
-      ++pending->answers;
-      if (result.ok()) {
-        pending->result = json::parse(result.value());
-      } else {
-        pending->error = result.error();
-      }
-    });
+    dispatcher_->call(client, false, id, method, params.dump(),
+                      [pending](const Result<WriteValue>& result) {
+                        ++pending->answers;
+                        if (result.ok()) {
+                          pending->result = json::parse(written(result));
+                        } else {
+                          pending->error = result.error();
+                        }
+                      });
     return pending;
   }
   json call(const std::string& method, const json& params) {
@@ -127,7 +110,8 @@ class DispatcherTest : public testing::Test {
     return text;
   }
 
-  std::string workspace_;
+  DefaultSession session_;
+  std::optional<Service> service_;
   std::optional<Dispatcher> dispatcher_;
   ClientId client_ = 0;
   std::vector<Event> events_;
@@ -152,7 +136,7 @@ TEST_F(DispatcherTest, RunsGoOnAtTheSameTime) {
                                          std::to_string((i + 1) % 8) +
                                          " ]; do sleep 0.01; done; echo " + std::to_string(i)}}));
   }
-  drive([&] { return dispatcher_->is_idle() && runs.back()->answers > 0; });
+  drive([&] { return service_->is_idle() && runs.back()->answers > 0; });
   for (int i = 0; i < 8; ++i) {
     const Pending& run = *runs[static_cast<std::size_t>(i)];
     EXPECT_EQ(run.answers, 1);
@@ -213,7 +197,7 @@ TEST_F(DispatcherTest, EachMistakeIsAnErrorWithItsPlace) {
   const std::string id = start("true");
   EXPECT_EQ(call_error("output", {{"task_id", id}, {"since", 1000}}).where, "/since");
   const auto broken = std::make_shared<Pending>();
-  dispatcher_->call(client_, "", "run", "{", [broken](Result<std::string> result) {
+  dispatcher_->call(client_, false, "", "run", "{", [broken](const Result<WriteValue>& result) {
     ++broken->answers;
     if (!result.ok()) broken->error = result.error();
   });
@@ -248,29 +232,29 @@ TEST_F(DispatcherTest, AWaitCanEndBeforeTheTask) {
 
 TEST_F(DispatcherTest, ARunCanBeCancelledByItsOwnClientOnly) {
   const auto run = send(client_, "\"a\"", "run", {{"command", "sleep 1000"}});
-  const ClientId other = dispatcher_->add_client({});
-  dispatcher_->cancel(other, "\"a\"");
-  dispatcher_->cancel(client_, "7");
-  dispatcher_->step();
-  EXPECT_FALSE(dispatcher_->is_idle());
-  dispatcher_->cancel(client_, "\"\\u0061\"");
+  const ClientId other = service_->add_client({});
+  service_->cancel(other, "\"a\"");
+  service_->cancel(client_, "7");
+  service_->step();
+  EXPECT_FALSE(service_->is_idle());
+  service_->cancel(client_, normal_id("\"\\u0061\""));
   drive([&] { return run->answers > 0; });
   EXPECT_EQ(run->result.at("status"), "cancelled");
 }
 
 TEST_F(DispatcherTest, AClientThatLeavesTakesItsRunsButNotItsTasks) {
   std::vector<Event> events;
-  const ClientId leaver = dispatcher_->add_client(noting(events));
+  const ClientId leaver = service_->add_client(noting(events));
   const auto run = send(leaver, "1", "run", {{"command", "sleep 1000"}});
   const auto task = send(leaver, "2", "start", {{"command", "echo x; sleep 1000"}});
   drive([&] { return task->answers > 0; });
   const std::string id = task->result.at("task_id");
   const auto wait = send(leaver, "3", "wait", {{"task_id", id}});
-  dispatcher_->remove_client(leaver);
+  service_->remove_client(leaver);
   events.clear();
   EXPECT_EQ(call("status", {{"task_id", id}}).at("is_running"), true);
   call("kill", {{"task_id", id}});
-  drive([&] { return dispatcher_->is_idle(); });  // so the run has ended as well
+  drive([&] { return service_->is_idle(); });  // so the run has ended as well
   EXPECT_EQ(run->answers, 0);
   EXPECT_EQ(wait->answers, 0);
   EXPECT_TRUE(events.empty());
@@ -317,16 +301,16 @@ TEST_F(DispatcherTest, ATaskThatEndsAtOnceIsATask) {
 TEST_F(DispatcherTest, AStartIsCancelledByItsId) {
   const auto started = send(client_, "7", "start", {{"command", "sleep 1000"}});
   EXPECT_EQ(started->answers, 0);
-  dispatcher_->cancel(client_, "7");
+  service_->cancel(client_, "7");
   drive([&] { return started->answers > 0; });
   EXPECT_EQ(started->result.at("status"), "cancelled");
   EXPECT_TRUE(call("list", json::object()).at("tasks").empty());
 }
 
 TEST_F(DispatcherTest, ATaskGoesOnWhoseStarterLeavesBeforeItBegins) {
-  const ClientId other = dispatcher_->add_client(noting(events_));
+  const ClientId other = service_->add_client(noting(events_));
   const auto started = send(other, "1", "start", {{"command", "echo done; exit 3"}});
-  dispatcher_->remove_client(other);
+  service_->remove_client(other);
   const json tasks = call("list", json::object()).at("tasks");
   ASSERT_EQ(tasks.size(), 1U);
   const json ended = call("wait", {{"task_id", tasks[0].at("task_id")}});
@@ -337,7 +321,7 @@ TEST_F(DispatcherTest, ATaskGoesOnWhoseStarterLeavesBeforeItBegins) {
 
 TEST_F(DispatcherTest, TellsAFollowerWhatComesAfterItsAnswer) {
   std::vector<Event> events;
-  const ClientId follower = dispatcher_->add_client(noting(events));
+  const ClientId follower = service_->add_client(noting(events));
   const json started = call("start", {{"command", "echo a; read x; echo $x"}, {"follow", false}});
   const std::string id = started.at("task_id");
   drive([&] { return call("status", {{"task_id", id}}).at("stdout") == "a\n"; });
@@ -377,7 +361,7 @@ TEST_F(DispatcherTest, AMatcherOfAnotherSeesTheLinesThatAreThereAlready) {
   const std::string id = start("echo 'one hit'; echo miss; read x; echo 'two hits'");
   drive([&] { return text_of(events_, "stdout").size() > 10; });
   std::vector<Event> events;
-  const ClientId watcher = dispatcher_->add_client(noting(events));
+  const ClientId watcher = service_->add_client(noting(events));
   send(watcher, "1", "output", {{"task_id", id}, {"match", "hit"}});
   call("stdin", {{"task_id", id}, {"text", "\n"}, {"close", true}});
   drive([&] { return count(events, "task.exit") > 0; });
@@ -389,7 +373,7 @@ TEST_F(DispatcherTest, ASlowClientHoldsUpNobodyAndIsToldWhatItMissed) {
   std::size_t queued = 1 << 20;
   ClientOptions options = noting(slow);
   options.queued_bytes = [&queued] { return queued; };
-  const ClientId client = dispatcher_->add_client(std::move(options));
+  const ClientId client = service_->add_client(std::move(options));
   const auto started =
       send(client, "1", "start",
            {{"command", "head -c 5000000 /dev/zero | tr '\\0' x; echo; read x; echo end"}});
@@ -414,12 +398,12 @@ TEST_F(DispatcherTest, ThousandsWhoWaitForOneTaskDoNotHoldItsOutputThousandfold)
   int answers = 0;
   ClientOptions options;
   options.queued_bytes = [&queued] { return queued; };
-  const ClientId client = dispatcher_->add_client(std::move(options));
+  const ClientId client = service_->add_client(std::move(options));
   for (int i = 0; i < 2000; ++i) {
-    dispatcher_->call(client, std::to_string(i), "wait", json{{"task_id", id}}.dump(),
-                      [&](const Result<std::string>& result) {
+    dispatcher_->call(client, false, std::to_string(i), "wait", json{{"task_id", id}}.dump(),
+                      [&](const Result<WriteValue>& result) {
                         ++answers;
-                        queued += result.value().size();
+                        queued += written(result).size();
                         most = std::max(most, queued);
                       });
   }
@@ -428,11 +412,11 @@ TEST_F(DispatcherTest, ThousandsWhoWaitForOneTaskDoNotHoldItsOutputThousandfold)
   EXPECT_EQ(answers, 1);
   for (int i = 0; i < 20; ++i) {
     queued = 0;
-    dispatcher_->step();  // as the server's loop does when a client has taken something
+    service_->step();  // as the server's loop does when a client has taken something
     EXPECT_GT(answers, i + 1);
   }
   EXPECT_LT(most, 2'000'000U);
-  dispatcher_->remove_client(client);
+  service_->remove_client(client);
 }
 
 TEST_F(DispatcherTest, InputWaitsForATaskThatDoesNotRead) {
@@ -467,7 +451,7 @@ TEST_F(DispatcherTest, AResetTellsEachWatcherAndForgetsTheTasks) {
   std::vector<Event> slow;
   ClientOptions options = noting(slow);
   options.queued_bytes = [] { return std::size_t{1} << 30; };
-  const ClientId watcher = dispatcher_->add_client(std::move(options));
+  const ClientId watcher = service_->add_client(std::move(options));
   const std::string one = start("trap '' TERM; while :; do sleep 0.02; done");
   const std::string two = start("sleep 1000");
   send(watcher, "1", "output", {{"task_id", one}, {"follow", true}});
@@ -492,10 +476,10 @@ TEST_F(DispatcherTest, AResetTellsEachWatcherAndForgetsTheTasks) {
 
 TEST_F(DispatcherTest, AShutdownEndsAllTasks) {
   start("sleep 1000");
-  EXPECT_FALSE(dispatcher_->wants_shutdown());
+  EXPECT_FALSE(service_->wants_shutdown());
   call("shutdown", json::object());
-  EXPECT_TRUE(dispatcher_->wants_shutdown());
-  drive([&] { return dispatcher_->is_idle(); });
+  EXPECT_TRUE(service_->wants_shutdown());
+  drive([&] { return service_->is_idle(); });
   drive([&] { return count(events_, "task.exit") > 0; });
   EXPECT_EQ(count(events_, "task.cancelled"), 1U);
 }
@@ -517,32 +501,48 @@ TEST_F(DispatcherTest, AStreamedRunIsToldBeforeItsAnswer) {
 
 TEST_F(DispatcherTest, AReplyMayCallAgain) {
   std::string second;
-  dispatcher_->call(client_, "", "run", R"({"command": "echo 1"})",
-                    [&](const Result<std::string>&) {
-                      dispatcher_->call(client_, "", "run", R"({"command": "echo 2"})",
-                                        [&](const Result<std::string>& result) {
-                                          second = json::parse(result.value()).at("stdout");
+  dispatcher_->call(client_, false, "", "run", R"({"command": "echo 1"})",
+                    [&](const Result<WriteValue>&) {
+                      dispatcher_->call(client_, false, "", "run", R"({"command": "echo 2"})",
+                                        [&](const Result<WriteValue>& result) {
+                                          second = json::parse(written(result)).at("stdout");
                                         });
                     });
   drive([&] { return !second.empty(); });
   EXPECT_EQ(second, "2\n");
 }
 
-TEST_F(DispatcherTest, AToolIsCalledThroughItsHandler) {
-  dispatcher_->set_tool_handler([&](ClientId, std::string_view, std::string_view name,
-                                    std::string_view params, const Dispatcher::Reply& reply) {
-    reply(std::string(R"({"name":")") + std::string(name) + R"(","params":)" + std::string(params) +
-          "}");
+TEST_F(DispatcherTest, AToolIsRunUnderItsOwnPolicy) {
+  int found = 0;
+  ToolRunner tools(*service_, [&](std::string_view) -> Result<Policy> {
+    ++found;
+    Policy policy = service_->options().policy;
+    policy.sandbox.commands.shell = "sh";
+    policy.run.environment.set["OF_THE_TOOL"] = "yes";
+    return policy;
   });
-  const json answer = call("tool", {{"name", "x"}, {"params", {{"a", 1}}}});
-  EXPECT_EQ(answer, json::parse(R"({"name": "x", "params": {"a": 1}})"));
+  dispatcher_.emplace(*service_, &tools);
+  const json answer = call("tool", {{"name", "execute_command"},
+                                    {"params", {{"command", "echo $OF_THE_TOOL; exit 3"}}}});
+  EXPECT_EQ(answer.at("text"), "Exit code: 3\nstdout:\nyes\nstderr:\n");
+  EXPECT_EQ(answer.at("exit_code"), 3);
+  EXPECT_EQ(answer.at("tool"),
+            json::parse(R"({"name": "execute_command", "is_error": false, "exit_status": 0})"));
+  call("tool", {{"name", "execute_command"}, {"params", {{"command", "true"}}}});
+  EXPECT_EQ(found, 1);
+  EXPECT_EQ(call("run", {{"command", "echo [$OF_THE_TOOL]"}}).at("stdout"), "[]\n");
+  EXPECT_EQ(call_error("tool", {{"name", "shell"}, {"params", {{"command", 1}}}}).where,
+            "/params/command");
+  EXPECT_EQ(call_error("tool", {{"name", "shell"}, {"params", {{"task_id", "no"}}}}).where,
+            "/params/task_id");
+  EXPECT_EQ(call_error("tool", {{"name", "shel"}}).code, ErrorCode::kUnknownMethod);
 }
 
 TEST_F(DispatcherTest, EveryCommandIsInTheAuditLog) {
   call("run", {{"command", "exit 3"}});
   call("run", {{"command", "true"}, {"network", true}});
   call("wait", {{"task_id", start("exit 4")}});
-  std::ifstream file(workspace_ + ".audit");
+  std::ifstream file(session_.workspace + ".audit");
   std::vector<json> lines;
   for (std::string line; std::getline(file, line);) lines.push_back(json::parse(line));
   ASSERT_EQ(lines.size(), 3U) << json(lines).dump();
@@ -555,7 +555,7 @@ TEST_F(DispatcherTest, EveryCommandIsInTheAuditLog) {
 TEST_F(DispatcherTest, ExplainsWithoutRunning) {
   const json plan = call("explain", {{"command", "touch made"}});
   EXPECT_TRUE(plan.is_object());
-  EXPECT_FALSE(std::filesystem::exists(workspace_ + "/made"));
+  EXPECT_FALSE(std::filesystem::exists(session_.workspace + "/made"));
 }
 
 }  // namespace

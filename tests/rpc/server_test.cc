@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server's loop over a fake dispatcher: many clients, slow and dead ones, bounds, and every way
-// to end. The server runs in a thread of the test; clients block.
+// The server's loop over a real session and a table of methods of the test's own: many clients,
+// slow and dead ones, bounds, and every way to end. The server runs in a thread of the test;
+// clients block.
 #include "rpc/server.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
-#include "fake_calls.h"
+#include "json/codec.h"
+#include "json/writer.h"
+#include "support/default_session.h"
 
 namespace sbx {
 namespace {
@@ -23,6 +28,50 @@ namespace {
 using nlohmann::json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+
+std::atomic<int> calls{0};  // since the test began
+
+// `echo` answers its task_id, `big` as many bytes as `since` says, `work` after 5 ms, `hold` never,
+// `idle` whether nothing runs, `approve` as an operator's row; the others are those of the program.
+constexpr std::array kEchoFields = {field<&MethodParams::task_id>(
+    "task_id", "To be echoed.", {.kind = Kind::kText, .nullable = true})};
+constexpr std::array kBigFields = {
+    field<&MethodParams::since>("since", "Bytes.", {.kind = Kind::kCount, .max = 1 << 30})};
+
+Status answer(MethodCall& call, const json& value) {
+  ++calls;
+  call.reply(WriteValue([&](JsonWriter& writer) { writer.verbatim(value.dump()); }));
+  return {};
+}
+Status echo(MethodCall& call) { return answer(call, call.params.task_id); }
+Status big(MethodCall& call) {
+  return answer(call, std::string(static_cast<std::size_t>(*call.params.since), 'x'));
+}
+Status work(MethodCall& call) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return answer(call, nullptr);
+}
+Status hold(MethodCall&) {
+  ++calls;
+  return {};
+}
+Status idle(MethodCall& call) { return answer(call, call.service.is_idle()); }
+Status approve(MethodCall& call) { return answer(call, true); }
+
+std::vector<Method> test_methods() {
+  std::vector<Method> rows = {
+      {.name = "echo", .fields = {kEchoFields}, .call = echo},
+      {.name = "big", .fields = {kBigFields}, .call = big},
+      {.name = "work", .fields = {}, .call = work},
+      {.name = "hold", .fields = {}, .call = hold},
+      {.name = "idle", .fields = {}, .call = idle},
+      {.name = "approve", .fields = {}, .for_operator = true, .call = approve},
+  };
+  for (const Method& method : methods()) {
+    if (method.name != "approve") rows.push_back(method);
+  }
+  return rows;
+}
 
 // A client that blocks, at most 20 seconds.
 class Peer {
@@ -44,6 +93,18 @@ class Peer {
   bool ask(const std::string& id, const std::string& method, const std::string& params = "{}") {
     return say(write_request(id, method, params) + "\n");
   }
+  // The next message that is an answer or an error; null at the end.
+  json hear_answer() {
+    for (;;) {
+      json message = hear();
+      if (!message.is_object() || message.contains("id")) return message;
+    }
+  }
+  // Starts a task, and has its id.
+  std::string start(const std::string& command) {
+    ask("\"start\"", "start", json{{"command", command}}.dump());
+    return hear_answer()["result"]["task_id"];
+  }
   // The next message; null at the end.
   json hear() {
     for (;;) {
@@ -59,10 +120,13 @@ class Peer {
   LineReader reader_{std::size_t{256} << 20};
 };
 
+// A task that ends by SIGKILL alone.
+constexpr const char* kStubborn = "trap '' TERM; echo ready; while :; do sleep 0.02; done";
+
 class ServerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    signal(SIGPIPE, SIG_IGN);
+    calls = 0;
     directory_ = testing::TempDir() + "/sbx-server-XXXXXX";
     ASSERT_NE(mkdtemp(directory_.data()), nullptr);
     options_.greeting = {R"("version":"x")", "secret"};
@@ -99,10 +163,14 @@ class ServerTest : public ::testing::Test {
     owner_.reset(ends[0]);
     options_.owner_pidfd = ends[0];
     thread_ = std::thread([this] {
-      Server server(calls_, std::move(options_));
+      Service service(std::move(session_.options));
+      const std::vector<Method> rows = test_methods();
+      Dispatcher dispatcher(service, nullptr, rows);
+      Server server(dispatcher, std::move(options_));
       if (stream_.in.is_open()) server.add_stream(std::move(stream_), true);
       const Status status = server.run();
       EXPECT_TRUE(status.ok());
+      was_idle_ = service.is_idle();
       is_done_ = true;
     });
   }
@@ -122,13 +190,14 @@ class ServerTest : public ::testing::Test {
   }
 
   std::string directory_;
-  FakeCalls calls_;  // touched by the server's thread only, while it runs
+  DefaultSession session_;
   ServerOptions options_;
   Connection::Ends stream_;
   OwnedFd stop_;
   OwnedFd owner_;
   std::thread thread_;
   std::atomic<bool> is_done_{false};
+  bool was_idle_ = false;  // at the end
 };
 
 TEST_F(ServerTest, AnswersEveryCallWithItsOwnId) {
@@ -136,9 +205,9 @@ TEST_F(ServerTest, AnswersEveryCallWithItsOwnId) {
   serve();
   Peer peer = connect();
   for (const std::string id : {"1", "123456789012345678901234567890", "\"\\u0041\"", "null"}) {
-    peer.ask(id, "echo", R"({"a":1})");
+    peer.ask(id, "echo", R"({"task_id":"a"})");
   }
-  EXPECT_EQ(peer.hear(), (json{{"jsonrpc", "2.0"}, {"id", 1}, {"result", {{"a", 1}}}}));
+  EXPECT_EQ(peer.hear(), (json{{"jsonrpc", "2.0"}, {"id", 1}, {"result", "a"}}));
   EXPECT_TRUE(peer.hear()["id"].is_number());
   EXPECT_EQ(peer.hear()["id"], "A");
   EXPECT_TRUE(peer.hear()["id"].is_null());
@@ -196,7 +265,7 @@ TEST_F(ServerTest, OnlyTheTokenMakesAnOperator) {
   serve();
   Peer peer = connect();
   peer.ask("1", "approve");
-  EXPECT_EQ(peer.hear()["result"], false);
+  EXPECT_EQ(peer.hear()["error"]["data"]["code"], "not_granted");
   peer.ask("2", "hello", R"({"token":"Secret"})");
   EXPECT_EQ(peer.hear()["error"]["data"]["where"], "/token");
   peer.ask("3", "hello", R"({"token":"secret"})");
@@ -205,7 +274,7 @@ TEST_F(ServerTest, OnlyTheTokenMakesAnOperator) {
   EXPECT_EQ(peer.hear()["result"], true);
   Peer other = connect();
   other.ask("1", "approve");
-  EXPECT_EQ(other.hear()["result"], false);
+  EXPECT_EQ(other.hear()["error"]["data"]["code"], "not_granted");
 }
 
 TEST_F(ServerTest, AGuesserOfTokensGetsThreeAttempts) {
@@ -226,7 +295,7 @@ TEST_F(ServerTest, AClientThatDoesNotReadIsReadNoMoreAndHurtsNobody) {
   Peer other = connect();
   constexpr int kCalls = 150;
   std::thread sender([&] {
-    for (int i = 0; i < kCalls; ++i) slow.ask(std::to_string(i), "big", R"({"bytes":32768})");
+    for (int i = 0; i < kCalls; ++i) slow.ask(std::to_string(i), "big", R"({"since":32768})");
   });
   for (int i = 0; i < 100; ++i) {
     other.ask(std::to_string(i), "echo");
@@ -243,7 +312,7 @@ TEST_F(ServerTest, WhatWaitsForASlowClientStaysWithinTheBound) {
   Peer slow = connect();
   std::string requests;
   for (int i = 0; i < 1000; ++i) {
-    requests += write_request(std::to_string(i), "big", R"({"bytes":32768})") + "\n";
+    requests += write_request(std::to_string(i), "big", R"({"since":32768})") + "\n";
   }
   ASSERT_TRUE(slow.say(requests));
   Peer other = connect();
@@ -252,7 +321,7 @@ TEST_F(ServerTest, WhatWaitsForASlowClientStaysWithinTheBound) {
   std::this_thread::sleep_for(milliseconds(50));
   stop_.reset();
   thread_.join();
-  EXPECT_LT(calls_.calls, 100);
+  EXPECT_LT(calls, 100);
 }
 
 TEST_F(ServerTest, AClientForWhichTooMuchWaitsIsDropped) {
@@ -260,7 +329,7 @@ TEST_F(ServerTest, AClientForWhichTooMuchWaitsIsDropped) {
   listen_on_socket();
   serve();
   Peer slow = connect();
-  slow.ask("1", "big", R"({"bytes":4000000})");
+  slow.ask("1", "big", R"({"since":4000000})");
   EXPECT_EQ(slow.hear(), nullptr);
   Peer other = connect();
   other.ask("1", "echo");
@@ -271,23 +340,32 @@ TEST_F(ServerTest, ClientsThatDieHurtNoOther) {
   listen_on_socket();
   serve();
   Peer watcher = connect();
+  const std::string task = watcher.start("read x; echo $x");
+  const std::string followed = json{{"task_id", task}, {"follow", true}}.dump();
   for (int i = 0; i < 200; ++i) {
     Peer dying = connect();
     dying.ask("1", "hold");
-    dying.ask("2", "big", R"({"bytes":300000})");
+    dying.ask("2", "output", followed);
+    if (i % 20 == 0) dying.ask("3", "run", R"({"command":"sleep 1000"})");
+    dying.ask("4", "big", R"({"since":300000})");
     dying.say("{\"half a");
   }
   for (int i = 0; i < 50; ++i) {
     watcher.ask(std::to_string(i), "echo");
     ASSERT_EQ(watcher.hear()["id"], i);
   }
-  watcher.ask("\"t\"", "tell", R"({"x":1})");
-  EXPECT_EQ(watcher.hear()["params"]["x"], 1);
-  EXPECT_EQ(watcher.hear()["id"], "t");
-  stop_.reset();
-  thread_.join();
-  EXPECT_LE(calls_.clients.size(), 1U);
-  EXPECT_TRUE(calls_.held.empty());
+  watcher.ask("\"s\"", "stdin", json{{"task_id", task}, {"text", "on\n"}}.dump());
+  std::vector<json> heard;
+  while (heard.empty() || heard.back()["method"] != "task.exit") heard.push_back(watcher.hear());
+  EXPECT_EQ(heard[0]["id"], "s");
+  EXPECT_EQ(heard[1]["params"]["text"], "on\n");
+  bool is_idle = false;  // the runs of those that died have ended with them
+  for (int i = 0; i < 2000 && !is_idle; ++i) {
+    watcher.ask("\"i\"", "idle");
+    is_idle = watcher.hear()["result"];
+    if (!is_idle) std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_TRUE(is_idle);
 }
 
 TEST_F(ServerTest, AFloodOfCallsLeavesOthersTheirTurn) {
@@ -304,7 +382,7 @@ TEST_F(ServerTest, AFloodOfCallsLeavesOthersTheirTurn) {
   EXPECT_EQ(other.hear()["id"], 1);
   stop_.reset();
   thread_.join();
-  EXPECT_LT(calls_.calls, 1500);  // of ten seconds of work
+  EXPECT_LT(calls, 1500);  // of ten seconds of work
 }
 
 TEST_F(ServerTest, TheFullestClientGoesWhenAllTogetherHoldTooMuch) {
@@ -338,14 +416,14 @@ TEST_F(ServerTest, WhatAClientSentBeforeItLeftIsStillDone) {
   other.ask("1", "shutdown");
   EXPECT_EQ(other.hear()["id"], 1);
   wait_for_end();
-  EXPECT_EQ(calls_.calls, 21);
+  EXPECT_EQ(calls, 20);
 }
 
 TEST_F(ServerTest, AClientThatOnlyStopsTalkingGetsItsAnswers) {
   listen_on_socket();
   serve();
   Peer peer = connect();
-  peer.ask("1", "big", R"({"bytes":600000})");
+  peer.ask("1", "big", R"({"since":600000})");
   peer.say(write_request("2", "echo", "{}"));  // without the end of the line
   peer.half_close();
   EXPECT_EQ(peer.hear()["id"], 1);
@@ -415,9 +493,9 @@ TEST_F(ServerTest, LeavesWhenThereIsNobodyToServe) {
 
 TEST_F(ServerTest, ATaskKeepsItFromLeaving) {
   options_.limits.idle = milliseconds(20);
-  calls_.tasks = 1;
   listen_on_socket();
   serve();
+  connect().start("sleep 1000");
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_FALSE(is_done_);
 }
@@ -432,35 +510,34 @@ TEST_F(ServerTest, AStreamIsServedHoweverLongItIsSilent) {
 }
 
 TEST_F(ServerTest, TheEndOfTheStreamEndsEverything) {
-  calls_.tasks = 3;
   Peer peer(pair());
   serve();
+  for (int i = 0; i < 3; ++i) peer.start("sleep 1000");
   peer.close();
   wait_for_end();
-  EXPECT_TRUE(calls_.ended);
-  EXPECT_EQ(calls_.tasks, 0);
+  EXPECT_TRUE(was_idle_);
 }
 
 TEST_F(ServerTest, CallsInFlightGetAMomentAtTheEndOfTheStream) {
   options_.limits.drain = milliseconds(100);
   Peer peer(pair(true));
   serve();
-  peer.ask("1", "hold");
-  peer.ask("2", "big", R"({"bytes":600000})");
+  const std::string task = peer.start("sleep 1000");
+  peer.ask("1", "wait", json{{"task_id", task}}.dump());
+  peer.ask("2", "big", R"({"since":600000})");
   peer.half_close();
   EXPECT_EQ(peer.hear()["id"], 2);
   EXPECT_EQ(peer.hear()["method"], "task.cancelled");
-  EXPECT_EQ(peer.hear()["result"], "ended");
+  EXPECT_EQ(peer.hear()["method"], "task.exit");
+  EXPECT_EQ(peer.hear()["result"]["status"], "cancelled");
   wait_for_end();
 }
 
 TEST_F(ServerTest, ShutdownIsAnsweredAndTellsOtherClients) {
   listen_on_socket();
-  calls_.tasks = 1;
   serve();
   Peer other = connect();
-  other.ask("1", "echo");
-  other.hear();
+  other.start("sleep 1000");
   Peer peer = connect();
   peer.ask("1", "shutdown");
   EXPECT_EQ(peer.hear()["id"], 1);
@@ -470,39 +547,41 @@ TEST_F(ServerTest, ShutdownIsAnsweredAndTellsOtherClients) {
 
 TEST_F(ServerTest, TasksThatDoNotEndAreNotWaitedForLongerThanTheGrace) {
   options_.limits.ending = milliseconds(100);
-  calls_.obeys = false;
-  calls_.tasks = 1;
   Peer peer(pair());
   serve();
+  peer.start(kStubborn);
+  EXPECT_EQ(peer.hear()["params"]["text"], "ready\n");
   peer.ask("1", "shutdown");
-  EXPECT_EQ(peer.hear()["id"], 1);
+  EXPECT_EQ(peer.hear_answer()["id"], 1);
   wait_for_end();
+  EXPECT_FALSE(was_idle_);
 }
 
 TEST_F(ServerTest, AClientThatNeverReadsDoesNotKeepItFromEnding) {
   options_.limits.farewell = milliseconds(100);
   Peer peer(pair());
   serve();
-  peer.ask("1", "big", R"({"bytes":30000000})");
+  peer.ask("1", "big", R"({"since":30000000})");
   stop_.reset();
   wait_for_end();
 }
 
 TEST_F(ServerTest, TheOwnersEndEndsIt) {
   listen_on_socket();
-  calls_.tasks = 1;
-  calls_.obeys = false;
   serve();
+  Peer peer = connect();
+  peer.start(kStubborn);
+  EXPECT_EQ(peer.hear()["params"]["text"], "ready\n");
   stop_.reset();
+  EXPECT_EQ(peer.hear()["method"], "task.cancelled");
   wait_for_end();
-  EXPECT_TRUE(calls_.ended);
 }
 
 TEST_F(ServerTest, ReadsAFileAndWritesAPipeThatBlocks) {
   const std::string path = directory_ + "/requests";
   OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   const std::string text =
-      write_request("1", "big", R"({"bytes":2000000})") + "\n" + write_request("2", "echo", "{}");
+      write_request("1", "big", R"({"since":2000000})") + "\n" + write_request("2", "echo", "{}");
   ASSERT_EQ(write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   lseek(file.get(), 0, SEEK_SET);
   int ends[2];
@@ -516,9 +595,9 @@ TEST_F(ServerTest, ReadsAFileAndWritesAPipeThatBlocks) {
     while (auto line = reader.next()) lines.push_back(line->text);
   }
   wait_for_end();
-  ASSERT_EQ(lines.size(), 3U);  // and what the end tells
+  ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[0].size(), 2'000'000U + 36);
-  EXPECT_EQ(lines[1], R"({"jsonrpc":"2.0","id":2,"result":{}})");
+  EXPECT_EQ(lines[1], R"({"jsonrpc":"2.0","id":2,"result":""})");
 }
 
 TEST_F(ServerTest, NobodyReadsStdoutAnyMoreSoItEnds) {

@@ -3,7 +3,6 @@
 #include "session/session.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +14,7 @@
 #include <functional>
 #include <string>
 
-#include "profile/store.h"
+#include "support/default_session.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -25,23 +24,6 @@ using namespace std::chrono_literals;
 
 class SessionTest : public testing::Test {
  protected:
-  void SetUp() override {
-    signal(SIGPIPE, SIG_IGN);
-    char path[] = "/tmp/sbx-session-test-XXXXXX";
-    ASSERT_NE(mkdtemp(path), nullptr);
-    workspace_ = path;
-    Result<LoadedProfile> loaded = load_profile("default", ProfileSearch{});
-    ASSERT_TRUE(loaded.ok()) << loaded.error().message;
-    PolicyContext context;
-    context.workspace = workspace_;
-    Result<Policy> policy = make_policy(loaded.value().profile, OperatorFlags{}, context);
-    ASSERT_TRUE(policy.ok()) << policy.error().message;
-    options_.policy = std::move(policy).value();
-    options_.facts = read_quick_facts(nullptr);
-    options_.inherited = {{"PATH", "/usr/bin:/bin"}};
-  }
-  void TearDown() override { std::filesystem::remove_all(workspace_); }
-
   static Request shell(const std::string& command) {
     Request request;
     request.command = command;
@@ -56,25 +38,16 @@ class SessionTest : public testing::Test {
     return task.ok() ? task.value() : nullptr;
   }
 
-  // At most for a minute.
   static void drive(Session& session, const std::function<bool()>& is_enough) {
-    const auto limit = Session::Clock::now() + 60s;
-    while (!is_enough()) {
-      ASSERT_LT(Session::Clock::now(), limit) << "it has not happened";
-      const auto until = std::min(session.deadline().value_or(limit), limit);
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Session::Clock::now());
-      pollfd waiting{session.poll_fd(), POLLIN, 0};
-      poll(&waiting, 1, std::max(0, static_cast<int>(left.count())));
-      session.step();
-      (void)session.take_changed();
-    }
+    sbx::drive(session, is_enough, [&] { (void)session.take_changed(); });
   }
   static void drive_to_end(Session& session) {
     drive(session, [&] { return session.is_idle(); });
   }
 
-  std::string workspace_;
-  SessionOptions options_;
+  DefaultSession default_;
+  const std::string& workspace_ = default_.workspace;
+  SessionOptions& options_ = default_.options;
 };
 
 // Answered at once under a fresh id.

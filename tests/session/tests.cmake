@@ -6,6 +6,7 @@ sbx_test(session
   LINK sbx_all)
 sbx_test(session_bare
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/service_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/session_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/warm_pool_test.cc
   LINK sbx_all

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Params of each tool → the method calls that they stand for.
+// Params of each tool → what the service is asked for.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "json/codec.h"
+#include "policy/fields.h"
+#include "session/service.h"
 #include "tools/tool.h"
 
 namespace sbx {
@@ -24,8 +27,16 @@ ToolCall decode(std::string_view tool, std::string_view params) {
   return call.ok() ? call.value() : ToolCall{};
 }
 
-json first_params(const ToolCall& call) {
-  return call.calls.empty() ? json() : json::parse(call.calls.front().params);
+// What the request of the call has, by the request's own table.
+json request(const ToolCall& call) {
+  nlohmann::ordered_json document;
+  encode_object(kRequestSpec, &call.request, document);
+  json out = json::object();
+  for (const auto& [key, value] : document.items()) {
+    const bool is_absent = value.is_null() || value == "" || value == false || value.empty();
+    if (!is_absent || (key == "network" && value == false)) out[key] = value;
+  }
+  return out;
 }
 
 // CODE at WHERE
@@ -35,22 +46,21 @@ std::string refusal(std::string_view tool, std::string_view params) {
   return std::string(error_name(call.error().code)) + " at " + call.error().where;
 }
 
-// A2
 TEST(DecodeBash, TurnsSecondsIntoMillisecondsAndClampsThemTo600) {
-  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":2})")),
+  EXPECT_EQ(request(decode("bash", R"({"command":"a","description":"d","timeout":2})")),
             json::parse(R"({"command":"a","description":"d","merge":true,"timeout_ms":2000})"));
-  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":0.5})"))
+  EXPECT_EQ(request(decode("bash", R"({"command":"a","description":"d","timeout":0.5})"))
                 .at("timeout_ms"),
             500);
-  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":601})"))
+  EXPECT_EQ(request(decode("bash", R"({"command":"a","description":"d","timeout":601})"))
                 .at("timeout_ms"),
             600'000);
-  EXPECT_EQ(first_params(decode("bash", R"({"command":"a","description":"d","timeout":1e12})"))
+  EXPECT_EQ(request(decode("bash", R"({"command":"a","description":"d","timeout":1e12})"))
                 .at("timeout_ms"),
             600'000);
   // Without one the profile's limit is in force.
   EXPECT_FALSE(
-      first_params(decode("bash", R"({"command":"a","description":"d"})")).contains("timeout_ms"));
+      request(decode("bash", R"({"command":"a","description":"d"})")).contains("timeout_ms"));
 }
 
 TEST(DecodeBash, NeverAsksForMoreThanTheOperatorsCeiling) {
@@ -75,7 +85,6 @@ TEST(DecodeTool, TakesAnEmptyOptionalTextForAbsent) {
   EXPECT_EQ(refusal("bash_output", R"({"shell_id":""})"), "missing_field at /shell_id");
 }
 
-// A2
 TEST(DecodeBash, WantsACommandAndRunsWithoutADescription) {
   EXPECT_EQ(refusal("bash", R"({"description":"d"})"), "missing_field at /command");
   EXPECT_EQ(refusal("bash", R"({"command":"a"})"), "accepted");
@@ -100,48 +109,49 @@ TEST(DecodeBash, WantsACommandAndRunsWithoutADescription) {
 TEST(DecodeBash, StartsInTheBackgroundWithoutATimeout) {
   const ToolCall call =
       decode("bash", R"({"command":"a","description":"d","timeout":1,"run_in_background":true})");
-  ASSERT_EQ(call.calls.size(), 1U);
-  EXPECT_EQ(call.calls.front().method, "start");
-  EXPECT_EQ(first_params(call), json::parse(R"({"command":"a","description":"d"})"));
+  EXPECT_EQ(call.mode, ToolMode::kBackground);
+  EXPECT_EQ(request(call), json::parse(R"({"command":"a","description":"d"})"));
 }
 
-// A8
+TEST(DecodeTool, NamesItsOwnParamWhereTheRequestIsWrong) {
+  EXPECT_EQ(refusal("bash", R"({"command":"a\u0000b"})"), "bad_value at /command");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"a","max_output_kb":9000000})"),
+            "out_of_range at /max_output_kb");
+  EXPECT_EQ(refusal("bash_exec", R"({"command":"a","timeout_ms":9000000000})"),
+            "out_of_range at /timeout_ms");
+}
+
 TEST(DecodeBash, TakesTheShellIdUnderEitherName) {
   const ToolCall poll = decode("bash_output", R"({"shell_id":"x"})");
-  EXPECT_EQ(poll.calls.front().method, "output");
-  EXPECT_TRUE(poll.calls.front().from_cursor);
-  EXPECT_EQ(first_params(poll), json::parse(R"({"task_id":"x"})"));
-  EXPECT_EQ(decode("kill_shell", R"({"task_id":"x"})").calls.front().method, "kill");
+  EXPECT_EQ(poll.mode, ToolMode::kPoll);
+  EXPECT_EQ(poll.task_id, "x");
+  const ToolCall kill = decode("kill_shell", R"({"task_id":"x"})");
+  EXPECT_EQ(kill.mode, ToolMode::kKill);
+  EXPECT_EQ(kill.task_id, "x");
   EXPECT_EQ(refusal("kill_shell", "{}"), "missing_field at /shell_id");
   EXPECT_EQ(refusal("kill_shell", R"({"shell_id":"x","task_id":"y"})"), "bad_value at /task_id");
 }
 
-std::string methods(const ToolCall& call) {
-  std::string text;
-  for (const MethodCall& one : call.calls) text += (text.empty() ? "" : " ") + one.method;
-  return text;
-}
-
 // The modes by params.
 TEST(DecodeShell, PicksTheModeByParams) {
-  EXPECT_EQ(methods(decode("shell", R"({"command":"pytest -v"})")), "run");
-  EXPECT_EQ(methods(decode("shell", R"({"command":"npm run build","run_in_background":true})")),
-            "start");
-  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t"})")), "status");
-  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","kill":true})")), "kill");
-  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","stdin_text":"yes"})")), "stdin status");
-  EXPECT_EQ(methods(decode("shell", R"({"task_id":"t","wait":true})")), "wait");
-  EXPECT_EQ(
-      methods(decode("shell", R"({"task_id":"t","stream":true,"stream_pattern":"ERROR|WARN"})")),
-      "output status");
+  const auto mode = [](std::string_view params) { return decode("shell", params).mode; };
+  EXPECT_EQ(mode(R"({"command":"pytest -v"})"), ToolMode::kRun);
+  EXPECT_EQ(mode(R"({"command":"npm run build","run_in_background":true})"), ToolMode::kBackground);
+  EXPECT_EQ(mode(R"({"task_id":"t"})"), ToolMode::kStatus);
+  EXPECT_EQ(mode(R"({"task_id":"t","kill":true})"), ToolMode::kKill);
+  EXPECT_EQ(mode(R"({"task_id":"t","stdin_text":"yes"})"), ToolMode::kStdin);
+  EXPECT_EQ(mode(R"({"task_id":"t","wait":true})"), ToolMode::kWait);
+  const ToolCall stream =
+      decode("shell", R"({"task_id":"t","stream":true,"stream_pattern":"ERROR|WARN"})");
+  EXPECT_EQ(stream.mode, ToolMode::kStream);
+  EXPECT_EQ(stream.task_id, "t");
+  EXPECT_EQ(stream.match, "ERROR|WARN");
 }
 
-// B5, B6
 TEST(DecodeShell, GivesTwoSecondsOfGraceAndEndsStdinWithANewline) {
-  EXPECT_EQ(first_params(decode("shell", R"({"task_id":"t","kill":true})")),
-            json::parse(R"({"task_id":"t","grace_ms":2000})"));
-  EXPECT_EQ(first_params(decode("shell", R"({"task_id":"t","stdin_text":"yes"})")),
-            json::parse(R"({"task_id":"t","text":"yes\n"})"));
+  EXPECT_EQ(Service::kGrace, std::chrono::milliseconds(2000));
+  EXPECT_EQ(decode("shell", R"({"task_id":"t","stdin_text":"yes"})").text, "yes\n");
+  EXPECT_EQ(decode("shell", R"({"task_id":"t","wait":true,"timeout":1.5})").timeout_ms, 1500);
 }
 
 TEST(DecodeShell, RefusesModesThatContradictEachOther) {
@@ -155,27 +165,24 @@ TEST(DecodeShell, RefusesModesThatContradictEachOther) {
             "bad_value at /stream_pattern");
 }
 
-// B8
 TEST(DecodeShell, BoundsTheTimeoutAndPassesTheDirectory) {
   EXPECT_EQ(refusal("shell", R"({"command":"a","timeout":0.5})"), "out_of_range at /timeout");
   EXPECT_EQ(refusal("shell", R"({"command":"a","timeout":1801})"), "out_of_range at /timeout");
-  EXPECT_EQ(first_params(decode("shell", R"({"command":"a","timeout":1.5,"cwd":"sub"})")),
+  EXPECT_EQ(request(decode("shell", R"({"command":"a","timeout":1.5,"cwd":"sub"})")),
             json::parse(R"({"command":"a","timeout_ms":1500,"cwd":"sub"})"));
 }
 
-// C1
 TEST(DecodeBashExec, MapsThePagesNamesOntoARun) {
   EXPECT_EQ(
-      first_params(decode("bash_exec", R"({"command":"c","timeout_ms":5,"env":{"A":"b"},
+      request(decode("bash_exec", R"({"command":"c","timeout_ms":5,"env":{"A":"b"},
           "allow_network":true,"max_output_kb":1,"max_file_kb":2,
           "files":[{"path":"a/b","content":"x"}]})")),
       json::parse(R"({"command":"c","timeout_ms":5,"env":{"A":"b"},"network":true,"output_kb":1,
-          "file_kb":2,"files":[{"path":"a/b","content":"x"}]})"));
+          "file_kb":2,"files":[{"path":"a/b","content":"x","mode":null}]})"));
   // Without the call's word there is no network, whatever the profile says.
-  EXPECT_EQ(first_params(decode("bash_exec", R"({"command":"c"})")).at("network"), false);
+  EXPECT_EQ(request(decode("bash_exec", R"({"command":"c"})")).at("network"), false);
 }
 
-// C1
 TEST(DecodeBashExec, RefusesUnknownParamsAndFields) {
   EXPECT_EQ(refusal("bash_exec", R"({"command":"c","cwd":"/"})"), "unknown_field at /cwd");
   EXPECT_EQ(
@@ -194,9 +201,9 @@ TEST(DecodeBashExec, RefusesUnknownParamsAndFields) {
 
 // D1, E
 TEST(DecodeOthers, TakeACommandAndMilliseconds) {
-  EXPECT_EQ(first_params(decode("execute_command", R"({"command":"c","timeout_ms":7})")),
+  EXPECT_EQ(request(decode("execute_command", R"({"command":"c","timeout_ms":7})")),
             json::parse(R"({"command":"c","timeout_ms":7})"));
-  EXPECT_EQ(first_params(decode("code_execution", R"({"command":"c","description":"d"})")),
+  EXPECT_EQ(request(decode("code_execution", R"({"command":"c","description":"d"})")),
             json::parse(R"({"command":"c","description":"d"})"));
   EXPECT_EQ(refusal("execute_command", R"({"command":"c","description":"d"})"),
             "unknown_field at /description");

@@ -1,46 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of output → task.output, or its lines → task.match.
-#include "rpc/follower.h"
+// Pieces of output, or its lines, as events.
+#include "session/follower.h"
 
 #include <re2/re2.h>
 
 #include <algorithm>
 
-#include "json/writer.h"
-
 namespace sbx {
 namespace {
 
 constexpr std::size_t kLongestPattern = 4096;
-
-const char* stream_name(OutputChannel channel) {
-  return channel == OutputChannel::kOut ? "stdout" : "stderr";
-}
-
-std::string event_json(const Task& task, const std::string& call_id, OutputChannel channel,
-                       std::string_view text, std::uint64_t offset, std::uint64_t dropped) {
-  std::string out;
-  JsonWriter json(out);
-  json.begin_object();
-  json.key("task_id");
-  json.string_or_null(task.id());
-  if (!call_id.empty()) {
-    json.key("id");
-    json.verbatim(call_id);
-  }
-  json.key("stream");
-  json.string(stream_name(channel));
-  json.key("text");
-  json.string(text);
-  json.key("offset");
-  json.count(offset);
-  json.key("next");
-  json.count(offset + text.size());
-  json.key("dropped");
-  json.count(dropped);
-  json.end_object();
-  return out;
-}
 
 }  // namespace
 
@@ -84,17 +53,12 @@ bool Follower::tell(const Task& task, const Notify& notify) {
   }
   offset_ = piece.offset + piece.text.size();
   if (pattern_ == nullptr) {
-    tell_output(task, piece, notify);
+    notify({TaskEvent::Kind::kOutput, task, call_id_, piece.channel, piece.text, piece.offset,
+            piece.dropped});
   } else {
     take_lines(task, piece, notify);
   }
   return true;
-}
-
-void Follower::tell_output(const Task& task, const TaskOutput::Piece& piece,
-                           const Notify& notify) const {
-  notify("task.output",
-         event_json(task, call_id_, piece.channel, piece.text, piece.offset, piece.dropped));
 }
 
 void Follower::take_lines(const Task& task, const TaskOutput::Piece& piece, const Notify& notify) {
@@ -120,7 +84,7 @@ void Follower::end_line(const Task& task, OutputChannel channel, const Notify& n
   Line& line = lines_[static_cast<std::size_t>(channel)];
   const bool is_match = !line.is_torn && re2::RE2::PartialMatch(line.text, *pattern_);
   if (is_match) {
-    notify("task.match", event_json(task, call_id_, channel, line.text, line.offset, 0));
+    notify({TaskEvent::Kind::kMatch, task, call_id_, channel, line.text, line.offset});
   }
   line = {};
 }

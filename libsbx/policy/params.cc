@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that no table says, and the schema.
-#include "rpc/params.h"
+#include "policy/params.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follower: a client's own place in a task's output → the notifications that it gets. It reads from
-// the task's buffer at the client's speed: what a slow one misses is counted, not kept.
+// Follower: a client's own place in a task's output → the events that it gets. It reads from the
+// task's buffer at the client's speed: what a slow one misses is counted, not kept.
 #pragma once
 
 #include <array>
@@ -19,13 +19,25 @@ class RE2;
 
 namespace sbx {
 
+// What a client is told of a task or a run that it follows.
+struct TaskEvent {
+  enum class Kind : std::uint8_t { kOutput, kMatch, kCancelled, kExit };
+  Kind kind = Kind::kOutput;
+  const Task& task;
+  std::string_view call_id = {};  // of a run, which has no id of its own: its caller's name for it
+  // Of kOutput and kMatch:
+  OutputChannel channel = OutputChannel::kOut;
+  std::string_view text = {};
+  std::uint64_t offset = 0;
+  std::uint64_t dropped = 0;  // bytes before `offset` that were lost
+};
+
 class Follower {
  public:
-  // A method and its params.
-  using Notify = std::function<void(std::string_view, std::string_view)>;
+  using Notify = std::function<void(const TaskEvent&)>;
 
-  // `pattern` (RE2): only whole lines that match are told, as task.match; empty: everything, as
-  // task.output. `call_id` names a `run` that has no task id, as JSON text. Errors: kBadValue.
+  // `pattern` (RE2): only whole lines that match are told, as kMatch; empty: everything, as
+  // kOutput. `call_id` names a run. Errors: kBadValue.
   static Result<Follower> make(std::string_view pattern, std::uint64_t since,
                                std::string call_id = {});
   ~Follower();
@@ -46,7 +58,6 @@ class Follower {
   static constexpr std::size_t kLongestLine = std::size_t{64} << 10;
 
   Follower();
-  void tell_output(const Task& task, const TaskOutput::Piece& piece, const Notify& notify) const;
   void take_lines(const Task& task, const TaskOutput::Piece& piece, const Notify& notify);
   void end_line(const Task& task, OutputChannel channel, const Notify& notify);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Params of run and start: what is taken over, and every way to be refused.
-#include "rpc/params.h"
+#include "policy/params.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+// The calls, and what happens after them: answers, events, and clients that leave. Answers are
+// queued and sent when nothing is being walked, so that a reply may call again.
+#include "session/service.h"
+
+#include <algorithm>
+
+#include "base/hex.h"
+#include "base/text.h"
+#include "policy/exec_size.h"
+#include "policy/request.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kSlowBytes = std::size_t{256} << 10;
+constexpr std::chrono::milliseconds kLookAtSlowAgain{20};
+// A program may lie where an exec takes its time: the answer to `start` does not wait for that.
+constexpr std::int64_t kLongestBeginMs = 20'000;
+
+}  // namespace
+
+Service::Service(SessionOptions options)
+    : session_(std::move(options)),
+      audit_(Audit::open(session_.options().policy, session_.options().name)) {}
+
+// --- clients ---
+
+ClientId Service::add_client(ClientOptions options) {
+  clients_.emplace(next_client_, std::move(options));
+  return next_client_++;
+}
+
+void Service::remove_client(ClientId client) {
+  clients_.erase(client);
+  std::erase_if(following_, [&](const auto& entry) { return entry.first.second == client; });
+  for (auto at = calls_.begin(); at != calls_.end();) {
+    if (at->second.ask.client != client) {
+      ++at;
+      continue;
+    }
+    if (at->second.waits == Waits::kRun) session_.cancel(*at->second.task);
+    if (at->second.waits == Waits::kBegin) --beginning_;  // its task goes on
+    at = calls_.erase(at);
+  }
+}
+
+bool Service::is_slow(ClientId client) const {
+  const auto found = clients_.find(client);
+  return found != clients_.end() && found->second.queued_bytes &&
+         found->second.queued_bytes() > kSlowBytes;
+}
+
+Follower::Notify Service::notify_of(ClientId client) const {
+  return [this, client](const TaskEvent& event) {
+    const auto found = clients_.find(client);
+    if (found != clients_.end() && found->second.notify) found->second.notify(event);
+  };
+}
+
+// --- commands ---
+
+const Policy& Service::policy_or_own(const Policy* policy) const {
+  return policy == nullptr ? session_.options().policy : *policy;
+}
+
+// What ends at once is logged here, the rest when it ends: step().
+Result<TaskPointer> Service::begin(TaskKind kind, RunCall& command) {
+  if (!audit_.ok()) return audit_.error();
+  SBX_TRY(const TaskPointer task, session_.start(kind, std::move(command.request), command.policy));
+  if (!task->is_running()) audit_.value().record(*task->outcome());
+  return task;
+}
+
+Status Service::try_run(Ask& ask, RunCall& command) {
+  SBX_TRY(const TaskPointer task,
+          begin(command.is_followed ? TaskKind::kStreamedRun : TaskKind::kRun, command));
+  if (!task->is_running()) {
+    answer(std::move(ask), task);
+    return {};
+  }
+  if (command.is_followed) {
+    SBX_TRY(Follower follower, Follower::make("", 0, ask.id));
+    follow(ask.client, task, std::move(follower));
+  }
+  await(std::move(ask), Waits::kRun, task);
+  return {};
+}
+
+void Service::run(Ask ask, RunCall command) { finish(ask, try_run(ask, command)); }
+
+Status Service::try_start(Ask& ask, RunCall& command) {
+  SBX_TRY(Follower follower, Follower::make(command.match, 0));
+  SBX_TRY(const TaskPointer task, begin(TaskKind::kTask, command));
+  if (!task->is_running()) {
+    session_.forget(*task);
+    answer(std::move(ask), task);
+    return {};
+  }
+  // What keeps a command from beginning is known within a launch's few milliseconds, and is the
+  // answer then.
+  const CallKey key = await(std::move(ask), Waits::kBegin, task, kLongestBeginMs);
+  if (command.is_followed) calls_.at(key).follower = std::move(follower);
+  ++beginning_;
+  return {};
+}
+
+void Service::start(Ask ask, RunCall command) { finish(ask, try_start(ask, command)); }
+
+Result<Judgement> Service::check(const Request& request, const Policy* policy) const {
+  SBX_TRY(const Policy own, apply_request(policy_or_own(policy), request));
+  const Environment base = make_environment(own, options().inherited, options().facts.user_name);
+  if (Status size = check_exec_size(own, request, base); !size.ok()) {
+    return named_by_request(size.error());
+  }
+  return judge(own, request);
+}
+
+Result<Explained> Service::explain(const Request& request, const Policy* policy) const {
+  SBX_TRY(Policy own, apply_request(policy_or_own(policy), request));
+  RunInput input{own, request, options().facts, options().inherited};
+  input.merge = request.merge;
+  Result<LaunchPlan> plan = plan_command(input);
+  if (!plan.ok()) return named_by_request(plan.error());
+  SBX_TRY(Judgement judgement, judge(own, request));
+  return Explained{std::move(plan).value(), std::move(own), std::move(judgement)};
+}
+
+bool Service::cancel(ClientId client, std::string_view id) {
+  std::vector<CallKey> found;
+  for (const auto& [key, call] : calls_) {
+    if (call.ask.client == client && !id.empty() && call.ask.id == id) found.push_back(key);
+  }
+  for (const CallKey key : found) {
+    Call& call = calls_.at(key);
+    if (call.waits == Waits::kRun || call.waits == Waits::kBegin) {
+      call.is_cancelled = true;
+      session_.cancel(*call.task);
+    } else {
+      answer_call(key, Error{ErrorCode::kCancelled, "the request was cancelled", "", ""});
+    }
+  }
+  send_answers();
+  return !found.empty();
+}
+
+// --- tasks ---
+
+Result<TaskPointer> Service::find(std::string_view task_id) {
+  session_.forget_old();
+  if (TaskPointer task = session_.find(task_id)) return task;
+  return Error{ErrorCode::kTaskNotFound,
+               "no such task: " + escape_control_bytes(task_id.substr(0, 100)), "/task_id",
+               "`list` names those that there are; ended ones are kept for a while"};
+}
+
+void Service::status(Ask ask, std::string_view task_id) {
+  Result<TaskPointer> task = find(task_id);
+  answer(std::move(ask), std::move(task), true);
+  send_answers();
+}
+
+Status Service::try_output(Ask& ask, const OutputCall& call) {
+  SBX_TRY(const TaskPointer task, find(call.task_id));
+  const std::uint64_t end = task->output().end();
+  if (call.since > end) {
+    return Error{ErrorCode::kOutOfRange,
+                 "must be at most " + std::to_string(end) + ", where the output ends", "/since",
+                 "give the \"next\" of the answer before"};
+  }
+  if (call.is_followed) {
+    // Lines that match in what is there are told as well.
+    const bool is_told = call.is_replayed || !call.match.empty();
+    SBX_TRY(Follower follower, Follower::make(call.match, is_told ? call.since : end));
+    follow(ask.client, task, std::move(follower));
+  }
+  answer(std::move(ask), task);
+  return {};
+}
+
+void Service::output(Ask ask, const OutputCall& call) { finish(ask, try_output(ask, call)); }
+
+Status Service::try_write_stdin(Ask& ask, std::string_view task_id, std::string text, bool close) {
+  SBX_TRY(const TaskPointer task, find(task_id));
+  if (!task->is_running()) {
+    return Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"};
+  }
+  const CallKey key = await(ask, Waits::kStdin, task);
+  Status pushed = task->input().push(std::move(text), close, [this, key](Status status) {
+    if (status.ok()) return answer_call(key);
+    answer_call(key, std::move(status.error()));
+  });
+  if (!pushed.ok()) {
+    calls_.erase(key);
+    return pushed;
+  }
+  session_.write_stdin(*task);
+  return {};
+}
+
+void Service::write_stdin(Ask ask, std::string_view task_id, std::string text, bool close) {
+  finish(ask, try_write_stdin(ask, task_id, std::move(text), close));
+}
+
+void Service::await_end(Ask ask, TaskPointer task, std::optional<std::int64_t> timeout_ms) {
+  if (task->is_running()) {
+    await(std::move(ask), Waits::kEnd, std::move(task), timeout_ms);
+  } else {
+    answer(std::move(ask), std::move(task), true);
+  }
+}
+
+void Service::wait(Ask ask, std::string_view task_id, std::optional<std::int64_t> timeout_ms) {
+  Result<TaskPointer> task = find(task_id);
+  if (!task.ok()) return finish(ask, task.error());
+  await_end(std::move(ask), std::move(task).value(), timeout_ms);
+  send_answers();
+}
+
+void Service::kill(Ask ask, std::string_view task_id, Milliseconds grace) {
+  Result<TaskPointer> task = find(task_id);
+  if (!task.ok()) return finish(ask, task.error());
+  session_.terminate(*task.value(), grace);
+  await_end(std::move(ask), std::move(task).value(), std::nullopt);
+  send_answers();
+}
+
+std::vector<TaskPointer> Service::list() {
+  session_.forget_old();
+  return session_.tasks();
+}
+
+// --- the session ---
+
+void Service::reset(Ask ask, Milliseconds grace) {
+  session_.reset(grace);
+  await(std::move(ask), Waits::kReset, nullptr);
+}
+
+Status Service::approve(std::string_view digest) {
+  if (digest.size() != 64 || !is_hex(digest)) {
+    return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
+                 "give the digest of an answer with status needs_approval"};
+  }
+  session_.approvals().grant(digest);
+  return {};
+}
+
+void Service::shutdown(Milliseconds grace) {
+  shutdown_ = true;
+  session_.end_all("shutdown", grace);
+}
+
+// --- answers ---
+
+// An error is the answer; else it has been given, or will be.
+void Service::finish(Ask& ask, Status status) {
+  if (!status.ok()) answer(std::move(ask), std::move(status.error()));
+  send_answers();
+}
+
+void Service::answer(Ask ask, Result<TaskPointer> result, bool is_large) {
+  answers_.push_back({std::move(ask), std::move(result), is_large});
+}
+
+Service::CallKey Service::await(Ask ask, Waits waits, TaskPointer task,
+                                std::optional<std::int64_t> timeout_ms) {
+  Call call{std::move(ask), waits, std::move(task), std::nullopt};
+  if (timeout_ms) call.until = Clock::now() + Milliseconds(*timeout_ms);
+  calls_.emplace(next_call_, std::move(call));
+  return next_call_++;
+}
+
+void Service::answer_call(CallKey key, Result<TaskPointer> result) {
+  const auto found = calls_.find(key);
+  if (found == calls_.end()) return;
+  Call call = std::move(found->second);
+  calls_.erase(found);
+  answer(std::move(call.ask), std::move(result), call.waits == Waits::kEnd);
+}
+
+void Service::answer_call(CallKey key) {
+  const auto found = calls_.find(key);
+  if (found != calls_.end()) answer_call(key, found->second.task);
+}
+
+// What never began is no task.
+void Service::answer_begun(CallKey key) {
+  Call call = std::move(calls_.at(key));
+  calls_.erase(key);
+  --beginning_;
+  const Outcome* const outcome = call.task->outcome();
+  if (outcome != nullptr &&
+      (outcome->status == RunStatus::kError || outcome->status == RunStatus::kCancelled)) {
+    session_.forget(*call.task);
+  } else if (call.follower) {
+    follow(call.ask.client, call.task, std::move(*call.follower));
+  }
+  answer(std::move(call.ask), call.task);
+}
+
+void Service::answer_begun(std::vector<TaskPointer>& told) {
+  if (beginning_ == 0) return;
+  std::vector<CallKey> found;
+  for (const auto& [key, call] : calls_) {
+    if (call.waits != Waits::kBegin || !call.task->has_begun()) continue;
+    if (call.is_cancelled && call.task->outcome() == nullptr) continue;
+    found.push_back(key);
+    if (std::find(told.begin(), told.end(), call.task) == told.end()) told.push_back(call.task);
+  }
+  for (const CallKey key : found) answer_begun(key);
+}
+
+void Service::answer_ended(const TaskPointer& task) {
+  std::vector<CallKey> found;
+  for (const auto& [key, call] : calls_) {
+    const bool waits_for_end = call.waits == Waits::kRun || call.waits == Waits::kEnd;
+    if (call.task == task && waits_for_end) found.push_back(key);
+  }
+  for (const CallKey key : found) answer_call(key);
+}
+
+// Waits that have lasted long enough: the answer says that the task still runs.
+void Service::answer_late() {
+  std::vector<CallKey> late;
+  const auto now = Clock::now();
+  for (const auto& [key, call] : calls_) {
+    if (call.until && *call.until <= now) late.push_back(key);
+  }
+  for (const CallKey key : late) {
+    if (calls_.at(key).waits == Waits::kBegin) {
+      answer_begun(key);
+    } else {
+      answer_call(key);
+    }
+  }
+}
+
+void Service::answer_resets() {
+  if (session_.is_resetting()) return;
+  std::vector<CallKey> found;
+  for (const auto& [key, call] : calls_) {
+    if (call.waits == Waits::kReset) found.push_back(key);
+  }
+  const Status& status = session_.reset_status();
+  for (const CallKey key : found) {
+    answer_call(key, status.ok() ? Result<TaskPointer>(TaskPointer())
+                                 : Result<TaskPointer>(Status(status).error()));
+  }
+}
+
+void Service::send_answers() {
+  if (is_sending_) return;
+  is_sending_ = true;
+  while (!answers_.empty()) {
+    Answer answer = std::move(answers_.front());
+    answers_.pop_front();
+    if (!clients_.contains(answer.ask.client) || !answer.ask.reply) continue;
+    if (answer.is_large && is_slow(answer.ask.client)) {
+      held_answers_.push_back(std::move(answer));
+      is_held_ = true;
+    } else {
+      answer.ask.reply(std::move(answer.result));
+    }
+  }
+  is_sending_ = false;
+}
+
+// --- followers ---
+
+void Service::follow(ClientId client, const TaskPointer& task, Follower follower) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end() || !found->second.notify) return;
+  following_.insert_or_assign({task.get(), client}, Following{task, std::move(follower), false});
+  is_held_ = true;  // step() tells it what there is already
+}
+
+// True when there is nothing more to come.
+bool Service::tell(const FollowKey& key, Following& following, bool at_once) {
+  const Task& task = *following.task;
+  const Follower::Notify notify = notify_of(key.second);
+  if (!task.cancel_reason().empty() && !following.is_told_of_cancel && !task.id().empty()) {
+    following.is_told_of_cancel = true;
+    notify({TaskEvent::Kind::kCancelled, task});
+  }
+  do {
+    if (!at_once && is_slow(key.second)) {
+      is_held_ = true;
+      return false;
+    }
+  } while (following.follower.tell(task, notify));
+  if (task.is_running()) return false;
+  if (!task.id().empty()) notify({TaskEvent::Kind::kExit, task});
+  return true;
+}
+
+void Service::tell_followers(const Task& task) {
+  for (auto at = following_.lower_bound({&task, 0});
+       at != following_.end() && at->first.first == &task;) {
+    // What ended with a reset, or without a name, is not remembered for a slow client.
+    const bool is_last = !task.is_running() && session_.find(task.id()).get() != &task;
+    at = tell(at->first, at->second, is_last) ? following_.erase(at) : std::next(at);
+  }
+}
+
+// --- the loop ---
+
+std::optional<Service::Clock::time_point> Service::deadline() const {
+  auto until = session_.deadline().value_or(Clock::time_point::max());
+  if (!answers_.empty()) until = Clock::now();
+  if (is_held_) until = std::min(until, Clock::now() + kLookAtSlowAgain);
+  for (const auto& [key, call] : calls_) {
+    if (call.until) until = std::min(until, *call.until);
+  }
+  return until == Clock::time_point::max() ? std::nullopt : std::optional(until);
+}
+
+void Service::step() {
+  session_.step();
+  const std::vector<TaskPointer> changed = session_.take_changed();
+  std::vector<TaskPointer> told = changed;
+  if (std::exchange(is_held_, false)) {
+    for (const auto& [key, following] : following_) {
+      if (told.empty() || told.back() != following.task) told.push_back(following.task);
+    }
+    for (Answer& held : held_answers_) answers_.push_back(std::move(held));
+    held_answers_.clear();
+  }
+  answer_begun(told);
+  send_answers();  // of a start, before what its task says
+  for (const TaskPointer& task : told) tell_followers(*task);
+  for (const TaskPointer& task : changed) {
+    if (task->is_running()) continue;
+    if (audit_.ok()) audit_.value().record(*task->outcome());
+    answer_ended(task);
+  }
+  answer_late();
+  answer_resets();
+  send_answers();
+}
+
+}  // namespace sbx
