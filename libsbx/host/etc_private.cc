@@ -163,13 +163,12 @@ class Search {
       seen.push_back(directory);
       look_up(directory);
     }
-    if (look_at_modes) walk(AT_FDCWD, etc_.c_str(), etc_, 0);
+    if (look_at_modes) walk();
     if (!failure_.ok()) return failure_.error();
     return outermost();
   }
 
  private:
-  static constexpr int kMostLevels = 32;
   static constexpr std::size_t kMostEntries = 50'000;
 
   static std::string_view directory_of(std::string_view name) {
@@ -225,26 +224,30 @@ class Search {
     found_.push_back({real, kind_of(info.st_mode), 0, 0});
   }
 
-  // What others may not read, or not get to.
-  void walk(int at, const char* name, const std::string& path, int level) {
-    if (level == kMostLevels) return refuse(path);
-    list(at, name, path, [&](int fd, const dirent& entry) {
-      if (entry.d_type == DT_LNK || !failure_.ok()) return;
-      if (++looked_at_ > kMostEntries) return refuse(path);
-      const std::string below = path + "/" + entry.d_name;
-      struct stat info {};
-      if (fstatat(fd, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
-        return pass_over("fstatat", below);
-      }
-      if (S_ISLNK(info.st_mode)) return;
-      const mode_t wanted = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
-      const bool is_plain = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
-      if (!is_plain || (info.st_mode & wanted) != wanted) {
-        found_.push_back({below, kind_of(info.st_mode), 0, 0});
-      } else if (S_ISDIR(info.st_mode)) {
-        walk(fd, entry.d_name, below, level + 1);
-      }
-    });
+  // What others may not read, or not get to. One directory is open at a time.
+  void walk() {
+    std::vector<std::string> directories = {etc_};
+    while (!directories.empty() && failure_.ok()) {
+      const std::string path = std::move(directories.back());
+      directories.pop_back();
+      list(AT_FDCWD, path.c_str(), path, [&](int fd, const dirent& entry) {
+        if (entry.d_type == DT_LNK || !failure_.ok()) return;
+        std::string below = path + "/" + entry.d_name;
+        if (++looked_at_ > kMostEntries) return refuse(path);
+        struct stat info {};
+        if (fstatat(fd, entry.d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+          return pass_over("fstatat", below);
+        }
+        if (S_ISLNK(info.st_mode)) return;
+        const mode_t wanted = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
+        const bool is_plain = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
+        if (!is_plain || (info.st_mode & wanted) != wanted) {
+          found_.push_back({std::move(below), kind_of(info.st_mode), 0, 0});
+        } else if (S_ISDIR(info.st_mode)) {
+          directories.push_back(std::move(below));
+        }
+      });
+    }
   }
 
   void refuse(const std::string& path) {
