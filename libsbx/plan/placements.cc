@@ -355,7 +355,11 @@ bool Placements::is_guarded(const Placement& placement) const {
   if (!can_be_uncovered(placement.path)) return false;
   // Our own files of /etc hide no secret.
   if (placement.inside.starts_with(kOwnEtc)) return false;
-  if (placement.is_system && input_.facts.uid != 0) return false;
+  // Each directory that is watched takes a descriptor: of /etc, that one is.
+  if (placement.is_system &&
+      (input_.facts.uid != 0 || parent_of(placement.path) != view_.etc.path)) {
+    return false;
+  }
   if (placement.kind == PlacementKind::kCover && !placement.is_system) {
     // What root replaces there while somebody else's command runs is the system's own upgrade.
     const auto& fixed = view_.fixed_directories;

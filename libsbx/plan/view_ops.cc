@@ -269,8 +269,11 @@ class ViewPlanner {
     };
     const auto& all = placements_.all();
     for (const Placement& p : all) {
-      if (placements_.is_guarded(p)) {
-        watch_above(p.path, p.is_system || p.kind == PlacementKind::kCover);
+      if (!placements_.is_guarded(p)) continue;
+      if (p.is_system) {  // a package replaces its files, not the directories above
+        directories.try_emplace(std::string(parent_of(p.path)), true);
+      } else {
+        watch_above(p.path, p.kind == PlacementKind::kCover);
       }
     }
     for (const ViewRoot& root : view_.absent) {

@@ -54,23 +54,23 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
   std::vector<Denial> out;
   if (hidden.empty()) return out;
   for (const std::string& name : names_of(request)) {
+    std::string found;  // the first directory that has it
+    bool had_one = false;
     for (const std::string_view entry : split(search_path, ':')) {
-      const std::string path = std::string(entry) + "/" + name;
-      if (!entry.starts_with('/') || !is_program(path)) continue;
-      const bool is_hidden = std::find(hidden.begin(), hidden.end(), entry) != hidden.end();
-      if (!is_hidden) break;  // the command had one
-      const Result<std::string> directory = real_path(std::string(entry));
-      const Result<std::string> target = real_path(path);
-      if (!directory.ok() || !target.ok()) break;
-      const bool had_another = std::any_of(out.begin(), out.end(), [&](const Denial& denial) {
-        return denial.target == target.value();
-      });
-      if (!had_another) {
-        out.push_back(
-            {"mount", "exec", target.value(), 1, "", shows(directory.value(), target.value())});
-      }
-      break;
+      if (!entry.starts_with('/') || !is_program(std::string(entry) + "/" + name)) continue;
+      had_one = had_one || std::find(hidden.begin(), hidden.end(), entry) == hidden.end();
+      if (found.empty()) found = entry;
     }
+    if (found.empty() || had_one) continue;
+    const Result<std::string> directory = real_path(found);
+    const Result<std::string> target = real_path(found + "/" + name);
+    if (!directory.ok() || !target.ok()) continue;
+    const bool is_named = std::any_of(out.begin(), out.end(), [&](const Denial& denial) {
+      return denial.target == target.value();
+    });
+    if (is_named) continue;
+    out.push_back(
+        {"mount", "exec", target.value(), 1, "", shows(directory.value(), target.value())});
   }
   return out;
 }

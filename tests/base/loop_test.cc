@@ -96,8 +96,8 @@ TEST_F(LoopTest, WhatIsBuriedLivesToTheEndOfTheStep) {
 TEST_F(LoopTest, TimersComeInTheirOrderAndAfterWhatIsReady) {
   const Pipe pipe;
   std::string order;
-  const Loop::Timer later = loop_.after(std::chrono::microseconds(2), [&] { order += '2'; });
-  const Loop::Timer sooner = loop_.after(-std::chrono::microseconds(2), [&] { order += '1'; });
+  const Loop::Timer later = loop_.after(std::chrono::milliseconds(5), [&] { order += '2'; });
+  const Loop::Timer sooner = loop_.after(-std::chrono::seconds(1), [&] { order += '1'; });
   const Loop::Timer never = loop_.after(std::chrono::hours(1), [&] { order += '!'; });
   const Loop::Watch watch = loop_.watch(pipe.read.get(), EPOLLIN, [&](std::uint32_t) {
     char byte = 0;

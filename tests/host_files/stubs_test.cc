@@ -3,6 +3,7 @@
 #include "host_files/stubs.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -54,6 +55,7 @@ TEST_F(StubsTest, WhatStandsThereByNowIsLeftAlone) {
 TEST_F(StubsTest, WhatSomebodyPutIntoAStubStays) {
   Stubs stubs;
   ASSERT_TRUE(stubs.make({path_}).ok());
+  ASSERT_EQ(chmod(path_.c_str(), 0755), 0);
   directory_.directory("held/theirs");
   stubs.remove();
   EXPECT_TRUE(std::filesystem::exists(directory_.at("held/theirs")));

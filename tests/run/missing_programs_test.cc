@@ -49,10 +49,10 @@ TEST_F(MissingPrograms, AreNotThoseThatTheCommandHad) {
   EXPECT_TRUE(find("there; echo x; text; ./path; $path; absent").empty());
 }
 
-TEST_F(MissingPrograms, TheFirstOfPathCounts) {
+TEST_F(MissingPrograms, AreNotThoseThatAnotherStoodInFor) {
   dir_.file("shown/both", "#!/bin/sh\n", 0755);
   dir_.file("hidden/both", "#!/bin/sh\n", 0755);
-  EXPECT_EQ(find("both").size(), 1U);  // another was run silently
+  EXPECT_TRUE(find("both").empty());  // the directory is named in the warnings
 }
 
 TEST_F(MissingPrograms, NothingIsLookedAtWhereAllOfPathIsShown) {
