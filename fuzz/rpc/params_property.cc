@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "policy/request.h"
 #include "policy/params.h"
+#include "policy/request.h"
 
 namespace {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Errand: what a connect(2) of a command needs of the command's own memory, files and paths. Its
-// steps run in a process that shares the supervisor's memory and nothing else (connect/connector.h):
-// no heap, no errno, and whatever is opened is left to the end of that process.
+// steps run in a process that shares the supervisor's memory and nothing else
+// (connect/connector.h): no heap, no errno, and whatever is opened is left to the end of that
+// process.
 #pragma once
 
 #include <sys/socket.h>

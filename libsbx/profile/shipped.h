@@ -17,8 +17,8 @@ struct ShippedText {
 std::span<const ShippedText> shipped_texts();  // profiles by name, then presets by name
 const ShippedText* find_shipped(std::string_view name);
 std::optional<std::string_view> shipped_text(std::string_view name);
-// The one preset with a root that holds `path`, written as in profiles ("${home}/.cargo/bin"); empty
-// where none or several have one. Reads them all.
+// The one preset with a root that holds `path`, written as in profiles ("${home}/.cargo/bin");
+// empty where none or several have one. Reads them all.
 std::string_view preset_for(std::string_view path);
 
 }  // namespace sbx
