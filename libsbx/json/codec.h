@@ -155,9 +155,11 @@ struct MemberOf<kMember> {
   }
 };
 
-// Stands for a type.
+// Stands for a type: a constant expression under sanitizers as well, which an address is not.
 template <typename Part>
-inline constexpr char kPartTag = 0;
+constexpr std::string_view part_name() {
+  return __PRETTY_FUNCTION__;
+}
 
 // A row that is the member, with a form of its own where `codec` is given. A member of a base needs
 // the object that has it.
@@ -170,7 +172,7 @@ constexpr FieldSpec field(std::string_view name, std::string_view description,
   return {.name = name,
           .description = description,
           .value = value,
-          .member = {Of::template of<Object>, &codec, Of::template of<Part>, &kPartTag<Part>}};
+          .member = {Of::template of<Object>, &codec, Of::template of<Part>, part_name<Part>()}};
 }
 
 // A row that is a base of the object's.
@@ -186,7 +188,7 @@ constexpr FieldSpec part(std::string_view name, std::string_view description,
 // Of an object's rows those whose member a base declares, as rows of that base.
 template <typename Part, const auto& kRows>
 constexpr auto rows_of_part() {
-  constexpr auto is_own = [](const FieldSpec& row) { return row.member.part == &kPartTag<Part>; };
+  constexpr auto is_own = [](const FieldSpec& row) { return row.member.part == part_name<Part>(); };
   std::array<FieldSpec, std::count_if(kRows.begin(), kRows.end(), is_own)> own{};
   std::copy_if(kRows.begin(), kRows.end(), own.begin(), is_own);
   for (FieldSpec& row : own) row.member.of = row.member.of_part;

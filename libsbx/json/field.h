@@ -67,7 +67,7 @@ struct Member {
   const Codec* codec = nullptr;
   // The same in the base that declares the member, where the object has bases; see rows_of_part().
   void* (*of_part)(void* part) = nullptr;
-  const void* part = nullptr;
+  std::string_view part = {};  // its name
 };
 
 struct FieldSpec {

@@ -332,7 +332,8 @@ Status Placements::check_cwd(const std::string& cwd) const {
   bool leads_to_one = cwd == "/";
   for (const Placement& p : placements_) {
     if (is_below(cwd, p.path)) deepest = &p;
-    if (is_below(p.path, cwd)) leads_to_one = true;
+    // What is shown of the machine below /sys makes no directory to work in of it.
+    if (is_below(p.path, cwd) && !is_below(p.path, "/sys")) leads_to_one = true;
   }
   const bool masked = deepest != nullptr && deepest->kind == PlacementKind::kMask;
   const bool fixed = is_below(cwd, "/dev") || is_below(cwd, "/proc") || is_below(cwd, "/etc");

@@ -109,7 +109,7 @@ class BadInput(harness.Case):
                 self.assertFalse(os.path.exists(missing))
         self.refuse("--workspace", "/nonexistent", *self.COMMAND, code="path_not_found", where="--workspace")
         self.refuse("--cwd", "/nonexistent", *self.COMMAND, code="cwd_not_visible", where="--cwd")
-        self.refuse("--cwd", "/sys/class", *self.COMMAND, code="cwd_not_visible", where="--cwd")
+        self.refuse("--cwd", "/sys", *self.COMMAND, code="cwd_not_visible", where="--cwd")
         self.refuse("--stdin", "/nonexistent", *self.COMMAND, code="path_not_found", where="--stdin")
         for path in (self.base, self.listening()):
             self.refuse("--stdin", path, *self.COMMAND, code="path_refused", where="--stdin")

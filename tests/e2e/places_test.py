@@ -52,7 +52,7 @@ class DefaultWorkspace(harness.Case):
     def test_the_whole_home_gives_a_warning(self):
         home = self.base + "/home"
         os.makedirs(home + "/project")
-        env = {**os.environ, "HOME": home}
+        env = {**os.environ, "HOME": home, "PATH": "/usr/bin:/bin"}
         for directory in (home, self.base):
             (warning,) = self.sh("true", cwd=directory, env=env)["sandbox"]["warnings"]
             self.assertIn("the whole home directory", warning)

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -49,7 +50,7 @@ TEST(ReadPath, StopsAtTheEndOfTheMemory) {
   char* const last = static_cast<char*>(memory) + kPage - 4;
   std::memcpy(last, "/ab", 4);
   EXPECT_EQ(read_path(own(), address(last)), "/ab");
-  std::memcpy(last, "/abc", 4);
+  std::copy_n("/abc", 4, last);
   EXPECT_EQ(read_path(own(), address(last)), std::nullopt);
   munmap(memory, kPage);
 }
