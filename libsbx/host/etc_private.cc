@@ -177,8 +177,7 @@ class Search {
   }
 
   // What is missing, or shut to the caller as it is to a command, has nothing to hide.
-  void pass_over(const char* call, const std::string& path) {
-    const int error = errno;
+  void pass_over(const char* call, const std::string& path, int error = errno) {
     if (error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP) return;
     if (failure_.ok()) {
       failure_ =
@@ -218,9 +217,10 @@ class Search {
     found_.push_back({path, kind_of(info.st_mode), 0, 0});
     if (!S_ISLNK(info.st_mode)) return;
     const Result<std::string> target = real_path(path);
-    if (!target.ok()) return pass_over("realpath", path);
+    if (!target.ok()) return pass_over("realpath", path, target.error().sys_errno);
     const std::string& real = target.value();
-    if (!is_below(real, etc_) || real == etc_ || lstat(real.c_str(), &info) != 0) return;
+    if (!is_below(real, etc_) || real == etc_) return;
+    if (lstat(real.c_str(), &info) != 0) return pass_over("lstat", real);
     found_.push_back({real, kind_of(info.st_mode), 0, 0});
   }
 
