@@ -2,6 +2,8 @@
 // read(2) and readdir(3), with their errors told apart from the end.
 #include "base/files.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -21,6 +23,16 @@ Result<std::string> real_path(const std::string& path) {
                                                          &std::free);
   if (real != nullptr) return std::string(real.get());
   return failed(ErrorCode::kPathNotFound, "realpath(" + path + ")");
+}
+
+Result<std::string> companion(const std::string& name) {
+  auto self = real_path("/proc/self/exe");
+  if (!self.ok()) return self;
+  std::string path = self.value().substr(0, self.value().rfind('/') + 1) + name;
+  if (access(path.c_str(), X_OK) == 0) return path;
+  Error error = failed(ErrorCode::kPathNotFound, "access(" + path + ", X_OK)");
+  error.hint = "install " + name + " beside " + self.value();
+  return error;
 }
 
 Result<std::string> read_up_to(int fd, std::size_t most) {

@@ -17,6 +17,10 @@ namespace sbx {
 // With every symlink resolved, as realpath(3). Errors: kPathNotFound with realpath's errno.
 Result<std::string> real_path(const std::string& path);
 
+// Another program of this installation, which lies beside the one that runs. Errors: kPathNotFound,
+// where it is not there or is not executable.
+Result<std::string> companion(const std::string& name);
+
 // What is left in the descriptor, `most` bytes at the most: whoever must know whether there was
 // more asks for one more. Errors: kPathRefused with read's errno.
 Result<std::string> read_up_to(int fd, std::size_t most);

@@ -84,7 +84,7 @@ int put_back(const ChildContext& context, op::Guard& guard, const char* path) {
   const int mask = S_ISDIR(info.st_mode) ? context.mask_directory : context.mask_file;
   const bool covers = guard.kind == GuardKind::kCover;
   const int error = attach_clone(covers ? mask : place.fd, place.fd, guard.attributes, MS_PRIVATE,
-                                 covers ? Tree::kAlone : Tree::kWhole);
+                                 covers ? Submounts::kWithout : Submounts::kWith);
   if (error != 0) return error;
   std::uint64_t now = 0;
   look(guard, path, now);

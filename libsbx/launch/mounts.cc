@@ -34,8 +34,8 @@ int expect_file(int fd, const op::FileId& file) noexcept {
 }
 
 int attach_clone(int source, int target, std::uint64_t attributes, std::uint64_t propagation,
-                 Tree tree) noexcept {
-  const unsigned below = tree == Tree::kWhole ? sys::kAtRecursive : 0;
+                 Submounts submounts) noexcept {
+  const unsigned below = submounts == Submounts::kWith ? sys::kAtRecursive : 0;
   const ScopedFd clone{sys::open_tree(
       source, "", sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtEmptyPath | below)};
   if (clone.fd < 0) return failure();

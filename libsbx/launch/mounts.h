@@ -24,9 +24,9 @@ int expect_file(int fd, const op::FileId& file) noexcept;
 // Clones the tree at `source`, with what is mounted below it or without, gives every mount in it
 // the attributes and the propagation (MS_PRIVATE; 0: as it is) while nobody can reach it, and
 // attaches it at `target`.
-enum class Tree : std::uint8_t { kWhole, kAlone };
+enum class Submounts : std::uint8_t { kWith, kWithout };
 int attach_clone(int source, int target, std::uint64_t attributes, std::uint64_t propagation,
-                 Tree tree = Tree::kWhole) noexcept;
+                 Submounts submounts = Submounts::kWith) noexcept;
 
 // Adds attributes to the mount at the descriptor, not to those below it.
 int add_attributes(int fd, std::uint64_t attributes) noexcept;

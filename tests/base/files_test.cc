@@ -25,6 +25,18 @@ TEST(RealPath, SaysWhyThereIsNone) {
   EXPECT_EQ(real_path(dir.symlink("loop", "loop")).error().sys_errno, ELOOP);
 }
 
+TEST(Companion, LiesBesideTheProgram) {
+  const std::string self = real_path("/proc/self/exe").value();
+  EXPECT_EQ(companion(self.substr(self.rfind('/') + 1)).value(), self);
+}
+
+TEST(Companion, ThatIsMissingIsNamed) {
+  const Error error = companion("sbx-no-such-program").error();
+  EXPECT_EQ(error.code, ErrorCode::kPathNotFound);
+  EXPECT_NE(error.hint.find("install sbx-no-such-program beside "), std::string::npos)
+      << error.hint;
+}
+
 TEST(ReadFile, EndsWithTheFile) {
   const test::TempDir dir;
   const std::string text(10'000, 'x');
