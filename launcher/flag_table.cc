@@ -138,8 +138,15 @@ constexpr FlagRow kFlags[] = {
      "only the AppArmor profile, to install on Ubuntu 24.04"},
     {"--for", &Run::format, verb_bits("schema"), 0, "FORMAT", "of a tool (default: mcp)",
      kToolFormat},
-    {"--json", &Run::json, verb_bits("explain doctor profile version") | kTasks, 0, "", "as JSON",
-     kText, "The verbs of tasks answer so anyway."},
+    {"--format", &Run::output_format, verb_bits("run"), 0, "FORMAT", "of the answer", kOutputFormat,
+     "As text the command's own output comes as it is written, and below it, on standard error, "
+     "an account of the run. auto (the default): text where standard output is a terminal, else "
+     "JSON."},
+    {"--color", &Run::color, verb_bits("run"), 0, "WHEN", "colours", kColor,
+     "Of the account, and those of the command on a terminal. auto (the default): on terminals, "
+     "unless NO_COLOR is set. A terminal of the type dumb gets no escapes at all."},
+    {"--json", &Run::json, verb_bits("run explain doctor profile version") | kTasks, 0, "",
+     "as JSON", kText, "The verbs of tasks answer so anyway; for run the same as --format json."},
 };
 
 template <typename Names>
@@ -195,6 +202,10 @@ std::string value_names(ValueKind kind) {
       return "anthropic, openai, mcp";
     case kProfileAction:
       return "list, show, validate";
+    case kOutputFormat:
+      return "auto, text, json";
+    case kColor:
+      return "auto, always, never";
     case kSchema:
       return "profile, request, result, errors, tool";
     case kPage:

@@ -60,6 +60,8 @@ struct RunOptions {
   std::string what;  // of several things that a verb does
   std::string name;  // of a tool, a profile
   std::string format;
+  std::string output_format;
+  std::string color;
   bool follow = false;
   bool close = false;
   bool apparmor = false;

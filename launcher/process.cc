@@ -107,9 +107,22 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
+// What poll(2) calls writable takes this much at once, even where the descriptor blocks: pipe(7).
+static constexpr std::size_t kChunk = 4096;
+
+void write_what_is_taken(int fd, std::string_view text) {
+  while (!text.empty()) {
+    struct pollfd ready {
+      fd, POLLOUT, 0
+    };
+    if (poll(&ready, 1, 1000) != 1 || (ready.revents & POLLOUT) == 0) return;
+    const ssize_t size = write(fd, text.data(), std::min(text.size(), kChunk));
+    if (size <= 0) return;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+}
+
 int write_answer(int fd, std::string_view text, int signal_fd) {
-  // What poll(2) calls writable takes this much at once, even where the descriptor blocks: pipe(7).
-  static constexpr std::size_t kChunk = 4096;
   while (!text.empty()) {
     struct pollfd ready[2] = {{fd, POLLOUT, 0}, {signal_fd, POLLIN, 0}};
     if (poll(ready, 2, -1) < 0 && errno != EINTR) return -1;

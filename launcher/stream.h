@@ -1,14 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// --stream: a run whose output goes to stdout as JSON lines while it runs. A reader that is slow
-// holds the command back: what waits to be read is bounded.
+// A run whose output goes on while it runs: as JSON lines (--stream), or as text for a person, with
+// an account of it at the end. A reader that is slow holds the command back: what waits to be read
+// is bounded.
 #pragma once
 
+#include "output/terminal_text.h"
 #include "run/run.h"
 
 namespace sbx {
 
-// Runs `input` to its end and writes everything but the result to `fd`. True where all of it could
-// be written; where not, the command is cancelled. `run` keeps the run alive, as CommandRun asks.
-bool run_streaming(RunInput input, int fd, std::unique_ptr<CommandRun>& run);
+// How a person is shown a run: what of its two streams goes to ours, and the account's colours.
+struct TextForm {
+  TerminalText::Kind out = TerminalText::Kind::kBytes;  // kBytes: exactly as it is
+  TerminalText::Kind err = TerminalText::Kind::kBytes;
+  bool is_one_place = false;  // stdout and stderr are the same terminal, pipe or file
+  bool colours = false;
+};
+
+// Runs `input` to its end and writes all that it puts out to stdout and, as text, to stderr: with
+// `text` everything, the account included; else everything but the result. True where all of stdout
+// could be written; where not, the command is cancelled. `run` keeps the run alive, as CommandRun
+// asks.
+bool run_streaming(RunInput input, const TextForm* text, std::unique_ptr<CommandRun>& run);
 
 }  // namespace sbx

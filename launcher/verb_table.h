@@ -33,6 +33,8 @@ enum class ValueKind {
   kTool,
   kMethod,
   kToolFormat,
+  kOutputFormat,
+  kColor,
   kProfileAction,
   kSchema,
   kPage,
@@ -89,7 +91,8 @@ inline constexpr VerbWord kAnyTaskWord = {"task_id", &RunOptions::task_id, false
 
 // The first is meant where none is named.
 inline constexpr Verb kVerbs[] = {
-    {"run", verb_run, "run a command, answer in JSON (the default verb)", nullptr},
+    {"run", verb_run, "run a command, answer in JSON, or as text on a terminal (the default verb)",
+     nullptr},
     {"exec", verb_exec, "run a command on the caller's own stdin, stdout and stderr", nullptr,
      "As env(1) does. Where all three are the caller's terminal, the command gets a "
      "pseudo-terminal of its own. The result goes only where --result-file or --result-fd says."},

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// run and exec: the one prints an answer, the other is transparent.
+// run and exec: the one prints an answer or shows a person what happens, the other is transparent.
 #include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <memory>
 
 #include "base/text.h"
+#include "flag_table.h"
 #include "flags.h"
 #include "loop.h"
 #include "prepare.h"
+#include "report/account.h"
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
@@ -28,11 +31,84 @@ int unwritable() {
   return 125;
 }
 
-// As an event with --stream.
-int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd, bool stream) {
+enum class Form { kJson, kEvents, kText };
+
+// Before the flags could be read: as the words say, else as stdout does.
+Form form_of(const std::vector<std::string>& arguments) {
+  std::string_view before;
+  bool is_text = isatty(STDOUT_FILENO) != 0;
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    if (word == "--stream") return Form::kEvents;
+    if (word == "--json" || word == "--format=json") is_text = false;
+    if (word == "--format=text") is_text = true;
+    if (before == "--format") is_text = word == "text" || (is_text && word != "json");
+    before = word;
+  }
+  return is_text ? Form::kText : Form::kJson;
+}
+
+Result<Form> form_of(const RunOptions& options) {
+  const std::string& format = options.output_format;
+  if (options.stream || options.json) {
+    const std::string flag = options.stream ? "--stream" : "--json";
+    if (format == "text") {
+      return Error{ErrorCode::kBadFlag, flag + " and --format text contradict each other",
+                   "--format", "leave one of the two out"};
+    }
+    return options.stream ? Form::kEvents : Form::kJson;
+  }
+  if (format.empty() || format == "auto") {
+    return isatty(STDOUT_FILENO) != 0 ? Form::kText : Form::kJson;
+  }
+  if (format == "text" || format == "json") return format == "text" ? Form::kText : Form::kJson;
+  return Error{ErrorCode::kBadFlag, "bad value for --format: '" + format + "'", "--format",
+               "one of " + value_names(ValueKind::kOutputFormat)};
+}
+
+// Whether colours are wanted there. A terminal that knows no escapes gets none.
+Result<bool> has_colours(const RunOptions& options, const Environment& environment, int fd) {
+  const auto variable = [&](std::string_view name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? std::string_view{} : std::string_view(found->second);
+  };
+  const std::string& when = options.color;
+  if (!when.empty() && when != "auto" && when != "always" && when != "never") {
+    return Error{ErrorCode::kBadFlag, "bad value for --color: '" + when + "'", "--color",
+                 "one of " + value_names(ValueKind::kColor)};
+  }
+  if (variable("TERM") == "dumb" || when == "never") return false;
+  if (when == "always") return true;
+  return isatty(fd) != 0 && !variable("TERM").empty() && variable("NO_COLOR").empty();
+}
+
+bool is_one_file(int one, int other) {
+  struct stat a {};
+  struct stat b {};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
+Result<TextForm> text_form(const RunOptions& options, const Environment& environment) {
+  const auto kind_of = [&](int fd) -> Result<TerminalText::Kind> {
+    SBX_TRY(const bool colours, has_colours(options, environment, fd));
+    if (isatty(fd) == 0) return TerminalText::Kind::kBytes;
+    return colours ? TerminalText::Kind::kColours : TerminalText::Kind::kText;
+  };
+  TextForm form;
+  SBX_TRY(form.out, kind_of(STDOUT_FILENO));
+  SBX_TRY(form.err, kind_of(STDERR_FILENO));
+  SBX_TRY(form.colours, has_colours(options, environment, STDERR_FILENO));
+  form.is_one_place = is_one_file(STDOUT_FILENO, STDERR_FILENO);
+  return form;
+}
+
+// What a person gets has been said on stderr. As an event with --stream.
+int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd, Form form) {
   if (outcome.error) complain(*outcome.error);
+  if (form == Form::kText) return outcome.exit_status;
   if (invocation.process.stdout_was_closed) return unwritable();
-  const std::string text = stream ? result_event(outcome) : outcome_to_json(outcome);
+  const std::string text = form == Form::kEvents ? result_event(outcome) : outcome_to_json(outcome);
   const int written = write_answer(STDOUT_FILENO, text + "\n", signal_fd);
   if (written == 0) return outcome.exit_status;
   return written > 0 ? 128 + written : unwritable();
@@ -100,7 +176,9 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
 }
 
 // Ends the process with the answer; comes back only with what kept the run from being tried.
-Error run_and_answer(const RunOptions& options, const Invocation& invocation, int signal_fd) {
+Error run_and_answer(const RunOptions& options, Form form, const Invocation& invocation,
+                     int signal_fd) {
+  SBX_TRY(const TextForm text, text_form(options, invocation.environment));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd stdin_file;
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
@@ -117,16 +195,17 @@ Error run_and_answer(const RunOptions& options, const Invocation& invocation, in
   SBX_TRY(Audit audit, Audit::open(prepared.policy));
   std::unique_ptr<CommandRun> run;
   bool is_read = true;
-  if (options.stream) {
+  if (form != Form::kJson) {
     is_read = !invocation.process.stdout_was_closed &&
-              run_streaming(std::move(input), STDOUT_FILENO, run);
+              run_streaming(std::move(input), form == Form::kText ? &text : nullptr, run);
   } else {
     run = std::make_unique<CommandRun>(std::move(input));
     run->run();
   }
   Outcome outcome = run->outcome();
   audit.record(outcome);
-  _exit(is_read ? answer(outcome, invocation, signal_fd, options.stream) : unwritable());
+  if (is_read && form == Form::kText) _exit(outcome.exit_status);
+  _exit(is_read ? answer(outcome, invocation, signal_fd, form) : unwritable());
 }
 
 }  // namespace
@@ -136,19 +215,23 @@ int verb_run(const Invocation& invocation) {
   mallopt(M_TOP_PAD, 512 << 10);
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
-  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, options.stream);
+  const Form expected = form_of(invocation.arguments);
+  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, expected);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  const Result<Form> chosen = form_of(options);
+  if (!chosen.ok()) return answer(error_outcome(chosen.error()), invocation, -1, expected);
+  const Form form = chosen.value();
   Result<OwnedFd> signals = signal_descriptor(false);
-  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1, options.stream);
+  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1, form);
   const int signal_fd = signals.value().get();
-  const Error error = run_and_answer(options, invocation, signal_fd);
+  const Error error = run_and_answer(options, form, invocation, signal_fd);
   Outcome outcome = error_outcome(error);
   if (error.code == ErrorCode::kCancelled) {  // by a signal, or by the caller's end
     const int number = read_signal(signal_fd);
     outcome.status = RunStatus::kCancelled;
     outcome.exit_status = 128 + (number != 0 ? number : SIGHUP);
   }
-  return answer(outcome, invocation, signal_fd, options.stream);
+  return answer(outcome, invocation, signal_fd, form);
 }
 
 int verb_exec(const Invocation& invocation) {
@@ -174,6 +257,7 @@ int verb_exec(const Invocation& invocation) {
                             : Result<Outcome>(parsed.error());
   const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
   if (outcome.error) complain(*outcome.error);
+  write_what_is_taken(STDERR_FILENO, exec_account(outcome));
   if (!target.value().is_open()) return outcome.exit_status;
   const int written =
       write_answer(target.value().get(), outcome_to_json(outcome) + "\n", signals.value().get());

@@ -12,6 +12,7 @@
 #include "output/capture.h"
 #include "output/redact.h"
 #include "output/result_line.h"
+#include "output/terminal_text.h"
 
 namespace sbx {
 namespace {
@@ -71,6 +72,38 @@ bool explains(std::string_view stream, std::string_view text, std::size_t head,
   const std::int64_t cut_line = lines_of(stream) > limits.lines.value_or(0) ? 0 : 1;
   if (limits.lines && lines_of(first) + lines_of(last) > *limits.lines + cut_line) return false;
   return text == repair_utf8(last);
+}
+
+std::string terminal_text(TerminalText::Kind kind, std::string_view stream, std::size_t chunk) {
+  TerminalText text(kind);
+  std::string out;
+  for (std::size_t at = 0; at < stream.size(); at += chunk) {
+    out += text.append(stream.substr(at, chunk));
+  }
+  return out + text.finish();
+}
+
+// ESC [ digits ; : m, and no other control character but what moves along a line.
+bool is_text_and_colours(std::string_view text, bool colours) {
+  if (!is_valid_utf8(text)) return false;
+  bool is_coloured = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::uint8_t byte = byte_at(text, at);
+    if (byte == 0xc2 && byte_at(text, at + 1) < 0xa0) return false;  // C1
+    if (byte == 0x1b) {
+      const std::size_t end = text.find_first_not_of("0123456789;:", at + 2);
+      if (!colours || text[at + 1] != '[' || end == std::string_view::npos || text[end] != 'm') {
+        return false;
+      }
+      const std::string_view parameters = text.substr(at + 2, end - at - 2);
+      is_coloured = !parameters.empty() && parameters != "0";
+      at = end;
+    } else if ((byte < 0x20 && std::string_view("\n\r\t\b").find(text[at]) == std::string::npos) ||
+               byte == 0x7f) {
+      return false;
+    }
+  }
+  return !is_coloured;
 }
 
 bool whole_is_kept(std::string_view stream, const CaptureLimits& limits) {
@@ -182,6 +215,18 @@ bool result_line_holds(std::string_view input) {
   if (!whole.json()) return true;
   return json_object_problem(*whole.json(), ResultLine::kDeepest).empty() &&
          stream.find("__RESULT__:" + *whole.json()) != std::string_view::npos;
+}
+
+bool terminal_text_holds(std::string_view input) {
+  if (input.empty()) return true;
+  const std::size_t chunk = byte_at(input, 0) / 3 % 40 + 1;
+  const auto kind = static_cast<TerminalText::Kind>(byte_at(input, 0) % 3);
+  const std::string_view stream = input.substr(1, kMostStreamBytes);
+  const std::string whole = terminal_text(kind, stream, stream.size() + 1);
+  if (whole != terminal_text(kind, stream, chunk)) return false;
+  if (whole.find(kAccountMark) != std::string::npos) return false;
+  return kind == TerminalText::Kind::kBytes ||
+         is_text_and_colours(whole, kind == TerminalText::Kind::kColours);
 }
 
 }  // namespace sbx

@@ -24,4 +24,9 @@ bool redactor_holds(std::string_view input);
 // it is valid as the finder's own check says.
 bool result_line_holds(std::string_view input);
 
+// The first byte chooses the chunk size and the kind of place: what comes out does not depend on
+// the chunks, never holds the account's mark, and toward a terminal nothing but valid text,
+// colours, and an end to them.
+bool terminal_text_holds(std::string_view input);
+
 }  // namespace sbx

@@ -41,6 +41,7 @@ sbx_room(output
     output/secret_formats.cc
     output/secret_value.cc
     output/stream.cc
+    output/terminal_text.cc
     output/url_password.cc
     ${redaction_tables}
   LINK sbx_base sbx_json sbx_re2)

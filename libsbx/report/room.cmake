@@ -1,5 +1,6 @@
 sbx_room(report
   SOURCES
+    report/account.cc
     report/audit.cc
     report/audit_log.cc
     report/events.cc

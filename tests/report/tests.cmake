@@ -1,5 +1,5 @@
 sbx_test(report
-  SOURCES ${CMAKE_CURRENT_LIST_DIR}/json_test.cc ${CMAKE_CURRENT_LIST_DIR}/sample_outcomes.cc
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/account_test.cc ${CMAKE_CURRENT_LIST_DIR}/json_test.cc ${CMAKE_CURRENT_LIST_DIR}/sample_outcomes.cc
   LINK sbx_all nlohmann_json::nlohmann_json)
 
 add_executable(report_samples ${CMAKE_CURRENT_LIST_DIR}/print_samples.cc

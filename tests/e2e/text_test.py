@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person sees of `run`: the command's output as it comes, then an account on stderr; and the
+one line of `exec`. On pipes and on a terminal."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+MARK = "¶ ".encode()
+ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
+               "TERM": "xterm-256color"}
+
+
+class Terminal:
+    """A process on a terminal of its own; what it wrote so far is in `output`."""
+
+    def __init__(self, arguments, cwd, env):
+        self.output = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            try:
+                os.chdir(cwd)
+                os.execve(arguments[0], arguments, env)
+            finally:
+                os._exit(99)
+
+    def read_some(self, seconds):
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return False
+        try:
+            part = os.read(self.fd, 65536)
+        except OSError:
+            part = b""
+        self.output += part
+        return bool(part)
+
+    def until(self, text):
+        end = time.monotonic() + harness.BOUND
+        while text not in self.output and time.monotonic() < end:
+            if not self.read_some(1.0) and select.select([self.fd], [], [], 0)[0]:
+                break
+        return text in self.output
+
+    def finish(self):
+        """The exit status."""
+        end = time.monotonic() + harness.BOUND
+        while time.monotonic() < end and (self.read_some(1.0) or
+                                          not select.select([self.fd], [], [], 0)[0]):
+            pass
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+
+class OnATerminal(harness.Case):
+    def start(self, *arguments, **variables):
+        return Terminal([harness.SBX_RUN, *arguments], self.work, {**ENVIRONMENT, **variables})
+
+    def seen(self, *arguments, status=0, **variables):
+        terminal = self.start(*arguments, **variables)
+        self.assertEqual(terminal.finish(), status, terminal.output)
+        return terminal.output.replace(b"\r\n", b"\n")
+
+    def account(self, seen):
+        return [line[len(MARK):].decode() for line in seen.split(b"\n") if line.startswith(MARK)]
+
+    def test_output_comes_as_it_is_written_and_an_account_below_it(self):
+        terminal = self.start("-c", "echo first; read line; echo second")
+        terminal.finish()
+        terminal = self.start("-c", "echo first; sleep 1; printf second; exit 3")
+        self.assertTrue(terminal.until(b"first\r\n"))
+        self.assertNotIn(b"second", terminal.output)
+        self.assertEqual(terminal.finish(), 3)
+        seen = terminal.output.replace(b"\r\n", b"\n")
+        self.assertRegex(seen, rb"^first\nsecond\n\xc2\xb6 \x1b\[1;31msbx-run\x1b\[0m: exited with 3 "
+                               rb"after 1\.\d s\n")
+        self.assertNotIn(b'{"', seen)
+
+    def test_json_is_there_for_who_asks(self):
+        for flags in (["--json"], ["--format", "json"], ["--format=json"]):
+            self.assertEqual(json.loads(self.seen(*flags, "-c", "echo hi"))["stdout"], "hi\n")
+
+    def test_colours_pass_and_what_a_terminal_would_obey_does_not(self):
+        seen = self.seen("-c", r"printf '\033[31mred\033[0m\033]0;title\007\033[2J\033[6n\033P1q\033\\'; "
+                               r"printf 'end\033[1m\033]52;c;'")
+        self.assertTrue(seen.startswith(b"\x1b[31mred\x1b[0mend\x1b[1m\x1b[0m\n" + MARK), seen)
+        self.assertNotIn(b"\x1b]", seen)
+
+    def test_colours_are_for_terminals_that_have_them_and_callers_who_want_them(self):
+        command = ["-c", r"printf '\033[31mred\n'"]
+        self.assertIn(b"\x1b[1;32m", self.seen(*command))
+        self.assertNotIn(b"\x1b", self.seen(*command, NO_COLOR="1"))
+        self.assertIn(b"\x1b[1;32m", self.seen("--color", "always", *command, NO_COLOR="1"))
+        self.assertNotIn(b"\x1b", self.seen("--color", "never", *command))
+        self.assertNotIn(b"\x1b", self.seen(*command, TERM="dumb"))
+        self.assertNotIn(b"\x1b", self.seen("--color", "always", *command, TERM="dumb"))
+
+    def test_nothing_that_a_command_prints_passes_for_the_account(self):
+        fake = r"\302\266 sbx-run: exited with 0 after 1 ms\n"
+        seen = self.seen("--color", "never", "-c",
+                         f"printf '{fake}'; printf 'x\\r{fake}' >&2; printf '\\302'; sleep 0.2; "
+                         rf"printf '\266 fake\n'; printf '%200s{fake}' ''; exit 5", status=5)
+        self.assertEqual(seen.count(MARK[:-1]), 1, seen)
+        self.assertRegex(self.account(seen)[0], r"^sbx-run: exited with 5 after ")
+
+    def test_what_was_refused_is_there_with_what_allows_it(self):
+        seen = self.seen("--color", "never", "--", "sh", "-c", "unshare -m true; true")
+        self.assertIn('refused: unshare; allow it with seccomp.allow += ["unshare"] in the profile',
+                      self.account(seen))
+        seen = self.seen("--color", "never", "--allow-host", "a.example", "--", "/usr/bin/python3",
+                         "-c", "import socket; socket.socket().connect_ex(('192.0.2.1', 443))")
+        self.assertIn("refused: connect to 192.0.2.1:443; allow it with --allow-host 192.0.2.1:443",
+                      self.account(seen))
+
+    def test_interrupted_it_says_so(self):
+        terminal = self.start("--color", "never", "-c", "echo up; sleep 60")
+        self.assertTrue(terminal.until(b"up"))
+        os.write(terminal.fd, b"\x03")
+        self.assertEqual(terminal.finish(), 130)
+        self.assertRegex(self.account(terminal.output)[0], "^sbx-run: interrupted after ")
+
+    def test_errors_are_one_line_and_no_json(self):
+        for arguments, status in ((["--nonsense"], 125), (["--", "no-such-program"], 127),
+                                  (["--stream", "--format", "text", "--", "true"], 125),
+                                  (["--profile", "no-such", "--", "true"], 125)):
+            seen = self.seen("--color", "never", *arguments, status=status)
+            if "--stream" not in arguments:
+                self.assertNotIn(b'{"', seen)
+            self.assertEqual(seen.count(b"sbx-run: "), 1, seen)
+
+
+class OnPipes(harness.Case):
+    def text(self, *arguments, status=0, **options):
+        done = self.raw("--format", "text", *arguments, **options)
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def test_it_is_json_unless_text_is_asked_for(self):
+        self.assertEqual(self.sh("echo hi")["stdout"], "hi\n")
+        self.assertEqual(self.text("-c", "echo hi").stdout, b"hi\n")
+
+    def test_the_bytes_are_exact_and_the_account_is_on_stderr(self):
+        data = bytes(range(256)) + MARK
+        self.write("work/data", "")
+        with open(os.path.join(self.work, "data"), "wb") as file:
+            file.write(data * 1000)
+        done = self.text("-c", "cat data; echo err >&2; exit 7", status=7)
+        self.assertEqual(done.stdout, data * 1000)
+        self.assertRegex(done.stderr, rb"^err\n\xc2\xb6 sbx-run: exited with 7 after \d+ ms\n")
+
+    def test_stderr_holds_one_account_alone(self):
+        done = self.text("-c", r"printf '\302\266 sbx-run: exited with 0\n\302' >&2; sleep 0.1; "
+                               r"printf '\266' >&2; exit 1", status=1)
+        self.assertEqual(done.stderr.count(MARK[:-1]), len(
+            [line for line in done.stderr.split(b"\n") if line.startswith(MARK)]))
+        self.assertTrue(done.stderr.startswith(b"? sbx-run: exited with 0\n?\n" + MARK), done.stderr)
+
+    def test_below_in_one_file_the_account_begins_on_a_line_of_its_own(self):
+        done = self.text("-c", "printf half", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertTrue(done.stdout.startswith(b"half\n" + MARK), done.stdout)
+
+    def test_colours_where_they_are_asked_for(self):
+        self.assertNotIn(b"\x1b", self.text("--", "true").stderr)
+        self.assertIn(b"\x1b[1;32m", self.text("--color", "always", "--", "true").stderr)
+
+    def test_a_hundred_megabytes_pass_whole(self):
+        with subprocess.Popen([harness.SBX_RUN, "--format", "text", "--", "head", "-c", "100M",
+                               "/dev/zero"], cwd=self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            count = 0
+            while part := process.stdout.read(1 << 20):
+                count += len(part)
+            self.assertEqual((process.wait(harness.BOUND), count), (0, 100 << 20))
+
+    def test_a_reader_that_leaves_ends_the_command(self):
+        process = subprocess.Popen([harness.SBX_RUN, "--format", "text", "--", "yes"],
+                                   cwd=self.work, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        process.stdout.read(10)
+        process.stdout.close()
+        self.assertEqual(process.wait(harness.BOUND), 125)
+
+    def test_every_end_has_its_sentence(self):
+        def last(*arguments, status):
+            return self.text(*arguments, status=status).stderr.decode()
+        self.assertRegex(last("--timeout", "200ms", "--", "sleep", "60", status=124),
+                         r"¶ sbx-run: timed out after \d+ ms; --timeout TIME gives it more")
+        self.assertRegex(last("--memory", "64M", "--", "/usr/bin/python3", "-c",
+                              "bytearray(300 << 20)", status=137),
+                         r"¶ sbx-run: ran out of memory after .*; --memory SIZE gives more")
+        self.assertRegex(last("-c", "kill -SEGV $$", status=139), "¶ sbx-run: ended by SIGSEGV after")
+        self.assertRegex(last("-c", "git push --force", status=3),
+                         "¶ sbx-run: waits for approval: .*; run it once with --approve [0-9a-f]+\n")
+        self.assertRegex(last("-c", "sudo true", status=126), "¶ sbx-run: denied: ")
+        self.assertRegex(last("--", "no-such", status=127), "¶ sbx-run: not_found: ")
+
+    def test_bad_choices_are_refused(self):
+        for flags in (["--format", "xml"], ["--color", "red"], ["--json", "--format", "text"]):
+            self.assertEqual(self.raw(*flags, "--", "true").returncode, 125)
+
+
+class Exec(harness.Case):
+    def test_an_ordinary_end_is_silent_and_any_other_one_line(self):
+        self.assertEqual(self.raw("exec", "-c", "exit 3").stderr, b"")
+        done = self.raw("exec", "--timeout", "200ms", "--", "sleep", "60")
+        self.assertEqual(done.returncode, 124)
+        self.assertRegex(done.stderr, rb"^sbx-run: timed out after \d+ ms; --timeout TIME .*\n$")
+        done = self.raw("exec", "--memory", "64M", "--", "/usr/bin/python3", "-c",
+                        "bytearray(300 << 20)")
+        self.assertRegex(done.stderr, rb"^sbx-run: ran out of memory after .*\n$")
+
+    def test_what_was_refused_follows_a_command_that_failed(self):
+        done = self.raw("exec", "--", "sh", "-c", "unshare -m true 2>/dev/null; exit 1")
+        self.assertEqual(done.stderr, b"sbx-run: refused: unshare; allow it with seccomp.allow += "
+                                      b"[\"unshare\"] in the profile\n")
+        self.assertEqual(self.raw("exec", "-c", "unshare -m true 2>/dev/null; true").stderr, b"")
+
+    def test_a_signal_that_asks_it_to_end_is_said(self):
+        process = subprocess.Popen([harness.SBX_RUN, "exec", "-c", "echo up; sleep 60"],
+                                   cwd=self.work, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        self.assertEqual(process.stdout.readline(), b"up\n")
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=harness.BOUND)
+        self.assertEqual(process.returncode, 143)
+        self.assertRegex(said, rb"^sbx-run: interrupted after .*\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()

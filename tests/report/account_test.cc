@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of report/account: what a person reads, word for word, a case each.
+#include "report/account.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+
+namespace sbx {
+namespace {
+
+Outcome ended(RunStatus status, double ms = 1234) {
+  Outcome outcome;
+  outcome.status = status;
+  outcome.duration_ms = ms;
+  return outcome;
+}
+
+Outcome exited(int code) {
+  Outcome outcome = ended(RunStatus::kExited);
+  outcome.exit_code = code;
+  outcome.exit_status = code;
+  return outcome;
+}
+
+Outcome over(const char* limit) {
+  Outcome outcome = ended(RunStatus::kLimit);
+  outcome.limit = limit;
+  return outcome;
+}
+
+Outcome waiting() {
+  Outcome outcome = ended(RunStatus::kNeedsApproval);
+  outcome.approval.emplace();
+  outcome.approval->digest = "0123abcd";
+  Finding finding;
+  finding.reason = "commits on the remote are lost";
+  outcome.approval->rules = {finding};
+  finding.reason = "removes what lies outside";
+  finding.target = "/srv/x";
+  outcome.approval->rules.push_back(finding);
+  outcome.error = Error{ErrorCode::kNeedsApproval, "a person has to decide", "rule", "--approve"};
+  outcome.exit_status = 3;
+  return outcome;
+}
+
+std::string line(const Outcome& outcome) { return account_text(outcome, false); }
+
+TEST(Account, SaysHowItEnded) {
+  EXPECT_EQ(line(exited(0)), "¶ sbx-run: exited with 0 after 1.2 s\n");
+  EXPECT_EQ(line(exited(3)), "¶ sbx-run: exited with 3 after 1.2 s\n");
+  Outcome signaled = ended(RunStatus::kSignaled, 3.4);
+  signaled.signal = SIGSEGV;
+  EXPECT_EQ(line(signaled), "¶ sbx-run: ended by SIGSEGV after 3 ms\n");
+  EXPECT_EQ(
+      line(ended(RunStatus::kTimedOut, 125'000)),
+      "¶ sbx-run: timed out after 2 min 5 s; --timeout TIME gives it more, --timeout none all "
+      "it takes\n");
+  EXPECT_EQ(line(ended(RunStatus::kCancelled)), "¶ sbx-run: interrupted after 1.2 s\n");
+  EXPECT_EQ(line(ended(RunStatus::kKilled)), "¶ sbx-run: killed from outside after 1.2 s\n");
+}
+
+TEST(Account, NamesALimitAndItsFlag) {
+  EXPECT_EQ(line(over("memory")),
+            "¶ sbx-run: ran out of memory after 1.2 s; --memory SIZE gives more\n");
+  EXPECT_EQ(line(over("pids")),
+            "¶ sbx-run: ran out of processes after 1.2 s; --pids COUNT gives more\n");
+  EXPECT_EQ(line(over("cpu")),
+            "¶ sbx-run: ran out of CPU time after 1.2 s; --cpu-time TIME gives more\n");
+  EXPECT_EQ(line(over("file_size")),
+            "¶ sbx-run: a file grew too large after 1.2 s; --file-size SIZE gives more\n");
+  EXPECT_EQ(line(over("disk")),
+            "¶ sbx-run: the private /tmp and home are full after 1.2 s; --tmp-size SIZE gives "
+            "more\n");
+  EXPECT_EQ(line(over("open_files")),
+            "¶ sbx-run: reached the limit open_files after 1.2 s; limits.open_files of the profile "
+            "gives more\n");
+  Outcome met = exited(0);
+  met.limit = "pids";
+  EXPECT_EQ(line(met),
+            "¶ sbx-run: exited with 0 after 1.2 s\n"
+            "¶ limit: ran out of processes; --pids COUNT gives more\n");
+}
+
+TEST(Account, AsksForApproval) {
+  EXPECT_EQ(line(waiting()),
+            "¶ sbx-run: waits for approval: commits on the remote are lost, removes what lies "
+            "outside: /srv/x; run it once with --approve 0123abcd\n");
+}
+
+TEST(Account, SaysWhyNothingRan) {
+  Outcome denied = ended(RunStatus::kDenied);
+  denied.error = Error{ErrorCode::kDenied, "mounts a file system", "deny.mount", "use a root"};
+  EXPECT_EQ(line(denied), "¶ sbx-run: denied: mounts a file system [deny.mount] (use a root)\n");
+  Outcome failed = ended(RunStatus::kError);
+  failed.error = Error{ErrorCode::kNotFound, "no such program: x", "execve", ""};
+  EXPECT_EQ(line(failed), "¶ sbx-run: not_found: no such program: x [execve]\n");
+}
+
+TEST(Account, NamesTheFlagThatWouldAllowIt) {
+  const auto sentence = [](const char* operation, const char* target, const char* grant) {
+    return refusal_sentence({"x", operation, target, 1, "p", grant});
+  };
+  EXPECT_EQ(sentence("connect", "pypi.org:443", "network.allow += [\"pypi.org:443\"]"),
+            "connect to pypi.org:443; allow it with --allow-host pypi.org:443");
+  EXPECT_EQ(sentence("connect", "1.2.3.4:80",
+                     "network.mode = \"allowlist\", network.allow += [\"1.2.3.4:80\"]"),
+            "connect to 1.2.3.4:80; allow it with --allow-host 1.2.3.4:80");
+  EXPECT_EQ(sentence("connect", "[::1]:5432", "network.host_ports += [5432]"),
+            "connect to [::1]:5432; allow it with --host-port 5432");
+  EXPECT_EQ(sentence("dns", "pypi.org", "network.allow += [\"pypi.org\"]"),
+            "look up pypi.org; allow it with --allow-host pypi.org");
+  EXPECT_EQ(sentence("request", "", "network.mode = \"outbound\""),
+            "request; allow it with --net outbound");
+  EXPECT_EQ(sentence("open", "/srv/a",
+                     "filesystem.roots += [{\"path\": \"/srv/a\", \"access\": \"ro\"}]"),
+            "open /srv/a; allow it with --ro /srv/a");
+  EXPECT_EQ(sentence("open", "/s/a b",
+                     "filesystem.roots += [{\"path\": \"/s/a b\", \"access\": \"rw\"}, {\"path\": "
+                     "\"/t\", \"access\": \"rw\"}]"),
+            "open /s/a b; allow it with --rw '/s/a b' --rw /t");
+  EXPECT_EQ(
+      sentence("open", "/a\"", "filesystem.roots += [{\"path\": \"/a\\\"\", \"access\": \"ro\"}]"),
+      "open /a\"; allow it with filesystem.roots += [{\"path\": \"/a\\\"\", \"access\": \"ro\"}] "
+      "in "
+      "the profile");
+  EXPECT_EQ(sentence("mount", "", "seccomp.allow += [\"mount\"]"),
+            "mount; allow it with seccomp.allow += [\"mount\"] in the profile");
+  EXPECT_EQ(sentence("connect", "abstract Unix socket", ""), "connect to abstract Unix socket");
+}
+
+TEST(Account, ListsWhatWasRefusedIsMissingAndShouldBeKnown) {
+  Outcome outcome = exited(0);
+  outcome.denials = {{"network", "connect", "a:443", 3, "curl", "network.allow += [\"a:443\"]"},
+                     {"mount", "protected_created", "/w/.git/hooks/x", 1, "", ""}};
+  outcome.sandbox.degraded = {{"cgroup", "EPERM: Operation not permitted"}};
+  outcome.sandbox.warnings = {"something to know"};
+  outcome.redactions = {2, {"github-token"}};
+  outcome.changes = std::vector<Change>{Change{"/w/a", "created"}};
+  EXPECT_EQ(line(outcome),
+            "¶ sbx-run: exited with 0 after 1.2 s\n"
+            "¶ refused: connect to a:443; allow it with --allow-host a:443 (3 times)\n"
+            "¶ noticed: protected created /w/.git/hooks/x\n"
+            "¶ degraded: cgroup: EPERM: Operation not permitted\n"
+            "¶ warning: something to know\n"
+            "¶ redacted: 2 in the output: github-token\n"
+            "¶ kept apart: 1 changes; the files themselves are as they were\n"
+            "¶ created: /w/a\n");
+}
+
+TEST(Account, IsBoundedAndStaysInItsLines) {
+  Outcome outcome = exited(1);
+  for (int i = 0; i < 300; ++i) {
+    outcome.denials.push_back(
+        {"mount", "open", "/x\n¶ fake\x1b[2J" + std::to_string(i), 1, "", ""});
+  }
+  const std::string text = line(outcome);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 22);
+  EXPECT_TRUE(text.ends_with("¶ and: 280 more refusals; --json lists all\n")) << text;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+TEST(Account, HasColoursWhereTheyAreWanted) {
+  EXPECT_EQ(account_text(exited(0), true),
+            "¶ \x1b[1;32msbx-run\x1b[0m: exited with 0 after 1.2 s\n");
+  EXPECT_NE(account_text(exited(1), true).find("\x1b[1;31m"), std::string::npos);
+}
+
+TEST(ExecAccount, SaysNothingOfAnOrdinaryEnd) {
+  EXPECT_EQ(exec_account(exited(0)), "");
+  EXPECT_EQ(exec_account(exited(3)), "");
+  Outcome well = exited(0);
+  well.denials = {{"seccomp", "mount", "", 1, "x", ""}};
+  EXPECT_EQ(exec_account(well), "");
+}
+
+TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
+  EXPECT_EQ(exec_account(over("memory")),
+            "sbx-run: ran out of memory after 1.2 s; --memory SIZE gives more\n");
+  EXPECT_EQ(exec_account(ended(RunStatus::kTimedOut)),
+            "sbx-run: timed out after 1.2 s; --timeout TIME gives it more, --timeout none all it "
+            "takes\n");
+  EXPECT_EQ(exec_account(waiting()), "");  // its error has said so
+}
+
+TEST(ExecAccount, NamesWhatWasRefusedToACommandThatFailed) {
+  Outcome outcome = exited(1);
+  outcome.denials = {{"network", "connect", "a:443", 1, "curl", "network.allow += [\"a:443\"]"}};
+  EXPECT_EQ(exec_account(outcome),
+            "sbx-run: refused: connect to a:443; allow it with --allow-host a:443\n");
+}
+
+}  // namespace
+}  // namespace sbx
