@@ -14,6 +14,7 @@ namespace sbx {
 struct GitConfigPaths {
   std::vector<std::string> includes;      // of include.path and includeIf.*.path, conditions or not
   std::optional<std::string> hooks_path;  // the last core.hooksPath
+  std::optional<std::string> work_tree;   // the last core.worktree
   bool has_sha256 = false;                // extensions.objectFormat
 };
 GitConfigPaths read_git_config(std::string_view text);

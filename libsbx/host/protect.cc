@@ -141,6 +141,12 @@ class Resolver {
     protect_below(*root, path, rest, report_missing);
   }
 
+  // Protects `rest` in a directory of git's and in those of its submodules.
+  void hold_in(const std::string& directory, Parts rest, bool report_missing) {
+    protect_git_directory(directory, rest, report_missing);
+    protect_modules(directory, rest, report_missing);
+  }
+
  private:
   // The rw root that decides over `path`; nullptr where it cannot be written.
   const ViewRoot* writable_root(std::string_view path) const {
@@ -299,11 +305,25 @@ Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
   return resolver.failure();
 }
 
+Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::string& directory,
+                             std::vector<ViewProtect>& out) {
+  Resolver resolver(roots, out);
+  for (const char* name : {"config", "hooks"}) {
+    const std::vector<std::string> rest = {name};
+    resolver.hold_in(directory, rest, true);
+  }
+  return resolver.failure();
+}
+
 Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
                                 std::vector<ViewProtect>& out) {
   const std::vector<std::string> parts = {std::string(kProjectSettings)};
   Resolver resolver(roots, out);
-  resolver.walk(root.path, parts, true);
+  const std::size_t known = out.size();
+  // Where the caller can make nothing, neither can the command, unless it opens the directory first.
+  const bool is_closed = faccessat(AT_FDCWD, root.path.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
+  resolver.walk(root.path, parts, is_closed);
+  for (std::size_t i = known; i < out.size(); ++i) out[i].is_soft = true;
   return resolver.failure();
 }
 

@@ -28,10 +28,14 @@ Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, con
 Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
                     std::vector<ViewProtect>& out);
 
+// A directory of git's that `.git` is not the name of: its configuration and hooks, those of the
+// submodules in it, and what would lead git to others.
+Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::string& directory,
+                             std::vector<ViewProtect>& out);
+
 // The directory of a project's own settings for sbx: protected at the top of every writable root,
 // whatever the profile says. A command that could write it would write the rules of the next run.
-// A missing one is reported where it is made: a stub in its place would stand in every workspace of
-// every run, where `git clone URL .` and `git clean` would stumble over it.
+// A missing one cannot be made; where the caller cannot make the stub for that, it is reported.
 inline constexpr std::string_view kProjectSettings = ".sbx";
 Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
                                 std::vector<ViewProtect>& out);

@@ -10,6 +10,7 @@ sbx_room(host SOURCES
   host/probe.cc
   host/git_use.cc
   host/git_files.cc
+  host/git_outside.cc
   host/view.cc
   host/protect.cc
   host/witnesses.cc

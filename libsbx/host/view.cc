@@ -20,6 +20,7 @@
 #include "host/denied.h"
 #include "host/etc_private.h"
 #include "host/facts.h"
+#include "host/git_outside.h"
 #include "host/protect.h"
 
 namespace sbx {
@@ -152,11 +153,17 @@ class Inspector {
 
   Status run_roots() {
     SBX_CHECK_OK(add_roots());
+    SBX_CHECK_OK(add_git_outside(policy_, view_));
     for (const ViewRoot& root : view_.roots) {
-      if (root.access != Access::kReadWrite || root.node.kind != NodeKind::kDirectory) continue;
+      if (root.is_git || root.access != Access::kReadWrite ||
+          root.node.kind != NodeKind::kDirectory)
+        continue;
       for (const Protect& protect : policy_.sandbox.filesystem.protect) {
         SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
       }
+      // What goes with the run rules no other.
+      const bool is_fresh = policy_.run.workspace.mode == WorkspaceMode::kFresh;
+      if (is_fresh && root.node.path == policy_.sandbox.workspace) continue;
       SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
     }
     for (const std::string& path : policy_.run.own_files) {

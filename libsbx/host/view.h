@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "host/witnesses.h"
+#include "model/denial.h"
 #include "policy/policy.h"
 
 namespace sbx {
@@ -32,6 +33,7 @@ struct ViewRoot {
   Access access = Access::kReadOnly;
   std::string where;
   bool noexec = false;
+  bool is_git = false;  // no root of the policy: a part of git's repository that lies outside
   friend bool operator==(const ViewRoot&, const ViewRoot&) = default;
 };
 
@@ -41,7 +43,8 @@ struct ViewProtect {
   Node node;                  // kMissing: node.path is the path that must not be created
   std::vector<Node> parents;  // directories between the root and the path, outermost first
   bool report_missing = false;
-  bool mask = false;  // a symlink that leads nowhere: masked, so that it never leads somewhere
+  bool is_soft = false;  // without a mount view, where a stub closes the directory, only reported
+  bool mask = false;     // a symlink that leads nowhere: masked, so that it never leads somewhere
   // Missing and not held: named in `denials` if it is there afterwards.
   bool is_only_reported() const { return node.kind == NodeKind::kMissing && report_missing; }
   friend bool operator==(const ViewProtect&, const ViewProtect&) = default;
@@ -68,8 +71,11 @@ struct View {
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones that are symlinks
   std::vector<ViewProtect> protects;
-  std::vector<Node> devices;  // /dev/null …, then the profile's own
-  std::vector<Node> tools;    // base tools: files and directories shown
+  std::vector<std::string> git_shown;  // what add_git_outside() shows besides
+  bool git_is_above = false;           // of a repository above the workspace
+  std::vector<Denial> git_denied;      // where git is led to what is not shown
+  std::vector<Node> devices;           // /dev/null …, then the profile's own
+  std::vector<Node> tools;             // base tools: files and directories shown
   std::vector<Link> tool_links;
   std::vector<Node> denied;  // programs that the command policy denies; symlinks as such
   std::vector<std::string> hidden_path;  // directories of PATH that are not shown, base system

@@ -106,6 +106,13 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
     plan.warnings.push_back("PATH: " + directory + " is not shown inside; " +
                             what_shows(directory, input.facts.home));
   }
+  if (input.view.git_is_above) {
+    for (const std::string& path : input.view.git_shown) {
+      plan.warnings.push_back("git: " + path +
+                              " is shown, since the workspace lies in its repository; the files "
+                              "above the workspace are not, and git takes them for deleted");
+    }
+  }
   const Made made{plan, input};
   if (!made.is_confined) {
     plan.warnings.push_back(

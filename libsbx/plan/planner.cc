@@ -377,6 +377,8 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   if (!input.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
     tmp->second = input.view.scratch.path;  // unless the operator has set another
   }
+  // What shows of the directories above is of another file system.
+  if (input.view.git_is_above) environment.try_emplace("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1");
   plan.environment.clear();
   for (const auto& [name, value] : environment) {
     std::string& entry = plan.environment.emplace_back(name);

@@ -1,5 +1,6 @@
 # profiles/default.json → C++ statements that fill in a Profile:
-# cmake -DSOURCE=default.json -DOUTPUT=default_profile.inc -P default_profile.cmake
+# cmake -DSOURCE=profiles -DOUTPUT=default_profile.inc -P default_profile.cmake
+# The preset that it extends comes first. "+key" adds to what is there, which is all that lists do here.
 # A key is the member of that name; what its value is, default_profile.cc tells from the member's type.
 set(code "")
 
@@ -14,6 +15,7 @@ function(emit target type value)
       string(JSON key MEMBER "${value}" ${i})
       string(JSON type TYPE "${value}" "${key}")
       string(JSON item GET "${value}" "${key}")
+      string(REGEX REPLACE "^[+]" "" key "${key}")
       emit("${target}.${key}" ${type} "${item}")
     endforeach()
   elseif(type STREQUAL "ARRAY")
@@ -48,6 +50,10 @@ function(emit target type value)
   set(code "${code}" PARENT_SCOPE)
 endfunction()
 
-file(READ ${SOURCE} text)
+file(READ ${SOURCE}/default.json text)
+string(JSON preset GET "${text}" extends)
+string(JSON text REMOVE "${text}" extends)
+file(READ ${SOURCE}/presets/${preset}.json laid_first)
+emit(profile OBJECT "${laid_first}")
 emit(profile OBJECT "${text}")
 file(WRITE ${OUTPUT} "${code}")

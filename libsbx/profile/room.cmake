@@ -24,9 +24,9 @@ add_custom_command(
   VERBATIM)
 add_custom_command(
   OUTPUT ${PROJECT_BINARY_DIR}/generated/default_profile.inc
-  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/profiles/default.json
+  COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR}/profiles
     -DOUTPUT=${PROJECT_BINARY_DIR}/generated/default_profile.inc
     -P ${CMAKE_CURRENT_LIST_DIR}/default_profile.cmake
-  DEPENDS ${PROJECT_SOURCE_DIR}/profiles/default.json
+  DEPENDS ${shipped_profiles}
     ${CMAKE_CURRENT_LIST_DIR}/default_profile.cmake
   VERBATIM)

@@ -101,7 +101,7 @@ class Chain {
     const auto is_source = [&](const Link& link) {
       return link.source.identity == source.identity;
     };
-    const bool again = std::find(open_.begin(), open_.end(), source.identity) != open_.end();
+    const bool again = is_open(source);
     if (again || open_.size() > kMaxSteps || ++count_ > kMaxDocuments) {
       std::string message = "`extends` leads back to " + source.label;
       if (!again) message = "a chain of more than " + std::to_string(kMaxSteps) + " `extends`";
@@ -116,20 +116,31 @@ class Chain {
     if (std::any_of(links_.begin(), links_.end(), is_source)) return;
     Link link{std::move(source), {}};
     if (!read(link)) return;
-    open_.push_back(link.source.identity);
+    // The shipped one leads nowhere but to a preset.
+    if (!is_root(link)) open_.push_back(link.source.identity);
     const std::vector<std::string> parents = parents_of(link, part);
     for (std::size_t i = 0; i < parents.size() && count_ <= kMaxDocuments; ++i) {
       about_ = name_in_errors(link.source);
       auto found = find_profile(parents[i], search_);
       if (found.ok()) {
-        follow(std::move(found).value(), i == 0 ? part : Part::kAddition);
+        // A preset that is named by itself stands over `default`, which has it already.
+        if (is_root(link) && is_open(found.value())) continue;
+        follow(std::move(found).value(), i == 0 && !is_root(link) ? part : Part::kAddition);
       } else {
         found.error().where = "/extends";
         report(std::move(found.error()));
       }
     }
-    open_.pop_back();
+    if (!is_root(link)) open_.pop_back();
     links_.push_back(std::move(link));
+  }
+
+  bool is_open(const ProfileSource& source) const {
+    return std::find(open_.begin(), open_.end(), source.identity) != open_.end();
+  }
+
+  static bool is_root(const Link& link) {
+    return link.source.shipped && link.source.name == kRootProfile;
   }
 
   bool read(Link& link) {
@@ -160,8 +171,8 @@ class Chain {
     } else {
       add(extends);
     }
-    const bool is_root = link.source.shipped && link.source.name == kRootProfile;
-    if (parents.empty() && part == Part::kBase && !is_root) parents.emplace_back(kRootProfile);
+    if (parents.empty() && part == Part::kBase && !is_root(link))
+      parents.emplace_back(kRootProfile);
     return parents;
   }
 

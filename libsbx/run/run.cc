@@ -227,9 +227,12 @@ void CommandRun::conclude() {
                                           supervised.failure->code == ErrorCode::kSetupFailed);
 }
 
-void CommandRun::add_missing_programs() {
+// What was found before the command, whether or not it ran into it.
+void CommandRun::add_findings() {
+  if (sandbox_ == nullptr) return;
+  for (const Denial& denial : sandbox_->view.git_denied) denials_.add(denial);
   const auto path = base_environment_.find("PATH");
-  if (sandbox_ == nullptr || path == base_environment_.end()) return;
+  if (path == base_environment_.end()) return;
   for (Denial& missing :
        missing_programs(input_.request, path->second, sandbox_->view.hidden_path)) {
     denials_.add(std::move(missing));
@@ -262,7 +265,7 @@ void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
 
 void CommandRun::done() {
   is_done_ = true;
-  add_missing_programs();
+  add_findings();
   loop_.close();
   if (supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
     input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));

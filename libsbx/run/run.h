@@ -127,7 +127,7 @@ class CommandRun {
   // --- after it ---
   void finish(Supervised& supervised);
   void finish_spill();
-  void add_missing_programs();
+  void add_findings();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
   void done();
   bool may_leave() const;

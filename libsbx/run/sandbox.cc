@@ -145,6 +145,9 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
   const bool no_mounts = !input.policy.sandbox.isolation.namespaces.has(Layer::kMount) ||
                          input.facts.obstacle(Layer::kMount).present();
   if (no_mounts) {
+    for (ViewProtect& protect : sandbox->view.protects) {
+      protect.report_missing = protect.report_missing || protect.is_soft;
+    }
     SBX_CHECK_OK(list_narrowed(sandbox->view, input.policy));
     SBX_CHECK_OK(add_scratch(input, *sandbox));
   }

@@ -112,7 +112,7 @@ class Roots(ViewCase):
         answer = self.sh("cat .env; readlink .env; cat ../other/env; rm .env; mv .env x;"
                          "ls -A", "--hide", self.work + "/.env", "--ro",
                          self.base + "/other")
-        self.assertEqual((answer["status"], answer["stdout"]), ("exited", ".env\n"), answer)
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", ".env\n.sbx\n"), answer)
         self.assertEqual(os.readlink(self.work + "/.env"), "../other/env")
 
     def test_hiding_the_private_tmp_or_an_unseen_path_changes_nothing(self):
@@ -132,7 +132,7 @@ class Roots(ViewCase):
                                    self.root(self.work + "/gone", "none", optional=True),
                                    self.root("/no/such/place", "rw", optional=True)])
         self.assertEqual(self.out("ls -A; ls /no 2>/dev/null || echo none", "--profile", profile),
-                         "none\n")
+                         ".sbx\nnone\n")
         os.remove(profile)
         self.assertEqual(snapshot(self.base), before)
 

@@ -138,8 +138,9 @@ TEST(Planner, ProtectsAPathReadOnlyAndItsParentsAsMountPoints) {
 
 TEST(Planner, ReportsAMissingProtectedPathWhereTheProfileSaysSo) {
   const LaunchPlan plan = must_plan(shipped_sample("default"));
-  ASSERT_EQ(plan.report_created.size(), 1U);
-  EXPECT_EQ(plan.report_created[0].node.path, "/home/user/work/.git/config");
+  ASSERT_FALSE(plan.report_created.empty());
+  EXPECT_EQ(plan.report_created.front().node.path, "/home/user/work/.mcp.json");
+  EXPECT_EQ(plan.report_created.back().node.path, "/home/user/work/.git/config");
   EXPECT_TRUE(plan.stubs.empty());
 }
 

@@ -53,7 +53,13 @@ TEST(Shipped, AllPassTheCheckAndCarryTheirName) {
 TEST(Shipped, DefaultIsWhatItsDocumentDecodesTo) {
   const auto document = read_json_strict(shipped_text("default").value());
   ASSERT_TRUE(document.ok());
-  const Profile read = decode_profile(document.value());
+  // The preset that it extends, and then its own lists appended.
+  const auto preset = read_json_strict(shipped_text("agent-settings").value());
+  ASSERT_TRUE(preset.ok());
+  ASSERT_EQ(document.value()["extends"], "agent-settings");
+  Profile read = decode_profile(preset.value());
+  ASSERT_TRUE(apply_document(document.value(), read).empty());
+  settle(read);
   const Profile made = default_profile();
   EXPECT_EQ(profile_to_json(made, 2), profile_to_json(read, 2));
   EXPECT_EQ(made.filesystem, read.filesystem);
@@ -66,10 +72,10 @@ TEST(Shipped, DefaultIsWhatItsDocumentDecodesTo) {
 void expect_every_key(const json& document, const ObjectSpec& spec, const std::string& at) {
   for (const FieldSpec& field : spec.fields) {
     if (field.name == "$schema" || field.name == "extends") continue;
-    ASSERT_TRUE(document.contains(field.name)) << at << "/" << field.name;
+    const std::string name(field.name);
+    ASSERT_TRUE(document.contains(name) || document.contains("+" + name)) << at << "/" << name;
     if (field.value.kind == Kind::kObject) {
-      expect_every_key(document[std::string(field.name)], *field.value.object,
-                       at + "/" + std::string(field.name));
+      expect_every_key(document[name], *field.value.object, at + "/" + name);
     }
   }
 }
@@ -136,9 +142,10 @@ TEST(Shipped, DefaultIsTheContractsExample) {
   const Profile p = load("default");
   EXPECT_EQ(p.filesystem.base, Base::kSystem);
   EXPECT_EQ(p.filesystem.home, HomeMode::kPrivate);
-  ASSERT_EQ(p.filesystem.protect.size(), 2U);
-  EXPECT_EQ(p.filesystem.protect[1].path, ".git/config");
-  EXPECT_EQ(p.filesystem.protect[1].missing, Missing::kReport);
+  ASSERT_GE(p.filesystem.protect.size(), 18U);  // with those of the preset agent-settings
+  EXPECT_EQ(p.filesystem.protect.back().path, ".git/config");
+  EXPECT_EQ(p.filesystem.protect.back().missing, Missing::kReport);
+  EXPECT_EQ(p.filesystem.protect.front().path, ".mcp.json");
   EXPECT_EQ(p.network.mode, NetworkMode::kNone);
   EXPECT_TRUE(p.isolation.require.has(Layer::kLandlock));
   EXPECT_FALSE(p.isolation.require.has(Layer::kCgroup));

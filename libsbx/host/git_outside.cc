@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// gitrepository-layout(5), gitworktrees and gitsubmodules, as far as paths go. What may be written
+// of another checkout's repository is a short list; whatever else is found there is read-only.
+#include "host/git_outside.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "host/git_files.h"
+#include "host/protect.h"
+#include "model/grant.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMaxEntries = 4096;
+constexpr std::size_t kMaxText = std::size_t{256} << 10;
+constexpr std::size_t kMaxAlternates = 64;
+constexpr std::string_view kPrefix = "gitdir: ";
+
+// Of a repository that another checkout has as its own: what commits and their upkeep write.
+constexpr auto kShared =
+    std::to_array<std::string_view>({"objects", "refs", "logs", "packed-refs", "packed-refs.new",
+                                     "shallow", "lfs", "rr-cache", "reftable", "gc.pid", "gc.log"});
+
+// Those that would lead another checkout elsewhere, or run there. Named where they come to be.
+constexpr auto kHeld =
+    std::to_array<std::string_view>({"HEAD", "index", "config", "config.worktree", "commondir",
+                                     "hooks", "info", "modules", "worktrees"});
+
+std::string join_path(const std::string& directory, std::string_view name) {
+  return (directory == "/" ? "" : directory) + "/" + std::string(name);
+}
+std::string parent_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+NodeKind kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return NodeKind::kDirectory;
+  if (S_ISREG(mode)) return NodeKind::kFile;
+  return S_ISLNK(mode) ? NodeKind::kLink : NodeKind::kOther;
+}
+
+Node look(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
+  return {path, kind_of(info.st_mode), info.st_dev, info.st_ino};
+}
+
+// The first line of a small regular file; empty where there is none.
+std::string first_line(const std::string& path) {
+  if (look(path).kind != NodeKind::kFile) return "";
+  const Result<std::string> text = read_file(path, PATH_MAX);
+  if (!text.ok()) return "";
+  return text.value().substr(0, text.value().find_first_of(std::string_view("\n\r\0", 3)));
+}
+
+// A path of git's, which is relative to `base`, without symlinks; empty where nothing is.
+std::string resolve(const std::string& path, const std::string& base) {
+  if (path.empty()) return "";
+  Result<std::string> real = real_path(path.front() == '/' ? path : join_path(base, path));
+  return real.ok() ? std::move(real).value() : "";
+}
+
+bool is_repository(const std::string& path) {
+  return look(join_path(path, "HEAD")).kind != NodeKind::kMissing &&
+         look(join_path(path, "objects")).kind == NodeKind::kDirectory &&
+         look(join_path(path, "refs")).kind == NodeKind::kDirectory;
+}
+
+const ViewRoot* root_of(const View& view, std::string_view path) {
+  const ViewRoot* deepest = nullptr;
+  for (const ViewRoot& root : view.roots) {
+    const bool deeper = deepest == nullptr || root.node.path.size() > deepest->node.path.size();
+    if (is_below(path, root.node.path) && deeper) deepest = &root;
+  }
+  return deepest;
+}
+
+// Where git, started in `workspace`, finds a `.git`: its own, or one above.
+struct Found {
+  std::string top;             // the work tree
+  std::string directory = {};  // with HEAD and index
+  std::string common = {};     // with objects, refs and configuration
+  std::string named = {};      // what the `.git` file leads to, as it is written
+  bool is_file = false;
+  bool is_ours = true;  // the repository names the work tree
+};
+
+// Of a linked worktree, `gitdir` names its `.git` file; of a submodule, core.worktree its top.
+bool names_work_tree(const Found& found) {
+  if (found.directory != found.common) {
+    const std::string back = first_line(join_path(found.directory, "gitdir"));
+    return parent_of(found.directory) == join_path(found.common, "worktrees") &&
+           resolve(back, found.directory) == join_path(found.top, ".git");
+  }
+  const Result<std::string> text = read_file(join_path(found.directory, "config"), kMaxText);
+  if (!text.ok()) return false;
+  const std::optional<std::string> work_tree = read_git_config(text.value()).work_tree;
+  return work_tree && resolve(*work_tree, found.directory) == found.top;
+}
+
+Found follow(const std::string& top) {
+  Found found{.top = top, .is_file = true};
+  const std::string line = first_line(join_path(top, ".git"));
+  if (!line.starts_with(kPrefix)) return found;
+  found.named = line.substr(kPrefix.size());
+  if (!found.named.starts_with('/')) found.named = join_path(top, found.named);
+  found.directory = resolve(found.named, top);
+  const std::string common =
+      found.directory.empty() ? "" : first_line(join_path(found.directory, "commondir"));
+  found.common = common.empty() ? found.directory : resolve(common, found.directory);
+  found.is_ours = !found.common.empty() && is_repository(found.common) && names_work_tree(found);
+  return found;
+}
+
+std::optional<Found> find_repository(const std::string& workspace) {
+  for (std::string at = workspace;; at = parent_of(at)) {
+    const std::string name = join_path(at, ".git");
+    const Node node = look(name);
+    if (node.kind == NodeKind::kDirectory && is_repository(name)) {
+      return Found{.top = at, .directory = name, .common = name};
+    }
+    if (node.kind == NodeKind::kFile) return follow(at);
+    if (node.kind == NodeKind::kLink) {
+      // What it leads to names nobody.
+      return Found{.top = at, .named = name, .is_file = true, .is_ours = false};
+    }
+    if (at == "/") return std::nullopt;
+  }
+}
+
+class Adder {
+ public:
+  Adder(const Found& found, Access access, View& view)
+      : found_(found), access_(access), view_(view) {}
+
+  Status run() {
+    const bool is_linked = found_.directory != found_.common;
+    if (found_.is_file) show(join_path(found_.top, ".git"), Access::kReadOnly);
+    if (!is_shown(found_.common)) {
+      show(found_.common, access_);
+      if (access_ == Access::kReadWrite) {
+        if (is_linked) {
+          SBX_CHECK_OK(hold_checkout());
+        } else {
+          SBX_CHECK_OK(protect_git_directory(view_.roots, found_.common, view_.protects));
+        }
+      }
+    }
+    if (is_linked && access_ == Access::kReadWrite && root_of(view_, found_.directory)->is_git) {
+      show_again(found_.directory);
+      SBX_CHECK_OK(protect_git_directory(view_.roots, found_.directory, view_.protects));
+      return protect_path(view_.roots, join_path(found_.directory, "gitdir"), view_.protects);
+    }
+    return {};
+  }
+
+ private:
+  bool is_shown(const std::string& path) const { return root_of(view_, path) != nullptr; }
+
+  void show(const std::string& path, Access access) {
+    if (!is_shown(path)) show_again(path, access);
+  }
+  void show_again(const std::string& path, Access access = Access::kReadWrite) {
+    Node node = look(path);
+    const bool is_plain = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile;
+    if (!is_plain) return;
+    view_.git_shown.push_back(path);
+    view_.roots.push_back({std::move(node), access, "git", false, true});
+  }
+
+  // All but what is shared: another checkout's HEAD, index, hooks and settings, other worktrees.
+  Status hold_checkout() {
+    Listing listing(found_.common);
+    std::size_t count = 0;
+    while (const dirent* entry = listing.next()) {
+      const std::string_view name = entry->d_name;
+      if (++count > kMaxEntries) break;
+      // Those of another git that runs come and go.
+      if (name.ends_with(".lock")) continue;
+      if (std::find(kShared.begin(), kShared.end(), name) != kShared.end()) continue;
+      Node node = look(join_path(found_.common, name));
+      if (node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
+        view_.roots.push_back({std::move(node), Access::kReadOnly, "git", false, true});
+      } else if (node.kind == NodeKind::kLink) {
+        view_.protects.push_back({found_.common, std::move(node), {}});
+      }
+    }
+    if (!listing.is_open() || errno != 0 || count > kMaxEntries) {
+      return Error{ErrorCode::kPathRefused,
+                   "cannot list the repository of this worktree: " + found_.common, "git",
+                   "see that it can be read and holds no more than 4096 entries", errno};
+    }
+    for (const std::string_view name : kHeld) {
+      Node node = look(join_path(found_.common, name));
+      if (node.kind != NodeKind::kMissing) continue;
+      view_.protects.push_back({found_.common, std::move(node), {}, true});
+    }
+    return {};
+  }
+
+  const Found& found_;
+  const Access access_;
+  View& view_;
+};
+
+void deny(View& view, std::string operation, std::string target, std::string grant) {
+  view.git_denied.push_back(
+      {"mount", std::move(operation), std::move(target), 1, "git", std::move(grant)});
+}
+
+// Objects that lie in another repository. Whether they are there is not told.
+void name_alternates(const std::string& objects, const Policy& policy, View& view) {
+  const std::string path = join_path(objects, "info/alternates");
+  if (look(path).kind != NodeKind::kFile) return;
+  const Result<std::string> text = read_file(path, kMaxText);
+  if (!text.ok()) return;
+  std::size_t count = 0;
+  for (const std::string_view line : split(text.value(), '\n')) {
+    if (line.empty() || line.front() == '#' || ++count > kMaxAlternates) continue;
+    const std::string other = line.front() == '/' ? std::string(line) : join_path(objects, line);
+    const std::string real = resolve(other, objects);
+    const ViewRoot* root = root_of(view, real.empty() ? other : real);
+    const bool shows = root == nullptr ? policy.sandbox.filesystem.base == Base::kHost
+                                       : root->access != Access::kNone;
+    if (!shows) deny(view, "git_alternates", other, root_grant(std::span(&other, 1), "ro"));
+  }
+}
+
+}  // namespace
+
+Status add_git_outside(const Policy& policy, View& view) {
+  const std::string& workspace = policy.sandbox.workspace;
+  const ViewRoot* root = root_of(view, workspace);
+  if (root == nullptr || root->access == Access::kNone || root->node.path == "/" ||
+      root->node.kind != NodeKind::kDirectory ||
+      policy.run.workspace.mode == WorkspaceMode::kFresh) {
+    return {};
+  }
+  const std::optional<Found> found = find_repository(workspace);
+  if (!found) return {};
+  if (!found->is_ours) {
+    // A symlink within, or what a root shows, needs nothing more.
+    const std::string real = resolve(found->named, found->top);
+    const bool is_known = found->named.empty() || (!real.empty() && root_of(view, real) != nullptr);
+    if (!is_known) {
+      deny(view, "git_outside", found->named,
+           "it does not name " + found->top + " as its work tree: git worktree repair there, or " +
+               root_grant(std::span(&found->named, 1), "rw"));
+    }
+    return {};
+  }
+  const ViewRoot* holder = root_of(view, found->common);
+  if (holder != nullptr && holder->access == Access::kNone) {
+    deny(view, "git_outside", found->common, "show it: it is hidden by " + holder->where);
+    return {};
+  }
+  SBX_CHECK_OK(Adder(*found, root->access, view).run());
+  name_alternates(join_path(found->common, "objects"), policy, view);
+  view.git_is_above = found->top != workspace && !view.git_shown.empty();
+  return {};
+}
+
+}  // namespace sbx

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The repository that a workspace belongs to and does not hold (a linked worktree's, a submodule's,
+// that of a directory above) → what of it is shown, so that git works. A `.git` file in a workspace
+// may have been written by an earlier command: only a repository that names the workspace in turn
+// is shown. Reads only.
+#pragma once
+
+#include "base/result.h"
+#include "host/view.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+// Adds to view.roots, view.protects, view.git_shown and view.git_denied. Errors: kPathRefused where
+// what is there cannot be looked at.
+Status add_git_outside(const Policy& policy, View& view);
+
+}  // namespace sbx

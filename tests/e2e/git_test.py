@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Git in a workspace that does not hold its repository: a linked worktree, a submodule, a directory
+of a repository. What git needs is shown, what is another checkout's stands, nothing else shows."""
+
+import os
+import subprocess
+import unittest
+
+import harness
+
+GIT = ("git -c user.email=a@b -c user.name=n -c init.defaultBranch=main "
+       "-c protocol.file.allow=always")
+COMMIT = "git -c user.email=a@b -c user.name=n commit -q -m"
+
+
+class GitCase(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.env = {**os.environ, "HOME": self.base + "/home", "GIT_CONFIG_NOSYSTEM": "1",
+                    "PATH": "/usr/bin:/bin"}
+        self.main = os.path.join(self.base, "main")
+        self.wt = os.path.join(self.base, "wt")
+        os.mkdir(self.main)
+        self.git("init", "-q")
+        self.write("main/secret.txt", "of the main checkout\n")
+        self.write("main/sub/file", "one\n")
+        self.git("add", ".")
+        self.git("commit", "-q", "-m", "first")
+
+    def git(self, *arguments, at=None):
+        return subprocess.run([*GIT.split(), *arguments], cwd=at or self.main, env=self.env,
+                              check=True, capture_output=True, timeout=60).stdout.decode()
+
+    def inside(self, command, at, *flags):
+        return self.sh(command, *flags, cwd=at, env=self.env)
+
+    def ok(self, command, at, *flags):
+        answer = self.inside(command, at, *flags)
+        self.assertEqual(answer["exit_code"], 0, answer)
+        return answer
+
+    def worktree(self):
+        self.git("worktree", "add", "-q", "-b", "side", self.wt)
+        self.git("worktree", "add", "-q", "-b", "other", self.base + "/other")
+
+    def contents(self, *names):
+        found = {}
+        for name in names:
+            path = os.path.join(self.main, ".git", name)
+            for at, _, files in os.walk(path):
+                for file in files:
+                    with open(os.path.join(at, file), "rb") as opened:
+                        found[os.path.join(at, file)] = opened.read()
+            if os.path.isfile(path):
+                with open(path, "rb") as opened:
+                    found[path] = opened.read()
+        return found
+
+
+class Worktree(GitCase):
+    def test_git_works_in_a_linked_worktree(self):
+        self.worktree()
+        answer = self.ok(f"git status --porcelain; echo x > new; git add new; {COMMIT} second;"
+                         "git log --oneline | wc -l; git branch made; git pack-refs --all;"
+                         "git branch -d made; git gc -q; git worktree list | wc -l", self.wt)
+        self.assertEqual(answer["stdout"].split("\n")[0], "2", answer)
+        self.assertIn("3\n", answer["stdout"])
+        self.assertEqual(self.git("log", "--oneline", "side").count("\n"), 2)
+        self.assertEqual(self.git("status", "--porcelain"), "")
+        self.git("fsck", "--strict")
+        self.assertEqual(answer["denials"], [], answer)
+
+    def test_the_main_checkout_does_not_show_and_stands(self):
+        self.worktree()
+        held = ("HEAD", "index", "config", "hooks", "info", "worktrees/other")
+        before = self.contents(*held)
+        answer = self.inside(
+            f"ls -A {self.main}; cd {self.main}/.git; for f in HEAD index config hooks/pre-commit "
+            "info/attributes worktrees/other/HEAD worktrees/new; do echo x > $f; done 2>&1 "
+            "| wc -l; mv config c; mv hooks h; rm -f HEAD; mv worktrees w; mkdir worktrees/z;"
+            "echo x > worktrees/wt/gitdir; echo x > worktrees/wt/commondir; cat ../secret.txt",
+            self.wt)
+        self.assertEqual(answer["stdout"], ".git\n7\n", answer)
+        self.assertEqual(self.contents(*held), before)
+        self.assertEqual(sorted(os.listdir(self.main + "/.git/worktrees")), ["other", "wt"])
+        self.git("status", at=self.wt)
+
+    def test_what_would_lead_the_main_checkout_elsewhere_is_named(self):
+        self.worktree()
+        answer = self.inside(f"echo x > {self.main}/.git/config.worktree", self.wt)
+        self.addCleanup(os.unlink, self.main + "/.git/config.worktree")
+        told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
+        self.assertIn(self.main + "/.git/config.worktree", told, answer)
+
+    def test_a_repository_that_does_not_name_the_workspace_is_not_shown(self):
+        self.worktree()
+        for target in (self.main + "/.git", self.main + "/.git/worktrees/wt", "/nonexistent",
+                       self.base + "/other/../main/.git/worktrees/other"):
+            self.write("work/.git", f"gitdir: {target}\n")
+            answer = self.inside("git status; git log", self.work)
+            self.assertNotEqual(answer["exit_code"], 0)
+            told = [d for d in answer["denials"] if d["operation"] == "git_outside"]
+            self.assertEqual([d["target"] for d in told], [target], answer)
+            self.assertIn("git worktree repair", told[0]["grant"])
+            self.assertIn("No such file", self.inside(f"ls {self.main}", self.work)["stderr"])
+
+    def test_a_symlink_for_git_is_not_followed_out(self):
+        os.symlink(self.main + "/.git", self.work + "/.git")
+        answer = self.inside("git log", self.work)
+        self.assertNotEqual(answer["exit_code"], 0)
+        self.assertEqual([d["target"] for d in answer["denials"]
+                          if d["operation"] == "git_outside"], [self.work + "/.git"], answer)
+
+    def test_a_worktree_that_is_shown_read_only_reads(self):
+        self.worktree()
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": "${workspace}", "access": "ro"}]}})
+        answer = self.ok(f"git log --oneline; echo x > {self.main}/.git/refs/x || true", self.wt,
+                         "--profile", profile)
+        self.assertIn("first", answer["stdout"])
+        self.assertFalse(os.path.exists(self.main + "/.git/refs/x"))
+
+    def test_a_hidden_repository_stays_hidden(self):
+        self.worktree()
+        answer = self.inside("git log", self.wt, "--hide", self.main)
+        self.assertNotEqual(answer["exit_code"], 0)
+        self.assertIn("git_outside", [d["operation"] for d in answer["denials"]], answer)
+
+    def test_a_bare_repository_serves_its_worktrees(self):
+        bare = self.base + "/bare.git"
+        self.git("clone", "-q", "--bare", self.main, bare)
+        self.git("worktree", "add", "-q", "-b", "side", self.wt, at=bare)
+        self.ok(f"echo x > new; git add new; {COMMIT} second", self.wt)
+        self.assertEqual(self.git("log", "--oneline", "side", at=bare).count("\n"), 2)
+
+    def test_objects_borrowed_from_elsewhere_are_named(self):
+        self.git("clone", "-q", "--shared", self.main, self.base + "/clone")
+        answer = self.inside("git log", self.base + "/clone")
+        told = [d for d in answer["denials"] if d["operation"] == "git_alternates"]
+        self.assertEqual([d["target"] for d in told], [self.main + "/.git/objects"], answer)
+        self.ok("git log", self.base + "/clone", "--ro", self.main + "/.git/objects")
+
+
+class Submodule(GitCase):
+    def test_git_works_in_a_submodule_and_its_settings_stand(self):
+        above = self.base + "/above"
+        os.mkdir(above)
+        self.git("init", "-q", at=above)
+        self.git("submodule", "add", "-q", self.main, "lib", at=above)
+        self.git("commit", "-q", "-m", "with a submodule", at=above)
+        self.write("above/private", "not shown")
+        own = above + "/.git/modules/lib"
+        with open(own + "/config", encoding="utf-8") as file:
+            config = file.read()
+        answer = self.ok(f"echo x > new; git add new; {COMMIT} second; git log --oneline | wc -l;"
+                         f"(echo x >> {own}/config; echo x > {own}/hooks/pre-commit) 2>&1 | wc -l;"
+                         f"ls -A {above} {above}/.git", above + "/lib")
+        self.assertEqual(answer["stdout"].split(), ["2", "2", above + ":", ".git", "lib",
+                                                    above + "/.git:", "modules"], answer)
+        with open(own + "/config", encoding="utf-8") as file:
+            self.assertEqual(file.read(), config)
+        self.assertFalse(os.path.exists(own + "/hooks/pre-commit"))
+
+
+class Subdirectory(GitCase):
+    def test_git_works_below_the_top_and_the_answer_names_what_was_added(self):
+        answer = self.ok(f"echo two > file; git add file; {COMMIT} second; git log --oneline | wc -l;"
+                         f"ls -A ..; echo x >> ../.git/config; echo x > ../.git/hooks/pre-commit;"
+                         "cat ../secret.txt || true", self.main + "/sub")
+        self.assertEqual(answer["stdout"].split(), ["2", ".git", "sub"], answer)
+        self.assertTrue(answer["sandbox"]["warnings"][0].startswith(f"git: {self.main}/.git "),
+                        answer)
+        self.assertEqual(self.git("show", "HEAD:sub/file"), "two\n")
+        self.assertEqual(self.git("show", "HEAD:secret.txt"), "of the main checkout\n")
+        self.assertFalse(os.path.exists(self.main + "/.git/hooks/pre-commit"))
+        with open(self.main + "/.git/config", encoding="utf-8") as file:
+            self.assertNotIn("x", file.read().split())
+
+    def test_below_the_top_of_a_worktree(self):
+        self.worktree()
+        self.ok(f"echo two > file; git add file; {COMMIT} second", self.wt + "/sub")
+        self.assertEqual(self.git("show", "side:sub/file"), "two\n")
+
+    def test_no_repository_adds_nothing(self):
+        answer = self.ok("true", self.work)
+        self.assertEqual(answer["sandbox"]["warnings"], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
