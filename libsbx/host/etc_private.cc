@@ -137,9 +137,38 @@ constexpr auto kPrivate = std::to_array<PrivatePlace>({
     {"rabbitmq", kServices},
 });
 
+// The last component against a name, most of which differ in their first letter.
 bool matches(std::string_view pattern, const char* name) {
+  const char first = pattern.front();
+  if (first != *name && first != '*' && first != '?') return false;
   if (pattern.find_first_of("*?") == std::string_view::npos) return pattern == name;
-  return fnmatch(std::string(pattern).c_str(), name, 0) == 0;
+  return fnmatch(pattern.data(), name, 0) == 0;  // it ends a literal
+}
+
+constexpr std::string_view directory_of(std::string_view name) {
+  const std::size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
+}
+
+// The list's directories, each with the last components of its names.
+struct ListedDirectory {
+  std::string_view path;
+  std::vector<std::string_view> patterns;
+};
+
+const std::vector<ListedDirectory>& listed_directories() {
+  static const auto* const all = [] {
+    auto* const made = new std::vector<ListedDirectory>;
+    for (const PrivatePlace& place : kPrivate) {
+      const std::string_view own = directory_of(place.name);
+      auto at = std::find_if(made->begin(), made->end(),
+                             [&](const ListedDirectory& other) { return other.path == own; });
+      if (at == made->end()) at = made->insert(at, {own, {}});
+      at->patterns.push_back(place.name.substr(own.empty() ? 0 : own.size() + 1));
+    }
+    return made;
+  }();
+  return *all;
 }
 
 NodeKind kind_of(mode_t mode) {
@@ -151,30 +180,17 @@ NodeKind kind_of(mode_t mode) {
 
 class Search {
  public:
-  explicit Search(const std::string& etc) : etc_(etc) {}
+  Search(const std::string& etc, EtcReach reach) : etc_(etc), reach_(reach) {}
 
-  Result<std::vector<Node>> run(bool look_at_modes) {
-    look_up("");
-    std::vector<std::string_view> seen;
-    for (const PrivatePlace& place : kPrivate) {
-      const std::string_view directory = directory_of(place.name);
-      if (directory.empty() || std::find(seen.begin(), seen.end(), directory) != seen.end())
-        continue;
-      seen.push_back(directory);
-      look_up(directory);
-    }
-    if (look_at_modes) walk();
+  Result<std::vector<Node>> run() {
+    for (const ListedDirectory& directory : listed_directories()) look_up(directory);
+    if (reach_ == EtcReach::kMore) walk();
     if (!failure_.ok()) return failure_.error();
     return outermost();
   }
 
  private:
   static constexpr std::size_t kMostEntries = 50'000;
-
-  static std::string_view directory_of(std::string_view name) {
-    const std::size_t slash = name.rfind('/');
-    return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
-  }
 
   // What is missing, or shut to the caller as it is to a command, has nothing to hide.
   void pass_over(const char* call, const std::string& path, int error = errno) {
@@ -196,17 +212,14 @@ class Search {
   }
 
   // Entries of one directory that the list names.
-  void look_up(std::string_view directory) {
-    const std::string path = directory.empty() ? etc_ : etc_ + "/" + std::string(directory);
+  void look_up(const ListedDirectory& directory) {
+    const std::string path =
+        directory.path.empty() ? etc_ : etc_ + "/" + std::string(directory.path);
     list(AT_FDCWD, path.c_str(), path, [&](int fd, const dirent& entry) {
-      const char* const name = entry.d_name;
       const bool is_private =
-          std::any_of(kPrivate.begin(), kPrivate.end(), [&](const PrivatePlace& place) {
-            const std::string_view own = directory_of(place.name);
-            return own == directory &&
-                   matches(place.name.substr(own.empty() ? 0 : own.size() + 1), name);
-          });
-      if (is_private) add(fd, name, path + "/" + name);
+          std::any_of(directory.patterns.begin(), directory.patterns.end(),
+                      [&](std::string_view pattern) { return matches(pattern, entry.d_name); });
+      if (is_private) add(fd, entry.d_name, path + "/" + entry.d_name);
     });
   }
 
@@ -214,14 +227,22 @@ class Search {
     struct stat info {};
     if (fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
       return pass_over("fstatat", path);
-    found_.push_back({path, kind_of(info.st_mode), 0, 0});
+    add(path, info);
     if (!S_ISLNK(info.st_mode)) return;
     const Result<std::string> target = real_path(path);
     if (!target.ok()) return pass_over("realpath", path, target.error().sys_errno);
     const std::string& real = target.value();
     if (!is_below(real, etc_) || real == etc_) return;
     if (lstat(real.c_str(), &info) != 0) return pass_over("lstat", real);
-    found_.push_back({real, kind_of(info.st_mode), 0, 0});
+    add(real, info);
+  }
+
+  void add(const std::string& path, const struct stat& info) {
+    const bool is_own =
+        reach_ == EtcReach::kUser && (info.st_uid == geteuid() || info.st_gid == getegid());
+    const bool is_shut = !S_ISLNK(info.st_mode) && (info.st_mode & S_IRWXO) == 0 && !is_own;
+    if (is_shut && reach_ != EtcReach::kMore) return;
+    found_.push_back({path, kind_of(info.st_mode), 0, 0});
   }
 
   // What others may not read, or not get to. One directory is open at a time.
@@ -270,6 +291,7 @@ class Search {
   }
 
   const std::string& etc_;
+  const EtcReach reach_;
   std::vector<Node> found_;
   std::size_t looked_at_ = 0;
   Status failure_;
@@ -279,8 +301,8 @@ class Search {
 
 std::span<const PrivatePlace> private_places() { return kPrivate; }
 
-Result<std::vector<Node>> find_private(const std::string& etc, bool look_at_modes) {
-  return Search(etc).run(look_at_modes);
+Result<std::vector<Node>> find_private(const std::string& etc, EtcReach reach) {
+  return Search(etc, reach).run();
 }
 
 }  // namespace sbx

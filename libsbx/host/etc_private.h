@@ -3,6 +3,7 @@
 // may not read. Reads only.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,10 +20,17 @@ struct PrivatePlace {
 };
 std::span<const PrivatePlace> private_places();
 
-// Entries of `etc` that are there and not to be shown, sorted, none below another. `look_at_modes`:
-// those that others may not read or reach as well, which costs a look at every entry; without it,
-// the kernel keeps a caller of no groups from them. A private name that is a symlink hides what it
-// leads to in `etc` too. Errors: kPathRefused where what is there cannot be known.
-Result<std::vector<Node>> find_private(const std::string& etc, bool look_at_modes);
+// What the command could read of /etc, were nothing covered.
+enum class EtcReach : std::uint8_t {
+  kOthers,  // what others may: nothing in that mount is the command's (host/unowned)
+  kUser,    // and what is the user's own
+  kMore,    // root's files, or those of groups: each entry's mode is looked at
+};
+
+// Entries of `etc` that are there and not to be shown, sorted, none below another: those of the
+// list, but for what the kernel keeps from the command, and with kMore whatever others may not read
+// or reach. A private name that is a symlink hides what it leads to in `etc` too. Errors:
+// kPathRefused where what is there cannot be known.
+Result<std::vector<Node>> find_private(const std::string& etc, EtcReach reach);
 
 }  // namespace sbx

@@ -11,6 +11,7 @@ sbx_room(host SOURCES
   host/git_use.cc
   host/git_files.cc
   host/git_outside.cc
+  host/unowned.cc
   host/view.cc
   host/protect.cc
   host/witnesses.cc

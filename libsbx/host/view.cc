@@ -22,6 +22,7 @@
 #include "host/facts.h"
 #include "host/git_outside.h"
 #include "host/protect.h"
+#include "host/unowned.h"
 
 namespace sbx {
 namespace {
@@ -111,18 +112,17 @@ std::string resolve_parent(const std::string& path, Status& failure) {
 constexpr auto kStateOfPackages = std::to_array<std::string_view>(
     {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
      "/var/lib/aspell", "/var/lib/ispell", "/var/lib/dictionaries-common", "/var/lib/ghc",
-     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/xml-core", "/var/lib/python",
-     "/var/lib/mecab", "/var/cache/fontconfig", "/var/cache/man"});
+     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/mecab", "/var/cache/fontconfig",
+     "/var/cache/man"});
 
 // What runtimes ask of processors and memory. No devices.
-constexpr auto kMachine = std::to_array<std::string_view>(
-    {"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm/hugepages",
-     "/sys/kernel/mm/transparent_hugepage"});
+constexpr auto kMachine =
+    std::to_array<std::string_view>({"/sys/devices/system", "/sys/kernel/mm"});
 
 class Inspector {
  public:
-  Inspector(const Policy& policy, Witnesses* witnesses, View& view)
-      : policy_(policy), witnesses_(witnesses), view_(view) {}
+  Inspector(const Policy& policy, bool has_mounts, Witnesses* witnesses, View& view)
+      : policy_(policy), has_mounts_(has_mounts), witnesses_(witnesses), view_(view) {}
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
     SBX_CHECK_OK(run_all(tool_names, search_path));
@@ -244,11 +244,14 @@ class Inspector {
     }
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.
+    view_.etc_is_unowned = has_mounts_ && geteuid() == 0 && unowned_tree("/etc", 0).ok();
     const std::vector<gid_t> groups = read_groups();
     const bool may_read_more =
         geteuid() == 0 ||
         std::any_of(groups.begin(), groups.end(), [](gid_t group) { return group != getegid(); });
-    SBX_TRY(view_.etc_private, find_private("/etc", may_read_more));
+    SBX_TRY(view_.etc_private, find_private("/etc", view_.etc_is_unowned ? EtcReach::kOthers
+                                                    : may_read_more      ? EtcReach::kMore
+                                                                         : EtcReach::kUser));
     return {};
   }
 
@@ -435,6 +438,7 @@ class Inspector {
   }
 
   const Policy& policy_;
+  const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;
   Status failure_;
@@ -443,15 +447,15 @@ class Inspector {
 }  // namespace
 
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, Witnesses* witnesses) {
+                          const std::string& search_path, bool has_mounts, Witnesses* witnesses) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, witnesses, view).run(tool_names, search_path));
+  SBX_CHECK_OK(Inspector(policy, has_mounts, witnesses, view).run(tool_names, search_path));
   return view;
 }
 
 Result<View> inspect_roots(const Policy& policy) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, nullptr, view).run_only_roots());
+  SBX_CHECK_OK(Inspector(policy, false, nullptr, view).run_only_roots());
   return view;
 }
 

@@ -64,6 +64,7 @@ struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
   Node etc;                        // shown but for etc_private; kMissing: made anew
+  bool etc_is_unowned = false;     // it is shown as a tree of host/unowned
   std::vector<Node> etc_own;       // its entries that files of our own stand in the place of
   std::vector<Node> etc_private;   // its entries that are not shown
   std::string resolv_conf;         // the host's, where the network is the host's
@@ -96,10 +97,11 @@ struct View {
 // Errors: kPathNotFound for a root that does not exist and is not optional; kPathRefused for a
 // root that is a symlink, a protected path that leads out, a device that is none.
 // `search_path` serves base `tools` and the search for denied programs; `tool_names` are the
-// programs to show there. `witnesses`, where there are any, tell of what inspect_roots() does not
-// look at.
+// programs to show there. `has_mounts`: there will be a mount namespace. `witnesses`, where there
+// are any, tell of what inspect_roots() does not look at.
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, Witnesses* witnesses = nullptr);
+                          const std::string& search_path, bool has_mounts,
+                          Witnesses* witnesses = nullptr);
 
 // What commands can change: the policy's roots, protected paths and home, and nothing else. Errors:
 // those of inspect_view().

@@ -22,6 +22,7 @@ struct ChildContext {
   int standard[3] = {-1, -1, -1};
   int control = -1;
   int lifeline = -1;
+  int unowned = -1;  // the tree of op::AttachUnowned
   bool has_pid_namespace = false;
   bool has_user_namespace = false;
   bool passes_through = false;

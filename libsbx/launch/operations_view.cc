@@ -84,6 +84,12 @@ int BindSystem::execute(ChildContext& context) const noexcept {
       sys::mount_setattr(AT_FDCWD, destination, sys::kAtRecursive | sys::kAtSymlinkNofollow, attr));
 }
 
+int AttachUnowned::execute(ChildContext& context) const noexcept {
+  const ScopedFd tree{context.unowned};
+  return checked(
+      sys::move_mount(tree.fd, "", AT_FDCWD, context.text(path), sys::kMoveMountFEmptyPath));
+}
+
 // A clone has the attributes of what it was cloned from. mount(2) would follow a symlink;
 // move_mount(2) does not.
 int BindMask::execute(ChildContext& context) const noexcept {

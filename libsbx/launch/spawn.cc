@@ -20,6 +20,7 @@
 #include <new>
 #include <utility>
 
+#include "host/unowned.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
 #include "launch/handover.h"
@@ -56,7 +57,7 @@ Result<int> above_standard(int fd, OwnedFd& copy) {
 // In the child: whatever else the supervisor has open. Not for the command, whose exec closes it,
 // but the set-up needs descriptors of its own under a small limit, and the lifeline must end with
 // the supervisor.
-void close_all_but(std::array<int, 8> kept) {
+void close_all_but(std::array<int, 9> kept) {
   std::sort(kept.begin(), kept.end());
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const unsigned first = static_cast<unsigned>(kept[i]) + 1;
@@ -156,6 +157,13 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.slot = spawned.slot;
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
+  OwnedFd unowned;
+  for (const Op& step : plan.ops) {
+    const auto* const attach = step.as<op::AttachUnowned>();
+    if (attach == nullptr) continue;
+    SBX_TRY(unowned, unowned_tree(plan.text(attach->source), attach->attributes));
+  }
+  context.unowned = unowned.get();
   context.has_pid_namespace = plan.has_pid_namespace;
   context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
   context.passes_through = plan.passes_through;
@@ -179,7 +187,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   if (pid == 0) {
     if (!plan.passes_through)
       close_all_but({0, 1, 2, context.standard[0], context.standard[1], context.standard[2],
-                     context.control, context.lifeline});
+                     context.control, context.lifeline, context.unowned});
     run_child(context);
   }
   spawned.pid = static_cast<pid_t>(pid);

@@ -78,6 +78,10 @@ std::string BindSystem::describe(const LaunchPlan& plan) const {
   return fmt::format("bind_system {} {} {}", plan.text(source), plan.text(path),
                      attributes_text(attributes));
 }
+std::string AttachUnowned::describe(const LaunchPlan& plan) const {
+  return fmt::format("attach_unowned {} {} {}", plan.text(source), plan.text(path),
+                     attributes_text(attributes));
+}
 std::string BindMask::describe(const LaunchPlan& plan) const {
   return fmt::format("bind_mask {} {}{}", plan.text(mask), plan.text(path),
                      is_link ? " (a symlink)" : "");

@@ -141,6 +141,16 @@ struct BindSystem {
   int execute(ChildContext& context) const noexcept;
 };
 
+// As BindSystem, but of a tree of host/unowned, which spawn() makes before the clone.
+struct AttachUnowned {
+  Text source;
+  Text path;
+  std::uint64_t attributes;
+  static constexpr OrderRule kOrder = order::before_pivot;
+  std::string describe(const LaunchPlan& plan) const;
+  int execute(ChildContext& context) const noexcept;
+};
+
 // A mask inside the new root, over a file that only root can change; a symlink is itself covered.
 struct BindMask {
   Text mask;

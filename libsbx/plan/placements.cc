@@ -111,6 +111,7 @@ void Placements::collect_base() {
 void Placements::collect_etc() {
   if (view_.etc.kind == NodeKind::kMissing || root_at(view_.etc.path) != nullptr) return;
   bind_system(view_.etc, "ro");
+  placements_.back().is_unowned = view_.etc_is_unowned;
   const auto cover = [&](const Node& node, std::string source) {
     placements_.push_back({node.path, PlacementKind::kCover, node, std::move(source),
                            kMaskAttributes, false, "", true});

@@ -48,7 +48,8 @@ struct Placement {
   std::uint64_t attributes = 0;
   bool is_directory = true;
   std::string shown_as;
-  bool is_system = false;  // only root can change what is below: masks in /etc
+  bool is_system = false;   // only root can change what is below: masks in /etc
+  bool is_unowned = false;  // of kBind: shown as a tree of host/unowned
 };
 
 class Placements {

@@ -208,7 +208,11 @@ class ViewPlanner {
     make_mount_point(placement);
     switch (placement.kind) {
       case PlacementKind::kBind:
-        if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
+        if (placement.is_unowned) {
+          builder_.add(op::AttachUnowned{text(placement.source.path),
+                                         text(relative(placement.path)), placement.attributes},
+                       Layer::kMount);
+        } else if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.source.path, relative(placement.path),
                                placement.attributes);
         } else {

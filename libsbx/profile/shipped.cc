@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
-#include <string>
 
 namespace sbx {
 namespace {
@@ -33,15 +31,12 @@ std::optional<std::string_view> shipped_text(std::string_view name) {
 std::string_view preset_for(std::string_view path) {
   std::string_view only;
   for (const ShippedText& shipped : kShipped) {
-    if (!shipped.is_preset) continue;
-    const nlohmann::json document = nlohmann::json::parse(shipped.text);
-    const auto filesystem = document.find("filesystem");
-    if (filesystem == document.end() || !filesystem->contains("+roots")) continue;
-    const auto& roots = filesystem->at("+roots");
-    const bool shows = std::any_of(roots.begin(), roots.end(), [&](const nlohmann::json& root) {
-      const auto& shown = root.at("path").get_ref<const std::string&>();
-      return path == shown || (path.starts_with(shown) && path[shown.size()] == '/');
-    });
+    bool shows = false;
+    for (std::string_view rest = shipped.roots; !rest.empty() && !shows;) {
+      const std::string_view root = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(root.size() + 1);
+      shows = path == root || (path.starts_with(root) && path[root.size()] == '/');
+    }
     if (!shows) continue;
     if (!only.empty()) return "";
     only = shipped.name;

@@ -91,6 +91,11 @@ Node look(const std::string& path) {
   return {path, NodeKind::kDirectory, info.st_dev, info.st_ino};
 }
 
+bool has_mounts(const SandboxInput& input) {
+  return input.policy.sandbox.isolation.namespaces.has(Layer::kMount) &&
+         !input.facts.obstacle(Layer::kMount).present();
+}
+
 // A place for temporary files and for HOME, where the host's own are the only ones there are.
 Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   const SandboxPolicy& policy = input.policy.sandbox;
@@ -126,7 +131,7 @@ std::string search_path(const SandboxInput& input) {
 
 Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
   return inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
-                      witnesses);
+                      has_mounts(input), witnesses);
 }
 
 void choose_cgroup(const Policy& policy, HostFacts& facts) {
@@ -142,9 +147,7 @@ void choose_cgroup(const Policy& policy, HostFacts& facts) {
 Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witnesses* witnesses) {
   auto sandbox = std::make_unique<Sandbox>();
   SBX_TRY(sandbox->view, look_at_files(input, witnesses));
-  const bool no_mounts = !input.policy.sandbox.isolation.namespaces.has(Layer::kMount) ||
-                         input.facts.obstacle(Layer::kMount).present();
-  if (no_mounts) {
+  if (!has_mounts(input)) {
     for (ViewProtect& protect : sandbox->view.protects) {
       protect.report_missing = protect.report_missing || protect.is_soft;
     }

@@ -55,6 +55,7 @@ inline constexpr unsigned kStatxMntIdUnique = 0x4000;
 inline constexpr std::uint64_t kMountAttrNosuid = 0x02;
 inline constexpr std::uint64_t kMountAttrNodev = 0x04;
 inline constexpr std::uint64_t kMountAttrNoexec = 0x08;
+inline constexpr std::uint64_t kMountAttrIdmap = 0x100000;
 
 struct MountAttr {  // struct mount_attr
   std::uint64_t attr_set;

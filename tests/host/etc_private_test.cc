@@ -21,8 +21,8 @@ class EtcPrivate : public testing::Test {
     std::ofstream(path) << name;
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
   }
-  std::vector<std::string> found(bool look_at_modes) {
-    const auto nodes = sbx::find_private(etc_, look_at_modes);
+  std::vector<std::string> found(sbx::EtcReach reach) {
+    const auto nodes = sbx::find_private(etc_, reach);
     EXPECT_TRUE(nodes.ok());
     std::vector<std::string> names;
     if (!nodes.ok()) return names;
@@ -33,6 +33,7 @@ class EtcPrivate : public testing::Test {
   const std::string etc_ = std::filesystem::canonical(dir_.path()).string();
 };
 
+using enum sbx::EtcReach;
 using Names = std::vector<std::string>;
 
 TEST_F(EtcPrivate, NamesOfTheListAreFoundWithPatternsAndBelowDirectories) {
@@ -40,7 +41,7 @@ TEST_F(EtcPrivate, NamesOfTheListAreFoundWithPatternsAndBelowDirectories) {
                            "ssl/private/key.pem", "cron.daily/job", "services", "app.keytab"}) {
     file(name);
   }
-  EXPECT_EQ(found(false), (Names{"app.keytab", "cron.daily", "machine-id", "shadow-",
+  EXPECT_EQ(found(kUser), (Names{"app.keytab", "cron.daily", "machine-id", "shadow-",
                                  "ssh/ssh_host_rsa_key", "ssl/private"}));
 }
 
@@ -51,27 +52,35 @@ TEST_F(EtcPrivate, WhatOthersMayNotReadIsFoundByTheWalkAlone) {
   file("listed/not", 0600);
   ASSERT_EQ(chmod((etc_ + "/shut/inner").c_str(), 0710), 0);
   ASSERT_EQ(mkfifo((etc_ + "/pipe").c_str(), 0666), 0);
-  EXPECT_EQ(found(false), Names{});
-  EXPECT_EQ(found(true), (Names{"app/secret", "listed/not", "pipe", "shut/inner"}));
+  EXPECT_EQ(found(kUser), Names{});
+  EXPECT_EQ(found(kMore), (Names{"app/secret", "listed/not", "pipe", "shut/inner"}));
 }
 
 TEST_F(EtcPrivate, APrivateNameThatIsALinkHidesItsTargetToo) {
   file("mounts/table");
   ASSERT_EQ(symlink("mounts/table", (etc_ + "/fstab").c_str()), 0);
   ASSERT_EQ(symlink("/proc/version", (etc_ + "/machine-id").c_str()), 0);
-  EXPECT_EQ(found(false), (Names{"fstab", "machine-id", "mounts/table"}));
+  EXPECT_EQ(found(kUser), (Names{"fstab", "machine-id", "mounts/table"}));
+}
+
+TEST_F(EtcPrivate, WhatTheKernelKeepsFromTheCommandIsNotFoundAgain) {
+  file("shadow", 0600);
+  file("machine-id", 0604);
+  EXPECT_EQ(found(kOthers), (Names{"machine-id"}));
+  EXPECT_EQ(found(kUser), (Names{"machine-id", "shadow"}));  // it is the caller's own
+  EXPECT_EQ(found(kMore), (Names{"machine-id", "shadow"}));
 }
 
 TEST_F(EtcPrivate, WhatLiesBelowAPrivateDirectoryIsNotNamedAgain) {
   file("wireguard/wg0.conf", 0600);
-  EXPECT_EQ(found(true), (Names{"wireguard"}));
+  EXPECT_EQ(found(kMore), (Names{"wireguard"}));
 }
 
 TEST_F(EtcPrivate, ADirectoryOfTheListThatIsALinkIsNotFollowed) {
   sbx::test::TempDir elsewhere;
   std::ofstream(elsewhere.path() + "/ssh_host_rsa_key") << "x";
   ASSERT_EQ(symlink(elsewhere.path().c_str(), (etc_ + "/ssh").c_str()), 0);
-  EXPECT_EQ(found(false), Names{});
+  EXPECT_EQ(found(kUser), Names{});
 }
 
 TEST(PrivatePlaces, HaveAReasonAndAreNamedOnce) {

@@ -70,9 +70,9 @@ TEST_F(CheckPlan, RefusesAPlanWithoutAnExec) {
 
 TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
   expect_refused_behind_the_pivot<op::PrivateMounts, op::Mount, op::EnterRoot, op::MakeDir,
-                                  op::MakeFile, op::MakeLink, op::BindSystem, op::BindMask,
-                                  op::Bind, op::BindInside, op::MoveInside, op::SetAttributes,
-                                  op::SizeTmpfs, op::Halve>();
+                                  op::MakeFile, op::MakeLink, op::BindSystem, op::AttachUnowned,
+                                  op::BindMask, op::Bind, op::BindInside, op::MoveInside,
+                                  op::SetAttributes, op::SizeTmpfs, op::Halve>();
 }
 
 TEST_F(CheckPlan, RefusesAMountInTheCommandsProcess) {

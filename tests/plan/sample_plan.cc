@@ -202,8 +202,8 @@ const Op* one_at(const LaunchPlan& plan, std::string_view destination) {
 }  // namespace
 
 const Op* step_at(const LaunchPlan& plan, std::string_view destination) {
-  return one_at<op::BindSystem, op::Bind, op::BindMask, op::BindInside, op::MoveInside, op::Mount>(
-      plan, destination);
+  return one_at<op::BindSystem, op::AttachUnowned, op::Bind, op::BindMask, op::BindInside,
+                op::MoveInside, op::Mount>(plan, destination);
 }
 
 namespace {
