@@ -17,9 +17,11 @@ using Run = RunOptions;
 using enum ValueKind;
 
 constexpr unsigned kCommand = verb_bits("run exec start check explain");
-constexpr unsigned kRunning = verb_bits("run exec start call tool serve mcp");
+constexpr unsigned kRunning = verb_bits("run exec start call tool serve mcp batch");
 constexpr unsigned kAll = kRunning | verb_bits("check explain");
-constexpr unsigned kServers = verb_bits("start call tool serve");
+constexpr unsigned kServers = verb_bits("start call tool serve batch");
+constexpr unsigned kNamed = verb_bits("start call tool serve");  // by --session
+constexpr unsigned kBatch = verb_bits("batch");
 constexpr unsigned kTasks = verb_bits("status output stdin wait kill list reset");
 
 // For `start`, --timeout is the task's own.
@@ -82,7 +84,7 @@ constexpr FlagRow kFlags[] = {
      "limit of the run; /dev/stdin and /dev/fd/N are the caller's descriptors."},
     {"--require", &Run::require, kAll, kServers, "LAYER[,LAYER]", "that must be in force", kLayers,
      "Without one of them the command does not start."},
-    {"--owner-pid", &Run::owner_pid, kRunning, kServers, "PID",
+    {"--owner-pid", &Run::owner_pid, kRunning & ~kBatch, kServers & ~kBatch, "PID",
      "end with this process; 0: with none", kProcess,
      "Without it the run is tied to the parent that it finds when it starts: one that died before "
      "that, in the first milliseconds, is not noticed."},
@@ -102,8 +104,8 @@ constexpr FlagRow kFlags[] = {
      kText,
      "By systemd-run(1), so that memory and processes are limited by the kernel itself. Where a "
      "cgroup is delegated already, there is nothing to ask for."},
-    {"--approve", &Run::approve, kRunning, 0, "DIGEST", "of a needs_approval answer: run it once",
-     kText, "Within ten minutes of that answer."},
+    {"--approve", &Run::approve, kRunning & ~kBatch, 0, "DIGEST",
+     "of a needs_approval answer: run it once", kText, "Within ten minutes of that answer."},
     {"--trace-denials", &Run::trace_denials, kAll, kServers, "",
      "refused file operations in denials too; each such call waits", kText,
      "With the setting that would allow each. Every call that names a file waits some "
@@ -112,7 +114,7 @@ constexpr FlagRow kFlags[] = {
     {"--result-file", &Run::result_file, verb_bits("exec"), 0, "FILE", "for the JSON answer",
      kFile},
     {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},
-    {"--session", &Run::session, kTasks | kServers, 0, "NAME",
+    {"--session", &Run::session, kTasks | kNamed, 0, "NAME",
      "of the session (default: default; list: all; call, tool: one for this call alone)", kText,
      "One that serve is to serve."},
     {"--idle", &Run::idle, verb_bits("start serve"), verb_bits("start serve"), "TIME",
@@ -124,6 +126,17 @@ constexpr FlagRow kFlags[] = {
      "with the parameters (default: -, stdin)", kFile},
     {"--tool", &Run::tools, verb_bits("mcp"), 0, "NAME",
      "that is offered; repeatable (default: all)", kTool},
+    {"--results", &Run::results, kBatch, 0, "FILE", "one result a line (default: -, stdout)", kFile,
+     "A file that exists is refused without --resume."},
+    {"--resume", &Run::resume, kBatch, 0, "", "go on: what the results have is not done again",
+     kText, "With --resume=failed what they say has failed is."},
+    {"--resume-failed", &Run::resume_failed, kBatch, 0, "", "the same as --resume=failed"},
+    {"--jobs", &Run::jobs, kBatch, 0, "N", "at a time (default: one a processor)"},
+    {"--retries", &Run::retries, kBatch, 0, "N", "after errors of our own that can pass", kText,
+     "Never after a command's own failure, nor for what is no request."},
+    {"--fail-fast", &Run::fail_fast, kBatch, 0, "", "begin nothing more after the first failure"},
+    {"--shard", &Run::shard, kBatch, 0, "I/N", "only these lines: the Ith of N parts, from 1"},
+    {"--order", &Run::order, kBatch, 0, "ORDER", "of the results (default: end)", kOrder},
     {"--since", &Run::since, verb_bits("output"), 0, "OFFSET",
      "from this offset on: the \"next\" of the last answer"},
     {"--follow", &Run::follow, verb_bits("output"), 0, "", "JSON lines until it ends"},
@@ -208,6 +221,8 @@ std::string value_names(ValueKind kind) {
       return "auto, always, never";
     case kSchema:
       return "profile, request, result, errors, tool";
+    case kOrder:
+      return "end, input";
     case kPage:
       return "bash, zsh, fish, synopsis, verbs, options";
     default:
@@ -229,10 +244,12 @@ std::string verbs_text(unsigned verbs) {
   return text;
 }
 
-Result<SessionFlags> session_flags(const RunOptions& options, const Verb& verb) {
+Result<SessionFlags> given_flags(const RunOptions& options, const Verb& verb, FlagUse use) {
   SessionFlags out;
   for (const FlagRow& flag : kFlags) {
-    if ((flag.session & verb_bit(verb)) == 0) continue;
+    const bool fixes_session = (flag.session & verb_bit(verb)) != 0;
+    const bool is_own = !fixes_session && (flag.verbs & verb_bit(verb)) != 0;
+    if (use == FlagUse::kSession ? !fixes_session : !is_own) continue;
     std::vector<std::string> values;
     bool is_given = false;
     if (const auto* text = std::get_if<std::string Run::*>(&flag.member)) {

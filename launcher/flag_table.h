@@ -39,10 +39,16 @@ std::string whole_help(const char* help, ValueKind kind);
 // The names of these verbs, separated by ", ".
 std::string verbs_text(unsigned verbs);
 
-// What fixes a session when its server starts: each such flag that was given, with its values (none
-// for a switch), paths made absolute.
+// Each flag of one use that was given, with its values (none for a switch), paths made absolute.
 using SessionFlags = std::map<std::string, std::vector<std::string>>;
-Result<SessionFlags> session_flags(const RunOptions& options, const Verb& verb);
+enum class FlagUse : unsigned char {
+  kSession,  // fixes a session when its server starts
+  kVerb,     // is the verb's own
+};
+Result<SessionFlags> given_flags(const RunOptions& options, const Verb& verb, FlagUse use);
+inline Result<SessionFlags> session_flags(const RunOptions& options, const Verb& verb) {
+  return given_flags(options, verb, FlagUse::kSession);
+}
 
 // The value of --workspace that means a directory of the session's own.
 inline constexpr std::string_view kOwnWorkspace = "own";

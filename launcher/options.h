@@ -62,6 +62,15 @@ struct RunOptions {
   std::string format;
   std::string output_format;
   std::string color;
+  std::string tasks;
+  std::string results;
+  std::string jobs;
+  std::string retries;
+  std::string shard;
+  std::string order;
+  bool resume = false;
+  bool resume_failed = false;
+  bool fail_fast = false;
   bool follow = false;
   bool close = false;
   bool apparmor = false;

@@ -38,6 +38,7 @@ enum class ValueKind {
   kProfileAction,
   kSchema,
   kPage,
+  kOrder,
 };
 
 // Separated by ", "; empty where it is no list.
@@ -73,6 +74,7 @@ int verb_list(const Invocation& invocation);
 int verb_reset(const Invocation& invocation);
 int verb_call(const Invocation& invocation);
 int verb_serve(const Invocation& invocation);
+int verb_batch(const Invocation& invocation);
 int verb_tool(const Invocation& invocation);
 int verb_mcp(const Invocation& invocation);
 int verb_check(const Invocation& invocation);
@@ -154,6 +156,13 @@ inline constexpr Verb kVerbs[] = {
      "One message a line, on standard input and output, or on the Unix socket that --socket names, "
      "of the session that --session names, or on the connected socket --fd. On a socket it first "
      "prints a line with the operator's token."},
+    {"batch",
+     verb_batch,
+     "many commands, one request a line, one result a line",
+     R"(write it as a line: {"id": "1", "argv": […]})",
+     "Each line of TASKS is a request (sbx-run schema request) with an id of its own. Exits with 0 "
+     "if every task did, 1 if any did not, 130 or 143 after INT or TERM.",
+     {{"TASKS", &RunOptions::tasks, false, ValueKind::kFile, "lines of JSON; -: standard input"}}},
     {"tool",
      verb_tool,
      "a tool's params on stdin, its own answer on stdout",

@@ -50,7 +50,7 @@ std::optional<Line> LineReader::next() {
     if (size > max_) {
       skipping_ = end == std::string::npos;
       begin_ = scanned_ = skipping_ ? buffer_.size() : end + 1;
-      return Line{{}, true};
+      return Line{{}, true, ++taken_};
     }
     if (end == std::string::npos) {
       scanned_ = buffer_.size();
@@ -63,7 +63,8 @@ std::optional<Line> LineReader::next() {
     }
     const std::string_view line(buffer_.data() + begin_, size);
     begin_ = scanned_ = end + 1;
-    if (!is_blank(line)) return Line{std::string(without_return(line)), false};
+    ++taken_;
+    if (!is_blank(line)) return Line{std::string(without_return(line)), false, taken_};
   }
 }
 
@@ -72,7 +73,7 @@ std::optional<Line> LineReader::rest() {
   const std::string_view line = std::string_view(buffer_).substr(begin_);
   begin_ = scanned_ = buffer_.size();
   if (is_blank(line)) return std::nullopt;
-  return Line{std::string(without_return(line)), false};
+  return Line{std::string(without_return(line)), false, ++taken_};
 }
 
 IoState read_some(int fd, LineReader& reader) {

@@ -18,8 +18,9 @@ namespace sbx {
 constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20;
 
 struct Line {
-  std::string text;       // without its end ("\n" or "\r\n")
-  bool too_long = false;  // over the bound: `text` is empty, the rest of the line is thrown away
+  std::string text;          // without its end ("\n" or "\r\n")
+  bool too_long = false;     // over the bound: `text` is empty, the rest of the line is thrown away
+  std::uint64_t number = 0;  // counted from 1, with those that are blank
 };
 
 // Bytes in, whole lines out. Blank lines are left out. Holds at most one line and what was fed.
@@ -39,6 +40,7 @@ class LineReader {
   std::string buffer_;
   std::size_t begin_ = 0;    // of the first line that has not been taken
   std::size_t scanned_ = 0;  // no line ends between begin_ and here
+  std::uint64_t taken_ = 0;  // lines before begin_
   bool skipping_ = false;    // within a line that is too long
 };
 

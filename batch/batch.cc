@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop: a line is read when a place is free for it.
+#include "batch.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "base/files.h"
+#include "process.h"
+
+namespace sbx::batch {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstWait{100};  // before another try; doubled each time
+constexpr milliseconds kLongestWait{5000};
+constexpr milliseconds kBusyWait{20};  // where the session has no room
+constexpr milliseconds kProgressEvery{200};
+constexpr milliseconds kLongestEnd{5000};  // after a signal
+constexpr int kMostLostLanes = 3;
+
+bool is_terminal() {
+  const char* const term = getenv("TERM");
+  return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+int wait_ms(std::optional<std::chrono::steady_clock::time_point> until) {
+  if (!until) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX));
+}
+
+}  // namespace
+
+Status Batch::open() {
+  SBX_TRY(program_, companion("sbx-run"));
+  SBX_TRY(signals_, signal_descriptor(false));
+  SBX_TRY(TaskInput input, TaskInput::open(options_.tasks));
+  SBX_TRY(Results results, Results::open(options_, ids_));
+  SBX_CHECK_OK(start_lane());
+  results_.emplace(std::move(results));
+  input_.emplace(std::move(input));
+  shows_progress_ = is_terminal();
+  if (shows_progress_) total_ = input_->count(options_.shard, options_.shards);
+  return {};
+}
+
+// What keeps the server from coming up is told before anything is read.
+Status Batch::start_lane() {
+  SBX_TRY(Lane lane, Lane::start(program_, options_.serve));
+  lane_ = std::make_unique<Lane>(std::move(lane));
+  lane_->call(0, "hello", "{}");
+  while (lane_->is_open()) {
+    struct pollfd ready[2] = {{lane_->fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0 && errno != EINTR) break;
+    take_signal();
+    if (signal_ != 0) return {};
+    if (ready[0].revents != 0) lane_->read();
+    if (auto answer = lane_->next()) {
+      if (answer->error) return *std::move(answer->error);
+      return {};
+    }
+  }
+  return Error{ErrorCode::kSessionFailed, "the session's server did not come up", "",
+               "sbx-run serve says why"};
+}
+
+Result<int> Batch::run() {
+  const Status opened = open();
+  if (signal_ != 0) return 128 + signal_;
+  if (!opened.ok()) return opened.error();
+  while (!is_over()) SBX_CHECK_OK(turn());
+  const bool is_whole = signal_ == 0 && input_->is_at_end() && running_.empty();
+  SBX_CHECK_OK(results_->close(is_whole));
+  if (signal_ != 0) return 128 + signal_;
+  return summary_.all_well() && is_whole ? 0 : 1;
+}
+
+bool Batch::is_over() const {
+  if (give_up_ && Clock::now() >= *give_up_) return true;
+  const bool has_more = !stops_ && !input_->is_at_end();
+  return !has_more && running_.empty() && waiting_.empty() && results_->blocked_fd() < 0;
+}
+
+Status Batch::turn() {
+  SBX_CHECK_OK(begin_some());
+  if (is_over()) return {};
+  show_progress();
+  poll_once();
+  SBX_CHECK_OK(results_->flush());
+  SBX_CHECK_OK(take_answers());
+  if (!lane_->is_open()) return replace_lane();
+  return {};
+}
+
+bool Batch::wants_more() const {
+  return !stops_ && running_.size() + waiting_.size() < options_.jobs && !results_->is_full();
+}
+
+void Batch::poll_once() {
+  const short lane_events = static_cast<short>(POLLIN | (lane_->wants_to_write() ? POLLOUT : 0));
+  struct pollfd ready[4] = {{signals_.get(), POLLIN, 0},
+                            {lane_->fd(), lane_events, 0},
+                            {wants_more() ? input_->fd() : -1, POLLIN, 0},
+                            {results_->blocked_fd(), POLLOUT, 0}};
+  std::optional<Clock::time_point> until = give_up_;
+  const auto no_later_than = [&](Clock::time_point when) {
+    if (!until || when < *until) until = when;
+  };
+  if (!waiting_.empty()) no_later_than(waiting_.begin()->first);
+  if (shows_progress_) no_later_than(shown_ + kProgressEvery);
+  if (poll(ready, 4, wait_ms(until)) <= 0) return;
+  take_signal();
+  if ((ready[1].revents & POLLOUT) != 0) lane_->write();
+  if ((ready[1].revents & ~POLLOUT) != 0) lane_->read();
+  if (ready[2].revents != 0) input_->read();
+}
+
+// --- lines in
+
+Status Batch::begin_some() {
+  while (!waiting_.empty() && waiting_.begin()->first <= Clock::now()) {
+    send(std::move(waiting_.extract(waiting_.begin()).mapped()));
+  }
+  while (wants_more()) {
+    const std::optional<Line> line = input_->next();
+    if (!line) return {};
+    SBX_CHECK_OK(take_line(*line));
+  }
+  return {};
+}
+
+// A line without an id has its number in its place.
+bool Batch::is_recorded(const Line& line, std::string_view id) {
+  const unsigned marks = id.empty() ? ids_.marks(Results::line_key(line.number)) : ids_.marks(id);
+  if ((marks & kRecorded) == 0) return false;
+  summary_.add_recorded((marks & kFailed) != 0);
+  return true;
+}
+
+Status Batch::take_line(const Line& line) {
+  Result<TaskLine> task =
+      line.too_long ? Result<TaskLine>(
+                          Error{ErrorCode::kTooLarge,
+                                "a line of more than " + std::to_string(kMaxLineBytes) + " bytes",
+                                "", "give what is large as files of the workspace"})
+                    : read_task_line(line.text);
+  const bool is_ours = is_in_shard(line.number, options_.shard, options_.shards);
+  // Every shard looks at every id, so that of a doubled one the first runs, wherever it is.
+  if (task.ok() && (ids_.mark(task.value().id, kSeen) & kSeen) != 0) {
+    task = Error{ErrorCode::kBadValue, "the id was used before in these tasks", "/id",
+                 "give each task an id of its own"};
+  }
+  if (!is_ours || is_recorded(line, task.ok() ? task.value().id : "")) return {};
+  if (!task.ok()) return refuse(std::nullopt, line.number, task.error());
+  Task begun;
+  begun.id = std::move(task.value().id);
+  begun.params = std::move(task.value().params);
+  begun.line = line.number;
+  begun.turn = next_turn_++;
+  SBX_TRY(const std::string held, results_->take_held(begun.id));
+  if (!held.empty()) {
+    SBX_TRY(const ResultLine result, read_result_line(held));
+    summary_.add_recorded(result.ending != Ending::kDone);
+    return results_->add(begun.turn, held);
+  }
+  send(std::move(begun));
+  return {};
+}
+
+Status Batch::refuse(const std::optional<std::string>& id, std::uint64_t line, const Error& error) {
+  summary_.add(Ending::kError);
+  if (options_.fail_fast) stops_ = true;
+  return results_->add(next_turn_++, error_line_of(id, line, error));
+}
+
+void Batch::send(Task task) {
+  const std::uint64_t call = next_call_++;
+  task.begin = Clock::now();
+  ++task.tries;
+  lane_->call(call, "run", task.params);
+  running_.emplace(call, std::move(task));
+}
+
+// --- answers
+
+Status Batch::take_answers() {
+  while (auto answer = lane_->next()) {
+    if (answer->call == 0 && answer->error) continue;  // its end follows
+    lost_lanes_ = 0;
+    SBX_CHECK_OK(take_answer(*std::move(answer)));
+  }
+  return {};
+}
+
+Status Batch::take_answer(Answer answer) {
+  const auto found = running_.find(answer.call);
+  if (found == running_.end()) return {};
+  Task task = std::move(found->second);
+  running_.erase(found);
+  std::string text;
+  ResultLine result;
+  if (answer.error) {
+    if (answer.error->code == ErrorCode::kTooMany && !stops_) {
+      --task.tries;
+      waiting_.emplace(Clock::now() + kBusyWait, std::move(task));
+      return {};
+    }
+    result.error_code = error_name(answer.error->code);
+    // A mistake in the request is one of its line.
+    const std::uint64_t line = can_pass(result.error_code) ? 0 : task.line;
+    text = error_line_of(task.id, line, *answer.error);
+  } else {
+    text = result_line(task.id, answer.result);
+    SBX_TRY(result, read_result_line(text));
+  }
+  // What a signal cut off is left for --resume.
+  if (signal_ != 0 && result.ending == Ending::kCancelled) return {};
+  if (result.ending == Ending::kError && try_again(task, result.error_code)) return {};
+  return finish(task, text, result);
+}
+
+bool Batch::try_again(Task& task, const std::string& error_code) {
+  if (stops_ || task.tries > options_.retries || !can_pass(error_code)) return false;
+  const auto wait =
+      std::min(kLongestWait, kFirstWait * (1 << std::min<std::uint64_t>(task.tries - 1, 10)));
+  waiting_.emplace(Clock::now() + wait, std::move(task));
+  return true;
+}
+
+Status Batch::finish(const Task& task, std::string_view line, const ResultLine& result) {
+  summary_.add(result.ending);
+  summary_.add_time(std::chrono::duration<double, std::milli>(Clock::now() - task.begin).count());
+  if (options_.fail_fast && result.ending != Ending::kDone) stops_ = true;
+  return results_->add(task.turn, line);
+}
+
+// The server has gone, and what ran in it too.
+Status Batch::replace_lane() {
+  if (signal_ != 0) {
+    running_.clear();
+    return {};
+  }
+  const Error error{ErrorCode::kSessionFailed, "the session's server ended while it ran", "",
+                    "--retries N tries again"};
+  std::map<std::uint64_t, Task> lost = std::exchange(running_, {});
+  for (auto& [call, task] : lost) {
+    ResultLine result;
+    result.error_code = error_name(error.code);
+    if (try_again(task, result.error_code)) continue;
+    SBX_CHECK_OK(finish(task, error_line_of(task.id, 0, error), result));
+  }
+  if (++lost_lanes_ >= kMostLostLanes) return error;
+  return start_lane();
+}
+
+// --- the end
+
+void Batch::take_signal() {
+  signalfd_siginfo info{};
+  if (read(signals_.get(), &info, sizeof info) != sizeof info) return;
+  // A second one does not wait.
+  give_up_ = Clock::now() + (signal_ != 0 ? milliseconds(0) : kLongestEnd);
+  signal_ = static_cast<int>(info.ssi_signo);
+  stops_ = true;
+  waiting_.clear();
+  for (const auto& [call, task] : running_) lane_->cancel(call);
+}
+
+std::optional<std::uint64_t> Batch::left() const {
+  const auto total = input_->count(options_.shard, options_.shards);
+  if (!total) return std::nullopt;
+  return *total - std::min(*total, summary_.settled());
+}
+
+std::string Batch::summary_line() const {
+  const bool is_cut_off = stops_ || !input_->is_at_end();
+  return summary_.line(is_cut_off ? left() : std::nullopt, is_cut_off);
+}
+
+void Batch::show_progress() {
+  if (!shows_progress_ || Clock::now() < shown_ + kProgressEvery) return;
+  shown_ = Clock::now();
+  write_all(STDERR_FILENO, "\r\033[K" + summary_.progress(total_));
+}
+
+void Batch::clear_progress() {
+  if (shows_progress_) write_all(STDERR_FILENO, "\r\033[K");
+}
+
+}  // namespace sbx::batch

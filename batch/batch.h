@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A batch: lines in, runs of a session, lines out. At most as many tasks are in memory as run at
+// once.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "id_set.h"
+#include "lane.h"
+#include "options.h"
+#include "results.h"
+#include "summary.h"
+#include "task_input.h"
+
+namespace sbx::batch {
+
+class Batch {
+ public:
+  explicit Batch(Options options) : options_(std::move(options)) {}
+
+  // The exit status. Errors: our own failures, which end the batch.
+  Result<int> run();
+  // For the end of it, however it came.
+  std::string summary_line() const;
+  bool has_begun() const { return input_.has_value(); }
+  void clear_progress();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Task {
+    std::string id;
+    std::string params;  // kept where it may be tried again
+    std::uint64_t line = 0;
+    std::uint64_t turn = 0;
+    std::uint64_t tries = 0;
+    Clock::time_point begin{};
+  };
+
+  Status open();
+  Status start_lane();
+  Status turn();
+  void poll_once();
+  bool wants_more() const;
+  bool is_over() const;
+  Status begin_some();
+  Status take_line(const Line& line);
+  Status refuse(const std::optional<std::string>& id, std::uint64_t line, const Error& error);
+  bool is_recorded(const Line& line, std::string_view id);
+  void send(Task task);
+  Status take_answers();
+  Status take_answer(Answer answer);
+  Status finish(const Task& task, std::string_view line, const ResultLine& result);
+  bool try_again(Task& task, const std::string& error_code);
+  Status replace_lane();
+  void take_signal();
+  void show_progress();
+  std::optional<std::uint64_t> left() const;
+
+  Options options_;
+  std::string program_;
+  IdSet ids_;
+  std::optional<Results> results_;
+  std::optional<TaskInput> input_;
+  std::unique_ptr<Lane> lane_;
+  OwnedFd signals_;
+  Summary summary_;
+  std::map<std::uint64_t, Task> running_;           // by the number of their call
+  std::multimap<Clock::time_point, Task> waiting_;  // to be tried again
+  std::uint64_t next_call_ = 1;
+  std::uint64_t next_turn_ = 0;
+  int lost_lanes_ = 0;  // since the last answer
+  int signal_ = 0;
+  bool stops_ = false;  // nothing more begins
+  std::optional<Clock::time_point> give_up_;
+  std::optional<std::uint64_t> total_;
+  bool shows_progress_ = false;
+  Clock::time_point shown_{};
+};
+
+}  // namespace sbx::batch

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// One write(2) with O_APPEND a line; a line that a full disk cut short is taken back.
+#include "results.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <optional>
+#include <vector>
+
+namespace sbx::batch {
+namespace {
+
+// A result holds two streams of a command; more than this no profile keeps.
+constexpr std::size_t kMostLineBytes = std::size_t{256} << 20;
+constexpr std::size_t kMostHeld = 65'536;
+constexpr std::size_t kMostHeldBytes = std::size_t{1} << 30;
+constexpr std::size_t kMostQueuedBytes = std::size_t{8} << 20;
+constexpr std::string_view kLineBegins = "{\"id\":";
+
+Error unwritable(const std::string& path, const std::string& why, std::string hint, int error = 0) {
+  return Error{ErrorCode::kOutputUnwritable, "the results cannot be written: " + path + ": " + why,
+               "--results", std::move(hint), error};
+}
+Error unwritable(const std::string& path, int error) {
+  return unwritable(path, errno_text(error), "name a file in a directory that can be written",
+                    error);
+}
+
+Result<OwnedFd> open_regular(const std::string& path, int flags) {
+  OwnedFd file(
+      ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | flags, 0600));
+  if (!file.is_open() && errno == EEXIST) {
+    return unwritable(path, "it exists", "--resume goes on with it; or name another", EEXIST);
+  }
+  if (!file.is_open()) return unwritable(path, errno);
+  struct stat info {};
+  if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
+    return unwritable(path, "not a regular file", "name a regular file");
+  }
+  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    return unwritable(path, "another batch writes it", "wait for that, or name another");
+  }
+  return file;
+}
+
+off_t size_of(int fd) {
+  struct stat info {};
+  return fstat(fd, &info) == 0 ? info.st_size : 0;
+}
+
+// Where the last whole line ends.
+off_t end_of_lines(int fd) {
+  std::array<char, 65536> chunk;  // filled by pread
+  for (off_t end = size_of(fd); end > 0;) {
+    const off_t begin = std::max<off_t>(0, end - static_cast<off_t>(chunk.size()));
+    const ssize_t size = pread(fd, chunk.data(), static_cast<std::size_t>(end - begin), begin);
+    if (size <= 0) return 0;
+    const std::size_t newline =
+        std::string_view(chunk.data(), static_cast<std::size_t>(size)).rfind('\n');
+    if (newline != std::string_view::npos) return begin + static_cast<off_t>(newline) + 1;
+    end = begin;
+  }
+  return 0;
+}
+
+// A torn line is one that we began.
+bool is_ours(int fd, off_t begin) {
+  std::array<char, kLineBegins.size()> head;  // filled by pread
+  const ssize_t size = pread(fd, head.data(), head.size(), begin);
+  return size >= 0 &&
+         kLineBegins.starts_with(std::string_view(head.data(), static_cast<std::size_t>(size)));
+}
+
+// Each whole line, with where it begins and how long it is.
+using Visit = std::function<Status(const std::string& text, const ResultLine& line, off_t begin)>;
+
+Status visit_lines(int fd, off_t end, const std::string& path, const Visit& visit) {
+  std::string buffer;
+  std::array<char, 65536> chunk;  // filled by pread
+  off_t begin = 0;                // of the line in the buffer
+  std::uint64_t number = 0;
+  for (off_t at = 0; at < end;) {
+    const auto wanted = std::min<std::size_t>(chunk.size(), static_cast<std::size_t>(end - at));
+    const ssize_t size = pread(fd, chunk.data(), wanted, at);
+    if (size <= 0) return unwritable(path, errno);
+    at += size;
+    std::string_view rest(chunk.data(), static_cast<std::size_t>(size));
+    for (std::size_t newline = rest.find('\n'); newline != std::string_view::npos;
+         newline = rest.find('\n')) {
+      buffer += rest.substr(0, newline);
+      rest.remove_prefix(newline + 1);
+      ++number;
+      const Result<ResultLine> line = read_result_line(buffer);
+      if (!line.ok()) {
+        return unwritable(path, "line " + std::to_string(number) + " is no result",
+                          "name a file that sbx-run batch wrote");
+      }
+      SBX_CHECK_OK(visit(buffer, line.value(), begin));
+      begin += static_cast<off_t>(buffer.size()) + 1;
+      buffer.clear();
+    }
+    buffer += rest;
+    if (buffer.size() > kMostLineBytes) {
+      return unwritable(path, "it has a line that does not end",
+                        "name a file that sbx-run batch wrote");
+    }
+  }
+  return {};
+}
+
+// Whole, or nothing of it.
+Status append(int fd, std::string_view line, const std::string& path) {
+  std::string text(line);
+  text += '\n';
+  const ssize_t size = write(fd, text.data(), text.size());
+  if (size == static_cast<ssize_t>(text.size())) return {};
+  const int error = size < 0 ? errno : ENOSPC;
+  if (size > 0) (void)!ftruncate(fd, lseek(fd, 0, SEEK_CUR) - size);
+  return unwritable(path, errno_text(error), "make room, then --resume", error);
+}
+
+std::string beside(const std::string& path) { return path + ".held"; }
+
+}  // namespace
+
+Result<Results> Results::open(const Options& options, IdSet& ids) {
+  Results out;
+  out.in_order_ = options.in_order;
+  if (options.results != "-") {
+    out.path_ = options.results;
+    SBX_CHECK_OK(out.open_file(options, ids));
+  } else if (options.in_order) {
+    FILE* const file = tmpfile();
+    if (file == nullptr) return unwritable("a temporary file", errno);
+    out.held_file_.reset(fcntl(fileno(file), F_DUPFD_CLOEXEC, 3));
+    fclose(file);
+  }
+  return out;
+}
+
+Status Results::open_file(const Options& options, IdSet& ids) {
+  const int flags = O_APPEND | O_CREAT | (options.resume ? 0 : O_EXCL);
+  SBX_TRY(file_, open_regular(path_, flags));
+  if (options.resume) SBX_CHECK_OK(read_recorded(options, ids));
+  return open_held(options.resume, options.resume_failed, ids);
+}
+
+Status Results::read_recorded(const Options& options, IdSet& ids) {
+  const off_t end = end_of_lines(file_.get());
+  bool has_failed = false;
+  SBX_CHECK_OK(visit_lines(file_.get(), end, path_,
+                           [&](const std::string&, const ResultLine& line, off_t) -> Status {
+                             const bool failed = line.ending != Ending::kDone;
+                             has_failed = has_failed || failed;
+                             if (failed && options.resume_failed) return {};
+                             const unsigned marks = kRecorded | (failed ? kFailed : 0U);
+                             if (line.id) ids.mark(*line.id, marks);
+                             if (!line.id && line.line) ids.mark(line_key(*line.line), marks);
+                             return {};
+                           }));
+  if (end != size_of(file_.get()) && !is_ours(file_.get(), end)) {
+    return unwritable(path_, "its last line is no result", "name a file that sbx-run batch wrote");
+  }
+  if (has_failed && options.resume_failed) return without_failed(end);
+  if (end != size_of(file_.get()) && ftruncate(file_.get(), end) != 0) {
+    return unwritable(path_, errno);
+  }
+  return {};
+}
+
+// The same file without what has failed, put in its place in one step.
+Status Results::without_failed(off_t end) {
+  const std::string path = path_ + ".new";
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return unwritable(path, errno);
+  SBX_TRY(OwnedFd file, open_regular(path, O_APPEND | O_CREAT | O_EXCL));
+  struct stat info {};
+  if (fstat(file_.get(), &info) == 0) (void)!fchmod(file.get(), info.st_mode & 0777);
+  SBX_CHECK_OK(visit_lines(file_.get(), end, path_,
+                           [&](const std::string& text, const ResultLine& line, off_t) -> Status {
+                             if (line.ending != Ending::kDone) return {};
+                             return append(file.get(), text, path);
+                           }));
+  if (fsync(file.get()) != 0 || rename(path.c_str(), path_.c_str()) != 0) {
+    return unwritable(path, errno);
+  }
+  file_ = std::move(file);
+  return {};
+}
+
+Status Results::open_held(bool is_resumed, bool drops_failed, const IdSet& ids) {
+  const std::string path = beside(path_);
+  struct stat info {};
+  const bool is_there = lstat(path.c_str(), &info) == 0;
+  if (is_there && !is_resumed) {
+    return unwritable(path, "it exists", "--resume goes on with it; or name another", EEXIST);
+  }
+  if (!is_there && !in_order_) return {};
+  SBX_TRY(held_file_, open_regular(path, O_CREAT));
+  return is_there ? read_held(drops_failed, ids) : Status();
+}
+
+Status Results::read_held(bool drops_failed, const IdSet& ids) {
+  held_end_ = end_of_lines(held_file_.get());
+  return visit_lines(held_file_.get(), held_end_, beside(path_),
+                     [&](const std::string& text, const ResultLine& line, off_t begin) -> Status {
+                       // What was no request is found out again.
+                       if (!line.id || (ids.marks(*line.id) & kRecorded) != 0) return {};
+                       if (drops_failed && line.ending != Ending::kDone) return {};
+                       earlier_[*line.id] = {begin, text.size()};
+                       return {};
+                     });
+}
+
+Result<std::string> Results::read_place(const Place& place) const {
+  std::string text(place.size, '\0');
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t size = pread(held_file_.get(), text.data() + at, text.size() - at,
+                               place.offset + static_cast<off_t>(at));
+    if (size <= 0) return unwritable(beside(path_), size < 0 ? errno : EIO);
+    at += static_cast<std::size_t>(size);
+  }
+  return text;
+}
+
+Result<std::string> Results::take_held(std::string_view id) {
+  const auto found = earlier_.find(id);
+  if (found == earlier_.end()) return std::string();
+  const Place place = found->second;
+  earlier_.erase(found);
+  return read_place(place);
+}
+
+Status Results::write_line(std::string_view line) {
+  if (file_.is_open()) return append(file_.get(), line, path_);
+  queue_.push(std::string(line));
+  return flush();
+}
+
+Status Results::flush() {
+  if (queue_.flush(STDOUT_FILENO, true) != IoState::kClosed) return {};
+  return Error{ErrorCode::kOutputUnwritable, "the results cannot be written to stdout", "stdout",
+               "give sbx-run a stdout that is read, or --results FILE"};
+}
+
+Status Results::hold(std::uint64_t turn, std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  for (std::size_t at = 0; at < text.size();) {
+    const ssize_t size = pwrite(held_file_.get(), text.data() + at, text.size() - at,
+                                held_end_ + static_cast<off_t>(at));
+    if (size <= 0) return unwritable(beside(path_), size < 0 ? errno : ENOSPC);
+    at += static_cast<std::size_t>(size);
+  }
+  held_[turn] = {held_end_, line.size()};
+  held_end_ += static_cast<off_t>(text.size());
+  held_bytes_ += line.size();
+  return {};
+}
+
+Status Results::add(std::uint64_t turn, std::string_view line) {
+  if (!in_order_) return write_line(line);
+  if (turn != next_turn_) return hold(turn, line);
+  ++next_turn_;
+  SBX_CHECK_OK(write_line(line));
+  return give_held();
+}
+
+Status Results::give_held() {
+  while (!held_.empty() && held_.begin()->first == next_turn_) {
+    SBX_TRY(const std::string line, read_place(held_.begin()->second));
+    SBX_CHECK_OK(write_line(line));
+    held_bytes_ -= line.size();
+    held_.erase(held_.begin());
+    ++next_turn_;
+  }
+  if (held_.empty() && earlier_.empty() && held_end_ > 0) {
+    held_end_ = 0;
+    if (ftruncate(held_file_.get(), 0) != 0) return unwritable(beside(path_), errno);
+  }
+  return {};
+}
+
+bool Results::is_full() const {
+  return held_.size() >= kMostHeld || held_bytes_ >= kMostHeldBytes ||
+         queue_.bytes() >= kMostQueuedBytes;
+}
+
+Status Results::close(bool is_whole) {
+  if (is_whole) {
+    while (!earlier_.empty()) {
+      SBX_TRY(const std::string line, take_held(earlier_.begin()->first));
+      SBX_CHECK_OK(write_line(line));
+    }
+  }
+  // Nobody can resume what went to standard output.
+  for (auto held = held_.begin(); path_.empty() && held != held_.end(); held = held_.erase(held)) {
+    SBX_TRY(const std::string line, read_place(held->second));
+    SBX_CHECK_OK(write_line(line));
+  }
+  const bool is_needed = !held_.empty() || !earlier_.empty();
+  if (held_file_.is_open() && !path_.empty() && !is_needed) unlink(beside(path_).c_str());
+  return {};
+}
+
+}  // namespace sbx::batch

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// batch: the flags are read here, by the one table; what follows is sbx-batch's, which lies beside.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/files.h"
+#include "flag_table.h"
+#include "flags.h"
+#include "prepare.h"
+#include "report/json.h"
+#include "session_client.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+// Its words: own flags and the file, then "--", then the flags that `serve` gets.
+Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOptions& options) {
+  const Verb& verb = *invocation.verb;
+  SBX_TRY(const SessionFlags own, given_flags(options, verb, FlagUse::kVerb));
+  SBX_TRY(SessionFlags session, session_flags(options, verb));
+  if (!session.contains("--workspace")) {
+    std::vector<std::string> warnings;
+    SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
+    for (const std::string& warning : warnings) warn(warning);
+    if (!workspace.empty()) session["--workspace"] = {std::move(workspace)};
+  }
+  std::vector<std::string> words = {"sbx-batch"};
+  for (std::string& word : flag_arguments(own)) words.push_back(std::move(word));
+  if (!options.tasks.empty()) words.push_back(options.tasks);
+  words.emplace_back("--");
+  for (std::string& word : flag_arguments(session)) words.push_back(std::move(word));
+  return words;
+}
+
+// Errors: what kept it from being executed.
+Error become_batch(std::vector<std::string> words) {
+  Result<std::string> program = companion(words.front());
+  if (!program.ok()) return program.error();
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(program.value().c_str(), argv.data());
+  return Error{ErrorCode::kSetupFailed, "execve(" + program.value() + "): " + errno_text(errno),
+               "execve", "install it anew", errno};
+}
+
+}  // namespace
+
+int verb_batch(const Invocation& invocation) {
+  RunOptions options;
+  // CLI11 knows a switch or a flag with a value, not one that may be either.
+  Invocation plain = invocation;
+  std::replace(plain.arguments.begin(), plain.arguments.end(), std::string("--resume=failed"),
+               std::string("--resume-failed"));
+  const Result<ParseOutcome> parsed = parse_flags(plain, options);
+  if (parsed.ok() && parsed.value().help) {
+    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  }
+  Result<std::vector<std::string>> words =
+      parsed.ok() ? batch_words(plain, options) : Result<std::vector<std::string>>(parsed.error());
+  const Error error = words.ok() ? become_batch(std::move(words).value()) : words.error();
+  complain(error);
+  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
+  return 125;
+}
+
+}  // namespace sbx
