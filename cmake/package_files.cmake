@@ -10,7 +10,7 @@ file(WRITE ${share}/doc/sbx/changelog
   " -- ${contact}  Thu, 01 Jan 2026 00:00:00 +0000\n")
 # Static on purpose: it starts faster, and runs where the C library is another.
 file(WRITE ${share}/lintian/overrides/sbx
-  "sbx: statically-linked-binary [usr/bin/sbx-run]\nsbx: statically-linked-binary [usr/bin/sbx-bwrap]\n")
+  "sbx: statically-linked-binary [usr/bin/sbx-run]\nsbx: statically-linked-binary [usr/bin/sbx-batch]\nsbx: statically-linked-binary [usr/bin/sbx-bwrap]\n")
 file(GLOB pages ${share}/man/man*/*.[0-9])
 find_program(gzip gzip REQUIRED)
 execute_process(COMMAND ${gzip} -9nf ${share}/doc/sbx/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)

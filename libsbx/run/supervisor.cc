@@ -3,6 +3,7 @@
 #include "run/supervisor.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -285,6 +286,14 @@ void Supervisor::leave() {
   input_.loop = nullptr;
   input_.network = nullptr;
   input_.on_output = nullptr;
+}
+
+bool Supervisor::has_left() const {
+  if (state_.is_init_gone) return true;
+  struct pollfd ended {
+    spawned_->pidfd.get(), POLLIN, 0
+  };
+  return poll(&ended, 1, 0) > 0;
 }
 
 void Supervisor::take_signal() {

@@ -115,6 +115,8 @@ class Supervisor {
   void leave();
   // After leave(): PID 1, if it is still there, ends by itself from now on.
   void let_go() { spawned_->lifeline.reset(); }
+  // It has ended: the destructor waits for nothing.
+  bool has_left() const;
 
  private:
   struct Standard;

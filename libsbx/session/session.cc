@@ -19,6 +19,11 @@ namespace {
 
 constexpr std::size_t kLeastKeptBytes = std::size_t{64} << 10;
 
+// A refill takes as long as a launch: it would hold up the answer of a command that ends meanwhile,
+// and the next request of a client that does not rest.
+constexpr std::chrono::milliseconds kPauseAfterAnswer{1};
+constexpr std::chrono::milliseconds kPauseAfterStart{50};
+
 // RFC 9562, version 4. Empty where there is no randomness.
 std::string make_uuid() {
   std::array<unsigned char, 16> bytes{};
@@ -123,6 +128,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   }
   task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr,
               approvals_);
+  refill_at_ = Clock::now() + kPauseAfterStart;
   if (task->is_running()) watch(next_key_++, task);
   return task;
 }
@@ -202,16 +208,22 @@ void Session::write_stdin(Task& task) {
 }
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
-  const bool has_work = !changed_.empty() || (resetting_ && running_.empty()) || may_refill();
-  if (!has_work) {
-    return timers_.empty() ? std::nullopt : std::optional(timers_.begin()->first);
-  }
-  return Clock::now();
+  if (!changed_.empty() || (resetting_ && running_.empty())) return Clock::now();
+  std::optional<Clock::time_point> until;
+  if (!timers_.empty()) until = timers_.begin()->first;
+  if (may_refill() && (!until || refill_at_ < *until)) until = refill_at_;
+  return until;
 }
 
 // Whoever has started a task waits until it has begun.
 bool Session::may_refill() const {
   return pool_ && !pool_->is_settled() && (order_.empty() || order_.back()->has_begun());
+}
+
+void Session::refill() {
+  pool_->refill();
+  // What was let go is on its way out.
+  if (pool_->is_full()) refill_at_ = Clock::now() + kPauseAfterAnswer;
 }
 
 void Session::step() {
@@ -232,8 +244,8 @@ void Session::step() {
     due.push_back(key);
   }
   for (const Key key : due) step_task(key);
-  // While commands run, and nobody waits for this thread.
-  if (count <= 0 && due.empty() && changed_.empty() && may_refill()) pool_->refill();
+  const bool is_quiet = count <= 0 && due.empty() && changed_.empty();
+  if (is_quiet && may_refill() && now >= refill_at_) refill();
   if (resetting_ && running_.empty()) finish_reset();
   forget_old();
 }
@@ -257,6 +269,7 @@ void Session::step_task(Key key) {
   if (running.timer) timers_.erase({*running.timer, key});
   running_.erase(found);
   keys_.erase(task.get());
+  if (running_.empty()) refill_at_ = Clock::now() + kPauseAfterAnswer;
   if (task->kind() == TaskKind::kTask) {
     ++ended_;
   } else {

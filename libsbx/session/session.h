@@ -120,6 +120,7 @@ class Session {
   void note_change(const TaskPointer& task);
   void finish_reset();
   bool may_refill() const;
+  void refill();
   void keep_within_bytes(Task& task);
 
   SessionOptions options_;
@@ -127,6 +128,7 @@ class Session {
   Leftovers leftovers_;  // of the session itself
   Approvals approvals_;
   std::optional<WarmPool> pool_;
+  Clock::time_point refill_at_{};
   Status set_up_;
   Key next_key_ = 1;
   std::unordered_map<Key, Running> running_;

@@ -16,8 +16,9 @@ namespace {
 // The waiting process receives three descriptors more than it has.
 constexpr std::int64_t kFewestOpenFiles = 32;
 
-// Each holds some ten descriptors.
-constexpr std::size_t kMostLeaving = 16;
+// Under load nobody refills: beyond this many they are let go at once. Each holds some ten
+// descriptors.
+constexpr std::size_t kMostWaiting = 2;
 
 bool can_wait(const Policy& policy, const HostFacts& facts) {
   const LayerSet& namespaces = policy.sandbox.isolation.namespaces;
@@ -82,24 +83,27 @@ bool WarmPool::is_current(const SandboxInput& wanted) {
 }
 
 std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
-  if (ready_.empty() || !fits(wanted)) return nullptr;
-  if (!is_current(wanted)) {
+  if (is_broken_ || !fits(wanted)) return nullptr;
+  if (pattern_ && !is_current(wanted)) {
     pattern_.reset();
     ready_.clear();
   }
-  while (!ready_.empty()) {
-    std::unique_ptr<Sandbox> taken = std::move(ready_.front());
+  std::unique_ptr<Sandbox> taken;
+  while (taken == nullptr && !ready_.empty()) {
+    taken = std::move(ready_.front());
     ready_.pop_front();
-    Sandbox& sandbox = *taken;
-    if (is_spent(*sandbox.spawned)) continue;
-    if (set_command(sandbox.plan, PlanInput{wanted.policy, wanted.request, facts_, sandbox.view,
-                                            wanted.environment})
-            .ok() &&
-        fits_handover(sandbox.plan)) {
-      return taken;
-    }
+    if (is_spent(*taken->spawned)) taken.reset();
   }
-  return nullptr;
+  if (taken == nullptr) {
+    // By demand: where there is a pattern, that is half the work of planning one anew.
+    Result<std::unique_ptr<Sandbox>> made = make();
+    if (!made.ok()) return nullptr;
+    taken = std::move(made).value();
+  }
+  const bool is_set = set_command(taken->plan, PlanInput{wanted.policy, wanted.request, facts_,
+                                                         taken->view, wanted.environment})
+                          .ok();
+  return is_set && fits_handover(taken->plan) ? std::move(taken) : nullptr;
 }
 
 Result<std::unique_ptr<Sandbox>> WarmPool::make() {
@@ -126,17 +130,23 @@ Result<std::unique_ptr<Sandbox>> WarmPool::make() {
 
 void WarmPool::see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor) {
   supervisor->leave();
-  if (leaving_.size() >= kMostLeaving) leaving_.pop_front();
   leaving_.push_back({std::move(sandbox), std::move(supervisor)});
+  if (leaving_.size() > kMostWaiting) let_go();
+}
+
+// Nobody waits for the kernel to take them apart.
+void WarmPool::let_go() {
+  std::erase_if(leaving_, [](const Leaving& leaving) {
+    return leaving.was_let_go && leaving.supervisor->has_left();
+  });
+  for (Leaving& leaving : leaving_) {
+    if (!leaving.was_let_go) leaving.supervisor->let_go();
+    leaving.was_let_go = true;
+  }
 }
 
 void WarmPool::refill() {
-  // They end while the next one is made, on another processor where there is one.
-  std::erase_if(leaving_, [](const Leaving& leaving) { return leaving.was_let_go; });
-  for (Leaving& leaving : leaving_) {
-    leaving.supervisor->let_go();
-    leaving.was_let_go = true;
-  }
+  let_go();
   if (is_full()) return;
   Result<std::unique_ptr<Sandbox>> made = make();
   if (made.ok()) {

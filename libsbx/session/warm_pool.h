@@ -25,14 +25,15 @@ class WarmPool : public ReadySandboxes {
   WarmPool(const WarmPool&) = delete;
   WarmPool& operator=(const WarmPool&) = delete;
 
-  // Null: none is ready, or the request differs from the policy in more than command, environment,
-  // working directory, output and time.
+  // One that is ready, or one that is made now of what the others were made of. Null: none can be
+  // made, or the request differs from the policy in more than command, environment, working
+  // directory, output and time.
   std::unique_ptr<Sandbox> take(const SandboxInput& wanted) override;
-  // Let go by the next refill, waited for by the one after.
+  // Let go by the next refill, or where several are left by then; none is waited for.
   void see_off(std::unique_ptr<Sandbox> sandbox, std::unique_ptr<Supervisor> supervisor) override;
 
-  // Off the way of a run: lets go what was seen off, waits for what the last refill let go, and
-  // makes one sandbox where one is missing, which takes as long as a launch. After a failure the
+  // Off the way of a run: lets go what was seen off, forgets what has left, and makes one sandbox
+  // where one is missing, which takes as long as a launch. After a failure the
   // pool stays empty for good: the run itself then says what is wrong.
   void refill();
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
@@ -52,6 +53,7 @@ class WarmPool : public ReadySandboxes {
     std::string search_path;
     Witnesses witnesses;  // of what neither commands nor their policy change
   };
+  void let_go();
   Result<std::unique_ptr<Sandbox>> make();
   SandboxInput own_input(const Request& request);
   bool fits(const SandboxInput& wanted) const;

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sbx-run batch: every id exactly once, whatever ends it."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import unittest
+
+import session_harness
+from harness import BOUND, SBX_RUN, until
+
+
+class Case(session_harness.Case):
+    def tasks(self, lines, name="tasks.jsonl"):
+        """A file of these lines: dicts, or text as it stands."""
+        return self.write(name, "".join(
+            (line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+
+    def batch(self, *arguments, status=0, **options):
+        done = self.cli("batch", "--workspace", self.work, *arguments, **options)
+        self.assertEqual(done.returncode, status, (done.stdout[-2000:], done.stderr))
+        return done
+
+    def results(self, path):
+        with open(path) as file:
+            return [json.loads(line) for line in file]
+
+    def out(self, name="out"):
+        return os.path.join(self.base, name)
+
+
+def ids(results):
+    return sorted(result["id"] for result in results)
+
+
+class Lines(Case):
+    def test_each_is_a_result_with_its_id_first(self):
+        done = self.batch(self.tasks([{"id": "a", "command": "echo one"},
+                                      {"argv": ["echo", "two"], "id": "b"}]))
+        lines = done.stdout.decode().splitlines()
+        for line in lines:
+            self.assertEqual(next(iter(json.loads(line))), "id")
+        found = {result["id"]: result for result in map(json.loads, lines)}
+        self.assertEqual(found["a"]["stdout"], "one\n")
+        self.assertEqual(found["b"]["stdout"], "two\n")
+        self.assertEqual(found["a"]["status"], "exited")
+        self.assertRegex(done.stderr.decode(), r"\A[^\n]*2 tasks: 2 done, 0 failed, 0 refused, "
+                         r"0 errors, [\d.]+ s, [\d.]+/s, median [\d.]+ ms, p95 [\d.]+ ms\n\Z")
+
+    def test_that_are_no_requests_are_results_with_their_number(self):
+        path = self.tasks(["", "nonsense\r", '{"id": "a", "command": "true"}\r', "   ",
+                           '{"id": "", "command": "true"}', '{"id": null, "command": "true"}',
+                           '{"command": "touch ran"}', '{"id": "a", "command": "touch ran"}',
+                           '{"id": "b", "command": "touch ran", "bogus": 1}',
+                           '{"id": "c", "command": "touch ran", "id": "d"}', '["a"]'])
+        done = self.batch(path, status=1)
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        bad = {result["line"]: result for result in results if "line" in result}
+        self.assertEqual(sorted(bad), [2, 5, 6, 7, 8, 9, 10, 11])
+        self.assertEqual({line: result["id"] for line, result in bad.items() if result["id"]},
+                         {9: "b"})
+        for result in bad.values():
+            self.assertEqual(result["status"], "error")
+        self.assertEqual(bad[9]["error"]["code"], "unknown_field")
+        good = [result for result in results if "line" not in result]
+        self.assertEqual([(result["id"], result["exit_code"]) for result in good], [("a", 0)])
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+        self.assertIn(b"9 tasks: 1 done, 0 failed, 0 refused, 8 errors", done.stderr)
+
+    def test_come_from_a_pipe_as_they_are_written(self):
+        process = subprocess.Popen([SBX_RUN, "batch", "--workspace", self.work], env=self.env,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, cwd=self.work)
+        self.addCleanup(self.end, process)
+        for name in ("first", "second"):
+            process.stdin.write(json.dumps({"id": name, "command": "true"}).encode() + b"\n")
+            process.stdin.flush()
+            self.assertEqual(json.loads(process.stdout.readline())["id"], name)
+        process.stdin.close()
+        self.assertEqual(process.wait(BOUND), 0)
+
+    def test_are_parted_by_shards(self):
+        path = self.tasks([{"id": str(i), "command": "true"} for i in range(10)] +
+                          ["bad", "", '{"id": "3", "command": "true"}'])
+        found = []
+        for part in (1, 2, 3):
+            done = self.cli("batch", "--workspace", self.work, "--shard", f"{part}/3", path)
+            found += [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual(sorted(result["id"] for result in found if result["id"]),
+                         [str(i) for i in range(10)])
+        self.assertEqual(sorted(result["line"] for result in found if "line" in result), [11, 13])
+
+    def test_keep_their_order_where_that_is_asked_for(self):
+        # The first is the last to end.
+        lines = [{"id": "slow", "command": "while [ ! -e go ]; do sleep 0.01; done"}]
+        lines += [{"id": str(i), "command": "true"} for i in range(40)]
+        lines += [{"id": "last", "command": "touch go"}]
+        path = self.out()
+        self.batch("--order", "input", "--jobs", "4", "--results", path, self.tasks(lines))
+        self.assertEqual([result["id"] for result in self.results(path)],
+                         [line["id"] for line in lines])
+        self.assertEqual(sorted(os.listdir(self.base)),
+                         ["cache", "out", "runtime", "tasks.jsonl", "work"])
+        os.unlink(os.path.join(self.work, "go"))
+        done = self.batch("--order", "input", "--jobs", "4", self.tasks(lines))
+        self.assertEqual([json.loads(line)["id"] for line in done.stdout.splitlines()],
+                         [line["id"] for line in lines])
+
+
+class Exit(Case):
+    def refused(self, *arguments, word=b""):
+        done = self.cli("batch", *arguments)
+        self.assertEqual(done.returncode, 125, (arguments, done.stdout, done.stderr))
+        self.assertEqual(json.loads(done.stdout)["status"], "error")
+        self.assertTrue(done.stderr.startswith(b"sbx-run: "), done.stderr)
+        self.assertIn(word, done.stderr)
+
+    def test_125_for_what_is_wrong_with_flags_and_files(self):
+        path = self.tasks([{"id": "a", "command": "touch ran"}])
+        for value in ("0", "-1", "1.5", "x"):
+            self.refused(f"--jobs={value}", path, word=b"--jobs")
+        for value in ("0/2", "3/2", "1", "1/0", "a/b"):
+            self.refused("--shard", value, path, word=b"--shard")
+        self.refused("--retries=-1", path)
+        self.refused("--order", "sideways", path)
+        self.refused("--resume", path, word=b"--results")
+        self.refused("--bogus", path)
+        self.refused("--cwd", "/", path, word=b"cannot honour")
+        self.refused("--profile", "no-such-profile", path)
+        self.refused(self.base, word=b"is a directory")
+        self.refused(self.out("missing"))
+        self.refused("--results", "/no/such/directory/out", path)
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_125_for_results_that_are_there_or_are_links(self):
+        path = self.tasks([{"id": "a", "command": "touch ran"}])
+        other = self.write("other", "precious")
+        os.symlink(other, self.out("link"))
+        os.symlink(self.out("nowhere"), self.out("dangling"))
+        os.mkfifo(self.out("fifo"))
+        for name in ("other", "link", "dangling", "fifo"):
+            self.refused("--results", self.out(name), path)
+            self.refused("--results", self.out(name), "--resume", path)
+        with open(other) as file:
+            self.assertEqual(file.read(), "precious")
+        self.refused("--results", path, "--resume", path, word=b"no result")
+        self.assertFalse(os.path.exists(os.path.join(self.work, "ran")))
+
+    def test_125_where_nobody_reads(self):
+        path = self.tasks([{"id": str(i), "command": "true"} for i in range(200)])
+        read, write = os.pipe()
+        os.close(read)
+        done = self.cli("batch", "--workspace", self.work, path, stdout=write,
+                        stderr=subprocess.PIPE)
+        os.close(write)
+        self.assertEqual(done.returncode, 125, done.stderr)
+        done = self.cli("batch", "--workspace", self.work, path, stdout=open("/dev/full", "wb"),
+                        stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 125, done.stderr)
+
+    def test_1_for_a_failure_and_no_more_begins_with_fail_fast(self):
+        lines = [{"id": "a", "command": "exit 3"}] + [
+            {"id": str(i), "command": f"touch {i}"} for i in range(50)]
+        path = self.tasks(lines)
+        self.batch("--jobs", "1", "--fail-fast", "--results", self.out(), path, status=1)
+        self.assertEqual(ids(self.results(self.out())), ["a"])
+        self.assertEqual(os.listdir(self.work), [])
+        # What failed counts still; the rest is done.
+        self.batch("--results", self.out(), "--resume", path, status=1)
+        self.assertEqual(len(self.results(self.out())), 51)
+        # Once more, and only what failed.
+        os.unlink(path)
+        path = self.tasks([{"id": "a", "command": "exit 0"}] + lines[1:])
+        for name in os.listdir(self.work):
+            os.unlink(os.path.join(self.work, name))
+        self.batch("--results", self.out(), "--resume=failed", path)
+        self.assertEqual(ids(self.results(self.out())), sorted(line["id"] for line in lines))
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_tries_again_what_can_pass_and_nothing_else(self):
+        lines = [{"id": "late", "cwd": "made-later", "command": "true"},
+                 {"id": "bad", "command": "true", "bogus": 1},
+                 {"id": "fails", "command": "echo x >> tries; exit 1"},
+                 {"id": "maker", "command": "sleep 0.3; mkdir made-later"}]
+        self.batch("--jobs", "4", "--retries", "20", "--results", self.out(), self.tasks(lines),
+                   status=1)
+        found = {result["id"]: result for result in self.results(self.out())}
+        self.assertEqual(found["late"]["exit_code"], 0, found["late"]["error"])
+        self.assertEqual(found["bad"]["error"]["code"], "unknown_field")
+        with open(os.path.join(self.work, "tries")) as file:
+            self.assertEqual(file.read(), "x\n")
+        self.batch("--results", self.out("once"),
+                   self.tasks([{"id": "never", "cwd": "nowhere", "command": "true"}]), status=1)
+        self.assertEqual(self.results(self.out("once"))[0]["status"], "error")
+
+
+class Ends(Case):
+    def start(self, path, *arguments):
+        process = subprocess.Popen(
+            [SBX_RUN, "batch", "--workspace", self.work, "--results", self.out(), *arguments, path],
+            env=self.env, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
+        self.addCleanup(self.end, process)
+        return process
+
+    def test_by_signals_cleanly_and_says_what_is_left(self):
+        for number, name in ((signal.SIGINT, "int"), (signal.SIGTERM, "term")):
+            lines = [{"id": "quick", "command": "true"},
+                     {"id": "slow", "command": f"touch begun-{name}; sleep 600"},
+                     {"id": "rest", "command": "true"}]
+            path = self.tasks(lines)
+            process = self.start(path, "--jobs", "1")
+            self.assertTrue(until(lambda: os.path.exists(
+                os.path.join(self.work, f"begun-{name}"))))
+            process.send_signal(number)
+            _, said = process.communicate(timeout=BOUND)
+            self.assertEqual(process.returncode, 128 + number)
+            self.assertRegex(said.decode(), r"1 tasks: 1 done.*; 2 left\n")
+            self.assertEqual(ids(self.results(self.out())), ["quick"])
+            self.assert_nothing_left()
+            path = self.tasks([line if line["id"] != "slow" else {**line, "command": "true"}
+                               for line in lines])
+            self.batch("--results", self.out(), "--resume", path)
+            self.assertEqual(ids(self.results(self.out())), ["quick", "rest", "slow"])
+            os.unlink(self.out())
+
+    def test_by_kills_at_random_moments_lose_and_double_nothing(self):
+        count = 150
+        path = self.tasks([{"id": str(i), "command": "echo $$"} for i in range(count)] + ["bad"])
+        choose = random.Random(7)
+        for order in ("end", "input"):
+            for _ in range(15):
+                process = self.start(path, "--resume", "--jobs", "3", "--order", order)
+                try:
+                    process.wait(choose.uniform(0.02, 0.6))
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                process.communicate(timeout=BOUND)
+            # A line that was being written.
+            with open(self.out(), "a") as file:
+                file.write('{"id":"torn","stat')
+            done = self.start(path, "--resume", "--order", order)
+            done.communicate(timeout=BOUND)
+            results = self.results(self.out())
+            self.assertEqual(ids([result for result in results if result["id"]]),
+                             sorted(str(i) for i in range(count)))
+            self.assertEqual([result["line"] for result in results if not result["id"]],
+                             [count + 1])
+            if order == "input":
+                self.assertEqual([result["id"] for result in results],
+                                 [str(i) for i in range(count)] + [None])
+            os.unlink(self.out())
+            self.assert_nothing_left()
+
+    def test_are_not_those_of_the_server(self):
+        path = self.tasks([{"id": "a", "command": "echo x >> tries; sleep 600"},
+                           {"id": "b", "command": "true"}])
+        process = self.start(path, "--jobs", "1")
+        begun = os.path.join(self.work, "tries")
+        self.assertTrue(until(lambda: os.path.exists(begun)))
+        with open(f"/proc/{process.pid}/comm") as name:
+            self.assertEqual(name.read(), "sbx-batch\n")
+        servers = [pid for pid in session_harness.processes(self.marker)
+                   if b"serve" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")]
+        os.kill(servers[0], signal.SIGKILL)
+        process.communicate(timeout=BOUND)
+        self.assertEqual(process.returncode, 1)
+        found = {result["id"]: result for result in self.results(self.out())}
+        self.assertEqual(found["a"]["error"]["code"], "session_failed")
+        self.assertEqual(found["b"]["exit_code"], 0)
+
+    def test_two_at_once_do_not_write_one_file(self):
+        path = self.tasks([{"id": "a", "command": "touch begun; sleep 600"}])
+        process = self.start(path)
+        self.assertTrue(until(lambda: os.path.exists(os.path.join(self.work, "begun"))))
+        done = self.batch("--results", self.out(), "--resume", path, status=125)
+        self.assertIn(b"another batch", done.stderr)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=BOUND)
+
+
+class Size(Case):
+    def test_memory_does_not_grow_with_the_tasks(self):
+        """But for 16 to 28 bytes an id. Of a shard that has the last line alone."""
+        def peak(count):
+            path = self.tasks({"id": f"{i}-{'x' * 200}", "command": "true"} for i in range(count))
+            process = subprocess.Popen(
+                [SBX_RUN, "batch", "--workspace", self.work, "--shard", f"{count}/{count}", path],
+                env=self.env, cwd=self.work, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss
+
+        self.assertLess(peak(20_000) - peak(200), 2048)
+
+
+if __name__ == "__main__":
+    unittest.main()
