@@ -25,7 +25,11 @@ constexpr milliseconds kLongestWait{5000};
 constexpr milliseconds kBusyWait{20};  // where the session has no room
 constexpr milliseconds kProgressEvery{200};
 constexpr milliseconds kLongestEnd{5000};  // after a signal
-constexpr int kMostLostLanes = 3;
+constexpr int kMostLost = 3;
+// Of a server on another machine, which may go without a word.
+constexpr milliseconds kAskAfter{4000};
+constexpr milliseconds kLostAfter{16'000};
+constexpr milliseconds kLongestStart{60'000};
 
 bool is_terminal() {
   const char* const term = getenv("TERM");
@@ -45,7 +49,7 @@ Status Batch::open() {
   SBX_TRY(signals_, signal_descriptor(false));
   SBX_TRY(TaskInput input, TaskInput::open(options_.tasks));
   SBX_TRY(Results results, Results::open(options_, ids_));
-  SBX_CHECK_OK(start_lane());
+  SBX_CHECK_OK(start_places());
   results_.emplace(std::move(results));
   input_.emplace(std::move(input));
   shows_progress_ = is_terminal();
@@ -53,24 +57,58 @@ Status Batch::open() {
   return {};
 }
 
-// What keeps the server from coming up is told before anything is read.
-Status Batch::start_lane() {
+Status Batch::start_places() {
+  places_.clear();
+  jobs_ = 0;
+  if (options_.on_slurm) return start_on_cluster();
   SBX_TRY(Lane lane, Lane::start(program_, options_.serve));
-  lane_ = std::make_unique<Lane>(std::move(lane));
-  lane_->call(0, "hello", "{}");
-  while (lane_->is_open()) {
-    struct pollfd ready[2] = {{lane_->fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-    if (poll(ready, 2, -1) < 0 && errno != EINTR) break;
+  return start_place(std::move(lane), "", options_.jobs);
+}
+
+Status Batch::start_on_cluster() {
+  job_.reset();
+  Result<SlurmJob> job = SlurmJob::submit(options_.slurm, signals_.get());
+  take_signal();
+  if (signal_ != 0) return {};
+  if (!job.ok()) return job.error();
+  job_.emplace(std::move(job).value());
+  Status status;
+  const std::uint64_t jobs = options_.has_jobs ? options_.jobs : job_->processors();
+  for (const std::string& node : job_->nodes()) {
+    SBX_TRY(Child child, job_->serve(node, program_, options_.serve));
+    Status started = start_place(Lane(std::move(child)), node, jobs);
+    if (signal_ != 0) return {};
+    if (!started.ok()) status = std::move(started);
+  }
+  // The others do the work of a node that does not come up.
+  return places_.empty() ? status : Status();
+}
+
+// What keeps the server from coming up is told before anything is read.
+Status Batch::start_place(Lane started, std::string node, std::uint64_t jobs) {
+  auto place = std::make_unique<Place>(Place{std::move(started), std::move(node), jobs});
+  Lane& lane = place->lane;
+  lane.call(0, "hello", "{}");
+  const auto until = Clock::now() + kLongestStart;
+  while (lane.is_open() && Clock::now() < until) {
+    struct pollfd ready[2] = {{lane.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+    if (poll(ready, 2, wait_ms(until)) < 0 && errno != EINTR) break;
     take_signal();
     if (signal_ != 0) return {};
-    if (ready[0].revents != 0) lane_->read();
-    if (auto answer = lane_->next()) {
-      if (answer->error) return *std::move(answer->error);
-      return {};
-    }
+    if (ready[0].revents != 0) lane.read();
+    const auto answer = lane.next();
+    if (!answer) continue;
+    if (answer->error) return *answer->error;
+    place->heard = Clock::now();
+    jobs_ += jobs;
+    places_.push_back(std::move(place));
+    return {};
   }
-  return Error{ErrorCode::kSessionFailed, "the session's server did not come up", "",
-               "sbx-run serve says why"};
+  std::string where = place->node.empty() ? "" : " on " + place->node;
+  const std::string said = lane.complaint();
+  return Error{ErrorCode::kSessionFailed,
+               "the session's server did not come up" + where + (said.empty() ? "" : ": " + said),
+               "", "sbx-run serve says why"};
 }
 
 Result<int> Batch::run() {
@@ -97,31 +135,52 @@ Status Batch::turn() {
   poll_once();
   SBX_CHECK_OK(results_->flush());
   SBX_CHECK_OK(take_answers());
-  if (!lane_->is_open()) return replace_lane();
-  return {};
+  return lose_places();
 }
 
 bool Batch::wants_more() const {
-  return !stops_ && running_.size() + waiting_.size() < options_.jobs && !results_->is_full();
+  return !stops_ && running_.size() + waiting_.size() < jobs_ && !results_->is_full();
 }
 
 void Batch::poll_once() {
-  const short lane_events = static_cast<short>(POLLIN | (lane_->wants_to_write() ? POLLOUT : 0));
-  struct pollfd ready[4] = {{signals_.get(), POLLIN, 0},
-                            {lane_->fd(), lane_events, 0},
-                            {wants_more() ? input_->fd() : -1, POLLIN, 0},
-                            {results_->blocked_fd(), POLLOUT, 0}};
+  std::vector<struct pollfd> ready = {{signals_.get(), POLLIN, 0},
+                                      {wants_more() ? input_->fd() : -1, POLLIN, 0},
+                                      {results_->blocked_fd(), POLLOUT, 0}};
+  const std::size_t first = ready.size();
+  for (const auto& place : places_) {
+    const bool writes = place->lane.wants_to_write();
+    ready.push_back({place->lane.fd(), static_cast<short>(POLLIN | (writes ? POLLOUT : 0)), 0});
+  }
   std::optional<Clock::time_point> until = give_up_;
   const auto no_later_than = [&](Clock::time_point when) {
     if (!until || when < *until) until = when;
   };
   if (!waiting_.empty()) no_later_than(waiting_.begin()->first);
   if (shows_progress_) no_later_than(shown_ + kProgressEvery);
-  if (poll(ready, 4, wait_ms(until)) <= 0) return;
+  if (job_) no_later_than(Clock::now() + kAskAfter);
+  if (poll(ready.data(), ready.size(), wait_ms(until)) < 0) return;
   take_signal();
-  if ((ready[1].revents & POLLOUT) != 0) lane_->write();
-  if ((ready[1].revents & ~POLLOUT) != 0) lane_->read();
-  if (ready[2].revents != 0) input_->read();
+  if (ready[1].revents != 0) input_->read();
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const short events = ready[first + i].revents;
+    Place& place = *places_[i];
+    if ((events & POLLOUT) != 0) place.lane.write();
+    if ((events & ~POLLOUT) != 0) {
+      place.lane.read();
+      place.heard = Clock::now();
+      place.was_asked = false;
+    } else if (job_) {
+      look_after(place);
+    }
+  }
+}
+
+void Batch::look_after(Place& place) {
+  const auto silent = Clock::now() - place.heard;
+  if (silent > kLostAfter) place.lane.give_up();
+  if (silent < kAskAfter || place.was_asked) return;
+  place.was_asked = true;
+  place.lane.call(0, "hello", "{}");
 }
 
 // --- lines in
@@ -186,17 +245,23 @@ void Batch::send(Task task) {
   const std::uint64_t call = next_call_++;
   task.begin = Clock::now();
   ++task.tries;
-  lane_->call(call, "run", task.params);
+  task.place = std::min_element(places_.begin(), places_.end(), [](const auto& a, const auto& b) {
+                 return a->running * b->jobs < b->running * a->jobs;
+               })->get();
+  ++task.place->running;
+  task.place->lane.call(call, "run", task.params);
   running_.emplace(call, std::move(task));
 }
 
 // --- answers
 
 Status Batch::take_answers() {
-  while (auto answer = lane_->next()) {
-    if (answer->call == 0 && answer->error) continue;  // its end follows
-    lost_lanes_ = 0;
-    SBX_CHECK_OK(take_answer(*std::move(answer)));
+  for (const auto& place : places_) {
+    while (auto answer = place->lane.next()) {
+      if (answer->call == 0) continue;  // only that it is there; or its end follows
+      lost_ = 0;
+      SBX_CHECK_OK(take_answer(*std::move(answer)));
+    }
   }
   return {};
 }
@@ -206,6 +271,7 @@ Status Batch::take_answer(Answer answer) {
   if (found == running_.end()) return {};
   Task task = std::move(found->second);
   running_.erase(found);
+  --task.place->running;
   std::string text;
   ResultLine result;
   if (answer.error) {
@@ -243,23 +309,47 @@ Status Batch::finish(const Task& task, std::string_view line, const ResultLine& 
   return results_->add(task.turn, line);
 }
 
-// The server has gone, and what ran in it too.
-Status Batch::replace_lane() {
-  if (signal_ != 0) {
-    running_.clear();
-    return {};
+Status Batch::lose_places() {
+  for (auto at = places_.begin(); at != places_.end();) {
+    if ((*at)->lane.is_open()) {
+      ++at;
+      continue;
+    }
+    SBX_CHECK_OK(lose(**at));
+    jobs_ -= (*at)->jobs;
+    at = places_.erase(at);
   }
+  if (!places_.empty() || is_over()) return {};
+  if (++lost_ >= kMostLost) {
+    return Error{ErrorCode::kSessionFailed, "the session's server ends again and again", "",
+                 "sbx-run serve may say why"};
+  }
+  return start_places();
+}
+
+// A server has gone, and what ran in it too.
+Status Batch::lose(Place& place) {
   const Error error{ErrorCode::kSessionFailed, "the session's server ended while it ran", "",
                     "--retries N tries again"};
-  std::map<std::uint64_t, Task> lost = std::exchange(running_, {});
-  for (auto& [call, task] : lost) {
+  for (auto at = running_.begin(); at != running_.end();) {
+    if (at->second.place != &place) {
+      ++at;
+      continue;
+    }
+    Task task = std::move(at->second);
+    at = running_.erase(at);
+    if (signal_ != 0) continue;
     ResultLine result;
     result.error_code = error_name(error.code);
-    if (try_again(task, result.error_code)) continue;
-    SBX_CHECK_OK(finish(task, error_line_of(task.id, 0, error), result));
+    if (job_) {
+      // A node that was lost says nothing of the command.
+      --task.tries;
+      waiting_.emplace(Clock::now(), std::move(task));
+    } else if (!try_again(task, result.error_code)) {
+      SBX_CHECK_OK(finish(task, error_line_of(task.id, 0, error), result));
+    }
   }
-  if (++lost_lanes_ >= kMostLostLanes) return error;
-  return start_lane();
+  return {};
 }
 
 // --- the end
@@ -272,7 +362,7 @@ void Batch::take_signal() {
   signal_ = static_cast<int>(info.ssi_signo);
   stops_ = true;
   waiting_.clear();
-  for (const auto& [call, task] : running_) lane_->cancel(call);
+  for (const auto& [call, task] : running_) task.place->lane.cancel(call);
 }
 
 std::optional<std::uint64_t> Batch::left() const {

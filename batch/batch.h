@@ -9,12 +9,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "id_set.h"
 #include "lane.h"
 #include "options.h"
 #include "results.h"
+#include "slurm.h"
 #include "summary.h"
 #include "task_input.h"
 
@@ -33,6 +35,15 @@ class Batch {
 
  private:
   using Clock = std::chrono::steady_clock;
+  // A server, here or on a node.
+  struct Place {
+    Lane lane;
+    std::string node;
+    std::uint64_t jobs = 1;  // at a time
+    std::uint64_t running = 0;
+    Clock::time_point heard = Clock::now();
+    bool was_asked = false;  // whether it is still there
+  };
   struct Task {
     std::string id;
     std::string params;  // kept where it may be tried again
@@ -40,10 +51,13 @@ class Batch {
     std::uint64_t turn = 0;
     std::uint64_t tries = 0;
     Clock::time_point begin{};
+    Place* place = nullptr;
   };
 
   Status open();
-  Status start_lane();
+  Status start_places();
+  Status start_place(Lane lane, std::string node, std::uint64_t jobs);
+  Status start_on_cluster();
   Status turn();
   void poll_once();
   bool wants_more() const;
@@ -55,9 +69,11 @@ class Batch {
   void send(Task task);
   Status take_answers();
   Status take_answer(Answer answer);
+  void look_after(Place& place);
   Status finish(const Task& task, std::string_view line, const ResultLine& result);
   bool try_again(Task& task, const std::string& error_code);
-  Status replace_lane();
+  Status lose_places();
+  Status lose(Place& place);
   void take_signal();
   void show_progress();
   std::optional<std::uint64_t> left() const;
@@ -67,14 +83,16 @@ class Batch {
   IdSet ids_;
   std::optional<Results> results_;
   std::optional<TaskInput> input_;
-  std::unique_ptr<Lane> lane_;
+  std::optional<SlurmJob> job_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::uint64_t jobs_ = 0;  // of all of them
   OwnedFd signals_;
   Summary summary_;
   std::map<std::uint64_t, Task> running_;           // by the number of their call
   std::multimap<Clock::time_point, Task> waiting_;  // to be tried again
   std::uint64_t next_call_ = 1;
   std::uint64_t next_turn_ = 0;
-  int lost_lanes_ = 0;  // since the last answer
+  int lost_ = 0;  // times that no server was left, since the last answer
   int signal_ = 0;
   bool stops_ = false;  // nothing more begins
   std::optional<Clock::time_point> give_up_;

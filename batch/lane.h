@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "helper.h"
 #include "rpc/framing.h"
+#include "slurm.h"
 
 namespace sbx::batch {
 
@@ -26,9 +27,15 @@ class Lane {
   // Errors: kNotFound, kSetupFailed.
   static Result<Lane> start(const std::string& program, const std::vector<std::string>& flags);
 
-  int fd() const { return helper_.socket(); }
+  // A server of another machine.
+  explicit Lane(Child child) : child_(std::move(child)) {}
+
+  int fd() const { return helper_ ? helper_->socket() : child_.socket(); }
+  // What kept it from starting, where it has said nothing over its stream.
+  std::string complaint() const { return helper_ ? "" : child_.complaint(); }
   bool wants_to_write() const { return !out_.empty(); }
   bool is_open() const { return is_open_; }
+  void give_up() { is_open_ = false; }
   void call(std::uint64_t id, std::string_view method, std::string_view params);
   void cancel(std::uint64_t id);
   void write();
@@ -37,9 +44,10 @@ class Lane {
   std::optional<Answer> next();
 
  private:
-  explicit Lane(Helper helper) : helper_(std::move(helper)) {}
+  explicit Lane(Helper helper) { helper_.emplace(std::move(helper)); }
 
-  Helper helper_;
+  std::optional<Helper> helper_;
+  Child child_;
   LineReader in_{std::size_t{256} << 20};
   LineQueue out_;
   bool is_open_ = true;

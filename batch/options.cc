@@ -16,6 +16,7 @@ namespace {
 // More than these a session does not run at once.
 constexpr std::int64_t kMostJobs = 4096;
 constexpr std::int64_t kMostRetries = 1000;
+constexpr std::int64_t kMostNodes = 100'000;
 constexpr std::int64_t kMostShards = 1'000'000;
 
 Error bad_value(std::string_view flag, std::string_view value, std::string hint) {
@@ -52,7 +53,16 @@ Status read_shard(std::string_view value, Options& to) {
 
 Status read_flag(std::string_view flag, std::string_view value, Options& to) {
   if (flag == "--results") return to.results = value, Status();
-  if (flag == "--jobs") return read_count(flag, value, 1, kMostJobs, to.jobs);
+  if (flag == "--jobs") {
+    to.has_jobs = true;
+    return read_count(flag, value, 1, kMostJobs, to.jobs);
+  }
+  if (flag == "--nodes") return read_count(flag, value, 1, kMostNodes, to.slurm.nodes);
+  if (flag == "--partition") return to.slurm.partition = value, Status();
+  if (flag == "--on") {
+    to.on_slurm = value == "slurm";
+    return to.on_slurm ? Status() : bad_value(flag, value, "slurm");
+  }
   if (flag == "--retries") return read_count(flag, value, 0, kMostRetries, to.retries);
   if (flag == "--shard") return read_shard(value, to);
   if (flag == "--resume") return to.resume = true, Status();
@@ -95,6 +105,10 @@ Result<Options> read_options(const std::vector<std::string>& words) {
                                        ? std::string_view()
                                        : std::string_view(*word).substr(equals + 1);
     SBX_CHECK_OK(read_flag(std::string_view(*word).substr(0, equals), value, out));
+  }
+  if (!out.on_slurm && (out.slurm.nodes != 1 || !out.slurm.partition.empty())) {
+    return Error{ErrorCode::kBadFlag, "--nodes and --partition are of a cluster", "--nodes",
+                 "--on slurm"};
   }
   if (out.resume && out.results == "-") {
     return Error{ErrorCode::kBadFlag, "--resume needs the results of the batch before", "--resume",

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "slurm.h"
 
 namespace sbx::batch {
 
@@ -22,6 +23,9 @@ struct Options {
   bool resume_failed = false;  // what has failed is done again
   bool fail_fast = false;
   bool in_order = false;
+  bool on_slurm = false;
+  bool has_jobs = false;  // --jobs was given
+  SlurmWanted slurm;
   std::vector<std::string> serve;  // the flags that make the session
 };
 

@@ -68,6 +68,9 @@ struct RunOptions {
   std::string retries;
   std::string shard;
   std::string order;
+  std::string on;
+  std::string nodes;
+  std::string partition;
   bool resume = false;
   bool resume_failed = false;
   bool fail_fast = false;

@@ -78,6 +78,22 @@ const left = rejected(s.run('sleep 1000').then((x) => { throw new Error(x.status
 await s.close();
 assert(/cancelled|session/.test((await left).message), 'left');
 assert((await rejected(s.run('true'))).code === 'session_failed', 'closed');
+const pool = await sbx.createPool({ ...o, size: 2 });
+const counted = await pool.map(Array(12).fill('mkdir d-$$-$RANDOM; ls -d d-* | wc -l; sleep 0.05; rmdir d-$$-*'));
+assert(counted.length === 12 && Math.max(...counted.map((c) => Number(c.stdout))) <= 2, 'no more than its size');
+const ordered = await pool.map((async function* lines() { for (let i = 0; i < 9; i += 1) yield `echo ${i}`; }()));
+assert(ordered.map((c) => c.stdout.trim()).join('') === '012345678', 'ordered');
+const stop = new AbortController();
+const ending = [1, 2, 3].map(() => rejected(pool.run('sleep 1000', { signal: stop.signal })));
+stop.abort();
+assert((await Promise.all(ending)).every((error) => error.name === 'AbortError'), 'pool abort');
+assert((await rejected(pool.map(['true', 'sleep 1000'], { timeout: -1 }))).code === 'out_of_range', 'map rejects');
+assert((await pool.run('echo on')).stdout === 'on\n', 'pool goes on');
+assert((await rejected(sbx.createPool({ ...o, size: 0 }))).where === '/size', 'size');
+const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000'), pool.run('true')]));
+await pool.close();
+assert(/session|cancelled|closed/.test((await cut).message), 'pool close');
+assert((await rejected(pool.run('true'))).code === 'session_failed', 'pool closed');
 // One at rest keeps nobody: the process ends here, and the session with it.
 const kept = await sbx.Session.open(o);
 await kept.start('sleep 1000');

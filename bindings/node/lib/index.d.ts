@@ -141,6 +141,19 @@ export class Task implements AsyncIterable<Chunk> {
   [Symbol.asyncIterator](): AsyncGenerator<Chunk>;
 }
 
+/** Many commands, at most `size` at a time (default: one a processor), in one session. */
+export class Pool {
+  private constructor(session: Session, size: number);
+  readonly size: number;
+  run(command: string | string[], options?: RunOptions): Promise<Result>;
+  /** Results in the order of the commands; rejects with the first error, and then begins no more. */
+  map(commands: Iterable<string | string[]> | AsyncIterable<string | string[]>,
+    options?: RunOptions): Promise<Result[]>;
+  /** Ends what runs, rejects what waits. Also Symbol.asyncDispose. */
+  close(): Promise<void>;
+}
+export function createPool(options?: OpenOptions & { size?: number }): Promise<Pool>;
+
 export function run(command: string | string[], options?: OpenOptions & RunOptions): Promise<Result>;
 
 export interface ToolOptions { style?: 'anthropic' | 'openai' | 'mcp'; program?: string }

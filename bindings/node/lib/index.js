@@ -3,6 +3,7 @@
 'use strict';
 
 const { execFile } = require('node:child_process');
+const os = require('node:os');
 const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
 const { openTransport, program } = require('./transport.js');
@@ -247,6 +248,107 @@ async function run(command, options = {}) {
   }
 }
 
+// Many commands, at most `size` at a time, in one session. What waits has not been sent anywhere.
+class Pool {
+  #session;
+  #size;
+  #free;
+  #waiting = [];
+  #closed = false;
+
+  constructor(session, size) {
+    this.#session = session;
+    this.#size = size;
+    this.#free = size;
+  }
+
+  get size() { return this.#size; }
+
+  #take(signal) {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      return Promise.resolve();
+    }
+    return new Promise((resolve, reject) => {
+      const place = { resolve: () => { signal?.removeEventListener('abort', abort); resolve(); }, reject };
+      const abort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(place), 1);
+        reject(signal.reason);
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.#waiting.push(place);
+    });
+  }
+
+  #give() {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free += 1;
+    else next.resolve();
+  }
+
+  async run(command, options = {}) {
+    options.signal?.throwIfAborted();
+    if (this.#closed) throw new SbxError('session_failed', 'the pool is closed', '', 'open another');
+    await this.#take(options.signal);
+    try {
+      return await this.#session.run(command, options);
+    } finally {
+      this.#give();
+    }
+  }
+
+  // Results in the order of the commands. The first error of ours rejects, and nothing more begins.
+  async map(commands, options = {}) {
+    const results = [];
+    const failed = new AbortController();
+    const abort = () => failed.abort(options.signal.reason);
+    if (options.signal?.aborted) abort();
+    options.signal?.addEventListener('abort', abort, { once: true });
+    let index = 0;
+    const source = commands[Symbol.asyncIterator]?.() ?? commands[Symbol.iterator]();
+    // One reader at a time: an async source need not allow more.
+    let reading = Promise.resolve();
+    const work = async () => {
+      for (;;) {
+        // eslint-disable-next-line no-loop-func
+        const step = reading.then(async () => ({ ...await source.next(), at: index++ }));
+        reading = step.catch(() => {});
+        // eslint-disable-next-line no-await-in-loop
+        const { done, value, at } = await step;
+        if (done) return;
+        // eslint-disable-next-line no-await-in-loop
+        results[at] = await this.run(value, { ...options, signal: failed.signal });
+      }
+    };
+    try {
+      await Promise.all(Array.from({ length: this.#size }, work));
+    } catch (error) {
+      failed.abort(error);
+      throw error;
+    } finally {
+      options.signal?.removeEventListener('abort', abort);
+    }
+    return results;
+  }
+
+  async close() {
+    this.#closed = true;
+    const gone = new SbxError('session_failed', 'the pool is closed', '', 'open another');
+    for (const place of this.#waiting.splice(0)) place.reject(gone);
+    await this.#session.close();
+  }
+}
+if (Symbol.asyncDispose) {
+  Object.defineProperty(Pool.prototype, Symbol.asyncDispose, { value() { return this.close(); } });
+}
+
+async function createPool({ size = os.availableParallelism?.() ?? os.cpus().length, ...options } = {}) {
+  if (!Number.isInteger(size) || size < 1) {
+    throw new SbxError('out_of_range', `"size" must be a whole number from 1, not ${size}`, '/size', '');
+  }
+  return new Pool(await Session.open(options), size);
+}
+
 function toolDefinition(name, { style = 'anthropic', program: named } = {}) {
   return new Promise((resolve, reject) => {
     execFile(program({ program: named }), ['schema', 'tool', name, '--for', style], (error, out, said) => {
@@ -275,4 +377,4 @@ async function tool(session, name, options = {}) {
 
 const bashTool = (session, options) => tool(session, 'bash', options);
 
-module.exports = { run, Session, Task, SbxError, CommandFailed, tool, bashTool, toolDefinition };
+module.exports = { run, createPool, Pool, Session, Task, SbxError, CommandFailed, tool, bashTool, toolDefinition };

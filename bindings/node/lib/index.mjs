@@ -2,5 +2,7 @@
 // The same objects for `import`.
 import sbx from './index.js';
 
-export const { run, Session, Task, SbxError, CommandFailed, tool, bashTool, toolDefinition } = sbx;
+export const {
+  run, createPool, Pool, Session, Task, SbxError, CommandFailed, tool, bashTool, toolDefinition,
+} = sbx;
 export default sbx;

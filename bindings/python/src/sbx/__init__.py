@@ -19,8 +19,10 @@ from ._request import Files
 from ._result import Chunk, Output, Result, TaskStatus
 from ._session import Session, Task, run
 from ._async import AsyncSession, AsyncTask
+from ._executor import Executor
 from . import tools
 
 __all__ = ["ApprovalNeeded", "AsyncSession", "AsyncTask", "Chunk", "CommandFailed",
-           "CommandRefused", "CommandTimedOut", "Files", "InvalidRequest", "Output", "Result",
-           "SbxError", "Session", "SessionEnded", "Task", "TaskStatus", "run", "tools", "version"]
+           "CommandRefused", "CommandTimedOut", "Executor", "Files", "InvalidRequest", "Output",
+           "Result", "SbxError", "Session", "SessionEnded", "Task", "TaskStatus", "run", "tools",
+           "version"]
