@@ -33,14 +33,15 @@ class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         end = self._end
         if end is None:
             return False
-        with self._condition:
-            if self._state != "RUNNING":  # type: ignore[attr-defined]
+        own: Any = self  # the parts of a Future that its own cancel() works on
+        with own._condition:
+            if own._state != "RUNNING":
                 return False
-            self._state = "CANCELLED"
-            self._condition.notify_all()
+            own._state = "CANCELLED"
+            own._condition.notify_all()
         end()
         self.set_running_or_notify_cancel()  # tells who waits
-        self._invoke_callbacks()  # type: ignore[attr-defined]
+        own._invoke_callbacks()
         return True
 
     def settle(self, value: Any, error: Optional[BaseException]) -> None:
@@ -234,10 +235,8 @@ def _results(futures: "list[CommandFuture]", timeout: Optional[float]) -> Iterat
 
     def results() -> Iterator[Any]:
         try:
-            futures.reverse()
-            while futures:
-                left = None if end is None else end - time.monotonic()
-                yield futures.pop().result(left)
+            for future in futures:
+                yield future.result(None if end is None else end - time.monotonic())
         finally:
             for future in futures:
                 future.cancel()
