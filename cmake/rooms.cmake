@@ -6,9 +6,13 @@ function(sbx_write_whole program)
   endif()
 endfunction()
 
-# sbx_room(NAME SOURCES… [LINK targets…]): one object library a room.
+# sbx_room(NAME SOURCES… [LINK targets…]): one object library a room. Errors are values: nothing in a
+# room throws or catches, so the release has neither the code nor the tables for it. What a library
+# would throw ends the program.
 function(sbx_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
   add_library(sbx_${name} OBJECT ${ROOM_SOURCES})
+  target_compile_options(sbx_${name} PRIVATE
+    "$<$<CONFIG:Release>:-fno-exceptions;-fno-asynchronous-unwind-tables>")
   target_link_libraries(sbx_${name} PUBLIC sbx_options ${ROOM_LINK})
 endfunction()
