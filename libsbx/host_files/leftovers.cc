@@ -3,27 +3,23 @@
 #include "host_files/leftovers.h"
 
 #include <fcntl.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
 #include <map>
-#include <string_view>
 
 #include "base/files.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
-#include "sys/calls.h"
 
 namespace sbx {
 namespace {
+
+constexpr std::size_t kMostTold = std::size_t{1} << 20;
 
 // Without a pid namespace the command's last descendants may outlive sbx-run by a moment, and write
 // while their files are removed.
@@ -61,11 +57,7 @@ Leftovers::~Leftovers() {
   if (!scratch_.empty()) is_gone = remove_tree(scratch_) && is_gone;
   is_gone = remove_workspace() && is_gone;
   if (!leaf_.empty()) is_gone = leave_leaf(leaf_) && is_gone;
-  if (watchdog_pid_ < 0) return;
-  if (is_gone) (void)announce(Kind::kAllIsGone, {""}).ok();
-  watchdog_.reset();
-  while (waitpid(watchdog_pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  if (is_gone) watchdog_.dismiss();
 }
 
 Status Leftovers::enter_leaf(CgroupFacts& facts) {
@@ -148,65 +140,25 @@ bool Leftovers::ran_out_of_pids() const { return box_ && read_pids_events(*box_)
 
 Status Leftovers::announce(Kind kind, const std::vector<std::string>& paths) {
   if (paths.empty()) return {};
-  if (watchdog_pid_ < 0) SBX_CHECK_OK(start_watchdog());
   std::string text;
   for (const std::string& path : paths) {
     text += static_cast<char>(kind);
     text += path;
     text += '\0';
   }
-  for (std::string_view left = text; !left.empty();) {
-    const ssize_t sent = send(watchdog_.get(), left.data(), left.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) {
-      return Error{ErrorCode::kSetupFailed, "the watchdog does not hear: " + errno_text(errno),
-                   "send", "leave the processes named sbx-watchdog alone", errno};
-    }
-    left.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return {};
+  return watchdog_.tell(text);
 }
 
-Status Leftovers::start_watchdog() {
-  int ends[2] = {-1, -1};
-  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-    return Error{ErrorCode::kSetupFailed, "socketpair: " + errno_text(errno), "socketpair", "",
-                 errno};
-  }
-  const OwnedFd theirs(ends[0]);
-  watchdog_.reset(ends[1]);
-  const pid_t pid = fork();
-  if (pid < 0) {
-    return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
-  }
-  if (pid == 0) run_watchdog(theirs.get());
-  watchdog_pid_ = pid;
-  return {};
-}
-
-void Leftovers::run_watchdog(int lifeline) {
-  // No signal of the terminal ends it, nor who kills every sbx-run by its name; it holds nothing
-  // but its socket.
-  prctl(PR_SET_NAME, "sbx-watchdog");
-  setsid();
-  for (int number = 1; number < NSIG; ++number) signal(number, SIG_IGN);
-  if (lifeline > 0) sys::close_range(0, static_cast<unsigned>(lifeline) - 1, 0);
-  sys::close_range(static_cast<unsigned>(lifeline) + 1, ~0U, 0);
-  std::string text;
-  for (;;) {
-    char chunk[4096];
-    const ssize_t size = read(lifeline, chunk, sizeof chunk);
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) break;
-    text.append(chunk, static_cast<std::size_t>(size));
-  }
+void Leftovers::remove_all_told(int fd) {
+  const Result<std::string> all = read_up_to(fd, kMostTold);
+  if (!all.ok()) return;
+  const std::string& text = all.value();
   std::map<Kind, std::vector<std::string>> told;
   // What has no end was not told whole, and not made.
   for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos;
        at = end + 1) {
     told[static_cast<Kind>(text[at])].push_back(text.substr(at + 1, end - at - 1));
   }
-  if (told.contains(Kind::kAllIsGone)) _exit(0);
   for (const std::string& path : told[Kind::kBox]) {
     const CgroupBox box = open_box(path);
     if (box.directory.is_open() && kill_box(box).ok()) (void)remove_box(box, 2000).ok();
@@ -222,7 +174,6 @@ void Leftovers::run_watchdog(int lifeline) {
   for (const std::string& path : told[Kind::kTree]) {
     if (is_own_directory(path)) remove_scratch(path);
   }
-  _exit(0);
 }
 
 }  // namespace sbx

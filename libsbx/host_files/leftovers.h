@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "host/cgroup.h"
 #include "host_files/stubs.h"
+#include "host_files/watchdog.h"
 
 namespace sbx {
 
@@ -45,25 +46,25 @@ class Leftovers {
   bool may_linger() const {
     return !box_ && leaf_.empty() && scratch_.empty() && workspace_.empty();
   }
+  // What a program that is executed as kWatchdogName does: `fd` holds what the watchdog was told.
+  static void remove_all_told(int fd);
+
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;
   bool ran_out_of_pids() const;  // a fork was refused
 
  private:
   // What the watchdog is to do about a path.
-  enum class Kind : char { kBox = 'b', kLeaf = 'l', kStub = 's', kTree = 't', kAllIsGone = 'q' };
-  // Tells the watchdog, which is started for the first. Errors: kSetupFailed.
+  enum class Kind : char { kBox = 'b', kLeaf = 'l', kStub = 's', kTree = 't' };
+  // Tells the watchdog. Errors: kSetupFailed.
   Status announce(Kind kind, const std::vector<std::string>& paths);
-  Status start_watchdog();
-  [[noreturn]] static void run_watchdog(int lifeline);
 
   std::optional<CgroupBox> box_;
   std::string leaf_;
   Stubs stubs_;
   std::string scratch_;
   std::string workspace_;
-  OwnedFd watchdog_;  // a socket; its end of file makes the watchdog clean up
-  pid_t watchdog_pid_ = -1;
+  Watchdog watchdog_;
 };
 
 }  // namespace sbx

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watchdog: a process that does something once this one has been killed. Until then it shares this
+// one's memory, so that no page table is copied for it; then it executes this program anew, which
+// finds on its standard input all that the watchdog was told. The kernel's out-of-memory killer,
+// and whoever kills the whole cgroup, takes both.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string_view>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+
+namespace sbx {
+
+// The name that the program is executed by, argv[0], for what it then has to do.
+inline constexpr std::string_view kWatchdogName = "sbx-watchdog";
+
+class Watchdog {
+ public:
+  Watchdog() = default;
+  // Waits until it has done what it is for, unless it was dismissed.
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  bool is_started() const { return pid_ > 0; }
+  // Starts it for the first. Errors: kSetupFailed.
+  Status tell(std::string_view text);
+  void dismiss();  // there is nothing to do
+
+ private:
+  static int watch(void* end);
+  Status start();
+  void wait();
+
+  OwnedFd ours_;  // its end of file is what the watchdog waits for
+  void* stack_ = nullptr;
+  pid_t pid_ = -1;
+};
+
+}  // namespace sbx
