@@ -359,9 +359,11 @@ class Inspector {
     return {};
   }
 
-  // The new root is built on a directory that covers none of the sources.
+  // The new root is built on a directory that covers none of the sources, of which /sys has some in
+  // every view. A container's image may have few.
   void choose_staging() {
-    for (const char* path : {"/mnt", "/media", "/srv", "/opt", "/sys", "/boot", "/tmp", "/run"}) {
+    for (const char* path :
+         {"/mnt", "/media", "/srv", "/opt", "/boot", "/tmp", "/run", "/home", "/root"}) {
       const bool covers =
           std::any_of(view_.roots.begin(), view_.roots.end(),
                       [&](const ViewRoot& root) { return is_below(root.node.path, path); });

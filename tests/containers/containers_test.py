@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sbx-run in containers of podman and crun, rootful and rootless: what docs/containers.md says of
+each. As root: each container in a mount namespace of the test's own, in which no cgroup tree is (crun
+refuses hybrid ones). Only the image's own files: busybox and sbx-run."""
+
+import json
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+
+from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
+
+USER = "sbxtest"
+# Flags → the layers of `default` that cannot be had, and what degrades where that is allowed.
+UNMASKED = ["--security-opt", "unmask=ALL"]
+FREE = UNMASKED + ["--security-opt", "seccomp=unconfined"]
+KINDS = {"default": ([], {"uts", "proc"}), "unmasked": (UNMASKED, {"uts"}), "free": (FREE, set()),
+         "unfiltered": (["--security-opt", "seccomp=unconfined"], {"proc"}), "privileged": (["--privileged"], set())}
+SCRIPT = r"""
+mount -t tmpfs tmpfs /sys/fs/cgroup
+for file in subuid subgid; do mount --bind "$1/$file" "/etc/$file"; done
+shift
+cd /
+exec "$@"
+"""
+
+
+def has_user():
+    try:
+        return bool(pwd.getpwnam(USER))
+    except KeyError:
+        return False
+
+
+@unittest.skipUnless(os.geteuid() == 0, "containers are started as root, and from there as a user")
+@unittest.skipUnless(shutil.which("podman") and shutil.which("crun") and shutil.which("busybox"),
+                     "no podman, crun and busybox here (scripts/deps containers)")
+class Podman(unittest.TestCase):
+    def setUp(self):
+        self.base = tempfile.mkdtemp(prefix="sbx-containers-", dir="/var/tmp")
+        self.addCleanup(subprocess.run, ["rm", "-rf", self.base], check=False)
+        os.chmod(self.base, 0o755)
+        self.root = os.path.join(self.base, "root")
+        for name in ("bin", "tmp", "etc", "proc", "sys", "dev", "usr/bin", "lib", "work", "mnt"):
+            os.makedirs(os.path.join(self.root, name))
+        shutil.copy(shutil.which("busybox"), f"{self.root}/bin/busybox")
+        for name in ("sh", "cat", "id", "env"):
+            os.symlink("busybox", f"{self.root}/bin/{name}")
+        shutil.copy(SBX_RUN, f"{self.root}/bin/sbx-run")
+        for name in ("subuid", "subgid"):
+            with open(os.path.join(self.base, name), "w") as file:
+                file.write(f"{USER}:100000:65536\n")
+        for name in ("subuid", "subgid"):
+            if not os.path.exists(f"/etc/{name}"):
+                self.skipTest(f"no /etc/{name} here (package uidmap)")
+
+    def podman(self, flags, *command, user=None):
+        prefix = ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", self.base]
+        if user:
+            home = os.path.join(self.base, "home")
+            os.makedirs(home, exist_ok=True)
+            shutil.chown(home, user)
+            subprocess.run(["chown", "-R", f"{user}:", self.root], check=True)
+            prefix += ["setpriv", f"--reuid={user}", f"--regid={pwd.getpwnam(user).pw_gid}",
+                       "--init-groups", "env", f"HOME={home}", f"XDG_RUNTIME_DIR={home}"]
+        storage = [] if user else ["--root", f"{self.base}/storage", "--runroot",
+                                   f"{self.base}/run"]
+        return subprocess.run(
+            [*prefix, "podman", *storage, "--cgroup-manager=cgroupfs", "--runtime", "crun",
+             "--events-backend=none", "run", "--rm", "--network=none", "--cgroups=disabled",
+             "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--workdir=/work", *flags,
+             "--rootfs", self.root, *command],
+            capture_output=True, text=True, timeout=2 * BOUND, check=False)
+
+    def run_in(self, flags, *more, user=None):
+        done = self.podman(flags, "/bin/sbx-run", "--format", "json", *more, "--", "/bin/sh", "-c",
+                           "echo inside",
+                           user=user)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            self.skipTest(f"podman does not run here: {done.stderr[-300:]}")
+
+    def check(self, kind, user):
+        flags, missing = KINDS[kind]
+        strict = self.run_in(flags, user=user)
+        weaker = self.run_in(flags, "--allow-degraded", user=user)
+        self.assertEqual(weaker["stdout"], "inside\n", weaker["error"])
+        self.assertEqual({item["what"] for item in weaker["sandbox"]["degraded"]} &
+                         {"user", "mount", "pid", "net", "ipc", "uts", "proc", "seccomp",
+                          "landlock"}, missing)
+        for layer in ("user", "mount", "net", "seccomp", "no_new_privs"):
+            self.assertEqual(weaker["sandbox"]["layers"][layer], True, layer)
+        if missing:
+            # Nothing ran, and it says which layer and which flag gives it.
+            self.assertEqual((strict["status"], strict["error"]["code"]),
+                             ("error", "layer_unavailable"))
+            self.assertRegex(strict["error"]["hint"], "seccomp|unmask|systempaths")
+        else:
+            self.assertEqual(strict["stdout"], "inside\n", strict["error"])
+
+    def check_all(self, user):
+        for kind in KINDS:
+            with self.subTest(kind):
+                self.check(kind, user)
+
+    def test_rootful(self):
+        self.check_all(None)
+
+    @unittest.skipUnless(has_user(), f"no user {USER} here")
+    def test_rootless(self):
+        self.check_all(USER)
+
+    @unittest.skipUnless(has_user(), f"no user {USER} here")
+    @unittest.skipUnless(shutil.which("newuidmap"), "no newuidmap here (package uidmap)")
+    def test_keeps_ids(self):
+        done = self.podman(["--userns=keep-id", *FREE], "/bin/id", "-u", user=USER)
+        if done.returncode != 0:
+            self.skipTest(f"podman keeps no ids here: {done.stderr[-300:]}")
+        self.assertEqual(done.stdout.strip(), str(pwd.getpwnam(USER).pw_uid))
+        os.chmod(f"{self.root}/work", 0o777)
+        answer = self.run_in(["--userns=keep-id", *FREE], user=USER)
+        self.assertEqual(answer["stdout"], "inside\n", answer["error"])
+
+    def test_the_doctor_says_what_is_missing_and_the_flag_that_gives_it(self):
+        for kind, words in (("default", ["uts", "pid"]), ("free", [])):
+            done = self.podman(KINDS[kind][0], "/bin/sbx-run", "doctor")
+            if "Layers" not in done.stdout:
+                self.skipTest(f"podman does not run here: {done.stderr[-300:]}")
+            missing = re.findall(r"^  (\w+) +NO ", done.stdout, re.MULTILINE)
+            self.assertEqual(sorted(missing), sorted(words), done.stdout)
+
+
+class Manifests(unittest.TestCase):
+    """Kubernetes' own schema is not in any package here: their shape is held against what the page
+    says, and their security contexts are those of the containers above."""
+
+    def test_are_objects_of_a_known_kind_with_limits(self):
+        directory = os.path.join(SOURCE, "examples", "kubernetes")
+        names = sorted(os.listdir(directory))
+        self.assertEqual(names, ["pod-hostusers.json", "pod.json"])
+        for name in names:
+            with open(os.path.join(directory, name)) as file:
+                pod = json.load(file)
+            self.assertEqual((pod["apiVersion"], pod["kind"]), ("v1", "Pod"))
+            container = pod["spec"]["containers"][0]
+            self.assertIn("limits", container["resources"])
+            self.assertIs(container["securityContext"]["allowPrivilegeEscalation"], False)
+            self.assertEqual(pod["spec"].get("hostUsers"), False if "hostusers" in name else None)
+            with open(os.path.join(SOURCE, "docs", "kubernetes.md")) as page:
+                self.assertIn(f"examples/kubernetes/{name}", page.read())
