@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """sbx-run in containers of podman and crun, rootful and rootless: what docs/containers.md says of
 each. As root: each container in a mount namespace of the test's own, in which no cgroup tree is (crun
-refuses hybrid ones). Only the image's own files: busybox and sbx-run."""
+refuses hybrid ones) and whose end is that of podman's own helpers. Only the image's own files: busybox and sbx-run."""
 
 import json
 import os
@@ -63,7 +63,8 @@ class Podman(unittest.TestCase):
                 self.skipTest(f"no /etc/{name} here (package uidmap)")
 
     def podman(self, flags, *command, user=None):
-        prefix = ["unshare", "--mount", "sh", "-c", SCRIPT, "sh", self.base]
+        prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh",
+                  "-c", SCRIPT, "sh", self.base]
         if user:
             home = os.path.join(self.base, "home")
             os.makedirs(home, exist_ok=True)
