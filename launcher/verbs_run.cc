@@ -257,7 +257,12 @@ int verb_exec(const Invocation& invocation) {
                             : Result<Outcome>(parsed.error());
   const Outcome outcome = run.ok() ? std::move(run).value() : error_outcome(run.error());
   if (outcome.error) complain(*outcome.error);
-  write_what_is_taken(STDERR_FILENO, exec_account(outcome));
+  std::string account = exec_account(outcome);
+  // What was cut off has left the cursor anywhere.
+  const bool is_cut =
+      outcome.status != RunStatus::kExited && outcome.status != RunStatus::kSignaled;
+  if (terminal && is_cut && !account.empty()) account.insert(0, "\n");
+  write_what_is_taken(STDERR_FILENO, account);
   if (!target.value().is_open()) return outcome.exit_status;
   const int written =
       write_answer(target.value().get(), outcome_to_json(outcome) + "\n", signals.value().get());

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -48,19 +49,55 @@ Terminal::Terminal(OwnedFd master, Loop& loop) : master_(std::move(master)), loo
   fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
   own_out_ = reopen_terminal();
   out_ = own_out_.is_open() ? own_out_.get() : STDOUT_FILENO;
-  if (tcgetattr(STDIN_FILENO, &saved_) == 0) {
-    struct termios raw = saved_;
-    cfmakeraw(&raw);
-    is_raw_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
-  }
+  make_raw();
   resize();
   update_interest();
 }
 
 Terminal::~Terminal() { restore(); }
 
+void Terminal::make_raw() {
+  if (tcgetattr(STDIN_FILENO, &saved_) != 0) return;
+  struct termios raw = saved_;
+  cfmakeraw(&raw);
+  is_raw_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
+}
+
 void Terminal::restore() {
-  if (std::exchange(is_raw_, false)) tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_);
+  if (!std::exchange(is_raw_, false)) return;
+  std::string undo = modes_.undo();
+  if (!undo.empty() && to_caller_.empty() && is_ready(out_, POLLOUT)) write_some(out_, undo);
+  tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_);
+}
+
+// A session's own group has no parent in its session: the kernel would let it go on.
+void Terminal::take_suspension() {
+  struct termios inside {};
+  if (tcgetattr(master_.get(), &inside) != 0 || (inside.c_lflag & ISIG) == 0) return;
+  const cc_t key = inside.c_cc[VSUSP];
+  const std::size_t at = to_command_.find(static_cast<char>(key));
+  if (key == _POSIX_VDISABLE || at == std::string::npos) return;
+  pid_t front = 0;
+  pid_t session = 0;
+  if (ioctl(master_.get(), TIOCGPGRP, &front) != 0 ||
+      ioctl(master_.get(), TIOCGSID, &session) != 0 || front != session || front <= 1) {
+    return;
+  }
+  to_command_.erase(at, 1);
+  suspend(front);
+}
+
+void Terminal::suspend(pid_t group) {
+  kill(-group, SIGSTOP);
+  restore();
+  // Here we stand until somebody says SIGCONT; at once, where nobody could.
+  kill(0, SIGTSTP);
+  make_raw();
+  resize();
+  std::string redo = modes_.redo();
+  if (!redo.empty() && is_ready(out_, POLLOUT)) write_some(out_, redo);
+  kill(-group, SIGCONT);
+  kill(-group, SIGWINCH);  // it draws itself anew
 }
 
 void Terminal::resize() {
@@ -80,7 +117,7 @@ void Terminal::want(Loop::Watch& watch, int fd, std::uint32_t events) {
 }
 
 void Terminal::update_interest() {
-  const bool open = master_.is_open();
+  const bool open = !is_hung_up_;
   std::uint32_t pty = 0;
   if (open && to_caller_.empty()) pty |= EPOLLIN;
   if (open && !to_command_.empty()) pty |= EPOLLOUT;
@@ -93,20 +130,23 @@ void Terminal::update_interest() {
 void Terminal::relay() {
   if (!input_ended_ && to_command_.empty() && is_ready(STDIN_FILENO, POLLIN)) {
     if (!read_some(STDIN_FILENO, to_command_)) input_ended_ = true;
+    if (!is_hung_up_) take_suspension();
   }
-  if (master_.is_open() && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
+  if (!is_hung_up_ && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
     if (!write_some(master_.get(), to_command_)) to_command_.clear();
   }
   if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
     if (!write_some(out_, to_caller_)) to_caller_.clear();
   }
-  if (master_.is_open() && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
+  if (!is_hung_up_ && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
     // EIO: every slave is closed.
     if (!read_some(master_.get(), to_caller_)) {
+      // Closed, it would hang up on a program that is about to end by itself.
       pty_watch_.stop();
-      master_.reset();
-    } else if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
-      write_some(out_, to_caller_);
+      is_hung_up_ = true;
+    } else {
+      modes_.append(to_caller_);
+      if (!to_caller_.empty() && is_ready(out_, POLLOUT)) write_some(out_, to_caller_);
     }
   }
   update_interest();

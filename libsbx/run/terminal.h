@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Terminal: relays the caller's terminal and the pty inside, for `exec`. The caller's terminal is
 // made raw and restored; nothing that the command does can push input into it (its own terminal is
-// the pty). Buffers are bounded: a slow reader stops the other side.
+// the pty). Buffers are bounded: a slow reader stops the other side. At the end, and while it is
+// suspended (^Z), the caller's screen is in the modes in which it was.
 #pragma once
 
 #include <termios.h>
@@ -11,6 +12,7 @@
 
 #include "base/loop.h"
 #include "base/owned_fd.h"
+#include "run/terminal_modes.h"
 
 namespace sbx {
 
@@ -27,12 +29,16 @@ class Terminal {
   // Puts the caller's terminal back as it was. Idempotent.
   void restore();
   // Whether something may still have to be relayed.
-  bool is_open() const { return master_.is_open() || !to_caller_.empty(); }
+  bool is_open() const { return !is_hung_up_ || !to_caller_.empty(); }
 
  private:
   // Moves what can be moved without blocking.
   void relay();
   void update_interest();
+  void make_raw();
+  // ^Z, for a program that no shell inside would stop.
+  void take_suspension();
+  void suspend(pid_t group);
   void want(Loop::Watch& watch, int fd, std::uint32_t events);
 
   OwnedFd master_;
@@ -41,9 +47,11 @@ class Terminal {
   Loop& loop_;
   std::string to_command_;
   std::string to_caller_;
+  TerminalModes modes_;
   struct termios saved_ {};
   bool is_raw_ = false;
   bool input_ended_ = false;
+  bool is_hung_up_ = false;  // every slave is closed
   Loop::Watch pty_watch_;
   Loop::Watch in_watch_;
   Loop::Watch out_watch_;

@@ -142,7 +142,7 @@ class Transparent(harness.Case):
 class Screen:
     """A terminal with sbx-run exec on its slave, driven from its master."""
 
-    def __init__(self, case, *arguments, rows=30, columns=90):
+    def __init__(self, case, *arguments, rows=30, columns=90, shell=None):
         self.case = case
         self.text = b""
         self.pid, self.master = os.forkpty()
@@ -150,7 +150,8 @@ class Screen:
             try:
                 os.chdir(case.work)
                 fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
-                os.execv(harness.SBX_RUN, [harness.SBX_RUN, "exec", *arguments])
+                program = shell or [harness.SBX_RUN, "exec", *arguments]
+                os.execv(program[0], program)
             finally:
                 os._exit(99)
         self.status = None
@@ -240,6 +241,44 @@ class Terminal(harness.Case):
         screen.type("echo status=$?; exit 7\r")
         screen.expect(rb"status=130")
         self.assertEqual(screen.wait(), 7)
+
+    def test_control_z_at_a_program_stops_sbx_run_and_fg_goes_on(self):
+        screen = Screen(self, shell=["/bin/bash", "--norc", "--noprofile", "-i"])
+        screen.type("PS1='outs''ide> '; stty -g >before\r")
+        screen.expect(rb"outside> ")
+        screen.type(f"{harness.SBX_RUN} exec -c 'printf \"\\033[?1049h\"; echo he\"\"re; exec cat'\r")
+        screen.expect(rb"\x1b\[\?1049hhere\r\n")
+        screen.type("\x1a")
+        screen.expect(rb"\x1b\[\?1049l\r\n\[1\]\+  Stopped")
+        screen.expect(rb"outside> ")
+        screen.type("stty -g | cmp - before && echo sa''me\r")
+        screen.expect(rb"same\r\n")
+        screen.type("fg\r")
+        screen.expect(rb"exec cat'\r\n\x1b\[\?1049h")
+        screen.type("again\r")
+        screen.expect(rb"again\r\nagain\r\n")
+        screen.type("\x04")
+        screen.expect(rb"\x1b\[\?1049l(?s:.*)outside> ")
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_control_z_where_nobody_could_go_on_changes_nothing(self):
+        screen = Screen(self, "-c", "echo here; exec cat")
+        screen.expect(rb"here\r\n")
+        screen.type("\x1a")
+        screen.type("again\r")
+        screen.expect(rb"again\r\nagain\r\n")
+        screen.type("\x04")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_the_screen_is_left_as_it_was(self):
+        screen = Screen(self, "--timeout", "1s", "-c",
+                        r"printf '\033[?1049h\033[?25l\033[?1000h\033[31mx'; sleep 60")
+        self.assertEqual(screen.wait(), 124)
+        self.assertTrue(screen.text.endswith(b"; --timeout TIME gives it more, --timeout none all it "
+                                             b"takes\r\n"), screen.text)
+        self.assertIn(b"\x1b[31mx\x1b[0m\x1b[?25h\x1b[?1000l\x1b[?1049l\r\nsbx-run: timed out",
+                      screen.text)
 
     def test_control_z_stops_and_fg_goes_on(self):
         screen = self.bash()

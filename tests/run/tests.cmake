@@ -5,6 +5,7 @@ sbx_test(run
     ${CMAKE_CURRENT_LIST_DIR}/missing_programs_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/network_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/terminal_modes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/watch_test.cc
   LINK sbx_all)

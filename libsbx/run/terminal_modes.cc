@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only the ends of escape sequences matter here, and only of those that change what stays.
+#include "run/terminal_modes.h"
+
+#include <iterator>
+
+namespace sbx {
+namespace {
+
+struct Mode {
+  std::string_view number;
+  bool is_on_at_first = false;
+};
+// The alternate screens last: what else is undone, is undone on them.
+constexpr Mode kModes[] = {{"1"},    {"7", true}, {"9"},    {"25", true}, {"66"},
+                           {"1000"}, {"1001"},    {"1002"}, {"1003"},     {"1004"},
+                           {"1005"}, {"1006"},    {"1015"}, {"1016"},     {"2004"},
+                           {"2026"}, {"47"},      {"1047"}, {"1049"}};
+constexpr std::size_t kFirstScreen = std::size(kModes) - 3;
+constexpr std::size_t kLongestParameters = 64;
+
+std::string escape_of(const Mode& mode, bool on) {
+  return "\x1b[?" + std::string(mode.number) + (on ? "h" : "l");
+}
+
+}  // namespace
+
+void TerminalModes::append(std::string_view bytes) {
+  for (const char byte : bytes) {
+    if (state_ != State::kGround || byte == '\x1b' || byte == '\x0e' || byte == '\x0f') take(byte);
+  }
+}
+
+void TerminalModes::take(char byte) {
+  if (byte == '\x1b') {
+    state_ = State::kEscape;
+    return;
+  }
+  switch (state_) {
+    case State::kGround:
+      has_graphics_ = byte == '\x0e';
+      return;
+    case State::kCharset:
+      has_graphics_ = byte == '0';
+      state_ = State::kGround;
+      return;
+    case State::kSequence:
+      if (byte >= 0x20 && byte < 0x40) {
+        if (parameters_.size() < kLongestParameters) parameters_ += byte;
+        return;
+      }
+      state_ = State::kGround;
+      if (parameters_.size() < kLongestParameters) take_sequence(byte);
+      return;
+    case State::kEscape:
+      break;
+  }
+  state_ = byte == '[' ? State::kSequence : byte == '(' ? State::kCharset : State::kGround;
+  parameters_.clear();
+  if (byte == '=' || byte == '>') has_keypad_ = byte == '=';
+  if (byte == 'c') *this = TerminalModes();
+}
+
+void TerminalModes::take_sequence(char last) {
+  const bool is_private = parameters_.starts_with('?');
+  if (is_private && (last == 'h' || last == 'l')) return set_modes(last == 'h');
+  if (last == 'm' && parameters_.find_first_not_of("0123456789;:") == std::string::npos) {
+    is_coloured_ = !parameters_.empty() && parameters_ != "0";
+  }
+  if (last == 'r' && !is_private) has_region_ = !parameters_.empty();
+  if (last == 'q' && parameters_.ends_with(' '))
+    has_shape_ = parameters_ != " " && parameters_ != "0 ";
+  if (last == 'p' && parameters_ == "!") *this = TerminalModes();
+}
+
+void TerminalModes::set_modes(bool on) {
+  std::string_view left = std::string_view(parameters_).substr(1);
+  while (!left.empty()) {
+    const std::string_view number = left.substr(0, left.find(';'));
+    left.remove_prefix(number.size() + (number.size() < left.size() ? 1 : 0));
+    for (std::size_t i = 0; i < std::size(kModes); ++i) {
+      if (kModes[i].number != number) continue;
+      changed_ &= ~(1U << i);
+      if (on != kModes[i].is_on_at_first) changed_ |= 1U << i;
+    }
+  }
+}
+
+std::string TerminalModes::undo() const {
+  std::string out;
+  if (is_coloured_) out += "\x1b[0m";
+  if (has_graphics_) out += "\x0f\x1b(B";
+  if (has_keypad_) out += "\x1b>";
+  if (has_shape_) out += "\x1b[0 q";
+  if (has_region_)
+    out +=
+        "\x1b"
+        "7\x1b[r\x1b"
+        "8";  // it moves the cursor
+  for (std::size_t i = 0; i < std::size(kModes); ++i) {
+    if ((changed_ & (1U << i)) != 0) out += escape_of(kModes[i], kModes[i].is_on_at_first);
+  }
+  return out;
+}
+
+// What a program draws itself, colours and regions too, it draws anew.
+std::string TerminalModes::redo() const {
+  std::string out;
+  for (std::size_t i = std::size(kModes); i-- > 0;) {
+    if ((changed_ & (1U << i)) == 0) continue;
+    out += escape_of(kModes[i], !kModes[i].is_on_at_first);
+    if (i >= kFirstScreen) out += "\x1b[2J";
+  }
+  if (has_keypad_) out += "\x1b=";
+  return out;
+}
+
+}  // namespace sbx

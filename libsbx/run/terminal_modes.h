@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command has done to the modes of a terminal that it writes to → the escapes that undo it,
+// and those that do it again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sbx {
+
+class TerminalModes {
+ public:
+  // In any chunks.
+  void append(std::string_view bytes);
+  // Empty where everything is as it was at first.
+  std::string undo() const;
+  std::string redo() const;
+
+ private:
+  enum class State : std::uint8_t { kGround, kEscape, kCharset, kSequence };
+
+  void take(char byte);
+  void take_sequence(char last);
+  void set_modes(bool on);
+
+  State state_ = State::kGround;
+  std::string parameters_;
+  std::uint32_t changed_ = 0;  // bits of the table of modes
+  bool is_coloured_ = false;
+  bool has_keypad_ = false;
+  bool has_graphics_ = false;
+  bool has_region_ = false;
+  bool has_shape_ = false;
+};
+
+}  // namespace sbx
