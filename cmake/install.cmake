@@ -27,6 +27,7 @@ install(FILES docs/man/sbx-bwrap.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES docs/man/sbx-profile.5 DESTINATION ${CMAKE_INSTALL_MANDIR}/man5)
 if(TARGET sbx_pages)
   install(FILES ${PROJECT_BINARY_DIR}/docs/man/sbx-run.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/docs/man/verbs/ DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   set(made ${PROJECT_BINARY_DIR}/completions)
   install(FILES ${made}/sbx-run.bash RENAME sbx-run
     DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

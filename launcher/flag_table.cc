@@ -227,8 +227,8 @@ std::string value_names(ValueKind kind) {
       return "profile, request, result, errors, tool";
     case kOrder:
       return "end, input";
-    case kPage:
-      return "bash, zsh, fish, synopsis, verbs, options";
+    case kVerb:
+      return verbs_text(~0U);
     default:
       return "";
   }

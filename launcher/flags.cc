@@ -15,6 +15,14 @@
 namespace sbx {
 namespace {
 
+std::optional<std::string_view> nearest_verb(std::string_view name) {
+  std::vector<std::string_view> verbs;
+  for (const Verb& verb : kVerbs) {
+    if (verb.summary != nullptr) verbs.emplace_back(verb.name);
+  }
+  return name.starts_with('-') ? std::nullopt : nearest_name(name, verbs);
+}
+
 // An argument that no flag takes: a misspelt flag, or a program without `--` before it.
 Error unknown_argument(const CLI::App& app, const std::string& argument) {
   const std::string name = argument.substr(0, argument.find('='));
@@ -25,7 +33,10 @@ Error unknown_argument(const CLI::App& app, const std::string& argument) {
   const std::vector<std::string_view> known(names.begin(), names.end());
   const auto nearest = name.starts_with('-') ? nearest_name(name, known) : std::nullopt;
   std::string hint = "--help lists the flags";
-  if (nearest) {
+  const std::optional<std::string_view> verb = nearest_verb(name);
+  if (verb) {
+    hint = "did you mean sbx-run " + std::string(*verb) + "? A program stands behind --";
+  } else if (nearest) {
     hint = "did you mean " + std::string(*nearest) + "?";
   } else if (!name.starts_with('-')) {
     hint = "put -- before the program; --help lists the verbs and the flags";
@@ -87,10 +98,27 @@ Status check_values(const CLI::App& app) {
   return {};
 }
 
+// CLI11's messages, where a person would ask what they mean.
+Error complaint_of(const std::string& flag, const std::string& what) {
+  const auto row = std::find_if(flag_rows().begin(), flag_rows().end(),
+                                [&](const FlagRow& known) { return flag == known.name; });
+  if (row != flag_rows().end() && what.find(" missing") != std::string::npos) {
+    return Error{ErrorCode::kBadFlag, flag + " is given without its value", flag,
+                 "write " + flag + " " + row->placeholder};
+  }
+  if (row != flag_rows().end() && what.find("At Most 1") != std::string::npos) {
+    return Error{ErrorCode::kBadFlag, flag + " is given more than once", flag,
+                 "it takes one value: leave the others out"};
+  }
+  return Error{ErrorCode::kBadFlag, what, flag, "--help lists the flags"};
+}
+
 Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRow*>& known,
                                 const std::vector<std::string>& given, RunOptions& options) {
   CLI::App app{description_of(verb), title_of(verb)};
-  if (&verb == kVerbs) app.footer([] { return verbs_help(); });
+  app.footer([&verb] {
+    return (&verb == kVerbs ? verbs_help() + "\n" : "") + "Example:\n  " + verb.example;
+  });
   for (const VerbWord& word : verb.words) {
     if (word.name == nullptr) continue;
     add(app, word.name, options.*word.to, whole_help(word.help, word.kind))
@@ -117,14 +145,40 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
     const std::string what = error.what();
     const std::size_t colon = what.find(':');
     const bool names_flag = what.starts_with('-') && colon != std::string::npos;
-    return Error{ErrorCode::kBadFlag, what, names_flag ? what.substr(0, colon) : "",
-                 "--help lists the flags"};
+    return complaint_of(names_flag ? what.substr(0, colon) : "", what);
   }
   SBX_CHECK_OK(check_values(app));
   return ParseOutcome{};
 }
 
 }  // namespace
+
+std::string verbs_help() {
+  std::string text =
+      "sbx-run [OPTIONS] -- PROGRAM [ARG...]\nsbx-run [OPTIONS] -c COMMAND\n\nVerbs:\n";
+  for (const Verb& verb : kVerbs) {
+    if (verb.summary == nullptr) continue;
+    text += "  " + std::string(verb.name) +
+            std::string(10 - std::string_view(verb.name).size(), ' ') + verb.summary + "\n";
+  }
+  return text;
+}
+
+Result<std::string> verb_help_text(const std::string& name) {
+  for (const Verb& verb : kVerbs) {
+    if (verb.name != name) continue;
+    RunOptions options;
+    Invocation invocation;
+    invocation.verb = &verb;
+    invocation.arguments = {"--help"};
+    SBX_TRY(const ParseOutcome outcome, parse_flags(invocation, options));
+    return outcome.help.value_or("");
+  }
+  const auto nearest = nearest_verb(name);
+  return Error{ErrorCode::kBadFlag, "there is no verb '" + name + "'", "",
+               nearest ? "did you mean " + std::string(*nearest) + "?"
+                       : "one of " + value_names(ValueKind::kVerb)};
+}
 
 std::string_view flag_library_version() { return CLI11_VERSION; }
 

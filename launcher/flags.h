@@ -23,4 +23,7 @@ std::string_view flag_library_version();
 // for a flag that is another verb's.
 Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& options);
 
+// What its --help prints. Errors: kBadFlag for a verb that there is not.
+Result<std::string> verb_help_text(const std::string& name);
+
 }  // namespace sbx

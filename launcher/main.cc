@@ -20,21 +20,6 @@ extern std::terminate_handler __terminate_handler;        // NOLINT(bugprone-res
 std::terminate_handler __terminate_handler = std::abort;  // NOLINT(bugprone-reserved-identifier)
 }  // namespace __cxxabiv1
 
-namespace sbx {
-
-std::string verbs_help() {
-  std::string text =
-      "sbx-run [OPTIONS] -- PROGRAM [ARG...]\nsbx-run [OPTIONS] -c COMMAND\n\nVerbs:\n";
-  for (const Verb& verb : kVerbs) {
-    if (verb.summary == nullptr) continue;
-    text += "  " + std::string(verb.name) +
-            std::string(10 - std::string_view(verb.name).size(), ' ') + verb.summary + "\n";
-  }
-  return text;
-}
-
-}  // namespace sbx
-
 namespace {
 
 int argument_count = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows → lines of shell and of mdoc(7). What does not vary with them stands in completions/*.in and
-// docs/man/sbx-run.1.in, and is put around them by cmake/pages.cmake.
+// Rows → lines of shell and of mdoc(7), and the pages of the verbs. What does not vary with them
+// stands in completions/*.in and docs/man/sbx-run.1.in, and is put around them by
+// cmake/pages.cmake.
 #include "pages.h"
 
 #include <algorithm>
@@ -260,15 +261,40 @@ std::string fish_completion() {
   return "set -g __sbx_run_verbs" + verbs + "\n" + lines;
 }
 
+namespace {
+
+std::string synopsis_of(const Verb& verb) {
+  std::string text = ".Nm sbx-run\n";
+  text +=
+      &verb == kVerbs ? ".Op Cm run\n" : ".Cm " + std::string(verb.name) + words_of(verb) + "\n";
+  text += ".Op Ar options\n";
+  if (verb.no_program == nullptr) text += ".Fl - Ar program Op Ar arg ... | Fl c Ar command\n";
+  return text;
+}
+
+std::string names_of_words(const Verb& verb) {
+  std::string text;
+  for (const VerbWord& word : verb.words) {
+    const std::string names = word.name == nullptr ? "" : value_names(word.kind);
+    if (!names.empty()) text += ".Ar " + std::string(word.name) + "\nis one of\n" + names + ".\n";
+  }
+  return text;
+}
+
+std::string option_of(const FlagRow& flag) {
+  const bool is_long = flag.name[1] == '-';
+  std::string text =
+      std::string(".It Fl ") + (is_long ? "-" : "") + (flag.name + (is_long ? 2 : 1));
+  if (!flag.is_switch()) text += " Ar " + lower(flag.placeholder);
+  return text + "\n" + sentence(whole_help(flag.help, flag.kind)) + mdoc(flag.more);
+}
+
+}  // namespace
+
 std::string man_synopsis() {
   std::string text;
   for (const Verb& verb : kVerbs) {
-    if (verb.summary == nullptr) continue;
-    text += ".Nm\n";
-    text +=
-        &verb == kVerbs ? ".Op Cm run\n" : ".Cm " + std::string(verb.name) + words_of(verb) + "\n";
-    text += ".Op Ar options\n";
-    if (verb.no_program == nullptr) text += ".Fl - Ar program Op Ar arg ... | Fl c Ar command\n";
+    if (verb.summary != nullptr) text += synopsis_of(verb);
   }
   return text;
 }
@@ -278,11 +304,7 @@ std::string man_verbs() {
   for (const Verb& verb : kVerbs) {
     if (verb.summary == nullptr) continue;
     text += ".It Cm " + std::string(verb.name) + words_of(verb) + "\n" + sentence(verb.summary);
-    for (const VerbWord& word : verb.words) {
-      const std::string names = word.name == nullptr ? "" : value_names(word.kind);
-      if (!names.empty()) text += ".Ar " + std::string(word.name) + "\nis one of\n" + names + ".\n";
-    }
-    text += mdoc(verb.more);
+    text += names_of_words(verb) + mdoc(verb.more);
   }
   return text;
 }
@@ -290,12 +312,38 @@ std::string man_verbs() {
 std::string man_options() {
   std::string text;
   for (const FlagRow& flag : flag_rows()) {
-    const bool is_long = flag.name[1] == '-';
-    text += std::string(".It Fl ") + (is_long ? "-" : "") + (flag.name + (is_long ? 2 : 1));
-    if (!flag.is_switch()) text += " Ar " + lower(flag.placeholder);
-    text += "\n" + sentence(whole_help(flag.help, flag.kind)) + mdoc(flag.more);
-    text += ".No (" + verbs_text(flag.verbs) + ")\n";
+    text += option_of(flag) + ".No (" + verbs_text(flag.verbs) + ")\n";
   }
+  return text;
+}
+
+std::string man_see_also() {
+  std::string text;
+  for (const Verb& verb : kVerbs) {
+    if (verb.summary != nullptr) text += ".Xr sbx-run-" + std::string(verb.name) + " 1 ,\n";
+  }
+  return text;
+}
+
+std::string man_page(const Verb& verb) {
+  const std::string name = verb.name;
+  std::string title = name;
+  for (char& c : title) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  std::string options;
+  for (const FlagRow& flag : flag_rows()) {
+    if (takes(verb, flag)) options += option_of(flag);
+  }
+  std::string text =
+      ".\\\" SPDX-License-Identifier: Apache-2.0\n.Dd November 22, 2026\n.Dt SBX-RUN-" + title +
+      " 1\n.Os\n.Sh NAME\n.Nm sbx-run-" + name + "\n.Nd " + verb.summary + "\n.Sh SYNOPSIS\n" +
+      synopsis_of(verb) + ".Sh DESCRIPTION\n" + sentence(verb.summary) + names_of_words(verb) +
+      mdoc(verb.more);
+  if (!options.empty()) {
+    text += ".Pp\nDurations and sizes are written as in\n.Xr sbx-run 1 .\n.Bl -tag -width Ds\n" +
+            options + ".El\n";
+  }
+  text += ".Sh EXIT STATUS\nAs in\n.Xr sbx-run 1 .\n.Sh EXAMPLES\n.Dl " +
+          escaped(verb.example, "\\") + "\n.Sh SEE ALSO\n.Xr sbx-run 1 ,\n.Xr sbx-profile 5\n";
   return text;
 }
 

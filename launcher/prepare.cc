@@ -200,6 +200,12 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
   if (profile.workspace.mode != WorkspaceMode::kFresh) {
     SBX_TRY(context.workspace, choose_workspace(options, facts.home, context.warnings));
   }
+  if (options.net == "allowlist" && options.allow_hosts.empty() && profile.network.allow.empty()) {
+    context.warnings.emplace_back(
+        "network: the list of allowed hosts is empty, so none can be reached; --allow-host HOST "
+        "adds "
+        "one");
+  }
   context.home = absolute_or_none(environment, "HOME");
   context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
   context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs that run nothing: explain, doctor, profile, schema, version.
+// The verbs that run nothing: explain, doctor, profile, schema, version, help.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -10,7 +10,6 @@
 #include "flags.h"
 #include "host/doctor.h"
 #include "output/rule_set.h"
-#include "pages.h"
 #include "plan/filter.h"
 #include "policy/params.h"
 #include "prepare.h"
@@ -213,20 +212,12 @@ int verb_version(const Invocation& invocation) {
   return print(options.json ? out.dump() : std::string("sbx-run ") + SBX_VERSION);
 }
 
-// For cmake/pages.cmake, which puts what this prints into the pages that are installed.
 int verb_help(const Invocation& invocation) {
   RunOptions options;
   if (const auto status = parse_simple(invocation, options)) return *status;
   if (options.what.empty()) return print(verbs_help());
-  static constexpr std::pair<std::string_view, std::string (*)()> kPages[] = {
-      {"bash", bash_completion},  {"zsh", zsh_completion}, {"fish", fish_completion},
-      {"synopsis", man_synopsis}, {"verbs", man_verbs},    {"options", man_options}};
-  for (const auto& [name, make] : kPages) {
-    if (options.what == name) return print(make());
-  }
-  return refuse(Error{ErrorCode::kBadFlag, "help " + options.what + " is not known", "",
-                      "one of " + value_names(ValueKind::kPage)},
-                true);
+  const Result<std::string> text = verb_help_text(options.what);
+  return text.ok() ? print(text.value()) : refuse(text.error(), true);
 }
 
 }  // namespace sbx

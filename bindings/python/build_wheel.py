@@ -94,6 +94,7 @@ def make(prefix: str, out: str) -> str:
     files[f"{info}/METADATA"] = _metadata()
     files[f"{info}/WHEEL"] = (f"Wheel-Version: 1.0\nGenerator: sbx build_wheel.py\n"
                               f"Root-Is-Purelib: false\nTag: {tag}\n").encode()
+    files[f"{info}/entry_points.txt"] = b"[console_scripts]\nsbx-run = sbx.__main__:main\n"
     name = f"sbx-{_version()}-{tag}.whl"
     os.makedirs(out, exist_ok=True)
     _write(os.path.join(out, name), files, f"{info}/RECORD")

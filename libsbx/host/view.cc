@@ -271,7 +271,10 @@ class Inspector {
           continue;
         }
         return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
-                     "create it, mark it \"optional\": true, or remove it", ENOENT};
+                     root.where.starts_with("--")
+                         ? "create it, or leave the flag out"
+                         : "create it, mark it \"optional\": true, or remove it",
+                     ENOENT};
       }
       // A dotfile that is kept elsewhere: nothing of it shows, and nothing inside can make it.
       if (node.kind == NodeKind::kLink && root.optional && root.access == Access::kReadOnly &&
@@ -347,7 +350,9 @@ class Inspector {
     const bool in_dev = is_below(node.path, "/dev") && !is_below(node.path, "/dev/shm");
     if (in_dev || node.path == "/dev/shm" || is_below(node.path, "/proc")) {
       return Error{ErrorCode::kPathRefused, "/dev and /proc are made anew inside: " + root.path,
-                   root.where, "list device nodes in filesystem.devices"};
+                   root.where,
+                   "they are no place to work in or to show; device nodes are listed in "
+                   "filesystem.devices"};
     }
     const bool showable = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile ||
                           node.kind == NodeKind::kSocket;

@@ -83,7 +83,7 @@ class StrictBuilder {
                    .message = "not valid JSON: " + reason_of(problem.what()) + " (byte " +
                               std::to_string(byte) + ")",
                    .where = "",
-                   .hint = ""};
+                   .hint = token.ends_with('/') ? "JSON has no comments: take it out" : ""};
     return false;
   }
 

@@ -261,7 +261,9 @@ Error exec_error(const std::string& program, int error) {
     case EACCES:
     case EPERM:
       out.hint =
-          "it is not executable, lies in a noexec root, or the policy does not let it be executed";
+          "it is a directory or not executable, lies in a noexec root, or the policy does not let "
+          "it "
+          "be executed";
       break;
     case ENOEXEC:
       out.hint = "a script begins with a line that names its interpreter, such as #!/bin/sh";

@@ -32,6 +32,17 @@ let e = await rejected(sbx.run('true', { ...o, timeout: -1 }));
 assert(e instanceof sbx.SbxError && e.code === 'out_of_range' && e.where === '/timeout_ms', e);
 e = await rejected(sbx.run('exit 2', { ...o, check: true }));
 assert(e instanceof sbx.CommandFailed && e.result.exit_code === 2, e);
+for (const bad of [sbx.run('true', { ...o, timout: 1 }), sbx.run('true', 5),
+  sbx.Session.open({ ...o, worspace: '.' })]) {
+  e = await rejected(bad);
+  assert(e instanceof TypeError, e);
+}
+e = await rejected(sbx.run('true', { ...o, timout: 1 }));
+assert(e.message.startsWith("unknown option 'timout'; there are ") && e.message.includes('timeout'), e);
+r = await sbx.run('true', { ...o, with: 'python', flags: ['--trace-denials'] });
+assert(r.exit_code === 0, r);
+e = await rejected(sbx.run('true', { ...o, with: ['git', 'no-such'] }));
+assert(e.code === 'profile_not_found' && e.message.includes('no-such'), e);
 e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
 assert(e.code === 'profile_not_found', e);
 e = await rejected(sbx.Session.open({ ...o, program: '/nonexistent' }));
@@ -72,6 +83,9 @@ a.abort();
 assert((await rejected(going)).name === 'AbortError', 'abort');
 assert((await rejected(s.run('true', { signal: a.signal }))).name === 'AbortError', 'aborted before');
 const forever = await s.start('sleep 1000');
+for (const bad of [s.run('true', { outputKB: 1 }), s.start('true', { check: true }),
+  forever.wait({ timeoutMs: 1 }), forever.kill({ graceMs: 1 }), forever.stdin('', { end: true }),
+  forever.stream({ matches: 'x' }).next()]) assert((await rejected(bad)) instanceof TypeError, 'unknown');
 assert((await forever.kill({ grace: 100 })).is_running === false, 'kill');
 assert((await s.list()).length === 4 && (await s.reset()).workspace_cleared === true, 'reset');
 const left = rejected(s.run('sleep 1000').then((x) => { throw new Error(x.status); }));
@@ -160,6 +174,8 @@ class Package(session_harness.Case):
         out = self.script("const sbx = require('sbx');\n"
                           "sbx.run('echo npm').then((r) => console.log(r.stdout));", "test.cjs")
         self.assertEqual(out, "npm\n\n")
+        said = self.tool("npx", "--offline", "sbx-run", "exec", "--", "echo", "npx")
+        self.assertEqual(said, "npx\n")
 
     def need_npm(self):
         if not shutil.which("npm"):

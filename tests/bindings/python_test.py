@@ -73,6 +73,10 @@ class Wheel(Case):
         self.site = target
         self.script("import sbx; print(sbx.run('echo installed').stdout, end='')",
                     out="installed\n")
+        done = subprocess.run([sys.executable, "-s", "-m", "sbx", "exec", "-c", "echo as it is; exit 5"],
+                              capture_output=True, text=True, timeout=BOUND, check=False,
+                              cwd=self.work, env={**self.env, "PYTHONPATH": target})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (5, "as it is\n", ""))
 
     def test_works_in_an_environment_of_its_own(self):
         venv = os.path.join(self.base, "venv")
@@ -89,6 +93,10 @@ class Wheel(Case):
             capture_output=True, text=True, timeout=BOUND, check=False, cwd=self.work, env=self.env)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         said, _, place = done.stdout.partition("\n ")
+        command = subprocess.run([os.path.join(venv, "bin", "sbx-run"), "exec", "--", "echo", "x"],
+                                 capture_output=True, text=True, timeout=BOUND, check=False,
+                                 cwd=self.work, env=self.env)
+        self.assertEqual((command.returncode, command.stdout), (0, "x\n"), command)
         self.assertEqual((said, place.startswith(venv)), ("clean", True))
         self.assert_nothing_left()
 
@@ -119,6 +127,35 @@ class Run(Case):
             assert sbx.run("kill -SEGV $$").signal == "SIGSEGV"
             assert sbx.run(["/no/such/program"]).error["code"] == "not_found"
         """)
+
+    def test_shows_what_was_written(self):
+        self.script("import sbx\n"
+                    "result = sbx.run('echo hi; echo no >&2; exit 3')\n"
+                    "assert repr(result) == (\"Result(status='exited', exit_code=3, stdout='hi\\\\n', \"\n"
+                    "                        \"stderr='no\\\\n')\"), repr(result)\n"
+                    "assert len(repr(sbx.run('seq 100000'))) < 1000\n")
+
+    def test_times_are_numbers_or_texts_and_nothing_else(self):
+        self.script("import sbx\n"
+                    "assert sbx.run('sleep 60', timeout='200ms').timed_out\n"
+                    "assert sbx.run('true', timeout='10s').ok and sbx.run('true', timeout='1.5m').ok\n"
+                    "for bad in ('10 s', 'soon', '', True, [1], b'1'):\n"
+                    "    try:\n"
+                    "        sbx.run('true', timeout=bad)\n"
+                    "        raise SystemExit(f'{bad!r} is taken')\n"
+                    "    except TypeError as error:\n"
+                    "        assert repr(bad) in str(error), error\n")
+
+    def test_takes_presets(self):
+        self.script("import sbx\n"
+                    "assert sbx.run('true', with_='python').ok\n"
+                    "assert sbx.run('true', with_=['git', 'python'], flags=['--trace-denials']).ok\n"
+                    "try:\n"
+                    "    sbx.Session(with_=['no-such'])\n"
+                    "except sbx.SbxError as error:\n"
+                    "    assert error.code == 'profile_not_found', error\n"
+                    "else:\n"
+                    "    raise SystemExit('taken')\n")
 
     def test_raises_what_check_asks_for(self):
         self.script("""if 1:

@@ -52,13 +52,24 @@ def main(sbx_run, source):
     general = help_text(sbx_run)
     verbs = re.findall(r"^  ([a-z]+) {2,}", general.split("Verbs:\n")[-1], re.M)
     options = set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", general))
+    missing = []
     for verb in verbs:
-        options |= set(re.findall(r"(?<![\w-])--([a-z][a-z-]+)", help_text(sbx_run, verb)))
+        said = help_text(sbx_run, verb)
+        own = set(re.findall(r"^  (?:-h,)?--([a-z][a-z-]+)", said, re.M))
+        options |= own
+        page = read(f"docs/man/verbs/sbx-run-{verb}.1", built)
+        missing += [f"sbx-run-{verb}(1): --{option}" for option in sorted(own - {"help"})
+                    if not re.search(rf"^\.It Fl -{option}\b(?!-)", page, re.M)]
+        example = re.search(r"^Example:\n  (.*sbx-run .*)$", said, re.M)
+        if example is None or example[1] not in page:
+            missing.append(f"sbx-run-{verb}(1), or its help: an example")
+        if subprocess.run([sbx_run, "help", verb], stdout=subprocess.PIPE, check=False,
+                          text=True, timeout=20).stdout != said:
+            missing.append(f"sbx-run help {verb}")
     if "profile" not in options or len(verbs) < 20:
         print(f"FAILED: --help shows neither verbs nor options:\n{general}")
         return 1
 
-    missing = []
     for page, (option_form, verb_form) in pages.items():
         text = read(page, built)
         missing += [f"{page}: --{option}" for option in sorted(options)

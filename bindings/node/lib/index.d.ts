@@ -2,6 +2,8 @@
 export interface OpenOptions {
   /** Name or file of the operator's profile. */
   profile?: string;
+  /** Presets over it, such as 'node' or ['git', 'python'] (`sbx-run profile list`). */
+  with?: string | string[];
   /** A directory; absent: one that the session makes and removes. */
   workspace?: string;
   /** Further options of `sbx-run serve`, such as ['--ro', '/data']. */

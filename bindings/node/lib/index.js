@@ -8,6 +8,22 @@ const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
 const { openTransport, program } = require('./transport.js');
 
+const OPENING = ['profile', 'with', 'workspace', 'flags', 'program', 'server_timeout_ms', 'transport'];
+const COMMAND = ['cwd', 'env', 'timeout', 'input', 'files', 'network', 'merge', 'description',
+  'outputKb', 'fileKb', 'approval'];
+
+// A misspelt option would be one that silently does nothing.
+function known(options, ...names) {
+  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
+    throw new TypeError(`options are an object, not ${JSON.stringify(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (!names.includes(name)) {
+      throw new TypeError(`unknown option '${name}'; there are ${names.join(', ')}`);
+    }
+  }
+}
+
 function commandParams(command, options = {}) {
   const { timeout, input, files, cwd, env, network, merge, description, approval } = options;
   const list = files && Object.entries(files).map(([name, content]) => (
@@ -28,9 +44,13 @@ class Session {
   #closed;
 
   static async open(options = {}) {
-    const { workspace, ...rest } = options;
-    const absolute = workspace === undefined ? rest : { ...rest, workspace: path.resolve(workspace) };
-    return new Session(await openTransport(absolute));
+    known(options, ...OPENING);
+    const { workspace, with: presets = [], flags = [], ...rest } = options;
+    const opening = { ...rest };
+    if (workspace !== undefined) opening.workspace = path.resolve(workspace);
+    const given = [...[presets].flat().map((name) => `--with=${name}`), ...flags];
+    if (given.length > 0) opening.flags = given;
+    return new Session(await openTransport(opening));
   }
 
   constructor(transport) {
@@ -84,6 +104,7 @@ class Session {
   }
 
   async run(command, options = {}) {
+    known(options, ...COMMAND, 'signal', 'check');
     const result = await this.call('run', commandParams(command, options), options);
     if (options.check && !(result.status === 'exited' && result.exit_code === 0)) {
       throw new CommandFailed(result);
@@ -92,6 +113,7 @@ class Session {
   }
 
   async start(command, options = {}) {
+    known(options, ...COMMAND, 'signal');
     const answer = await this.call('start', { ...commandParams(command, options), follow: false }, options);
     if (answer.task_id === undefined) throw new CommandFailed(answer);
     return new Task(this, answer);
@@ -186,17 +208,26 @@ class Task {
     return answer;
   }
 
-  async stdin(text = '', { close = false } = {}) {
+  async stdin(text = '', options = {}) {
+    known(options, 'close');
+    const { close = false } = options;
     await this.#session.call('stdin', { task_id: this.id, text, close });
   }
 
-  wait({ timeout, signal } = {}) {
+  async wait(options = {}) {
+    known(options, 'timeout', 'signal');
+    const { timeout, signal } = options;
     return this.#session.call('wait', { task_id: this.id, timeout_ms: timeout ?? null }, { signal });
   }
 
-  kill({ grace = 2000 } = {}) { return this.#session.call('kill', { task_id: this.id, grace_ms: grace }); }
+  async kill(options = {}) {
+    known(options, 'grace');
+    return this.#session.call('kill', { task_id: this.id, grace_ms: options.grace ?? 2000 });
+  }
 
-  async* stream({ match, since = 0, signal } = {}) {
+  async* stream(options = {}) {
+    known(options, 'match', 'since', 'signal');
+    const { match, since = 0, signal } = options;
     const backlog = new Backlog();
     let wake = () => {};
     const unwatch = this.#session.watch(this.id, (event) => { backlog.put(event); wake(); });
@@ -233,16 +264,12 @@ class Task {
 }
 
 async function run(command, options = {}) {
-  const {
-    profile, workspace, flags, program: named, server_timeout_ms: patience, transport, ...rest
-  } = options;
-  const opening = {
-    profile, workspace, flags, program: named, server_timeout_ms: patience, transport,
-  };
-  const session = await Session.open(Object.fromEntries(
-    Object.entries(opening).filter(([, value]) => value !== undefined)));
+  known(options, ...OPENING, ...COMMAND, 'signal', 'check');
+  const pick = (isOpening) => Object.fromEntries(Object.entries(options)
+    .filter(([name, value]) => value !== undefined && OPENING.includes(name) === isOpening));
+  const session = await Session.open(pick(true));
   try {
-    return await session.run(command, rest);
+    return await session.run(command, pick(false));
   } finally {
     await session.close();
   }
@@ -349,7 +376,9 @@ async function createPool({ size = os.availableParallelism?.() ?? os.cpus().leng
   return new Pool(await Session.open(options), size);
 }
 
-function toolDefinition(name, { style = 'anthropic', program: named } = {}) {
+async function toolDefinition(name, options = {}) {
+  known(options, 'style', 'program');
+  const { style = 'anthropic', program: named } = options;
   return new Promise((resolve, reject) => {
     execFile(program({ program: named }), ['schema', 'tool', name, '--for', style], (error, out, said) => {
       if (error) reject(new SbxError('unknown_method', said.trim() || error.message, '', ''));

@@ -12,16 +12,18 @@ from . import _result
 from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
-from ._request import Command, Files, PathLike, command_params, milliseconds, options
+from ._request import (Command, Files, PathLike, Presets, Time, command_params, milliseconds,
+                       options)
 from ._result import Chunk, Output, Result, TaskStatus
 
 
 class AsyncSession:
     """As Session, for asyncio: `async with AsyncSession(…) as session`. Belongs to one loop."""
 
-    def __init__(self, *, profile: Optional[PathLike] = None, workspace: Optional[PathLike] = None,
-                 flags: Sequence[str] = (), program: Optional[PathLike] = None) -> None:
-        self._options = options(profile, workspace, flags, program)
+    def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
+                 workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
+                 program: Optional[PathLike] = None) -> None:
+        self._options = options(profile, with_, workspace, flags, program)
         self._open_core: Optional[Core] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
 
@@ -98,7 +100,7 @@ class AsyncSession:
             raise
 
     async def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,
-                  env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+                  env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
                   input: Optional[str] = None, files: Optional[Files] = None,
                   network: Optional[bool] = None, merge: Optional[bool] = None,
                   description: Optional[str] = None, output_kb: Optional[int] = None,
@@ -111,7 +113,7 @@ class AsyncSession:
         return outcome.check() if check else outcome
 
     async def start(self, command: Command, *, cwd: Optional[PathLike] = None,
-                    env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+                    env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
                     input: Optional[str] = None, files: Optional[Files] = None,
                     network: Optional[bool] = None, merge: Optional[bool] = None,
                     description: Optional[str] = None, output_kb: Optional[int] = None,
@@ -133,7 +135,7 @@ class AsyncSession:
     async def list(self) -> "list[TaskStatus]":
         return [_result.task_status(task) for task in (await self.call("list"))["tasks"]]
 
-    async def reset(self, *, grace: Optional[float] = None) -> bool:
+    async def reset(self, *, grace: Optional[Time] = None) -> bool:
         """Ends every task and forgets it; whether the workspace was cleared, too."""
         params = {} if grace is None else {"grace_ms": milliseconds(grace)}
         return bool((await self.call("reset", params))["workspace_cleared"])
@@ -182,12 +184,12 @@ class AsyncTask:
         """Writes to the task's standard input; returns when its pipe has taken the text."""
         await self._session.call("stdin", {"task_id": self.id, "text": text, "close": close})
 
-    async def wait(self, timeout: Optional[float] = None) -> TaskStatus:
+    async def wait(self, timeout: Optional[Time] = None) -> TaskStatus:
         """The status at its end, or after `timeout` seconds (is_running is then still true)."""
         params = {"task_id": self.id, "timeout_ms": milliseconds(timeout)}
         return _result.task_status(await self._session.call("wait", params))
 
-    async def kill(self, grace: float = 2.0) -> TaskStatus:
+    async def kill(self, grace: Time = 2.0) -> TaskStatus:
         """SIGTERM to all of it, SIGKILL after the grace; returns when nothing is left."""
         params = {"task_id": self.id, "grace_ms": milliseconds(grace)}
         return _result.task_status(await self._session.call("kill", params))

@@ -18,7 +18,11 @@ def _read(kind: Type[_T], document: Mapping[str, Any]) -> _T:
     return kind(**known, raw=dict(document))  # type: ignore[call-arg]
 
 
-@dataclass(frozen=True)
+def _cut(text: str, most: int = 400) -> str:
+    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"
+
+
+@dataclass(frozen=True, repr=False)
 class Result:
     """How a command ended, what it wrote, what the sandbox did."""
     status: str
@@ -48,6 +52,16 @@ class Result:
     approval: Optional[Dict[str, Any]] = None
     error: Optional[Dict[str, Any]] = None
     raw: Dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        """How it ended and what it wrote, cut; what else there is to say."""
+        shown: Dict[str, Any] = {"status": self.status}
+        for name in ("exit_code", "signal", "limit", "stdout", "stderr", "denials", "approval",
+                     "error"):
+            value = getattr(self, name)
+            if value not in (None, "", []) or name == "stdout":
+                shown[name] = value
+        return f"Result({', '.join(f'{name}={_cut(repr(value))}' for name, value in shown.items())})"
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,8 @@ from . import _result
 from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
-from ._request import Command, Files, PathLike, command_params, milliseconds, options
+from ._request import (Command, Files, PathLike, Presets, Time, command_params, milliseconds,
+                       options)
 from ._result import Chunk, Output, Result, TaskStatus
 
 
@@ -60,14 +61,16 @@ class Session:
     """One profile, one workspace, the commands in it. May be used by any number of threads.
 
     profile: name or file of the operator's profile.
+    with_: presets over it, such as "node" or ["git", "python"] (`sbx-run profile list`).
     workspace: a directory; None: one that the session makes and removes.
     flags: further options of `sbx-run serve`, such as ["--ro", "/data"].
     program: the sbx-run to start in place of the one that came with this package.
     """
 
-    def __init__(self, *, profile: Optional[PathLike] = None, workspace: Optional[PathLike] = None,
-                 flags: Sequence[str] = (), program: Optional[PathLike] = None) -> None:
-        self._reader = _Reader(Core(options(profile, workspace, flags, program)))
+    def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
+                 workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
+                 program: Optional[PathLike] = None) -> None:
+        self._reader = _Reader(Core(options(profile, with_, workspace, flags, program)))
         self._core = self._reader.core
         self._end = weakref.finalize(self, self._reader.close)
 
@@ -105,7 +108,7 @@ class Session:
             raise
 
     def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,
-            env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+            env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
             input: Optional[str] = None, files: Optional[Files] = None,
             network: Optional[bool] = None, merge: Optional[bool] = None,
             description: Optional[str] = None, output_kb: Optional[int] = None,
@@ -122,7 +125,7 @@ class Session:
         return outcome.check() if check else outcome
 
     def start(self, command: Command, *, cwd: Optional[PathLike] = None,
-              env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+              env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
               input: Optional[str] = None, files: Optional[Files] = None,
               network: Optional[bool] = None, merge: Optional[bool] = None,
               description: Optional[str] = None, output_kb: Optional[int] = None,
@@ -145,7 +148,7 @@ class Session:
     def list(self) -> "list[TaskStatus]":
         return [_result.task_status(task) for task in self.call("list")["tasks"]]
 
-    def reset(self, *, grace: Optional[float] = None) -> bool:
+    def reset(self, *, grace: Optional[Time] = None) -> bool:
         """Ends every task and forgets it; whether the workspace was cleared, too."""
         params = {} if grace is None else {"grace_ms": milliseconds(grace)}
         return bool(self.call("reset", params)["workspace_cleared"])
@@ -194,12 +197,12 @@ class Task:
         """Writes to the task's standard input; returns when its pipe has taken the text."""
         self._session.call("stdin", {"task_id": self.id, "text": text, "close": close})
 
-    def wait(self, timeout: Optional[float] = None) -> TaskStatus:
+    def wait(self, timeout: Optional[Time] = None) -> TaskStatus:
         """The status at its end, or after `timeout` seconds (is_running is then still true)."""
         params = {"task_id": self.id, "timeout_ms": milliseconds(timeout)}
         return _result.task_status(self._session.call("wait", params))
 
-    def kill(self, grace: float = 2.0) -> TaskStatus:
+    def kill(self, grace: Time = 2.0) -> TaskStatus:
         """SIGTERM to all of it, SIGKILL after the grace; returns when nothing is left."""
         params = {"task_id": self.id, "grace_ms": milliseconds(grace)}
         return _result.task_status(self._session.call("kill", params))
@@ -232,10 +235,10 @@ class Task:
     __iter__ = stream
 
 
-def run(command: Command, *, profile: Optional[PathLike] = None,
+def run(command: Command, *, profile: Optional[PathLike] = None, with_: Presets = (),
         workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
         program: Optional[PathLike] = None, check: bool = False, cwd: Optional[PathLike] = None,
-        env: Optional[Mapping[str, str]] = None, timeout: Optional[float] = None,
+        env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
         input: Optional[str] = None, files: Optional[Files] = None,
         network: Optional[bool] = None, merge: Optional[bool] = None,
         description: Optional[str] = None, output_kb: Optional[int] = None,
@@ -245,7 +248,8 @@ def run(command: Command, *, profile: Optional[PathLike] = None,
     Without `workspace` the command sees an empty directory that is removed afterwards; "." gives it
     the current one.
     """
-    with Session(profile=profile, workspace=workspace, flags=flags, program=program) as session:
+    with Session(profile=profile, with_=with_, workspace=workspace, flags=flags,
+                 program=program) as session:
         return session.run(
             command, check=check, cwd=cwd, env=env, timeout=timeout, input=input, files=files,
             network=network, merge=merge, description=description, output_kb=output_kb,
