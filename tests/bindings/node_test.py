@@ -41,7 +41,7 @@ e = await rejected(sbx.run('true', { ...o, timout: 1 }));
 assert(e.message.startsWith("unknown option 'timout'; there are ") && e.message.includes('timeout'), e);
 r = await sbx.run('true', { ...o, with: 'python', flags: ['--trace-denials'] });
 assert(r.exit_code === 0, r);
-e = await rejected(sbx.run('true', { ...o, with: ['git', 'no-such'] }));
+e = await rejected(sbx.run('true', { ...o, with: ['node', 'no-such'] }));
 assert(e.code === 'profile_not_found' && e.message.includes('no-such'), e);
 e = await rejected(sbx.Session.open({ ...o, profile: 'no-such' }));
 assert(e.code === 'profile_not_found', e);

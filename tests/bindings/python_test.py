@@ -149,7 +149,7 @@ class Run(Case):
     def test_takes_presets(self):
         self.script("import sbx\n"
                     "assert sbx.run('true', with_='python').ok\n"
-                    "assert sbx.run('true', with_=['git', 'python'], flags=['--trace-denials']).ok\n"
+                    "assert sbx.run('true', with_=['node', 'python'], flags=['--trace-denials']).ok\n"
                     "try:\n"
                     "    sbx.Session(with_=['no-such'])\n"
                     "except sbx.SbxError as error:\n"
