@@ -112,8 +112,8 @@ std::string resolve_parent(const std::string& path, Status& failure) {
 constexpr auto kStateOfPackages = std::to_array<std::string_view>(
     {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
      "/var/lib/aspell", "/var/lib/ispell", "/var/lib/dictionaries-common", "/var/lib/ghc",
-     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/mecab", "/var/cache/fontconfig",
-     "/var/cache/man"});
+     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/mecab", "/var/lib/units",
+     "/var/cache/fontconfig", "/var/cache/man"});
 
 // What runtimes ask of processors and memory. No devices.
 constexpr auto kMachine =
