@@ -269,7 +269,11 @@ void Session::step_task(Key key) {
   if (running.timer) timers_.erase({*running.timer, key});
   running_.erase(found);
   keys_.erase(task.get());
-  if (running_.empty()) refill_at_ = Clock::now() + kPauseAfterAnswer;
+  if (running_.empty()) {
+    // With none left the next one would have to be made by demand, with all of its set-up.
+    const bool is_urgent = pool_ && pool_->is_empty();
+    refill_at_ = Clock::now() + (is_urgent ? std::chrono::milliseconds(0) : kPauseAfterAnswer);
+  }
   if (task->kind() == TaskKind::kTask) {
     ++ended_;
   } else {

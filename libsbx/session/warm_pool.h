@@ -36,6 +36,7 @@ class WarmPool : public ReadySandboxes {
   // where one is missing, which takes as long as a launch. After a failure the
   // pool stays empty for good: the run itself then says what is wrong.
   void refill();
+  bool is_empty() const { return ready_.empty(); }
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
   bool is_settled() const { return leaving_.empty() && is_full(); }
 
