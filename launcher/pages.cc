@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string_view>
+#include <vector>
 
 #include "base/text.h"
 #include "flag_table.h"
@@ -318,11 +319,13 @@ std::string man_options() {
 }
 
 std::string man_see_also() {
-  std::string text;
+  std::vector<std::string> lines;
   for (const Verb& verb : kVerbs) {
-    if (verb.summary != nullptr) text += ".Xr sbx-run-" + std::string(verb.name) + " 1 ,\n";
+    if (verb.summary != nullptr)
+      lines.push_back(".Xr sbx-run-" + std::string(verb.name) + " 1 ,\n");
   }
-  return text;
+  std::sort(lines.begin(), lines.end());
+  return join(lines, "");
 }
 
 std::string man_page(const Verb& verb) {
