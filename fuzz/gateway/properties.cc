@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "gateway/client_hello.h"
 #include "gateway/dns_message.h"
 #include "gateway/resolv_conf.h"

@@ -30,6 +30,9 @@ std::optional<std::int64_t> parse_size_bytes(std::string_view text);
 // A decimal count without sign or spaces, at most `max`; nullopt on anything else.
 std::optional<std::int64_t> parse_count(std::string_view text, std::int64_t max);
 
+// Of ASCII alone.
+std::string lower_case(std::string_view text);
+
 std::vector<std::string_view> split(std::string_view text, char separator);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text.h"
 #include "gateway/dns_message.h"
 
 namespace sbx {

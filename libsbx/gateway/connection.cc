@@ -30,6 +30,7 @@ RelayedConnection::~RelayedConnection() {
 
 bool RelayedConnection::has_unsent() const {
   if (ended_) return false;
+  if (was_handed_over_) return false;
   if (relay_) return relay_->has_unsent(!is_published_);
   return !is_published_ && has_unread(client_.get());
 }
@@ -114,8 +115,18 @@ void RelayedConnection::relay(OwnedFd server) {
   client_watch_.stop();
   tune(client_.get());
   tune(server.get());
+  if (is_read()) {
+    record_->is_read = true;
+    was_handed_over_ = true;
+    const std::string name =
+        destination_.name.empty() ? ip_text(destination_.endpoint.address) : destination_.name;
+    HttpPair pair{name, destination_.endpoint.port, std::move(client_), std::move(server)};
+    if (!context_.http->hand_over(std::move(pair), weak_from_this())) finish();
+    return;
+  }
   Relay::JudgeHello judge;
-  if (!destination_.name.empty() && context_.rules.mode() == NetworkMode::kAllowlist) {
+  const bool by_name = !destination_.name.empty() || context_.http != nullptr;
+  if (!is_published_ && by_name && context_.rules.mode() == NetworkMode::kAllowlist) {
     judge = [this](bool readable, const std::string& name) { return judge_hello(readable, name); };
   }
   relay_ =
@@ -125,8 +136,35 @@ void RelayedConnection::relay(OwnedFd server) {
   relay->start();
 }
 
+bool RelayedConnection::is_read() const {
+  if (context_.http == nullptr || is_published_ || destination_.is_host_port) return false;
+  return context_.http->covers(destination_.name.empty() ? ip_text(destination_.endpoint.address)
+                                                         : destination_.name,
+                               destination_.endpoint.port);
+}
+
+void RelayedConnection::on_exchange(std::size_t number, HttpExchange exchange) {
+  constexpr std::size_t kMost = 1024;
+  std::vector<HttpExchange>& list = record_->requests;
+  if (number < list.size()) {
+    list[number] = std::move(exchange);
+  } else if (list.size() < kMost) {
+    list.push_back(std::move(exchange));
+  }
+}
+
+void RelayedConnection::on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) {
+  record_->bytes_out = bytes_out;
+  record_->bytes_in = bytes_in;
+  finish();
+}
+
+// Behind an address that was allowed as such anything may be, but no host that has rules.
 bool RelayedConnection::judge_hello(bool readable, const std::string& server_name) {
   if (readable && (server_name.empty() || server_name == destination_.name)) return true;
+  if (destination_.name.empty() && (!readable || !context_.http->covers_name(server_name))) {
+    return true;
+  }
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = readable ? server_name + port : "(unreadable)";
   context_.deny("tls_sni", said + " at " + destination_.text(),

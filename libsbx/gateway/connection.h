@@ -14,18 +14,22 @@
 
 namespace sbx {
 
-class RelayedConnection : public std::enable_shared_from_this<RelayedConnection> {
+class RelayedConnection : public HttpSink, public std::enable_shared_from_this<RelayedConnection> {
  public:
   // Called once, when nothing is left of it.
   using OnEnd = std::function<void()>;
   RelayedConnection(GatewayContext& context, OwnedFd client, OnEnd end)
       : context_(context), client_(std::move(client)), end_(std::move(end)) {}
-  ~RelayedConnection();
+  ~RelayedConnection() override;
 
   // A connection of the sandbox, to where its socket says.
   void start();
   // A connection of the host to a published port; `server` may still be connecting.
   void start_published(OwnedFd server);
+  void on_exchange(std::size_t number, HttpExchange exchange) override;
+  void on_denial(Denial denial) override { context_.denials.count(std::move(denial)); }
+  void on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) override;
+
   // Whether the sandbox has written what is not yet handed on.
   bool has_unsent() const;
 
@@ -34,6 +38,7 @@ class RelayedConnection : public std::enable_shared_from_this<RelayedConnection>
   void on_resolved(const Resolution& resolution);
   void dial(std::vector<Endpoint> targets);
   void relay(OwnedFd server);
+  bool is_read() const;
   bool judge_hello(bool readable, const std::string& server_name);
   void abort();
   void finish();
@@ -47,6 +52,7 @@ class RelayedConnection : public std::enable_shared_from_this<RelayedConnection>
   Loop::Timer published_limit_;
   OnEnd end_;
   Destination destination_;
+  bool was_handed_over_ = false;
   bool holds_name_ = false;
   std::shared_ptr<AllowedConnection> record_;
   std::shared_ptr<Dialer> dialer_;

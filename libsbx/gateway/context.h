@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "gateway/address.h"
+#include "gateway/http_gate.h"
 #include "gateway/name_map.h"
 #include "gateway/records.h"
 #include "gateway/relay.h"
@@ -67,6 +68,7 @@ struct GatewayContext {
 
   Loop loop;
   Rules rules;
+  HttpGate* http = nullptr;  // null: nothing is read
   std::vector<std::string> search;  // suffixes that the inside's resolver may try too
   NameMap names;
   Records records;

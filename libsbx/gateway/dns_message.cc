@@ -174,14 +174,6 @@ struct Aliases {
 
 }  // namespace
 
-std::string lower_case(std::string_view name) {
-  std::string result(name);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 bool is_host_name(std::string_view name) {
   if (name.empty() || name.size() > 253) return false;
   const auto labels = split(name, '.');

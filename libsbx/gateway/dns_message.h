@@ -73,6 +73,5 @@ std::optional<DnsReply> read_dns_reply(std::string_view message, std::uint16_t i
 
 // Letters, digits, '-' and '_' in labels of 1 to 63, 253 in all, no trailing dot.
 bool is_host_name(std::string_view name);
-std::string lower_case(std::string_view name);
 
 }  // namespace sbx

@@ -78,7 +78,9 @@ Gateway::Gateway(const GatewayOptions& options, DenialLedger& denials)
                options.own_addresses ? options.own_addresses : host_addresses, denials),
       dns_(context_),
       max_connections_(options.max_connections > 0 ? options.max_connections
-                                                   : connections_by_limit()) {}
+                                                   : connections_by_limit()) {
+  context_.http = options.http;
+}
 
 Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options,
                                                  DenialLedger& denials) {

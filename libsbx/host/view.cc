@@ -23,6 +23,7 @@
 #include "host/git_outside.h"
 #include "host/protect.h"
 #include "host/unowned.h"
+#include "policy/http.h"
 
 namespace sbx {
 namespace {
@@ -241,6 +242,10 @@ class Inspector {
       if (node.kind == NodeKind::kFile || node.kind == NodeKind::kLink) {
         view_.etc_own.push_back(std::move(node));
       }
+    }
+    if (policy_.sandbox.http != nullptr) {
+      Node bundle = see(policy_.sandbox.http->trust_path);
+      if (bundle.kind == NodeKind::kFile) view_.etc_own.push_back(std::move(bundle));
     }
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.

@@ -50,6 +50,18 @@ struct Published {
   int port = 0;
 };
 
+// One request of HTTP to a host that has rules or a credential, refused ones too.
+struct HttpExchange {
+  std::int64_t time_ms = 0;  // Unix time in milliseconds
+  std::string method;
+  std::string host;
+  std::string path;                // without the query
+  int status = 0;                  // 0: there was no answer
+  std::uint64_t bytes_sent = 0;    // of the body
+  std::uint64_t bytes_received = 0;
+  std::string rule;  // JSON pointer of the rule that decided; empty: none
+};
+
 // One connection that the gateway let through, for the audit log.
 struct AllowedConnection {
   std::string name;     // that it was made to; empty for a literal address
@@ -57,6 +69,8 @@ struct AllowedConnection {
   int port = 0;
   std::uint64_t bytes_out = 0;  // from the command
   std::uint64_t bytes_in = 0;   // to the command
+  bool is_read = false;                // its requests were judged, and are listed
+  std::vector<HttpExchange> requests;  // the first 1024
 };
 
 struct SandboxReport {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
 #include "output/assignment.h"
 
 namespace sbx {
@@ -112,12 +113,6 @@ bool ends_in_one_of(const List& list, std::string_view word) {
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string lower_case(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = is_upper(c) ? static_cast<char>(c | 0x20) : c;
-  return out;
-}
 
 // "dbApiKey_v2" → db, api, key, v2.
 std::vector<std::string> words_of(std::string_view name) {

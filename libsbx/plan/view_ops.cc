@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "plan/builder.h"
 #include "plan/placements.h"
+#include "policy/http.h"
 #include "sys/kernel.h"
 
 namespace sbx {
@@ -77,7 +78,10 @@ class ViewPlanner {
   std::int64_t etc_bytes() const {
     constexpr std::size_t kOwnFiles = 16;
     const std::size_t page = input_.facts.architecture == "x86_64" ? 4096 : 65536;
-    const std::size_t pages = kOwnFiles + (view_.resolv_conf.size() + page - 1) / page;
+    const auto* const http = input_.policy.sandbox.http.get();
+    const std::size_t bytes =
+        view_.resolv_conf.size() + (http == nullptr ? 0 : 2 * http->trust_bundle.size());
+    const std::size_t pages = kOwnFiles + (bytes + page - 1) / page;
     return static_cast<std::int64_t>(pages * page);
   }
 
@@ -353,6 +357,10 @@ class ViewPlanner {
       const std::string path = "/etc/" + name;
       if (!placements_.has(path)) make_file(relative(path), content, 0644);
     }
+    if (const auto* const http = input_.policy.sandbox.http.get(); http != nullptr) {
+      make_parents(http->trust_path);
+      make_file(relative(http->trust_path), http->trust_bundle, 0644);
+    }
   }
 
   // Made apart and covered with, where the host has its own.
@@ -361,6 +369,10 @@ class ViewPlanner {
     make_dir(kOwnEtc, 0755);
     for (const auto& [name, content] : own_etc_files()) {
       make_file(std::string(kOwnEtc) + "/" + name, content, 0644);
+    }
+    if (const auto* const http = input_.policy.sandbox.http.get(); http != nullptr) {
+      const std::string& path = http->trust_path;
+      make_file(std::string(kOwnEtc) + path.substr(path.rfind('/')), http->trust_bundle, 0644);
     }
     bind_inside(kOwnEtc, kOwnEtc, kMaskAttributes);
   }

@@ -8,6 +8,8 @@
 #include <span>
 #include <utility>
 
+#include "policy/http.h"
+
 namespace sbx {
 namespace {
 
@@ -172,6 +174,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
     out["LOGNAME"] = user;
   }
   for (const auto& [name, value] : rules.set) out[name] = value;
+  if (policy.sandbox.http) add_trust(*policy.sandbox.http, out);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "policy/http.h"
 #include "profile/default_profile.h"
 #include "profile/fields.h"
 #include "profile/forms.h"
@@ -91,6 +92,16 @@ void show_listed_sockets(SandboxProfile& profile) {
     if (is_shown) continue;
     roots.push_back(
         Root{listed[i], Access::kReadOnly, true, "/network/unix_sockets/" + std::to_string(i)});
+  }
+}
+
+// The command sees no file that a secret comes from.
+void hide_sources(SandboxProfile& profile) {
+  for (std::size_t i = 0; i < profile.network.credentials.size(); ++i) {
+    const auto& file = profile.network.credentials[i].from.file;
+    if (!file) continue;
+    const std::string where = "/network/credentials/" + std::to_string(i) + "/from/file";
+    profile.filesystem.roots.push_back(Root{*file, Access::kNone, true, where});
   }
 }
 
@@ -218,6 +229,11 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
   return policy;
 }
 
+Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
+  policy.sandbox.http = std::move(session);
+  return policy;
+}
+
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyContext context) {
   if (profile.workspace.mode == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
@@ -240,6 +256,14 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
                                  flags.allow_hosts.end());
   }
+  // A network that is taken away takes along what was for it.
+  if (profile.network.mode == NetworkMode::kNone &&
+      (flags.network || !flags.allow_network.value_or(true))) {
+    profile.network.http.clear();
+    profile.network.credentials.clear();
+  }
+  SBX_CHECK_OK(check_http(profile.network, hosts));
+  hide_sources(profile);
   for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   fit_memory(profile.limits.memory_mb, context.machine_memory_mb);
   if (flags.no_timeout) profile.limits.timeout_ms.reset();

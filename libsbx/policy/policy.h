@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 #include "profile/profile.h"
 
 namespace sbx {
+
+struct HttpSession;
 
 // What a flag of the command line, or an SBX_* variable, sets over the profile. Absent: untouched.
 struct OperatorFlags {
@@ -65,6 +68,7 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   std::string home;             // path of the home directory inside
   std::vector<HostRule> hosts;  // network.allow and --allow-host
   bool trace_denials = false;   // refused file operations are reported too
+  std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };
 
@@ -103,6 +107,9 @@ Policy with_workspace(Policy policy, const std::string& workspace);
 
 // The policy with directories hidden, `where` saying whose they are.
 Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where);
+
+// The policy with what stands behind its rules and credentials; not for a policy without.
+Policy with_http(Policy policy, std::shared_ptr<HttpSession> session);
 
 // `path` made absolute below `base`, without ".", repeated slashes or a slash at the end.
 // Errors: kPathRefused for "..", NUL, or an empty path.

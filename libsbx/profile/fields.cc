@@ -121,6 +121,52 @@ constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 constexpr ValueSpec kHostSpec = text(forms::kHost);
 constexpr ValueSpec kSocketSpec = text(forms::kRootPath);
 constexpr ValueSpec kPortSpec = count(1, 65535);
+constexpr ValueSpec kMethodSpec = text(forms::kToken);
+constexpr ValueSpec kPathSpec = text(forms::kPathPattern);
+constexpr ValueSpec kArgumentSpec = text(forms::kNoNul);
+constexpr auto kHttpRuleFields = std::to_array<FieldSpec>({
+    required(field<&HttpRule::host>("host", "A host of `allow`, with or without a port.",
+                                    kHostSpec)),
+    field<&HttpRule::methods>("methods", "Such as GET; each stands for itself. null: all.",
+                              or_null(list(kMethodSpec))),
+    field<&HttpRule::paths>("paths",
+                            "Patterns of the whole path: * is one segment, ** any number of them. "
+                            "null: all.",
+                            or_null(list(kPathSpec))),
+    brief(field<&HttpRule::ask>("ask", "true: the operator is asked about each such request.",
+                                flag())),
+});
+constexpr ObjectSpec kHttpRuleObject = {kHttpRuleFields};
+constexpr ValueSpec kHttpRuleSpec = object(kHttpRuleObject);
+constexpr auto kSecretSourceFields = std::to_array<FieldSpec>({
+    field<&SecretSource::env>("env", "A variable of the operator's environment.",
+                              or_null(text(forms::kEnvName))),
+    field<&SecretSource::file>("file", "A file of the host; hidden inside.",
+                               or_null(text(forms::kAbsolutePath))),
+    field<&SecretSource::command>("command", "A program with its arguments, run by the operator.",
+                                  or_null(list(kArgumentSpec))),
+    field<&SecretSource::ttl_s>("ttl_s", "Seconds after which the command is run again.",
+                                or_null(count(1, 31'536'000))),
+});
+constexpr ObjectSpec kSecretSourceObject = {kSecretSourceFields};
+constexpr auto kCredentialFields = std::to_array<FieldSpec>({
+    required(field<&Credential::name>("name", "The variable that holds a placeholder inside.",
+                                      text(forms::kEnvName))),
+    required(field<&Credential::host>("host", "The only host that gets the value, over TLS.",
+                                      kHostSpec)),
+    field<&Credential::header>("header", "The header that the value goes into.",
+                               or_null(text(forms::kToken))),
+    field<&Credential::value>("value", "The header's value, with ${secret} in it.",
+                              or_null(text(forms::kNoNul))),
+    field<&Credential::basic>("basic", "The user whose password the value is (basic auth).",
+                              or_null(text(forms::kNoNul))),
+    field<&Credential::query>("query", "The query parameter that the value goes into.",
+                              or_null(text(forms::kToken))),
+    required(field<&Credential::from>("from", "Where the value comes from: env, file or command.",
+                                      object(kSecretSourceObject))),
+});
+constexpr ObjectSpec kCredentialObject = {kCredentialFields};
+constexpr ValueSpec kCredentialSpec = object(kCredentialObject);
 constexpr auto kNetworkFields = std::to_array<FieldSpec>({
     field<&NetworkProfile::mode>("mode",
                                  "none: no network; allowlist: the hosts of `allow` only; "
@@ -137,8 +183,14 @@ constexpr auto kNetworkFields = std::to_array<FieldSpec>({
     field<&NetworkProfile::host_ports>(
         "host_ports", "Ports of the host's 127.0.0.1 that the same port inside leads to.",
         list(kPortSpec)),
+    field<&NetworkProfile::http>(
+        "http", "Requests that are let through; all else to a host that has a rule is refused.",
+        list(kHttpRuleSpec)),
+    field<&NetworkProfile::credentials>(
+        "credentials", "Secrets that the gateway puts into requests; inside are placeholders.",
+        list(kCredentialSpec)),
 });
-constexpr ObjectSpec kNetworkSpec = {kNetworkFields, true};
+constexpr ObjectSpec kNetworkObject = {kNetworkFields, true};
 
 // isolation, seccomp, landlock
 constexpr ValueSpec kNamespaceSpec = {
@@ -298,7 +350,7 @@ constexpr auto kProfileFields = std::to_array<FieldSpec>({
      {.kind = Kind::kTextOrList, .form = &forms::kReference, .item = &kReferenceSpec}},
     field<&Profile::filesystem, Profile>("filesystem", "What the command sees of the file system.",
                                          object(kFilesystemSpec)),
-    field<&Profile::network, Profile>("network", "What the command reaches.", object(kNetworkSpec)),
+    field<&Profile::network, Profile>("network", "What the command reaches.", object(kNetworkObject)),
     field<&Profile::isolation, Profile>("isolation", "Namespaces, and what must be in force.",
                                         object(kIsolationSpec)),
     field<&Profile::seccomp, Profile>("seccomp", "The system call filter.", object(kSeccompSpec)),
@@ -324,6 +376,7 @@ constexpr auto kRunFields = rows_of_part<RunProfile, kProfileFields>();
 }  // namespace
 
 constexpr ObjectSpec kProfileSpec = {kProfileFields};
+constexpr ObjectSpec kNetworkSpec = kNetworkObject;
 constexpr ObjectSpec kSandboxProfileSpec = {kSandboxFields};
 constexpr ObjectSpec kRunProfileSpec = {kRunFields};
 constexpr ObjectSpec kSandboxLimitsSpec = {kSandboxLimitFields};

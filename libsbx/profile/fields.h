@@ -18,6 +18,7 @@ extern const ObjectSpec kProfileSpec;
 // The same rows by what they are about: those of the parts of profile.h.
 extern const ObjectSpec kSandboxProfileSpec;
 extern const ObjectSpec kRunProfileSpec;
+extern const ObjectSpec kNetworkSpec;
 extern const ObjectSpec kSandboxLimitsSpec;
 extern const ObjectSpec kRunLimitsSpec;
 

@@ -96,6 +96,20 @@ bool is_program(std::string_view text) {
          std::none_of(text.begin(), text.end(), [](char c) { return is_control(c) || c == ' '; });
 }
 
+bool is_token(std::string_view text) {
+  static constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           kMarks.find(c) != std::string_view::npos;
+  });
+}
+
+bool is_path_pattern(std::string_view text) {
+  return text.starts_with('/') && std::all_of(text.begin(), text.end(), [](char c) {
+           return c > ' ' && c <= '~' && c != '?' && c != '#' && c != '\\';
+         });
+}
+
 // The variables in a text: each after `before`, `between` two of them, `last` before the last one.
 using Joined = std::array<char, 256>;  // ends in NUL
 constexpr Joined join(std::string_view start, std::string_view before, std::string_view after,
@@ -152,5 +166,10 @@ constexpr TextForm kEnvName = {is_env_name, "^[A-Za-z_][A-Za-z0-9_]*" SBX_END,
                                "the name of an environment variable"};
 constexpr TextForm kProgram = {is_program, R"(^[^\u0000-\u0020\u007f]+)" SBX_END,
                                "one word, the name or path of a program"};
+constexpr TextForm kToken = {is_token, "^[!#$%&'*+.^_`|~0-9A-Za-z-]+" SBX_END,
+                             "a name as HTTP has them: letters, digits, - and _"};
+constexpr TextForm kPathPattern = {
+    is_path_pattern, R"(^/[!"$->@-\[\]-~]*)" SBX_END,
+    "a path from /, of printable ASCII without ?, # and \\: * is one segment, ** any number"};
 
 }  // namespace sbx::forms

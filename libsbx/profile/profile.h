@@ -98,11 +98,43 @@ struct FilesystemProfile {
   friend bool operator==(const FilesystemProfile&, const FilesystemProfile&) = default;
 };
 
+// Requests that go through to a host. Once one has a rule, everything else to it is refused.
+struct HttpRule {
+  std::string host;                                 // as in network.allow
+  std::optional<std::vector<std::string>> methods;  // nullopt: all
+  std::optional<std::vector<std::string>> paths;    // patterns; nullopt: all
+  bool ask = false;
+  friend bool operator==(const HttpRule&, const HttpRule&) = default;
+};
+
+// Where a secret comes from: exactly one of the three.
+struct SecretSource {
+  std::optional<std::string> env;
+  std::optional<std::string> file;
+  std::optional<std::vector<std::string>> command;
+  std::optional<std::int64_t> ttl_s;  // of what the command printed; nullopt: it is run once
+  friend bool operator==(const SecretSource&, const SecretSource&) = default;
+};
+
+// A secret that the gateway puts into requests: into exactly one of header, basic and query.
+struct Credential {
+  std::string name;  // of the variable that holds its placeholder
+  std::string host;
+  std::optional<std::string> header;
+  std::optional<std::string> value;  // of the header, with ${secret} in it; nullopt: the secret
+  std::optional<std::string> basic;  // the user, where it is a password
+  std::optional<std::string> query;  // a parameter's name
+  SecretSource from;
+  friend bool operator==(const Credential&, const Credential&) = default;
+};
+
 struct NetworkProfile {
   NetworkMode mode = NetworkMode::kNone;
   std::vector<std::string> allow;
   std::vector<std::string> unix_sockets;
   std::vector<int> host_ports;
+  std::vector<HttpRule> http;
+  std::vector<Credential> credentials;
   friend bool operator==(const NetworkProfile&, const NetworkProfile&) = default;
 };
 

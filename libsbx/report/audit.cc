@@ -21,34 +21,6 @@ std::string_view verdict_of(const Outcome& outcome) {
   }
 }
 
-void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text) {
-  json.key(key);
-  json.string_or_null(text);
-}
-
-// Only where the profile has a network policy that let some through.
-void write_connections(JsonWriter& json, const Outcome& outcome) {
-  if (outcome.connections.empty()) return;
-  json.key("connections");
-  json.begin_array();
-  for (const AllowedConnection& connection : outcome.connections) {
-    json.begin_object();
-    write_text_or_null(json, "name", connection.name);
-    write_text_or_null(json, "address", connection.address);
-    json.key("port");
-    json.integer(connection.port);
-    json.key("bytes_out");
-    json.count(connection.bytes_out);
-    json.key("bytes_in");
-    json.count(connection.bytes_in);
-    json.end_object();
-  }
-  json.end_array();
-  if (outcome.unlisted_connections == 0) return;
-  json.key("unlisted_connections");
-  json.count(outcome.unlisted_connections);
-}
-
 }  // namespace
 
 std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {

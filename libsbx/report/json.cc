@@ -139,6 +139,7 @@ void write_outcome_members(JsonWriter& json, const Outcome& outcome, const Strea
   write_denials(json, outcome.denials);
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
+  write_connections(json, outcome);
   write_changes(json, outcome.changes);
   if (outcome.approval) {
     write_approval(json, *outcome.approval);

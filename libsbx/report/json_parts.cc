@@ -96,4 +96,52 @@ void write_error(JsonWriter& json, const std::optional<Error>& error) {
   json.end_object();
 }
 
+void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text) {
+  json.key(key);
+  json.string_or_null(text);
+}
+
+namespace {
+
+void write_exchange(JsonWriter& json, const HttpExchange& exchange) {
+  json.begin_object();
+  write_member(json, "time", utc_time(exchange.time_ms));
+  write_member(json, "method", exchange.method);
+  write_member(json, "host", exchange.host);
+  write_member(json, "path", exchange.path);
+  json.key("status");
+  json.integer(exchange.status);
+  json.key("bytes_sent");
+  json.count(exchange.bytes_sent);
+  json.key("bytes_received");
+  json.count(exchange.bytes_received);
+  write_text_or_null(json, "rule", exchange.rule);
+  json.end_object();
+}
+
+}  // namespace
+
+void write_connections(JsonWriter& json, const Outcome& outcome) {
+  if (outcome.connections.empty()) return;
+  write_array(json, "connections", outcome.connections, [&](const AllowedConnection& connection) {
+    json.begin_object();
+    write_text_or_null(json, "name", connection.name);
+    write_text_or_null(json, "address", connection.address);
+    json.key("port");
+    json.integer(connection.port);
+    json.key("bytes_out");
+    json.count(connection.bytes_out);
+    json.key("bytes_in");
+    json.count(connection.bytes_in);
+    if (connection.is_read) {
+      write_array(json, "requests", connection.requests,
+                  [&](const HttpExchange& exchange) { write_exchange(json, exchange); });
+    }
+    json.end_object();
+  });
+  if (outcome.unlisted_connections == 0) return;
+  json.key("unlisted_connections");
+  json.count(outcome.unlisted_connections);
+}
+
 }  // namespace sbx

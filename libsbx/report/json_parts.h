@@ -34,6 +34,9 @@ void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded);
 // "approval": what a person would have to allow.
 void write_approval(JsonWriter& json, const Approval& approval);
 void write_redactions(JsonWriter& json, const Redactions& redactions);
+void write_text_or_null(JsonWriter& json, std::string_view key, std::string_view text);
+// "connections": only where the profile's network policy let some through.
+void write_connections(JsonWriter& json, const Outcome& outcome);
 void write_error(JsonWriter& json, const std::optional<Error>& error);
 
 }  // namespace sbx

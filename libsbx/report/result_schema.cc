@@ -139,6 +139,38 @@ constexpr const char* kResultSchema = R"json({
         }
       }
     },
+    "connections": {
+      "description": "What the network policy let through; only where there is some.",
+      "type": "array",
+      "items": {
+        "type": "object", "additionalProperties": false,
+        "required": ["name", "address", "port", "bytes_out", "bytes_in"],
+        "properties": {
+          "name": {"type": ["string", "null"]},
+          "address": {"type": ["string", "null"]},
+          "port": {"type": "integer"},
+          "bytes_out": {"type": "integer", "minimum": 0},
+          "bytes_in": {"type": "integer", "minimum": 0},
+          "requests": {
+            "description": "Each request of HTTP, refused ones too, where rules or credentials had it read.",
+            "type": "array",
+            "items": {
+              "type": "object", "additionalProperties": false,
+              "required": ["time", "method", "host", "path", "status", "bytes_sent", "bytes_received", "rule"],
+              "properties": {
+                "time": {"type": "string"}, "method": {"type": "string"},
+                "host": {"type": "string"}, "path": {"type": "string"},
+                "status": {"type": "integer"},
+                "bytes_sent": {"type": "integer", "minimum": 0},
+                "bytes_received": {"type": "integer", "minimum": 0},
+                "rule": {"description": "JSON pointer of the profile's rule.", "type": ["string", "null"]}
+              }
+            }
+          }
+        }
+      }
+    },
+    "unlisted_connections": {"type": "integer", "minimum": 1},
     "redactions": {
       "description": "How many secrets were taken out of the output, and the rules that found them.",
       "type": "object", "additionalProperties": false, "required": ["count", "rules"],

@@ -56,6 +56,7 @@ ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
 
 Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, DenialLedger& denials) {
   GatewayOptions options;
+  options.http = static_cast<HttpProcess*>(policy.http.get());
   options.mode = policy.network.mode;
   options.allow = policy.hosts;
   options.host_ports = policy.network.host_ports;
@@ -83,6 +84,7 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, con
         loop.watch(made->gateway_->poll_fd(), EPOLLIN,
                    [gateway = made->gateway_.get()](std::uint32_t) { gateway->step(); });
     if (!made->gateway_watch_.is_on()) return failed("epoll_ctl");
+    SBX_CHECK_OK(made->attend_http(policy.sandbox.http));
     for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }
   return made;
@@ -207,7 +209,23 @@ void RunNetwork::step() {
   if (connects_) connects_->step();
 }
 
+Status RunNetwork::attend_http(const std::shared_ptr<HttpSession>& session) {
+  if (session == nullptr) return {};
+  http_ = std::static_pointer_cast<HttpProcess>(session);
+  http_->watch_in(loop_, http_watch_);
+  look_after_http();
+  return {};
+}
+
+// A process that has stopped answering is told from one that has nothing to do by asking it.
+void RunNetwork::look_after_http() {
+  http_->look_after();
+  http_->watch_in(loop_, http_watch_);
+  http_timer_ = loop_.after(HttpProcess::kLookEvery, [this] { look_after_http(); });
+}
+
 std::vector<AllowedConnection> RunNetwork::connections() const {
+  if (http_) http_->take_reports();
   return gateway_ == nullptr ? std::vector<AllowedConnection>() : gateway_->connections();
 }
 

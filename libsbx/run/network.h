@@ -21,6 +21,7 @@
 #include "model/outcome.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
+#include "run/http_process.h"
 #include "trace/refusals.h"
 
 namespace sbx {
@@ -57,6 +58,8 @@ class RunNetwork {
   RunNetwork(Loop& loop, DenialLedger& denials) : loop_(loop), denials_(denials) {}
   Status publish(const PublishedPort& port);
   int ask(const InsideRequest& request, Connects::Answer answer);
+  Status attend_http(const std::shared_ptr<HttpSession>& session);
+  void look_after_http();
   void refill(bool is_v6);
   OwnedFd dial(int port);
   void take_dns(ReportTag tag, OwnedFd fd);
@@ -66,6 +69,9 @@ class RunNetwork {
   ConnectRules rules_;
   bool mediates_ = false;
   int control_ = -1;
+  std::shared_ptr<HttpProcess> http_;
+  Loop::Watch http_watch_;
+  Loop::Timer http_timer_;
   std::unique_ptr<Gateway> gateway_;
   std::optional<Connects> connects_;
   std::deque<Connects::Answer> asked_;

@@ -6,13 +6,18 @@
 #include <utility>
 #include <vector>
 
+#include "policy/http.h"
+
 namespace sbx {
 
 Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment) {
   RedactionInput redaction;
   if (!policy.run.output.redact) return redaction;
   SBX_TRY(redaction.rules, RuleSet::make(policy.run.output.patterns));
+  const HttpSession* const http = policy.sandbox.http.get();
   for (const auto& [name, value] : environment) {
+    // Neither is a secret, whatever the names say.
+    if (http != nullptr && (value == http->trust_path || http->placeholders.contains(name))) continue;
     if (is_sensitive_name(name)) redaction.exact_values.push_back(value);
   }
   return redaction;

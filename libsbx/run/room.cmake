@@ -3,6 +3,7 @@ sbx_room(run
     run/answer.cc
     run/fold.cc
     run/held_files.cc
+    run/http_process.cc
     run/memory_count.cc
     run/missing_programs.cc
     run/network.cc

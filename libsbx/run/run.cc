@@ -304,7 +304,7 @@ SuperviseInput CommandRun::supervise_input() {
   if (sandbox_->spawned) out.waiting.emplace(std::move(*sandbox_->spawned));
   out.loop = &loop_;
   out.network = network_.get();
-  out.is_alone = input_.is_alone;
+  out.is_alone = input_.is_alone && policy_->sandbox.http == nullptr;
   out.may_leave = may_leave();
   out.tells_begin = input_.tells_begin;
   out.on_output = input_.on_output;

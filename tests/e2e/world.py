@@ -6,7 +6,9 @@ it. The other end ("outside") has name servers, web servers and an echo server o
 fd77::1. Nothing leaves the two namespaces, and both end with this process.
 """
 
+import base64
 import ctypes
+import hashlib
 import json
 import os
 import socket
@@ -97,6 +99,61 @@ class Web(socketserver.StreamRequestHandler):
                          "Connection: close\r\n\r\n".encode() + body)
 
 
+class Origin(socketserver.StreamRequestHandler):
+    """A server of HTTP/1.1 over TLS that writes down every request. What it answers: to /canned/NAME
+    the bytes of that file of the world's, and an end; to /ws a WebSocket that sends back what comes;
+    else what it was asked, as JSON, with the connection kept."""
+
+    def setup(self):
+        super().setup()
+        self.count = 0
+
+    def read_body(self, headers):
+        if "chunked" in headers.get("transfer-encoding", ""):
+            body = b""
+            while size := int(self.rfile.readline().split(b";")[0], 16):
+                body += self.rfile.read(size)
+                self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            return body
+        return self.rfile.read(int(headers.get("content-length", 0)))
+
+    def handle(self):
+        while line := self.rfile.readline():
+            head = [line.decode("latin-1").rstrip("\r\n")]
+            while line := self.rfile.readline().rstrip(b"\r\n"):
+                head.append(line.decode("latin-1"))
+            headers = {h.split(":", 1)[0].lower(): h.split(":", 1)[1].strip() for h in head[1:]}
+            if headers.get("expect") == "100-continue":
+                self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            body = self.read_body(headers)
+            self.count += 1
+            method, target = head[0].split()[:2]
+            seen = {"method": method, "target": target, "head": head, "headers": headers,
+                    "body": body.decode("latin-1"), "count": self.count}
+            with open(self.server.log, "a") as file:
+                file.write(json.dumps(seen) + "\n")
+            if target.startswith("/canned/"):
+                with open(os.path.join(self.server.directory, target[len("/canned/"):]), "rb") as file:
+                    self.wfile.write(file.read())
+                return
+            if target == "/ws":
+                key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+                accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
+                self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
+                                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept.encode()
+                                 + b"\r\n\r\n")
+                while data := self.connection.recv(65536):
+                    self.wfile.write(data)
+                return
+            answer = json.dumps(seen).encode()
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+                             + str(len(answer)).encode() + b"\r\n\r\n")
+            if method != "HEAD":
+                self.wfile.write(answer)
+
+
 class Echo(socketserver.BaseRequestHandler):
     def handle(self):
         while data := self.request.recv(65536):
@@ -149,6 +206,10 @@ def outside(directory):
     context.load_cert_chain(os.path.join(directory, "cert.pem"), os.path.join(directory, "key.pem"))
     secure = serve((OUTSIDE4, 443), Web, greeting="tls")
     secure.socket = context.wrap_socket(secure.socket, server_side=True)
+    origin = serve((OUTSIDE4, 8443), Origin, directory=directory,
+                   log=os.path.join(directory, "origin.log"))
+    origin.socket = context.wrap_socket(origin.socket, server_side=True)
+    serve((OUTSIDE4, 8081), Origin, directory=directory, log=os.path.join(directory, "origin.log"))
     open(os.path.join(directory, "ready"), "w").close()
     sys.stdin.read()
 

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a placeholder stands whole, and in a form that is known, the value takes its place. Whatever
+// is left of it afterwards is where it must not be.
+#include "http/credentials.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "http/rules.h"
+#include "http/target.h"
+#include "json/base64.h"
+
+namespace sbx::http {
+namespace {
+
+constexpr std::string_view kVariable = "${secret}";
+
+// Of vendors whose clients look at it; the longest that fits counts.
+constexpr auto kPrefixes = std::to_array<std::string_view>(
+    {"github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "gldt-", "npm_", "pypi-",
+     "sk-ant-api03-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-", "sk_live_", "sk_test_",
+     "rk_live_", "pk_live_", "pk_test_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza",
+     "ya29.", "hf_", "dop_v1_", "SG.", "key-", "cio", "crates-io_", "lin_api_", "figd_", "r8_",
+     "gsk_", "tvly-", "pplx-", "shpat_", "sq0atp-", "EAAA", "dckr_pat_", "pat-", "ATATT3x",
+     "whsec_", "sntrys_", "hvs.", "eyJ"});
+
+std::string_view prefix_of(std::string_view secret) {
+  std::string_view best;
+  for (const std::string_view prefix : kPrefixes) {
+    if (secret.starts_with(prefix) && prefix.size() > best.size()) best = prefix;
+  }
+  return best;
+}
+
+bool is_in(char c, char from, char to) { return c >= from && c <= to; }
+
+// Another letter of the same kind. Without bias where 256 is no multiple: bytes beyond are not used.
+char like(char c, bool is_hex, void (*random)(unsigned char*, std::size_t)) {
+  const auto pick = [&](char from, int count) {
+    for (;;) {
+      unsigned char byte = 0;
+      random(&byte, 1);
+      if (byte < 256 / count * count) return static_cast<char>(from + byte % count);
+    }
+  };
+  if (is_in(c, '0', '9')) return pick('0', 10);
+  if (is_in(c, 'a', 'z')) return pick('a', is_hex ? 6 : 26);
+  if (is_in(c, 'A', 'Z')) return pick('A', is_hex ? 6 : 26);
+  return c;
+}
+
+bool is_hex_text(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
+    return is_in(c, '0', '9') || is_in(c, 'a', 'f') || is_in(c, 'A', 'F') || c == '-';
+  });
+}
+
+bool is_jwt(std::string_view secret) {
+  return secret.starts_with("eyJ") && std::count(secret.begin(), secret.end(), '.') == 2;
+}
+
+constexpr std::string_view kJwtHeader = R"({"alg":"none")";
+
+std::string template_of(const Credential& credential, std::string_view value) {
+  std::string text = credential.value.value_or(std::string(kVariable));
+  return text.replace(text.find(kVariable), kVariable.size(), value);
+}
+
+// The part of `base64(before + word + after)` that is the same whatever stands around it.
+std::string inner_base64(std::string_view word, std::size_t shift) {
+  std::string text(shift, '\0');
+  text += word;
+  const std::size_t whole = text.size() / 3 * 3;
+  const std::string coded = base64_encode(std::string_view(text).substr(0, whole));
+  const std::size_t from = shift == 0 ? 0 : 4;
+  return coded.size() > from ? coded.substr(from) : std::string();
+}
+
+}  // namespace
+
+std::string make_placeholder(std::string_view secret, void (*random)(unsigned char*, std::size_t)) {
+  std::string out;
+  if (is_jwt(secret)) {
+    // A header of that length; no base64 has 4n + 1 letters.
+    const std::size_t dot = secret.find('.');
+    const std::size_t size = std::max<std::size_t>(dot * 3 / 4, 3);
+    std::string header = size >= kJwtHeader.size() + 1 ? std::string(kJwtHeader) : "{";
+    header.resize(size - 1, ' ');
+    out = base64_encode(header + "}");
+    out.resize(dot, '=');
+    while (out.ends_with('=')) out.pop_back();
+    for (const char c : secret.substr(dot)) out += like(c, false, random);
+    return out;
+  }
+  const std::string_view prefix = prefix_of(secret);
+  out = prefix;
+  const std::string_view rest = secret.substr(prefix.size());
+  const bool is_hex = is_hex_text(rest);
+  do {
+    out.resize(prefix.size());
+    for (const char c : rest) out += like(c, is_hex, random);
+  } while (!rest.empty() && out == secret && rest.find_first_of("0123456789abcdefghijklmnopqrstuvw"
+                                                                "xyzABCDEFGHIJKLMNOPQRSTUVWXYZ") !=
+                                                  std::string_view::npos);
+  return out;
+}
+
+Credentials::Credentials(std::vector<BoundSecret> bound) : bound_(std::move(bound)) {
+  for (const BoundSecret& secret : bound_) {
+    placeholders_.push_back({secret.placeholder, secret.placeholder});
+  }
+  list_values();
+}
+
+void Credentials::renew(std::size_t index, std::string secret) {
+  // What it was before may still be echoed.
+  const std::vector<Replacement> before = values_;
+  bound_[index].secret = std::move(secret);
+  list_values();
+  values_.insert(values_.end(), before.begin(), before.end());
+}
+
+void Credentials::list_values() {
+  values_.clear();
+  const auto add = [&](std::string from, std::string to) {
+    constexpr std::size_t kLeast = 6;
+    if (from.size() < kLeast || from == to) return;
+    to.resize(from.size(), '*');
+    values_.push_back({std::move(from), std::move(to)});
+  };
+  for (const BoundSecret& each : bound_) {
+    if (!each.secret.empty()) {
+      std::string to = each.placeholder;
+      to.resize(each.secret.size(), '*');
+      values_.push_back({each.secret, std::move(to)});
+    }
+    if (each.text.basic) {
+      add(base64_encode(*each.text.basic + ":" + each.secret),
+          base64_encode(*each.text.basic + ":" + each.placeholder));
+    }
+    for (std::size_t shift = 0; shift < 3; ++shift) {
+      add(inner_base64(each.secret, shift), inner_base64(each.placeholder, shift));
+    }
+    add(percent_encoded(each.secret), percent_encoded(each.placeholder));
+  }
+  std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {
+    return a.from.size() > b.from.size();
+  });
+}
+
+bool Credentials::binds(std::string_view host, int port) const {
+  return std::any_of(bound_.begin(), bound_.end(), [&](const BoundSecret& each) {
+    return covers_host(each.host, host, port);
+  });
+}
+
+bool Credentials::put_in_field(const BoundSecret& each, Field& field) const {
+  if (each.text.header && is_named(field, lower_case(*each.text.header))) {
+    // The whole value as the template has it, or the placeholder alone.
+    const std::string whole = template_of(each.text, each.placeholder);
+    if (field.value != each.placeholder && field.value != whole &&
+        !(field.value.ends_with(each.placeholder) && whole.ends_with(each.placeholder) &&
+          lower_case(field.value) == lower_case(whole))) {
+      return false;
+    }
+    field.value = template_of(each.text, each.secret);
+    return true;
+  }
+  if (!each.text.basic || !is_named(field, "authorization")) return false;
+  if (lower_case(field.value.substr(0, 6)) != "basic ") return false;
+  const auto pair = base64_decode(field.value.substr(6));
+  if (!pair || *pair != *each.text.basic + ":" + each.placeholder) return false;
+  field.value = "Basic " + base64_encode(*each.text.basic + ":" + each.secret);
+  return true;
+}
+
+void Credentials::put_in_query(const BoundSecret& each, std::string& target) const {
+  const std::size_t query = target.find('?');
+  if (!each.text.query || query == std::string::npos) return;
+  std::string out = target.substr(0, query + 1);
+  bool is_first = true;
+  for (const std::string_view pair : split(std::string_view(target).substr(query + 1), '&')) {
+    if (!std::exchange(is_first, false)) out += '&';
+    const std::size_t equals = pair.find('=');
+    const bool is_ours = equals != std::string_view::npos &&
+                         percent_decoded(pair.substr(0, equals)) == *each.text.query &&
+                         percent_decoded(pair.substr(equals + 1)) == each.placeholder;
+    out += is_ours ? pair.substr(0, equals + 1) : pair;
+    if (is_ours) out += percent_encoded(each.secret);
+  }
+  target = std::move(out);
+}
+
+std::optional<std::string> Credentials::find(std::string_view text) const {
+  if (text.empty()) return std::nullopt;
+  for (const BoundSecret& each : bound_) {
+    if (text.find(each.placeholder) != std::string_view::npos) return each.text.name;
+  }
+  if (text.find('%') == std::string_view::npos) return std::nullopt;
+  const std::string decoded = percent_decoded(text);
+  return decoded == text ? std::nullopt : find(decoded);
+}
+
+std::optional<std::string> Credentials::find_in(const Fields& fields) const {
+  for (const Field& field : fields) {
+    if (auto name = find(field.value)) return name;
+    if (auto name = find(field.name)) return name;
+    if (!is_named(field, "authorization") && !is_named(field, "proxy-authorization")) continue;
+    if (lower_case(field.value.substr(0, 6)) != "basic ") continue;
+    if (const auto pair = base64_decode(field.value.substr(6))) {
+      if (auto name = find(*pair)) return name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Credentials::apply(std::string_view host, int port, bool is_tls,
+                                              Fields& fields, std::string& target) const {
+  Fields filled = fields;
+  std::string put = target;
+  // What holds a value now is looked at no more: a value may be anything.
+  Fields looked_at;
+  std::vector<bool> is_filled(fields.size());
+  for (const BoundSecret& each : bound_) {
+    if (!is_tls || !covers_host(each.host, host, port)) continue;
+    for (std::size_t i = 0; i < filled.size(); ++i) {
+      if (!is_filled[i] && put_in_field(each, filled[i])) is_filled[i] = true;
+    }
+    put_in_query(each, put);
+  }
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!is_filled[i]) looked_at.push_back(fields[i]);
+  }
+  if (auto name = find_in(looked_at)) return name;
+  if (auto name = find(put)) return name;
+  fields = std::move(filled);
+  target = std::move(put);
+  return std::nullopt;
+}
+
+}  // namespace sbx::http

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Credentials: placeholders in requests → values, in the one place that is meant for them; values in
+// answers → placeholders. Knows no sockets.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/message.h"
+#include "http/redactor.h"
+#include "profile/host_rule.h"
+#include "profile/profile.h"
+
+namespace sbx::http {
+
+// What stands for a secret: of its length and alphabet, with a vendor's prefix kept. `random` gives
+// bytes. A JSON Web Token's first segment says what it said.
+std::string make_placeholder(std::string_view secret, void (*random)(unsigned char*, std::size_t));
+
+struct BoundSecret {
+  Credential text;
+  HostRule host;
+  std::string placeholder;
+  std::string secret;
+};
+
+class Credentials {
+ public:
+  explicit Credentials(std::vector<BoundSecret> bound);
+
+  const std::vector<BoundSecret>& bound() const { return bound_; }
+  void renew(std::size_t index, std::string secret);
+
+  // Puts values in. The name of the credential whose placeholder stands where it must not;
+  // nullopt: none does. `target` is in the form that goes upstream.
+  std::optional<std::string> apply(std::string_view host, int port, bool is_tls, Fields& fields,
+                                   std::string& target) const;
+  // The same for what follows a head.
+  std::optional<std::string> find(std::string_view text) const;
+  std::optional<std::string> find_in(const Fields& fields) const;
+  // Placeholders, for a scan of a stream.
+  const std::vector<Replacement>& placeholders() const { return placeholders_; }
+
+  // Whether answers of this host may hold a value.
+  bool binds(std::string_view host, int port) const;
+  // Values in the forms that they travel in, longest first.
+  const std::vector<Replacement>& values() const { return values_; }
+
+ private:
+  bool put_in_field(const BoundSecret& secret, Field& field) const;
+  void put_in_query(const BoundSecret& secret, std::string& target) const;
+  void list_values();
+
+  std::vector<BoundSecret> bound_;
+  std::vector<Replacement> placeholders_;
+  std::vector<Replacement> values_;
+};
+
+}  // namespace sbx::http

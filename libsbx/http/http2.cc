@@ -1,0 +1,555 @@
+// SPDX-License-Identifier: Apache-2.0
+// The callbacks of nghttp2, and what each of them moves. A stream's window is opened again when its
+// bytes have gone on; the connection's at once, so that no stream waits for another.
+#include "http/http2.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace sbx::http {
+namespace {
+
+constexpr std::uint32_t kStreams = 128;
+constexpr std::uint32_t kWindow = 128 << 10;
+constexpr std::int32_t kConnectionWindow = 4 << 20;
+constexpr std::size_t kMostExchanges = 512;
+
+std::string_view text_of(const std::uint8_t* data, std::size_t size) {
+  return {reinterpret_cast<const char*>(data), size};
+}
+
+// What belongs to a connection of HTTP/1 alone.
+bool is_for_http1(const Field& field) {
+  static constexpr auto kNames = std::to_array<std::string_view>(
+      {"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+       "http2-settings"});
+  return std::any_of(kNames.begin(), kNames.end(),
+                     [&](std::string_view name) { return is_named(field, name); });
+}
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+void append(Pairs& to, const Fields& fields) {
+  for (const Field& field : fields) {
+    if (!is_for_http1(field)) to.emplace_back(lower_case(field.name), field.value);
+  }
+}
+
+std::vector<nghttp2_nv> values_of(const Pairs& pairs) {
+  std::vector<nghttp2_nv> out;
+  for (const auto& [name, value] : pairs) {
+    out.push_back({reinterpret_cast<std::uint8_t*>(const_cast<char*>(name.data())),
+                   reinterpret_cast<std::uint8_t*>(const_cast<char*>(value.data())), name.size(),
+                   value.size(), NGHTTP2_NV_FLAG_NONE});
+  }
+  return out;
+}
+
+}  // namespace
+
+// Which side a callback is of, it knows by the session.
+struct Http2::Callbacks {
+  static Side side_of(const Http2& self, const nghttp2_session* session) {
+    return session == self.sessions_[kClient].get() ? kClient : kServer;
+  }
+  static int on_begin_headers(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    const Side side = side_of(self, session);
+    if (side == kClient && frame->headers.cat == NGHTTP2_HCAT_REQUEST) {
+      if (self.exchanges_.size() >= kMostExchanges) return NGHTTP2_ERR_CALLBACK_FAILURE;
+      auto made = std::make_unique<Exchange>(self.context_.credentials());
+      made->ids[kClient] = frame->hd.stream_id;
+      made->number = self.next_number_++;
+      self.exchanges_[frame->hd.stream_id] = std::move(made);
+    }
+    return 0;
+  }
+  static int on_header(nghttp2_session* session, const nghttp2_frame* frame,
+                       const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
+                       std::size_t value_size, std::uint8_t, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    const bool is_taken =
+        self.add_field(side_of(self, session), frame->hd.stream_id, text_of(name, name_size),
+                       text_of(value, value_size));
+    return is_taken ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  }
+  static int on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    const Side side = side_of(self, session);
+    const bool is_end = (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0;
+    if (frame->hd.type == NGHTTP2_HEADERS) self.take_head(side, frame->hd.stream_id, is_end);
+    if (frame->hd.type == NGHTTP2_DATA && is_end) {
+      if (Exchange* const exchange = self.find(side, frame->hd.stream_id)) {
+        self.take_end(side, *exchange);
+      }
+    }
+    // Its last streams are served; the client opens new ones elsewhere.
+    if (frame->hd.type == NGHTTP2_GOAWAY && side == kServer) {
+      nghttp2_submit_goaway(self.sessions_[kClient].get(), NGHTTP2_FLAG_NONE,
+                            nghttp2_session_get_last_proc_stream_id(self.sessions_[kClient].get()),
+                            NGHTTP2_NO_ERROR, nullptr, 0);
+    }
+    return 0;
+  }
+  static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id,
+                     const std::uint8_t* data, std::size_t size, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    nghttp2_session_consume_connection(session, size);
+    self.take_data(side_of(self, session), id, text_of(data, size));
+    return 0;
+  }
+  static int on_sent(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    self.note_sent(side_of(self, session), *frame);
+    return 0;
+  }
+  static int on_not_sent(nghttp2_session* session, const nghttp2_frame* frame, int, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    const Side side = side_of(self, session);
+    if (side != kServer || frame->hd.type != NGHTTP2_HEADERS) return 0;
+    if (Exchange* const exchange = self.find(side, frame->hd.stream_id)) {
+      self.reset(kClient, *exchange, NGHTTP2_REFUSED_STREAM);
+    }
+    return 0;
+  }
+  static int on_closed(nghttp2_session* session, std::int32_t id, std::uint32_t, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    self.note_closed(side_of(self, session), id);
+    return 0;
+  }
+  static ssize_t on_read(nghttp2_session* session, std::int32_t id, std::uint8_t* to,
+                         std::size_t most, std::uint32_t* flags, nghttp2_data_source*, void* user) {
+    auto& self = *static_cast<Http2*>(user);
+    return self.give_data(side_of(self, session), id, to, most, flags);
+  }
+};
+
+Http2::Http2(Context& context, const Peer& peer, Stream& client, Stream& server,
+             std::string no_server, std::function<void()> wake)
+    : context_(context),
+      peer_(peer),
+      client_(client),
+      server_(server),
+      no_server_(std::move(no_server)),
+      wake_(std::move(wake)) {
+  redacts_ = context_.credentials().binds(peer.name, peer.port);
+  if (!open()) is_over_ = true;
+}
+
+Http2::~Http2() {
+  for (auto& [id, exchange] : exchanges_) tell(*exchange);
+}
+
+bool Http2::open() {
+  nghttp2_session_callbacks* callbacks = nullptr;
+  nghttp2_option* options = nullptr;
+  if (nghttp2_session_callbacks_new(&callbacks) != 0 || nghttp2_option_new(&options) != 0) {
+    return false;
+  }
+  nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::on_begin_headers);
+  nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::on_header);
+  nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::on_frame);
+  nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, Callbacks::on_data);
+  nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, Callbacks::on_sent);
+  nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks, Callbacks::on_not_sent);
+  nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::on_closed);
+  nghttp2_option_set_no_auto_window_update(options, 1);
+  nghttp2_option_set_max_settings(options, 32);
+  nghttp2_session* made[2] = {nullptr, nullptr};
+  nghttp2_session_server_new2(&made[kClient], callbacks, this, options);
+  nghttp2_session_client_new2(&made[kServer], callbacks, this, options);
+  nghttp2_session_callbacks_del(callbacks);
+  nghttp2_option_del(options);
+  for (const Side side : {kClient, kServer}) {
+    sessions_[side].reset(made[side]);
+    if (made[side] == nullptr) return false;
+    std::vector<nghttp2_settings_entry> settings = {
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kWindow},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMostHead}};
+    settings.push_back(side == kClient
+                           ? nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kStreams}
+                           : nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
+    if (nghttp2_submit_settings(made[side], NGHTTP2_FLAG_NONE, settings.data(), settings.size()) !=
+        0) {
+      return false;
+    }
+    nghttp2_session_set_local_window_size(made[side], NGHTTP2_FLAG_NONE, 0, kConnectionWindow);
+  }
+  return true;
+}
+
+bool Http2::advance() {
+  if (is_over_) return false;
+  bool moves = pump(kClient);
+  if (no_server_.empty() && !server_is_gone_) moves = pump(kServer) || moves;
+  if (is_over_) return true;
+  if (no_server_.empty() && !server_is_gone_ &&
+      ((server_.is_at_end() && server_.in.empty()) || server_.is_broken())) {
+    end_server();
+    moves = true;
+  }
+  nghttp2_session* const client = sessions_[kClient].get();
+  const bool is_done = nghttp2_session_want_read(client) == 0 &&
+                       nghttp2_session_want_write(client) == 0 && client_.out.empty();
+  if (is_done || client_.is_broken() || (client_.is_at_end() && exchanges_.empty())) {
+    is_over_ = true;
+    return true;
+  }
+  return moves;
+}
+
+// In, then out, within the bounds of the buffers.
+bool Http2::pump(Side side) {
+  nghttp2_session* const session = sessions_[side].get();
+  Stream& socket = stream(side);
+  bool moves = false;
+  if (!socket.in.empty() && stream(other(side)).out.size() < Stream::kMostOut) {
+    const std::string bytes = std::exchange(socket.in, {});
+    const ssize_t used = nghttp2_session_mem_recv(
+        session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    moves = true;
+    if (used < 0) {
+      if (side == kClient) {
+        is_over_ = true;
+        return true;
+      }
+      end_server();
+      return true;
+    }
+  }
+  while (socket.out.size() < Stream::kMostOut) {
+    const std::uint8_t* data = nullptr;
+    const ssize_t size = nghttp2_session_mem_send(session, &data);
+    if (size <= 0) break;
+    socket.out.append(reinterpret_cast<const char*>(data), static_cast<std::size_t>(size));
+    moves = true;
+  }
+  return moves;
+}
+
+// What is on its way is answered for it; the client is told to go.
+void Http2::end_server() {
+  if (std::exchange(server_is_gone_, true)) return;
+  std::vector<Exchange*> open;
+  for (auto& [id, exchange] : exchanges_) open.push_back(exchange.get());
+  for (Exchange* const exchange : open) {
+    exchange->is_closed[kServer] = true;
+    if (exchange->is_refused || exchange->flows[kClient].is_ended) continue;
+    if (exchange->has_answer) {
+      reset(kClient, *exchange, NGHTTP2_INTERNAL_ERROR);
+    } else if (exchange->ids[kServer] >= 0) {
+      refuse(*exchange, {502, "the origin has closed the connection without an answer", ""});
+    }
+  }
+  nghttp2_submit_goaway(sessions_[kClient].get(), NGHTTP2_FLAG_NONE,
+                        nghttp2_session_get_last_proc_stream_id(sessions_[kClient].get()),
+                        NGHTTP2_NO_ERROR, nullptr, 0);
+}
+
+Http2::Exchange* Http2::find(Side side, std::int32_t id) {
+  if (side == kServer) {
+    const auto twin = by_server_.find(id);
+    if (twin == by_server_.end()) return nullptr;
+    id = twin->second;
+  }
+  const auto found = exchanges_.find(id);
+  return found == exchanges_.end() ? nullptr : found->second.get();
+}
+
+bool Http2::add_field(Side side, std::int32_t id, std::string_view name, std::string_view value) {
+  constexpr std::size_t kMostFields = 256;
+  Exchange* const exchange = find(side, id);
+  if (exchange == nullptr) return true;
+  exchange->fields_size += name.size() + value.size() + 32;
+  if (exchange->fields_size > kMostHead || exchange->fields.size() >= kMostFields) return false;
+  exchange->fields.push_back({std::string(name), std::string(value)});
+  return true;
+}
+
+void Http2::take_head(Side side, std::int32_t id, bool is_end) {
+  Exchange* const exchange = find(side, id);
+  if (exchange == nullptr) return;
+  const bool is_first =
+      side == kClient ? exchange->head.method.empty()
+                      : find_field(exchange->fields, ":status") != nullptr;
+  if (is_first && side == kClient) return take_request(*exchange, is_end);
+  if (is_first) return take_answer(*exchange, is_end);
+  Fields trailers = std::exchange(exchange->fields, {});
+  exchange->fields_size = 0;
+  if (side == kClient) {
+    if (const auto name = context_.credentials().find_in(trailers)) {
+      return refuse(*exchange, misplaced(peer_, *name));
+    }
+  } else {
+    for (Field& field : trailers) {
+      field.value = redacted(context_.credentials().values(), field.value);
+    }
+  }
+  exchange->flows[other(side)].trailers = std::move(trailers);
+  if (is_end) take_end(side, *exchange);
+}
+
+// --- requests ---
+
+void Http2::take_request(Exchange& exchange, bool is_end) {
+  Head& head = exchange.head;
+  std::string authority;
+  for (Field& field : std::exchange(exchange.fields, {})) {
+    if (field.name == ":method") head.method = field.value;
+    if (field.name == ":path") head.target = field.value;
+    if (field.name == ":authority") authority = field.value;
+    if (!field.name.starts_with(':')) head.fields.push_back(std::move(field));
+  }
+  exchange.fields_size = 0;
+  // nghttp2 has seen to it that one of the two is there.
+  const Field* const host = find_field(head.fields, "host");
+  const bool differs =
+      host != nullptr && !authority.empty() && lower_case(host->value) != lower_case(authority);
+  if (host == nullptr) head.fields.push_back({"host", authority});
+  head.body = is_end ? Body::kNone : Body::kChunked;
+  if (is_end) {
+    exchange.request_ended = true;
+    exchange.flows[kServer].is_ended = true;
+  }
+  const Status fields = check_fields(head.fields);
+  if (differs || !fields.ok()) {
+    exchange.judged = judge(context_, peer_, head);
+    return refuse(exchange, unreadable(differs ? "Host and :authority differ"
+                                               : fields.error().message));
+  }
+  const std::int32_t id = exchange.ids[kClient];
+  context_.renew_values(peer_, [weak = weak_from_this(), id] {
+    const auto self = weak.lock();
+    if (self && !self->is_over_) self->begin(id);
+  });
+}
+
+void Http2::begin(std::int32_t id) {
+  Exchange* const exchange = find(kClient, id);
+  if (exchange == nullptr || exchange->is_refused) return;
+  exchange->judged = judge(context_, peer_, exchange->head);
+  if (exchange->judged.refusal) return refuse(*exchange, *exchange->judged.refusal);
+  if (!no_server_.empty()) return refuse(*exchange, {502, no_server_, ""});
+  if (server_is_gone_) return reset(kClient, *exchange, NGHTTP2_REFUSED_STREAM);
+  if (!exchange->judged.asks) return send_request(*exchange);
+  const Field* const length = find_field(exchange->head.fields, "content-length");
+  const std::string size = exchange->request_ended ? "0" : length == nullptr ? "" : length->value;
+  context_.ask(peer_, exchange->judged, size, [weak = weak_from_this(), id](bool is_allowed) {
+    const auto self = weak.lock();
+    Exchange* const asked = self && !self->is_over_ ? self->find(kClient, id) : nullptr;
+    if (asked == nullptr || asked->is_refused) return;
+    if (is_allowed) {
+      self->send_request(*asked);
+    } else {
+      self->refuse(*asked, not_allowed(asked->judged));
+    }
+    self->wake_();
+  });
+}
+
+void Http2::send_request(Exchange& exchange) {
+  Pairs head = {{":method", exchange.head.method},
+                {":scheme", "https"},
+                {":authority", peer_.authority()},
+                {":path", exchange.head.target}};
+  append(head, exchange.head.fields);
+  Flow& flow = exchange.flows[kServer];
+  const bool has_body = !flow.is_ended || !flow.data.empty() || !flow.trailers.empty();
+  submit(kServer, exchange, head, has_body);
+  wake_();
+}
+
+void Http2::submit(Side side, Exchange& exchange, const Pairs& head, bool has_body) {
+  nghttp2_session* const session = sessions_[side].get();
+  const std::vector<nghttp2_nv> values = values_of(head);
+  nghttp2_data_provider provider{{.ptr = nullptr}, Callbacks::on_read};
+  exchange.flows[side].is_open = true;
+  if (side == kClient) {
+    nghttp2_submit_response(session, exchange.ids[kClient], values.data(), values.size(),
+                            has_body ? &provider : nullptr);
+    return;
+  }
+  const std::int32_t id = nghttp2_submit_request(session, nullptr, values.data(), values.size(),
+                                                 has_body ? &provider : nullptr, nullptr);
+  if (id < 0) return reset(kClient, exchange, NGHTTP2_REFUSED_STREAM);
+  exchange.ids[kServer] = id;
+  by_server_[id] = exchange.ids[kClient];
+}
+
+// --- answers ---
+
+void Http2::take_answer(Exchange& exchange, bool is_end) {
+  Fields fields = std::exchange(exchange.fields, {});
+  exchange.fields_size = 0;
+  if (exchange.is_refused) return;
+  const auto& values = context_.credentials().values();
+  const int status =
+      static_cast<int>(parse_count(find_field(fields, ":status")->value, 999).value_or(0));
+  if (status == 101 || !check_fields(fields).ok()) {
+    return refuse(exchange, {502, "the origin's answer cannot be read", ""});
+  }
+  if (redacts_ && !is_end && !is_plain_body(fields)) {
+    return refuse(exchange, {502,
+                             "the origin's answer is encoded, and cannot be searched for the "
+                             "credential",
+                             ""});
+  }
+  Pairs head = {{":status", std::to_string(status)}};
+  std::erase_if(fields, [](const Field& field) { return field.name.starts_with(':'); });
+  for (Field& field : fields) field.value = redacted(values, field.value);
+  append(head, fields);
+  if (status < 200) {
+    const std::vector<nghttp2_nv> interim = values_of(head);
+    nghttp2_submit_headers(sessions_[kClient].get(), NGHTTP2_FLAG_NONE, exchange.ids[kClient],
+                           nullptr, interim.data(), interim.size(), nullptr);
+    return;
+  }
+  exchange.has_answer = true;
+  exchange.judged.exchange.status = status;
+  if (is_end) {
+    tell(exchange);
+  } else {
+    context_.tell_exchange(peer_, exchange.number, exchange.judged.exchange);
+  }
+  exchange.flows[kClient].is_ended = is_end;
+  submit(kClient, exchange, head, !is_end);
+}
+
+// --- bodies ---
+
+void Http2::take_data(Side side, std::int32_t id, std::string_view data) {
+  Exchange* const exchange = find(side, id);
+  if (exchange == nullptr || exchange->is_refused) {
+    nghttp2_session_consume_stream(sessions_[side].get(), id, data.size());
+    return;
+  }
+  if (side == kServer) {
+    exchange->judged.exchange.bytes_received += data.size();
+    exchange->flows[kClient].data += redacts_ ? exchange->redactor.feed(data) : std::string(data);
+    return resume(kClient, *exchange);
+  }
+  exchange->judged.exchange.bytes_sent += data.size();
+  exchange->held += data;
+  if (const auto name = context_.credentials().find(exchange->held)) {
+    return refuse(*exchange, misplaced(peer_, *name));
+  }
+  const std::size_t open = open_suffix(context_.credentials().placeholders(), exchange->held);
+  const std::size_t passed = exchange->held.size() - open;
+  exchange->flows[kServer].data += exchange->held.substr(0, passed);
+  exchange->held.erase(0, passed);
+  resume(kServer, *exchange);
+}
+
+void Http2::take_end(Side side, Exchange& exchange) {
+  if (exchange.is_refused) {
+    exchange.request_ended = exchange.request_ended || side == kClient;
+    return;
+  }
+  Flow& flow = exchange.flows[other(side)];
+  if (side == kClient) {
+    flow.data += std::exchange(exchange.held, {});
+    exchange.request_ended = true;
+  } else {
+    flow.data += exchange.redactor.finish();
+    tell(exchange);
+  }
+  flow.is_ended = true;
+  resume(other(side), exchange);
+}
+
+void Http2::resume(Side side, const Exchange& exchange) {
+  if (!exchange.flows[side].is_open || exchange.ids[side] < 0) return;
+  nghttp2_session_resume_data(sessions_[side].get(), exchange.ids[side]);
+  wake_();
+}
+
+ssize_t Http2::give_data(Side side, std::int32_t id, std::uint8_t* to, std::size_t most,
+                         std::uint32_t* flags) {
+  Exchange* const exchange = find(side, id);
+  if (exchange == nullptr) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+  Flow& flow = exchange->flows[side];
+  const std::size_t size = std::min(most, flow.data.size());
+  if (size == 0 && !flow.is_ended) return NGHTTP2_ERR_DEFERRED;
+  std::memcpy(to, flow.data.data(), size);
+  flow.data.erase(0, size);
+  const Side from = other(side);
+  if (size > 0 && !exchange->is_refused && exchange->ids[from] >= 0 && !exchange->is_closed[from]) {
+    nghttp2_session_consume_stream(sessions_[from].get(), exchange->ids[from], size);
+  }
+  if (flow.is_ended && flow.data.empty()) {
+    *flags |= NGHTTP2_DATA_FLAG_EOF;
+    if (!flow.trailers.empty()) {
+      Pairs pairs;
+      append(pairs, flow.trailers);
+      const std::vector<nghttp2_nv> values = values_of(pairs);
+      if (nghttp2_submit_trailer(sessions_[side].get(), id, values.data(), values.size()) == 0) {
+        *flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
+      }
+    }
+  }
+  return static_cast<ssize_t>(size);
+}
+
+// --- ends ---
+
+// A request that was answered before it had come whole is not waited for.
+void Http2::note_sent(Side side, const nghttp2_frame& frame) {
+  if (side != kClient || (frame.hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) return;
+  const Exchange* const exchange = find(kClient, frame.hd.stream_id);
+  if (exchange == nullptr || exchange->request_ended) return;
+  reset(kClient, *exchange, NGHTTP2_NO_ERROR);
+}
+
+void Http2::note_closed(Side side, std::int32_t id) {
+  Exchange* const exchange = find(side, id);
+  if (exchange == nullptr) return;
+  exchange->is_closed[side] = true;
+  const Side twin = other(side);
+  const bool is_whole = exchange->flows[kClient].is_ended && exchange->flows[kClient].is_open;
+  if (exchange->ids[twin] >= 0 && !exchange->is_closed[twin]) {
+    if (side == kServer && !exchange->has_answer && !exchange->is_refused) {
+      refuse(*exchange, {502, "the origin has given no answer", ""});
+    } else if (!(side == kServer && (is_whole || exchange->is_refused))) {
+      reset(twin, *exchange, NGHTTP2_CANCEL);
+    }
+  }
+  if (side != kClient && !exchange->is_closed[kClient]) return;
+  tell(*exchange);
+  if (exchange->ids[kServer] >= 0) by_server_.erase(exchange->ids[kServer]);
+  exchanges_.erase(exchange->ids[kClient]);
+}
+
+void Http2::reset(Side side, const Exchange& exchange, std::uint32_t error) {
+  if (exchange.ids[side] < 0 || exchange.is_closed[side]) return;
+  nghttp2_submit_rst_stream(sessions_[side].get(), NGHTTP2_FLAG_NONE, exchange.ids[side], error);
+  wake_();
+}
+
+void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
+  if (std::exchange(exchange.is_refused, true)) return;
+  tell_refusal(context_, peer_, exchange.number, exchange.judged.exchange, refusal);
+  exchange.has_told = true;
+  reset(kServer, exchange, NGHTTP2_CANCEL);
+  if (exchange.has_answer) return reset(kClient, exchange, NGHTTP2_CANCEL);
+  Flow& flow = exchange.flows[kClient];
+  flow.data = refusal_json(peer_, exchange.judged.exchange, refusal);
+  flow.is_ended = true;
+  flow.trailers.clear();
+  const bool has_body = exchange.head.method != "HEAD";
+  submit(kClient, exchange,
+         {{":status", std::to_string(refusal.status)},
+          {"content-type", "application/json"},
+          {"content-length", std::to_string(flow.data.size())}},
+         has_body);
+  wake_();
+}
+
+void Http2::tell(Exchange& exchange) {
+  if (std::exchange(exchange.has_told, true)) return;
+  context_.tell_exchange(peer_, exchange.number, exchange.judged.exchange);
+}
+
+}  // namespace sbx::http

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbx-http: started by sbx-run, with its end of a control socket as descriptor 3. It is of no use to
+// anybody else.
+#include <fcntl.h>
+#include <openssl/crypto.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+
+#include "base/text.h"
+#include "http/jail.h"
+#include "http/service.h"
+#include "http/start.h"
+#include "launch/descriptors.h"
+
+namespace {
+
+using sbx::OwnedFd;
+
+constexpr int kControl = 3;
+
+sbx::Status serve(OwnedFd control) {
+  std::string text(4096, '\0');
+  sbx::FdMessage<3> message(text.data(), text.size());
+  const ssize_t size = message.receive(control.get());
+  if (size <= 0) return {};
+  text.resize(static_cast<std::size_t>(size));
+  const std::vector<std::string_view> words = sbx::split(text, '\0');
+  int fds[3];
+  if (words[0] != "S" || words.size() != 3 || message.take(fds) != 3) return {};
+  const auto parent = sbx::parse_count(words[2], INT32_MAX);
+  SBX_CHECK_OK(sbx::http::close_off(static_cast<pid_t>(parent.value_or(0))));
+  auto started = [&]() {
+    const sbx::http::StartFiles files{std::string(words[1]), OwnedFd(fds[0]), OwnedFd(fds[1]),
+                                      OwnedFd(fds[2])};
+    return sbx::http::start(files);
+  }();
+  if (!started.ok()) {
+    const sbx::Error& error = started.error();
+    sbx::http::send_words(control.get(), {"E", error.where, error.message, error.hint});
+    return {};
+  }
+  sbx::http::Started& made = started.value();
+  sbx::http::Words ready{"R", std::to_string(made.secrets.size())};
+  for (const auto& secret : made.secrets) {
+    ready.push_back(secret.text.name);
+    ready.push_back(secret.placeholder);
+  }
+  ready.insert(ready.end(), made.dropped.begin(), made.dropped.end());
+  const int socket = control.get();
+  sbx::http::Service service(made.network, sbx::http::Credentials(std::move(made.secrets)),
+                             std::move(made.authority), std::move(control));
+  sbx::Status jailed = service.open();
+  if (jailed.ok()) jailed = sbx::http::enter_jail();
+  if (!jailed.ok()) {
+    sbx::http::send_words(socket, {"E", "", jailed.error().message, jailed.error().hint});
+    return jailed;
+  }
+  sbx::http::send_words(socket, ready, made.bundle.get());
+  made.bundle.reset();
+  service.run();
+  return {};
+}
+
+}  // namespace
+
+int main() {
+  signal(SIGPIPE, SIG_IGN);
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (getsockopt(kControl, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
+    const char text[] = "sbx-http is started by sbx-run, for profiles with network.http\n";
+    return write(2, text, sizeof text - 1) > 0 ? 125 : 125;
+  }
+  fcntl(kControl, F_SETFD, FD_CLOEXEC);
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr);
+  return serve(OwnedFd(kControl)).ok() ? 0 : 125;
+}

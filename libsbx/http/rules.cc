@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// A path that can be read in two ways needs the same answer for both.
+#include "http/rules.h"
+
+#include <algorithm>
+
+namespace sbx::http {
+
+bool covers_host(const HostRule& rule, std::string_view name, int port) {
+  if (rule.port ? *rule.port != port : port != 80 && port != 443) return false;
+  if (rule.kind == HostRule::Kind::kNetwork) return parse_ip(name) == rule.network;
+  if (rule.kind == HostRule::Kind::kName) return rule.name == name;
+  return name.ends_with("." + rule.name);
+}
+
+Rules::Rules(const std::vector<HttpRule>& rules) : texts_(rules) {
+  for (const HttpRule& text : texts_) {
+    auto host = parse_host_rule(text.host);
+    if (!host) continue;  // the policy has looked
+    Rule rule{std::move(*host), &text, {}};
+    for (const std::string& path : text.paths.value_or(std::vector<std::string>())) {
+      rule.paths.push_back({pattern_segments(path, false), pattern_segments(path, true)});
+    }
+    rules_.push_back(std::move(rule));
+  }
+}
+
+Verdict Rules::first(std::string_view name, int port, std::string_view method,
+                     const std::vector<std::string>& path, bool separates) const {
+  bool has_rule = false;
+  for (const Rule& rule : rules_) {
+    if (!covers_host(rule.host, name, port)) continue;
+    has_rule = true;
+    const auto& methods = rule.text->methods;
+    if (methods && std::find(methods->begin(), methods->end(), method) == methods->end()) continue;
+    const bool fits = std::any_of(rule.paths.begin(), rule.paths.end(), [&](const Pattern& each) {
+      return matches_path(separates ? each.as_separator : each.as_data, path);
+    });
+    if (rule.text->paths && !fits) continue;
+    return {rule.text->ask ? Verdict::Kind::kAsk : Verdict::Kind::kAllow,
+            static_cast<int>(rule.text - texts_.data())};
+  }
+  return {has_rule ? Verdict::Kind::kRefuse : Verdict::Kind::kAllow, -1};
+}
+
+Verdict Rules::judge(std::string_view name, int port, std::string_view method,
+                     const Target& target) const {
+  const Verdict data = first(name, port, method, target.as_data, false);
+  if (target.as_data == target.as_separator) return data;
+  const Verdict separator = first(name, port, method, target.as_separator, true);
+  return data.kind >= separator.kind ? data : separator;
+}
+
+}  // namespace sbx::http

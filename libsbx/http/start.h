@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start: what the supervisor sends first → rules, secrets and their placeholders, the authority. A
+// process that takes another one's place gets all of it from the state that this one left.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "http/authority.h"
+#include "http/credentials.h"
+#include "profile/profile.h"
+
+namespace sbx::http {
+
+struct Started {
+  NetworkProfile network;
+  std::vector<BoundSecret> secrets;
+  std::vector<std::string> dropped;  // other variables of the operator that hold a secret
+  std::unique_ptr<Authority> authority;
+  OwnedFd bundle;  // for the inside: a file in memory
+};
+
+struct StartFiles {
+  std::string trust_path;
+  OwnedFd rules;
+  OwnedFd environment;
+  OwnedFd state;
+};
+
+// Errors: kBadValue with the pointer of a credential's source; kSetupFailed.
+Result<Started> start(const StartFiles& files);
+
+}  // namespace sbx::http

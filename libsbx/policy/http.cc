@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that a form cannot say: what a host is covered by, what a credential goes into.
+#include "policy/http.h"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "base/text.h"
+#include "policy/environment.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kSecret = "${secret}";
+
+Error bad(std::string where, std::string message, std::string hint) {
+  return Error{ErrorCode::kBadValue, std::move(message), std::move(where), std::move(hint)};
+}
+
+bool is_one_host(const HostRule& host) {
+  return host.kind != HostRule::Kind::kNetwork || host.prefix == (host.network.is_v6 ? 128 : 32);
+}
+
+bool covers(const HostRule& allowed, const HostRule& host) {
+  // Without a port an entry stands for 80 and 443: one of them is enough.
+  if (allowed.port && host.port && *allowed.port != *host.port) return false;
+  const auto is_web = [](int port) { return port == 80 || port == 443; };
+  if (!allowed.port && host.port && !is_web(*host.port)) return false;
+  if (allowed.port && !host.port && !is_web(*allowed.port)) return false;
+  if (host.kind == HostRule::Kind::kNetwork) {
+    return allowed.kind == HostRule::Kind::kNetwork &&
+           in_network(host.network, allowed.network, allowed.prefix);
+  }
+  if (allowed.kind == HostRule::Kind::kWildcard) {
+    return host.name.ends_with("." + allowed.name) ||
+           (host.kind == HostRule::Kind::kWildcard && host.name == allowed.name);
+  }
+  return allowed.kind == host.kind && allowed.name == host.name;
+}
+
+Status check_host(const std::string& text, const std::string& where,
+                  const std::vector<HostRule>& allowed) {
+  const auto host = parse_host_rule(text);
+  if (!host || !is_one_host(*host)) {
+    return bad(where, "not one host: '" + text + "'", "a name, *.NAME or an address");
+  }
+  const bool is_covered = std::any_of(allowed.begin(), allowed.end(),
+                                      [&](const HostRule& entry) { return covers(entry, *host); });
+  if (is_covered) return {};
+  return bad(where, "network.allow does not cover " + text,
+             "network.allow += [\"" + text + "\"]");
+}
+
+bool is_forbidden_header(std::string_view name) {
+  for (const std::string_view each :
+       {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade",
+        "keep-alive", "proxy-connection", "expect", "content-encoding", "http2-settings"}) {
+    if (lower_case(name) == each) return true;
+  }
+  return false;
+}
+
+Status check_place(const Credential& credential, const std::string& where) {
+  if (credential.header.has_value() + credential.basic.has_value() +
+          credential.query.has_value() !=
+      1) {
+    return bad(where, "a credential goes into one of header, basic and query",
+               "name exactly one of them");
+  }
+  if (credential.header && is_forbidden_header(*credential.header)) {
+    return bad(where + "/header", *credential.header + " is not for a credential",
+               "name the header that the service reads it from, such as Authorization");
+  }
+  if (credential.basic && credential.basic->find(':') != std::string::npos) {
+    return bad(where + "/basic", "a user of basic auth has no ':'", "name the user alone");
+  }
+  if (!credential.value) return {};
+  const std::string& value = *credential.value;
+  const std::size_t at = value.find(kSecret);
+  const bool is_plain = std::all_of(value.begin(), value.end(),
+                                    [](char c) { return c >= ' ' && c <= '~'; });
+  if (!credential.header || !is_plain || at == std::string::npos || value.find("${") != at ||
+      value.find("${", at + 1) != std::string::npos) {
+    return bad(where + "/value", "'" + value + "' is no value of a header",
+               "it stands with `header`, and holds ${secret} once and no other variable");
+  }
+  return {};
+}
+
+Status check_source(const SecretSource& from, const std::string& where) {
+  if (from.env.has_value() + from.file.has_value() + from.command.has_value() != 1 ||
+      (from.command && (from.command->empty() || from.command->front().empty())) ||
+      (from.ttl_s && !from.command)) {
+    return bad(where, "a secret comes from one of env, file and command",
+               "name exactly one of them; ttl_s stands with command");
+  }
+  return {};
+}
+
+Status check_name(const std::string& name, const std::string& where, std::set<std::string>& names) {
+  for (const std::string_view taken : {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "PWD",
+                                       "SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"}) {
+    if (name != taken) continue;
+    return bad(where, name + " is no variable for a credential", "choose another name");
+  }
+  if (is_never_settable(name)) {
+    return bad(where, name + " changes what programs load or run", "choose another name");
+  }
+  if (names.insert(name).second) return {};
+  return bad(where, "two credentials of the name " + name, "each has a variable of its own");
+}
+
+}  // namespace
+
+Status check_http(const NetworkProfile& network, const std::vector<HostRule>& allowed) {
+  if (network.mode != NetworkMode::kAllowlist) {
+    for (const bool is_http : {true, false}) {
+      if (is_http ? network.http.empty() : network.credentials.empty()) continue;
+      return bad(is_http ? "/network/http" : "/network/credentials",
+                 "only the mode allowlist has rules and credentials",
+                 "set network.mode = \"allowlist\", with the hosts in network.allow");
+    }
+  }
+  for (std::size_t i = 0; i < network.http.size(); ++i) {
+    const std::string where = "/network/http/" + std::to_string(i);
+    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed));
+  }
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < network.credentials.size(); ++i) {
+    const Credential& credential = network.credentials[i];
+    const std::string where = "/network/credentials/" + std::to_string(i);
+    SBX_CHECK_OK(check_name(credential.name, where + "/name", names));
+    SBX_CHECK_OK(check_host(credential.host, where + "/host", allowed));
+    SBX_CHECK_OK(check_place(credential, where));
+    SBX_CHECK_OK(check_source(credential.from, where + "/from"));
+  }
+  return {};
+}
+
+void add_trust(const HttpSession& session, std::map<std::string, std::string, std::less<>>& to) {
+  for (const std::string& name : session.dropped) to.erase(name);
+  for (const auto& [name, placeholder] : session.placeholders) to[name] = placeholder;
+  for (const char* const name : {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
+                                 "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}) {
+    to[name] = session.trust_path;
+  }
+}
+
+}  // namespace sbx
