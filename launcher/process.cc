@@ -143,13 +143,13 @@ int write_answer(int fd, std::string_view text, int signal_fd) {
 
 bool ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd) {
   std::string text =
-      "sbx-run: this command needs your approval:\n  " + escape_control_bytes(command) + "\n";
+      "sbx-run: this needs your approval:\n  " + escape_control_bytes(command) + "\n";
   for (const Finding& finding : approval.rules) {
     text += "  - " + escape_control_bytes(finding.reason);
     if (!finding.target.empty()) text += ": " + escape_control_bytes(finding.target);
     text += "\n";
   }
-  if (!write_all(STDERR_FILENO, text + "Run it once, inside the sandbox? [y/N] ")) return false;
+  if (!write_all(STDERR_FILENO, text + "Let it go on, once? [y/N] ")) return false;
   std::string answer;
   constexpr std::size_t kLongest = 64;
   while (answer.size() < kLongest) {

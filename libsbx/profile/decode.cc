@@ -51,4 +51,10 @@ std::string profile_to_json(const Profile& profile, int indent) {
   return document.dump(indent);
 }
 
+std::string network_to_json(const NetworkProfile& network) {
+  nlohmann::ordered_json document;
+  encode_object(kNetworkSpec, &network, document);
+  return document.dump();
+}
+
 }  // namespace sbx

@@ -27,4 +27,7 @@ Profile decode_profile(const nlohmann::json& document);
 // `indent` spaces, on one line where it is negative.
 std::string profile_to_json(const Profile& profile, int indent = -1);
 
+// The section alone, as its own process reads it (http/).
+std::string network_to_json(const NetworkProfile& network);
+
 }  // namespace sbx

@@ -40,7 +40,11 @@ Connection::Connection(Ends ends, bool is_operator, Dispatcher& dispatcher,
       limits_(limits),
       client_(dispatcher.service().add_client(
           {[this](const TaskEvent& event) { send(event_line(event)); },
-           [this] { return queue_.bytes(); }})),
+           [this] { return queue_.bytes(); },
+           [this](const std::string& digest, const HttpQuestion& question) {
+             if (is_operator_) send(question_line(digest, question));
+             return is_operator_;
+           }})),
       is_operator_(is_operator),
       reader_(limits.max_line_bytes) {}
 

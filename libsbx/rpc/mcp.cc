@@ -67,7 +67,11 @@ class McpServer::Impl {
         options_(std::move(options)),
         send_(std::move(send)),
         states_(options_.key, kApprovalLasts),
-        client_(service.add_client({[this](const TaskEvent& event) { told(event); }, {}})) {}
+        client_(service.add_client({[this](const TaskEvent& event) { told(event); },
+                                    {},
+                                    [this](const std::string& digest, const HttpQuestion& about) {
+                                      return ask_about(digest, about);
+                                    }})) {}
   ~Impl() { service_.remove_client(client_); }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -320,8 +324,28 @@ class McpServer::Impl {
     send_answer(id, tool_refusal(call.tool, granted.error()));
   }
 
+  // While the call goes on: only a client that is asked by requests can be.
+  bool ask_about(const std::string& digest, const HttpQuestion& about) {
+    if (!is_open_ || !client_elicits_) return false;
+    const std::string id = "sbx-" + std::to_string(++next_question_);
+    std::string text = "Allow " + about.method + " " + about.url + "?";
+    text += about.size.empty() ? " (a body of unknown size)" : " (" + about.size + " bytes)";
+    http_questions_[McpJson(id).dump()] = digest;
+    send_(mcp_request(id, "elicitation/create",
+                      {{"message", text},
+                       {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}}));
+    return true;
+  }
+
   // The answer to a question of ours.
   void answered(const McpMessage& message) {
+    if (const auto http = http_questions_.find(message.id); http != http_questions_.end()) {
+      const std::string digest = std::move(http->second);
+      http_questions_.erase(http);
+      const McpJson said = McpJson::parse(message.result);
+      if (!said.is_object() || text_of(said, "action") != "accept") return service_.decline(digest);
+      return static_cast<void>(service_.approve(digest));
+    }
     const auto asked = std::find_if(calls_.begin(), calls_.end(), [&](const auto& entry) {
       return !entry.second.question.empty() && message.id == McpJson(entry.second.question).dump();
     });
@@ -381,6 +405,7 @@ class McpServer::Impl {
   ClientId client_;
   bool is_open_ = false;  // by `initialize`
   bool client_elicits_ = false;
+  std::map<std::string, std::string> http_questions_;  // by the id of our request: digests
   std::string log_level_ = "info";
   std::map<std::string, Call> calls_;  // by id, as JSON text
   std::uint64_t next_serial_ = 0;

@@ -3,6 +3,8 @@
 #include "rpc/task_json.h"
 
 #include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "json/writer.h"
 #include "model/exit_status.h"
@@ -166,6 +168,23 @@ std::string event_line(const TaskEvent& event) {
     write_end(json, event.task);
     write_count(json, "next", event.task.output().end());
     json.end_object();
+  });
+}
+
+std::string question_line(const std::string& digest, const HttpQuestion& question) {
+  return write_notification("approval.requested", [&](JsonWriter& json) {
+    for (const auto& [name, value] :
+         {std::pair<std::string_view, std::string_view>{"digest", digest},
+          {"method", question.method},
+          {"url", question.url},
+          {"host", question.host()},
+          {"path", question.path()},
+          {"rule", question.rule}}) {
+      json.key(name);
+      json.string(value);
+    }
+    json.key("size");
+    json.verbatim(question.size.empty() ? "null" : question.size);
   });
 }
 

@@ -27,4 +27,7 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks);
 // The line of a notification, without its end: task.output, task.match, task.cancelled, task.exit.
 std::string event_line(const TaskEvent& event);
 
+// approval.requested: a request of HTTP waits for `approve` with this digest.
+std::string question_line(const std::string& digest, const HttpQuestion& question);
+
 }  // namespace sbx

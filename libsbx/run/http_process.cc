@@ -16,14 +16,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
-#include "json/codec.h"
 #include "launch/descriptors.h"
-#include "profile/fields.h"
+#include "profile/decode.h"
 
 namespace sbx {
 namespace {
@@ -103,13 +101,21 @@ std::uint64_t number_of(std::string_view word) {
 
 }  // namespace
 
+std::string_view HttpQuestion::path() const {
+  const std::size_t host_at = url.find("://") + 3;
+  return std::string_view(url).substr(std::min(url.find('/', host_at), url.size()));
+}
+
+std::string_view HttpQuestion::host() const {
+  const std::size_t at = url.find("://") + 3;
+  return std::string_view(url).substr(at, url.size() - path().size() - at);
+}
+
 Result<std::shared_ptr<HttpProcess>> HttpProcess::start(const SandboxPolicy& policy,
                                                         Environment& inherited) {
   std::shared_ptr<HttpProcess> made(new HttpProcess());
   made->trust_path = find_bundle();
-  nlohmann::ordered_json rules;
-  encode_object(kNetworkSpec, &policy.network, rules);
-  const std::string text = rules.dump();
+  const std::string text = network_to_json(policy.network);
   SBX_TRY(made->rules_, memory_file("sbx-http-rules"));
   if (!write_whole(made->rules_.get(), text.data(), text.size())) return failed("write");
   SBX_TRY(made->environ_, memory_file("sbx-http-environ"));

@@ -33,6 +33,9 @@ struct HttpQuestion {
   std::string url;   // without the query
   std::string size;  // of the body, in bytes; empty: not known
   std::string rule;  // JSON pointer
+
+  std::string_view host() const;  // with the port where it is not the scheme's own
+  std::string_view path() const;
 };
 
 class HttpProcess : public HttpSession, public HttpGate {

@@ -3,6 +3,8 @@
 // queued and sent when nothing is being walked, so that a reply may call again.
 #include "session/service.h"
 
+#include <sys/random.h>
+
 #include <algorithm>
 
 #include "base/hex.h"
@@ -22,7 +24,20 @@ constexpr std::int64_t kLongestBeginMs = 20'000;
 
 Service::Service(SessionOptions options)
     : session_(std::move(options)),
-      audit_(Audit::open(session_.options().policy, session_.options().name)) {}
+      audit_(Audit::open(session_.options().policy, session_.options().name)) {
+  if (http() == nullptr) return;
+  http()->set_ask([this](std::uint64_t question, const HttpQuestion& about) {
+    return ask_clients(question, about);
+  });
+}
+
+Service::~Service() {
+  if (http() != nullptr) http()->set_ask(nullptr);
+}
+
+HttpProcess* Service::http() const {
+  return static_cast<HttpProcess*>(session_.options().policy.sandbox.http.get());
+}
 
 // --- clients ---
 
@@ -242,8 +257,35 @@ Status Service::approve(std::string_view digest) {
     return Error{ErrorCode::kBadValue, "not a digest: 64 hexadecimal digits", "/digest",
                  "give the digest of an answer with status needs_approval"};
   }
-  session_.approvals().grant(digest);
+  if (!answer_question(digest, true)) session_.approvals().grant(digest);
   return {};
+}
+
+// All that have somebody to ask: the first answer counts.
+bool Service::ask_clients(std::uint64_t question, const HttpQuestion& about) {
+  constexpr std::size_t kMostQuestions = 256;
+  std::uint64_t nonce = 0;
+  if (questions_.size() >= kMostQuestions ||
+      getrandom(&nonce, sizeof nonce, 0) != static_cast<ssize_t>(sizeof nonce)) {
+    return false;
+  }
+  const std::string digest =
+      stamp_approval(about.method + " " + about.url + " " + about.rule,
+                     Approvals::Clock::now(), nonce);
+  bool is_asked = false;
+  for (const auto& [id, client] : clients_) {
+    if (client.ask && client.ask(digest, about)) is_asked = true;
+  }
+  if (is_asked) questions_[digest] = question;
+  return is_asked;
+}
+
+bool Service::answer_question(std::string_view digest, bool is_allowed) {
+  const auto found = questions_.find(digest);
+  if (found == questions_.end()) return false;
+  http()->answer(found->second, is_allowed);
+  questions_.erase(found);
+  return true;
 }
 
 void Service::shutdown(Milliseconds grace) {

@@ -19,6 +19,7 @@
 #include "guard/verdict.h"
 #include "plan/plan.h"
 #include "report/audit_log.h"
+#include "run/http_process.h"
 #include "session/follower.h"
 #include "session/session.h"
 
@@ -33,6 +34,9 @@ struct ClientOptions {
   // What waits to be sent to this client, in bytes: output for a slow one is held back, not lost,
   // as far as the task's own buffer reaches. Null: never held back.
   std::function<std::size_t()> queued_bytes;
+  // A request of HTTP waits for a person: approve() with the digest lets it go on, decline() ends it.
+  // False: this client has nobody to ask.
+  std::function<bool(const std::string& digest, const HttpQuestion& question)> ask = {};
 };
 
 // Who asks, and where the answer goes.
@@ -77,6 +81,9 @@ class Service {
   static constexpr Milliseconds kGrace{2000};  // between SIGTERM and SIGKILL, where none is given
 
   explicit Service(SessionOptions options);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
   const SessionOptions& options() const { return session_.options(); }
   ClientId add_client(ClientOptions options);
@@ -111,6 +118,7 @@ class Service {
   void reset(Ask ask, Milliseconds grace = kGrace);
   // The caller speaks for the operator. Errors: kBadValue for what is no digest.
   Status approve(std::string_view digest);
+  void decline(std::string_view digest) { answer_question(digest, false); }
   void shutdown(Milliseconds grace = kGrace);
 
   int poll_fd() const { return session_.poll_fd(); }
@@ -148,6 +156,9 @@ class Service {
     bool is_large = false;
   };
 
+  HttpProcess* http() const;
+  bool ask_clients(std::uint64_t question, const HttpQuestion& about);
+  bool answer_question(std::string_view digest, bool is_allowed);
   Result<TaskPointer> begin(TaskKind kind, RunCall& command);
   Status try_run(Ask& ask, RunCall& command);
   Status try_start(Ask& ask, RunCall& command);
@@ -180,6 +191,7 @@ class Service {
   Result<Audit> audit_;
   std::map<ClientId, ClientOptions> clients_;
   ClientId next_client_ = 1;
+  std::map<std::string, std::uint64_t, std::less<>> questions_;  // digest → of the process
   std::map<CallKey, Call> calls_;
   CallKey next_call_ = 1;
   std::size_t beginning_ = 0;  // calls of kBegin

@@ -64,6 +64,283 @@ class Rules(Http):
                          [("GET", "/repos/acme/x", 200, "/network/http/0"),
                           ("POST", "/repos/acme/x", 403, None), ("GET", "/repos/other", 403, None)])
 
+    def test_paths_are_judged_in_their_normal_form(self):
+        rules = self.rules(({"host": HOST, "paths": ["/a/*", "/deep/**", "/@s*/pkg", "/@s%2fpkg"]},))
+        allowed = ["/a/b", "/a/%62", "/a/x/../y", "//a//b", "/deep/1/2/3", "/deep/", "/@s%2fpkg",
+                   "/a/b?x=/../%00", "/a/./c"]
+        refused = ["/", "/a", "/a/", "/a/b/c", "/A/b", "/deep", "/a/%2e%2e/x", "/deep/..%2fx",
+                   "/deep/..%5cx", "/deep/..;/x", "/deep/%00", "/deep/%0d%0aX", "/deep/%zz",
+                   "/deep/%c0%af", "/deep/%u002e", "/a/b%2fc", "/deep/%252e%252e/x", "/../a/b",
+                   "/deep/\\\\x", "/deep/%"]
+        lines = [f"curl -sS --path-as-is -o /dev/null -w '%{{http_code}} ' '{URL}{path}'"
+                 for path in allowed + refused]
+        answer = self.sh("\n".join(lines), *rules)
+        codes = answer["stdout"].split()
+        for path, code in zip(allowed, codes):
+            self.assertEqual(code, "200", path)
+        for path, code in zip(refused, codes[len(allowed):]):
+            self.assertIn(code, ("400", "403"), path)
+        self.assertEqual([r["target"] for r in self.seen()],
+                         ["/a/b", "/a/%62", "/a/y", "/a/b", "/deep/1/2/3", "/deep/", "/@s%2fpkg",
+                          "/a/b?x=/../%00", "/a/c"])
+
+    def test_methods_have_case_and_some_are_always_refused(self):
+        rules = self.rules(({"host": HOST, "methods": ["GET"]},))
+        answer = self.sh("for m in GET get HEAD TRACE OPTIONS; do curl -sS -m 5 -o /dev/null"
+                         f" -w '%{{http_code}} ' -X $m {URL}/; done", *rules)
+        self.assertEqual(answer["stdout"].split(), ["200", "403", "403", "403", "403"], answer)
+        answer = self.sh(f"curl -sS -o /dev/null -w '%{{http_code}} ' -X TRACE {URL}/;"
+                         f" curl -sS -o /dev/null -w '%{{http_code}} ' {URL}/",
+                         *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"].split(), ["403", "200"])
+
+    # What two servers could frame, or address, in two ways.
+    AMBIGUOUS = [
+        "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: +5\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nHost: H\r\nContent-Length: 5, 5\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nHost: H\r\nContent_Length: 5\r\n\r\n12345",
+        "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nHost: H\r\nTransfer-Encoding:\r\n chunked\r\n\r\n0\r\n\r\n",
+        "POST / HTTP/1.0\r\nHost: H\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: H\r\nHost: H\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: other.test\r\n\r\n",
+        "GET / HTTP/1.1\r\nX: y\r\n\r\n",
+        "GET https://other.test/ HTTP/1.1\r\nHost: H\r\n\r\n",
+        "GET / HTTP/1.1\nHost: H\n\n",
+        "GET / HTTP/1.1\r\nHost: H\nX: y\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: H\r\nX: a\rb\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: H\r\nX-A: 1\r\nX_A: 2\r\n\r\n",
+        "GET  / HTTP/1.1\r\nHost: H\r\n\r\n",
+        "GET / HTTP/2.0\r\nHost: H\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: H\r\nConnection: Authorization\r\n\r\n",
+        "\r\nGET / HTTP/1.1\r\nHost: H\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET /\x80 HTTP/1.1\r\nHost: H\r\n\r\n",
+    ]
+
+    def test_ambiguous_framing_is_refused_before_a_byte_goes_on(self):
+        code = f"""if True:
+            import socket, ssl
+            context = ssl.create_default_context()
+            for text in {[t.replace("H\r", HOST + chr(13)) for t in self.AMBIGUOUS]!r}:
+                with socket.create_connection(("allowed.test", 8443)) as plain:
+                    with context.wrap_socket(plain, server_hostname="allowed.test") as s:
+                        s.settimeout(5)
+                        s.sendall(text.encode("latin-1"))
+                        print(s.recv(4096).split(b" ")[1:2])
+        """
+        answer = self.py(code, *self.rules(({"host": HOST},)))
+        lines = answer["stdout"].splitlines()
+        self.assertEqual(len(lines), len(self.AMBIGUOUS), answer["stderr"])
+        for text, line in zip(self.AMBIGUOUS, lines):
+            self.assertIn(line, ("[b'400']", "[b'403']"), text)
+        self.assertEqual(self.seen(), [])
+
+    def test_hosts_without_a_rule_stay_opaque_and_nothing_is_started_for_them(self):
+        answer = self.sh("curl -sSk https://allowed.test/x; echo \"$SSL_CERT_FILE\"; ls /proc",
+                         "--allow-host", "allowed.test")
+        self.assertTrue(answer["stdout"].startswith("allowed.test/x tls\n"), answer)
+        self.assertNotIn("requests", answer["connections"][0])
+
+    def test_a_name_that_has_rules_is_not_reached_under_another(self):
+        rules = self.rules(({"host": HOST, "paths": ["/a"]},),
+                           allow=(HOST, "10.77.0.1:8443", "six.test"))
+        answer = self.sh(f"curl -sSk -m 5 --connect-to allowed.test:8443:10.77.0.1:8443 {URL}/b;"
+                         f" curl -sSk -m 5 --resolve x.test:8443:127.0.0.1 {URL}/a >/dev/null; echo",
+                         *rules)
+        self.assertEqual([r["target"] for r in self.seen()], ["/a"])
+        self.assertEqual(len(self.denials(answer, "tls_sni")), 1, answer["denials"])
+
+    def test_a_wrong_certificate_is_an_answer_and_no_way_around(self):
+        rules = self.rules(({"host": "sub.wild.test:8443"},), allow=("sub.wild.test:8443",))
+        answer = self.sh("curl -sSk -w '%{http_code}' https://sub.wild.test:8443/x", *rules)
+        self.assertTrue(answer["stdout"].endswith("502"), answer)
+        (target,) = self.denials(answer, "upstream")
+        self.assertIn("sub.wild.test", target)
+        self.assertIn("hostname mismatch", target)
+        self.assertEqual(self.seen(), [])
+
+    def test_bodies_trailers_and_interim_answers(self):
+        answer = self.sh(
+            f"head -c 300000 /dev/zero | tr '\\0' x > big; curl -sS -T big {URL}/put | tail -c 40;"
+            f" curl -sS -H 'Expect: 100-continue' -d hello {URL}/post;"
+            f" curl -sS -H 'Transfer-Encoding: chunked' -d chunks {URL}/post", *self.rules(({"host": HOST},)))
+        self.assertEqual([(r["method"], len(r["body"])) for r in self.seen()],
+                         [("PUT", 300000), ("POST", 5), ("POST", 6)], answer)
+
+    def test_a_websocket_is_a_tunnel_once_it_is_confirmed(self):
+        code = """if True:
+            import socket, ssl
+            context = ssl.create_default_context()
+            s = context.wrap_socket(socket.create_connection(("allowed.test", 8443)),
+                                    server_hostname="allowed.test")
+            s.sendall(b"GET /ws HTTP/1.1\\r\\nHost: allowed.test:8443\\r\\nUpgrade: websocket\\r\\n"
+                      b"Connection: Upgrade\\r\\nSec-WebSocket-Version: 13\\r\\n"
+                      b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\n\\r\\n")
+            got = b""
+            while b"\\r\\n\\r\\n" not in got: got += s.recv(4096)
+            s.sendall(b"GET /not-http")
+            print(got.split()[1], s.recv(100))
+        """.replace("\\\\", "\\")
+        answer = self.py(code, *self.rules(({"host": HOST, "paths": ["/ws"]},)))
+        self.assertEqual(answer["stdout"], "b'101' b'GET /not-http'\n", answer)
+
+    def test_malformed_answers_are_an_error_and_surplus_is_no_answer(self):
+        canned = {"surplus": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\n"
+                             b"Content-Length: 3\r\n\r\nbad",
+                  "two": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nokx",
+                  "lf": b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok",
+                  "both": b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n"
+                          b"2\r\nok\r\n0\r\n\r\n",
+                  "switch": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+                  "nothing": b""}
+        for name, data in canned.items():
+            with open(os.path.join(self.place, name), "wb") as file:
+                file.write(data)
+        answer = self.sh("for n in surplus two lf both switch nothing; do curl -sS -m 5 -o out -w"
+                         f" '%{{http_code}} ' {URL}/canned/$n; done; curl -s -m 5 {URL}/canned/surplus"
+                         f" {URL}/after | head -c 2", *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"], "200 502 502 502 502 502 ok", answer)
+
+
+class Credentials(Http):
+    ENV = {"TOKEN": SECRET, "OTHER_NAME": f"x{SECRET}"}
+    BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",
+              "from": {"env": "TOKEN"}}
+
+    def bound(self, *more, **changes):
+        return self.rules(credentials=({**self.BEARER, **changes}, *more),
+                          allow=(HOST, "other.test:8443", "allowed.test:8081"))
+
+    def test_the_value_is_put_in_where_it_belongs_and_echoes_are_not_shown(self):
+        answer = self.sh(f"curl -sS -H \"Authorization: Bearer $TOKEN\" {URL}/x > out; grep -c"
+                         f" \"$TOKEN\" out; printf %s \"$TOKEN\" | wc -c; printf %.4s \"$TOKEN\";"
+                         " env | grep -c OTHER_NAME", *self.bound())
+        self.assertEqual(answer["stdout"], "1\n40\nghp_0\n", answer)
+        (seen,) = self.seen()
+        self.assertEqual(seen["headers"]["authorization"], f"Bearer {SECRET}")
+        with open(os.path.join(self.work, "out")) as file:
+            self.assertNotIn(SECRET, file.read())
+
+    def test_a_placeholder_anywhere_else_is_refused_and_named(self):
+        answer = self.sh(
+            "c() { curl -sS -m 5 -o out -w '%{http_code} ' \"$@\"; grep -c TOKEN out >> named; };"
+            f"c -H \"X-Api: $TOKEN\" {URL}/; c {URL}/$TOKEN; c {URL}/?q=$TOKEN; c -d a=$TOKEN {URL}/;"
+            f"c -H \"Cookie: t=$TOKEN\" {URL}/; c -u \"me:$TOKEN\" {URL}/;"
+            f"c -H 'Transfer-Encoding: chunked' -d \"$TOKEN\" {URL}/;"
+            f"c -H \"Authorization: Basic $TOKEN\" {URL}/;"
+            f"c {URL}/?q=%67${{TOKEN#g}}; sort named | uniq -c", *self.bound())
+        self.assertEqual(answer["stdout"].split(), ["403"] * 9 + ["9", "1"], answer)
+        self.assertEqual([r for r in self.seen() if r["body"]], [])
+        grants = {d["grant"] for d in answer["denials"] if d["operation"] == "http"}
+        self.assertTrue(all("TOKEN" in grant for grant in grants), grants)
+
+    def test_a_bound_value_goes_to_no_other_host_and_not_without_tls(self):
+        rules = self.rules(http=({"host": "other.test:8443"}, {"host": "allowed.test:8081"}),
+                           credentials=(self.BEARER,),
+                           allow=(HOST, "other.test:8443", "allowed.test:8081"))
+        answer = self.sh("c() { curl -sS -m 5 -o out -w '%{http_code} ' -H"
+                         " \"Authorization: Bearer $TOKEN\" \"$@\"; };"
+                         "c https://other.test:8443/; c http://allowed.test:8081/", *rules)
+        self.assertEqual(answer["stdout"], "403 403 ", answer)
+        self.assertEqual(self.seen(), [])
+
+    def test_basic_query_file_and_command(self):
+        secret = self.write("secret", "file-secret-0123456789\n")
+        more = ({"name": "B", "host": HOST, "basic": "me", "from": {"file": secret}},
+                {"name": "Q", "host": HOST, "query": "key",
+                 "from": {"command": ["/bin/echo", "command+secret/0123"]}})
+        answer = self.sh(f"curl -sS -u \"me:$B\" '{URL}/?key='\"$Q\"'&z=1' -o out; cat {secret}; echo $?",
+                         *self.bound(*more), "--ro", self.base)
+        (seen,) = self.seen()
+        import base64
+        self.assertEqual(base64.b64decode(seen["headers"]["authorization"][6:]),
+                         b"me:file-secret-0123456789")
+        self.assertEqual(seen["target"], "/?key=command%2Bsecret%2F0123&z=1")
+        with open(os.path.join(self.work, "out")) as file:
+            out = file.read()
+        self.assertNotIn("file-secret", out)
+        self.assertNotIn(seen["headers"]["authorization"][10:], out)
+        self.assertNotIn("file-secret", json.dumps(answer))
+
+    def test_sources_that_give_nothing_are_an_error_with_their_place(self):
+        empty = self.write("empty", "")
+        lines = self.write("lines", "a\nb\n")
+        for source in ({"env": "NOT_SET"}, {"file": empty}, {"file": lines}, {"file": "/nonexistent/x"},
+                       {"command": ["/bin/false"]}, {"command": ["/nonexistent"]},
+                       {"command": ["/bin/true"]}, {"file": "/dev/zero"}):
+            answer = self.sh("true", *self.bound(**{"from": source}))
+            self.assertEqual((answer["status"], answer["error"]["where"]),
+                             ("error", "/network/credentials/0/from"), (source, answer["error"]))
+
+    def test_nothing_inside_holds_the_value(self):
+        order = self.world.order
+        order(argv=["env", f"TOKEN={SECRET}", f"OTHER={SECRET}", "SSL_CERT_FILE=" +
+                    os.path.join(self.place, "cert.pem"), harness.SBX_RUN, *self.bound(), "-c",
+                    f"curl -sS -H \"Authorization: Bearer $TOKEN\" {URL}/ -o out; touch done; sleep 20"],
+              cwd=self.work, background="long")
+        self.assertTrue(harness.until(lambda: os.path.exists(os.path.join(self.work, "done"))))
+        found, helpers = [], []
+        tree = self.descendants(self.world.process.pid)
+        for pid in tree:
+            name = open(f"/proc/{pid}/comm").read().strip()
+            if name == "sbx-http":
+                helpers.append(pid)
+                continue
+            if os.path.basename(os.readlink(f"/proc/{pid}/exe")) not in ("sbx-run", "bash", "sleep"):
+                continue
+            if self.holds(pid, SECRET.encode()):
+                found.append((pid, name))
+        for pid in tree:
+            if open(f"/proc/{pid}/comm").read().strip() == "sbx-run":
+                os.kill(pid, signal.SIGKILL)
+                break
+        order(argv=["true"], cwd=self.work, wait="long")
+        self.assertEqual(found, [])
+        self.assertEqual(len(helpers), 1)
+
+    @staticmethod
+    def descendants(root):
+        parents = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                try:
+                    with open(f"/proc/{entry}/stat") as file:
+                        parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
+                except OSError:
+                    pass
+        out, wanted = [], [root]
+        while wanted:
+            parent = wanted.pop(0)
+            children = sorted(p for p, of in parents.items() if of == parent)
+            out += children
+            wanted += children
+        return out
+
+    @staticmethod
+    def holds(pid, value):
+        try:
+            with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+                for line in maps:
+                    span, access = line.split()[:2]
+                    if "r" not in access or "[v" in line:
+                        continue
+                    start, end = (int(x, 16) for x in span.split("-"))
+                    memory.seek(start)
+                    try:
+                        if value in memory.read(end - start):
+                            return True
+                    except OSError:
+                        pass
+        except PermissionError:
+            return False
+        return False
+
 
 if __name__ == "__main__":
     unittest.main()

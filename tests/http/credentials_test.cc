@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "http/credentials.h"
+
+#include <gtest/gtest.h>
+
+#include "json/base64.h"
+
+namespace sbx::http {
+namespace {
+
+void counting(unsigned char* to, std::size_t size) {
+  static unsigned char next = 7;
+  for (std::size_t i = 0; i < size; ++i) to[i] = next = static_cast<unsigned char>(next * 5 + 3);
+}
+
+TEST(Placeholder, KeepsLengthAlphabetAndPrefix) {
+  for (const char* const secret : {"ghp_abcdefghij0123456789ABCDEFGHIJ012345", "sk-ant-api03-a_b-C9",
+                                   "0123456789abcdef0123456789abcdef", "npm_x", "plain secret!"}) {
+    const std::string made = make_placeholder(secret, counting);
+    const std::string_view text(secret);
+    ASSERT_EQ(made.size(), text.size());
+    EXPECT_NE(made, secret);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_EQ(std::isdigit(made[i]) != 0, std::isdigit(text[i]) != 0) << made;
+      EXPECT_EQ(std::isupper(made[i]) != 0, std::isupper(text[i]) != 0) << made;
+    }
+  }
+  EXPECT_TRUE(make_placeholder("sk-ant-api03-a_b-C9", counting).starts_with("sk-ant-api03-"));
+}
+
+TEST(Placeholder, OfATokenHasAHeaderThatDecodes) {
+  const std::string secret = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0In0.abc-def_0";
+  const std::string made = make_placeholder(secret, counting);
+  ASSERT_EQ(made.size(), secret.size());
+  ASSERT_EQ(made.find('.'), secret.find('.'));
+  const auto header = base64_decode(made.substr(0, made.find('.')));
+  ASSERT_TRUE(header);
+  EXPECT_TRUE(header->starts_with("{\"alg\":\"none\""));
+  EXPECT_FALSE(made.starts_with(secret.substr(0, 12)));
+}
+
+class Bound : public ::testing::Test {
+ protected:
+  static BoundSecret secret(const Credential& text, std::string placeholder, std::string value) {
+    return {text, *parse_host_rule(text.host), std::move(placeholder), std::move(value)};
+  }
+  static Credential header(const char* value) {
+    Credential credential;
+    credential.name = "T";
+    credential.host = "h.test:443";
+    credential.header = "Authorization";
+    credential.value = value;
+    return credential;
+  }
+  Credentials credentials{{secret(header("Bearer ${secret}"), "ph-123456", "re-abcdef")}};
+  std::string target = "/";
+
+  std::optional<std::string> apply(Fields& fields, const char* host = "h.test", bool is_tls = true) {
+    return credentials.apply(host, 443, is_tls, fields, target);
+  }
+};
+
+TEST_F(Bound, PutsTheValueInWhereTheTemplateFits) {
+  for (const char* const value : {"Bearer ph-123456", "bearer ph-123456", "ph-123456"}) {
+    Fields fields = {{"authorization", value}};
+    EXPECT_EQ(apply(fields), std::nullopt);
+    EXPECT_EQ(fields[0].value, "Bearer re-abcdef");
+  }
+  Fields own = {{"Authorization", "Bearer my own"}};
+  EXPECT_EQ(apply(own), std::nullopt);
+  EXPECT_EQ(own[0].value, "Bearer my own");
+}
+
+TEST_F(Bound, NamesTheCredentialAnywhereElse) {
+  const std::vector<Fields> wrong = {
+      {{"Authorization", "Basic ph-123456"}},
+      {{"X", "ph-123456"}},
+      {{"Cookie", "a=ph-123456"}},
+      {{"Authorization", "Basic " + base64_encode("u:ph-123456")}}};
+  for (Fields fields : wrong) EXPECT_EQ(apply(fields), "T") << fields[0].value;
+  Fields right = {{"Authorization", "Bearer ph-123456"}};
+  EXPECT_EQ(apply(right, "other.test"), "T");
+  EXPECT_EQ(apply(right, "h.test", false), "T");
+  EXPECT_EQ(right[0].value, "Bearer ph-123456");
+  Fields none;
+  target = "/?a=%70h-123456";
+  EXPECT_EQ(apply(none), "T");
+}
+
+TEST_F(Bound, AnswersHoldThePlaceholderInstead) {
+  EXPECT_EQ(redacted(credentials.values(), "a re-abcdef b"), "a ph-123456 b");
+  const std::string coded = redacted(credentials.values(), base64_encode("x:re-abcdef:y"));
+  EXPECT_EQ(base64_decode(coded).value_or("").find("re-abcdef"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sbx::http
