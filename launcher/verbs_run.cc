@@ -141,10 +141,11 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
   if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
     if (auto* const http = static_cast<HttpProcess*>(input.policy.sandbox.http.get());
         http != nullptr && input.mode == OutputMode::kCapture) {
-      http->set_ask([http, signal_fd = input.signal_fd](std::uint64_t id, const HttpQuestion& about) {
-        http->answer(id, ask_at_terminal(about.method + " " + about.url, {}, signal_fd));
-        return true;
-      });
+      http->set_ask(
+          [http, signal_fd = input.signal_fd](std::uint64_t id, const HttpQuestion& about) {
+            http->answer(id, ask_at_terminal(about.method + " " + about.url, {}, signal_fd));
+            return true;
+          });
     }
     ask = [command = input.request.command, signal_fd = input.signal_fd](const Approval& approval) {
       return ask_at_terminal(command, approval, signal_fd);

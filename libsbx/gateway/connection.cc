@@ -138,9 +138,9 @@ void RelayedConnection::relay(OwnedFd server) {
 
 bool RelayedConnection::is_read() const {
   if (context_.http == nullptr || is_published_ || destination_.is_host_port) return false;
-  return context_.http->covers(destination_.name.empty() ? ip_text(destination_.endpoint.address)
-                                                         : destination_.name,
-                               destination_.endpoint.port);
+  return context_.http->covers(
+      destination_.name.empty() ? ip_text(destination_.endpoint.address) : destination_.name,
+      destination_.endpoint.port);
 }
 
 void RelayedConnection::on_exchange(std::size_t number, HttpExchange exchange) {

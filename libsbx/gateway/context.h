@@ -68,7 +68,7 @@ struct GatewayContext {
 
   Loop loop;
   Rules rules;
-  HttpGate* http = nullptr;  // null: nothing is read
+  HttpGate* http = nullptr;         // null: nothing is read
   std::vector<std::string> search;  // suffixes that the inside's resolver may try too
   NameMap names;
   Records records;

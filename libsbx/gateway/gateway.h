@@ -37,7 +37,7 @@ struct GatewayOptions {
   std::string hosts;            // the host's /etc/hosts: asked before any name server
   std::uint16_t dns_port = 53;  // of the host's name servers
   std::function<std::vector<IpAddress>()> own_addresses;  // empty: host_addresses()
-  HttpGate* http = nullptr;  // reads what it covers; must outlive the gateway
+  HttpGate* http = nullptr;         // reads what it covers; must outlive the gateway
   std::size_t max_connections = 0;  // 0: what RLIMIT_NOFILE leaves room for, at most 8192
 };
 

@@ -80,15 +80,17 @@ std::string constraints(const std::vector<HostRule>& hosts) {
     std::string entry;
     if (host.kind == HostRule::Kind::kNetwork) {
       has_address = true;
-      entry = "permitted;IP:" + ip_text(host.network) +
-              (host.network.is_v6 ? "/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" : "/255.255.255.255");
+      entry =
+          "permitted;IP:" + ip_text(host.network) +
+          (host.network.is_v6 ? "/ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff" : "/255.255.255.255");
     } else {
       has_name = true;
       entry = "permitted;DNS:" + host.name;
     }
     if (text.find(entry + ",") == std::string::npos) text += entry + ",";
   }
-  if (!has_address) text += "excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0,";
+  if (!has_address)
+    text += "excluded;IP:0.0.0.0/0.0.0.0,excluded;IP:0:0:0:0:0:0:0:0/0:0:0:0:0:0:0:0,";
   if (!has_name) text += "permitted;DNS:invalid,";
   text.pop_back();
   return text;
@@ -148,8 +150,8 @@ Status Authority::open(const std::string& bundle) {
   if (!leaf_key_ || !server_ || !client_) return failed("SSL_CTX_new");
   for (SSL_CTX* const context : {server_.get(), client_.get()}) {
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                     SSL_OP_CIPHER_SERVER_PREFERENCE);
+    SSL_CTX_set_options(
+        context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_RELEASE_BUFFERS |
                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);

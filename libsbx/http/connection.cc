@@ -138,13 +138,14 @@ bool Connection::read_hello(SSL* ssl) {
     // One entry: lengths of 2, a type of 1 and a length of 2 bytes.
     std::string_view text(reinterpret_cast<const char*>(data), size);
     std::string name = size > 5 ? lower_case(text.substr(5)) : std::string();
-    const bool is_whole = size > 5 && data[2] == 0 && (data[3] << 8 | data[4]) == int(name.size()) &&
+    const bool is_whole = size > 5 && data[2] == 0 &&
+                          (data[3] << 8 | data[4]) == int(name.size()) &&
                           (data[0] << 8 | data[1]) == int(size) - 2;
     if (name.ends_with('.')) name.pop_back();
     if (!is_whole || name != peer_.name) {
-      context_.tell_denial(
-          peer_, "tls_sni", escape_control_bytes(name) + " at " + peer_.authority(),
-          "network.http has rules for the host of the connection alone");
+      context_.tell_denial(peer_, "tls_sni",
+                           escape_control_bytes(name) + " at " + peer_.authority(),
+                           "network.http has rules for the host of the connection alone");
       return false;
     }
   }
@@ -248,7 +249,8 @@ bool Connection::step_client() {
       return true;
     case Stream::Handshake::kFailed:
       context_.tell_denial(
-          peer_, "tls", peer_.authority() + " (the program refused: " + tls_reason(client_.ssl()) + ")",
+          peer_, "tls",
+          peer_.authority() + " (the program refused: " + tls_reason(client_.ssl()) + ")",
           "network.http ends TLS for this host: the program must trust the session's authority, "
           "which SSL_CERT_FILE names");
       end();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a placeholder stands whole, and in a form that is known, the value takes its place. Whatever
-// is left of it afterwards is where it must not be.
+// Where a placeholder stands whole, and in a form that is known, the value takes its place.
+// Whatever is left of it afterwards is where it must not be.
 #include "http/credentials.h"
 
 #include <algorithm>
@@ -18,12 +18,15 @@ constexpr std::string_view kVariable = "${secret}";
 
 // Of vendors whose clients look at it; the longest that fits counts.
 constexpr auto kPrefixes = std::to_array<std::string_view>(
-    {"github_pat_", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "gldt-", "npm_", "pypi-",
-     "sk-ant-api03-", "sk-ant-", "sk-proj-", "sk-svcacct-", "sk-", "sk_live_", "sk_test_",
-     "rk_live_", "pk_live_", "pk_test_", "xoxb-", "xoxp-", "xoxa-", "xapp-", "AKIA", "ASIA", "AIza",
-     "ya29.", "hf_", "dop_v1_", "SG.", "key-", "cio", "crates-io_", "lin_api_", "figd_", "r8_",
-     "gsk_", "tvly-", "pplx-", "shpat_", "sq0atp-", "EAAA", "dckr_pat_", "pat-", "ATATT3x",
-     "whsec_", "sntrys_", "hvs.", "eyJ"});
+    {"github_pat_", "ghp_",        "gho_",  "ghu_",       "ghs_",          "ghr_",
+     "glpat-",      "gldt-",       "npm_",  "pypi-",      "sk-ant-api03-", "sk-ant-",
+     "sk-proj-",    "sk-svcacct-", "sk-",   "sk_live_",   "sk_test_",      "rk_live_",
+     "pk_live_",    "pk_test_",    "xoxb-", "xoxp-",      "xoxa-",         "xapp-",
+     "AKIA",        "ASIA",        "AIza",  "ya29.",      "hf_",           "dop_v1_",
+     "SG.",         "key-",        "cio",   "crates-io_", "lin_api_",      "figd_",
+     "r8_",         "gsk_",        "tvly-", "pplx-",      "shpat_",        "sq0atp-",
+     "EAAA",        "dckr_pat_",   "pat-",  "ATATT3x",    "whsec_",        "sntrys_",
+     "hvs.",        "eyJ"});
 
 std::string_view prefix_of(std::string_view secret) {
   std::string_view best;
@@ -35,7 +38,8 @@ std::string_view prefix_of(std::string_view secret) {
 
 bool is_in(char c, char from, char to) { return c >= from && c <= to; }
 
-// Another letter of the same kind. Without bias where 256 is no multiple: bytes beyond are not used.
+// Another letter of the same kind. Without bias where 256 is no multiple: bytes beyond are not
+// used.
 char like(char c, bool is_hex, void (*random)(unsigned char*, std::size_t)) {
   const auto pick = [&](char from, int count) {
     for (;;) {
@@ -100,9 +104,9 @@ std::string make_placeholder(std::string_view secret, void (*random)(unsigned ch
   do {
     out.resize(prefix.size());
     for (const char c : rest) out += like(c, is_hex, random);
-  } while (!rest.empty() && out == secret && rest.find_first_of("0123456789abcdefghijklmnopqrstuvw"
-                                                                "xyzABCDEFGHIJKLMNOPQRSTUVWXYZ") !=
-                                                  std::string_view::npos);
+  } while (!rest.empty() && out == secret &&
+           rest.find_first_of("0123456789abcdefghijklmnopqrstuvw"
+                              "xyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string_view::npos);
   return out;
 }
 
@@ -150,9 +154,8 @@ void Credentials::list_values() {
 }
 
 bool Credentials::binds(std::string_view host, int port) const {
-  return std::any_of(bound_.begin(), bound_.end(), [&](const BoundSecret& each) {
-    return covers_host(each.host, host, port);
-  });
+  return std::any_of(bound_.begin(), bound_.end(),
+                     [&](const BoundSecret& each) { return covers_host(each.host, host, port); });
 }
 
 bool Credentials::put_in_field(const BoundSecret& each, Field& field) const {

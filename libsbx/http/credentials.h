@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials: placeholders in requests → values, in the one place that is meant for them; values in
-// answers → placeholders. Knows no sockets.
+// Credentials: placeholders in requests → values, in the one place that is meant for them; values
+// in answers → placeholders. Knows no sockets.
 #pragma once
 
 #include <optional>

@@ -23,9 +23,9 @@ std::string_view text_of(const std::uint8_t* data, std::size_t size) {
 
 // What belongs to a connection of HTTP/1 alone.
 bool is_for_http1(const Field& field) {
-  static constexpr auto kNames = std::to_array<std::string_view>(
-      {"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
-       "http2-settings"});
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"host", "connection", "keep-alive", "proxy-connection",
+                                       "transfer-encoding", "upgrade", "http2-settings"});
   return std::any_of(kNames.begin(), kNames.end(),
                      [&](std::string_view name) { return is_named(field, name); });
 }
@@ -71,9 +71,8 @@ struct Http2::Callbacks {
                        const std::uint8_t* name, std::size_t name_size, const std::uint8_t* value,
                        std::size_t value_size, std::uint8_t, void* user) {
     auto& self = *static_cast<Http2*>(user);
-    const bool is_taken =
-        self.add_field(side_of(self, session), frame->hd.stream_id, text_of(name, name_size),
-                       text_of(value, value_size));
+    const bool is_taken = self.add_field(side_of(self, session), frame->hd.stream_id,
+                                         text_of(name, name_size), text_of(value, value_size));
     return is_taken ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
   }
   static int on_frame(nghttp2_session* session, const nghttp2_frame* frame, void* user) {
@@ -169,9 +168,9 @@ bool Http2::open() {
     std::vector<nghttp2_settings_entry> settings = {
         {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kWindow},
         {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, kMostHead}};
-    settings.push_back(side == kClient
-                           ? nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kStreams}
-                           : nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
+    settings.push_back(
+        side == kClient ? nghttp2_settings_entry{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, kStreams}
+                        : nghttp2_settings_entry{NGHTTP2_SETTINGS_ENABLE_PUSH, 0});
     if (nghttp2_submit_settings(made[side], NGHTTP2_FLAG_NONE, settings.data(), settings.size()) !=
         0) {
       return false;
@@ -272,9 +271,8 @@ bool Http2::add_field(Side side, std::int32_t id, std::string_view name, std::st
 void Http2::take_head(Side side, std::int32_t id, bool is_end) {
   Exchange* const exchange = find(side, id);
   if (exchange == nullptr) return;
-  const bool is_first =
-      side == kClient ? exchange->head.method.empty()
-                      : find_field(exchange->fields, ":status") != nullptr;
+  const bool is_first = side == kClient ? exchange->head.method.empty()
+                                        : find_field(exchange->fields, ":status") != nullptr;
   if (is_first && side == kClient) return take_request(*exchange, is_end);
   if (is_first) return take_answer(*exchange, is_end);
   Fields trailers = std::exchange(exchange->fields, {});
@@ -317,8 +315,8 @@ void Http2::take_request(Exchange& exchange, bool is_end) {
   const Status fields = check_fields(head.fields);
   if (differs || !fields.ok()) {
     exchange.judged = judge(context_, peer_, head);
-    return refuse(exchange, unreadable(differs ? "Host and :authority differ"
-                                               : fields.error().message));
+    return refuse(exchange,
+                  unreadable(differs ? "Host and :authority differ" : fields.error().message));
   }
   const std::int32_t id = exchange.ids[kClient];
   context_.renew_values(peer_, [weak = weak_from_this(), id] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Http2: a client and a server that both speak HTTP/2 → streams whose requests were judged, each with
-// its twin on the other side. Frames are nghttp2's; nothing is ever carried over to HTTP/1.
+// Http2: a client and a server that both speak HTTP/2 → streams whose requests were judged, each
+// with its twin on the other side. Frames are nghttp2's; nothing is ever carried over to HTTP/1.
 #pragma once
 
 #include <nghttp2/nghttp2.h>
@@ -45,8 +45,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     Fields fields;  // of the block that is coming in
     std::size_t fields_size = 0;
     Judged judged;
-    Flow flows[2];      // to the client, to the server
-    std::string held;   // of the request's body: it may begin a placeholder
+    Flow flows[2];     // to the client, to the server
+    std::string held;  // of the request's body: it may begin a placeholder
     bool is_refused = false;
     bool has_answer = false;
     bool has_told = false;
@@ -78,8 +78,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   void refuse(Exchange& exchange, const Refusal& refusal);
   void reset(Side side, const Exchange& exchange, std::uint32_t error);
   void resume(Side side, const Exchange& exchange);
-  void submit(Side side, Exchange& exchange, const std::vector<std::pair<std::string, std::string>>& head,
-              bool has_body);
+  void submit(Side side, Exchange& exchange,
+              const std::vector<std::pair<std::string, std::string>>& head, bool has_body);
   void tell(Exchange& exchange);
   static Side other(Side side) { return side == kClient ? kServer : kClient; }
   Stream& stream(Side side) { return side == kClient ? client_ : server_; }

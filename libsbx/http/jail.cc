@@ -92,18 +92,29 @@ Status drop_capabilities() {
   return {};
 }
 
-constexpr auto kCalls = std::to_array<int>(
-    {SYS_read,          SYS_write,         SYS_readv,         SYS_writev,       SYS_recvfrom,
-     SYS_sendto,        SYS_recvmsg,       SYS_sendmsg,       SYS_close,        SYS_shutdown,
-     SYS_epoll_pwait,   SYS_epoll_ctl,     SYS_ppoll,         SYS_munmap,
-     SYS_mremap,        SYS_brk,           SYS_madvise,       SYS_futex,        SYS_clock_gettime,
-     SYS_gettimeofday,  SYS_getrandom,     SYS_rt_sigreturn,  SYS_rt_sigprocmask,
-     SYS_rt_sigaction,  SYS_exit,          SYS_exit_group,    SYS_getpid,       SYS_gettid,
-     SYS_getsockopt,    SYS_restart_syscall, SYS_sched_yield, SYS_clock_nanosleep, SYS_lseek,
+constexpr auto kCalls = std::to_array<int>({
+    SYS_read,           SYS_write,
+    SYS_readv,          SYS_writev,
+    SYS_recvfrom,       SYS_sendto,
+    SYS_recvmsg,        SYS_sendmsg,
+    SYS_close,          SYS_shutdown,
+    SYS_epoll_pwait,    SYS_epoll_ctl,
+    SYS_ppoll,          SYS_munmap,
+    SYS_mremap,         SYS_brk,
+    SYS_madvise,        SYS_futex,
+    SYS_clock_gettime,  SYS_gettimeofday,
+    SYS_getrandom,      SYS_rt_sigreturn,
+    SYS_rt_sigprocmask, SYS_rt_sigaction,
+    SYS_exit,           SYS_exit_group,
+    SYS_getpid,         SYS_gettid,
+    SYS_getsockopt,     SYS_restart_syscall,
+    SYS_sched_yield,    SYS_clock_nanosleep,
+    SYS_lseek,
 #ifdef SYS_epoll_wait
-     SYS_epoll_wait,    SYS_poll,          SYS_time,
+    SYS_epoll_wait,     SYS_poll,
+    SYS_time,
 #endif
-    });
+});
 
 #if defined(__x86_64__)
 constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;

@@ -67,7 +67,8 @@ Refusal foreign(const std::string& what) {
 
 std::optional<Refusal> check_addressee(const Peer& peer, Head& head) {
   if (head.method == "CONNECT" || head.method == "TRACE") {
-    return Refusal{403, head.method + " is always refused", "network.http allows no " + head.method};
+    return Refusal{403, head.method + " is always refused",
+                   "network.http allows no " + head.method};
   }
   const Field* const host = find_field(head.fields, "host");
   if (host == nullptr && head.minor == 1) return unreadable("there is no Host");
@@ -79,8 +80,8 @@ std::optional<Refusal> check_addressee(const Peer& peer, Head& head) {
                               : foreign("the target differs from the connection's host");
   }
   for (const std::string& word : list_of(head.fields, "connection")) {
-    static constexpr auto kKnown = std::to_array<std::string_view>(
-        {"close", "keep-alive", "upgrade", "te", "http2-settings"});
+    static constexpr auto kKnown =
+        std::to_array<std::string_view>({"close", "keep-alive", "upgrade", "te", "http2-settings"});
     if (std::find(kKnown.begin(), kKnown.end(), word) == kKnown.end()) {
       return unreadable("the header Connection takes away " + word);
     }
@@ -130,17 +131,18 @@ Refusal unreadable(std::string reason) {
 }
 
 Refusal misplaced(const Peer& peer, const std::string& credential) {
-  return {403,
-          "the placeholder of the credential " + credential +
-              " stands where its value does not belong",
-          "network.credentials binds " + credential + " to one host and one place, not to this at " +
-              peer.authority() + "; network.http does not change that"};
+  return {
+      403,
+      "the placeholder of the credential " + credential + " stands where its value does not belong",
+      "network.credentials binds " + credential + " to one host and one place, not to this at " +
+          peer.authority() + "; network.http does not change that"};
 }
 
 Refusal not_allowed(const Judged& judged) {
   return {403, "the operator was not there to allow it, or did not",
-          "network.http" + judged.exchange.rule.substr(std::min<std::size_t>(
-                               judged.exchange.rule.rfind('/'), judged.exchange.rule.size())) +
+          "network.http" +
+              judged.exchange.rule.substr(std::min<std::size_t>(judged.exchange.rule.rfind('/'),
+                                                                judged.exchange.rule.size())) +
               ".ask = false"};
 }
 
@@ -163,12 +165,11 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
   if (!target.ok()) return refuse(unreadable(target.error().message));
   exchange.path = target.value().path;
   judged.url = peer.url(exchange.path);
-  const Verdict verdict =
-      context.rules().judge(peer.name, peer.port, head.method, target.value());
+  const Verdict verdict = context.rules().judge(peer.name, peer.port, head.method, target.value());
   if (verdict.rule >= 0) exchange.rule = "/network/http/" + std::to_string(verdict.rule);
   if (verdict.kind == Verdict::Kind::kRefuse) {
-    return refuse({403, "no rule of network.http allows it",
-                   rule_grant(peer, head.method, exchange.path)});
+    return refuse(
+        {403, "no rule of network.http allows it", rule_grant(peer, head.method, exchange.path)});
   }
   head.target = target.value().upstream;
   judged.is_websocket = keep_upgrade(head);

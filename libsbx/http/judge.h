@@ -54,7 +54,8 @@ class Context {
   virtual Credentials& credentials() = 0;
   virtual Authority& authority() = 0;
 
-  virtual void tell_exchange(const Peer& peer, std::size_t number, const HttpExchange& exchange) = 0;
+  virtual void tell_exchange(const Peer& peer, std::size_t number,
+                             const HttpExchange& exchange) = 0;
   virtual void tell_denial(const Peer& peer, const std::string& operation,
                            const std::string& target, const std::string& grant) = 0;
   // Answers once, later; at once where the loop is not asked.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// sbx-http: started by sbx-run, with its end of a control socket as descriptor 3. It is of no use to
-// anybody else.
+// sbx-http: started by sbx-run, with its end of a control socket as descriptor 3. It is of no use
+// to anybody else.
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <signal.h>

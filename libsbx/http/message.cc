@@ -17,9 +17,7 @@ constexpr std::size_t kMostFields = 200;
 constexpr std::size_t kMostChunkLine = 4096;
 constexpr std::size_t kMostTrailers = 16384;
 
-Error bad(std::string why) {
-  return Error{ErrorCode::kBadValue, std::move(why), "message", ""};
-}
+Error bad(std::string why) { return Error{ErrorCode::kBadValue, std::move(why), "message", ""}; }
 
 bool is_token(std::string_view text) { return forms::kToken.matches(text); }
 

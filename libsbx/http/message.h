@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message: the bytes of HTTP/1 → heads, and bodies piece by piece, as strictly as RFC 9112 allows:
 // whatever two parsers could frame differently is an error. A parser of our own, since those that
-// distributions keep as libraries are unmaintained (http-parser) or lenient by design (llhttp, which
-// comes with Node only): this one takes no line but CRLF, no folded header, no second length. Pure.
+// distributions keep as libraries are unmaintained (http-parser) or lenient by design (llhttp,
+// which comes with Node only): this one takes no line but CRLF, no folded header, no second length.
+// Pure.
 #pragma once
 
 #include <cstdint>

@@ -24,8 +24,8 @@ std::string Redactor::feed(std::string_view bytes) {
   for (const Replacement& word : *words_) {
     char* at = held_.data();
     char* const end = at + held_.size();
-    while ((at = static_cast<char*>(memmem(at, static_cast<std::size_t>(end - at),
-                                           word.from.data(), word.from.size()))) != nullptr) {
+    while ((at = static_cast<char*>(memmem(at, static_cast<std::size_t>(end - at), word.from.data(),
+                                           word.from.size()))) != nullptr) {
       at = std::copy(word.to.begin(), word.to.end(), at);
     }
   }

@@ -143,8 +143,8 @@ void Service::tell_exchange(const Peer& peer, std::size_t number, const HttpExch
        exchange.rule});
 }
 
-void Service::tell_denial(const Peer& peer, const std::string& operation,
-                          const std::string& target, const std::string& grant) {
+void Service::tell_denial(const Peer& peer, const std::string& operation, const std::string& target,
+                          const std::string& grant) {
   say({"D", std::to_string(peer.id), operation, target, grant});
 }
 
@@ -177,8 +177,7 @@ void Service::renew_values(const Peer& peer, std::function<void()> then) {
     Renewal& renewal = renewals_[i];
     if (Clock::now() < renewal.read_at + std::chrono::seconds(*ttl)) continue;
     // One after the other: the next one is looked for when this one is there.
-    renewal.waiting.push_back(
-        [this, peer, then = std::move(then)] { renew_values(peer, then); });
+    renewal.waiting.push_back([this, peer, then = std::move(then)] { renew_values(peer, then); });
     if (std::exchange(renewal.is_asked, true)) return;
     say({"V", std::to_string(i)});
     renewal.limit = loop_.after(kRenewLimit, [this, i] { end_renewal(i); });

@@ -53,8 +53,7 @@ class Service : public Context {
   void tell_exchange(const Peer& peer, std::size_t number, const HttpExchange& exchange) override;
   void tell_denial(const Peer& peer, const std::string& operation, const std::string& target,
                    const std::string& grant) override;
-  void ask(const Peer& peer, const Judged& judged, const std::string& size,
-           Answer answer) override;
+  void ask(const Peer& peer, const Judged& judged, const std::string& size, Answer answer) override;
   void renew_values(const Peer& peer, std::function<void()> then) override;
 
  private:

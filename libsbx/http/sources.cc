@@ -100,7 +100,8 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::vector<char*> arguments;
-  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.data()));
+  for (const std::string& argument : command)
+    arguments.push_back(const_cast<char*>(argument.data()));
   arguments.push_back(nullptr);
   std::vector<char*> variables;
   for (const std::string& entry : environment) variables.push_back(const_cast<char*>(entry.data()));
@@ -109,13 +110,14 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   const std::string path(value_of(environment, "PATH"));
   setenv("PATH", path.empty() ? "/usr/bin:/bin" : path.c_str(), 1);
   pid_t pid = -1;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(),
-                                 variables.data());
+  const int error =
+      posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), variables.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   input.reset();
   if (error != 0) {
-    return bad(where, subject + " cannot be run: " + errno_text(error), "name a program by its path");
+    return bad(where, subject + " cannot be run: " + errno_text(error),
+               "name a program by its path");
   }
   SBX_TRY(std::string text, read_output(output.get(), pid, subject, where));
   return check_secret(std::move(text), subject, where);
@@ -135,7 +137,8 @@ std::string_view value_of(const EnvironmentBlock& environment, std::string_view 
 Result<std::string> check_secret(std::string text, const std::string& from,
                                  const std::string& where) {
   if (text.ends_with('\n')) text.pop_back();
-  if (text.empty()) return bad(where, from + " gives nothing", "it must give the secret, on one line");
+  if (text.empty())
+    return bad(where, from + " gives nothing", "it must give the secret, on one line");
   if (text.size() > kMostSecret) {
     return bad(where, from + " gives more than 16 KiB", "it must give the secret, on one line");
   }

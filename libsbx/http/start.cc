@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state is words with their lengths before them: the authority, then a secret and its placeholder
-// for each credential.
+// The state is words with their lengths before them: the authority, then a secret and its
+// placeholder for each credential.
 #include "http/start.h"
 
 #include <openssl/rand.h>
@@ -73,8 +73,9 @@ Result<std::string> read_authorities(const EnvironmentBlock& environment,
   const std::string& path = named.empty() ? trust_path : named;
   Result<std::string> text = read_file(path, kMostBundle);
   if (text.ok()) return text;
-  return Error{ErrorCode::kSetupFailed, "the trust bundle " + path + " cannot be read: " +
-               text.error().message, "", "install ca-certificates, or set SSL_CERT_FILE"};
+  return Error{ErrorCode::kSetupFailed,
+               "the trust bundle " + path + " cannot be read: " + text.error().message, "",
+               "install ca-certificates, or set SSL_CERT_FILE"};
 }
 
 void append_word(std::string& to, const std::string& word) {

@@ -10,8 +10,8 @@
 namespace sbx::http {
 
 bool Stream::watch(Loop& loop, std::function<void()> on_ready) {
-  watch_ = loop.watch(socket_.get(), EPOLLIN,
-                      [call = std::move(on_ready)](std::uint32_t) { call(); });
+  watch_ =
+      loop.watch(socket_.get(), EPOLLIN, [call = std::move(on_ready)](std::uint32_t) { call(); });
   return watch_.is_on();
 }
 

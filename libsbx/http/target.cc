@@ -187,7 +187,8 @@ Result<Target> read_target(std::string_view text) {
 
 std::vector<std::string> pattern_segments(std::string_view pattern, bool separates) {
   std::vector<std::string> segments;
-  for (const std::string_view part : split(pattern.substr(std::min<std::size_t>(1, pattern.size())), '/')) {
+  for (const std::string_view part :
+       split(pattern.substr(std::min<std::size_t>(1, pattern.size())), '/')) {
     Result<Segment> segment = read_segment(part);
     segments.push_back(segment.ok() ? std::move(segment.value().normal) : std::string(part));
   }

@@ -55,9 +55,9 @@ struct HttpExchange {
   std::int64_t time_ms = 0;  // Unix time in milliseconds
   std::string method;
   std::string host;
-  std::string path;                // without the query
-  int status = 0;                  // 0: there was no answer
-  std::uint64_t bytes_sent = 0;    // of the body
+  std::string path;              // without the query
+  int status = 0;                // 0: there was no answer
+  std::uint64_t bytes_sent = 0;  // of the body
   std::uint64_t bytes_received = 0;
   std::string rule;  // JSON pointer of the rule that decided; empty: none
 };
@@ -67,8 +67,8 @@ struct AllowedConnection {
   std::string name;     // that it was made to; empty for a literal address
   std::string address;  // that answered; empty: none
   int port = 0;
-  std::uint64_t bytes_out = 0;  // from the command
-  std::uint64_t bytes_in = 0;   // to the command
+  std::uint64_t bytes_out = 0;         // from the command
+  std::uint64_t bytes_in = 0;          // to the command
   bool is_read = false;                // its requests were judged, and are listed
   std::vector<HttpExchange> requests;  // the first 1024
 };

@@ -48,8 +48,7 @@ Status check_host(const std::string& text, const std::string& where,
   const bool is_covered = std::any_of(allowed.begin(), allowed.end(),
                                       [&](const HostRule& entry) { return covers(entry, *host); });
   if (is_covered) return {};
-  return bad(where, "network.allow does not cover " + text,
-             "network.allow += [\"" + text + "\"]");
+  return bad(where, "network.allow does not cover " + text, "network.allow += [\"" + text + "\"]");
 }
 
 bool is_forbidden_header(std::string_view name) {
@@ -62,8 +61,7 @@ bool is_forbidden_header(std::string_view name) {
 }
 
 Status check_place(const Credential& credential, const std::string& where) {
-  if (credential.header.has_value() + credential.basic.has_value() +
-          credential.query.has_value() !=
+  if (credential.header.has_value() + credential.basic.has_value() + credential.query.has_value() !=
       1) {
     return bad(where, "a credential goes into one of header, basic and query",
                "name exactly one of them");
@@ -78,8 +76,8 @@ Status check_place(const Credential& credential, const std::string& where) {
   if (!credential.value) return {};
   const std::string& value = *credential.value;
   const std::size_t at = value.find(kSecret);
-  const bool is_plain = std::all_of(value.begin(), value.end(),
-                                    [](char c) { return c >= ' ' && c <= '~'; });
+  const bool is_plain =
+      std::all_of(value.begin(), value.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (!credential.header || !is_plain || at == std::string::npos || value.find("${") != at ||
       value.find("${", at + 1) != std::string::npos) {
     return bad(where + "/value", "'" + value + "' is no value of a header",

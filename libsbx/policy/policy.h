@@ -65,9 +65,9 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   SandboxLimits limits;
   std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
-  std::string home;             // path of the home directory inside
-  std::vector<HostRule> hosts;  // network.allow and --allow-host
-  bool trace_denials = false;   // refused file operations are reported too
+  std::string home;                        // path of the home directory inside
+  std::vector<HostRule> hosts;             // network.allow and --allow-host
+  bool trace_denials = false;              // refused file operations are reported too
   std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };

@@ -125,8 +125,8 @@ constexpr ValueSpec kMethodSpec = text(forms::kToken);
 constexpr ValueSpec kPathSpec = text(forms::kPathPattern);
 constexpr ValueSpec kArgumentSpec = text(forms::kNoNul);
 constexpr auto kHttpRuleFields = std::to_array<FieldSpec>({
-    required(field<&HttpRule::host>("host", "A host of `allow`, with or without a port.",
-                                    kHostSpec)),
+    required(
+        field<&HttpRule::host>("host", "A host of `allow`, with or without a port.", kHostSpec)),
     field<&HttpRule::methods>("methods", "Such as GET; each stands for itself. null: all.",
                               or_null(list(kMethodSpec))),
     field<&HttpRule::paths>("paths",
@@ -350,7 +350,8 @@ constexpr auto kProfileFields = std::to_array<FieldSpec>({
      {.kind = Kind::kTextOrList, .form = &forms::kReference, .item = &kReferenceSpec}},
     field<&Profile::filesystem, Profile>("filesystem", "What the command sees of the file system.",
                                          object(kFilesystemSpec)),
-    field<&Profile::network, Profile>("network", "What the command reaches.", object(kNetworkObject)),
+    field<&Profile::network, Profile>("network", "What the command reaches.",
+                                      object(kNetworkObject)),
     field<&Profile::isolation, Profile>("isolation", "Namespaces, and what must be in force.",
                                         object(kIsolationSpec)),
     field<&Profile::seccomp, Profile>("seccomp", "The system call filter.", object(kSeccompSpec)),

@@ -331,9 +331,10 @@ class McpServer::Impl {
     std::string text = "Allow " + about.method + " " + about.url + "?";
     text += about.size.empty() ? " (a body of unknown size)" : " (" + about.size + " bytes)";
     http_questions_[McpJson(id).dump()] = digest;
-    send_(mcp_request(id, "elicitation/create",
-                      {{"message", text},
-                       {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}}));
+    send_(mcp_request(
+        id, "elicitation/create",
+        {{"message", text},
+         {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}}));
     return true;
   }
 

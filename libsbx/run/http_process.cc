@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages are words with a NUL between them, the first of one letter (http/control.h has them all);
-// descriptors go along. Nothing here waits but the first start, for the sources of credentials.
+// Messages are words with a NUL between them, the first of one letter (http/control.h has them
+// all); descriptors go along. Nothing here waits but the first start, for the sources of
+// credentials.
 #include "run/http_process.h"
 
 #include <fcntl.h>
@@ -165,8 +166,8 @@ Status HttpProcess::launch() {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setpgroup(&attributes, 0);  // a terminal's ^C is not for it
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
-                                            POSIX_SPAWN_SETPGROUP);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   char* const arguments[] = {const_cast<char*>(kName), nullptr};
   char* const nothing[] = {nullptr};
   const int error = posix_spawn(&pid_, path.c_str(), &actions, &attributes, arguments, nothing);
@@ -359,8 +360,7 @@ void HttpProcess::renew(std::size_t index) {
   for (std::string& argument : commands_[index]) arguments.push_back(argument.data());
   arguments.push_back(nullptr);
   pid_t pid = -1;
-  const int error =
-      posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) renewing_.push_back(pid);
   send({"V", std::to_string(index)}, {output.get()});

@@ -2,8 +2,8 @@
 // HttpProcess: the one sbx-http of a session, seen from the supervisor. It is started with the
 // policy's rules and the operator's environment, handed connections, asked whether it still
 // answers, and replaced when it does not. This process never has a secret that it did not have
-// already: what a new one needs of the old one's (the authority's key, values, placeholders) lies in
-// a file in memory that only these read.
+// already: what a new one needs of the old one's (the authority's key, values, placeholders) lies
+// in a file in memory that only these read.
 #pragma once
 
 #include <sys/types.h>

@@ -17,7 +17,8 @@ Result<RedactionInput> choose_redaction(const Policy& policy, const Environment&
   const HttpSession* const http = policy.sandbox.http.get();
   for (const auto& [name, value] : environment) {
     // Neither is a secret, whatever the names say.
-    if (http != nullptr && (value == http->trust_path || http->placeholders.contains(name))) continue;
+    if (http != nullptr && (value == http->trust_path || http->placeholders.contains(name)))
+      continue;
     if (is_sensitive_name(name)) redaction.exact_values.push_back(value);
   }
   return redaction;

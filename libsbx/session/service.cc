@@ -269,9 +269,8 @@ bool Service::ask_clients(std::uint64_t question, const HttpQuestion& about) {
       getrandom(&nonce, sizeof nonce, 0) != static_cast<ssize_t>(sizeof nonce)) {
     return false;
   }
-  const std::string digest =
-      stamp_approval(about.method + " " + about.url + " " + about.rule,
-                     Approvals::Clock::now(), nonce);
+  const std::string digest = stamp_approval(about.method + " " + about.url + " " + about.rule,
+                                            Approvals::Clock::now(), nonce);
   bool is_asked = false;
   for (const auto& [id, client] : clients_) {
     if (client.ask && client.ask(digest, about)) is_asked = true;

@@ -34,8 +34,8 @@ struct ClientOptions {
   // What waits to be sent to this client, in bytes: output for a slow one is held back, not lost,
   // as far as the task's own buffer reaches. Null: never held back.
   std::function<std::size_t()> queued_bytes;
-  // A request of HTTP waits for a person: approve() with the digest lets it go on, decline() ends it.
-  // False: this client has nobody to ask.
+  // A request of HTTP waits for a person: approve() with the digest lets it go on, decline() ends
+  // it. False: this client has nobody to ask.
   std::function<bool(const std::string& digest, const HttpQuestion& question)> ask = {};
 };
 

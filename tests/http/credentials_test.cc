@@ -14,8 +14,9 @@ void counting(unsigned char* to, std::size_t size) {
 }
 
 TEST(Placeholder, KeepsLengthAlphabetAndPrefix) {
-  for (const char* const secret : {"ghp_abcdefghij0123456789ABCDEFGHIJ012345", "sk-ant-api03-a_b-C9",
-                                   "0123456789abcdef0123456789abcdef", "npm_x", "plain secret!"}) {
+  for (const char* const secret :
+       {"ghp_abcdefghij0123456789ABCDEFGHIJ012345", "sk-ant-api03-a_b-C9",
+        "0123456789abcdef0123456789abcdef", "npm_x", "plain secret!"}) {
     const std::string made = make_placeholder(secret, counting);
     const std::string_view text(secret);
     ASSERT_EQ(made.size(), text.size());
@@ -55,7 +56,8 @@ class Bound : public ::testing::Test {
   Credentials credentials{{secret(header("Bearer ${secret}"), "ph-123456", "re-abcdef")}};
   std::string target = "/";
 
-  std::optional<std::string> apply(Fields& fields, const char* host = "h.test", bool is_tls = true) {
+  std::optional<std::string> apply(Fields& fields, const char* host = "h.test",
+                                   bool is_tls = true) {
     return credentials.apply(host, 443, is_tls, fields, target);
   }
 };
@@ -72,11 +74,10 @@ TEST_F(Bound, PutsTheValueInWhereTheTemplateFits) {
 }
 
 TEST_F(Bound, NamesTheCredentialAnywhereElse) {
-  const std::vector<Fields> wrong = {
-      {{"Authorization", "Basic ph-123456"}},
-      {{"X", "ph-123456"}},
-      {{"Cookie", "a=ph-123456"}},
-      {{"Authorization", "Basic " + base64_encode("u:ph-123456")}}};
+  const std::vector<Fields> wrong = {{{"Authorization", "Basic ph-123456"}},
+                                     {{"X", "ph-123456"}},
+                                     {{"Cookie", "a=ph-123456"}},
+                                     {{"Authorization", "Basic " + base64_encode("u:ph-123456")}}};
   for (Fields fields : wrong) EXPECT_EQ(apply(fields), "T") << fields[0].value;
   Fields right = {{"Authorization", "Bearer ph-123456"}};
   EXPECT_EQ(apply(right, "other.test"), "T");
