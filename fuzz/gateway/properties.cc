@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "gateway/client_hello.h"
 #include "gateway/dns_message.h"
+#include "gateway/plain_http.h"
 #include "gateway/resolv_conf.h"
 
 namespace sbx {
@@ -101,6 +102,18 @@ void check_resolv_conf(std::string_view bytes) {
   for (const std::string& name : conf.search) require(is_host_name(name));
   for (const auto& [name, addresses] : parse_hosts(bytes)) {
     require(is_host_name(name) && addresses.size() <= 16);
+  }
+}
+
+// What is said of a beginning does not change once it is known.
+void check_plain_http(std::string_view bytes) {
+  PlainHttp before = read_plain_http({});
+  for (std::size_t size = 1; size <= std::min<std::size_t>(bytes.size(), 256); ++size) {
+    const PlainHttp now = read_plain_http(bytes.substr(0, size));
+    const bool was_known =
+        before.state == PlainHttp::State::kOther || before.state == PlainHttp::State::kHost;
+    if (was_known && (now.state != before.state || now.host != before.host)) std::abort();
+    before = now;
   }
 }
 

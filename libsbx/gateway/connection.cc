@@ -129,11 +129,22 @@ void RelayedConnection::relay(OwnedFd server) {
   if (!is_published_ && by_name && context_.rules.mode() == NetworkMode::kAllowlist) {
     judge = [this](bool readable, const std::string& name) { return judge_hello(readable, name); };
   }
-  relay_ =
-      std::make_shared<Relay>(context_.loop, context_.pool, std::move(client_), std::move(server),
-                              record_, std::move(judge), [this] { finish(); });
+  relay_ = std::make_shared<Relay>(
+      context_.loop, context_.pool, std::move(client_), std::move(server), record_,
+      std::move(judge), [this] { finish(); },
+      [this](const std::string& host) { return judge_host(host); });
   const auto relay = relay_;
   relay->start();
+}
+
+// A front for another host is refused; a server's own short names are none.
+bool RelayedConnection::judge_host(const std::string& host) {
+  const bool is_short = host.find('.') == std::string::npos;
+  if (is_short || host == destination_.name) return true;
+  if (destination_.name.empty() && !context_.http->covers_name(host)) return true;
+  const std::string said = host + ":" + std::to_string(destination_.endpoint.port);
+  context_.deny("http_host", said + " at " + destination_.text(), allow_grant(said));
+  return false;
 }
 
 bool RelayedConnection::is_read() const {

@@ -39,6 +39,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void dial(std::vector<Endpoint> targets);
   void relay(OwnedFd server);
   bool is_read() const;
+  bool judge_host(const std::string& host);
   bool judge_hello(bool readable, const std::string& server_name);
   void abort();
   void finish();

@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "gateway/plain_http.h"
+
 namespace sbx {
 namespace {
 
@@ -48,11 +50,13 @@ std::optional<SplicePipe> RelayPool::take() {
 }
 
 Relay::Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
-             std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end)
+             std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end,
+             JudgeHost judge_host)
     : loop_(loop),
       pool_(pool),
       counts_(std::move(counts)),
       judge_(std::move(judge)),
+      judge_host_(std::move(judge_host)),
       end_(std::move(end)) {
   sides_[kClient].socket = std::move(client);
   sides_[kServer].socket = std::move(server);
@@ -197,11 +201,17 @@ Relay::Step Relay::hear_hello() {
   hello_.resize(had + static_cast<std::size_t>(count > 0 ? count : 0));
   if (count < 0) return must_wait() ? Step::kWait : Step::kBroken;
   if (count == 0) {
-    if (!hello_.empty()) return Step::kBroken;  // cut within a hello: nothing to pass on
+    // Cut within a hello, or a request: nothing to pass on.
+    if (hello_.size() > passed_) return Step::kBroken;
     flow.at_end = true;
     return Step::kMore;
   }
+  if (is_plain_) return hear_request();
   const HelloReader::State state = reader_->feed(std::string_view(hello_).substr(had));
+  if (state == HelloReader::State::kNotTls && judge_host_) {
+    is_plain_ = true;
+    return hear_request();
+  }
   if (state == HelloReader::State::kBad) judge_(false, {});
   if (state == HelloReader::State::kBad || state == HelloReader::State::kRefused) {
     return Step::kBroken;
@@ -211,6 +221,23 @@ Relay::Step Relay::hear_hello() {
   flow.sent = 0;
   hello_.erase(0, hello_.size() - held);
   if (state != HelloReader::State::kReading) reader_.reset();
+  return Step::kMore;
+}
+
+// What is too short for a request goes on, since another protocol may wait for the answer to it.
+Relay::Step Relay::hear_request() {
+  Flow& flow = flows_[kClient];
+  const PlainHttp heard = read_plain_http(hello_);
+  if (heard.state == PlainHttp::State::kReading) {
+    return hello_.size() < kMaxClientHello ? Step::kMore : Step::kBroken;
+  }
+  if (heard.state == PlainHttp::State::kHost && !judge_host_(heard.host)) return Step::kBroken;
+  flow.unsent = hello_.substr(passed_);
+  flow.sent = 0;
+  passed_ = hello_.size();
+  if (heard.state == PlainHttp::State::kBeginning) return Step::kMore;
+  hello_.clear();
+  reader_.reset();
   return Step::kMore;
 }
 

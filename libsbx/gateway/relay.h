@@ -51,10 +51,14 @@ class Relay {
   // Called with the server name of a ClientHello ("" where it cannot be read); false: refuse.
   using JudgeHello = std::function<bool(bool readable, const std::string& server_name)>;
 
+  // The same with the Host of a first request in plain; "" where it has none.
+  using JudgeHost = std::function<bool(const std::string& host)>;
+
   // Both sockets non-blocking and connected. With `judge`, nothing that the client sends goes on
   // until it is known to be no TLS, or each ClientHello in it was judged.
   Relay(Loop& loop, RelayPool& pool, OwnedFd client, OwnedFd server,
-        std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end);
+        std::shared_ptr<AllowedConnection> counts, JudgeHello judge, OnEnd end,
+        JudgeHost judge_host = nullptr);
   ~Relay();
   void start();
   // Whether the client, or the server, has written what is not yet handed on.
@@ -84,6 +88,7 @@ class Relay {
   Step copy_some(int from);
   Step splice_some(int from);
   Step hear_hello();
+  Step hear_request();
   bool flush(int from);
   void pass_on_end(int from);
   void count(int from, std::size_t bytes);
@@ -97,8 +102,11 @@ class Relay {
   Flow flows_[2];
   std::shared_ptr<AllowedConnection> counts_;
   JudgeHello judge_;
+  JudgeHost judge_host_;
   std::optional<HelloReader> reader_;  // with judge_, until nothing is left to judge
-  std::string hello_;                  // what it holds back
+  bool is_plain_ = false;              // no TLS: it may be a request
+  std::string hello_;                  // what it holds back; of a request, all of it
+  std::size_t passed_ = 0;             // of that
   OnEnd end_;
   bool ended_ = false;
 };

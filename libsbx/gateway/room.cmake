@@ -11,6 +11,7 @@ sbx_room(gateway
     gateway/gateway.cc
     gateway/name_map.cc
     gateway/records.cc
+    gateway/plain_http.cc
     gateway/relay.cc
     gateway/resolv_conf.cc
     gateway/resolver.cc

@@ -141,6 +141,10 @@ class Inspector {
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) SBX_CHECK_OK(add_etc());
+    if (base != Base::kNone && policy_.sandbox.http != nullptr) {
+      Node bundle = see(policy_.sandbox.http->trust_path);
+      if (bundle.kind == NodeKind::kFile) view_.etc_own.push_back(std::move(bundle));
+    }
     if (base != Base::kTools) {
       SBX_CHECK_OK(find_denied_programs(policy_, search_path, witnesses_, view_));
     }
@@ -242,10 +246,6 @@ class Inspector {
       if (node.kind == NodeKind::kFile || node.kind == NodeKind::kLink) {
         view_.etc_own.push_back(std::move(node));
       }
-    }
-    if (policy_.sandbox.http != nullptr) {
-      Node bundle = see(policy_.sandbox.http->trust_path);
-      if (bundle.kind == NodeKind::kFile) view_.etc_own.push_back(std::move(bundle));
     }
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.

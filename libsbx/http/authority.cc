@@ -5,6 +5,7 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/pkcs12.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
@@ -141,6 +142,45 @@ std::string Authority::certificate() const {
   const OwnedBio bio(BIO_new(BIO_s_mem()));
   PEM_write_bio_X509(bio.get(), certificate_.get());
   return text_of(bio.get());
+}
+
+// Java trusts only those entries that say so.
+std::string Authority::java_store(const std::string& bundle) const {
+  const OwnedBio bio(BIO_new_mem_buf(bundle.data(), static_cast<int>(bundle.size())));
+  ASN1_OBJECT* const any_use = OBJ_txt2obj("anyExtendedKeyUsage", 0);
+  STACK_OF(PKCS12_SAFEBAG)* bags = nullptr;
+  int number = 0;
+  const auto add = [&](X509* certificate) {
+    PKCS12_SAFEBAG* const bag = PKCS12_add_cert(&bags, certificate);
+    if (bag == nullptr) return;
+    const std::string name = "sbx" + std::to_string(number++);
+    PKCS12_add_friendlyname_utf8(bag, name.c_str(), -1);
+    // Without a length the value is the object itself.
+    PKCS12_add1_attr_by_txt(bag, "2.16.840.1.113894.746875.1.1", V_ASN1_OBJECT,
+                            reinterpret_cast<const unsigned char*>(any_use), -1);
+  };
+  while (X509* const each = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    add(each);
+    X509_free(each);
+  }
+  ERR_clear_error();  // of the end
+  add(certificate_.get());
+  STACK_OF(PKCS7)* safes = nullptr;
+  constexpr int kNoEncryption = -1;
+  PKCS12_add_safe(&safes, bags, kNoEncryption, 0, nullptr);
+  PKCS12* const store = PKCS12_add_safes(safes, 0);
+  std::string text;
+  unsigned char* data = nullptr;
+  if (store != nullptr && PKCS12_set_mac(store, "changeit", -1, nullptr, 0, 1, EVP_sha1()) == 1) {
+    const int size = i2d_PKCS12(store, &data);
+    if (size > 0) text.assign(reinterpret_cast<const char*>(data), static_cast<std::size_t>(size));
+    OPENSSL_free(data);
+  }
+  PKCS12_free(store);
+  sk_PKCS7_pop_free(safes, PKCS7_free);
+  sk_PKCS12_SAFEBAG_pop_free(bags, PKCS12_SAFEBAG_free);
+  ASN1_OBJECT_free(any_use);
+  return text;
 }
 
 Status Authority::open(const std::string& bundle) {

@@ -37,6 +37,9 @@ class Authority {
                                                        const std::string& bundle);
   std::string state() const;        // PEM: its key, its certificate
   std::string certificate() const;  // PEM
+  // The authorities of `bundle` and this one as a store that Java reads (PKCS#12, by the password
+  // that stores of certificates have there: changeit). Empty where it cannot be made.
+  std::string java_store(const std::string& bundle) const;
 
   // One that takes a client, as `name`. nullptr: out of memory.
   OwnedSsl accept(const std::string& name);

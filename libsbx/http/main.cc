@@ -43,7 +43,8 @@ sbx::Status serve(OwnedFd control) {
     return {};
   }
   sbx::http::Started& made = started.value();
-  sbx::http::Words ready{"R", std::to_string(made.secrets.size())};
+  sbx::http::Words ready{"R", std::to_string(made.bundle_size),
+                         std::to_string(made.secrets.size())};
   for (const auto& secret : made.secrets) {
     ready.push_back(secret.text.name);
     ready.push_back(secret.placeholder);

@@ -9,7 +9,7 @@
 //   V index                             + a pipe that a command's output comes from
 // To it:
 //   E where message hint                it cannot start
-//   R count (name placeholder)… dropped…  + the trust bundle: it is ready
+//   R size count (name placeholder)… dropped…  + the trust bundle of that size, Java's store: ready
 //   T id                                taken
 //   X id number time method host path status sent received rule
 //   D id operation target grant

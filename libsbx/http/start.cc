@@ -174,7 +174,9 @@ Result<Started> start(const StartFiles& files) {
   out.bundle.reset(memfd_create("trust", MFD_CLOEXEC));
   if (!out.bundle.is_open()) return failed("memfd_create");
   const std::string gap = authorities.ends_with('\n') ? "" : "\n";
-  SBX_CHECK_OK(write_whole(out.bundle.get(), authorities + gap + out.authority->certificate()));
+  const std::string bundle = authorities + gap + out.authority->certificate();
+  out.bundle_size = bundle.size();
+  SBX_CHECK_OK(write_whole(out.bundle.get(), bundle + out.authority->java_store(authorities)));
   return out;
 }
 

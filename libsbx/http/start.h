@@ -20,7 +20,8 @@ struct Started {
   std::vector<BoundSecret> secrets;
   std::vector<std::string> dropped;  // other variables of the operator that hold a secret
   std::unique_ptr<Authority> authority;
-  OwnedFd bundle;  // for the inside: a file in memory
+  OwnedFd bundle;  // for the inside, a file in memory: PEM, and behind it Java's store
+  std::size_t bundle_size = 0;
 };
 
 struct StartFiles {

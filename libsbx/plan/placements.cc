@@ -28,6 +28,7 @@ Status Placements::collect(LaunchPlan& plan) {
                            ""});
   }
   if (!has_host_root_) collect_base();
+  if (has_host_root_) cover_etc();  // with the bundle alone, where there is one
   if (tmp_is_writable()) {
     inside("/tmp", "proc/tmp", "private");
   } else if (has_host_root_) {
@@ -112,13 +113,7 @@ void Placements::collect_etc() {
   if (view_.etc.kind == NodeKind::kMissing || root_at(view_.etc.path) != nullptr) return;
   bind_system(view_.etc, "ro");
   placements_.back().is_unowned = view_.etc_is_unowned;
-  const auto cover = [&](const Node& node, std::string source) {
-    placements_.push_back({node.path, PlacementKind::kCover, node, std::move(source),
-                           kMaskAttributes, false, "", true});
-  };
-  for (const Node& node : view_.etc_own) {
-    cover(node, std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')));
-  }
+  cover_etc();
   for (const Node& node : view_.etc_private) {
     const bool is_shown =
         std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
@@ -126,11 +121,21 @@ void Placements::collect_etc() {
         });
     if (is_shown) continue;
     if (node.kind != NodeKind::kDirectory) {
-      cover(node, std::string(kNothing));
+      placements_.push_back({node.path, PlacementKind::kCover, node, std::string(kNothing),
+                             kMaskAttributes, false, "", true});
     } else {
       placements_.push_back(
           {node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
     }
+  }
+}
+
+// With files of our own.
+void Placements::cover_etc() {
+  for (const Node& node : view_.etc_own) {
+    placements_.push_back({node.path, PlacementKind::kCover, node,
+                           std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')),
+                           kMaskAttributes, false, "", true});
   }
 }
 

@@ -85,6 +85,7 @@ class Placements {
   const FilesystemProfile& filesystem() const { return input_.policy.sandbox.filesystem; }
   void collect_denied(LaunchPlan& plan);
   void collect_etc();
+  void cover_etc();
   bool is_from_the_host(std::string_view path) const;
   void forbid_execution();
   const ViewRoot* root_at(std::string_view path) const;

@@ -80,7 +80,8 @@ class ViewPlanner {
     const std::size_t page = input_.facts.architecture == "x86_64" ? 4096 : 65536;
     const auto* const http = input_.policy.sandbox.http.get();
     const std::size_t bytes =
-        view_.resolv_conf.size() + (http == nullptr ? 0 : 2 * http->trust_bundle.size());
+        view_.resolv_conf.size() +
+        (http == nullptr ? 0 : 2 * http->trust_bundle.size() + http->java_store.size());
     const std::size_t pages = kOwnFiles + (bytes + page - 1) / page;
     return static_cast<std::int64_t>(pages * page);
   }
@@ -365,9 +366,10 @@ class ViewPlanner {
 
   // Made apart and covered with, where the host has its own.
   void make_own_etc_files() {
-    if (view_.etc_own.empty() || placements_.has_host_root()) return;
+    if (view_.etc_own.empty()) return;
     make_dir(kOwnEtc, 0755);
     for (const auto& [name, content] : own_etc_files()) {
+      if (placements_.has_host_root()) break;
       make_file(std::string(kOwnEtc) + "/" + name, content, 0644);
     }
     if (const auto* const http = input_.policy.sandbox.http.get(); http != nullptr) {
@@ -413,6 +415,10 @@ class ViewPlanner {
     }
     if (is_ours("/run")) make_dir("run", 0755);
     if (!placements_.tmp_is_writable() && is_ours("/tmp")) make_dir("tmp", 0755);
+    const auto* const http = input_.policy.sandbox.http.get();
+    if (http == nullptr || http->java_store.empty() || !is_ours("/run")) return;
+    make_dir("run/sbx", 0755);
+    make_file(relative(kJavaStore), http->java_store, 0444);
   }
 
   void make_dev() {

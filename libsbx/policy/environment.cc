@@ -174,7 +174,8 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
     out["LOGNAME"] = user;
   }
   for (const auto& [name, value] : rules.set) out[name] = value;
-  if (policy.sandbox.http) add_trust(*policy.sandbox.http, out);
+  if (policy.sandbox.http)
+    add_trust(*policy.sandbox.http, policy.sandbox.filesystem.base != Base::kHost, out);
   return out;
 }
 

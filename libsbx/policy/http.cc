@@ -136,13 +136,19 @@ Status check_http(const NetworkProfile& network, const std::vector<HostRule>& al
   return {};
 }
 
-void add_trust(const HttpSession& session, std::map<std::string, std::string, std::less<>>& to) {
+void add_trust(const HttpSession& session, bool shows_store,
+               std::map<std::string, std::string, std::less<>>& to) {
   for (const std::string& name : session.dropped) to.erase(name);
   for (const auto& [name, placeholder] : session.placeholders) to[name] = placeholder;
   for (const char* const name : {"SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS", "REQUESTS_CA_BUNDLE",
                                  "CURL_CA_BUNDLE", "GIT_SSL_CAINFO"}) {
     to[name] = session.trust_path;
   }
+  if (session.java_store.empty() || !shows_store) return;
+  std::string& java = to["JAVA_TOOL_OPTIONS"];
+  if (!java.empty()) java += ' ';
+  java += "-Djavax.net.ssl.trustStore=" + std::string(kJavaStore) +
+          " -Djavax.net.ssl.trustStoreType=PKCS12 -Djavax.net.ssl.trustStorePassword=changeit";
 }
 
 }  // namespace sbx

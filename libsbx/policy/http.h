@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -23,9 +24,13 @@ struct HttpSession {
   std::vector<std::string> dropped;                 // other variables that hold a secret
   std::string trust_path;                           // of the system's bundle, without symlinks
   std::string trust_bundle;                         // the system's and the session's own, PEM
+  std::string java_store;                           // the same as PKCS#12; shown at kJavaStore
 };
 
-// The variables by which programs find the bundle.
-void add_trust(const HttpSession& session, std::map<std::string, std::string, std::less<>>& to);
+inline constexpr std::string_view kJavaStore = "/run/sbx/cacerts.p12";
+
+// The variables by which programs find the bundle, and Java its store where that is shown.
+void add_trust(const HttpSession& session, bool shows_store,
+               std::map<std::string, std::string, std::less<>>& to);
 
 }  // namespace sbx

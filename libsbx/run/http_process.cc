@@ -208,15 +208,18 @@ Status HttpProcess::await_ready() {
       return Error{words[1].empty() ? ErrorCode::kSetupFailed : ErrorCode::kBadValue,
                    std::string(words[2]), std::string(words[1]), std::string(words[3])};
     }
-    if (words[0] != "R" || words.size() < 2 || count < 1) break;
-    const std::size_t credentials = std::min(number_of(words[1]), (words.size() - 2) / 2);
-    std::size_t at = 2;
+    if (words[0] != "R" || words.size() < 3 || count < 1) break;
+    const std::size_t credentials = std::min(number_of(words[2]), (words.size() - 3) / 2);
+    std::size_t at = 3;
     for (std::size_t i = 0; i < credentials; ++i, at += 2) {
       placeholders[std::string(words[at])] = words[at + 1];
     }
     for (; at < words.size(); ++at) dropped.emplace_back(words[at]);
     lseek(owned[0].get(), 0, SEEK_SET);
-    SBX_TRY(trust_bundle, read_up_to(owned[0].get(), kMostBundle));
+    SBX_TRY(trust_bundle, read_up_to(owned[0].get(), 2 * kMostBundle));
+    const std::size_t bundle = std::min(number_of(words[1]), trust_bundle.size());
+    java_store = trust_bundle.substr(bundle);
+    trust_bundle.resize(bundle);
     return {};
   }
   lose();

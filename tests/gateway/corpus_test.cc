@@ -28,6 +28,7 @@ TEST(GatewayCorpus, HoldsForEveryDnsMessage) { EXPECT_GT(replay("dns", check_dns
 TEST(GatewayCorpus, HoldsForEveryClientHello) {
   EXPECT_GT(replay("client_hello", check_client_hello), 5);
 }
+TEST(GatewayCorpus, HoldsForEveryRequest) { EXPECT_GT(replay("plain_http", check_plain_http), 5); }
 TEST(GatewayCorpus, HoldsForEveryResolvConf) {
   EXPECT_GT(replay("resolv_conf", check_resolv_conf), 1);
 }

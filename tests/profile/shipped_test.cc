@@ -105,15 +105,22 @@ json other_value(const ValueSpec& spec, const json& current) {
     case Kind::kEnum:
       return current == json(spec.names.back()) ? spec.names.front() : spec.names.back();
     case Kind::kList:
-      if (spec.item->kind == Kind::kObject)
-        return json::array({{{"path", "/a"}, {"access", "none"}}});
       return json::array({other_value(*spec.item, nullptr)});
     case Kind::kMap:
       return {{"A", "b"}};
+    case Kind::kObject: {
+      json object = json::object();
+      for (const FieldSpec& field : spec.object->fields) {
+        if (field.brief) continue;  // not printed
+        const bool is_left_out = field.value.nullable && !field.required;
+        object[std::string(field.name)] =
+            is_left_out ? json(nullptr) : other_value(field.value, nullptr);
+      }
+      return object;
+    }
     case Kind::kText:
     case Kind::kTextOrObject:
     case Kind::kTextOrList:
-    case Kind::kObject:
       break;
   }
   for (const char* text : {"/dev/other", "other", "10.0.0.0/8"}) {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server of HTTP/2 alone: node http2_origin.mjs CERT KEY ADDRESS PORT. It answers with what it
+// was asked, as JSON, and trailers; /big with 8 MiB; /push with an interim answer before.
+import {readFileSync} from 'node:fs';
+import {createSecureServer} from 'node:http2';
+
+const [cert, key, address, port] = process.argv.slice(2);
+const server = createSecureServer({cert: readFileSync(cert), key: readFileSync(key)});
+server.on('stream', (stream, headers) => {
+  let body = 0;
+  stream.on('error', () => {});
+  stream.on('data', (data) => {
+    body += data.length;
+  });
+  stream.on('end', () => {
+    if (headers[':path'] === '/big') {
+      stream.respond({':status': 200});
+      stream.end(Buffer.alloc(8 << 20, 'x'));
+      return;
+    }
+    if (headers[':path'] === '/early') stream.additionalHeaders({':status': 103, link: '</a>'});
+    stream.respond({':status': 200, 'content-type': 'application/json'}, {waitForTrailers: true});
+    stream.on('wantTrailers', () => stream.sendTrailers({'x-end': 'yes'}));
+    stream.end(JSON.stringify({headers, body}));
+  });
+});
+server.listen(Number(port), address);
