@@ -8,7 +8,7 @@ import signal
 import unittest
 
 import harness
-from network_test import Networked
+from network_test import PYTHON, Networked
 
 HOST = "allowed.test:8443"
 URL = "https://allowed.test:8443"
@@ -343,6 +343,185 @@ class Credentials(Http):
         except OSError:
             pass
         return False
+
+
+class Asking(Http):
+    RULE = ({"host": HOST, "methods": ["POST"], "ask": True}, {"host": HOST, "methods": ["GET"]})
+
+    # A server of JSON-RPC, whose operator allows the first request and no other.
+    SERVE = """if True:
+        import json, subprocess, sys
+        server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        def send(method, params, id):
+            message = {"jsonrpc": "2.0", "method": method, "params": params, "id": id}
+            server.stdin.write(json.dumps(message) + "\\n"); server.stdin.flush()
+        send("run", {"command": sys.argv[1]}, 1)
+        asked = []
+        for line in server.stdout:
+            message = json.loads(line)
+            if message.get("method") == "approval.requested":
+                asked.append(message["params"])
+                if len(asked) == 1: send("approve", {"digest": message["params"]["digest"]}, 2)
+                else: break
+            if message.get("id") == 1: break
+        print(json.dumps({"asked": asked}))
+        server.stdin.close()
+    """
+
+    def test_a_server_asks_its_operator_and_one_answer_is_for_one_request(self):
+        command = (f"curl -sS -m 70 -o out -w '%{{http_code}} ' -d abc {URL}/first;"
+                   f" curl -sS -m 70 -w '%{{http_code}}' -d abcd {URL}/second")
+        reply = self.world.order(
+            argv=["env", "SSL_CERT_FILE=" + os.path.join(self.place, "cert.pem"), PYTHON, "-c",
+                  self.SERVE, command, harness.SBX_RUN, "serve", *self.rules(self.RULE)],
+            cwd=self.work)
+        self.assertEqual(reply["code"], 0, reply)
+        asked = json.loads(reply["stdout"])["asked"]
+        self.assertEqual([(a["method"], a["host"], a["path"], a["size"], a["rule"]) for a in asked],
+                         [("POST", HOST, "/first", 3, "/network/http/0"),
+                          ("POST", HOST, "/second", 4, "/network/http/0")])
+        self.assertEqual(len(asked[0]["digest"]), 64)
+        self.assertEqual([(r["target"], r["body"]) for r in self.seen()], [("/first", "abc")])
+
+    def test_where_nobody_can_be_asked_it_is_refused_at_once(self):
+        answer = self.sh(f"curl -sS -m 5 -o out -w '%{{http_code}} ' -d abc {URL}/x;"
+                         f" curl -sS -m 5 -o out -w '%{{http_code}}' {URL}/x", *self.rules(self.RULE))
+        self.assertEqual(answer["stdout"], "403 200", answer)
+        self.assertIn("network.http", self.denials(answer, "http")[f"POST {URL}/x"]["grant"])
+
+
+class Http2(Http):
+    HOST = "own.test:8445"
+    URL = "https://own.test:8445"
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        node = shutil.which("node")
+        if node is None:
+            raise unittest.SkipTest("node is not installed")
+        cls.cert, key = (os.path.join(cls.place, name) for name in ("own.pem", "own.key"))
+        order = cls.world.order
+        order(argv=["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cls.cert,
+                    "-days", "2", "-subj", "/CN=own.test", "-addext", "subjectAltName=DNS:own.test"],
+              cwd=cls.place)
+        order(argv=[node, os.path.join(harness.SOURCE, "tests/e2e/http2_origin.mjs"), cls.cert, key,
+                    "10.77.0.2", "8445"], cwd=cls.place, background="origin")
+        cls.ENV = {"SSL_CERT_FILE": cls.cert, "TOKEN": SECRET}
+
+    def ruled(self, *http, **more):
+        return self.rules(http or ({"host": self.HOST, "methods": ["GET", "POST"]},),
+                          allow=(self.HOST, "10.77.0.2:8445"), **more)
+
+    def test_streams_are_judged_one_by_one(self):
+        answer = self.sh(
+            "c() { curl -sS --http2 -m 20 -o out -w '%{http_code}/%{http_version} ' \"$@\"; };"
+            f"c {self.URL}/a?b=c; c -X DELETE {self.URL}/a; c -d hello {self.URL}/p;"
+            f"c {self.URL}/big; stat -c %s out; c {self.URL}/early; c --path-as-is {self.URL}/%2e%2e/x;"
+            f"c -H 'Host: other.test' {self.URL}/", *self.ruled())
+        self.assertEqual(answer["stdout"].split(),
+                         ["200/2", "403/2", "200/2", "200/2", str(8 << 20), "200/2", "400/2", "403/2"],
+                         answer)
+        requests = [r for c in answer["connections"] for r in c["requests"]]
+        self.assertEqual([r["status"] for r in requests], [200, 403, 200, 200, 200, 400, 403])
+        self.assertEqual(requests[3]["bytes_received"], 8 << 20)
+        self.assertEqual(requests[2]["bytes_sent"], 5)
+
+    # Many at once, then one with the credential, then three that carry it where it must not be.
+    CLIENT = """
+        const http2 = require("node:http2"), fs = require("node:fs");
+        const session = http2.connect("%s", {ca: fs.readFileSync(process.env.SSL_CERT_FILE)});
+        const ask = (path, headers, body) => new Promise((done) => {
+          const stream = session.request({":path": path, ":method": body ? "POST" : "GET", ...headers});
+          let status = 0, text = "", end = "";
+          stream.on("response", (h) => { status = h[":status"]; });
+          stream.on("trailers", (h) => { end = h["x-end"]; });
+          stream.on("data", (d) => { text += d; });
+          stream.on("error", (e) => done([e.code]));
+          stream.on("close", () => done([status, text, end]));
+          stream.end(body);
+        });
+        (async () => {
+          const token = process.env.TOKEN;
+          const all = await Promise.all([...Array(60).keys()].map((i) =>
+            ask("/" + i, {}, "x".repeat(50000))));
+          console.log(all.filter((a) => a[0] === 200 && JSON.parse(a[1]).body === 50000
+                                 && a[2] === "yes").length);
+          const good = await ask("/auth", {authorization: "Bearer " + token});
+          console.log(good[0], JSON.parse(good[1]).headers.authorization === "Bearer " + token);
+          for (const [path, headers, body] of [["/?q=" + token, {}], ["/", {"x-api": token}],
+                                               ["/", {}, "a" + token]]) {
+            console.log((await ask(path, headers, body))[0]);
+          }
+          session.close();
+        })();
+    """
+
+    def test_credentials_and_many_streams_at_once(self):
+        bound = {"name": "TOKEN", "host": self.HOST, "header": "authorization",
+                 "value": "Bearer ${secret}", "from": {"env": "TOKEN"}}
+        self.write("work/c.js", self.CLIENT % self.URL)
+        answer = self.sh("node c.js", *self.ruled(credentials=(bound,)), "--with", "node")
+        self.assertEqual(answer["stdout"].split(), ["60", "200", "true", "403", "403", "403"], answer)
+
+
+class Process(Http):
+    def started(self, command, *flags):
+        """Whether a run in the background has its sbx-http; its pids."""
+        self.world.order(argv=["env", "SSL_CERT_FILE=" + os.path.join(self.place, "cert.pem"),
+                               harness.SBX_RUN, *flags, "-c", command], cwd=self.work,
+                         background="long")
+        self.assertTrue(harness.until(self.helpers))
+        return self.helpers()
+
+    def helpers(self):
+        return [pid for pid in Credentials.descendants(self.world.process.pid)
+                if Credentials.name_of(pid) == "sbx-http"]
+
+    def waited(self):
+        return json.loads(self.world.order(argv=["true"], cwd=self.work, wait="long")["stdout"])
+
+    def test_it_is_one_it_is_jailed_and_it_goes_with_the_run(self):
+        (pid,) = self.started("touch ready; sleep 2", *self.rules(({"host": HOST},)))
+        self.assertTrue(harness.until(lambda: os.path.exists(os.path.join(self.work, "ready"))))
+        with open(f"/proc/{pid}/status") as file:
+            status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
+        self.assertEqual((status["Seccomp"], status["NoNewPrivs"], int(status["CapEff"], 16),
+                          int(status["CapBnd"], 16)), ("2", "1", 0, 0))
+        with open(f"/proc/{pid}/limits") as file:
+            self.assertRegex(file.read(), r"core file size +0 +0")
+        if harness.is_root():
+            for space in ("mnt", "net"):
+                self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/{space}"),
+                                    os.readlink(f"/proc/self/ns/{space}"))
+            self.assertEqual(os.listdir(f"/proc/{pid}/root/"), [])
+            self.assertEqual(os.listdir(f"/proc/{pid}/cwd/"), [])
+        self.waited()
+        self.assertTrue(harness.until(lambda: not os.path.exists(f"/proc/{pid}")))
+
+    def test_one_that_dies_or_stops_is_replaced(self):
+        loop = (f"while [ ! -e end ]; do curl -sS -m 30 -o /dev/null -w '%{{http_code}}\\n'"
+                f" {URL}/ >> codes; sleep 0.2; done")
+        codes = os.path.join(self.work, "codes")
+
+        def good():
+            with open(codes) as file:
+                return file.read().count("200\n")
+
+        (first,) = self.started(loop, *self.rules(({"host": HOST},)), "--timeout", "100s")
+        self.assertTrue(harness.until(lambda: os.path.exists(codes) and good() > 1))
+        os.kill(first, signal.SIGKILL)
+        self.assertTrue(harness.until(lambda: self.helpers() not in ([], [first])))
+        before = good()
+        self.assertTrue(harness.until(lambda: good() > before + 1))
+        (second,) = self.helpers()
+        os.kill(second, signal.SIGSTOP)
+        self.assertTrue(harness.until(lambda: self.helpers() not in ([], [second]), 40))
+        before = good()
+        self.assertTrue(harness.until(lambda: good() > before + 1))
+        open(os.path.join(self.work, "end"), "w").close()
+        self.assertEqual(self.waited()["status"], "exited")
 
 
 if __name__ == "__main__":

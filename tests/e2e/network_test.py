@@ -124,6 +124,13 @@ class Allowlist(Networked):
         self.assertEqual(answer["stdout"], "allowed.test/good tls\n", answer)
         self.assertEqual(len(self.denials(answer, "tls_sni")), 1, answer["denials"])
 
+    def test_plain_http_for_another_name_is_refused(self):
+        answer = self.sh("curl -sS -m 5 http://allowed.test/a; curl -sS -m 5 -H 'Host: other.test'"
+                         " http://allowed.test/b; curl -sS -m 5 -x http://allowed.test:80"
+                         " http://other.test/c; printf ping", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "allowed.test/a outside\nping", answer)
+        self.assertEqual(set(self.denials(answer, "http_host")), {"other.test:80 at allowed.test:80"})
+
     # A client that writes TLS by hand, to a server that sends everything back.
     RAW_TLS = """if True:
         import socket, struct
