@@ -275,6 +275,9 @@ void Connection::begin_dialogue() {
 }
 
 bool Connection::step_dialogue() {
+  // First: what was full may take more, and nothing else would tell.
+  client_.flush();
+  if (no_server_.empty()) server_.flush();
   if (server_.out.size() < Stream::kMostOut) client_.fill();
   if (no_server_.empty() && client_.out.size() < Stream::kMostOut) server_.fill();
   bool moves = dialogue_->advance();

@@ -173,6 +173,7 @@ std::string event_line(const TaskEvent& event) {
 
 std::string question_line(const std::string& digest, const HttpQuestion& question) {
   return write_notification("approval.requested", [&](JsonWriter& json) {
+    json.begin_object();
     for (const auto& [name, value] :
          {std::pair<std::string_view, std::string_view>{"digest", digest},
           {"method", question.method},
@@ -185,6 +186,7 @@ std::string question_line(const std::string& digest, const HttpQuestion& questio
     }
     json.key("size");
     json.verbatim(question.size.empty() ? "null" : question.size);
+    json.end_object();
   });
 }
 

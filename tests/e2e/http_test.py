@@ -408,6 +408,8 @@ class Http2(Http):
               cwd=cls.place)
         order(argv=[node, os.path.join(harness.SOURCE, "tests/e2e/http2_origin.mjs"), cls.cert, key,
                     "10.77.0.2", "8445"], cwd=cls.place, background="origin")
+        order(argv=["bash", "-c", "until exec 3<>/dev/tcp/10.77.0.2/8445; do sleep 0.05; done"],
+              cwd=cls.place)
         cls.ENV = {"SSL_CERT_FILE": cls.cert, "TOKEN": SECRET}
 
     def ruled(self, *http, **more):
