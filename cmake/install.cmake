@@ -1,6 +1,6 @@
 # What `cmake --install` puts where. The schemas are printed by the program that was built, as the
 # pages of launcher/ are, so they cannot differ from what it accepts.
-foreach(program sbx-run sbx-batch sbx-bwrap sbx-http)
+foreach(program sbx-run sbx-batch sbx-bwrap sbx-http sbx-layer)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(CODE "

@@ -22,18 +22,19 @@ constexpr unsigned kAll = kRunning | verb_bits("check explain");
 constexpr unsigned kServers = verb_bits("start call tool serve batch");
 constexpr unsigned kNamed = verb_bits("start call tool serve");  // by --session
 constexpr unsigned kBatch = verb_bits("batch");
+constexpr unsigned kLayer = verb_bits("layer");
 constexpr unsigned kTasks = verb_bits("status output stdin wait kill list reset");
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
     {"-c", &Run::command, kCommand, 0, "COMMAND", "run through the profile's shell", kCommandLine},
-    {"--profile", &Run::profile, kAll, kServers, "NAME|FILE", "what is granted (default: default)",
-     kProfile, "A tool's name stands for that tool's."},
+    {"--profile", &Run::profile, kAll | kLayer, kServers, "NAME|FILE",
+     "what is granted (default: default)", kProfile, "A tool's name stands for that tool's."},
     {"--with", &Run::with, kAll, kServers, "PRESET|FILE", "laid over the profile; repeatable",
      kProfile,
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
-    {"--workspace", &Run::workspace, kAll, kServers, "DIR",
+    {"--workspace", &Run::workspace, kAll | kLayer, kServers, "DIR",
      "writable (default: the current directory; of serve, and of a session: own, one of its own)",
      kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
@@ -111,6 +112,10 @@ constexpr FlagRow kFlags[] = {
      "With the setting that would allow each. Every call that names a file waits some "
      "microseconds for that."},
     {"--overlay", &Run::overlay, kAll, kServers, "", "keep writes to rw roots apart and list them"},
+    {"--layer", &Run::layer, kAll, kServers, "NAME",
+     "keep writes to rw roots apart, in this layer of the workspace", kText,
+     "Made where there is none, and kept: later runs with it see what was written. sbx-run layer "
+     "shows, commits, and throws away what it holds."},
     {"--result-file", &Run::result_file, verb_bits("exec"), 0, "FILE", "for the JSON answer",
      kFile},
     {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},
@@ -162,7 +167,18 @@ constexpr FlagRow kFlags[] = {
     {"--color", &Run::color, verb_bits("run"), 0, "WHEN", "colours", kColor,
      "Of the account, and those of the command on a terminal. auto (the default): on terminals, "
      "unless NO_COLOR is set. A terminal of the type dumb gets no escapes at all."},
-    {"--json", &Run::json, verb_bits("run explain doctor profile version") | kTasks, 0, "",
+    {"--stat", &Run::stat, kLayer, 0, "", "with diff: how much of each file"},
+    {"--name-only", &Run::name_only, kLayer, 0, "", "with diff: only the paths"},
+    {"--root", &Run::root, kLayer, 0, "DIR", "with diff: of this root (default: the workspace)",
+     kDirectory},
+    {"--dry-run", &Run::dry_run, kLayer, 0, "", "with commit: say what would be done"},
+    {"--undo", &Run::undo, kLayer, 0, "", "with commit: take back one that was not finished", kText,
+     "Without such a one, the last commit is taken back, as undo does."},
+    {"--ours", &Run::ours, kLayer, 0, "PATH",
+     "with commit: keep the real file, the layer forgets its own; repeatable", kFile},
+    {"--theirs", &Run::theirs, kLayer, 0, "PATH",
+     "with commit: take the layer's, whatever the real file has become; repeatable", kFile},
+    {"--json", &Run::json, verb_bits("run explain doctor profile version layer") | kTasks, 0, "",
      "as JSON", kText, "The verbs of tasks answer so anyway; for run the same as --format json."},
 };
 
@@ -223,6 +239,8 @@ std::string value_names(ValueKind kind) {
       return "auto, text, json";
     case kColor:
       return "auto, always, never";
+    case kLayerAction:
+      return "list, diff, commit, undo, discard, checkpoint, rollback, branch";
     case kSchema:
       return "profile, request, result, errors, tool";
     case kOrder:

@@ -124,6 +124,9 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
     add(app, word.name, options.*word.to, whole_help(word.help, word.kind))
         ->required(word.is_required);
   }
+  if (verb.more_words.name != nullptr) {
+    app.add_option(verb.more_words.name, options.arguments, verb.more_words.help);
+  }
   for (const FlagRow* flag : known) {
     const std::string help = whole_help(flag->help, flag->kind);
     CLI::Option* const option = std::visit(

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "kept/store.h"
 
 namespace sbx {
 namespace {
@@ -91,6 +92,8 @@ class FlagReader {
     }
     flags_.pass_env = options_.pass_env;
     flags_.overlay = options_.overlay;
+    if (!options_.layer.empty()) SBX_CHECK_OK(check_layer_name(options_.layer, "--layer"));
+    flags_.layer = options_.layer;
     flags_.trace_denials = options_.trace_denials;
     return std::move(flags_);
   }
@@ -114,6 +117,7 @@ class FlagReader {
     if (net == "open" && !options_.host_ports.empty()) {
       return contradiction("--net open", "--host-port");
     }
+    if (options_.overlay && !options_.layer.empty()) return contradiction("--overlay", "--layer");
     std::map<std::string, std::string> flag_of;
     const std::pair<const char*, const std::vector<std::string>*> lists[] = {
         {"--ro", &options_.ro}, {"--rw", &options_.rw}, {"--hide", &options_.hide}};

@@ -23,6 +23,15 @@ struct RunOptions {
   std::vector<std::string> ro;
   std::vector<std::string> rw;
   std::vector<std::string> hide;
+  std::string layer;
+  std::vector<std::string> arguments;  // words behind those that a verb names
+  std::vector<std::string> theirs;
+  std::vector<std::string> ours;
+  std::string root;
+  bool stat = false;
+  bool name_only = false;
+  bool dry_run = false;
+  bool undo = false;
   std::string net;
   std::vector<std::string> allow_hosts;
   std::vector<std::string> host_ports;

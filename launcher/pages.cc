@@ -180,6 +180,8 @@ std::string words_of(const Verb& verb) {
     text += word.is_required ? " Ar " : " Op Ar ";
     text += word.name;
   }
+  if (verb.more_words.name != nullptr)
+    text += std::string(" Op Ar ") + verb.more_words.name + " ...";
   return text;
 }
 

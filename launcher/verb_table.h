@@ -36,6 +36,7 @@ enum class ValueKind {
   kOutputFormat,
   kColor,
   kProfileAction,
+  kLayerAction,
   kSchema,
   kVerb,
   kOrder,
@@ -61,6 +62,7 @@ struct Verb {
   const char* more = "";   // for the man page
   VerbWord words[2] = {};
   const char* example = "";  // a line of a shell
+  VerbWord more_words = {};  // any number of them behind those go to `arguments`; only their name
 };
 
 int verb_run(const Invocation& invocation);
@@ -82,6 +84,7 @@ int verb_check(const Invocation& invocation);
 int verb_explain(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
+int verb_layer(const Invocation& invocation);
 int verb_schema(const Invocation& invocation);
 int verb_version(const Invocation& invocation);
 int verb_help(const Invocation& invocation);
@@ -237,6 +240,17 @@ inline constexpr Verb kVerbs[] = {
      {{"what", &RunOptions::what, true, ValueKind::kProfileAction, ""},
       {"name", &RunOptions::name, false, ValueKind::kProfile, "to show; a file to validate"}},
      "sbx-run profile show default"},
+    {"layer",
+     verb_layer,
+     "what a kept layer holds: shows it, makes it real, throws it away",
+     kNothingToRun,
+     "list; diff NAME [PATH...]; commit NAME [PATH...]; undo NAME; discard NAME [PATH...]; "
+     "checkpoint NAME [LABEL]; rollback NAME LABEL; branch NAME NEW. Runs with --layer NAME fill "
+     "one. docs/layers.md tells of each.",
+     {{"action", &RunOptions::what, true, ValueKind::kLayerAction, ""},
+      {"name", &RunOptions::name, false, ValueKind::kText, "of the layer"}},
+     "sbx-run layer diff evening --stat",
+     {"argument", nullptr, false, ValueKind::kFile, "a path, a label, a new name"}},
     {"schema",
      verb_schema,
      "JSON Schema (draft-07) for editors and programs",

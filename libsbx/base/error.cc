@@ -72,6 +72,13 @@ constexpr std::array kMeanings = {
                  "The session's server cannot be reached or started."},
     ErrorMeaning{ErrorCode::kTooMany, "too_many",
                  "A bound on tasks, requests or clients is reached."},
+    ErrorMeaning{ErrorCode::kLayerConflict, "layer_conflict",
+                 "What a kept layer would change was changed otherwise, or may not be changed: "
+                 "nothing was done. `changes` lists it."},
+    ErrorMeaning{ErrorCode::kLayerInUse, "layer_in_use",
+                 "A run, a session or another action holds the kept layer."},
+    ErrorMeaning{ErrorCode::kLayerNotFound, "layer_not_found",
+                 "The workspace has no kept layer of that name, or the layer no such label."},
     ErrorMeaning{ErrorCode::kInternal, "internal", "A defect of sbx itself; please report it."},
 };
 

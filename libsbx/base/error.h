@@ -43,6 +43,9 @@ enum class ErrorCode {
   kTaskNotFound,      // no task of that id in this session
   kSessionFailed,     // the session's server cannot be reached or started
   kTooMany,           // a bound on tasks, requests or clients is reached
+  kLayerConflict,     // a real file changed since the kept layer first touched it
+  kLayerInUse,        // a run, a session or another action holds the kept layer
+  kLayerNotFound,     // the workspace has no kept layer of that name, or the layer no such label
   kInternal,          // a bug in sbx: please report it
 };
 

@@ -65,29 +65,50 @@ void compress(Words& state, const unsigned char* block) {
 
 }  // namespace
 
-std::string sha256_hex(std::string_view bytes) {
-  Words state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-  const auto bits = std::uint64_t{bytes.size()} * 8;
-  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) {
-    compress(state, reinterpret_cast<const unsigned char*>(bytes.data()));
+Sha256::Sha256()
+    : state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+             0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19} {}
+
+void Sha256::add(std::string_view bytes) {
+  size_ += bytes.size();
+  if (!rest_.empty()) {
+    const std::size_t missing = std::min(kBlock - rest_.size(), bytes.size());
+    rest_ += bytes.substr(0, missing);
+    bytes.remove_prefix(missing);
+    if (rest_.size() < kBlock) return;
+    compress(state_, reinterpret_cast<const unsigned char*>(rest_.data()));
+    rest_.clear();
   }
+  for (; bytes.size() >= kBlock; bytes.remove_prefix(kBlock)) {
+    compress(state_, reinterpret_cast<const unsigned char*>(bytes.data()));
+  }
+  rest_ = bytes;
+}
+
+std::string Sha256::hex() {
+  const std::uint64_t bits = size_ * 8;
   // The rest, a one bit, zeros, and the length: one block, or two where it does not fit.
   std::array<unsigned char, 2 * kBlock> tail{};
-  std::copy(bytes.begin(), bytes.end(), tail.begin());
-  tail[bytes.size()] = 0x80;
-  const std::size_t size = bytes.size() + 9 <= kBlock ? kBlock : 2 * kBlock;
+  std::copy(rest_.begin(), rest_.end(), tail.begin());
+  tail[rest_.size()] = 0x80;
+  const std::size_t size = rest_.size() + 9 <= kBlock ? kBlock : 2 * kBlock;
   for (std::size_t i = 0; i < 8; ++i) {
     tail[size - 1 - i] = static_cast<unsigned char>(bits >> (8 * i));
   }
-  for (std::size_t at = 0; at < size; at += kBlock) compress(state, tail.data() + at);
+  for (std::size_t at = 0; at < size; at += kBlock) compress(state_, tail.data() + at);
 
   std::string hex;
   hex.reserve(64);
-  for (const std::uint32_t word : state) {
+  for (const std::uint32_t word : state_) {
     for (int shift = 28; shift >= 0; shift -= 4) hex += kHexDigits[(word >> shift) & 15];
   }
   return hex;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 sum;
+  sum.add(bytes);
+  return sum.hex();
 }
 
 }  // namespace sbx

@@ -60,6 +60,21 @@ struct Link {
 inline constexpr auto kOwnEtcFiles = std::to_array<std::string_view>(
     {"passwd", "group", "hosts", "hostname", "nsswitch.conf", "resolv.conf"});
 
+// What lies over the writable roots where their writes are kept.
+struct ViewLayer {
+  struct Part {
+    std::string root;
+    std::vector<std::string> lowers;  // frozen upper directories in the store, the topmost first
+    std::string upper;                // in the store; empty: `copy` stands in the root's place
+    std::string work;
+    std::string copy;  // absolute
+    friend bool operator==(const Part&, const Part&) = default;
+  };
+  std::string store;  // the directory that all of them lie in; empty: there is no layer
+  std::vector<Part> parts;
+  friend bool operator==(const ViewLayer&, const ViewLayer&) = default;
+};
+
 struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
@@ -91,6 +106,7 @@ struct View {
   Node scratch_home;  // and of the private home
   // For Landlock without a mount view: directory → its entries, where a path inside is narrower.
   std::map<std::string, std::vector<Node>> listings;
+  ViewLayer layer;  // that a kept layer makes of the roots
   friend bool operator==(const View&, const View&) = default;
 };
 

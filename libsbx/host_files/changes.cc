@@ -17,7 +17,6 @@
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMaxChanges = 10'000;
 constexpr int kMaxDepth = 64;
 
 bool is_opaque(int fd) {
@@ -67,10 +66,16 @@ std::vector<Change> list_changes(const std::vector<std::string>& lowers,
   for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
     walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], 0, out);
   }
-  std::sort(out.begin(), out.end(),
-            [](const Change& a, const Change& b) { return a.path < b.path; });
-  if (out.size() >= kMaxChanges) out.back() = {"…", "truncated"};
+  sort_changes(out);
   return out;
+}
+
+void sort_changes(std::vector<Change>& changes) {
+  std::sort(changes.begin(), changes.end(),
+            [](const Change& a, const Change& b) { return a.path < b.path; });
+  if (changes.size() < kMaxChanges) return;
+  changes.resize(kMaxChanges);
+  changes.back() = {"…", "truncated"};
 }
 
 }  // namespace sbx

@@ -13,6 +13,8 @@ namespace sbx {
 
 // `lowers[i]` is the host directory that `uppers[i]` lies over. Sorted by path; at most 10,000
 // entries, the last one then being {"…", "truncated"}.
+inline constexpr std::size_t kMaxChanges = 10'000;
+void sort_changes(std::vector<Change>& changes);
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
                                  const std::vector<OwnedFd>& uppers);
 

@@ -94,6 +94,12 @@ struct Change {
   std::string kind;  // created | modified | deleted | replaced
 };
 
+// The layer that the run's writes were kept in.
+struct KeptReport {
+  std::string name;
+  std::string kind;  // overlay | copy
+};
+
 // What a person would have to allow before this request runs.
 struct Approval {
   std::string digest;
@@ -121,6 +127,7 @@ struct Outcome {
   std::uint64_t unlisted_connections = 0;      // beyond that
   Redactions redactions;
   SandboxReport sandbox;
+  std::optional<KeptReport> kept;  // printed as `layer`
   std::optional<std::vector<Change>> changes;
   std::optional<Approval> approval;  // with needs_approval
   std::optional<Error> error;

@@ -191,11 +191,22 @@ void Placements::collect_root(const ViewRoot& root) {
       return;
     case Access::kReadWrite:
       bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
-      if (filesystem().overlay && is_directory) {
-        placements_.back().kind = PlacementKind::kOverlay;
-        placements_.back().shown_as = "overlay";
-      }
+      if (filesystem().overlay && is_directory) lay_over(placements_.back());
       return;
+  }
+}
+
+// Its writes go elsewhere: to the scratch space, or to a layer that is kept.
+void Placements::lay_over(Placement& placement) {
+  placement.kind = PlacementKind::kOverlay;
+  placement.shown_as = "overlay";
+  for (const ViewLayer::Part& part : view_.layer.parts) {
+    if (part.root != placement.path) continue;
+    placement.kept = &part;
+    placement.shown_as = part.copy.empty() ? "layer" : "layer (copy)";
+    if (part.copy.empty()) return;
+    placement.kind = PlacementKind::kBind;
+    placement.source = Node{part.copy, NodeKind::kDirectory, 0, 0};
   }
 }
 

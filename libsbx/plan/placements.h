@@ -48,8 +48,9 @@ struct Placement {
   std::uint64_t attributes = 0;
   bool is_directory = true;
   std::string shown_as;
-  bool is_system = false;   // only root can change what is below: masks in /etc
-  bool is_unowned = false;  // of kBind: shown as a tree of host/unowned
+  bool is_system = false;                 // only root can change what is below: masks in /etc
+  bool is_unowned = false;                // of kBind: shown as a tree of host/unowned
+  const ViewLayer::Part* kept = nullptr;  // for kOverlay: where its writes are kept; null: nowhere
 };
 
 class Placements {
@@ -95,6 +96,7 @@ class Placements {
   void inside(std::string_view path, std::string_view source, std::string_view shown_as);
   void collect_home(std::string_view chosen);
   void collect_root(const ViewRoot& root);
+  void lay_over(Placement& placement);
   std::uint64_t exec_attribute(std::string_view path) const;
   void hold_parents(const ViewRoot& root);
   bool is_shown(std::string_view path) const;

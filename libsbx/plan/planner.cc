@@ -106,6 +106,14 @@ class Planner {
       const auto layer = static_cast<Layer>(i);
       if (on.has(layer)) SBX_CHECK_OK(choose(layer));
     }
+    // Without it the writes would go to the real files.
+    if (sandbox_.filesystem.overlay && !wants(Layer::kMount)) {
+      const Obstacle& obstacle = input_.facts.obstacle(Layer::kMount);
+      return unavailable(Layer::kMount, obstacle.present()
+                                            ? obstacle
+                                            : Obstacle{"the profile turns it off",
+                                                       "leave out --overlay and --layer", 0});
+    }
     if (wants(Layer::kMount) && wants(Layer::kPid)) {
       // Without a /proc of its own the namespace hides nobody.
       const Obstacle masked = proc_obstacle(input_.facts);
@@ -345,6 +353,7 @@ class Planner {
     if (limits.open_files) out.push_back({"open_files", "rlimit"});
     if (sandbox_.file_bytes) out.push_back({"file", "rlimit"});
     if (limits.tmp_mb) out.push_back({"tmp", wants(Layer::kMount) ? "watch" : "none"});
+    if (limits.layer_mb && !sandbox_.layer.empty()) out.push_back({"layer", "watch"});
     if (run.output_bytes || run.limits.output_lines) out.push_back({"output", "watch"});
   }
 

@@ -243,7 +243,29 @@ class ViewPlanner {
     }
   }
 
+  // The store of the layers, once for all: upper and work directory must lie on one mount.
+  void place_kept(const Placement& placement) {
+    const std::string store = "proc/kept";
+    if (!made_.contains(store)) {
+      make_dir(store, 0700);
+      builder_.bind(Node{view_.layer.store, NodeKind::kDirectory, 0, 0}, store,
+                    kWritableAttributes);
+    }
+    const std::string real = "proc/real" + std::to_string(kept_++);
+    make_dir(real, 0755);
+    builder_.bind(placement.source, real, kReadOnlyAttributes);
+    std::string options = "lowerdir=";
+    for (const std::string& lower : placement.kept->lowers) {
+      ((options += store + "/") += lower) += ":";
+    }
+    options += real + ",upperdir=" + store + "/" + placement.kept->upper + ",workdir=" + store +
+               "/" + placement.kept->work + ",userxattr";
+    add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), text(options),
+                  MS_NOSUID | MS_NODEV});
+  }
+
   void place_overlay(const Placement& placement) {
+    if (placement.kept != nullptr) return place_kept(placement);
     const std::string work = "proc/overlay" + std::to_string(builder_.plan().overlays.size());
     make_dir(work, 0755);
     for (const char* part : {"/lower", "/upper", "/work"}) make_dir(work + part, 0755);
@@ -518,6 +540,7 @@ class ViewPlanner {
   std::set<std::string> made_;  // relative paths that this plan makes
   std::string has_parents_;     // the directory whose parents were made last
   bool has_guards_ = false;
+  int kept_ = 0;       // overlays whose writes are kept
   std::string asked_;  // is_ours_ is the answer for it
   bool is_ours_ = false;
 };

@@ -275,6 +275,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
   if (flags.lower_required) lower_required(profile.isolation);
   if (flags.overlay) profile.filesystem.overlay = true;
+  // It is an overlay too, one that is kept.
+  if (!flags.layer.empty()) profile.filesystem.overlay = true;
   if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
@@ -300,7 +302,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                         std::move(context.workspace),
                         std::move(home),
                         std::move(hosts),
-                        flags.trace_denials};
+                        flags.trace_denials,
+                        flags.layer};
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,
                 bytes(flags.output_bytes, limits.output_kb),

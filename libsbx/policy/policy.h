@@ -41,6 +41,7 @@ struct OperatorFlags {
   bool allow_degraded = false;
   bool lower_required = false;  // of what a weaker tier can do without, nothing is required
   bool overlay = false;
+  std::string layer;  // --layer; empty: none
   bool trace_denials = false;
   std::string audit_file;              // absolute; empty: as the profile says
   std::vector<std::string> own_files;  // see Policy
@@ -68,6 +69,7 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   std::string home;                        // path of the home directory inside
   std::vector<HostRule> hosts;             // network.allow and --allow-host
   bool trace_denials = false;              // refused file operations are reported too
+  std::string layer = {};                  // that writes to rw roots are kept in; empty: none
   std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };

@@ -251,6 +251,9 @@ constexpr auto kLimitFields = std::to_array<FieldSpec>({
         "All writable temporary file systems together (/tmp, /dev/shm, a private home), in MiB. 0: "
         "none of them is writable.",
         limit(kTebiMb, 0)),
+    field<&LimitsProfile::layer_mb, LimitsProfile>(
+        "layer_mb", "A kept layer (--layer) on the disk, its checkpoints included, in MiB.",
+        limit(kTebiMb)),
     field<&LimitsProfile::output_kb, LimitsProfile>(
         "output_kb", "Output that is kept, in KiB: for each stream, or both when merged.",
         limit(1'048'576)),

@@ -165,6 +165,7 @@ struct SandboxLimits {
   std::optional<std::int64_t> pids;
   std::optional<std::int64_t> open_files;
   std::optional<std::int64_t> tmp_mb;
+  std::optional<std::int64_t> layer_mb;
   friend bool operator==(const SandboxLimits&, const SandboxLimits&) = default;
 };
 

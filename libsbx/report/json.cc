@@ -140,6 +140,7 @@ void write_outcome_members(JsonWriter& json, const Outcome& outcome, const Strea
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);
   write_connections(json, outcome);
+  write_kept(json, outcome.kept);
   write_changes(json, outcome.changes);
   if (outcome.approval) {
     write_approval(json, *outcome.approval);

@@ -62,6 +62,15 @@ void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded) 
   });
 }
 
+void write_kept(JsonWriter& json, const std::optional<KeptReport>& kept) {
+  json.key("layer");
+  if (!kept) return json.null();
+  json.begin_object();
+  write_member(json, "name", kept->name);
+  write_member(json, "kind", kept->kind);
+  json.end_object();
+}
+
 void write_approval(JsonWriter& json, const Approval& approval) {
   json.key("approval");
   json.begin_object();

@@ -244,8 +244,17 @@ constexpr const char* kResultSchema = R"json({
         }
       }
     },
+    "layer": {
+      "description": "The kept layer that writes went to (--layer); null otherwise.",
+      "type": ["object", "null"], "additionalProperties": false, "required": ["name", "kind"],
+      "properties": {
+        "name": {"type": "string"},
+        "kind": {"description": "overlay, or copy where the kernel's overlay cannot stand for the tree.",
+                 "enum": ["overlay", "copy"]}
+      }
+    },
     "changes": {
-      "description": "With --overlay: what the command changed; null otherwise.",
+      "description": "With --overlay: what the command changed; with --layer: all that the layer changes against the real files; null otherwise.",
       "type": ["array", "null"],
       "items": {
         "type": "object", "additionalProperties": false, "required": ["path", "kind"],

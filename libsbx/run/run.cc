@@ -35,6 +35,7 @@ WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
       out.kernel_holds_pids = true;
     }
     if (limit.enforcer != "watch") continue;
+    if (limit.limit == "layer") out.layer_bytes = *limits.layer_mb << 20;
     if (limit.limit == "memory") out.memory_bytes = *limits.memory_mb << 20;
     if (limit.limit == "pids") out.pids = limits.pids;
     if (limit.limit == "cpu") out.cpu_ms = limits.cpu_ms;
@@ -101,6 +102,7 @@ Status CommandRun::prepare_workspace() {
     policy_ = &fresh_.emplace(with_workspace(input_.policy, path));
     input_.warm = nullptr;  // what was made ready in advance does not show it
   }
+  SBX_CHECK_OK(open_layer());
   if (input_.request.files.empty()) return {};
   if (policy_->sandbox.filesystem.overlay) {
     return Error{ErrorCode::kNotGranted,
@@ -110,6 +112,25 @@ Status CommandRun::prepare_workspace() {
   SBX_TRY(const View places, inspect_roots(*policy_));
   return write_workspace_files(policy_->sandbox.workspace, input_.request.files, places,
                                policy_->sandbox.file_bytes);
+}
+
+// Nobody else may be in it at the same time: two mounts of one layer would not see each other.
+Status CommandRun::open_layer() {
+  const std::string& name = policy_->sandbox.layer;
+  if (name.empty()) return {};
+  if (fresh_) {
+    return Error{ErrorCode::kBadValue, "a fresh workspace has no layers", "--layer",
+                 "leave out --layer, or set workspace.mode = \"persistent\""};
+  }
+  std::shared_ptr<KeptLayer> layer = input_.layer;
+  if (layer == nullptr) {
+    SBX_TRY(const View places, inspect_roots(*policy_));
+    SBX_TRY(layer, KeptLayer::open(input_.inherited, *policy_, places));
+  }
+  SBX_CHECK_OK(layer->enter());
+  layer_ = std::move(layer);
+  outcome_.kept = KeptReport{layer_->name(), kept_kind_name(layer_->state().kind)};
+  return layer_->begin();
 }
 
 // What the command policy says of the request. False: the outcome says why it does not run.
@@ -196,6 +217,10 @@ void CommandRun::attempt() {
   if (const Status found = find_sandbox(wanted); !found.ok()) return fail(found.error());
   describe(outcome_, *policy_, input_.request, sandbox_->plan,
            {input_.facts.groups.begin(), input_.facts.groups.end()});
+  if (layer_ != nullptr) {
+    auto& warnings = outcome_.sandbox.warnings;
+    warnings.insert(warnings.end(), layer_->warnings().begin(), layer_->warnings().end());
+  }
   if (const Status made = prepare(wanted); !made.ok()) return fail(made.error());
   held_.emplace(*policy_, sandbox_->view);
   supervisor_ = std::make_unique<Supervisor>(supervise_input());
@@ -273,6 +298,8 @@ void CommandRun::done() {
   supervisor_.reset();
   network_.reset();
   sandbox_.reset();
+  if (layer_ != nullptr) layer_->leave();
+  layer_.reset();
   if (!own_.remove_workspace()) {
     outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +
                                         " could not be removed whole");
@@ -294,6 +321,7 @@ SandboxInput CommandRun::sandbox_input() {
   SandboxInput wanted{*policy_,         input_.request,    input_.facts,
                       input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
                       input_.pty_rows,  input_.pty_columns};
+  wanted.layer = layer_.get();
   wanted.report_execs = has_unknown_names_;
   return wanted;
 }
@@ -322,6 +350,10 @@ SuperviseInput CommandRun::supervise_input() {
   out.find_result = policy_->run.output.result_json;
   out.timeout_ms = policy_->run.limits.timeout_ms;
   out.watch = watch_limits(plan, policy_->sandbox.limits);
+  if (out.watch.layer_bytes) {
+    out.watch.layer_bytes = *out.watch.layer_bytes - layer_->frozen_bytes();
+    out.watch.layer_parts = layer_->written();
+  }
   out.cgroup_fd = sandbox_->leftovers.cgroup_fd();
   out.signal_fd = input_.signal_fd;
   out.owner_pidfd = input_.owner_pidfd;
@@ -359,7 +391,9 @@ void CommandRun::finish(Supervised& supervised) {
     outcome_.unlisted_connections = network_->unlisted_connections();
   }
   held_->compare(sandbox_->plan, denials_);
-  if (policy_->sandbox.filesystem.overlay) {
+  if (layer_ != nullptr) {
+    finish_layer();
+  } else if (policy_->sandbox.filesystem.overlay) {
     outcome_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
   }
   // Without a size, or with none at all, no limit of ours was met.
@@ -371,6 +405,14 @@ void CommandRun::finish(Supervised& supervised) {
   }
   decide(outcome_, supervised, sandbox_->leftovers);
   name_loss(outcome_, denials_.entries());
+}
+
+// What cannot be noted is noted before the next run or action.
+void CommandRun::finish_layer() {
+  if (const Status noted = layer_->finish(); !noted.ok()) {
+    outcome_.sandbox.warnings.push_back("layer: " + noted.error().message);
+  }
+  outcome_.changes = layer_->changes();
 }
 
 Result<LaunchPlan> plan_command(RunInput& input) {

@@ -58,9 +58,10 @@ struct RunInput {
   int owner_pidfd = -1;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
-  ReadySandboxes* warm = nullptr;  // null: none
-  bool is_alone = true;            // no other run and no other child in this process
-  bool tells_begin = false;        // has_begun() is asked for
+  ReadySandboxes* warm = nullptr;      // null: none
+  std::shared_ptr<KeptLayer> layer{};  // the session's, where it has one
+  bool is_alone = true;                // no other run and no other child in this process
+  bool tells_begin = false;            // has_begun() is asked for
   // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it
   // none does.
   std::function<std::optional<NotApproved>(const Judgement&, const std::string& cwd)> decide{};
@@ -113,6 +114,7 @@ class CommandRun {
   bool is_approved(const Judgement& judgement);
   void refuse(const Judgement& judgement);
   Status prepare_workspace();
+  Status open_layer();
 
   // --- one attempt ---
   void attempt();
@@ -128,6 +130,7 @@ class CommandRun {
   void finish(Supervised& supervised);
   void finish_spill();
   void add_findings();
+  void finish_layer();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
   void done();
   bool may_leave() const;
@@ -147,8 +150,9 @@ class CommandRun {
   Environment base_environment_;
   RedactionInput redaction_;
   std::optional<Spill> spill_;
-  Leftovers own_;                  // a fresh workspace, and the place beside its boxes
-  std::optional<HeldFiles> held_;  // as the run found them
+  std::shared_ptr<KeptLayer> layer_;  // while this run is in it
+  Leftovers own_;                     // a fresh workspace, and the place beside its boxes
+  std::optional<HeldFiles> held_;     // as the run found them
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above

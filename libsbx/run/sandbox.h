@@ -9,6 +9,7 @@
 #include "host/facts.h"
 #include "host/view.h"
 #include "host_files/leftovers.h"
+#include "kept/kept_layer.h"
 #include "launch/spawn.h"
 #include "plan/plan.h"
 #include "policy/environment.h"
@@ -26,6 +27,7 @@ struct SandboxInput {
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
   bool awaits_command = false;
+  const KeptLayer* layer = nullptr;  // that writes are kept in
   bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment
 };
 

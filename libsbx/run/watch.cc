@@ -20,6 +20,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "kept/kept_layer.h"
 #include "run/memory_count.h"
 
 namespace sbx {
@@ -301,9 +302,43 @@ bool TreeWatch::grows() {
   return is_urgent_;
 }
 
+std::optional<std::string> TreeWatch::look(int& next_ms) {
+  if (auto limit = look_at_disk(next_ms)) return limit;
+  const int disk_ms = next_ms;
+  if (!limits_.memory_bytes && !limits_.cpu_ms && !limits_.pids) return std::nullopt;
+  std::optional<std::string> limit = look_at_processes(next_ms);
+  next_ms = std::min(next_ms, disk_ms);
+  return limit;
+}
+
+// A tree of any size may have been written: it is counted in a process of its own.
+std::optional<std::string> TreeWatch::look_at_disk(int& next_ms) {
+  next_ms = kMostApartRestMs;
+  if (!limits_.layer_bytes) return std::nullopt;
+  next_ms = kCheckMs;
+  if (disk_apart_ == nullptr) {
+    disk_apart_ = Apart::start({}, [limits = limits_](Apart::Note&) -> std::string {
+      for (;;) {
+        const auto begun = Clock::now();
+        std::int64_t bytes = 0;
+        for (const std::string& part : limits.layer_parts) bytes += tree_bytes(part);
+        if (bytes > *limits.layer_bytes) return "disk";
+        const auto rest = std::max<Clock::duration>(std::chrono::milliseconds(kCheckMs * 2),
+                                                    kRestFactor * (Clock::now() - begun));
+        std::this_thread::sleep_for(rest);
+      }
+    });
+    return std::nullopt;
+  }
+  std::string limit;
+  if (!disk_apart_->has_ended(limit)) return std::nullopt;
+  disk_apart_.reset();
+  return limit.empty() ? std::nullopt : std::optional(limit);
+}
+
 // Of the looks of all trees together a bounded part of this process's time, which their commands
 // would choose otherwise.
-std::optional<std::string> TreeWatch::look(int& next_ms) {
+std::optional<std::string> TreeWatch::look_at_processes(int& next_ms) {
   static Clock::time_point rest_until;
   if (apart_ != nullptr) return ask_apart(next_ms);
   const auto now = Clock::now();

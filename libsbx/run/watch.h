@@ -24,8 +24,10 @@ struct WatchLimits {
   std::optional<std::int64_t> memory_bytes;
   std::optional<std::int64_t> cpu_ms;
   std::optional<std::int64_t> pids;
-  bool kernel_holds_pids = false;  // then reaching it ends nothing, and is told in the end
-  bool any() const { return memory_bytes || cpu_ms || pids; }
+  bool kernel_holds_pids = false;           // then reaching it ends nothing, and is told in the end
+  std::optional<std::int64_t> layer_bytes;  // that `layer_parts` may take on the disk
+  std::vector<std::string> layer_parts;
+  bool any() const { return memory_bytes || cpu_ms || pids || layer_bytes; }
 };
 
 class TreeWatch {
@@ -55,6 +57,8 @@ class TreeWatch {
  private:
   std::optional<std::string> look_once(int& next_ms);
   std::optional<std::string> ask_apart(int& next_ms);
+  std::optional<std::string> look_at_disk(int& next_ms);
+  std::optional<std::string> look_at_processes(int& next_ms);
   std::string look_until_exceeded(Apart::Note& note);
   void note_pids();
   bool takes_too_long();
@@ -86,9 +90,10 @@ class TreeWatch {
   bool has_reached_pids_ = false;
   bool has_filled_scratch_ = false;
   std::unique_ptr<Apart> apart_;
-  Apart::Note* note_ = nullptr;  // in the copy: the pids limit has been reached
-  bool is_apart_ = false;        // this is the copy in that process
-  bool is_too_long_ = false;     // the look was cut short: what it found counts for nothing
+  std::unique_ptr<Apart> disk_apart_;  // counts what a kept layer takes
+  Apart::Note* note_ = nullptr;        // in the copy: the pids limit has been reached
+  bool is_apart_ = false;              // this is the copy in that process
+  bool is_too_long_ = false;           // the look was cut short: what it found counts for nothing
   // In the copy: a look may take seconds, and so must not miss what is allocated meanwhile.
   bool is_urgent_ = false;          // the tree has grown past the limit, as far as is seen cheaply
   std::int64_t known_private_ = 0;  // what that was when it was found to be within

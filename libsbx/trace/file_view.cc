@@ -205,7 +205,8 @@ bool FileView::is_always_protected(const std::string& path) const {
 std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
                                                 const std::string& path) const {
   if (!policy_.sandbox.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
-  if (shown_as(path) != "overlay") return std::nullopt;
+  const std::string shown = shown_as(path);
+  if (shown != "overlay" && shown != "layer") return std::nullopt;
   if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
   return FileRefusal{"mount", path, "filesystem.overlay = false"};
 }

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// layer: what a kept layer holds, by sbx-layer, which takes this process's place.
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "flags.h"
+#include "host/view.h"
+#include "kept/command.h"
+#include "prepare.h"
+#include "report/json.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+// Without "." and "..", the directory that it lies in resolved as far as it is there.
+Result<std::string> path_from_here(const std::string& path, const std::string& where) {
+  std::string base;
+  if (!path.starts_with('/')) {
+    SBX_TRY(base, current_directory(where));
+  }
+  std::vector<std::string> parts;
+  const std::string whole = base + "/" + path;
+  for (const std::string_view part : split(whole, '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      parts.emplace_back(part);
+    } else if (!parts.empty()) {
+      parts.pop_back();
+    }
+  }
+  for (std::size_t known = parts.empty() ? 0 : parts.size() - 1;; --known) {
+    std::string top;
+    for (std::size_t i = 0; i < known; ++i) top += "/" + parts[i];
+    const Result<std::string> real = real_path(top.empty() ? "/" : top);
+    if (!real.ok() && known > 0) continue;
+    std::string out = real.ok() && real.value() != "/" ? real.value() : "";
+    for (std::size_t i = known; i < parts.size(); ++i) out += "/" + parts[i];
+    return out.empty() ? "/" : out;
+  }
+}
+
+Status add_paths(std::vector<std::string>& words, const char* flag,
+                 const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    SBX_TRY(std::string absolute, path_from_here(path, flag));
+    words.emplace_back(flag);
+    words.push_back(std::move(absolute));
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> layer_words(const RunOptions& options,
+                                             const Invocation& invocation) {
+  std::vector<std::string> words = {"sbx-layer"};
+  std::string workspace;
+  if (options.what == "commit") {
+    SBX_TRY(const SessionOptions session, prepare_session(options, invocation));
+    workspace = session.policy.sandbox.workspace;
+    SBX_CHECK_OK(add_policy_words(words, session.policy));
+  } else {
+    std::vector<std::string> warnings;
+    SBX_TRY(workspace, default_workspace(options, invocation, warnings));
+  }
+  if (workspace.empty() || workspace == kFreshWorkspace) {
+    return Error{ErrorCode::kBadValue, "a fresh workspace has no layers", "--workspace",
+                 "name the workspace that the layer is of"};
+  }
+  words.insert(words.end(), {"--workspace", workspace});
+  SBX_CHECK_OK(add_paths(words, "--ours", options.ours));
+  SBX_CHECK_OK(add_paths(words, "--theirs", options.theirs));
+  if (!options.root.empty()) SBX_CHECK_OK(add_paths(words, "--root", {options.root}));
+  const std::pair<const char*, bool> switches[] = {
+      {"--json", options.json},       {"--stat", options.stat}, {"--name-only", options.name_only},
+      {"--dry-run", options.dry_run}, {"--undo", options.undo}, {"--terminal", isatty(1) != 0}};
+  for (const auto& [name, is_on] : switches) {
+    if (is_on) words.emplace_back(name);
+  }
+  words.insert(words.end(), {"--", options.what});
+  if (options.what != "list" || !options.name.empty()) words.push_back(options.name);
+  const bool takes_paths =
+      options.what == "diff" || options.what == "commit" || options.what == "discard";
+  for (const std::string& argument : options.arguments) {
+    std::string word = argument;
+    if (takes_paths) {
+      SBX_TRY(word, path_from_here(argument, "PATH"));
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+// Comes back only with what kept it from being done.
+Error become_layer(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(const std::string program, companion("sbx-layer"));
+  SBX_TRY(std::vector<std::string> words, layer_words(options, invocation));
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  return Error{ErrorCode::kSetupFailed, "execve(" + program + "): " + errno_text(errno), "execve",
+               "", errno};
+}
+
+}  // namespace
+
+int verb_layer(const Invocation& invocation) {
+  RunOptions options;
+  const Result<ParseOutcome> parsed = parse_flags(invocation, options);
+  if (parsed.ok() && parsed.value().help) {
+    return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
+  }
+  const Error error = parsed.ok() ? become_layer(options, invocation) : parsed.error();
+  complain(error);
+  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
+  return 125;
+}
+
+}  // namespace sbx

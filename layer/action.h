@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sbx-layer is asked to do, as sbx-run or its server says it: paths are absolute and resolved,
+// what must not be touched is named. And how it answers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "kept/kept_layer.h"
+#include "model/outcome.h"
+#include "policy/environment.h"
+
+namespace sbx {
+
+struct Action {
+  std::string what;  // list, diff, commit …
+  std::string name;
+  std::vector<std::string> arguments;  // a label, a new name, paths
+  std::string workspace;
+  std::vector<std::string> protects;  // not to be written
+  std::vector<std::string> hidden;
+  std::vector<std::string> reported;  // may be written, and is named
+  std::vector<std::string> ours;
+  std::vector<std::string> theirs;
+  std::string root;  // of a patch; empty: the workspace
+  bool json = false;
+  bool stat = false;
+  bool name_only = false;
+  bool dry_run = false;
+  bool undo = false;
+  bool is_held = false;  // the caller holds the layer
+  bool terminal = false;
+  Environment environment;
+};
+
+// A refusal: the error, and what it is about, for the answer's `changes`.
+struct Refusal {
+  Error error;
+  std::vector<Change> changes;
+};
+
+struct Answer {
+  std::string text;  // for stdout
+  std::string note;  // for stderr
+};
+
+// The layer, noted up to date unless it is only looked at. Errors: those of KeptLayer::find(), and
+// kLayerInUse where a commit of it is unfinished.
+Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_looks);
+
+using Done = std::variant<Answer, Refusal>;
+
+Done list_layers(const Action& action);
+Done diff_layer(const Action& action);
+Done commit_layer(const Action& action);
+Done undo_layer(const Action& action);
+Done discard_layer(const Action& action);
+Done checkpoint_layer(const Action& action);
+Done rollback_layer(const Action& action);
+Done branch_layer(const Action& action);
+
+}  // namespace sbx

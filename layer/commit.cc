@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer's changes → steps on the real files, all or none; and back.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <set>
+
+#include "action.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "epochs.h"
+#include "journal.h"
+#include "json/writer.h"
+#include "kept/look.h"
+#include "kept/merged.h"
+#include "pending.h"
+#include "report/json_parts.h"
+#include "touched.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostJournal = std::size_t{2} << 30;
+
+bool is_any_below(const std::string& path, const std::vector<std::string>& tops) {
+  return std::any_of(tops.begin(), tops.end(),
+                     [&](const std::string& top) { return is_below(path, top); });
+}
+
+class Commit {
+ public:
+  Commit(const Action& action, KeptLayer& layer)
+      : action_(action), layer_(layer), state_(layer.state()) {
+    for (const std::string& root : state_.roots) {
+      roots_.emplace_back(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    }
+  }
+
+  Done run() {
+    bool is_whole = false;
+    touched_ = collect_touched(layer_, is_whole);
+    if (!is_whole) {
+      return Refusal{Error{ErrorCode::kPathRefused,
+                           "the layer holds paths that are too long or too deep to be committed",
+                           "layer", "name what is to be committed, or discard it"},
+                     {}};
+    }
+    if (Status status = choose(); !status.ok()) return Refusal{status.error(), {}};
+    refuse_special();
+    if (!refused_.empty()) return refusal("may not be committed", "commit the others by name");
+    plan();
+    if (!conflicts_.empty()) {
+      return refusal("changed since the layer first touched them",
+                     "--theirs PATH takes the layer's, --ours PATH keeps the real one");
+    }
+    order();
+    if (action_.dry_run) return answer();
+    if (steps_.empty() && dropped_.empty()) return answer();
+    if (Status status = carry_out(); !status.ok()) return Refusal{status.error(), {}};
+    return answer();
+  }
+
+ private:
+  std::string where(const TouchedKey& key) const { return absolute_path(state_, key); }
+
+  Status choose() {
+    std::set<std::string> unused(action_.arguments.begin(), action_.arguments.end());
+    for (const auto& [key, touched] : touched_) {
+      const std::string path = where(key);
+      bool is_named = action_.arguments.empty();
+      for (const std::string& name : action_.arguments) {
+        if (!is_below(path, name)) continue;
+        is_named = true;
+        unused.erase(name);
+      }
+      if (!is_named) continue;
+      if (is_any_below(path, action_.ours)) {
+        dropped_.insert(key);
+      } else {
+        chosen_.insert(key);
+      }
+    }
+    if (!unused.empty()) {
+      return Error{ErrorCode::kPathNotFound,
+                   "the layer changes nothing at " + escape_control_bytes(*unused.begin()), "PATH",
+                   "sbx-run layer diff NAME --name-only lists what it changes"};
+    }
+    add_parents();
+    return {};
+  }
+
+  // New directories on the way to what is committed.
+  void add_parents() {
+    std::set<TouchedKey> more;
+    for (const TouchedKey& key : chosen_) {
+      for (std::size_t at = key.second.rfind('/'); at != std::string::npos && at != 0;
+           at = key.second.rfind('/', at - 1)) {
+        const TouchedKey parent{key.first, key.second.substr(0, at)};
+        const auto found = touched_.find(parent);
+        if (found != touched_.end() && found->second.base.kind != BaseRecord::kDirectory) {
+          more.insert(parent);
+        }
+      }
+    }
+    chosen_.merge(more);
+  }
+
+  void refuse_special() {
+    for (const TouchedKey& key : chosen_) {
+      const Touched& touched = touched_.at(key);
+      const std::string path = where(key);
+      const auto holds = [&](const std::string& top) {
+        return is_below(path, top) ||
+               (touched.now.kind != BaseRecord::kDirectory && is_below(top, path));
+      };
+      const auto any = [&](const std::vector<std::string>& tops) {
+        return std::any_of(tops.begin(), tops.end(), holds);
+      };
+      if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
+        refused_.push_back({repair_utf8(path), "special"});
+      } else if (any(action_.protects) || any(state_.protects)) {
+        refused_.push_back({repair_utf8(path), "protected"});
+      } else if (any(action_.hidden) || any(state_.hidden)) {
+        refused_.push_back({repair_utf8(path), "hidden"});
+      } else if (any(action_.reported)) {
+        warnings_.push_back("protected where it is there: " + repair_utf8(path));
+      }
+    }
+  }
+
+  void conflict(const TouchedKey& key) {
+    conflicts_.push_back({repair_utf8(where(key)), "conflict"});
+  }
+
+  void plan() {
+    for (const TouchedKey& key : chosen_) {
+      const Touched& touched = touched_.at(key);
+      const int root = roots_.at(key.first).get();
+      Step step{key.first, key.second, look_at_real(root, key.second), touched.now};
+      step.to.mode &= 0777;
+      step.to.stamp = 0;
+      const bool is_settled =
+          is_same_content(step.from, step.to) && (step.from.mode & 0777) == step.to.mode;
+      const bool is_gone =
+          step.from.kind == BaseRecord::kAbsent && step.to.kind == BaseRecord::kAbsent;
+      if (is_settled || is_gone) {
+        settled_.insert(key);
+        continue;
+      }
+      const bool is_forced = is_any_below(where(key), action_.theirs);
+      if (!is_forced && !is_same_content(touched.base, step.from)) {
+        conflict(key);
+        continue;
+      }
+      if (!is_forced && !has_parent(key, root)) conflict(key);
+      if (step.from.kind == BaseRecord::kDirectory && step.to.kind != BaseRecord::kDirectory) {
+        find_strangers(key, root, is_forced);
+      }
+      note_links(step, touched, root);
+      steps_.push_back(std::move(step));
+    }
+  }
+
+  bool has_parent(const TouchedKey& key, int root) {
+    if (touched_.at(key).now.kind == BaseRecord::kAbsent) return true;
+    const std::size_t slash = key.second.rfind('/');
+    if (slash == std::string::npos) return true;
+    const std::string parent = key.second.substr(0, slash);
+    if (chosen_.contains({key.first, parent})) return true;
+    struct stat info {};
+    return stat_beneath(root, parent, info) && S_ISDIR(info.st_mode);
+  }
+
+  // What somebody else has made in a directory that is to go.
+  void find_strangers(const TouchedKey& key, int root, bool is_forced) {
+    const OwnedFd fd(open_beneath(root, key.second, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+      const TouchedKey child{key.first, key.second + "/" + entry->d_name};
+      if (chosen_.contains(child)) continue;
+      if (!is_forced) {
+        conflict(child);
+        continue;
+      }
+      Step step{child.first, child.second, look_at_real(root, child.second), {}};
+      if (step.from.kind == BaseRecord::kDirectory) find_strangers(child, root, true);
+      steps_.push_back(std::move(step));
+    }
+  }
+
+  void note_links(Step& step, const Touched& touched, int root) {
+    if (step.to.kind == BaseRecord::kFile && touched.info.st_nlink > 1) {
+      const auto [known, is_new] =
+          linked_.emplace(std::pair(touched.info.st_dev, touched.info.st_ino), TouchedKey());
+      if (is_new) {
+        known->second = {step.root, step.path};
+      } else {
+        links_.emplace(TouchedKey{step.root, step.path}, known->second);
+      }
+    }
+    struct stat real {};
+    if (step.from.kind == BaseRecord::kFile && step.to.kind == BaseRecord::kFile &&
+        !is_same_content(step.from, step.to) && stat_beneath(root, step.path, real) &&
+        real.st_nlink > 1) {
+      warnings_.push_back("its other names keep the former content: " +
+                          repair_utf8(where({step.root, step.path})));
+    }
+  }
+
+  // Removals from the deepest on, then directories and files from the top, then the modes of
+  // directories, which may close them.
+  void order() {
+    std::vector<Step> gone;
+    std::vector<Step> made;
+    std::vector<Step> modes;
+    for (Step& step : steps_) {
+      if (step.to.kind == BaseRecord::kAbsent) {
+        gone.push_back(std::move(step));
+      } else if (step.to.kind == BaseRecord::kDirectory) {
+        Step closes = step;
+        step.to.mode |= 0700;
+        closes.from = step.to;
+        if (closes.to.mode != step.to.mode) modes.push_back(std::move(closes));
+        made.push_back(std::move(step));
+      } else {
+        made.push_back(std::move(step));
+      }
+    }
+    const auto by_path = [](const Step& a, const Step& b) {
+      return std::pair(a.root, a.path) < std::pair(b.root, b.path);
+    };
+    std::sort(gone.begin(), gone.end(), by_path);
+    std::reverse(gone.begin(), gone.end());
+    std::stable_sort(made.begin(), made.end(), by_path);
+    std::sort(modes.begin(), modes.end(), by_path);
+    std::reverse(modes.begin(), modes.end());
+    steps_ = std::move(gone);
+    for (Step& step : made) {
+      const TouchedKey key{step.root, step.path};
+      const auto link = links_.find(key);
+      if (link != links_.end()) {
+        const auto first = numbers_.find(link->second);
+        if (first != numbers_.end()) step.link = first->second;
+      }
+      numbers_.emplace(key, static_cast<std::int64_t>(steps_.size()));
+      steps_.push_back(std::move(step));
+    }
+    for (Step& step : modes) steps_.push_back(std::move(step));
+  }
+
+  Status carry_out() {
+    SBX_TRY(OwnedFd lock, lock_store(layer_.store()));
+    SBX_TRY(const std::string epoch, make_epoch(layer_.store(), state_));
+    const std::string directory = layer_.store().epoch(epoch);
+    SBX_CHECK_OK(keep_contents(directory));
+    SBX_CHECK_OK(write_pending(layer_, epoch, encode_journal(steps_)));
+    lock.reset();
+    SBX_CHECK_OK(do_steps(state_, directory, steps_));
+    return finish_commit(layer_, epoch, steps_, dropped_and_settled());
+  }
+
+  std::set<TouchedKey> dropped_and_settled() const {
+    std::set<TouchedKey> out = dropped_;
+    out.insert(settled_.begin(), settled_.end());
+    return out;
+  }
+
+  Status keep_contents(const std::string& directory) {
+    for (const char* part : {"/old", "/new"}) {
+      if (mkdir((directory + part).c_str(), 0700) != 0) {
+        return layer_failure("mkdir(" + directory + part + ")", errno);
+      }
+    }
+    for (std::size_t i = 0; i < steps_.size(); ++i) {
+      const Step& step = steps_[i];
+      const std::string number = std::to_string(i);
+      if (step.from.kind == BaseRecord::kFile || step.from.kind == BaseRecord::kLink) {
+        const int root = roots_.at(step.root).get();
+        const OwnedFd file(
+            open_beneath(root, step.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        SBX_CHECK_OK(keep(step.from, root, step.path, file, directory + "/old/" + number, true));
+      }
+      if (step.to.kind == BaseRecord::kFile || step.to.kind == BaseRecord::kLink) {
+        const Touched& touched = touched_.at({step.root, step.path});
+        const OwnedFd file = open_kept(touched);
+        const bool may_link = state_.kind == KeptKind::kOverlay;
+        SBX_CHECK_OK(
+            keep(step.to, AT_FDCWD, touched.file, file, directory + "/new/" + number, may_link));
+      }
+    }
+    return {};
+  }
+
+  static Status keep(const BaseRecord& record, int dirfd, const std::string& path,
+                     const OwnedFd& file, const std::string& to, bool may_link) {
+    if (record.kind == BaseRecord::kLink) {
+      const std::string target = read_link(dirfd, path);
+      return symlink(target.c_str(), to.c_str()) == 0 ? Status()
+                                                      : layer_failure("symlink(" + to + ")", errno);
+    }
+    // By the descriptor that was opened beneath the root.
+    const std::string by_number = "/proc/self/fd/" + std::to_string(file.get());
+    if (may_link && file.is_open() &&
+        linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      return {};
+    }
+    const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    struct stat info {};
+    if (!file.is_open() || !target.is_open() || fstat(file.get(), &info) != 0 ||
+        !copy_bytes(file.get(), target.get())) {
+      return layer_failure("cannot keep a copy of " + escape_control_bytes(path), errno);
+    }
+    copy_user_attributes(file.get(), target.get());
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    futimens(target.get(), times);
+    return {};
+  }
+
+  Done refusal(const std::string& what, const std::string& hint) const {
+    const bool is_conflict = !conflicts_.empty();
+    std::vector<Change> list = is_conflict ? conflicts_ : refused_;
+    constexpr std::size_t kNamed = 20;
+    std::string names;
+    for (std::size_t i = 0; i < list.size() && i < kNamed; ++i) {
+      names += (i == 0 ? "" : ", ") + list[i].path;
+      if (!is_conflict) names += " (" + list[i].kind + ")";
+    }
+    if (list.size() > kNamed) names += " and " + std::to_string(list.size() - kNamed) + " more";
+    return Refusal{Error{is_conflict ? ErrorCode::kLayerConflict : ErrorCode::kPathRefused,
+                         "nothing was committed; " + what + ": " + names, "PATH", hint},
+                   std::move(list)};
+  }
+
+  Done answer() const { return commit_answer(action_, state_, "committed", steps_, warnings_); }
+
+  const Action& action_;
+  KeptLayer& layer_;
+  LayerState& state_;
+  std::vector<OwnedFd> roots_;
+  TouchedMap touched_;
+  std::set<TouchedKey> chosen_;
+  std::set<TouchedKey> dropped_;  // the real file stays, the layer forgets its own
+  std::set<TouchedKey> settled_;  // both say the same
+  std::vector<Step> steps_;
+  std::map<std::pair<dev_t, ino_t>, TouchedKey> linked_;
+  std::map<TouchedKey, TouchedKey> links_;
+  std::map<TouchedKey, std::int64_t> numbers_;
+  std::vector<Change> conflicts_;
+  std::vector<Change> refused_;
+  std::vector<std::string> warnings_;
+};
+
+Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoch) {
+  SBX_TRY(const std::string text, read_file(layer.store().epoch(epoch) + "/journal", kMostJournal));
+  return decode_journal(text, layer.state().roots.size());
+}
+
+Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pending, bool back) {
+  Result<std::vector<Step>> steps = read_journal(layer, pending.epoch);
+  if (!steps.ok()) return Refusal{steps.error(), {}};
+  const std::string directory = layer.store().epoch(pending.epoch);
+  const std::vector<Step>& list = steps.value();
+  Status status =
+      back ? undo_steps(layer.state(), directory, list) : do_steps(layer.state(), directory, list);
+  if (status.ok()) {
+    status = back ? finish_undo(layer, pending.epoch, list)
+                  : finish_commit(layer, pending.epoch, list, {});
+  }
+  if (!status.ok()) return Refusal{status.error(), {}};
+  return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
+}
+
+// Nothing may have changed since what was committed.
+std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<Step>& steps) {
+  std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
+  for (const Step& step : steps) last[{step.root, step.path}] = &step.to;
+  std::vector<Change> out;
+  for (const auto& [key, to] : last) {
+    const OwnedFd root(
+        open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!is_same_content(*to, look_at_real(root.get(), key.second))) {
+      out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
+    }
+  }
+  return out;
+}
+
+Done undo_committed(const Action& action, KeptLayer& layer) {
+  const std::string epoch = layer.state().committed;
+  if (epoch.empty()) {
+    return Refusal{Error{ErrorCode::kLayerNotFound, "the layer has no commit to take back", "layer",
+                         "the last one only is kept"},
+                   {}};
+  }
+  Result<std::vector<Step>> steps = read_journal(layer, epoch);
+  if (!steps.ok()) return Refusal{steps.error(), {}};
+  std::vector<Change> conflicts = undo_conflicts(layer.state(), steps.value());
+  if (!conflicts.empty()) {
+    std::string names;
+    for (const Change& change : conflicts) names += (names.empty() ? "" : ", ") + change.path;
+    return Refusal{Error{ErrorCode::kLayerConflict,
+                         "nothing was undone; changed since the commit: " + names.substr(0, 2000),
+                         "layer", "put them back as they were committed"},
+                   std::move(conflicts)};
+  }
+  if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
+    return Refusal{status.error(), {}};
+  }
+  return finish_pending(action, layer, {epoch}, true);
+}
+
+}  // namespace
+
+Done commit_answer(const Action& action, const LayerState& state, const std::string& what,
+                   const std::vector<Step>& steps, const std::vector<std::string>& warnings) {
+  std::map<std::string, std::string> kinds;
+  for (const Step& step : steps) {
+    kinds.try_emplace(state.roots.at(step.root) + "/" + step.path, change_kind(step.from, step.to));
+  }
+  Answer answer;
+  for (const std::string& warning : warnings) {
+    answer.note += "warning: " + escape_control_bytes(warning) + "\n";
+  }
+  if (!action.json) {
+    for (const auto& [path, kind] : kinds)
+      answer.text += kind + " " + escape_control_bytes(path) + "\n";
+    answer.note += (action.dry_run ? "would be " : "") + what + ": " +
+                   std::to_string(kinds.size()) + " paths\n";
+    return answer;
+  }
+  JsonWriter json(answer.text);
+  json.begin_object();
+  write_member(json, "name", action.name);
+  json.key(what);
+  json.begin_array();
+  for (const auto& [path, kind] : kinds) {
+    json.begin_object();
+    write_member(json, "path", path);
+    write_member(json, "kind", kind);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("dry_run");
+  json.boolean(action.dry_run);
+  write_strings(json, "warnings", warnings);
+  json.end_object();
+  answer.text += '\n';
+  return answer;
+}
+
+Done commit_layer(const Action& action) {
+  Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
+  if (!found.ok()) return Refusal{found.error(), {}};
+  KeptLayer& layer = *found.value();
+  const std::optional<Pending> pending = read_pending(layer.store(), action.name);
+  if (pending) return finish_pending(action, layer, *pending, action.undo);
+  if (action.undo) return undo_committed(action, layer);
+  return Commit(action, layer).run();
+}
+
+Done undo_layer(const Action& action) {
+  Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
+  if (!found.ok()) return Refusal{found.error(), {}};
+  KeptLayer& layer = *found.value();
+  const std::optional<Pending> pending = read_pending(layer.store(), action.name);
+  if (pending) return finish_pending(action, layer, *pending, true);
+  return undo_committed(action, layer);
+}
+
+}  // namespace sbx

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer's changes as git writes them: both sides become trees of an object store in memory, which
+// libgit2 compares.
+#include <fcntl.h>
+#include <git2.h>
+#include <git2/sys/mempack.h>
+#include <git2/sys/odb_backend.h>
+#include <git2/sys/repository.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "action.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "json/writer.h"
+#include "kept/merged.h"
+#include "report/json_parts.h"
+#include "touched.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{4} << 30;  // of one file
+
+template <typename T, void (*Free)(T*)>
+struct GitFree {
+  void operator()(T* value) const { Free(value); }
+};
+using Odb = std::unique_ptr<git_odb, GitFree<git_odb, git_odb_free>>;
+using Repository = std::unique_ptr<git_repository, GitFree<git_repository, git_repository_free>>;
+using Index = std::unique_ptr<git_index, GitFree<git_index, git_index_free>>;
+using Tree = std::unique_ptr<git_tree, GitFree<git_tree, git_tree_free>>;
+using Diff = std::unique_ptr<git_diff, GitFree<git_diff, git_diff_free>>;
+
+Error git_failure(const std::string& call) {
+  const git_error* const error = git_error_last();
+  return Error{ErrorCode::kSetupFailed,
+               call + ": " + (error == nullptr ? "failed" : error->message), "libgit2", ""};
+}
+
+Result<std::string> whole_file(int fd, const std::string& path) {
+  Result<std::string> bytes = read_up_to(fd, kMostBytes + 1);
+  if (bytes.ok() && bytes.value().size() > kMostBytes) {
+    return Error{ErrorCode::kTooLarge, "too large for a patch: " + escape_control_bytes(path), path,
+                 "name other paths; --stat and --json show it"};
+  }
+  return bytes;
+}
+
+// What one side has under one name; nothing for what git does not know.
+struct Blob {
+  unsigned mode = 0;  // 0: nothing
+  std::string bytes;
+};
+
+Result<Blob> real_blob(int root, const std::string& path) {
+  struct stat info {};
+  if (!stat_beneath(root, path, info)) return Blob{};
+  if (S_ISLNK(info.st_mode)) {
+    const OwnedFd link(open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    return Blob{GIT_FILEMODE_LINK, read_link(link.get(), "")};
+  }
+  if (!S_ISREG(info.st_mode)) return Blob{};
+  const OwnedFd file(open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.is_open()) {
+    return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
+                 ""};
+  }
+  SBX_TRY(std::string bytes, whole_file(file.get(), path));
+  return Blob{(info.st_mode & 0100) != 0 ? unsigned{GIT_FILEMODE_BLOB_EXECUTABLE}
+                                         : unsigned{GIT_FILEMODE_BLOB},
+              std::move(bytes)};
+}
+
+Result<Blob> kept_blob(const Touched& touched, const std::string& path) {
+  if (touched.now.kind == BaseRecord::kLink) {
+    return Blob{GIT_FILEMODE_LINK, read_link(AT_FDCWD, touched.file)};
+  }
+  if (touched.now.kind != BaseRecord::kFile) return Blob{};
+  const OwnedFd file = open_kept(touched);
+  if (!file.is_open()) {
+    return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
+                 ""};
+  }
+  SBX_TRY(std::string bytes, whole_file(file.get(), path));
+  return Blob{(touched.now.mode & 0100) != 0 ? unsigned{GIT_FILEMODE_BLOB_EXECUTABLE}
+                                             : unsigned{GIT_FILEMODE_BLOB},
+              std::move(bytes)};
+}
+
+// Both sides of a patch.
+class Sides {
+ public:
+  Status open() {
+    git_odb* odb = nullptr;
+    if (git_odb_new(&odb) != 0) return git_failure("git_odb_new");
+    odb_.reset(odb);
+    git_odb_backend* backend = nullptr;
+    if (git_mempack_new(&backend) != 0 || git_odb_add_backend(odb, backend, 1) != 0) {
+      return git_failure("git_mempack_new");
+    }
+    git_repository* repository = nullptr;
+    if (git_repository_wrap_odb(&repository, odb) != 0)
+      return git_failure("git_repository_wrap_odb");
+    repository_.reset(repository);
+    for (Index* const side : {&old_, &new_}) {
+      git_index* index = nullptr;
+      if (git_index_new(&index) != 0) return git_failure("git_index_new");
+      side->reset(index);
+    }
+    return {};
+  }
+
+  Status add(bool is_new, const std::string& path, const Blob& blob) {
+    if (blob.mode == 0) return {};
+    git_index_entry entry{};
+    entry.mode = blob.mode;
+    entry.path = path.c_str();
+    entry.file_size = static_cast<std::uint32_t>(blob.bytes.size());
+    if (git_odb_write(&entry.id, odb_.get(), blob.bytes.data(), blob.bytes.size(),
+                      GIT_OBJECT_BLOB) != 0 ||
+        git_index_add(is_new ? new_.get() : old_.get(), &entry) != 0) {
+      return git_failure("git_index_add(" + escape_control_bytes(path) + ")");
+    }
+    return {};
+  }
+
+  Result<std::string> patch(bool stat) {
+    SBX_TRY(const Tree before, tree(old_.get()));
+    SBX_TRY(const Tree after, tree(new_.get()));
+    git_diff_options options{};
+    git_diff_options_init(&options, GIT_DIFF_OPTIONS_VERSION);
+    options.flags = GIT_DIFF_SHOW_BINARY | GIT_DIFF_INDENT_HEURISTIC;
+    options.id_abbrev = 40;
+    git_diff* made = nullptr;
+    if (git_diff_tree_to_tree(&made, repository_.get(), before.get(), after.get(), &options) != 0) {
+      return git_failure("git_diff_tree_to_tree");
+    }
+    const Diff diff(made);
+    git_diff_find_options find{};
+    git_diff_find_options_init(&find, GIT_DIFF_FIND_OPTIONS_VERSION);
+    find.flags = GIT_DIFF_FIND_RENAMES;
+    if (git_diff_find_similar(made, &find) != 0) return git_failure("git_diff_find_similar");
+    git_buf text{};
+    const int failed =
+        stat ? stat_text(made, text) : git_diff_to_buf(&text, made, GIT_DIFF_FORMAT_PATCH);
+    if (failed != 0) return git_failure("git_diff_to_buf");
+    std::string out(text.ptr, text.size);
+    git_buf_dispose(&text);
+    return out;
+  }
+
+ private:
+  Result<Tree> tree(git_index* index) {
+    git_oid id;
+    git_tree* made = nullptr;
+    if (git_index_write_tree_to(&id, index, repository_.get()) != 0 ||
+        git_tree_lookup(&made, repository_.get(), &id) != 0) {
+      return git_failure("git_index_write_tree_to");
+    }
+    return Tree(made);
+  }
+
+  static int stat_text(git_diff* diff, git_buf& text) {
+    git_diff_stats* stats = nullptr;
+    if (git_diff_get_stats(&stats, diff) != 0) return -1;
+    const int failed = git_diff_stats_to_buf(&text, stats, GIT_DIFF_STATS_FULL, 80);
+    git_diff_stats_free(stats);
+    return failed;
+  }
+
+  Odb odb_;
+  Repository repository_;
+  Index old_;
+  Index new_;
+};
+
+// git takes no such component into a tree.
+bool is_gits_own(const std::string& path) {
+  for (const std::string_view part : split(path, '/')) {
+    if (part.size() != 4) continue;
+    std::string lower(part);
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (lower == ".git") return true;
+  }
+  return false;
+}
+
+class LayerDiff {
+ public:
+  LayerDiff(const Action& action, KeptLayer& layer) : action_(action), state_(layer.state()) {
+    bool is_whole = false;
+    touched_ = collect_touched(layer, is_whole);
+    if (!is_whole) note_ = "warning: paths that are too long or too deep are left out\n";
+  }
+
+  Done run() {
+    if (action_.json) return json();
+    if (action_.name_only) return names();
+    const std::string root = action_.root.empty() ? state_.workspace : action_.root;
+    const auto found = std::find(state_.roots.begin(), state_.roots.end(), root);
+    if (found == state_.roots.end()) {
+      return Refusal{
+          Error{ErrorCode::kPathNotFound, "the layer has no root " + escape_control_bytes(root),
+                "--root", "--json shows the changes of all roots"},
+          {}};
+    }
+    git_libgit2_init();
+    Result<std::string> text = patch(static_cast<std::size_t>(found - state_.roots.begin()));
+    git_libgit2_shutdown();
+    if (!text.ok()) return Refusal{text.error(), {}};
+    return Answer{std::move(text).value(), note_};
+  }
+
+ private:
+  bool is_chosen(const std::string& path) const {
+    return action_.arguments.empty() ||
+           std::any_of(action_.arguments.begin(), action_.arguments.end(),
+                       [&](const std::string& name) { return is_below(path, name); });
+  }
+
+  Result<std::string> patch(std::size_t root) {
+    Sides sides;
+    SBX_CHECK_OK(sides.open());
+    const OwnedFd real(
+        open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    std::size_t left_out = 0;
+    std::string empty;
+    for (const auto& [key, touched] : touched_) {
+      if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
+      if (is_gits_own(key.second)) {
+        ++left_out;
+        continue;
+      }
+      if (touched.now.kind == BaseRecord::kDirectory && touched.base.kind == BaseRecord::kAbsent) {
+        note_directory(key, empty);
+      }
+      SBX_TRY(const Blob before, real_blob(real.get(), key.second));
+      SBX_TRY(const Blob after, kept_blob(touched, key.second));
+      if (before.mode == after.mode && before.bytes == after.bytes) continue;
+      SBX_CHECK_OK(sides.add(false, key.second, before));
+      SBX_CHECK_OK(sides.add(true, key.second, after));
+    }
+    if (left_out > 0) {
+      note_ += std::to_string(left_out) + " changes in .git are left out\n";
+    }
+    SBX_TRY(std::string text, sides.patch(action_.stat));
+    return action_.stat ? text + empty : text;
+  }
+
+  // git does not know them.
+  void note_directory(const TouchedKey& key, std::string& text) const {
+    const auto next = touched_.upper_bound({key.first, key.second + "/"});
+    const bool is_empty = next == touched_.end() || next->first.first != key.first ||
+                          !is_below(next->first.second, key.second);
+    if (is_empty) text += " " + escape_control_bytes(key.second) + "/ (empty directory)\n";
+  }
+
+  Done names() {
+    Answer answer;
+    for (const auto& [key, touched] : touched_) {
+      const std::string path = absolute_path(state_, key);
+      if (!is_chosen(path)) continue;
+      const bool is_below_work = is_below(path, state_.workspace) && path != state_.workspace;
+      answer.text +=
+          escape_control_bytes(is_below_work ? path.substr(state_.workspace.size() + 1) : path) +
+          "\n";
+    }
+    return answer;
+  }
+
+  Done json() {
+    Answer answer;
+    JsonWriter json(answer.text);
+    json.begin_object();
+    write_member(json, "name", action_.name);
+    write_member(json, "kind", kept_kind_name(state_.kind));
+    json.key("changes");
+    json.begin_array();
+    std::size_t in_git = 0;
+    for (const auto& [key, touched] : touched_) {
+      const std::string path = absolute_path(state_, key);
+      if (!is_chosen(path)) continue;
+      if (is_gits_own(key.second)) ++in_git;
+      json.begin_object();
+      write_member(json, "path", path);
+      write_member(json, "kind", change_kind(touched.base, touched.now));
+      write_member(json, "type", type_name(touched));
+      json.end_object();
+    }
+    json.end_array();
+    json.key("git_left_out");
+    json.count(in_git);
+    json.end_object();
+    answer.text += '\n';
+    return answer;
+  }
+
+  static const char* type_name(const Touched& touched) {
+    switch (touched.now.kind == BaseRecord::kAbsent ? touched.base.kind : touched.now.kind) {
+      case BaseRecord::kFile:
+        return "file";
+      case BaseRecord::kLink:
+        return "symlink";
+      case BaseRecord::kDirectory:
+        return "directory";
+      default:
+        return "special";
+    }
+  }
+
+  const Action& action_;
+  const LayerState& state_;
+  TouchedMap touched_;
+  std::string note_;
+};
+
+}  // namespace
+
+Done diff_layer(const Action& action) {
+  Result<std::shared_ptr<KeptLayer>> found = find_layer(action, true);
+  if (!found.ok()) return Refusal{found.error(), {}};
+  return LayerDiff(action, *found.value()).run();
+}
+
+}  // namespace sbx

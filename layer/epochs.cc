@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frozen epochs are never written to, so that any number of stacks may share their files.
+#include "epochs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "kept/look.h"
+#include "kept/merged.h"
+
+namespace sbx {
+namespace {
+
+// The kernel takes 500 lower directories; each is looked into for each name.
+constexpr std::size_t kHighStack = 24;
+
+class Merger {
+ public:
+  Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int to)
+      : keep_(keep), base_(base), root_(root), to_(to) {}
+
+  Status merge(const std::vector<OwnedFd>& levels) {
+    Status status;
+    walk_merged(levels, [&](const MergedEntry& entry) {
+      status = take(entry, levels[entry.level].get());
+      return status.ok();
+    });
+    if (status.ok()) status = hide_the_rest();
+    for (auto at = modes_.rbegin(); at != modes_.rend() && status.ok(); ++at) {
+      if (fchmodat(to_, at->first.c_str(), at->second, 0) != 0) status = failed("chmod", at->first);
+    }
+    return status;
+  }
+
+ private:
+  static Error failed(const char* call, const std::string& path) {
+    return layer_failure(std::string(call) + "(" + escape_control_bytes(path) + ") in the layer",
+                         errno);
+  }
+
+  bool keeps(const std::string& path) const { return keep_ == nullptr || keep_(root_, path); }
+
+  // Something in it, as it was, is real again.
+  bool has_left_out(const std::string& path) const {
+    if (keep_ == nullptr) return false;
+    for (auto at = base_.all().lower_bound({root_, path + "/"}); at != base_.all().end(); ++at) {
+      if (at->first.first != root_ || !is_below(at->first.second, path)) return false;
+      if (at->second.kind != BaseRecord::kAbsent && !keeps(at->first.second)) return true;
+    }
+    return false;
+  }
+
+  // In place of a removal of all that was in it.
+  Status open_directory(const std::string& path, const BaseRecord& record) {
+    directories_[path] = {static_cast<mode_t>(record.mode), true, -1};
+    return make_directory(path);
+  }
+
+  Status take(const MergedEntry& entry, int level) {
+    const BaseRecord* const known = base_.find(root_, entry.path);
+    if (entry.is_whiteout && known != nullptr && known->kind == BaseRecord::kDirectory &&
+        has_left_out(entry.path)) {
+      return open_directory(entry.path, *known);
+    }
+    if (S_ISDIR(entry.info.st_mode)) {
+      directories_[entry.path] = {entry.info.st_mode & 07777, entry.is_opaque, level};
+      return keeps(entry.path) ? make_directory(entry.path) : Status();
+    }
+    if (!keeps(entry.path)) {
+      left_out_.insert(entry.path);
+      return {};
+    }
+    SBX_CHECK_OK(make_parents(entry.path));
+    if (linkat(level, entry.path.c_str(), to_, entry.path.c_str(), 0) != 0) {
+      return failed("link", entry.path);
+    }
+    return {};
+  }
+
+  Status make_parents(const std::string& path) {
+    for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+      SBX_CHECK_OK(make_directory(path.substr(0, at)));
+    }
+    return {};
+  }
+
+  Status make_directory(const std::string& path) {
+    if (!made_.insert(path).second) return {};
+    SBX_CHECK_OK(make_parents(path));
+    const Shown& shown = directories_[path];
+    if (mkdirat(to_, path.c_str(), 0700) != 0) return failed("mkdir", path);
+    const OwnedFd made(openat(to_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd source(
+        open_beneath(shown.level, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (source.is_open()) copy_user_attributes(source.get(), made.get());
+    // What an opaque directory hides is hidden name by name where some of its names are left out:
+    // those are real from now on.
+    if (shown.is_opaque && keep_ == nullptr &&
+        fsetxattr(made.get(), "user.overlay.opaque", "y", 1, 0) != 0) {
+      return failed("setxattr", path);
+    }
+    modes_.emplace_back(path, shown.mode);
+    return {};
+  }
+
+  Status hide_the_rest() {
+    if (keep_ == nullptr) return {};
+    for (const auto& [key, record] : base_.all()) {
+      const std::string& path = key.second;
+      if (key.first != root_ || record.kind == BaseRecord::kAbsent || !keeps(path)) continue;
+      const std::size_t slash = path.rfind('/');
+      const std::string parent = slash == std::string::npos ? "" : path.substr(0, slash);
+      const auto found = directories_.find(parent);
+      if (found == directories_.end() || !found->second.is_opaque || !made_.contains(parent))
+        continue;
+      struct stat info {};
+      if (fstatat(to_, path.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) continue;
+      if (record.kind == BaseRecord::kDirectory && has_left_out(path)) {
+        SBX_CHECK_OK(open_directory(path, record));
+      } else if (!make_whiteout(to_, path)) {
+        return failed("mknod", path);
+      }
+    }
+    return {};
+  }
+
+  struct Shown {
+    mode_t mode = 0700;
+    bool is_opaque = false;
+    int level = -1;
+  };
+  const KeepPath& keep_;
+  const BaseRecords& base_;
+  std::size_t root_;
+  int to_;
+  std::map<std::string, Shown> directories_;
+  std::set<std::string> made_;
+  std::set<std::string> left_out_;
+  std::vector<std::pair<std::string, mode_t>> modes_;
+};
+
+Status merge_base(KeptLayer& layer, const KeepPath& keep, const std::string& epoch) {
+  BaseRecords kept;
+  for (const auto& [key, record] : layer.base().all()) {
+    if (keep == nullptr || keep(key.first, key.second)) kept.add(key.first, key.second, record);
+  }
+  return kept.save(layer.store().epoch(epoch) + "/base");
+}
+
+// A copy of a copy: what was unchanged in the one is so in the other.
+Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& to) {
+  BaseRecords was;
+  was.load(layer.store().epoch(from) + "/base");
+  BaseRecords is;
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    const std::string source = layer.store().part(from, i) + "/tree";
+    if (access(source.c_str(), F_OK) != 0) continue;
+    BaseRecords made;
+    SBX_CHECK_OK(copy_tree(source, layer.store().part(to, i) + "/tree", i, made));
+    const OwnedFd tree(open(source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    for (const auto& [key, record] : was.all()) {
+      if (key.first != i) continue;
+      BaseRecord again = record;
+      struct stat info {};
+      const BaseRecord* const copied = made.find(i, key.second);
+      const bool is_same =
+          copied != nullptr && stat_beneath(tree.get(), key.second, info) &&
+          record.stamp == std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+      again.stamp = is_same ? copied->stamp : 0;
+      is.add(i, key.second, std::move(again));
+    }
+  }
+  return is.save(layer.store().epoch(to) + "/base");
+}
+
+}  // namespace
+
+bool make_whiteout(int dirfd, const std::string& path) {
+  return mknodat(dirfd, path.c_str(), S_IFCHR, makedev(0, 0)) == 0;
+}
+
+Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {
+  SBX_TRY(std::string epoch, make_epoch(layer.store(), layer.state()));
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    const std::vector<OwnedFd> levels = open_levels(layer.levels(i));
+    const std::string upper = layer.store().part(epoch, i) + "/upper";
+    const OwnedFd to(open(upper.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!to.is_open()) return layer_failure("open(" + upper + ")", errno);
+    struct stat top {};
+    if (fstat(levels.empty() ? to.get() : levels[0].get(), &top) == 0) {
+      (void)!fchmod(to.get(), 0700);
+    }
+    SBX_CHECK_OK(Merger(keep, layer.base(), i, to.get()).merge(levels));
+    (void)!fchmod(to.get(), top.st_mode & 07777);
+  }
+  SBX_CHECK_OK(merge_base(layer, keep, epoch));
+  return epoch;
+}
+
+Status freeze(KeptLayer& layer) {
+  LayerState& state = layer.state();
+  if (state.kind == KeptKind::kCopy) {
+    SBX_TRY(const std::string frozen, make_epoch(layer.store(), state));
+    SBX_CHECK_OK(copy_epoch(layer, state.stack.back(), frozen));
+    state.stack.insert(state.stack.end() - 1, frozen);
+    return {};
+  }
+  if (state.stack.size() >= kHighStack) {
+    SBX_TRY(const std::string merged, merge_stack(layer, nullptr));
+    state.stack = {merged};
+  }
+  SBX_TRY(const std::string live, make_epoch(layer.store(), state));
+  for (std::size_t i = 0; i < state.roots.size(); ++i) {
+    struct stat top {};
+    const std::string was = layer.store().part(state.stack.back(), i) + "/upper";
+    const std::string is = layer.store().part(live, i) + "/upper";
+    if (stat(was.c_str(), &top) == 0) chmod(is.c_str(), top.st_mode & 07777);
+  }
+  state.stack.push_back(live);
+  return {};
+}
+
+Status start_anew(KeptLayer& layer, const Epochs& below) {
+  LayerState& state = layer.state();
+  SBX_TRY(const std::string live, make_epoch(layer.store(), state));
+  if (state.kind == KeptKind::kCopy) {
+    if (!below.empty()) {
+      SBX_CHECK_OK(copy_epoch(layer, below.back(), live));
+    } else {
+      BaseRecords records;
+      for (std::size_t i = 0; i < state.roots.size(); ++i) {
+        SBX_CHECK_OK(copy_tree(state.roots[i], layer.store().part(live, i) + "/tree", i, records));
+      }
+      SBX_CHECK_OK(records.save(layer.store().epoch(live) + "/base"));
+    }
+  }
+  state.stack = below;
+  state.stack.push_back(live);
+  return {};
+}
+
+}  // namespace sbx

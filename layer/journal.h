@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A commit as a list of steps, written down before the first of them: each takes one real file from
+// one state to another, can be done again, and can be taken back. What was there and what is to be
+// there lie beside the list.
+//
+//   pool/EPOCH/journal     the steps
+//   pool/EPOCH/old/N       the real file before step N
+//   pool/EPOCH/new/N       and after it
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "kept/base_records.h"
+#include "kept/state.h"
+
+namespace sbx {
+
+struct Step {
+  std::size_t root = 0;
+  std::string path;
+  BaseRecord from;
+  BaseRecord to;
+  std::int64_t link = -1;  // the step whose file this is another name of
+};
+
+std::string encode_journal(const std::vector<Step>& steps);
+// Errors: kSetupFailed, for a journal that is damaged.
+Result<std::vector<Step>> decode_journal(std::string_view text, std::size_t roots);
+
+// All steps, or all of them back. Done again after a kill they come to the same end. Errors:
+// kLayerConflict, where somebody else has changed a file in the meantime; kSetupFailed.
+Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps);
+Status undo_steps(const LayerState& state, const std::string& epoch,
+                  const std::vector<Step>& steps);
+
+// Whether the real file of a step is in that state.
+bool is_in_state(const BaseRecord& wanted, const BaseRecord& is);
+
+}  // namespace sbx

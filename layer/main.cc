@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbx-layer: what is done with a kept layer between runs. sbx-run and its server start it, with
+// everything resolved; a person calls `sbx-run layer`.
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "action.h"
+#include "base/text.h"
+#include "report/json.h"
+#include "run/answer.h"
+
+extern char** environ;
+
+namespace sbx {
+namespace {
+
+struct Row {
+  const char* name;
+  Done (*run)(const Action&);
+  int least_arguments;
+  int most_arguments;  // -1: any number
+};
+
+constexpr Row kActions[] = {
+    {"list", list_layers, 0, 0},        {"diff", diff_layer, 0, -1},
+    {"commit", commit_layer, 0, -1},    {"undo", undo_layer, 0, 0},
+    {"discard", discard_layer, 0, -1},  {"checkpoint", checkpoint_layer, 0, 1},
+    {"rollback", rollback_layer, 1, 1}, {"branch", branch_layer, 1, 1},
+};
+
+Error bad_usage(const std::string& what, const std::string& where) {
+  return Error{ErrorCode::kBadFlag, what, where, "sbx-run layer --help"};
+}
+
+bool take_switch(Action& action, const std::string& flag) {
+  const std::pair<const char*, bool Action::*> switches[] = {
+      {"--json", &Action::json},           {"--stat", &Action::stat},
+      {"--name-only", &Action::name_only}, {"--dry-run", &Action::dry_run},
+      {"--undo", &Action::undo},           {"--held", &Action::is_held},
+      {"--terminal", &Action::terminal}};
+  for (const auto& [name, member] : switches) {
+    if (flag != name) continue;
+    action.*member = true;
+    return true;
+  }
+  return false;
+}
+
+bool take_value(Action& action, const std::string& flag, const std::string& value) {
+  const std::pair<const char*, std::vector<std::string> Action::*> lists[] = {
+      {"--protect", &Action::protects},
+      {"--hide", &Action::hidden},
+      {"--report", &Action::reported},
+      {"--ours", &Action::ours},
+      {"--theirs", &Action::theirs}};
+  for (const auto& [name, member] : lists) {
+    if (flag != name) continue;
+    (action.*member).push_back(value);
+    return true;
+  }
+  if (flag == "--workspace") action.workspace = value;
+  if (flag == "--root") action.root = value;
+  return flag == "--workspace" || flag == "--root";
+}
+
+Result<Action> read_action(const std::vector<std::string>& words) {
+  Action action;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const std::size_t equals = text.find('=');
+    if (equals != text.npos) {
+      action.environment.insert_or_assign(std::string(text.substr(0, equals)),
+                                          std::string(text.substr(equals + 1)));
+    }
+  }
+  std::vector<std::string> plain;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      plain.insert(plain.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
+    if (!words[i].starts_with("--")) {
+      plain.push_back(words[i]);
+    } else if (!take_switch(action, words[i])) {
+      if (i + 1 == words.size() || !take_value(action, words[i], words[i + 1])) {
+        return bad_usage("unknown argument: " + words[i], words[i]);
+      }
+      ++i;
+    }
+  }
+  if (plain.empty()) return bad_usage("no action is named", "ACTION");
+  action.what = plain[0];
+  if (plain.size() > 1) action.name = plain[1];
+  if (plain.size() > 2) action.arguments.assign(plain.begin() + 2, plain.end());
+  return action;
+}
+
+Done run(const Action& action) {
+  std::vector<std::string_view> names;
+  for (const Row& row : kActions) {
+    names.emplace_back(row.name);
+    if (action.what != row.name) continue;
+    if (!action.workspace.starts_with('/')) {
+      return Refusal{bad_usage("no workspace is named", "--workspace"), {}};
+    }
+    if (row.run != list_layers) {
+      if (Status status = check_layer_name(action.name, "NAME"); !status.ok()) {
+        return Refusal{status.error(), {}};
+      }
+    }
+    const auto count = static_cast<int>(action.arguments.size());
+    if (count < row.least_arguments || (row.most_arguments >= 0 && count > row.most_arguments)) {
+      return Refusal{bad_usage(std::string(row.name) + " takes " +
+                                   (count < row.least_arguments ? "one more word" : "fewer words"),
+                               "ACTION"),
+                     {}};
+    }
+    return row.run(action);
+  }
+  const auto nearest = nearest_name(action.what, names);
+  return Refusal{Error{ErrorCode::kBadFlag,
+                       "no such action: '" + escape_control_bytes(action.what) + "'", "ACTION",
+                       nearest ? "did you mean " + std::string(*nearest) + "?"
+                               : "list, diff, commit, undo, discard, checkpoint, rollback, branch"},
+                 {}};
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+int answer(const Done& done) {
+  if (const auto* const told = std::get_if<Answer>(&done)) {
+    write_all(STDERR_FILENO, told->note);
+    return write_all(STDOUT_FILENO, told->text) ? 0 : 125;
+  }
+  const Refusal& refusal = std::get<Refusal>(done);
+  Outcome outcome = error_outcome(refusal.error);
+  if (!refusal.changes.empty()) outcome.changes = refusal.changes;
+  write_all(STDERR_FILENO, "sbx-run: " + error_line(refusal.error) + "\n");
+  write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
+  return 125;
+}
+
+}  // namespace
+}  // namespace sbx
+
+int main(int argc, char** argv) {
+  signal(SIGPIPE, SIG_IGN);
+  umask(077);
+  struct rlimit files {};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  const sbx::Result<sbx::Action> action =
+      sbx::read_action(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
+  if (!action.ok()) return sbx::answer(sbx::Refusal{action.error(), {}});
+  return sbx::answer(sbx::run(action.value()));
+}

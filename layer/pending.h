@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A commit, or its undoing, that has begun and not ended: names/NAME/pending holds its epoch. While
+// it is there nothing else is done with the layer.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "action.h"
+#include "journal.h"
+#include "touched.h"
+
+namespace sbx {
+
+struct Pending {
+  std::string epoch;
+};
+
+std::optional<Pending> read_pending(const LayerStore& store, const std::string& name);
+// From here on it has begun. `journal` empty: it lies there already. Errors: kSetupFailed.
+Status write_pending(KeptLayer& layer, const std::string& epoch, const std::string& journal);
+
+// After the last step: the layer forgets what is real now, and `also`.
+Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                     const std::set<TouchedKey>& also);
+// After the last step back: what is no longer real is in the layer again, below what was written
+// since.
+Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps);
+
+// The layer shows what is real there, and nothing of its own. Errors: kSetupFailed.
+Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);
+
+Done commit_answer(const Action& action, const LayerState& state, const std::string& what,
+                   const std::vector<Step>& steps, const std::vector<std::string>& warnings);
+
+}  // namespace sbx

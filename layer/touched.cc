@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both kinds of layer, told by their directories and records.
+#include "touched.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <set>
+
+#include "kept/merged.h"
+
+namespace sbx {
+namespace {
+
+class Collector {
+ public:
+  Collector(KeptLayer& layer, TouchedMap& out)
+      : layer_(layer),
+        base_(layer.base()),
+        is_copy_(layer.state().kind == KeptKind::kCopy),
+        out_(out) {}
+
+  bool collect(std::size_t root) {
+    const std::vector<std::string> paths = layer_.levels(root);
+    std::vector<OwnedFd> levels;
+    std::vector<std::string> names;
+    for (const std::string& path : paths) {
+      OwnedFd fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!fd.is_open()) continue;
+      levels.push_back(std::move(fd));
+      names.push_back(path);
+    }
+    shown_.clear();
+    gone_.clear();
+    const bool is_whole = walk_merged(levels, [&](const MergedEntry& entry) {
+      take(root, entry, levels[entry.level].get(), names[entry.level]);
+      return true;
+    });
+    take_hidden(root);
+    return is_whole;
+  }
+
+ private:
+  void take(std::size_t root, const MergedEntry& entry, int level, const std::string& level_name) {
+    shown_.insert(entry.path);
+    const BaseRecord* const known = base_.find(root, entry.path);
+    if (is_copy_ && known != nullptr &&
+        known->stamp ==
+            std::int64_t{entry.info.st_ctim.tv_sec} * 1'000'000'000 + entry.info.st_ctim.tv_nsec) {
+      return;
+    }
+    Touched touched;
+    if (known != nullptr) touched.base = *known;
+    if (entry.is_whiteout) {
+      gone_.insert(entry.path);
+    } else {
+      touched.info = entry.info;
+      touched.file = level_name + "/" + entry.path;
+      if (S_ISREG(entry.info.st_mode) && (entry.info.st_mode & 0400) == 0) {
+        touched.now.kind = BaseRecord::kFile;
+        touched.now.mode = entry.info.st_mode & 07777;
+        const OwnedFd file = open_kept(touched);
+        if (file.is_open()) touched.now.digest = digest_of(file.get());
+      } else {
+        touched.now = look_at_real(level, entry.path);
+      }
+      if (!S_ISDIR(entry.info.st_mode) || entry.is_opaque) gone_.insert(entry.path);
+    }
+    add(root, entry.path, std::move(touched));
+  }
+
+  // What lies in a real directory that was removed or replaced; in a copy, what is not there.
+  void take_hidden(std::size_t root) {
+    for (const auto& [key, record] : base_.all()) {
+      if (key.first != root || shown_.contains(key.second)) continue;
+      if (record.kind == BaseRecord::kAbsent) continue;
+      bool is_hidden = is_copy_;
+      for (std::size_t at = key.second.rfind('/'); at != std::string::npos && at != 0 && !is_hidden;
+           at = key.second.rfind('/', at - 1)) {
+        is_hidden = gone_.contains(key.second.substr(0, at));
+      }
+      if (!is_hidden) continue;
+      Touched touched;
+      touched.base = record;
+      add(root, key.second, std::move(touched));
+    }
+  }
+
+  void add(std::size_t root, const std::string& path, Touched touched) {
+    const bool is_same = is_same_content(touched.base, touched.now) &&
+                         (touched.base.mode & 0777) == (touched.now.mode & 0777);
+    const bool is_nothing =
+        touched.base.kind == BaseRecord::kAbsent && touched.now.kind == BaseRecord::kAbsent;
+    if (!is_same && !is_nothing) out_.emplace(TouchedKey{root, path}, std::move(touched));
+  }
+
+  KeptLayer& layer_;
+  const BaseRecords& base_;
+  bool is_copy_;
+  TouchedMap& out_;
+  std::set<std::string> shown_;
+  std::set<std::string> gone_;  // below which nothing real shows
+};
+
+}  // namespace
+
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole) {
+  TouchedMap out;
+  is_whole = true;
+  Collector collector(layer, out);
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    if (!collector.collect(i)) is_whole = false;
+  }
+  return out;
+}
+
+const char* change_kind(const BaseRecord& from, const BaseRecord& to) {
+  if (to.kind == BaseRecord::kAbsent) return "deleted";
+  if (from.kind == BaseRecord::kAbsent) return "created";
+  return from.kind == to.kind || from.kind == BaseRecord::kUnknown ? "modified" : "replaced";
+}
+
+std::string absolute_path(const LayerState& state, const TouchedKey& key) {
+  return state.roots.at(key.first) + "/" + key.second;
+}
+
+OwnedFd open_kept(const Touched& touched) {
+  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  OwnedFd file(open(touched.file.c_str(), kFlags));
+  if (file.is_open() || errno != EACCES) return file;
+  const OwnedFd handle(open(touched.file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!handle.is_open() || fstat(handle.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file;
+  const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());
+  if (chmod(by_number.c_str(), (info.st_mode & 07777) | 0400) != 0) return file;
+  file.reset(open(by_number.c_str(), O_RDONLY | O_CLOEXEC));
+  chmod(by_number.c_str(), info.st_mode & 07777);
+  return file;
+}
+
+std::string read_link(int dirfd, const std::string& path) {
+  std::array<char, 4097> target{};
+  const ssize_t size = readlinkat(dirfd, path.c_str(), target.data(), target.size());
+  return size < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+}  // namespace sbx

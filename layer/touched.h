@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// A layer → what it makes of each real file that it touches.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "base/owned_fd.h"
+#include "kept/kept_layer.h"
+
+namespace sbx {
+
+struct Touched {
+  BaseRecord base;      // what the real file was when it was first touched
+  BaseRecord now;       // what the layer makes of it
+  struct stat info {};  // of what the layer holds; nothing where it is removed
+  std::string file;     // that holds it, absolute; empty where it is removed
+};
+
+using TouchedKey = BaseRecords::Key;  // root, path below it
+using TouchedMap = std::map<TouchedKey, Touched>;
+
+// Without what was only copied and not changed. `is_whole` is false where something was too deep to
+// be looked at.
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole);
+
+// "created", "modified", "deleted", "replaced"
+const char* change_kind(const BaseRecord& from, const BaseRecord& to);
+std::string absolute_path(const LayerState& state, const TouchedKey& key);
+// Opens what the layer holds, even where its owner may not read it. -1 and errno.
+OwnedFd open_kept(const Touched& touched);
+std::string read_link(int dirfd, const std::string& path);
+
+}  // namespace sbx

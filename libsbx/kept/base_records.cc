@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// "ROOT KIND MODE DIGEST STAMP PATH", each with a NUL behind it.
+#include "kept/base_records.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "kept/merged.h"
+#include "kept/store.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostRecords = std::size_t{2} << 30;
+// Beyond it a file is known by its number, size and times: reading it would hold a server up.
+constexpr std::int64_t kMostDigested = std::int64_t{128} << 20;
+
+std::int64_t nanoseconds(const struct timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+std::string identity_of(const struct stat& info) {
+  return "stat:" + std::to_string(info.st_ino) + "." + std::to_string(info.st_size) + "." +
+         std::to_string(nanoseconds(info.st_mtim));
+}
+
+template <typename T>
+bool take_number(std::string_view& text, T& out, int base = 10) {
+  const auto end = std::from_chars(text.data(), text.data() + text.size(), out, base);
+  if (end.ec != std::errc() || end.ptr == text.data() + text.size() || *end.ptr != ' ') {
+    return false;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end.ptr - text.data()) + 1);
+  return true;
+}
+
+void look_inside(int root, const std::string& path, const struct stat& info, BaseRecord& record) {
+  if (S_ISLNK(info.st_mode)) {
+    record.kind = BaseRecord::kLink;
+    const OwnedFd link(open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    std::array<char, 4097> target{};
+    const ssize_t size = readlinkat(link.get(), "", target.data(), target.size());
+    record.digest = sha256_hex({target.data(), size < 0 ? 0 : static_cast<std::size_t>(size)});
+  } else if (S_ISDIR(info.st_mode)) {
+    record.kind = BaseRecord::kDirectory;
+  } else if (S_ISREG(info.st_mode)) {
+    record.kind = BaseRecord::kFile;
+    if (info.st_size <= kMostDigested) {
+      const OwnedFd file(
+          open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+      if (file.is_open()) record.digest = digest_of(file.get());
+    }
+    if (record.digest.empty()) record.digest = identity_of(info);
+  } else {
+    record.kind = BaseRecord::kOther;
+    record.digest = identity_of(info);
+  }
+}
+
+}  // namespace
+
+bool is_same_content(const BaseRecord& was, const BaseRecord& is) {
+  return was.kind != BaseRecord::kUnknown && was.kind == is.kind && was.digest == is.digest;
+}
+
+BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns) {
+  BaseRecord record;
+  struct stat info {};
+  if (!stat_beneath(root, path, info)) {
+    // What lies behind a symlink, or below a file, is not there under this name.
+    const bool is_absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+    if (!is_absent) record.kind = BaseRecord::kUnknown;
+    return record;
+  }
+  if (changed_ns != nullptr) *changed_ns = nanoseconds(info.st_ctim);
+  record.mode = info.st_mode & 07777;
+  look_inside(root, path, info, record);
+  return record;
+}
+
+std::string digest_of(int fd) {
+  Sha256 sum;
+  std::string buffer(std::size_t{1} << 16, '\0');
+  off_t at = 0;
+  for (;;) {
+    const ssize_t size = pread(fd, buffer.data(), buffer.size(), at);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return {};
+    if (size == 0) return sum.hex();
+    sum.add({buffer.data(), static_cast<std::size_t>(size)});
+    at += size;
+  }
+}
+
+std::string encode_base_record(std::size_t root, const std::string& path,
+                               const BaseRecord& record) {
+  std::array<char, 16> mode{};
+  const auto end = std::to_chars(mode.data(), mode.data() + mode.size(), record.mode, 8);
+  std::string text = std::to_string(root) + " " + record.kind + " ";
+  text.append(mode.data(), end.ptr);
+  text += " " + (record.digest.empty() ? "-" : record.digest) + " " + std::to_string(record.stamp);
+  text += " " + path;
+  text += '\0';
+  return text;
+}
+
+bool decode_base_record(std::string_view text, std::size_t& root, std::string& path,
+                        BaseRecord& record) {
+  if (!take_number(text, root) || text.size() < 2 || text[1] != ' ') return false;
+  record.kind = text[0];
+  if (std::string_view("-fldo?").find(record.kind) == std::string_view::npos) return false;
+  text.remove_prefix(2);
+  if (!take_number(text, record.mode, 8) || record.mode > 07777) return false;
+  const std::size_t space = text.find(' ');
+  if (space == std::string_view::npos || space == 0) return false;
+  record.digest = text.substr(0, space) == "-" ? "" : text.substr(0, space);
+  text.remove_prefix(space + 1);
+  if (!take_number(text, record.stamp) || text.empty() || text.starts_with('/')) return false;
+  path = text;
+  return true;
+}
+
+void BaseRecords::load(const std::string& path) {
+  const Result<std::string> text = read_file(path, kMostRecords);
+  if (!text.ok()) return;
+  std::string_view rest = text.value();
+  for (std::size_t end = rest.find('\0'); end != rest.npos; end = rest.find('\0')) {
+    std::size_t root = 0;
+    std::string name;
+    BaseRecord record;
+    if (decode_base_record(rest.substr(0, end), root, name, record)) {
+      records_.try_emplace({root, std::move(name)}, std::move(record));
+    }
+    rest.remove_prefix(end + 1);
+  }
+}
+
+const BaseRecord* BaseRecords::find(std::size_t root, const std::string& path) const {
+  const auto found = records_.find({root, path});
+  return found == records_.end() ? nullptr : &found->second;
+}
+
+void BaseRecords::add(std::size_t root, const std::string& path, BaseRecord record) {
+  Key key{root, path};
+  if (records_.try_emplace(key, std::move(record)).second) fresh_.push_back(std::move(key));
+}
+
+void BaseRecords::stamp(std::size_t root, const std::string& path, std::int64_t stamp) {
+  const auto found = records_.find({root, path});
+  if (found != records_.end()) found->second.stamp = stamp;
+}
+
+Status BaseRecords::save(const std::string& path) {
+  if (fresh_.empty()) return {};
+  std::string text;
+  for (const Key& key : fresh_) {
+    text += encode_base_record(key.first, key.second, records_.at(key));
+  }
+  const OwnedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!file.is_open()) return layer_failure("open(" + path + ")", errno);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t size = write(file.get(), rest.data(), rest.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return layer_failure("write(" + path + ")", size < 0 ? errno : ENOSPC);
+    rest.remove_prefix(static_cast<std::size_t>(size));
+  }
+  fresh_.clear();
+  return {};
+}
+
+}  // namespace sbx

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What real files were when a layer first wrote, removed or renamed them: by this a commit tells
+// whether somebody else has changed them since.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sbx {
+
+struct BaseRecord {
+  enum Kind : char {
+    kAbsent = '-',
+    kFile = 'f',
+    kLink = 'l',
+    kDirectory = 'd',
+    kOther = 'o',
+    kUnknown = '?',  // it was changed while the layer was already at it
+  };
+  char kind = kAbsent;
+  unsigned mode = 0;       // of 07777
+  std::string digest;      // of a file's bytes or a link's target
+  std::int64_t stamp = 0;  // in a copy: the change time that its file got, in nanoseconds
+};
+
+// Whether the file is still what the record says: its kind and its bytes, for a directory its kind.
+bool is_same_content(const BaseRecord& was, const BaseRecord& is);
+
+// What is there now, below the directory at `root`. `changed_ns`: its last change.
+BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns = nullptr);
+// Of a regular file, from its begin on. Empty where it cannot be read.
+std::string digest_of(int fd);
+
+class BaseRecords {
+ public:
+  using Key = std::pair<std::size_t, std::string>;  // root, path below it
+
+  // Adds what a file holds; one that is missing holds nothing. A damaged end is left out.
+  void load(const std::string& path);
+  const BaseRecord* find(std::size_t root, const std::string& path) const;
+  // What was recorded first stays.
+  void add(std::size_t root, const std::string& path, BaseRecord record);
+  void stamp(std::size_t root, const std::string& path, std::int64_t stamp);
+  const std::map<Key, BaseRecord>& all() const { return records_; }
+  // Appends what was added since the last call to the file. Errors: kSetupFailed.
+  Status save(const std::string& path);
+
+ private:
+  std::map<Key, BaseRecord> records_;
+  std::vector<Key> fresh_;
+};
+
+std::string encode_base_record(std::size_t root, const std::string& path, const BaseRecord& record);
+// False for what is none.
+bool decode_base_record(std::string_view text, std::size_t& root, std::string& path,
+                        BaseRecord& record);
+
+}  // namespace sbx

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a layer is made, what it touches, what it changes.
+#include "kept/kept_layer.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "host_files/changes.h"
+#include "kept/look.h"
+#include "kept/merged.h"
+
+namespace sbx {
+namespace {
+
+std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest) {
+  return seconds * 1'000'000'000 + rest;
+}
+
+// When the entry came to be in the layer; what is not known is long ago.
+std::int64_t touched_at(int root, const std::string& path) {
+  const OwnedFd handle(open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct statx info {};
+  if (!handle.is_open() || statx(handle.get(), "", AT_EMPTY_PATH, STATX_BTIME, &info) != 0 ||
+      (info.stx_mask & STATX_BTIME) == 0) {
+    return 0;
+  }
+  return nanoseconds(info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
+}
+
+OwnedFd open_directory(const std::string& path) {
+  return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+// Those that a layer can lie over. Errors: kPathRefused.
+Result<std::vector<std::string>> layer_roots(const View& places, const std::string& store) {
+  std::vector<std::string> roots;
+  for (const ViewRoot& root : places.roots) {
+    if (root.access != Access::kReadWrite) continue;
+    const auto refused = [&](const std::string& why, const std::string& hint) {
+      return Error{ErrorCode::kPathRefused, "no layer can lie over " + root.node.path + ": " + why,
+                   root.where, hint};
+    };
+    if (root.node.path == "/") return refused("it is the whole system", "name narrower roots");
+    if (root.node.kind == NodeKind::kFile) {
+      return refused("it is a file", "make its directory the writable root");
+    }
+    if (root.node.kind != NodeKind::kDirectory) continue;
+    if (is_below(store, root.node.path)) {
+      return refused("the layers themselves are kept in it, in " + store,
+                     "work in a narrower directory, or set XDG_STATE_HOME to one outside");
+    }
+    roots.push_back(root.node.path);
+  }
+  return roots;
+}
+
+void add_new(std::vector<std::string>& to, const std::string& path) {
+  if (std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
+}
+
+std::int64_t bytes_below(int parent, const char* name, int depth) {
+  std::int64_t bytes = 0;
+  Listing listing(parent, name, O_NOFOLLOW);
+  while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+    struct stat info {};
+    if (fstatat(listing.fd(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    bytes += std::int64_t{info.st_blocks} * 512;
+    if (S_ISDIR(info.st_mode) && depth < 500) {
+      bytes += bytes_below(listing.fd(), entry->d_name, depth + 1);
+    }
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t tree_bytes(const std::string& path) { return bytes_below(AT_FDCWD, path.c_str(), 0); }
+
+Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environment,
+                                                   const Policy& policy, const View& places) {
+  const std::string& name = policy.sandbox.layer;
+  SBX_TRY(LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
+  SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
+  std::shared_ptr<KeptLayer> layer(new KeptLayer(std::move(store), name));
+  SBX_TRY(layer->lock_, lock_layer(layer->store_, name, true));
+  Result<LayerState> state = read_layer_state(layer->store_, name);
+  if (access((layer->store_.layer(name) + "/" + kPendingCommit).c_str(), F_OK) == 0) {
+    return Error{ErrorCode::kLayerInUse, "a commit of the layer is unfinished", "--layer",
+                 "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
+  }
+  if (state.ok()) {
+    layer->state_ = std::move(state).value();
+    SBX_CHECK_OK(layer->add_roots(roots));
+  } else if (state.error().code != ErrorCode::kLayerNotFound) {
+    return state.error();
+  } else if (Status made = layer->make(policy, roots, places); !made.ok()) {
+    rmdir_layer(layer->store_, name);
+    return made.error();
+  }
+  layer->remember(places);
+  struct stat info {};
+  LayerState& known = layer->state_;
+  if (stat(known.workspace.c_str(), &info) == 0 &&
+      (info.st_dev != known.dev || info.st_ino != known.ino)) {
+    layer->warnings_.push_back("layer: " + known.workspace +
+                               " is another directory than at the layer's last run");
+    known.dev = info.st_dev;
+    known.ino = info.st_ino;
+  }
+  return layer;
+}
+
+Result<std::shared_ptr<KeptLayer>> KeptLayer::find(const LayerStore& store, const std::string& name,
+                                                   bool only_looks) {
+  std::shared_ptr<KeptLayer> layer(new KeptLayer(store, name));
+  if (!only_looks) {
+    SBX_TRY(layer->lock_, lock_layer(store, name, false));
+  }
+  SBX_TRY(layer->state_, read_layer_state(store, name));
+  return layer;
+}
+
+// PID 1 of a run that ends may still have a copy of the descriptor.
+KeptLayer::~KeptLayer() {
+  if (lock_.is_open()) flock(lock_.get(), LOCK_UN);
+}
+
+Status KeptLayer::enter() {
+  if (is_busy_) {
+    return Error{
+        ErrorCode::kLayerInUse,
+        "another command of this session runs in the layer '" + escape_control_bytes(name_) + "'",
+        "layer", "wait for its end"};
+  }
+  is_busy_ = true;
+  return {};
+}
+
+Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roots,
+                       const View& places) {
+  state_.workspace = policy.sandbox.workspace;
+  state_.created_s = time(nullptr);
+  state_.roots = roots;
+  struct stat info {};
+  if (stat(state_.workspace.c_str(), &info) == 0) {
+    state_.dev = info.st_dev;
+    state_.ino = info.st_ino;
+  }
+  std::string obstacle = store_.may_overlay ? "" : "no overlay can keep its writes there";
+  for (const std::string& root : roots) {
+    if (obstacle.empty()) obstacle = overlay_obstacle(root);
+  }
+  state_.kind = obstacle.empty() ? KeptKind::kOverlay : KeptKind::kCopy;
+  if (!obstacle.empty()) {
+    warnings_.push_back("layer: a copy of the tree as it is now, since " +
+                        escape_control_bytes(obstacle));
+  }
+  remember(places);
+  SBX_TRY(const OwnedFd lock, lock_store(store_));
+  SBX_TRY(const std::string epoch, make_epoch(store_, state_));
+  state_.stack = {epoch};
+  if (state_.kind == KeptKind::kCopy) {
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      SBX_CHECK_OK(copy_tree(roots[i], store_.part(epoch, i) + "/tree", i, base_));
+    }
+    has_base_ = true;
+    SBX_CHECK_OK(base_.save(store_.epoch(epoch) + "/base"));
+  }
+  return save();
+}
+
+Status KeptLayer::add_roots(const std::vector<std::string>& roots) {
+  for (const std::string& root : roots) {
+    if (std::find(state_.roots.begin(), state_.roots.end(), root) != state_.roots.end()) continue;
+    state_.roots.push_back(root);
+    const std::size_t index = state_.roots.size() - 1;
+    SBX_CHECK_OK(make_part(store_, state_.stack.back(), state_, index));
+    if (state_.kind != KeptKind::kCopy) continue;
+    BaseRecords records;
+    SBX_CHECK_OK(
+        copy_tree(root, store_.part(state_.stack.back(), index) + "/tree", index, records));
+    SBX_CHECK_OK(records.save(store_.epoch(state_.stack.back()) + "/base"));
+  }
+  return {};
+}
+
+// What a commit must not touch, whoever asks for it.
+void KeptLayer::remember(const View& places) {
+  for (const ViewProtect& protect : places.protects) {
+    if (!protect.report_missing) add_new(state_.protects, protect.node.path);
+  }
+  for (const ViewRoot& root : places.roots) {
+    if (root.access != Access::kReadWrite) add_new(state_.hidden, root.node.path);
+  }
+}
+
+ViewLayer KeptLayer::view() const {
+  ViewLayer out;
+  out.store = store_.pool();
+  const std::string& live = state_.stack.back();
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+    ViewLayer::Part part;
+    part.root = state_.roots[i];
+    const std::string index = "/" + std::to_string(i);
+    if (state_.kind == KeptKind::kCopy) {
+      part.copy = store_.part(live, i) + "/tree";
+    } else {
+      part.upper = live + index + "/upper";
+      part.work = live + index + "/work";
+      for (auto at = state_.stack.rbegin() + 1; at != state_.stack.rend(); ++at) {
+        struct stat info {};
+        const std::string lower = *at + index + "/upper";
+        if (stat((store_.pool() + "/" + lower).c_str(), &info) == 0) part.lowers.push_back(lower);
+      }
+    }
+    out.parts.push_back(std::move(part));
+  }
+  return out;
+}
+
+std::vector<std::string> KeptLayer::levels(std::size_t root) const {
+  std::vector<std::string> out;
+  if (state_.kind == KeptKind::kCopy) return {store_.part(state_.stack.back(), root) + "/tree"};
+  for (auto at = state_.stack.rbegin(); at != state_.stack.rend(); ++at) {
+    out.push_back(store_.part(*at, root) + "/upper");
+  }
+  return out;
+}
+
+std::vector<std::string> KeptLayer::written() const {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+    out.push_back(store_.part(state_.stack.back(), i));
+  }
+  return out;
+}
+
+std::int64_t KeptLayer::frozen_bytes() const {
+  std::set<std::string> epochs(state_.stack.begin(), state_.stack.end() - 1);
+  for (const auto& [label, stack] : state_.labels) epochs.insert(stack.begin(), stack.end());
+  std::int64_t bytes = 0;
+  for (const std::string& epoch : epochs) {
+    const Result<std::string> known = read_file(store_.epoch(epoch) + "/bytes", 32);
+    const auto count = known.ok() ? parse_count(known.value(), INT64_MAX) : std::nullopt;
+    if (count) {
+      bytes += *count;
+      continue;
+    }
+    const std::int64_t counted = tree_bytes(store_.epoch(epoch));
+    const OwnedFd file(
+        ::open((store_.epoch(epoch) + "/bytes").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    const std::string text = std::to_string(counted);
+    if (file.is_open()) (void)!write(file.get(), text.data(), text.size());
+    bytes += counted;
+  }
+  return bytes;
+}
+
+Status KeptLayer::begin() {
+  // After a run that was killed there may be something.
+  SBX_CHECK_OK(note_touched());
+  ++state_.runs;
+  return save();
+}
+
+Status KeptLayer::finish() { return note_touched(); }
+
+const BaseRecords& KeptLayer::base() {
+  if (!has_base_) {
+    const bool is_copy = state_.kind == KeptKind::kCopy;
+    for (const std::string& epoch : state_.stack) {
+      if (!is_copy || epoch == state_.stack.back()) base_.load(store_.epoch(epoch) + "/base");
+    }
+    has_base_ = true;
+  }
+  return base_;
+}
+
+Status KeptLayer::note_touched() {
+  if (state_.kind == KeptKind::kCopy) return {};
+  base();
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) note_root(i);
+  return base_.save(store_.epoch(state_.stack.back()) + "/base");
+}
+
+void KeptLayer::note_root(std::size_t root) {
+  const OwnedFd real = open_directory(state_.roots[root]);
+  const std::vector<OwnedFd> live =
+      open_levels({store_.part(state_.stack.back(), root) + "/upper"});
+  if (!real.is_open() || live.empty()) return;
+  walk_merged(live, [&](const MergedEntry& entry) {
+    if (base_.find(root, entry.path) != nullptr) return true;
+    const std::int64_t touched_ns = touched_at(live[0].get(), entry.path);
+    std::int64_t changed_ns = 0;
+    BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);
+    const bool is_directory = record.kind == BaseRecord::kDirectory;
+    // A directory's own time tells of its entries.
+    if (!is_directory && changed_ns >= touched_ns && record.kind != BaseRecord::kAbsent) {
+      record.kind = BaseRecord::kUnknown;
+    }
+    base_.add(root, entry.path, std::move(record));
+    const bool hides = entry.is_whiteout || entry.is_opaque || !S_ISDIR(entry.info.st_mode);
+    if (is_directory && hides) note_below(root, real.get(), entry.path, touched_ns);
+    return true;
+  });
+}
+
+// A directory that is removed or replaced takes along what is in it.
+void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
+                           std::int64_t touched_ns) {
+  Listing listing;
+  const OwnedFd directory(
+      open_beneath(real, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (directory.is_open()) listing = Listing(directory.get(), ".");
+  while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+    const std::string below = path + "/" + entry->d_name;
+    if (base_.find(root, below) == nullptr) {
+      std::int64_t changed_ns = 0;
+      BaseRecord record = look_at_real(real, below, &changed_ns);
+      if (record.kind != BaseRecord::kDirectory && changed_ns >= touched_ns) {
+        record.kind = BaseRecord::kUnknown;
+      }
+      const bool is_directory = record.kind == BaseRecord::kDirectory;
+      base_.add(root, below, std::move(record));
+      if (is_directory) note_below(root, real, below, touched_ns);
+    }
+  }
+}
+
+std::vector<Change> KeptLayer::changes() {
+  std::vector<Change> out;
+  base();
+  for (std::size_t i = 0; i < state_.roots.size() && out.size() < kMaxChanges; ++i) {
+    list_root(i, out);
+  }
+  sort_changes(out);
+  return out;
+}
+
+void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) const {
+  const std::string& host = state_.roots[root];
+  const OwnedFd real = open_directory(host);
+  const std::vector<OwnedFd> all = open_levels(levels(root));
+  if (!real.is_open() || all.empty()) return;
+  const bool is_copy = state_.kind == KeptKind::kCopy;
+  std::set<std::string> there;
+  const auto add = [&](const std::string& path, const char* kind) {
+    out.push_back({repair_utf8(host + "/" + path), kind});
+  };
+  walk_merged(all, [&](const MergedEntry& entry) {
+    if (is_copy) there.insert(entry.path);
+    const BaseRecord* const known = base_.find(root, entry.path);
+    if (is_copy && known != nullptr &&
+        known->stamp == nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec)) {
+      return true;
+    }
+    struct stat lower {};
+    const bool existed = stat_beneath(real.get(), entry.path, lower);
+    const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(entry.info.st_mode);
+    if (entry.is_whiteout) {
+      if (existed) add(entry.path, "deleted");
+    } else if (!existed) {
+      add(entry.path, "created");
+    } else if ((lower.st_mode & S_IFMT) != (entry.info.st_mode & S_IFMT) ||
+               (both_directories && entry.is_opaque)) {
+      add(entry.path, "replaced");
+    } else if (!both_directories || (lower.st_mode & 07777) != (entry.info.st_mode & 07777)) {
+      add(entry.path, "modified");
+    }
+    return out.size() < kMaxChanges;
+  });
+  if (!is_copy) return;
+  for (const auto& [key, record] : base_.all()) {
+    struct stat lower {};
+    if (key.first == root && !there.contains(key.second) &&
+        stat_beneath(real.get(), key.second, lower)) {
+      add(key.second, "deleted");
+    }
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// KeptLayer: one layer while it is in use: found or made, locked, its parts for the mount view,
+// what it changes against the real files. Commits, diffs and its history are the business of
+// sbx-layer.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+#include "base/result.h"
+#include "host/view.h"
+#include "kept/base_records.h"
+#include "kept/store.h"
+#include "model/outcome.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+class KeptLayer {
+ public:
+  // Finds or makes the layer of the policy's workspace; nobody else can use it from then on.
+  // `places` are the policy's roots and protected paths, as they were found. Errors: kLayerInUse,
+  // kPathRefused for a root that no layer can lie over, kSetupFailed.
+  static Result<std::shared_ptr<KeptLayer>> open(const Environment& environment,
+                                                 const Policy& policy, const View& places);
+  // One that is there, for a look or an action: no root is added. Locked unless `only_looks`.
+  static Result<std::shared_ptr<KeptLayer>> find(const LayerStore& store, const std::string& name,
+                                                 bool only_looks);
+
+  const LayerStore& store() const { return store_; }
+  const std::string& name() const { return name_; }
+  LayerState& state() { return state_; }
+  const LayerState& state() const { return state_; }
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+  // For the planner.
+  ViewLayer view() const;
+  // Upper directories of a root, the topmost first.
+  std::vector<std::string> levels(std::size_t root) const;
+  // In bytes, with checkpoints; beyond those of the epoch that is written to.
+  std::int64_t frozen_bytes() const;
+  // Directories that a quota counts while a command runs.
+  std::vector<std::string> written() const;
+
+  // Before a command and after it.
+  Status begin();
+  Status finish();
+  // Records what real files are that the layer touches and had not touched before.
+  Status note_touched();
+  const BaseRecords& base();
+  // Everything that it changes, with absolute paths, sorted; bounded as list_changes() is.
+  std::vector<Change> changes();
+  Status save() { return write_layer_state(store_, name_, state_); }
+
+  // A session lets one command at a time in. Errors: kLayerInUse.
+  Status enter();
+  void leave() { is_busy_ = false; }
+  bool is_busy() const { return is_busy_; }
+
+  ~KeptLayer();
+  KeptLayer(const KeptLayer&) = delete;
+  KeptLayer& operator=(const KeptLayer&) = delete;
+
+ private:
+  KeptLayer(LayerStore store, std::string name)
+      : store_(std::move(store)), name_(std::move(name)) {}
+  Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places);
+  Status add_roots(const std::vector<std::string>& roots);
+  void remember(const View& places);
+  void note_root(std::size_t root);
+  void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
+  void list_root(std::size_t root, std::vector<Change>& out) const;
+
+  LayerStore store_;
+  std::string name_;
+  LayerState state_;
+  OwnedFd lock_;
+  BaseRecords base_;
+  bool has_base_ = false;
+  bool is_busy_ = false;
+  std::vector<std::string> warnings_;
+};
+
+// The bytes that a tree takes on the disk.
+std::int64_t tree_bytes(const std::string& path);
+
+}  // namespace sbx

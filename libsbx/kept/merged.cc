@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Overlayfs, kernel documentation: a deletion is a character device 0:0; a directory that replaces
+// one is marked opaque.
+#include "kept/merged.h"
+
+#include <fcntl.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+
+#include <cerrno>
+#include <map>
+
+#include "base/files.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+constexpr int kMaxDepth = 2000;
+
+bool is_marked_opaque(int fd) {
+  char value = 0;
+  return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+class Walker {
+ public:
+  Walker(const std::vector<OwnedFd>& levels, const std::function<bool(const MergedEntry&)>& visit)
+      : levels_(levels), visit_(visit) {}
+
+  bool run() {
+    std::vector<std::size_t> all;
+    for (std::size_t i = 0; i < levels_.size(); ++i) all.push_back(i);
+    return walk("", all, 0) && is_whole_;
+  }
+
+ private:
+  struct Shown {
+    std::size_t level;
+    struct stat info;
+  };
+
+  // A directory that its owner may not enter is the command's doing: it is opened for the look.
+  int open_directory(std::size_t level, const std::string& path) {
+    const int root = levels_[level].get();
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const std::string& name = path.empty() ? "." : path;
+    int fd = open_beneath(root, name, kFlags);
+    if (fd >= 0 || errno != EACCES) return fd;
+    const OwnedFd handle(open_beneath(root, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!handle.is_open() || fstat(handle.get(), &info) != 0) return -1;
+    const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());
+    if (chmod(by_number.c_str(), info.st_mode | 0500) != 0) return -1;
+    fd = open_beneath(root, name, kFlags);
+    opened_.emplace_back(level, path, info.st_mode & 07777);
+    return fd;
+  }
+
+  struct Opened {
+    Opened(std::size_t at, std::string where, mode_t was)
+        : level(at), path(std::move(where)), mode(was) {}
+    std::size_t level;
+    std::string path;
+    mode_t mode;
+  };
+
+  void close_again(std::size_t from) {
+    while (opened_.size() > from) {
+      const Opened& last = opened_.back();
+      const OwnedFd handle(open_beneath(levels_[last.level].get(),
+                                        last.path.empty() ? "." : last.path,
+                                        O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (handle.is_open()) (void)!fchmod(handle.get(), last.mode);
+      opened_.pop_back();
+    }
+  }
+
+  bool walk(const std::string& path, const std::vector<std::size_t>& levels, int depth) {
+    const std::size_t opened = opened_.size();
+    const bool goes_on = walk_opened(path, levels, depth);
+    close_again(opened);
+    return goes_on;
+  }
+
+  bool walk_opened(const std::string& path, const std::vector<std::size_t>& levels, int depth) {
+    std::map<std::string, Shown> names;
+    for (const std::size_t level : levels) {
+      const OwnedFd fd(open_directory(level, path));
+      Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+      if (!listing.is_open()) {
+        is_whole_ = false;
+        continue;
+      }
+      while (const dirent* entry = listing.next()) {
+        Shown shown{level, {}};
+        if (fstatat(listing.fd(), entry->d_name, &shown.info, AT_SYMLINK_NOFOLLOW) == 0) {
+          names.try_emplace(entry->d_name, shown);
+        }
+      }
+    }
+    for (const auto& [name, shown] : names) {
+      if (!show(path.empty() ? name : path + "/" + name, shown, levels, depth)) return false;
+    }
+    return true;
+  }
+
+  bool show(const std::string& path, const Shown& shown, const std::vector<std::size_t>& levels,
+            int depth) {
+    MergedEntry entry{path, shown.level, shown.info};
+    entry.is_whiteout = is_whiteout(shown.info);
+    if (!S_ISDIR(shown.info.st_mode)) return visit_(entry);
+    std::vector<std::size_t> below;
+    for (const std::size_t level : levels) {
+      if (level < shown.level || entry.is_opaque) continue;
+      struct stat info {};
+      if (!stat_beneath(levels_[level].get(), path, info)) continue;
+      if (!S_ISDIR(info.st_mode)) {
+        entry.is_opaque = true;
+        break;
+      }
+      below.push_back(level);
+      const OwnedFd fd(open_directory(level, path));
+      entry.is_opaque = fd.is_open() && is_marked_opaque(fd.get());
+    }
+    if (!visit_(entry)) return false;
+    if (depth == kMaxDepth) {
+      is_whole_ = false;
+      return true;
+    }
+    return walk(path, below, depth + 1);
+  }
+
+  const std::vector<OwnedFd>& levels_;
+  const std::function<bool(const MergedEntry&)>& visit_;
+  std::vector<Opened> opened_;
+  bool is_whole_ = true;
+};
+
+}  // namespace
+
+int open_beneath(int root, const std::string& path, int flags, std::uint32_t mode) {
+  sys::OpenHow how{};
+  how.flags = static_cast<std::uint64_t>(flags);
+  how.mode = mode;
+  how.resolve = sys::kResolveBeneath | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks;
+  int fd = -1;
+  do fd = sys::openat2(root, path.c_str(), how);
+  while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  return fd;
+}
+
+bool stat_beneath(int root, const std::string& path, struct stat& info) {
+  const OwnedFd handle(
+      open_beneath(root, path.empty() ? "." : path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  return handle.is_open() && fstat(handle.get(), &info) == 0;
+}
+
+bool is_whiteout(const struct stat& info) {
+  return S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0);
+}
+
+std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths) {
+  std::vector<OwnedFd> out;
+  for (const std::string& path : paths) {
+    OwnedFd fd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (fd.is_open()) out.push_back(std::move(fd));
+  }
+  return out;
+}
+
+bool walk_merged(const std::vector<OwnedFd>& levels,
+                 const std::function<bool(const MergedEntry&)>& visit) {
+  return Walker(levels, visit).run();
+}
+
+}  // namespace sbx

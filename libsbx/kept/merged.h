@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Upper directories of overlays, stacked → the entries that they show together. What they hold was
+// written from inside: it is walked by descriptor, never through a symlink, and bounded in depth.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/owned_fd.h"
+
+namespace sbx {
+
+struct MergedEntry {
+  std::string path;          // relative to the root
+  std::size_t level = 0;     // which of the directories shows it
+  struct stat info {};       // of the entry itself
+  bool is_whiteout = false;  // the real file of that name is removed
+  bool is_opaque = false;    // a directory that hides the real one of that name
+};
+
+// Opens below `root` without following anything. -1 and errno.
+int open_beneath(int root, const std::string& path, int flags, std::uint32_t mode = 0);
+// lstat(2) below `root`.
+bool stat_beneath(int root, const std::string& path, struct stat& info);
+bool is_whiteout(const struct stat& info);
+
+// Opens upper directories by path; one that is not there is left out.
+std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths);
+
+// Every entry, a directory before what is in it, names sorted; the topmost of `levels` first.
+// `visit` answers whether to go on. False where it was stopped, or a path was too long or too deep
+// to be looked at.
+bool walk_merged(const std::vector<OwnedFd>& levels,
+                 const std::function<bool(const MergedEntry&)>& visit);
+
+}  // namespace sbx

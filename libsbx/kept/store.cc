@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain directories of mode 0700 that no command can reach.
+#include "kept/store.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <set>
+
+#include "base/files.h"
+#include "base/hex.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "host_files/places.h"
+#include "host_files/remove_tree.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kEpochName = 16;
+constexpr std::size_t kMostState = std::size_t{16} << 20;
+
+// What overlayfs takes for an upper directory must keep user attributes and whiteouts, and be no
+// network's and no overlay itself.
+bool can_hold_upper(const std::string& directory) {
+  struct statfs info {};
+  if (statfs(directory.c_str(), &info) != 0) return false;
+  constexpr std::array kRefused = {static_cast<unsigned long>(OVERLAYFS_SUPER_MAGIC),
+                                   static_cast<unsigned long>(NFS_SUPER_MAGIC),
+                                   static_cast<unsigned long>(V9FS_MAGIC),
+                                   static_cast<unsigned long>(SMB_SUPER_MAGIC),
+                                   0x65735546UL /* FUSE */,
+                                   0xff534d42UL /* CIFS */,
+                                   0x00c36400UL /* Ceph */,
+                                   0x2fc12fc1UL /* ZFS */,
+                                   static_cast<unsigned long>(ECRYPTFS_SUPER_MAGIC)};
+  const auto type = static_cast<unsigned long>(info.f_type) & 0xffffffffUL;
+  if (std::find(kRefused.begin(), kRefused.end(), type) != kRefused.end()) return false;
+  return setxattr(directory.c_str(), "user.overlay.sbx", "y", 1, 0) == 0;
+}
+
+// The highest directory above `path` on the same mount.
+std::string mount_top(const std::string& path) {
+  const auto mount_of = [](const std::string& at) -> std::uint64_t {
+    struct statx info {};
+    const bool known = statx(AT_FDCWD, at.c_str(), AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &info) == 0;
+    return known ? info.stx_mnt_id : 0;
+  };
+  const std::uint64_t mount = mount_of(path);
+  std::string top = path;
+  while (top != "/") {
+    const std::size_t slash = top.rfind('/');
+    const std::string parent = slash == 0 ? "/" : top.substr(0, slash);
+    if (mount_of(parent) != mount) break;
+    top = parent;
+  }
+  return top;
+}
+
+// Errors: those of open_private_directory().
+Result<std::string> usable_directory(const std::string& path, const std::string& hash) {
+  std::string directory = path;
+  SBX_CHECK_OK(open_private_directory(directory));
+  directory += "/" + hash;
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return layer_failure("mkdir(" + directory + ")", errno);
+  }
+  for (const char* part : {"/names", "/pool", "/trash"}) {
+    if (mkdir((directory + part).c_str(), 0700) != 0 && errno != EEXIST) {
+      return layer_failure("mkdir(" + directory + part + ")", errno);
+    }
+  }
+  if (access(directory.c_str(), W_OK) != 0)
+    return layer_failure("access(" + directory + ")", errno);
+  return directory;
+}
+
+Result<std::string> state_directory(const Environment& environment) {
+  for (const auto& [name, rest] : {std::pair("XDG_STATE_HOME", ""), {"HOME", "/.local/state"}}) {
+    const auto found = environment.find(name);
+    if (found == environment.end() || !found->second.starts_with('/')) continue;
+    return found->second + rest + "/sbx/layers";
+  }
+  return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
+               "set HOME or XDG_STATE_HOME"};
+}
+
+Result<OwnedFd> lock_file(const std::string& path, int how) {
+  OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.is_open()) return layer_failure("open(" + path + ")", errno);
+  int result = 0;
+  do result = flock(file.get(), how);
+  while (result != 0 && errno == EINTR);
+  if (result == 0) return file;
+  if (errno != EWOULDBLOCK) return layer_failure("flock(" + path + ")", errno);
+  return Error{ErrorCode::kLayerInUse, "", "", "", EWOULDBLOCK};
+}
+
+Result<std::string> new_epoch_name() {
+  std::array<unsigned char, 8> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return layer_failure("getrandom", errno);
+  }
+  std::string name;
+  for (const unsigned char byte : bytes) append_hex(name, byte);
+  return name;
+}
+
+Status make_directory(const std::string& path, mode_t mode) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return layer_failure("mkdir(" + path + ")", errno);
+  }
+  if (mode != 0700 && chmod(path.c_str(), mode) != 0) {
+    return layer_failure("chmod(" + path + ")", errno);
+  }
+  return {};
+}
+
+// The trash may hold millions of files: a grandchild empties it.
+void empty_trash(const std::string& path) {
+  Listing listing(path);
+  if (listing.next() == nullptr) return;
+  const pid_t child = fork();
+  if (child == 0) {
+    if (fork() == 0) {
+      setsid();
+      for (int fd = 0; fd < 3; ++fd) close(fd);
+      close_range(3, ~0U, 0);
+      clear_tree(path);
+    }
+    _exit(0);
+  }
+  if (child > 0) waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+
+Error layer_failure(const std::string& call, int error) {
+  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "layer",
+               error == ENOSPC || error == EDQUOT
+                   ? "free some space, or discard layers that are not needed"
+                   : "make it writable, or set XDG_STATE_HOME to a directory of your own",
+               error};
+}
+
+Status check_layer_name(const std::string& name, const std::string& where) {
+  const bool is_plain = std::all_of(name.begin(), name.end(), [](char c) {
+    return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
+  });
+  if (!name.empty() && name != "." && name != ".." && name.size() <= kLongestName && is_plain) {
+    return {};
+  }
+  return Error{ErrorCode::kBadFlag,
+               "bad value for " + where + ": '" +
+                   escape_control_bytes(name.substr(0, kLongestName)) + "' is no name of a layer",
+               where, "one path component of at most 200 bytes, without control characters"};
+}
+
+Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace) {
+  struct stat at_work {};
+  if (stat(workspace.c_str(), &at_work) != 0) {
+    return Error{ErrorCode::kPathNotFound, "no such directory: " + workspace, "--workspace", "",
+                 errno};
+  }
+  const std::string hash = sha256_hex(workspace).substr(0, 32);
+  SBX_TRY(const std::string home, state_directory(environment));
+  LayerStore store;
+  const Result<std::string> own = usable_directory(home, hash);
+  struct stat at_home {};
+  if (own.ok() && stat(own.value().c_str(), &at_home) == 0 && at_home.st_dev == at_work.st_dev) {
+    store.directory = own.value();
+    store.may_overlay = can_hold_upper(store.directory);
+    return store;
+  }
+  std::string top = mount_top(workspace);
+  if (top == "/") top.clear();
+  const Result<std::string> beside =
+      usable_directory(top + "/.sbx-layers-" + std::to_string(geteuid()), hash);
+  if (beside.ok() && can_hold_upper(beside.value())) {
+    store.directory = beside.value();
+    store.may_overlay = true;
+    return store;
+  }
+  if (!own.ok()) return own.error();
+  store.directory = own.value();
+  return store;
+}
+
+std::vector<std::string> layer_names(const LayerStore& store) {
+  std::vector<std::string> names;
+  Listing listing(store.directory + "/names");
+  while (const dirent* entry = listing.next()) {
+    const std::string name = entry->d_name;
+    if (access((store.layer(name) + "/state").c_str(), F_OK) == 0) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<OwnedFd> lock_layer(const LayerStore& store, const std::string& name, bool make) {
+  const std::string directory = store.layer(name);
+  const auto missing = [&name] {
+    return Error{ErrorCode::kLayerNotFound,
+                 "this workspace has no layer '" + escape_control_bytes(name) + "'", "layer",
+                 "sbx-run layer list names those that there are"};
+  };
+  for (int tries = 0; tries < 100; ++tries) {
+    if (make) SBX_CHECK_OK(make_directory(directory, 0700));
+    if (access(directory.c_str(), F_OK) != 0) return missing();
+    if (!make && access((directory + "/state").c_str(), F_OK) != 0) return missing();
+    Result<OwnedFd> lock = lock_file(directory + "/lock", LOCK_EX | LOCK_NB);
+    if (!lock.ok() && lock.error().sys_errno == ENOENT) continue;  // it is being discarded
+    if (!lock.ok() && lock.error().code == ErrorCode::kLayerInUse) {
+      return Error{ErrorCode::kLayerInUse,
+                   "the layer '" + escape_control_bytes(name) +
+                       "' is in use by a run, a session or another action",
+                   "layer", "wait for its end, or branch the layer"};
+    }
+    if (!lock.ok()) return lock.error();
+    struct stat held {};
+    struct stat there {};
+    if (fstat(lock.value().get(), &held) == 0 && stat((directory + "/lock").c_str(), &there) == 0 &&
+        held.st_ino == there.st_ino) {
+      return lock;
+    }
+  }
+  return missing();
+}
+
+Result<OwnedFd> lock_store(const LayerStore& store) {
+  return lock_file(store.directory + "/lock", LOCK_EX);
+}
+
+Result<LayerState> read_layer_state(const LayerStore& store, const std::string& name) {
+  const Result<std::string> text = read_file(store.layer(name) + "/state", kMostState);
+  if (text.ok()) return decode_layer_state(text.value());
+  if (text.error().sys_errno != ENOENT) return text.error();
+  return Error{ErrorCode::kLayerNotFound,
+               "this workspace has no layer '" + escape_control_bytes(name) + "'", "layer",
+               "sbx-run layer list names those that there are", ENOENT};
+}
+
+Status write_layer_state(const LayerStore& store, const std::string& name,
+                         const LayerState& state) {
+  const std::string path = store.layer(name) + "/state";
+  const std::string fresh = path + ".new";
+  const std::string text = encode_layer_state(state);
+  const OwnedFd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.is_open()) return layer_failure("open(" + fresh + ")", errno);
+  if (write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return layer_failure("write(" + fresh + ")", errno != 0 ? errno : ENOSPC);
+  }
+  if (rename(fresh.c_str(), path.c_str()) != 0) return layer_failure("rename(" + path + ")", errno);
+  return {};
+}
+
+void rmdir_layer(const LayerStore& store, const std::string& name) {
+  const std::string trash = store.directory + "/trash/" + name;
+  if (rename(store.layer(name).c_str(), trash.c_str()) != 0) remove_tree(store.layer(name));
+}
+
+Result<std::string> make_epoch(const LayerStore& store, const LayerState& state) {
+  SBX_TRY(std::string name, new_epoch_name());
+  SBX_CHECK_OK(make_directory(store.epoch(name), 0700));
+  for (std::size_t i = 0; i < state.roots.size(); ++i) {
+    SBX_CHECK_OK(make_part(store, name, state, i));
+  }
+  return name;
+}
+
+Status make_part(const LayerStore& store, const std::string& epoch, const LayerState& state,
+                 std::size_t root) {
+  const std::string part = store.part(epoch, root);
+  struct stat real {};
+  if (stat(state.roots[root].c_str(), &real) != 0) {
+    return layer_failure("stat(" + state.roots[root] + ")", errno);
+  }
+  SBX_CHECK_OK(make_directory(part, 0700));
+  const mode_t mode = real.st_mode & 0777;
+  if (state.kind == KeptKind::kCopy) return make_directory(part + "/tree", mode);
+  SBX_CHECK_OK(make_directory(part + "/upper", mode));
+  return make_directory(part + "/work", 0700);
+}
+
+void collect_garbage(const LayerStore& store) {
+  std::set<std::string> used;
+  for (const std::string& name : layer_names(store)) {
+    const Result<LayerState> state = read_layer_state(store, name);
+    if (!state.ok()) return;  // what it uses is not known
+    used.insert(state.value().stack.begin(), state.value().stack.end());
+    for (const auto& [label, epochs] : state.value().labels) {
+      used.insert(epochs.begin(), epochs.end());
+    }
+    if (!state.value().committed.empty()) used.insert(state.value().committed);
+    const Result<std::string> pending =
+        read_file(store.layer(name) + "/" + kPendingCommit, kEpochName);
+    if (pending.ok()) used.insert(pending.value());
+  }
+  Listing pool(store.pool());
+  while (const dirent* entry = pool.next()) {
+    const std::string name = entry->d_name;
+    if (used.contains(name)) continue;
+    rename(store.epoch(name).c_str(), (store.directory + "/trash/" + name).c_str());
+  }
+  empty_trash(store.directory + "/trash");
+}
+
+}  // namespace sbx
