@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "kept/store.h"
 #include "rpc/socket_place.h"
 #include "run/http_process.h"
 #include "scope.h"
@@ -187,6 +188,10 @@ Result<OperatorFlags> all_flags(const RunOptions& options, const Environment& en
   for (const std::string& file : loaded.files) {
     SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--profile"));
   }
+  // What a layer holds is written by runs in it alone.
+  const Result<std::string> layers = layers_directory(environment);
+  const Result<std::string> real = layers.ok() ? real_path(layers.value()) : layers;
+  if (real.ok()) flags.own_files.push_back(real.value());
   SBX_TRY(flags.host_ports, parse_host_ports(options.host_ports));
   flags.no_timeout = options.timeout == kNoTimeout ||
                      (options.is_exec && options.timeout.empty() && !loaded.sets_timeout);

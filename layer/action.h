@@ -29,6 +29,7 @@ struct Action {
   bool json = false;
   bool stat = false;
   bool name_only = false;
+  bool patch = false;  // with json: the patch too
   bool dry_run = false;
   bool undo = false;
   bool is_held = false;  // the caller holds the layer

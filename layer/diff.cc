@@ -201,8 +201,8 @@ class LayerDiff {
   }
 
   Done run() {
-    if (action_.json) return json();
-    if (action_.name_only) return names();
+    if (action_.name_only && !action_.json) return names();
+    if (action_.json && !action_.patch) return json({});
     const std::string root = action_.root.empty() ? state_.workspace : action_.root;
     const auto found = std::find(state_.roots.begin(), state_.roots.end(), root);
     if (found == state_.roots.end()) {
@@ -215,6 +215,7 @@ class LayerDiff {
     Result<std::string> text = patch(static_cast<std::size_t>(found - state_.roots.begin()));
     git_libgit2_shutdown();
     if (!text.ok()) return Refusal{text.error(), {}};
+    if (action_.json) return json(text.value());
     return Answer{std::move(text).value(), note_};
   }
 
@@ -275,7 +276,7 @@ class LayerDiff {
     return answer;
   }
 
-  Done json() {
+  Done json(std::string_view text) {
     Answer answer;
     JsonWriter json(answer.text);
     json.begin_object();
@@ -297,6 +298,7 @@ class LayerDiff {
     json.end_array();
     json.key("git_left_out");
     json.count(in_git);
+    if (action_.patch) write_member(json, "patch", text);
     json.end_object();
     answer.text += '\n';
     return answer;

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "action.h"
 #include "base/text.h"
 #include "report/json.h"
-#include "run/answer.h"
 
 extern char** environ;
 
@@ -41,7 +41,7 @@ bool take_switch(Action& action, const std::string& flag) {
       {"--json", &Action::json},           {"--stat", &Action::stat},
       {"--name-only", &Action::name_only}, {"--dry-run", &Action::dry_run},
       {"--undo", &Action::undo},           {"--held", &Action::is_held},
-      {"--terminal", &Action::terminal}};
+      {"--patch", &Action::patch},         {"--terminal", &Action::terminal}};
   for (const auto& [name, member] : switches) {
     if (flag != name) continue;
     action.*member = true;
@@ -83,7 +83,11 @@ Result<Action> read_action(const std::vector<std::string>& words) {
       plain.insert(plain.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
       break;
     }
-    if (!words[i].starts_with("--")) {
+    if (words[i].starts_with("--name=")) {
+      action.name = words[i].substr(7);
+    } else if (words[i].starts_with("--argument=")) {
+      action.arguments.push_back(words[i].substr(11));
+    } else if (!words[i].starts_with("--")) {
       plain.push_back(words[i]);
     } else if (!take_switch(action, words[i])) {
       if (i + 1 == words.size() || !take_value(action, words[i], words[i + 1])) {
@@ -145,7 +149,9 @@ int answer(const Done& done) {
     return write_all(STDOUT_FILENO, told->text) ? 0 : 125;
   }
   const Refusal& refusal = std::get<Refusal>(done);
-  Outcome outcome = error_outcome(refusal.error);
+  Outcome outcome;
+  outcome.error = refusal.error;
+  outcome.started_at_ms = std::int64_t{time(nullptr)} * 1000;
   if (!refusal.changes.empty()) outcome.changes = refusal.changes;
   write_all(STDERR_FILENO, "sbx-run: " + error_line(refusal.error) + "\n");
   write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");

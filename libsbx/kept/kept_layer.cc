@@ -145,6 +145,13 @@ Status KeptLayer::enter() {
   return {};
 }
 
+Status KeptLayer::reload() {
+  SBX_TRY(state_, read_layer_state(store_, name_));
+  base_ = {};
+  has_base_ = false;
+  return {};
+}
+
 Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roots,
                        const View& places) {
   state_.workspace = policy.sandbox.workspace;

@@ -49,11 +49,16 @@ class KeptLayer {
   // Before a command and after it.
   Status begin();
   Status finish();
+  // The files of a request, into the layer. Errors: those of write_workspace_files().
+  Status write_files(const std::vector<RequestFile>& files, const View& places,
+                     std::optional<std::int64_t> file_bytes);
   // Records what real files are that the layer touches and had not touched before.
   Status note_touched();
   const BaseRecords& base();
   // Everything that it changes, with absolute paths, sorted; bounded as list_changes() is.
   std::vector<Change> changes();
+  // What somebody else has made of it meanwhile. Errors: those of read_layer_state().
+  Status reload();
   Status save() { return write_layer_state(store_, name_, state_); }
 
   // A session lets one command at a time in. Errors: kLayerInUse.
@@ -71,6 +76,7 @@ class KeptLayer {
   Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places);
   Status add_roots(const std::vector<std::string>& roots);
   void remember(const View& places);
+  Status make_way(std::size_t root, const std::string& path);
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
   void list_root(std::size_t root, std::vector<Change>& out) const;

@@ -87,16 +87,6 @@ Result<std::string> usable_directory(const std::string& path, const std::string&
   return directory;
 }
 
-Result<std::string> state_directory(const Environment& environment) {
-  for (const auto& [name, rest] : {std::pair("XDG_STATE_HOME", ""), {"HOME", "/.local/state"}}) {
-    const auto found = environment.find(name);
-    if (found == environment.end() || !found->second.starts_with('/')) continue;
-    return found->second + rest + "/sbx/layers";
-  }
-  return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
-               "set HOME or XDG_STATE_HOME"};
-}
-
 Result<OwnedFd> lock_file(const std::string& path, int how) {
   OwnedFd file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file.is_open()) return layer_failure("open(" + path + ")", errno);
@@ -168,6 +158,16 @@ Status check_layer_name(const std::string& name, const std::string& where) {
                where, "one path component of at most 200 bytes, without control characters"};
 }
 
+Result<std::string> layers_directory(const Environment& environment) {
+  for (const auto& [name, rest] : {std::pair("XDG_STATE_HOME", ""), {"HOME", "/.local/state"}}) {
+    const auto found = environment.find(name);
+    if (found == environment.end() || !found->second.starts_with('/')) continue;
+    return found->second + rest + "/sbx/layers";
+  }
+  return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
+               "set HOME or XDG_STATE_HOME"};
+}
+
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace) {
   struct stat at_work {};
   if (stat(workspace.c_str(), &at_work) != 0) {
@@ -175,7 +175,7 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
                  errno};
   }
   const std::string hash = sha256_hex(workspace).substr(0, 32);
-  SBX_TRY(const std::string home, state_directory(environment));
+  SBX_TRY(const std::string home, layers_directory(environment));
   LayerStore store;
   const Result<std::string> own = usable_directory(home, hash);
   struct stat at_home {};

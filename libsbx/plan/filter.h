@@ -46,6 +46,7 @@ struct FilterSpec {
   // The supervisor hears of these and always lets them go on: for the report, never to enforce.
   bool report_execs = false;
   bool report_paths = false;  // every call that takes a path, execs too
+  bool report_renames = false;
 };
 
 // What becomes of one call.

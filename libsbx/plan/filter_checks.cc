@@ -200,6 +200,8 @@ bool rule_reports(CallRule rule, const FilterSpec& spec) {
     case CallRule::kExec:
     case CallRule::kCheckExec:
       return spec.report_paths || spec.report_execs;
+    case CallRule::kRename:
+      return spec.report_paths || spec.report_renames;
     case CallRule::kNestedPath:
       return spec.report_paths && grants_namespaces(spec);
     case CallRule::kPath:
@@ -266,6 +268,7 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kMediated:
       return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
     case CallRule::kPath:
+    case CallRule::kRename:
     case CallRule::kExec:
       return reports ? FilterAction::kReport : FilterAction::kAllow;
     case CallRule::kNestedPath:

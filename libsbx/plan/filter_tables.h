@@ -19,6 +19,7 @@ enum class CallRule : std::uint8_t {
   kRefuse,        // EPERM, and the supervisor hears of it
   kMediated,      // allowed, or made by the supervisor where the policy mediates connections
   kPath,          // allowed; the supervisor hears of it where paths are reported
+  kRename,        // as kPath, and where only renames are reported
   kExec,          // as kPath, and where only execs are reported
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
   kNestedPath,    // as kPath where the policy grants user namespaces, else as kAbsent

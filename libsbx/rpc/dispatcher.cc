@@ -101,8 +101,9 @@ void Dispatcher::call(ClientId client, bool is_operator, std::string_view id,
     SBX_TRY(const Method* row, find_method(methods_, method));
     SBX_TRY(MethodParams decoded, decode_method_params(*row, params.empty() ? "{}" : params));
     if (row->for_operator && !is_operator) {
-      return Error{ErrorCode::kNotGranted, "only the operator's side approves", "",
-                   "approve on the stdio of serve, or open the socket with the operator's token"};
+      return Error{ErrorCode::kNotGranted,
+                   "only the operator's side may call " + std::string(method), "",
+                   "call it on the stdio of serve, or open the socket with the operator's token"};
     }
     MethodCall call{service_,           tools_, client, id.empty() ? std::string() : normal_id(id),
                     std::move(decoded), reply};

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "json/codec.h"
+#include "json/reader.h"
 #include "json/writer.h"
 #include "profile/fields.h"
 #include "report/explain.h"
@@ -65,6 +66,21 @@ constexpr std::array kKillFields = {kTask, kGrace};
 constexpr std::array kEndFields = {kGrace};
 constexpr std::array kToolFields = {
     required(field<&MethodParams::name>("name", "Which tool.", kText))};
+constexpr ValueSpec kPaths = {.kind = Kind::kList, .nullable = true, .item = &kText};
+constexpr FieldSpec kLayerName = field<&MethodParams::name>(
+    "name", "Which layer of the workspace. Absent: the session's own.", kOptionalText);
+constexpr FieldSpec kLayerPaths = field<&MethodParams::paths>(
+    "paths", "Only these, absolute or relative to the workspace. Absent: all.", kPaths);
+constexpr std::array kLayerFields = {kLayerName};
+constexpr std::array kLayerPathFields = {kLayerName, kLayerPaths};
+constexpr std::array kCheckpointFields = {
+    kLayerName,
+    field<&MethodParams::label>("label", "Of the checkpoint. Absent: one is made.", kOptionalText)};
+constexpr std::array kRollbackFields = {
+    kLayerName, required(field<&MethodParams::label>("label", "Of a checkpoint.", kText))};
+constexpr std::array kBranchFields = {
+    kLayerName,
+    required(field<&MethodParams::new_name>("new", "Name of the layer that is made.", kText))};
 constexpr std::array kApproveFields = {required(
     field<&MethodParams::digest>("digest", "Of an answer with status needs_approval.", kText))};
 
@@ -235,6 +251,51 @@ Status approve(MethodCall& call) {
   return answer_flag(call, "approved", true);
 }
 
+// What sbx-layer refuses with: an outcome, whose error is ours.
+Error layer_refusal(const LayerAnswer& answer) {
+  const Result<nlohmann::json> outcome = read_json_strict(answer.text);
+  Error error{ErrorCode::kInternal, "sbx-layer gave no answer", "layer", ""};
+  if (!outcome.ok() || !outcome.value().is_object()) return error;
+  const auto told = outcome.value().find("error");
+  if (told == outcome.value().end() || !told->is_object()) return error;
+  const auto text = [&](const char* key) {
+    const auto at = told->find(key);
+    return at != told->end() && at->is_string() ? at->get<std::string>() : std::string();
+  };
+  for (const ErrorMeaning& meaning : error_meanings()) {
+    if (meaning.name == text("code")) error.code = meaning.code;
+  }
+  error.message = text("message");
+  error.where = text("where");
+  error.hint = text("hint");
+  return error;
+}
+
+Status act(MethodCall& call, const char* action, bool changes) {
+  Service::LayerCall wanted{call.client,
+                            action,
+                            call.params.name,
+                            call.params.paths,
+                            call.params.label.empty() ? call.params.new_name : call.params.label,
+                            changes};
+  return call.service.act(wanted, [reply = call.reply](const Result<LayerAnswer>& answer) {
+    if (!answer.ok()) return reply(answer.error());
+    if (answer.value().status != 0) return reply(layer_refusal(answer.value()));
+    std::string text = answer.value().text;
+    while (text.ends_with('\n')) text.pop_back();
+    reply(WriteValue([text = std::move(text)](JsonWriter& json) { json.verbatim(text); }));
+  });
+}
+
+Status layer_list(MethodCall& call) { return act(call, "list", false); }
+Status layer_diff(MethodCall& call) { return act(call, "diff", false); }
+Status layer_commit(MethodCall& call) { return act(call, "commit", true); }
+Status layer_undo(MethodCall& call) { return act(call, "undo", true); }
+Status layer_discard(MethodCall& call) { return act(call, "discard", true); }
+Status layer_checkpoint(MethodCall& call) { return act(call, "checkpoint", true); }
+Status layer_rollback(MethodCall& call) { return act(call, "rollback", true); }
+Status layer_branch(MethodCall& call) { return act(call, "branch", true); }
+
 Status cancel(MethodCall& call) {
   return answer_flag(call, "cancelled", call.service.cancel(call.client, call.params.id));
 }
@@ -259,6 +320,20 @@ constexpr auto kMethods = std::to_array<Method>({
     {.name = "explain", .fields = {}, .beside = Beside::kRequest, .call = explain},
     {.name = "tool", .fields = {kToolFields}, .beside = Beside::kToolParams, .call = tool},
     {.name = "approve", .fields = {kApproveFields}, .for_operator = true, .call = approve},
+    {.name = "layer.list", .fields = {}, .call = layer_list},
+    {.name = "layer.diff", .fields = {kLayerPathFields}, .call = layer_diff},
+    {.name = "layer.commit",
+     .fields = {kLayerPathFields},
+     .for_operator = true,
+     .call = layer_commit},
+    {.name = "layer.undo", .fields = {kLayerFields}, .for_operator = true, .call = layer_undo},
+    {.name = "layer.discard",
+     .fields = {kLayerPathFields},
+     .for_operator = true,
+     .call = layer_discard},
+    {.name = "layer.checkpoint", .fields = {kCheckpointFields}, .call = layer_checkpoint},
+    {.name = "layer.rollback", .fields = {kRollbackFields}, .call = layer_rollback},
+    {.name = "layer.branch", .fields = {kBranchFields}, .call = layer_branch},
     {.name = "cancel", .fields = {}, .beside = Beside::kCallId, .call = cancel},
     {.name = "shutdown", .fields = {kEndFields}, .call = shutdown},
 });

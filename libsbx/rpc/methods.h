@@ -37,7 +37,10 @@ struct MethodParams {
   std::optional<std::int64_t> timeout_ms;
   std::optional<std::int64_t> grace_ms;
   std::string digest;
-  std::string name;  // of a tool
+  std::string name;  // of a tool, of a layer
+  std::vector<std::string> paths;
+  std::string label;
+  std::string new_name;
   nlohmann::json tool_params;
   std::string id;  // of the call that is to be cancelled, as normal_id() has it
   Request request;

@@ -104,6 +104,10 @@ Status CommandRun::prepare_workspace() {
   }
   SBX_CHECK_OK(open_layer());
   if (input_.request.files.empty()) return {};
+  if (layer_ != nullptr) {
+    SBX_TRY(const View places, inspect_roots(*policy_));
+    return layer_->write_files(input_.request.files, places, policy_->sandbox.file_bytes);
+  }
   if (policy_->sandbox.filesystem.overlay) {
     return Error{ErrorCode::kNotGranted,
                  "files would be written to the workspace itself, beside its overlay", "/files",

@@ -3,10 +3,11 @@ sbx_room(session
     session/approval_records.cc
     session/approvals.cc
     session/follower.cc
+    session/layer_action.cc
     session/service.cc
     session/session.cc
     session/stdin_queue.cc
     session/task.cc
     session/task_output.cc
     session/warm_pool.cc
-  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_output sbx_host_files sbx_run sbx_report)
+  LINK sbx_base sbx_kept sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan sbx_launch sbx_output sbx_host_files sbx_run sbx_report)

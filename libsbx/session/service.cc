@@ -9,6 +9,7 @@
 
 #include "base/hex.h"
 #include "base/text.h"
+#include "kept/command.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
 
@@ -454,6 +455,31 @@ std::optional<Service::Clock::time_point> Service::deadline() const {
     if (call.until) until = std::min(until, *call.until);
   }
   return until == Clock::time_point::max() ? std::nullopt : std::optional(until);
+}
+
+Status Service::act(const LayerCall& call, LayerAction::Reply reply) {
+  const Policy& policy = options().policy;
+  const KeptLayer* const own = session_.layer();
+  if (call.name.empty() && own == nullptr && call.action != "list") {
+    return Error{ErrorCode::kBadValue, "the session holds no layer", "/name",
+                 "name one, or start the session with --layer"};
+  }
+  const std::string name = call.name.empty() && own != nullptr ? own->name() : call.name;
+  std::vector<std::string> words = {call.action, "--workspace", policy.sandbox.workspace, "--json"};
+  if (call.action == "diff") words.emplace_back("--patch");
+  if (call.action == "commit") SBX_CHECK_OK(add_policy_words(words, policy));
+  const bool changes = call.changes && own != nullptr && name == own->name();
+  if (call.action != "list") words.push_back("--name=" + name);
+  if (!call.word.empty()) words.push_back("--argument=" + call.word);
+  for (const std::string& path : call.paths) {
+    SBX_TRY(const std::string whole, normal_path(path, policy.sandbox.workspace, "/paths"));
+    words.push_back("--argument=" + whole);
+  }
+  return session_.act(
+      std::move(words), changes,
+      [this, client = call.client, reply = std::move(reply)](const Result<LayerAnswer>& answer) {
+        if (clients_.contains(client)) reply(answer);
+      });
 }
 
 void Service::step() {

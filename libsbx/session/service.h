@@ -120,6 +120,17 @@ class Service {
   Status approve(std::string_view digest);
   void decline(std::string_view digest) { answer_question(digest, false); }
   void shutdown(Milliseconds grace = kGrace);
+  // An action of sbx-layer. Errors: kBadValue, where the session holds no layer and none is named;
+  // those of Session::act().
+  struct LayerCall {
+    ClientId client = 0;
+    std::string action;
+    std::string name;  // empty: the session's own
+    std::vector<std::string> paths;
+    std::string word;  // a label, a new name; empty: none
+    bool changes = false;
+  };
+  Status act(const LayerCall& call, LayerAction::Reply reply);
 
   int poll_fd() const { return session_.poll_fd(); }
   std::optional<Clock::time_point> deadline() const;

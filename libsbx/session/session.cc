@@ -82,8 +82,50 @@ Status Session::set_up() {
   if (options_.own_workspace) {
     SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.sandbox.workspace));
   }
+  SBX_CHECK_OK(open_layer());
   choose_cgroup(options_.policy, options_.facts);
   return leftovers_.enter_leaf(options_.facts.cgroup);
+}
+
+// Held as long as the session is there. Where each run has a workspace of its own, it says itself
+// that there is none.
+Status Session::open_layer() {
+  const Policy& policy = options_.policy;
+  if (policy.sandbox.layer.empty() || policy.run.workspace.mode == WorkspaceMode::kFresh) return {};
+  layer_.reset();
+  SBX_TRY(const View places, inspect_roots(policy));
+  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places));
+  return {};
+}
+
+Status Session::act(std::vector<std::string> words, bool changes, LayerAction::Reply reply) {
+  if (changes) {
+    SBX_CHECK_OK(layer_->enter());
+    pool_.reset();  // what waits shows the layer as it was
+    words.emplace_back("--held");
+  }
+  Result<std::unique_ptr<LayerAction>> action = LayerAction::start(words, options_.inherited);
+  const Key key = next_key_++;
+  if (!action.ok() || !add_to(epoll_.get(), action.value()->fd(), EPOLLIN, key)) {
+    if (changes) layer_->leave();
+    return action.ok() ? watch_failed() : action.error();
+  }
+  action.value()->changes = changes;
+  action.value()->reply = std::move(reply);
+  actions_[key] = std::move(action).value();
+  return {};
+}
+
+void Session::step_action(Key key) {
+  const auto found = actions_.find(key);
+  if (found == actions_.end() || !found->second->step()) return;
+  const std::unique_ptr<LayerAction> action = std::move(found->second);
+  actions_.erase(found);
+  if (action->changes) {
+    layer_->leave();
+    if (!layer_->reload().ok()) set_up_ = open_layer();  // discarded: the session begins another
+  }
+  action->reply(action->answer());
 }
 
 Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base) {
@@ -124,10 +166,14 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
     return task;
   }
   if (!pool_ && options_.warm > 0) {
-    pool_.emplace(options_.policy, options_.facts, options_.inherited, options_.warm);
+    // A waiting sandbox does not see what is written to a layer while it waits: there is one, made
+    // while nothing runs.
+    pool_.emplace(options_.policy, options_.facts, options_.inherited,
+                  layer_ == nullptr ? options_.warm : 1, layer_.get());
   }
+  if (layer_ != nullptr && pool_ && base != nullptr) pool_->drop();
   task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr,
-              approvals_);
+              approvals_, layer_);
   refill_at_ = Clock::now() + kPauseAfterStart;
   if (task->is_running()) watch(next_key_++, task);
   return task;
@@ -217,6 +263,7 @@ std::optional<Session::Clock::time_point> Session::deadline() const {
 
 // Whoever has started a task waits until it has begun.
 bool Session::may_refill() const {
+  if (layer_ != nullptr && (!running_.empty() || layer_->is_busy())) return false;
   return pool_ && !pool_->is_settled() && (order_.empty() || order_.back()->has_begun());
 }
 
@@ -233,6 +280,8 @@ void Session::step() {
     const Key key = events[static_cast<std::size_t>(i)].data.u64;
     if (key == 0) {
       end_owner();
+    } else if (actions_.contains(key)) {
+      step_action(key);
     } else {
       step_task(key);
     }

@@ -21,10 +21,12 @@
 #include "base/result.h"
 #include "host/facts.h"
 #include "host_files/leftovers.h"
+#include "kept/kept_layer.h"
 #include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "session/approvals.h"
+#include "session/layer_action.h"
 #include "session/task.h"
 #include "session/warm_pool.h"
 
@@ -91,7 +93,14 @@ class Session {
   // After a reset: what could not be removed from the workspace.
   const Status& reset_status() const { return reset_status_; }
 
-  bool is_idle() const { return running_.empty() && !resetting_; }
+  // The layer that the session holds; null: none.
+  const KeptLayer* layer() const { return layer_.get(); }
+  // sbx-layer, with these words and the workspace's; `changes`: the session's own layer, in which
+  // no command may run meanwhile. `reply` comes from step(). Errors: kLayerInUse, and those of
+  // LayerAction::start().
+  Status act(std::vector<std::string> words, bool changes, LayerAction::Reply reply);
+
+  bool is_idle() const { return running_.empty() && !resetting_ && actions_.empty(); }
   bool has_lost_owner() const { return owner_gone_; }
 
   int poll_fd() const { return epoll_.get(); }
@@ -113,6 +122,8 @@ class Session {
   using Key = std::uint64_t;  // of a task that runs; 0: the owner
 
   Status set_up();
+  Status open_layer();
+  void step_action(Key key);
   void watch(Key key, const TaskPointer& task);
   void step_task(Key key);
   void set_timer(Key key, Running& running);
@@ -127,8 +138,10 @@ class Session {
   OwnedFd epoll_;
   Leftovers leftovers_;  // of the session itself
   Approvals approvals_;
+  std::shared_ptr<KeptLayer> layer_;
   std::optional<WarmPool> pool_;
   Clock::time_point refill_at_{};
+  std::unordered_map<Key, std::unique_ptr<LayerAction>> actions_;
   Status set_up_;
   Key next_key_ = 1;
   std::unordered_map<Key, Running> running_;

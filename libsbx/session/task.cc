@@ -54,10 +54,11 @@ double Task::uptime_seconds() const {
 }
 
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-                 Approvals& approvals) {
+                 Approvals& approvals, std::shared_ptr<KeptLayer> layer) {
   RunInput input{policy_, request_, facts, inherited};
   input.is_alone = false;
   input.warm = warm;
+  input.layer = std::move(layer);
   input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
     return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
   };

@@ -40,12 +40,14 @@ bool is_spent(const Spawned& spawned) {
 
 }  // namespace
 
-WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size)
+WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size,
+                   const KeptLayer* layer)
     : policy_(std::move(policy)),
       facts_(std::move(facts)),
       inherited_(std::move(inherited)),
       environment_(make_environment(policy_, inherited_, facts_.user_name)),
       size_(size),
+      layer_(layer),
       is_broken_(!can_wait(policy_, facts_)) {
   choose_cgroup(policy_, facts_);
 }
@@ -55,6 +57,7 @@ WarmPool::~WarmPool() = default;
 SandboxInput WarmPool::own_input(const Request& request) {
   SandboxInput input{policy_, request, facts_, inherited_, environment_};
   input.awaits_command = true;
+  input.layer = layer_;
   return input;
 }
 
@@ -68,6 +71,7 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
 
 bool WarmPool::is_current(const SandboxInput& wanted) {
   const View& then = pattern_->view;
+  if (layer_ != nullptr && !(then.layer == layer_->view())) return false;
   const std::string path = search_path(wanted);
   if (pattern_->search_path == path && pattern_->witnesses.are_unchanged()) {
     const Result<View> now = inspect_roots(wanted.policy);
@@ -83,7 +87,11 @@ bool WarmPool::is_current(const SandboxInput& wanted) {
 }
 
 std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
-  if (is_broken_ || !fits(wanted)) return nullptr;
+  if (is_broken_) return nullptr;
+  if (!fits(wanted)) {
+    if (layer_ != nullptr) drop();  // what runs now is not seen in it
+    return nullptr;
+  }
   if (pattern_ && !is_current(wanted)) {
     pattern_.reset();
     ready_.clear();

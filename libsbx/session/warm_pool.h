@@ -19,8 +19,9 @@ namespace sbx {
 
 class WarmPool : public ReadySandboxes {
  public:
-  // `size` sandboxes are kept ready.
-  WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size);
+  // `size` sandboxes are kept ready, in the session's layer where it has one; null: none.
+  WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size,
+           const KeptLayer* layer = nullptr);
   ~WarmPool() override;
   WarmPool(const WarmPool&) = delete;
   WarmPool& operator=(const WarmPool&) = delete;
@@ -37,6 +38,8 @@ class WarmPool : public ReadySandboxes {
   // pool stays empty for good: the run itself then says what is wrong.
   void refill();
   bool is_empty() const { return ready_.empty(); }
+  // What waits is of no use any more.
+  void drop() { ready_.clear(); }
   bool is_full() const { return is_broken_ || ready_.size() >= size_; }
   bool is_settled() const { return leaving_.empty() && is_full(); }
 
@@ -65,6 +68,7 @@ class WarmPool : public ReadySandboxes {
   Environment inherited_;
   Environment environment_;
   std::size_t size_;
+  const KeptLayer* layer_;
   std::deque<std::unique_ptr<Sandbox>> ready_;
   std::deque<Leaving> leaving_;
   std::optional<Pattern> pattern_;

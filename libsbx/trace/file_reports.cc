@@ -111,8 +111,8 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
       return Denial{layer, file.operation, program, 1, "", grant_for_program(policy_, program)};
     }
   }
-  if (!policy_.sandbox.trace_denials) return std::nullopt;
-  const auto refusal = view_.refusal(file, path);
+  auto refusal = view_.move_refusal(file, path);
+  if (!refusal && policy_.sandbox.trace_denials) refusal = view_.refusal(file, path);
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer, file.operation, refusal->target, 1, "", refusal->grant};
 }

@@ -211,6 +211,24 @@ std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
   return FileRefusal{"mount", path, "filesystem.overlay = false"};
 }
 
+// Overlayfs in a user namespace moves no directory that the real tree has: EXDEV.
+std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const std::string& path) {
+  const bool moves = file.need == FileNeed::kRemove && std::string_view(file.operation) == "rename";
+  if (!moves || !policy_.sandbox.filesystem.overlay) return std::nullopt;
+  const OwnedFd entry = open_below(root_, path, O_PATH | O_NOFOLLOW);
+  struct stat info {};
+  if (!entry.is_open() || fstat(entry.get(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return std::nullopt;
+  }
+  const std::string real = path_of(entry.get());
+  const std::string shown = shown_as(real);
+  if (shown != "overlay" && shown != "layer") return std::nullopt;
+  if (lstat(real.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return std::nullopt;
+  return FileRefusal{"mount", real,
+                     "copy it and remove it, as mv does: an overlay moves no directory of the "
+                     "real tree"};
+}
+
 // landlock(7): a right is had on a file when a rule on it or on any directory above grants it.
 std::optional<FileRefusal> FileView::by_landlock(const std::string& real, std::uint64_t rights,
                                                  const std::string& target) {

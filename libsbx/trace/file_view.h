@@ -32,6 +32,8 @@ class FileView {
   // nullopt: it is allowed, or refused for a reason that is not the sandbox's, such as a file that
   // is nowhere, or permissions that the host has as well.
   std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
+  // The same, only for what an overlay cannot move.
+  std::optional<FileRefusal> move_refusal(const NamedFile& file, const std::string& path);
 
  private:
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);

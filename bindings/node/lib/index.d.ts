@@ -69,9 +69,25 @@ export interface Result {
   sandbox: { profile: string; layers: Record<string, boolean | number>;
     limits: Record<string, string>; degraded: Array<{ what: string; reason: string }>;
     [more: string]: unknown };
+  layer: { name: string; kind: 'overlay' | 'copy' } | null;
   changes: Array<{ path: string; kind: string }> | null;
   approval: { digest: string; rules: unknown[] } | null;
   error: ErrorData | null;
+}
+
+export interface LayerChange { path: string; kind: 'created' | 'modified' | 'deleted' | 'replaced' }
+
+export interface Layer {
+  /** A patch for git apply and patch -p1. */
+  diff(...paths: string[]): Promise<string>;
+  changes(...paths: string[]): Promise<LayerChange[]>;
+  /** Its label. */
+  checkpoint(label?: string): Promise<string>;
+  rollback(label: string): Promise<unknown>;
+  branch(name: string): Promise<unknown>;
+  commit(...paths: string[]): Promise<LayerChange[]>;
+  undo(): Promise<LayerChange[]>;
+  discard(...paths: string[]): Promise<unknown>;
 }
 
 export interface TaskStatus {
@@ -120,6 +136,11 @@ export class Session {
   tool(name: string, params: object): Promise<Record<string, unknown>>;
   /** The operator's: not for a model. */
   approve(digest: string): Promise<void>;
+  /** Of a session with flags: ['--layer', NAME]; docs/layers.md. commit, undo and discard are the operator's. */
+  readonly layer: Layer;
+  /** The layers of the workspace. */
+  layers(): Promise<Array<{ name: string; size: number; files: number; runs: number; age_s: number;
+    kind: 'overlay' | 'copy' }>>;
   /** Any method of docs/sessions.md. */
   call(method: string, params?: object, options?: { signal?: AbortSignal }): Promise<any>;
   /** Ends every task and waits for it. Also Symbol.asyncDispose. */

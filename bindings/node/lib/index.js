@@ -126,8 +126,33 @@ class Session {
   explain(command) { return this.call('explain', commandParams(command)); }
   tool(name, params) { return this.call('tool', { name, params }); }
 
-  async approve(digest) {
+  /** The layer that the session holds, with flags: ['--layer', NAME]. */
+  get layer() {
+    const act = (action, params) => this.call(`layer.${action}`, params);
+    const asOperator = async (action, params) => {
+      await this.#beOperator();
+      return act(action, params);
+    };
+    return {
+      diff: async (...paths) => (await act('diff', { paths })).patch,
+      changes: async (...paths) => (await act('diff', { paths })).changes,
+      checkpoint: async (label) => (await act('checkpoint', { label })).label,
+      rollback: (label) => act('rollback', { label }),
+      branch: (name) => act('branch', { new: name }),
+      commit: async (...paths) => (await asOperator('commit', { paths })).committed,
+      undo: async () => (await asOperator('undo', {})).undone,
+      discard: (...paths) => asOperator('discard', { paths }),
+    };
+  }
+
+  layers() { return this.call('layer.list'); }
+
+  async #beOperator() {
     if (this.#transport.token !== '') await this.call('hello', { token: this.#transport.token });
+  }
+
+  async approve(digest) {
+    await this.#beOperator();
     await this.call('approve', { digest });
   }
 

@@ -48,6 +48,7 @@ class Result:
     denials: List[Dict[str, Any]] = field(default_factory=list)
     redactions: Dict[str, Any] = field(default_factory=dict, repr=False)
     sandbox: Dict[str, Any] = field(default_factory=dict, repr=False)
+    layer: Optional[Dict[str, str]] = None
     changes: Optional[List[Dict[str, str]]] = None
     approval: Optional[Dict[str, Any]] = None
     error: Optional[Dict[str, Any]] = None

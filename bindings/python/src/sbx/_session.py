@@ -16,6 +16,7 @@ from . import _result
 from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
+from ._layer import Layer
 from ._request import (Command, Files, PathLike, Presets, Time, command_params, milliseconds,
                        options)
 from ._result import Chunk, Output, Result, TaskStatus
@@ -165,9 +166,21 @@ class Session:
         """A tool's answer (docs/tools.md)."""
         return dict(self.call("tool", {"name": name, "params": dict(params)}))
 
+    @property
+    def layer(self) -> Layer:
+        """The layer that the session holds, with flags=["--layer", NAME]."""
+        return Layer(self.call, self._be_operator)
+
+    def layers(self) -> "list[Dict[str, Any]]":
+        """The layers of the workspace."""
+        return list(self.call("layer.list"))
+
+    def _be_operator(self) -> None:
+        self.call("hello", {"token": self._core.token})
+
     def approve(self, digest: str) -> None:
         """Grants what `result.approval` asked for, once. The operator's: not for a model."""
-        self.call("hello", {"token": self._core.token})
+        self._be_operator()
         self.call("approve", {"digest": digest})
 
 

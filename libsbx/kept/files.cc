@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's files → the directory that the layer writes to, as the kernel would copy them up: the
+// directories on the way are made there first.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "host_files/workspace_files.h"
+#include "kept/kept_layer.h"
+#include "kept/merged.h"
+
+namespace sbx {
+
+// What the layer shows under each part of the path must be a directory, or nothing.
+Status KeptLayer::make_way(std::size_t root, const std::string& path) {
+  std::vector<OwnedFd> levels = open_levels(this->levels(root));
+  levels.emplace_back(
+      ::open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const std::string upper = store_.part(state_.stack.back(), root) + "/upper/";
+  for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
+    const std::string part = path.substr(0, at);
+    struct stat shown {};
+    std::size_t level = 0;
+    while (level < levels.size() && !stat_beneath(levels[level].get(), part, shown)) ++level;
+    const bool is_gone = level == levels.size() || is_whiteout(shown);
+    if (at == std::string::npos) {
+      if (!is_gone && !S_ISREG(shown.st_mode)) {
+        return Error{ErrorCode::kPathRefused, "in the layer it is no regular file: " + part,
+                     "/files", "name another path", EEXIST};
+      }
+      if (level == 0 && is_gone && unlink((upper + part).c_str()) != 0) {
+        return layer_failure("unlink(" + part + ")", errno);
+      }
+      return {};
+    }
+    if (is_gone) {
+      if (level == 0) unlink((upper + part).c_str());
+      if (mkdir((upper + part).c_str(), 0755) != 0 ||
+          setxattr((upper + part).c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
+        return layer_failure("mkdir(" + part + ")", errno);
+      }
+      // Nothing below shows through it.
+      levels.resize(1);
+    } else if (!S_ISDIR(shown.st_mode)) {
+      return Error{ErrorCode::kPathRefused, "the layer has no directory " + part, "/files",
+                   "name a path through directories only", ENOTDIR};
+    } else if (level > 0) {
+      if (mkdir((upper + part).c_str(), 0700) != 0 ||
+          chmod((upper + part).c_str(), shown.st_mode & 0777) != 0) {
+        return layer_failure("mkdir(" + part + ")", errno);
+      }
+    }
+  }
+}
+
+Status KeptLayer::write_files(const std::vector<RequestFile>& files, const View& places,
+                              std::optional<std::int64_t> file_bytes) {
+  const auto found = std::find(state_.roots.begin(), state_.roots.end(), state_.workspace);
+  if (found == state_.roots.end()) {
+    return Error{ErrorCode::kNotGranted, "the workspace is no writable root of the layer", "/files",
+                 ""};
+  }
+  const auto root = static_cast<std::size_t>(found - state_.roots.begin());
+  const bool is_copy = state_.kind == KeptKind::kCopy;
+  const std::string target =
+      store_.part(state_.stack.back(), root) + (is_copy ? "/tree" : "/upper");
+  const auto moved = [&](Node& node) {
+    if (is_below(node.path, state_.workspace)) {
+      node.path = target + node.path.substr(state_.workspace.size());
+    }
+  };
+  View inside = places;
+  for (ViewRoot& place : inside.roots) moved(place.node);
+  for (ViewProtect& protect : inside.protects) {
+    moved(protect.node);
+    for (Node& parent : protect.parents) moved(parent);
+    if (is_below(protect.root, state_.workspace)) {
+      protect.root = target + protect.root.substr(state_.workspace.size());
+    }
+  }
+  for (const RequestFile& file : files) {
+    SBX_TRY(const std::string path, normal_path(file.path, state_.workspace, "/files"));
+    if (is_copy || !is_below(path, state_.workspace) || path == state_.workspace) continue;
+    SBX_CHECK_OK(make_way(root, path.substr(state_.workspace.size() + 1)));
+  }
+  return write_workspace_files(target, files, inside, file_bytes);
+}
+
+}  // namespace sbx

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is written down of layers comes back as it was; what is damaged is refused.
+#include <gtest/gtest.h>
+
+#include "journal.h"
+#include "kept/base_records.h"
+#include "kept/state.h"
+#include "kept/store.h"
+
+namespace sbx {
+namespace {
+
+LayerState sample() {
+  LayerState state;
+  state.workspace = "/w\n\xff";
+  state.roots = {"/w\n\xff", "/other"};
+  state.stack = {"0123456789abcdef", "fedcba9876543210"};
+  state.labels = {{"a:b,c", {"0123456789abcdef"}}, {"empty", {}}};
+  state.protects = {"/w/.git/hooks"};
+  state.runs = 7;
+  state.committed = "0123456789abcdef";
+  return state;
+}
+
+TEST(LayerStateText, ComesBackAsItWas) {
+  const LayerState was = sample();
+  const Result<LayerState> is = decode_layer_state(encode_layer_state(was));
+  ASSERT_TRUE(is.ok());
+  EXPECT_EQ(is.value().workspace, was.workspace);
+  EXPECT_EQ(is.value().roots, was.roots);
+  EXPECT_EQ(is.value().stack, was.stack);
+  EXPECT_EQ(is.value().labels, was.labels);
+  EXPECT_EQ(is.value().protects, was.protects);
+  EXPECT_EQ(is.value().runs, 7);
+  EXPECT_EQ(is.value().committed, was.committed);
+}
+
+TEST(LayerStateText, IsRefusedWhereItIsCutShort) {
+  const std::string whole = encode_layer_state(sample());
+  std::size_t good = 0;
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    if (!decode_layer_state(whole.substr(0, size)).ok()) continue;
+    ++good;
+    EXPECT_EQ(whole[size - 1], '\0') << size;
+  }
+  EXPECT_GT(good, 0U) << "records behind the stack may be missing";
+}
+
+TEST(LayerStateText, IsRefusedWithAnEpochThatLeadsElsewhere) {
+  LayerState state = sample();
+  state.stack = {"../../../../etc"};
+  EXPECT_FALSE(decode_layer_state(encode_layer_state(state)).ok());
+}
+
+TEST(BaseRecordText, ComesBackAsItWas) {
+  const BaseRecord was{BaseRecord::kFile, 04755, "digest", -5};
+  const std::string text = encode_base_record(3, "a b\n/c", was);
+  std::size_t root = 0;
+  std::string path;
+  BaseRecord is;
+  ASSERT_TRUE(
+      decode_base_record(std::string_view(text).substr(0, text.size() - 1), root, path, is));
+  EXPECT_EQ(root, 3U);
+  EXPECT_EQ(path, "a b\n/c");
+  EXPECT_EQ(is.mode, 04755U);
+  EXPECT_EQ(is.stamp, -5);
+  EXPECT_TRUE(is_same_content(was, is));
+}
+
+TEST(BaseRecordText, WhatChangedMeanwhileIsLikeNothing) {
+  const BaseRecord unknown{BaseRecord::kUnknown, 0, "d", 0};
+  EXPECT_FALSE(is_same_content(unknown, unknown));
+}
+
+TEST(JournalText, ComesBackAsItWasAndNamesNoRootThatIsNotThere) {
+  Step step{1, "a", {}, {BaseRecord::kFile, 0644, "d", 0}, -1};
+  const std::string text = encode_journal({step});
+  const auto is = decode_journal(text, 2);
+  ASSERT_TRUE(is.ok());
+  ASSERT_EQ(is.value().size(), 1U);
+  EXPECT_EQ(is.value()[0].to.digest, "d");
+  EXPECT_EQ(is.value()[0].link, -1);
+  EXPECT_FALSE(decode_journal(text, 1).ok());
+  for (std::size_t size = 0; size < text.size(); ++size) {
+    const auto cut = decode_journal(text.substr(0, size), 2);
+    EXPECT_TRUE(!cut.ok() || cut.value().empty()) << size;
+  }
+}
+
+TEST(LayerNames, AreOneComponent) {
+  EXPECT_TRUE(check_layer_name("a b.c", "--layer").ok());
+  EXPECT_TRUE(check_layer_name(std::string(200, 'x'), "--layer").ok());
+  for (const std::string& name :
+       {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+        std::string("a\x01"), std::string(201, 'x')}) {
+    EXPECT_FALSE(check_layer_name(name, "--layer").ok()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace sbx
