@@ -130,6 +130,10 @@ class Sides {
     return {};
   }
 
+  bool is_empty() const {
+    return git_index_entrycount(old_.get()) == 0 && git_index_entrycount(new_.get()) == 0;
+  }
+
   Result<std::string> patch(bool stat) {
     SBX_TRY(const Tree before, tree(old_.get()));
     SBX_TRY(const Tree after, tree(new_.get()));
@@ -229,6 +233,10 @@ class LayerDiff {
   Result<std::string> patch(std::size_t root) {
     Sides sides;
     SBX_CHECK_OK(sides.open());
+    // What becomes something else is deleted and made, and no source of a rename: git apply would
+    // look for it in vain.
+    Sides others;
+    SBX_CHECK_OK(others.open());
     const OwnedFd real(
         open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::size_t left_out = 0;
@@ -245,13 +253,20 @@ class LayerDiff {
       SBX_TRY(const Blob before, real_blob(real.get(), key.second));
       SBX_TRY(const Blob after, kept_blob(touched, key.second));
       if (before.mode == after.mode && before.bytes == after.bytes) continue;
-      SBX_CHECK_OK(sides.add(false, key.second, before));
-      SBX_CHECK_OK(sides.add(true, key.second, after));
+      const bool is_other =
+          before.mode != 0 && after.mode != 0 && (before.mode & S_IFMT) != (after.mode & S_IFMT);
+      Sides& its = is_other ? others : sides;
+      SBX_CHECK_OK(its.add(false, key.second, before));
+      SBX_CHECK_OK(its.add(true, key.second, after));
     }
     if (left_out > 0) {
       note_ += std::to_string(left_out) + " changes in .git are left out\n";
     }
     SBX_TRY(std::string text, sides.patch(action_.stat));
+    if (!others.is_empty()) {
+      SBX_TRY(const std::string more, others.patch(action_.stat));
+      text += more;
+    }
     return action_.stat ? text + empty : text;
   }
 

@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/json_parts.h"
+#include "rpc/mcp_layer.h"
 #include "rpc/mcp_message.h"
 #include "rpc/mcp_progress.h"
 #include "tools/json_text.h"
@@ -192,6 +193,9 @@ class McpServer::Impl {
     for (const std::string& name : options_.tools) {
       tools.push_back(McpJson::parse(tool_definition(name, ToolFormat::kMcp).value()));
     }
+    if (service_.has_layer()) {
+      for (McpJson& tool : layer_tool_definitions()) tools.push_back(std::move(tool));
+    }
     McpJson result = {{"tools", std::move(tools)}};
     if (context.is_modern) {
       result["ttlMs"] = kListLastsMs;
@@ -205,7 +209,10 @@ class McpServer::Impl {
   void call_tool(const std::string& id, const McpJson& params, const McpContext& context) {
     const std::string name = text_of(params, "name");
     if (name.empty()) return refuse(id, kMcpBadParams, "\"name\" must be a string");
-    if (std::find(options_.tools.begin(), options_.tools.end(), name) == options_.tools.end()) {
+    const bool is_offered =
+        std::find(options_.tools.begin(), options_.tools.end(), name) != options_.tools.end() ||
+        (service_.has_layer() && is_layer_tool(name));
+    if (!is_offered) {
       return refuse(id, kMcpBadParams, "Unknown tool: " + name.substr(0, 100));
     }
     const auto arguments = params.find("arguments");
@@ -249,6 +256,7 @@ class McpServer::Impl {
 
   void run(const std::string& id, const std::string& digest) {
     Call& call = calls_.at(id);
+    if (is_layer_tool(call.tool)) return run_layer(id);
     Result<ToolCall> decoded = runner_.decode(call.tool, call.arguments);
     if (!decoded.ok()) return finish(id, tool_refusal(call.tool, decoded.error()));
     if (!digest.empty()) decoded.value().request.approval = digest;
@@ -266,7 +274,7 @@ class McpServer::Impl {
     const Approval* const approval = answer.approval();
     const bool asks = approval != nullptr && !call.was_approved;
     if (asks && call.context.has_elicitation)
-      return ask(id, answer.call.request.command, *approval);
+      return ask(id, question(answer.call.request.command, *approval), approval->digest);
     send_answer(id, answer);
   }
 
@@ -292,12 +300,67 @@ class McpServer::Impl {
     }));
   }
 
+  // --- the session's layer ---
+
+  void send_layer(const std::string& id, const Result<LayerAnswer>& answered) {
+    const McpContext context = calls_.at(id).context;
+    calls_.erase(id);
+    answer(id, context, layer_result(answered));
+  }
+
+  using LayerNext = std::function<void(const Result<LayerAnswer>& answer)>;
+  void act(const std::string& id, const Service::LayerCall& wanted, LayerNext next) {
+    const Status begun =
+        service_.act(wanted, [this, id, serial = calls_.at(id).serial,
+                              next = std::move(next)](const Result<LayerAnswer>& answer) {
+          const auto found = calls_.find(id);
+          if (found != calls_.end() && found->second.serial == serial) next(answer);
+        });
+    if (!begun.ok()) send_layer(id, begun.error());
+  }
+
+  void run_layer(const std::string& id) {
+    const Call& call = calls_.at(id);
+    const Result<LayerToolCall> read = read_layer_call(call.tool, call.arguments);
+    if (!read.ok()) return send_layer(id, read.error());
+    Service::LayerCall wanted;
+    wanted.client = client_;
+    wanted.paths = read.value().paths;
+    wanted.word = read.value().label;
+    wanted.changes = call.tool == kLayerCheckpointTool;
+    wanted.action = wanted.changes ? "checkpoint" : "diff";
+    const bool commits = call.tool == kLayerCommitTool;
+    act(id, wanted, [this, id, wanted, commits](const Result<LayerAnswer>& answer) {
+      const bool is_diff = commits && answer.ok() && answer.value().status == 0;
+      is_diff ? commit(id, wanted, answer.value().text) : send_layer(id, answer);
+    });
+  }
+
+  // What the user agreed to, and nothing else, is made real.
+  void commit(const std::string& id, Service::LayerCall wanted, const std::string& diff) {
+    Call& call = calls_.at(id);
+    const std::string digest = changes_digest(diff);
+    if (call.was_approved && digest == call.digest) {
+      wanted.action = "commit";
+      wanted.changes = true;
+      return act(id, wanted,
+                 [this, id](const Result<LayerAnswer>& answer) { send_layer(id, answer); });
+    }
+    if (call.was_approved || !call.context.has_elicitation) {
+      return send_layer(
+          id, Error{ErrorCode::kNeedsApproval,
+                    call.was_approved ? "the changes are not those that the user agreed to"
+                                      : "the user has to commit, and cannot be asked here",
+                    "", "sbx-run layer commit NAME"});
+    }
+    ask(id, commit_question(diff), digest);
+  }
+
   // --- approvals ---
 
-  void ask(const std::string& id, const std::string& command, const Approval& approval) {
+  void ask(const std::string& id, McpJson params, const std::string& digest) {
     Call& call = calls_.at(id);
-    call.digest = approval.digest;
-    McpJson params = question(command, approval);
+    call.digest = digest;
     if (!call.context.is_modern) {
       call.question = "sbx-" + std::to_string(++next_question_);
       return send_(mcp_request(call.question, "elicitation/create", params));
@@ -319,6 +382,7 @@ class McpServer::Impl {
           id, tool_refusal(call.tool, Error{ErrorCode::kDenied, "the user declined", "", ""}));
     }
     call.was_approved = true;
+    if (is_layer_tool(call.tool)) return run_layer(id);
     const Status granted = service_.approve(call.digest);
     if (granted.ok()) return run(id, call.digest);
     send_answer(id, tool_refusal(call.tool, granted.error()));

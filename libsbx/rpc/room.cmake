@@ -5,6 +5,7 @@ sbx_room(rpc
     rpc/framing.cc
     rpc/json_rpc.cc
     rpc/mcp.cc
+    rpc/mcp_layer.cc
     rpc/mcp_message.cc
     rpc/mcp_progress.cc
     rpc/methods.cc

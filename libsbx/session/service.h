@@ -131,6 +131,7 @@ class Service {
     bool changes = false;
   };
   Status act(const LayerCall& call, LayerAction::Reply reply);
+  bool has_layer() const { return session_.layer() != nullptr; }
 
   int poll_fd() const { return session_.poll_fd(); }
   std::optional<Clock::time_point> deadline() const;

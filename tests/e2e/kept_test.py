@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 import harness
+import mcp_client
 import session_harness
 
 CALL = re.compile(r"^([a-z0-9_]+)\(")
@@ -100,6 +101,27 @@ class Runs(Kept):
         self.inside("echo x > x")
         self.put("a", "2\n")
         self.assertEqual(self.inside("cat a")["stdout"], "2\n")
+
+    def test_a_requests_files_go_to_the_layer(self):
+        self.put("d/old", "old\n")
+        server = subprocess.Popen(
+            [harness.SBX_RUN, "serve", "--layer", "x", "--workspace", self.work],
+            cwd=self.work, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, server)
+        peer = session_harness.Peer(server.stdout, server.stdin)
+        told = peer.answer(peer.send("run", command="cat d/old d/new n/m/f; ls d", files=[
+            {"path": "d/old", "content": "1\n"}, {"path": "d/new", "content": "2\n"},
+            {"path": "n/m/f", "content": "3\n"}]))["result"]
+        self.assertEqual(told["stdout"], "1\n2\n3\nnew\nold\n", told)
+        self.assertEqual((self.read("d/old"), os.listdir(self.work)), ("old\n", ["d"]))
+
+    def test_a_directory_that_cannot_be_moved_is_a_denial(self):
+        self.put("d/a", "1\n")
+        answer = self.sh("python3 -c 'import os; os.rename(\"d\", \"e\")'", "--layer", "x")
+        if answer["exit_code"] != 0:
+            self.assertIn(("rename", self.work + "/d"),
+                          [(denial["operation"], denial["target"]) for denial in answer["denials"]])
+        self.assertEqual(self.inside("mv d f; cat f/a; ls")["stdout"], "1\nf\n")
 
     def test_several_roots_are_kept(self):
         other = os.path.join(self.base, "other")
@@ -619,6 +641,39 @@ class Sessions(Kept):
         self.assertEqual(refused["error"]["code"], "layer_in_use")
         call("kill", task_id=started["task_id"])
         self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
+
+    def test_mcp_asks_the_user_before_it_commits(self):
+        for accepts in (False, True):
+            client = mcp_client.Client("--layer", "x", "--workspace", self.work, cwd=self.work,
+                                       env=self.environment)
+            self.addCleanup(self.end, client.process)
+            client.send({"id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+                "clientInfo": {"name": "test", "version": "1"}}})
+            client.wait(lambda message: message.get("id") == 1)
+
+            def call(number, name, **arguments):
+                client.send({"id": number, "method": "tools/call",
+                             "params": {"name": name, "arguments": arguments}})
+
+            client.send({"id": 2, "method": "tools/list"})
+            names = [tool["name"] for tool in
+                     client.wait(lambda message: message.get("id") == 2)["result"]["tools"]]
+            self.assertIn("layer_diff", names)
+            call(3, "bash", command="echo made > made", description="make")
+            client.wait(lambda message: message.get("id") == 3)
+            call(4, "layer_diff")
+            told = client.wait(lambda message: message.get("id") == 4)["result"]
+            self.assertIn("+made", told["content"][0]["text"])
+            call(5, "layer_commit")
+            asked = client.wait(lambda message: message.get("method") == "elicitation/create")
+            self.assertIn("created " + self.work + "/made", asked["params"]["message"])
+            client.send({"id": asked["id"], "result": {
+                "action": "accept" if accepts else "decline", "content": {}}})
+            done = client.wait(lambda message: message.get("id") == 5)["result"]
+            self.assertEqual(done["isError"], not accepts, done)
+            self.assertEqual(os.path.exists(os.path.join(self.work, "made")), accepts)
+            self.end(client.process)
 
 
 if __name__ == "__main__":

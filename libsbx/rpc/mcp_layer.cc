@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbx-layer's JSON → results of tools.
+#include "rpc/mcp_layer.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/sha256.h"
+#include "base/text.h"
+#include "json/reader.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostShown = 40;  // paths in a question
+
+McpJson definition(std::string_view name, const char* description, McpJson properties,
+                   bool is_read_only) {
+  return {{"name", name},
+          {"description", description},
+          {"inputSchema",
+           {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}}},
+          {"annotations", {{"readOnlyHint", is_read_only}, {"openWorldHint", false}}}};
+}
+
+McpJson paths_schema() {
+  return {{"paths",
+           {{"type", "array"},
+            {"items", {{"type", "string"}, {"minLength", 1}}},
+            {"description", "Only these, relative to the workspace or absolute."}}}};
+}
+
+McpJson text_result(const std::string& text, McpJson structured, bool is_error) {
+  McpJson result = {{"content", McpJson::array({{{"type", "text"}, {"text", text}}})}};
+  if (!structured.is_null()) result["structuredContent"] = std::move(structured);
+  result["isError"] = is_error;
+  return result;
+}
+
+}  // namespace
+
+bool is_layer_tool(std::string_view name) {
+  return name == kLayerDiffTool || name == kLayerCheckpointTool || name == kLayerCommitTool;
+}
+
+McpJson layer_tool_definitions() {
+  return McpJson::array(
+      {definition(kLayerDiffTool,
+                  "What the commands of this session have changed, as a patch. The real files are "
+                  "still as they were.",
+                  paths_schema(), true),
+       definition(kLayerCheckpointTool, "Marks what was changed so far as a point to come back to.",
+                  {{"label", {{"type", "string"}, {"minLength", 1}}}}, false),
+       definition(kLayerCommitTool,
+                  "Makes the changes real. The user is asked first, and may decline.",
+                  paths_schema(), false)});
+}
+
+Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view arguments) {
+  const nlohmann::json given = nlohmann::json::parse(arguments);
+  LayerToolCall call;
+  for (const auto& [key, value] : given.items()) {
+    const bool takes_paths = tool != kLayerCheckpointTool;
+    if (takes_paths && key == "paths" && value.is_array() &&
+        std::all_of(value.begin(), value.end(), [](const auto& path) {
+          return path.is_string() && !path.template get_ref<const std::string&>().empty();
+        })) {
+      call.paths = value.get<std::vector<std::string>>();
+    } else if (!takes_paths && key == "label" && value.is_string() &&
+               !value.get_ref<const std::string&>().empty()) {
+      call.label = value.get<std::string>();
+    } else {
+      const bool is_known = key == (takes_paths ? "paths" : "label");
+      return Error{is_known ? ErrorCode::kWrongType : ErrorCode::kUnknownField,
+                   is_known ? "has another type than the schema asks for" : "is not known",
+                   "/" + escape_control_bytes(key.substr(0, 100)),
+                   takes_paths ? "paths is an array of texts" : "label is a text"};
+    }
+  }
+  return call;
+}
+
+std::string changes_digest(std::string_view diff) { return sha256_hex(diff); }
+
+McpJson commit_question(std::string_view diff) {
+  const nlohmann::json told = nlohmann::json::parse(diff, nullptr, false);
+  std::string message = "Make these changes real?\n";
+  const auto changes = told.is_object() ? told.find("changes") : told.end();
+  if (told.is_object() && changes != told.end() && changes->is_array()) {
+    std::size_t shown = 0;
+    for (const auto& change : *changes) {
+      if (++shown > kMostShown) break;
+      message +=
+          "\n" + change.value("kind", "") + " " + escape_control_bytes(change.value("path", ""));
+    }
+    if (changes->size() > kMostShown) {
+      message += "\nand " + std::to_string(changes->size() - kMostShown) + " more";
+    }
+  }
+  return {{"message", message},
+          {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
+}
+
+McpJson layer_result(const Result<LayerAnswer>& answer) {
+  if (!answer.ok()) return text_result(error_line(answer.error()), nullptr, true);
+  McpJson told = McpJson::parse(answer.value().text, nullptr, false);
+  if (!told.is_object()) return text_result("sbx-layer gave no answer", nullptr, true);
+  if (answer.value().status != 0) {
+    const McpJson error = told.value("error", McpJson::object());
+    const std::string text = error.value("code", "") + ": " + error.value("message", "");
+    return text_result(text, {{"error", error}, {"changes", told.value("changes", McpJson())}},
+                       true);
+  }
+  const auto patch = told.find("patch");
+  const std::string text =
+      patch != told.end() && patch->is_string() ? patch->get<std::string>() : told.dump();
+  return text_result(text, std::move(told), false);
+}
+
+}  // namespace sbx
