@@ -18,6 +18,11 @@ namespace {
 // Its words: own flags and the file, then "--", then the flags that `serve` gets.
 Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOptions& options) {
   const Verb& verb = *invocation.verb;
+  if (!options.layer.empty() && !options.jobs.empty() && options.jobs != "1") {
+    return Error{ErrorCode::kBadFlag, "one command at a time runs in a layer", "--jobs",
+                 "leave it out"};
+  }
+  if (!options.layer.empty()) options.jobs = "1";
   SBX_TRY(const SessionFlags own, given_flags(options, verb, FlagUse::kVerb));
   SBX_TRY(SessionFlags session, session_flags(options, verb));
   if (!session.contains("--workspace") && options.on.empty()) {

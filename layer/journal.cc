@@ -43,14 +43,19 @@ class Stepper {
     const std::string parent = slash == std::string::npos ? "." : step.path.substr(0, slash);
     name_ = slash == std::string::npos ? step.path : step.path.substr(slash + 1);
     directory_.reset(open_beneath(root, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Taken back before the directory was made.
+    const bool never_was =
+        back_ && from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;
     if (!directory_.is_open()) {
-      const bool is_gone = to.kind == BaseRecord::kAbsent && (errno == ENOENT || errno == ENOTDIR);
+      const bool is_gone =
+          (to.kind == BaseRecord::kAbsent || never_was) && (errno == ENOENT || errno == ENOTDIR);
       return is_gone ? Status() : failed("open the directory of");
     }
     temporary_ = ".sbx-" + epoch_.substr(epoch_.rfind('/') + 1) + "-" + std::to_string(number);
     SBX_CHECK_OK(clear_temporary(root, parent, from, to));
     const BaseRecord now = look_at_real(root, step.path);
     if (is_in_state(to, now)) return {};
+    if (never_was && now.kind != BaseRecord::kDirectory) return {};
     if (to.kind == BaseRecord::kDirectory) return make_directory(now, from, to);
     const bool is_between = now.kind == BaseRecord::kAbsent && from.kind != to.kind;
     if (!is_same_content(from, now) && !is_between) return changed();

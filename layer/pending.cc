@@ -143,13 +143,18 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
       modes.emplace_back(path, step.to.mode & 0777);
     } else {
       const std::string kept = store.epoch(committed) + "/new/" + std::to_string(i);
-      struct stat info {};
-      if (lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) unlink(path.c_str());
+      // In the place of a directory whose entries have gone.
+      if (unlink(path.c_str()) != 0) remove_tree(path);
       is_made = linkat(AT_FDCWD, kept.c_str(), AT_FDCWD, path.c_str(), 0) == 0;
     }
     if (!is_made) return layer_failure("cannot keep " + path, errno);
   }
-  for (auto at = modes.rbegin(); at != modes.rend(); ++at) chmod(at->first.c_str(), at->second);
+  for (auto at = modes.rbegin(); at != modes.rend(); ++at) {
+    struct stat info {};
+    if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      chmod(at->first.c_str(), at->second);
+    }
+  }
   return base.save(store.epoch(epoch) + "/base");
 }
 
