@@ -56,9 +56,11 @@ TEST(Methods, EachIsCallableAndAnUnknownOneNamesTheNearest) {
   }
 }
 
-TEST(Methods, OnlyAnApprovalIsTheOperators) {
+TEST(Methods, ApprovalsAndWhatALayerMakesOfRealFilesAreTheOperators) {
+  const std::set<std::string_view> operators = {"approve", "layer.commit", "layer.discard",
+                                                "layer.undo"};
   for (const Method& method : methods()) {
-    EXPECT_EQ(method.for_operator, method.name == "approve") << method.name;
+    EXPECT_EQ(method.for_operator, operators.contains(method.name)) << method.name;
   }
 }
 
