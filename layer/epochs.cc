@@ -67,7 +67,7 @@ class Merger {
   Status take(const MergedEntry& entry, int level) {
     const BaseRecord* const known = base_.find(root_, entry.path);
     if (entry.is_whiteout && known != nullptr && known->kind == BaseRecord::kDirectory &&
-        has_left_out(entry.path)) {
+        keeps(entry.path) && has_left_out(entry.path)) {
       return open_directory(entry.path, *known);
     }
     if (S_ISDIR(entry.info.st_mode)) {
