@@ -178,8 +178,9 @@ constexpr FlagRow kFlags[] = {
      "with commit: keep the real file, the layer forgets its own; repeatable", kFile},
     {"--theirs", &Run::theirs, kLayer, 0, "PATH",
      "with commit: take the layer's, whatever the real file has become; repeatable", kFile},
-    {"--json", &Run::json, verb_bits("run explain doctor profile version layer") | kTasks, 0, "",
-     "as JSON", kText, "The verbs of tasks answer so anyway; for run the same as --format json."},
+    {"--json", &Run::json, verb_bits("run explain doctor profile cache version layer") | kTasks, 0,
+     "", "as JSON", kText,
+     "The verbs of tasks answer so anyway; for run the same as --format json."},
 };
 
 template <typename Names>
@@ -235,6 +236,8 @@ std::string value_names(ValueKind kind) {
       return "anthropic, openai, mcp";
     case kProfileAction:
       return "list, show, validate";
+    case kCacheAction:
+      return "list, clear";
     case kOutputFormat:
       return "auto, text, json";
     case kColor:

@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "host_files/places.h"
 #include "kept/store.h"
 #include "rpc/socket_place.h"
 #include "run/http_process.h"
@@ -215,6 +216,9 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
   context.home = absolute_or_none(environment, "HOME");
   context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
   context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");
+  if (!profile.caches.empty()) {
+    SBX_TRY(context.caches, cache_place(environment));
+  }
   context.xauthority = absolute_or_none(environment, "XAUTHORITY");
   if (profile.filesystem.home == HomeMode::kHost) {
     // Roots have no symlinks.

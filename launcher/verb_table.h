@@ -37,6 +37,7 @@ enum class ValueKind {
   kColor,
   kProfileAction,
   kLayerAction,
+  kCacheAction,
   kSchema,
   kVerb,
   kOrder,
@@ -82,6 +83,7 @@ int verb_tool(const Invocation& invocation);
 int verb_mcp(const Invocation& invocation);
 int verb_check(const Invocation& invocation);
 int verb_explain(const Invocation& invocation);
+int verb_cache(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
 int verb_layer(const Invocation& invocation);
@@ -251,6 +253,14 @@ inline constexpr Verb kVerbs[] = {
       {"name", &RunOptions::name, false, ValueKind::kText, "of the layer"}},
      "sbx-run layer diff evening --stat",
      {"argument", nullptr, false, ValueKind::kFile, "a path, a label, a new name"}},
+    {"cache",
+     verb_cache,
+     "directories of sbx's own that are kept between runs",
+     kNothingToRun,
+     "Lists them with their size, or empties one, for all workspaces.",
+     {{"what", &RunOptions::what, true, ValueKind::kCacheAction, ""},
+      {"name", &RunOptions::name, false, ValueKind::kText, "to clear"}},
+     "sbx-run cache list"},
     {"schema",
      verb_schema,
      "JSON Schema (draft-07) for editors and programs",

@@ -15,6 +15,9 @@ bool git_files_hold(std::string_view bytes) {
   std::size_t size = 0;
   for (const std::string& include : read_git_config(bytes).includes) size += include.size();
   if (size > bytes.size()) return false;
+  // What is written is read as what it was.
+  const std::string shared = shareable_git_config(bytes);
+  if (shareable_git_config(shared) != shared) return false;
   for (const std::size_t id_bytes : {20U, 32U}) {
     const Gitlinks links = read_gitlinks(bytes, id_bytes, kMost);
     if (links.paths.size() > kMost) return false;

@@ -9,20 +9,6 @@
 namespace sbx {
 namespace {
 
-// Where the subcommand stands, behind git's own options; 0: nowhere.
-std::size_t subcommand_at(const Command& command) {
-  for (std::size_t at = 1; at < command.words.size(); ++at) {
-    const std::string& text = command.words[at].text;
-    if (!text.starts_with('-')) return at;
-    if (is_listed(text,
-                  "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix "
-                  "--config-env --attr-source")) {
-      ++at;
-    }
-  }
-  return 0;
-}
-
 // The subcommand that this case is about, with its options; nullopt for another.
 struct Git {
   std::string_view name;
@@ -32,7 +18,7 @@ struct Git {
 
 std::optional<Git> read_git(const Case& c, std::string_view names, std::string_view values = "",
                             std::initializer_list<std::string_view> long_values = {}) {
-  const std::size_t at = subcommand_at(c.command);
+  const std::size_t at = git_subcommand(c.command);
   if (at == 0 || !is_listed(c.command.words[at].text, names)) return std::nullopt;
   Git git{c.command.words[at].text,
           Arguments(c.command, at + 1, values, long_values),

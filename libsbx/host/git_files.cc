@@ -3,6 +3,7 @@
 #include "host/git_files.h"
 
 #include <algorithm>
+#include <array>
 #include <climits>
 #include <cstdint>
 
@@ -54,6 +55,136 @@ std::string read_value(std::string_view text, std::size_t& at) {
   return out;
 }
 
+// "[name]" or "[name "sub"]", from `at` to behind it.
+void read_section(std::string_view text, std::size_t& at, GitSetting& now) {
+  const std::size_t end = text.find_first_of(" \t]\n.", at + 1);
+  const std::size_t length = std::min(end, text.size()) - at - 1;
+  now.section = lower(text.substr(at + 1, std::min(length, kLongestName)));
+  now.subsection.clear();
+  bool is_quoted = false;  // a subsection may hold brackets
+  for (++at; at < text.size() && text[at] != '\n' && (text[at] != ']' || is_quoted); ++at) {
+    if (text[at] == '\\') {
+      if (++at < text.size() && is_quoted) now.subsection += text[at];
+    } else if (text[at] == '"') {
+      is_quoted = !is_quoted;
+    } else if (is_quoted) {
+      now.subsection += text[at];
+    }
+  }
+  ++at;
+}
+
+// "*" stands for a subsection, or for any key.
+constexpr auto kShareable = std::to_array<std::string_view>({"user.name",
+                                                             "user.email",
+                                                             "user.useconfigonly",
+                                                             "author.name",
+                                                             "author.email",
+                                                             "committer.name",
+                                                             "committer.email",
+                                                             "init.defaultbranch",
+                                                             "core.autocrlf",
+                                                             "core.eol",
+                                                             "core.safecrlf",
+                                                             "core.whitespace",
+                                                             "core.abbrev",
+                                                             "core.quotepath",
+                                                             "core.commentchar",
+                                                             "core.precomposeunicode",
+                                                             "commit.verbose",
+                                                             "commit.cleanup",
+                                                             "commit.status",
+                                                             "push.default",
+                                                             "push.followtags",
+                                                             "push.autosetupremote",
+                                                             "pull.rebase",
+                                                             "pull.ff",
+                                                             "fetch.prune",
+                                                             "fetch.prunetags",
+                                                             "fetch.parallel",
+                                                             "merge.ff",
+                                                             "merge.conflictstyle",
+                                                             "merge.log",
+                                                             "merge.renames",
+                                                             "merge.stat",
+                                                             "merge.autostash",
+                                                             "rebase.autosquash",
+                                                             "rebase.autostash",
+                                                             "rebase.updaterefs",
+                                                             "rebase.missingcommitscheck",
+                                                             "diff.algorithm",
+                                                             "diff.renames",
+                                                             "diff.renamelimit",
+                                                             "diff.colormoved",
+                                                             "diff.colormovedws",
+                                                             "diff.mnemonicprefix",
+                                                             "diff.noprefix",
+                                                             "diff.context",
+                                                             "diff.interhunkcontext",
+                                                             "diff.indentheuristic",
+                                                             "diff.wserrorhighlight",
+                                                             "diff.submodule",
+                                                             "status.*",
+                                                             "log.date",
+                                                             "log.decorate",
+                                                             "log.follow",
+                                                             "log.abbrevcommit",
+                                                             "log.mailmap",
+                                                             "branch.autosetupmerge",
+                                                             "branch.autosetuprebase",
+                                                             "branch.sort",
+                                                             "tag.sort",
+                                                             "column.*",
+                                                             "color.*",
+                                                             "color.*.*",
+                                                             "advice.*",
+                                                             "help.autocorrect",
+                                                             "rerere.enabled",
+                                                             "rerere.autoupdate",
+                                                             "submodule.recurse",
+                                                             "i18n.*",
+                                                             "grep.*",
+                                                             "format.pretty",
+                                                             "pretty.*",
+                                                             "alias.*",
+                                                             "url.*.insteadof",
+                                                             "url.*.pushinsteadof"});
+
+bool is_shareable(const GitSetting& setting) {
+  const bool is_sub = !setting.subsection.empty();
+  const std::string start = setting.section + (is_sub ? ".*." : ".");
+  const auto names = [&](std::string_view entry) {
+    return entry == start + setting.key || entry == start + "*";
+  };
+  if (std::none_of(kShareable.begin(), kShareable.end(), names)) return false;
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  if (setting.key.empty() || !std::all_of(setting.key.begin(), setting.key.end(), is_word))
+    return false;
+  const std::string all = setting.subsection + "\n" + setting.value.value_or("");
+  // A user and his password in a URL.
+  const std::size_t scheme = all.find("://");
+  if (scheme != std::string::npos && all.find('@', scheme) != std::string::npos) return false;
+  if (all.find('\0') != std::string::npos || setting.subsection.find('\n') != std::string::npos) {
+    return false;
+  }
+  return setting.section != "alias" || !setting.value.value_or("").starts_with('!');
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
 std::uint32_t number(std::string_view bytes, std::size_t at, int size) {
   std::uint32_t out = 0;
   for (int i = 0; i < size; ++i) {
@@ -64,9 +195,9 @@ std::uint32_t number(std::string_view bytes, std::size_t at, int size) {
 
 }  // namespace
 
-GitConfigPaths read_git_config(std::string_view text) {
-  GitConfigPaths out;
-  std::string section;
+std::vector<GitSetting> read_git_settings(std::string_view text) {
+  std::vector<GitSetting> out;
+  GitSetting now;
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     if (is_blank(c)) {
@@ -74,34 +205,46 @@ GitConfigPaths read_git_config(std::string_view text) {
     } else if (c == '#' || c == ';') {
       at = std::min(text.find('\n', at), text.size());
     } else if (c == '[') {
-      const std::size_t end = text.find_first_of(" \t]\n.", at + 1);
-      const std::size_t length = std::min(end, text.size()) - at - 1;
-      section = lower(text.substr(at + 1, std::min(length, kLongestName)));
-      bool is_quoted = false;  // a subsection may hold brackets
-      for (++at; at < text.size() && text[at] != '\n' && (text[at] != ']' || is_quoted); ++at) {
-        if (text[at] == '\\') {
-          ++at;
-        } else if (text[at] == '"') {
-          is_quoted = !is_quoted;
-        }
-      }
-      ++at;
+      read_section(text, at, now);
     } else {
       const std::size_t end = std::min(text.find_first_of("= \t\r\n#;", at), text.size());
-      const std::string name = section + "." + lower(text.substr(at, end - at));
+      now.key = lower(text.substr(at, end - at));
+      now.value.reset();
       at = std::min(text.find_first_not_of(" \t\r", end), text.size());
-      std::string value;
       if (at < text.size() && text[at] == '=') {
         ++at;
-        value = read_value(text, at);
+        now.value = read_value(text, at);
       } else {
         at = std::min(text.find('\n', at), text.size());
       }
-      if (name == "include.path" || name == "includeif.path") out.includes.push_back(value);
-      if (name == "core.hookspath") out.hooks_path = value;
-      if (name == "core.worktree") out.work_tree = value;
-      if (name == "extensions.objectformat") out.has_sha256 = lower(value) == "sha256";
+      out.push_back(now);
     }
+  }
+  return out;
+}
+
+GitConfigPaths read_git_config(std::string_view text) {
+  GitConfigPaths out;
+  for (const GitSetting& setting : read_git_settings(text)) {
+    const std::string name = setting.section + "." + setting.key;
+    const std::string value = setting.value.value_or("");
+    if (name == "include.path" || name == "includeif.path") out.includes.push_back(value);
+    if (name == "core.hookspath") out.hooks_path = value;
+    if (name == "core.worktree") out.work_tree = value;
+    if (name == "extensions.objectformat") out.has_sha256 = lower(value) == "sha256";
+  }
+  return out;
+}
+
+std::string shareable_git_config(std::string_view text) {
+  std::string out;
+  for (const GitSetting& setting : read_git_settings(text)) {
+    if (!is_shareable(setting)) continue;
+    out += "[" + setting.section;
+    if (!setting.subsection.empty()) out += " " + in_quotes(setting.subsection);
+    out += "]\n\t" + setting.key;
+    if (setting.value) out += " = " + in_quotes(*setting.value);
+    out += "\n";
   }
   return out;
 }

@@ -11,6 +11,20 @@
 
 namespace sbx {
 
+// One line of a configuration; names in lower case, but the subsection.
+struct GitSetting {
+  std::string section;
+  std::string subsection;
+  std::string key;
+  std::optional<std::string> value;  // nullopt: there is no "=", which means true
+  friend bool operator==(const GitSetting&, const GitSetting&) = default;
+};
+std::vector<GitSetting> read_git_settings(std::string_view text);
+
+// Of a user's configuration what says who he is and how git is to look and behave: nothing that
+// holds a secret, runs a program or leads to another file. As a configuration again.
+std::string shareable_git_config(std::string_view text);
+
 struct GitConfigPaths {
   std::vector<std::string> includes;      // of include.path and includeIf.*.path, conditions or not
   std::optional<std::string> hooks_path;  // the last core.hooksPath

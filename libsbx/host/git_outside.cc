@@ -190,6 +190,8 @@ class Adder {
       if (name.ends_with(".lock")) continue;
       if (std::find(kShared.begin(), kShared.end(), name) != kShared.end()) continue;
       Node node = look(join_path(found_.common, name));
+      // The policy has its own word on it.
+      if (root_of(view_, node.path)->node.path == node.path) continue;
       if (node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
         view_.roots.push_back({std::move(node), Access::kReadOnly, "git", false, true});
       } else if (node.kind == NodeKind::kLink) {

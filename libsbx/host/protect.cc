@@ -320,7 +320,8 @@ Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& 
   const std::vector<std::string> parts = {std::string(kProjectSettings)};
   Resolver resolver(roots, out);
   const std::size_t known = out.size();
-  // Where the caller can make nothing, neither can the command, unless it opens the directory first.
+  // Where the caller can make nothing, neither can the command, unless it opens the directory
+  // first.
   const bool is_closed = faccessat(AT_FDCWD, root.path.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
   resolver.walk(root.path, parts, is_closed);
   for (std::size_t i = known; i < out.size(); ++i) out[i].is_soft = true;

@@ -10,6 +10,7 @@ sbx_room(host SOURCES
   host/probe.cc
   host/git_use.cc
   host/git_files.cc
+  host/globs.cc
   host/git_outside.cc
   host/unowned.cc
   host/view.cc

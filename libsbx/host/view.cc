@@ -20,7 +20,9 @@
 #include "host/denied.h"
 #include "host/etc_private.h"
 #include "host/facts.h"
+#include "host/git_files.h"
 #include "host/git_outside.h"
+#include "host/globs.h"
 #include "host/protect.h"
 #include "host/unowned.h"
 #include "policy/http.h"
@@ -122,8 +124,13 @@ constexpr auto kMachine =
 
 class Inspector {
  public:
-  Inspector(const Policy& policy, bool has_mounts, Witnesses* witnesses, View& view)
-      : policy_(policy), has_mounts_(has_mounts), witnesses_(witnesses), view_(view) {}
+  Inspector(const Policy& policy, bool has_mounts, Witnesses* witnesses, View& view,
+            std::string caller_home = "")
+      : policy_(policy),
+        has_mounts_(has_mounts),
+        witnesses_(witnesses),
+        view_(view),
+        caller_home_(std::move(caller_home)) {}
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
     SBX_CHECK_OK(run_all(tool_names, search_path));
@@ -149,6 +156,7 @@ class Inspector {
       SBX_CHECK_OK(find_denied_programs(policy_, search_path, witnesses_, view_));
     }
     SBX_CHECK_OK(run_roots());
+    add_git_config();
     add_host_masks();
     SBX_CHECK_OK(add_devices());
     add_proc_masks();
@@ -158,13 +166,21 @@ class Inspector {
 
   Status run_roots() {
     SBX_CHECK_OK(add_roots());
+    SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
     for (const ViewRoot& root : view_.roots) {
       if (root.is_git || root.access != Access::kReadWrite ||
           root.node.kind != NodeKind::kDirectory)
         continue;
       for (const Protect& protect : policy_.sandbox.filesystem.protect) {
-        SBX_CHECK_OK(resolve_protect(view_.roots, root.node, protect, view_.protects));
+        SBX_CHECK_OK(add_protected(root, protect));
+      }
+    }
+    lift_protection();
+    for (const ViewRoot& root : view_.roots) {
+      if (root.is_git || root.access != Access::kReadWrite ||
+          root.node.kind != NodeKind::kDirectory) {
+        continue;
       }
       // What goes with the run rules no other.
       const bool is_fresh = policy_.run.workspace.mode == WorkspaceMode::kFresh;
@@ -176,6 +192,7 @@ class Inspector {
     }
     // A symlink on the way to a narrower root, turned elsewhere, would uncover it in the next run.
     for (const Root& root : policy_.sandbox.filesystem.roots) {
+      if (root.pattern_at != 0) continue;
       const bool is_narrow = root.access != Access::kReadWrite || root.noexec;
       if (is_narrow && root.path != "/" && resolve_parent(root.path) != root.path) {
         SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
@@ -183,6 +200,32 @@ class Inspector {
     }
     if (!policy_.sandbox.home.empty()) view_.home = look(policy_.sandbox.home);
     return {};
+  }
+
+  // A file that a root of its own makes writable, within a writable directory, is no mount point:
+  // who saves it puts another in its place.
+  void lift_protection() {
+    std::vector<std::string> lifted;
+    for (const ViewRoot& root : view_.roots) {
+      if (root.is_git || root.access != Access::kReadWrite || root.node.kind != NodeKind::kFile) {
+        continue;
+      }
+      const ViewRoot* holder = nullptr;
+      for (const ViewRoot& other : view_.roots) {
+        const bool holds = &other != &root && is_below(root.node.path, other.node.path);
+        if (holds && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
+          holder = &other;
+        }
+      }
+      if (holder != nullptr && holder->access == Access::kReadWrite &&
+          holder->noexec == root.noexec) {
+        lifted.push_back(root.node.path);
+      }
+    }
+    for (const std::string& path : lifted) {
+      std::erase_if(view_.roots, [&](const ViewRoot& root) { return root.node.path == path; });
+    }
+    view_.lifted = std::move(lifted);
   }
 
   Node look(const std::string& path) { return sbx::look(path, failure_); }
@@ -260,8 +303,68 @@ class Inspector {
     return {};
   }
 
+  // Each path that matches, as a root of its own.
+  Status add_pattern(const Root& root, std::vector<Root>& out) {
+    const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
+    const Result<std::string> base = real_path(head);
+    if (!base.ok()) return {};
+    View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
+                          root.access == Access::kNone};
+    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, root.where));
+    for (const std::string& match : pattern.matches) {
+      Root one = root;
+      one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
+      one.pattern_at = 0;
+      one.optional = true;
+      Status ignored;
+      const NodeKind kind = sbx::look(one.path, ignored).kind;
+      const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
+      if (pattern.hides || is_shown) out.push_back(std::move(one));
+    }
+    if (root.access != Access::kReadWrite) view_.patterns.push_back(std::move(pattern));
+    return {};
+  }
+
+  Status add_protected(const ViewRoot& root, const Protect& protect) {
+    if (!is_glob(protect.path)) {
+      return resolve_protect(view_.roots, root.node, protect, view_.protects);
+    }
+    View::Pattern pattern{root.node.path, protect.path, false};
+    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, protect.where));
+    for (const std::string& match : pattern.matches) {
+      const Protect one{match, Missing::kReport, protect.where};
+      SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));
+    }
+    view_.patterns.push_back(std::move(pattern));
+    return {};
+  }
+
+  Status add_caches() {
+    for (const auto& [name, cache] : policy_.sandbox.caches) {
+      Node node = look(cache.source);
+      if (node.kind != NodeKind::kDirectory) {
+        return Error{ErrorCode::kPathNotFound, "the cache's directory is gone: " + cache.source,
+                     "/caches/" + name, "run again"};
+      }
+      view_.caches.emplace_back(cache.path, std::move(node));
+    }
+    return {};
+  }
+
   Status add_roots() {
+    std::vector<Root> roots;
     for (const Root& root : policy_.sandbox.filesystem.roots) {
+      if (root.pattern_at == 0) {
+        roots.push_back(root);
+      } else {
+        SBX_CHECK_OK(add_pattern(root, roots));
+      }
+    }
+    for (const Root& root : roots) {
+      const bool is_again =
+          std::any_of(view_.roots.begin(), view_.roots.end(),
+                      [&](const ViewRoot& other) { return other.node.path == root.path; });
+      if (is_again && roots.size() != policy_.sandbox.filesystem.roots.size()) continue;
       const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
       Node node = look(path);
       SBX_CHECK_OK(failure_);
@@ -369,6 +472,22 @@ class Inspector {
     return {};
   }
 
+  // In the order in which git reads them.
+  void add_git_config() {
+    const FilesystemProfile& filesystem = policy_.sandbox.filesystem;
+    if (filesystem.git_config == GitConfig::kNone || filesystem.home != HomeMode::kPrivate ||
+        caller_home_.empty()) {
+      return;
+    }
+    for (const char* name : {"/.config/git/config", "/.gitconfig"}) {
+      const std::string path = caller_home_ + name;
+      see(path);
+      if (witnesses_ != nullptr) witnesses_->content(path);
+      const auto text = read_small_file(path, std::size_t{256} << 10);
+      if (text) view_.git_config += shareable_git_config(*text);
+    }
+  }
+
   // The new root is built on a directory that covers none of the sources, of which /sys has some in
   // every view. A container's image may have few.
   void choose_staging() {
@@ -376,7 +495,9 @@ class Inspector {
          {"/mnt", "/media", "/srv", "/opt", "/boot", "/tmp", "/run", "/home", "/root"}) {
       const bool covers =
           std::any_of(view_.roots.begin(), view_.roots.end(),
-                      [&](const ViewRoot& root) { return is_below(root.node.path, path); });
+                      [&](const ViewRoot& root) { return is_below(root.node.path, path); }) ||
+          std::any_of(view_.caches.begin(), view_.caches.end(),
+                      [&](const auto& cache) { return is_below(cache.second.path, path); });
       if (covers || look(path).kind != NodeKind::kDirectory) continue;
       view_.staging = path;
       return;
@@ -412,17 +533,37 @@ class Inspector {
       SBX_TRY(const std::string path,
               normal_path(policy_.sandbox.filesystem.devices[i], "/", where));
       Node node = see(path);
+      if (is_glob(path) && is_below(path, "/dev")) {
+        SBX_CHECK_OK(add_matching_devices(path, where));
+        continue;
+      }
       if (!is_below(path, "/dev") || node.kind != NodeKind::kDevice) {
         return Error{
             node.kind == NodeKind::kMissing ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
             "not a device node below /dev: " + path, where, "remove it"};
       }
-      const auto same = [&](const Node& other) { return other.path == path; };
-      if (std::none_of(view_.devices.begin(), view_.devices.end(), same)) {
-        view_.devices.push_back(std::move(node));
-      }
+      add_device(std::move(node));
     }
     return {};
+  }
+
+  // Those that are there; none is no error.
+  Status add_matching_devices(const std::string& path, const std::string& where) {
+    static constexpr std::string_view kDev = "/dev/";
+    if (witnesses_ != nullptr) witnesses_->give_up();
+    SBX_TRY(const std::vector<std::string> matches,
+            expand_glob("/dev", path.substr(kDev.size()), where));
+    for (const std::string& match : matches) {
+      Node node = look(std::string(kDev) + match);
+      if (node.kind == NodeKind::kDevice) add_device(std::move(node));
+    }
+    return {};
+  }
+
+  void add_device(Node node) {
+    const auto same = [&](const Node& other) { return other.path == node.path; };
+    if (std::any_of(view_.devices.begin(), view_.devices.end(), same)) return;
+    view_.devices.push_back(std::move(node));
   }
 
   // Entries of /proc that tell of the whole machine or of its keys. They do not come and go.
@@ -453,15 +594,18 @@ class Inspector {
   const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;
+  const std::string caller_home_;
   Status failure_;
 };
 
 }  // namespace
 
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, bool has_mounts, Witnesses* witnesses) {
+                          const std::string& search_path, const std::string& caller_home,
+                          bool has_mounts, Witnesses* witnesses) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, has_mounts, witnesses, view).run(tool_names, search_path));
+  SBX_CHECK_OK(
+      Inspector(policy, has_mounts, witnesses, view, caller_home).run(tool_names, search_path));
   return view;
 }
 

@@ -87,7 +87,19 @@ struct View {
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones that are symlinks
   std::vector<ViewProtect> protects;
+  std::vector<std::pair<std::string, Node>> caches;  // where each is shown, and what it is
+  // Patterns of roots that hide, and of protected paths: where they begin, and what matched.
+  struct Pattern {
+    std::string base;
+    std::string text;
+    bool hides = true;
+    std::vector<std::string> matches = {};  // relative to base
+    friend bool operator==(const Pattern&, const Pattern&) = default;
+  };
+  std::vector<Pattern> patterns;
+  std::vector<std::string> lifted;     // protected files that a root of their own makes writable
   std::vector<std::string> git_shown;  // what add_git_outside() shows besides
+  std::string git_config;              // the caller's, as far as it is shown
   bool git_is_above = false;           // of a repository above the workspace
   std::vector<Denial> git_denied;      // where git is led to what is not shown
   std::vector<Node> devices;           // /dev/null …, then the profile's own
@@ -113,11 +125,12 @@ struct View {
 // Errors: kPathNotFound for a root that does not exist and is not optional; kPathRefused for a
 // root that is a symlink, a protected path that leads out, a device that is none.
 // `search_path` serves base `tools` and the search for denied programs; `tool_names` are the
-// programs to show there. `has_mounts`: there will be a mount namespace. `witnesses`, where there
-// are any, tell of what inspect_roots() does not look at.
+// programs to show there; `caller_home` has the caller's git settings. `has_mounts`: there will be
+// a mount namespace. `witnesses`, where there are any, tell of what inspect_roots() does not look
+// at.
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
-                          const std::string& search_path, bool has_mounts,
-                          Witnesses* witnesses = nullptr);
+                          const std::string& search_path, const std::string& caller_home,
+                          bool has_mounts, Witnesses* witnesses = nullptr);
 
 // What commands can change: the policy's roots, protected paths and home, and nothing else. Errors:
 // those of inspect_view().

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/files.h"
+
 namespace sbx {
 namespace {
 
@@ -60,6 +62,23 @@ std::vector<std::string> log_places(const Environment& environment, const Policy
 
 std::vector<std::string> approval_places(const Environment& environment) {
   return places(environment, "XDG_STATE_HOME", ".local/state", "approvals");
+}
+
+Result<std::string> cache_place(const Environment& environment) {
+  // What is not the user's own to keep would be lost, or another's.
+  if (absolute(environment, "XDG_STATE_HOME").empty() && absolute(environment, "HOME").empty()) {
+    return std::string();
+  }
+  const std::string path = places(environment, "XDG_STATE_HOME", ".local/state", "caches").front();
+  SBX_TRY(const OwnedFd made, open_private_directory(path));
+  return real_path(path);
+}
+
+Status make_caches(const SandboxPolicy& policy) {
+  for (const auto& [name, cache] : policy.caches) {
+    SBX_TRY(const OwnedFd made, open_private_directory(cache.source));
+  }
+  return {};
 }
 
 Result<OwnedFd> open_private_directory(const std::string& path) {

@@ -21,6 +21,11 @@ std::vector<std::string> log_places(const Environment& environment, const Policy
 // Of the approvals that are used up.
 std::vector<std::string> approval_places(const Environment& environment);
 
+// Where caches are kept, made where it is missing, without symlinks; empty: nowhere.
+Result<std::string> cache_place(const Environment& environment);
+// The directories of a policy's caches, made where they are missing.
+Status make_caches(const SandboxPolicy& policy);
+
 // Makes `path` with its parents (mode 0700) where it is missing, and opens it. Its last component
 // must be a directory of this user's, not a symlink, that nobody else may write.
 // Errors: kSetupFailed.

@@ -53,6 +53,7 @@ class RulePlanner {
       // A root of the profile at the same place has a rule of its own, perhaps a narrower one.
       if (root_at("/tmp") == nullptr) allow("/tmp", scratch, true);
       const std::string& home = builder_.plan().home;
+      for (const auto& [path, node] : view_.caches) allow(path, write_, true);
       if (has_private_home() && root_at(home) == nullptr) allow(home, scratch, true);
     } else {
       if (view_.etc.kind != NodeKind::kMissing) grant(view_.etc, read_);
@@ -65,10 +66,7 @@ class RulePlanner {
           kLandlockFsReadFile | kLandlockFsReadDir | (nested_userns ? kLandlockFsWriteFile : 0),
           true);
     for (const Node& node : view_.devices) {
-      allow(node.path,
-            node.path == "/dev/tty" || is_profile_device(node.path)
-                ? kDevice
-                : kDevice & ~kLandlockFsIoctlDev,
+      allow(node.path, is_profile_device(node.path) ? kDevice : kDevice & ~kLandlockFsIoctlDev,
             false);
     }
     if (input_.policy.sandbox.filesystem.base == Base::kHost) {
@@ -89,9 +87,13 @@ class RulePlanner {
     return !builder_.plan().home.empty() && builder_.plan().home != "/tmp" &&
            input_.policy.sandbox.filesystem.home == HomeMode::kPrivate;
   }
-  bool is_profile_device(const std::string& path) const {
-    const auto& devices = input_.policy.sandbox.filesystem.devices;
-    return std::find(devices.begin(), devices.end(), path) != devices.end();
+  // One that the profile names, by itself or by a pattern.
+  static bool is_profile_device(std::string_view path) {
+    for (const std::string_view own :
+         {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) {
+      if (path == own) return false;
+    }
+    return true;
   }
 
   void allow(std::string_view path, std::uint64_t rights, bool is_directory, op::FileId file = {}) {
@@ -218,11 +220,14 @@ void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_v
   // Inside a network namespace of its own a command may serve and connect as it likes.
   const bool guards_network =
       !has_net_namespace && input.policy.sandbox.network.mode != NetworkMode::kOpen;
+  // A domain that holds files refuses every mount, that of a sandbox inside too: there the mount
+  // view, which is locked for it, holds them alone.
+  const bool holds_files = !nested_userns || !has_mount_view || landlock_scopes(abi) == 0;
   builder.add(
-      op::LandlockCreate{landlock_fs_rights(abi), guards_network ? landlock_net_rights(abi) : 0,
-                         landlock_scopes(abi)},
+      op::LandlockCreate{holds_files ? landlock_fs_rights(abi) : 0,
+                         guards_network ? landlock_net_rights(abi) : 0, landlock_scopes(abi)},
       Layer::kLandlock);
-  RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
+  if (holds_files) RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
   builder.add(op::LandlockRestrict{}, Layer::kLandlock);
   builder.confirm_last(Layer::kLandlock);
 }

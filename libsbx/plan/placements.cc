@@ -162,6 +162,10 @@ void Placements::collect_home(std::string_view chosen) {
   const std::string& home = input_.policy.sandbox.home;
   if (home.empty() || filesystem().home != HomeMode::kPrivate) return;
   if (chosen != home) return;  // no place to mount it on: HOME is /tmp
+  for (const auto& [path, node] : view_.caches) {
+    bind(node, kWritableAttributes, "cache");
+    placements_.back().path = path;
+  }
   if (tmp_is_writable()) {
     inside(home, "proc/home", "private");
   } else {

@@ -145,6 +145,7 @@ class ViewPlanner {
     make_dir("proc/tmp", 01777);
     make_dir("proc/shm", 01777);
     make_dir("proc/home", 0700);
+    if (!view_.git_config.empty()) make_file("proc/home/.gitconfig", view_.git_config, 0444);
     make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
     make_file("proc/nofile", "", 0);
@@ -512,7 +513,11 @@ class ViewPlanner {
     }
     if (options_.own_userns) add_user_bounds(builder_, Layer::kMount, stage);
     if (options_.bounds_pids) add_pid_bound(builder_, input_, Layer::kMount, stage);
+    // The kernel mounts a procfs in a namespace inside only where this one shows whole. What the
+    // masks cover is root's, for whom no namespace can be made inside that has a root.
+    const bool shows_whole = options_.nested_userns && input_.facts.uid != 0;
     for (const std::string& name : view_.proc_masks) {
+      if (shows_whole) break;
       const bool is_directory = name.ends_with('/');
       const std::string path =
           std::string(stage) + "/" + name.substr(0, name.size() - is_directory);
@@ -522,6 +527,7 @@ class ViewPlanner {
     if (options_.nested_userns) {
       attributes &= ~sys::kMountAttrReadOnly;  // uid_map and gid_map are written there
       for (const std::string& name : view_.proc_knobs) {
+        if (shows_whole) break;
         const std::string path = std::string(stage) + "/" + name;
         builder_.bind_system(path, path, kMaskAttributes);
       }

@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/sha256.h"
 #include "base/text.h"
 #include "policy/http.h"
 #include "profile/default_profile.h"
@@ -44,17 +45,54 @@ bool stands_for_nothing(std::string_view path, const PolicyContext& context) {
   return path.starts_with("${") && !replace_variables(path, context, "").ok();
 }
 
+// A pattern is what the operator wrote, never what a variable stands for: the workspace's own name
+// may hold a star. On the command line the shell has expanded all but what --hide gets.
+std::size_t pattern_in(const Root& root) {
+  const std::size_t star = root.path.find('*');
+  const bool may = root.where.starts_with('/') || root.where == "--hide";
+  return may && star != std::string::npos ? root.path.rfind('/', star) + 1 : 0;
+}
+
 Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
   std::erase_if(roots, [&](const Root& root) {
     return root.optional && stands_for_nothing(root.path, context);
   });
   for (Root& root : roots) {
+    const std::size_t at = pattern_in(root);
+    std::string pattern = at == 0 ? "" : root.path.substr(at);
+    if (at != 0) root.path.resize(std::max<std::size_t>(at - 1, 1));
     SBX_TRY(const std::string replaced, replace_variables(root.path, context, root.where));
     if (!replaced.starts_with('/')) {
       return refused("a root must be an absolute path: " + root.path, root.where,
                      "write the path from /, or below ${workspace}");
     }
     SBX_TRY(root.path, normal_path(replaced, "/", root.where));
+    if (pattern.empty()) continue;
+    SBX_TRY(pattern, normal_path("/" + pattern, "/", root.where));
+    root.pattern_at = root.path == "/" ? 1 : root.path.size() + 1;
+    root.path = (root.path == "/" ? "" : root.path) + pattern;
+  }
+  return {};
+}
+
+// Each where the command's home has it, and where it lies on the host.
+Status resolve_caches(Profile& profile, const std::string& home, const PolicyContext& context) {
+  if (profile.caches.empty()) return {};
+  if (home.empty() || profile.filesystem.home != HomeMode::kPrivate || context.caches.empty()) {
+    return Error{ErrorCode::kBadValue, "caches lie below a private home, and there is none here",
+                 "/caches", "set filesystem.home to private, and HOME or XDG_STATE_HOME"};
+  }
+  for (const Root& root : profile.filesystem.roots) {
+    if (root.access != Access::kReadWrite || !is_below(context.caches, root.path)) continue;
+    return refused("a writable root, " + root.path + ", holds the caches themselves", "/caches",
+                   "set XDG_STATE_HOME to a directory outside of it");
+  }
+  const std::string own = sha256_hex(context.workspace).substr(0, 32);
+  for (auto& [name, cache] : profile.caches) {
+    const std::string where = "/caches/" + name + "/path";
+    SBX_TRY(cache.path, normal_path(home + cache.path.substr(1), "/", where));
+    cache.source = context.caches + "/" + name + "/";
+    cache.source += cache.share == CacheShare::kUser ? "user" : own;
   }
   return {};
 }
@@ -295,6 +333,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   if (!profile.audit.file.empty()) own_files.push_back(profile.audit.file);
   std::string home = home_inside(profile, context);
   show_home(profile, home);
+  SBX_CHECK_OK(resolve_caches(profile, home, context));
   const LimitsProfile& limits = profile.limits;
   SandboxPolicy sandbox{static_cast<SandboxProfile&&>(profile),
                         limits,

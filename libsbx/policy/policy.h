@@ -56,6 +56,7 @@ struct PolicyContext {
   std::string runtime = {};            // XDG_RUNTIME_DIR
   std::string ssh_agent = {};          // SSH_AUTH_SOCK
   std::string xauthority = {};         // XAUTHORITY
+  std::string caches = {};             // where sbx keeps them, without symlinks; empty: nowhere
   std::int64_t machine_memory_mb = 0;  // 0: not known
   std::string profile_sha256 = {};     // see RunPolicy
   std::vector<std::string> warnings = {};

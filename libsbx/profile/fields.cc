@@ -28,6 +28,24 @@ struct ValueCodec<LayerSet> {
   }
 };
 
+// A child's caches are laid over its parent's by name.
+template <>
+struct ValueCodec<std::map<std::string, Cache>> {
+  static bool decode(const ValueSpec& spec, const nlohmann::json& from, void* to, bool) {
+    auto& caches = *static_cast<std::map<std::string, Cache>*>(to);
+    for (const auto& [name, value] : from.items()) {
+      ValueCodec<Cache>::decode(*spec.item, value, &caches[name], false);
+    }
+    return true;
+  }
+  static void encode(const ValueSpec& spec, const void* from, nlohmann::ordered_json& to) {
+    to = nlohmann::ordered_json::object();
+    for (const auto& [name, cache] : *static_cast<const std::map<std::string, Cache>*>(from)) {
+      ValueCodec<Cache>::encode(*spec.item, &cache, to[name]);
+    }
+  }
+};
+
 namespace {
 
 constexpr ValueSpec flag() { return {.kind = Kind::kBool}; }
@@ -114,6 +132,11 @@ constexpr auto kFilesystemFields = std::to_array<FieldSpec>({
         "command runs. restore: it is covered again, and the run is ended where that cannot be; "
         "stop: the run is ended; report: it is only named in `denials`.",
         choice<ReplacedMode>()),
+    field<&FilesystemProfile::git_config>(
+        "git_config",
+        "user: the private home has the caller's git settings, without those that hold secrets, "
+        "run programs or lead to other files; none: it has none.",
+        choice<GitConfig>()),
 });
 constexpr ObjectSpec kFilesystemSpec = {kFilesystemFields, true};
 
@@ -307,6 +330,18 @@ constexpr auto kCommandsFields = std::to_array<FieldSpec>({
 });
 constexpr ObjectSpec kCommandsSpec = {kCommandsFields, true};
 
+// caches
+constexpr ValueSpec kHomePathSpec = text(forms::kHomePath);
+constexpr auto kCacheFields = std::to_array<FieldSpec>({
+    required(
+        field<&Cache::path>("path", "Where it is shown, writable: a path below ~.", kHomePathSpec)),
+    field<&Cache::share>(
+        "share", "workspace (the default): each workspace has its own; user: one for all of them.",
+        choice<CacheShare>()),
+});
+constexpr ObjectSpec kCacheObject = {kCacheFields};
+constexpr ValueSpec kCacheSpec = object(kCacheObject);
+
 // output, workspace, audit
 constexpr ValueSpec kPatternSpec = text(forms::kPattern);
 constexpr auto kOutputFields = std::to_array<FieldSpec>({
@@ -369,6 +404,9 @@ constexpr auto kProfileFields = std::to_array<FieldSpec>({
     field<&Profile::environment, Profile>("environment", "The command's environment variables.",
                                           object(kEnvironmentSpec)),
     field<&Profile::commands, Profile>("commands", "The command policy.", object(kCommandsSpec)),
+    field<&Profile::caches, Profile>(
+        "caches", "Directories of sbx's own that are kept between runs, by name.",
+        {.kind = Kind::kMap, .form = &forms::kCacheName, .item = &kCacheSpec}),
     field<&Profile::output, Profile>("output", "What happens to the output.", object(kOutputSpec)),
     field<&Profile::workspace, Profile>("workspace", "The directory that the command works in.",
                                         object(kWorkspaceSpec)),

@@ -72,6 +72,17 @@ bool is_inner_path(std::string_view path) {
          !has_component(path, "..") && path.find("${") == std::string_view::npos;
 }
 
+bool is_home_path(std::string_view path) {
+  return path.starts_with("~/") && is_inner_path(path.substr(2)) && !path.ends_with('/');
+}
+
+bool is_cache_name(std::string_view name) {
+  static constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+  return !name.empty() && name.size() <= 64 && name.front() != '.' &&
+         name.find_first_not_of(kLetters) == std::string_view::npos;
+}
+
 bool is_device_path(std::string_view path) {
   return path.starts_with("/dev/") && !has_nul(path) && !has_component(path.substr(5), "") &&
          !has_component(path, ".") && !has_component(path, "..");
@@ -150,6 +161,12 @@ constexpr TextForm kInnerPath = {
     is_inner_path,
     "^(?!/)(?!" SBX_ANY R"((^|/)\.{1,2}(/|)" SBX_END "))(?!" SBX_ANY R"(\$\{)[^\u0000]+)" SBX_END,
     "a path relative to the root that holds it, such as .git/hooks, without \".\" or \"..\""};
+constexpr TextForm kHomePath = {is_home_path,
+                                "^~/(?!/)(?!" SBX_ANY R"((^|/)\.{1,2}(/|)" SBX_END "))(?!" SBX_ANY
+                                R"(\$\{)(?!)" SBX_ANY "/" SBX_END R"()[^\u0000]+)" SBX_END,
+                                "a path below the home, such as ~/.npm, without \".\" or \"..\""};
+constexpr TextForm kCacheName = {is_cache_name, R"(^(?!\.)[A-Za-z0-9._-]{1,64})" SBX_END,
+                                 "a name of up to 64 letters, digits, \".\", \"_\" and \"-\""};
 constexpr TextForm kDevicePath = {is_device_path,
                                   R"(^/dev(/(?!\.{1,2}(/|)" SBX_END R"())[^/\u0000]+)+)" SBX_END,
                                   "the path of a device below /dev"};

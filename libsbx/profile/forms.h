@@ -18,6 +18,8 @@ extern const TextForm kLabel;         // a profile's own name
 extern const TextForm kReference;     // of a parent: a name or a path
 extern const TextForm kNoNul;         // any text without NUL
 extern const TextForm kPattern;       // a regular expression; RE2 compiles it later
+extern const TextForm kHomePath;      // ~/…
+extern const TextForm kCacheName;     // one component
 extern const TextForm kRootPath;      // absolute, or below ${workspace}, ${home}, ${tmp}
 extern const TextForm kInnerPath;     // relative to a root
 extern const TextForm kDevicePath;    // below /dev

@@ -28,6 +28,10 @@ enum class SeccompMode : std::uint8_t { kDefault, kStrict, kOff };
 enum class LandlockMode : std::uint8_t { kRequire, kAuto, kOff };
 enum class Fallback : std::uint8_t { kRefuse, kDegrade };
 enum class ScrubMode : std::uint8_t { kOff, kDefault, kStrict };
+// What the private home has of the caller's own git.
+enum class GitConfig : std::uint8_t { kNone, kUser };
+// Who sees what a cache holds: the runs of one workspace, or all of the user's.
+enum class CacheShare : std::uint8_t { kWorkspace, kUser };
 enum class WorkspaceMode : std::uint8_t { kPersistent, kFresh };
 
 // What a profile calls each of them, in order.
@@ -64,6 +68,10 @@ template <>
 inline constexpr auto kNames<WorkspaceMode> = std::to_array<std::string_view>({"persistent",
                                                                                "fresh"});
 template <>
+inline constexpr auto kNames<GitConfig> = std::to_array<std::string_view>({"none", "user"});
+template <>
+inline constexpr auto kNames<CacheShare> = std::to_array<std::string_view>({"workspace", "user"});
+template <>
 inline constexpr auto kNames<Layer> = kLayerNames;
 
 template <typename E>
@@ -77,6 +85,8 @@ struct Root {
   bool optional = false;
   std::string where;    // profile pointer or flag, for errors
   bool noexec = false;  // nothing in it can be executed
+  // Where the pattern begins in a path that holds one; 0: the path is a path.
+  std::size_t pattern_at = 0;
   friend bool operator==(const Root&, const Root&) = default;
 };
 
@@ -95,6 +105,7 @@ struct FilesystemProfile {
   std::vector<std::string> devices;  // absolute paths below /dev
   bool overlay = false;
   ReplacedMode replaced = ReplacedMode::kRestore;
+  GitConfig git_config = GitConfig::kNone;
   friend bool operator==(const FilesystemProfile&, const FilesystemProfile&) = default;
 };
 
@@ -126,6 +137,14 @@ struct Credential {
   std::optional<std::string> query;  // a parameter's name
   SecretSource from;
   friend bool operator==(const Credential&, const Credential&) = default;
+};
+
+// A directory of sbx's own, kept between runs and shown writable below the home.
+struct Cache {
+  std::string path;  // "~/.npm"; absolute, inside, once variables are replaced
+  CacheShare share = CacheShare::kWorkspace;
+  std::string source;  // the directory on the host, of a policy
+  friend bool operator==(const Cache&, const Cache&) = default;
 };
 
 struct NetworkProfile {
@@ -221,6 +240,7 @@ struct SandboxProfile {
   SeccompProfile seccomp;
   LandlockProfile landlock;
   CommandsProfile commands;
+  std::map<std::string, Cache> caches;
   friend bool operator==(const SandboxProfile&, const SandboxProfile&) = default;
 };
 

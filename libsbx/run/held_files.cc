@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
+#include "host/globs.h"
 
 namespace sbx {
 
@@ -18,7 +20,8 @@ std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path) {
                std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec};
 }
 
-HeldFiles::HeldFiles(const Policy& policy, const View& view) : roots_(view.roots) {
+HeldFiles::HeldFiles(const Policy& policy, const View& view)
+    : roots_(view.roots), lifted_(view.lifted), patterns_(view.patterns) {
   for (const ViewProtect& protect : view.protects) {
     if (protect.node.kind == NodeKind::kMissing) continue;
     if (std::optional<State> state = state_of(protect.node.path)) {
@@ -40,7 +43,28 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
     if (now && *now == then) continue;
     denials.add({"mount", "protected_changed", then.path, 1, "", ""});
   }
+  compare_patterns(denials);
   if (git_) compare_git(denials);
+}
+
+// What has come to match is there as it was made: hidden or held from the next run on.
+void HeldFiles::compare_patterns(DenialLedger& denials) const {
+  static constexpr std::size_t kMost = 64;
+  for (const View::Pattern& pattern : patterns_) {
+    const char* const operation = pattern.hides ? "hidden_appeared" : "protected_created";
+    const Result<std::vector<std::string>> now = expand_glob(pattern.base, pattern.text, "");
+    if (!now.ok()) {
+      denials.add({"mount", operation, pattern.base + "/" + pattern.text, 1, "", ""});
+      continue;
+    }
+    std::vector<std::string> fresh;
+    std::set_difference(now.value().begin(), now.value().end(), pattern.matches.begin(),
+                        pattern.matches.end(), std::back_inserter(fresh));
+    if (fresh.size() > kMost) fresh.resize(kMost);
+    for (const std::string& path : fresh) {
+      denials.add({"mount", operation, pattern.base + "/" + path, 1, "", ""});
+    }
+  }
 }
 
 // Another configuration or other hooks than before the command, however git is led to them.
@@ -51,6 +75,7 @@ void HeldFiles::compare_git(DenialLedger& denials) const {
       return denial.operation == "protected_created" && is_below(path, denial.target);
     };
     if (std::any_of(known.begin(), known.end(), names_it)) continue;
+    if (std::find(lifted_.begin(), lifted_.end(), path) != lifted_.end()) continue;
     denials.add({"mount", "git_redirected", path, 1, "",
                  "remove what lies below .git from filesystem.protect"});
   }

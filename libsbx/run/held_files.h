@@ -37,9 +37,12 @@ class HeldFiles {
   };
   static std::optional<State> state_of(const std::string& path);
   void compare_git(DenialLedger& denials) const;
+  void compare_patterns(DenialLedger& denials) const;
 
   std::vector<State> states_;
   std::vector<ViewRoot> roots_;
+  std::vector<std::string> lifted_;
+  std::vector<View::Pattern> patterns_;
   std::optional<GitUse> git_;
 };
 

@@ -2,6 +2,7 @@ sbx_room(run
   SOURCES
     run/answer.cc
     run/fold.cc
+    run/git_settings.cc
     run/held_files.cc
     run/http_process.cc
     run/memory_count.cc

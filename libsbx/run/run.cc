@@ -18,6 +18,7 @@
 #include "host_files/workspace_files.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
+#include "run/git_settings.h"
 #include "run/missing_programs.h"
 #include "run/redaction.h"
 
@@ -103,6 +104,7 @@ Status CommandRun::prepare_workspace() {
     input_.warm = nullptr;  // what was made ready in advance does not show it
   }
   SBX_CHECK_OK(open_layer());
+  SBX_CHECK_OK(make_caches(policy_->sandbox));
   if (input_.request.files.empty()) return {};
   if (layer_ != nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_));
@@ -260,6 +262,10 @@ void CommandRun::conclude() {
 void CommandRun::add_findings() {
   if (sandbox_ == nullptr) return;
   for (const Denial& denial : sandbox_->view.git_denied) denials_.add(denial);
+  for (Denial& refused : refused_git_settings(input_.request, sandbox_->view, outcome_.err.text,
+                                              outcome_.started_at_ms)) {
+    denials_.add(std::move(refused));
+  }
   const auto path = base_environment_.find("PATH");
   if (path == base_environment_.end()) return;
   for (Denial& missing :
@@ -432,6 +438,7 @@ Result<LaunchPlan> plan_command(RunInput& input) {
     fresh = with_workspace(input.policy, path);
   }
   const Policy& policy = fresh ? *fresh : input.policy;
+  SBX_CHECK_OK(make_caches(policy.sandbox));
   SBX_TRY(const std::unique_ptr<Sandbox> sandbox,
           plan_sandbox(SandboxInput{policy, input.request, input.facts, input.inherited,
                                     environment, input.mode == OutputMode::kTerminal,

@@ -130,8 +130,9 @@ std::string search_path(const SandboxInput& input) {
 }
 
 Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
-  SBX_TRY(View view, inspect_view(input.policy, tool_names(input.policy, input.request),
-                                  search_path(input), has_mounts(input), witnesses));
+  SBX_TRY(View view,
+          inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
+                       input.facts.home, has_mounts(input), witnesses));
   if (input.layer != nullptr) view.layer = input.layer->view();
   return view;
 }

@@ -76,7 +76,8 @@ bool WarmPool::is_current(const SandboxInput& wanted) {
   if (pattern_->search_path == path && pattern_->witnesses.are_unchanged()) {
     const Result<View> now = inspect_roots(wanted.policy);
     return now.ok() && now.value().roots == then.roots && now.value().protects == then.protects &&
-           now.value().git_denied == then.git_denied && now.value().home == then.home;
+           now.value().git_denied == then.git_denied && now.value().caches == then.caches &&
+           now.value().patterns == then.patterns && now.value().home == then.home;
   }
   Witnesses witnesses;
   const Result<View> now = look_at_files(wanted, &witnesses);

@@ -31,6 +31,19 @@ bool contains_ignoring_case(std::string_view text, std::string_view lower_case_p
                      [](char a, char b) { return lower(a) == b; }) != text.end();
 }
 
+std::size_t git_subcommand(const Command& command) {
+  for (std::size_t at = 1; at < command.words.size(); ++at) {
+    const std::string& text = command.words[at].text;
+    if (!text.starts_with('-')) return at;
+    if (is_listed(text,
+                  "-C -c --git-dir --work-tree --namespace --exec-path --super-prefix "
+                  "--config-env --attr-source")) {
+      ++at;
+    }
+  }
+  return 0;
+}
+
 Arguments::Arguments(const Command& command, std::size_t first, std::string_view short_values,
                      std::initializer_list<std::string_view> long_values) {
   for (std::size_t at = first; at < command.words.size(); ++at) {

@@ -21,6 +21,9 @@ std::string_view base_name(std::string_view path);
 // ASCII only.
 bool contains_ignoring_case(std::string_view text, std::string_view lower_case_part);
 
+// Where git's subcommand stands among the words, behind git's own options; 0: nowhere.
+std::size_t git_subcommand(const Command& command);
+
 class Arguments {
  public:
   // Reads from words[first] on. The letters in `short_values` are options that take a value, and so

@@ -68,7 +68,8 @@ class Worktree(GitCase):
         self.assertEqual(self.git("log", "--oneline", "side").count("\n"), 2)
         self.assertEqual(self.git("status", "--porcelain"), "")
         self.git("fsck", "--strict")
-        self.assertEqual(answer["denials"], [], answer)
+        # Deleting a branch looks for its settings, and would write the configuration anew.
+        self.assertEqual([d["operation"] for d in answer["denials"]], ["write"], answer)
 
     def test_the_main_checkout_does_not_show_and_stands(self):
         self.worktree()
@@ -184,6 +185,62 @@ class Subdirectory(GitCase):
     def test_no_repository_adds_nothing(self):
         answer = self.ok("true", self.work)
         self.assertEqual(answer["sandbox"]["warnings"], [])
+
+
+class Settings(GitCase):
+    """The user's git, and a repository's configuration."""
+
+    def write_user(self, text):
+        self.write("home/.gitconfig", text)
+
+    def test_identity_comes_along_and_nothing_secret_or_run(self):
+        self.write_user("[user]\n name = U\n email = u@x\n[alias]\n st = status\n sh = !id\n"
+                        "[credential]\n helper = store\n[http]\n extraHeader = hush-hush\n"
+                        "[include]\n path = ~/more\n[core]\n pager = false\n editor = e\n")
+        self.write("home/.config/git/config", "[user]\n name = First\n[init]\n"
+                   "defaultBranch = trunk\n")
+        self.assertNotEqual(self.inside("git config user.name", self.main)["exit_code"], 0)
+        answer = self.ok("git config user.name; git config init.defaultBranch; git st >/dev/null;"
+                         "cat ~/.gitconfig; echo x >> ~/.gitconfig; git config --global a.b c;"
+                         "git config a.b; git commit -q --allow-empty -m by-me", self.main,
+                         "--with", "git")
+        lines = answer["stdout"].splitlines()
+        self.assertEqual((lines[:2], lines[-1]), (["U", "trunk"], "c"), answer)
+        for word in ("hush", "store", "!id", "include", "pager", "editor"):
+            self.assertNotIn(word, answer["stdout"])
+        self.assertIn("ermission denied", answer["stderr"])
+        self.assertEqual(self.git("log", "-1", "--format=%an <%ae>"), "U <u@x>\n")
+        with open(self.base + "/home/.gitconfig", encoding="utf-8") as file:
+            self.assertIn("hush-hush", file.read())
+
+    def refused(self, answer):
+        return [(d["target"], d["grant"]) for d in answer["denials"] if d["operation"] == "write"]
+
+    def test_a_refused_setting_says_how_it_is_allowed_once(self):
+        config = self.main + "/.git/config"
+        script = self.write("main/set.sh", "git config in.script yes\n")
+        for command in ("git remote add origin x", "git config a.b c", f"sh {script}",
+                        "git -C sub config --add a.b c"):
+            answer = self.inside(command + " 2>&1 >/dev/null; true", self.main)
+            if command.startswith("sh"):
+                answer = self.inside(command, self.main)
+            told = self.refused(answer)
+            self.assertEqual([target for target, _ in told], [config], answer)
+            self.assertIn(f'"path": "{config}", "access": "rw"', told[0][1])
+        answer = self.ok("git remote add origin x", self.main, "--rw", config)
+        self.assertEqual(answer["denials"], [], answer)
+        self.assertEqual(self.git("remote"), "origin\n")
+        for command in ("git config --get remote.origin.url", "git status", "git commit -qm x "
+                        "--allow-empty || true"):
+            self.assertEqual(self.refused(self.inside(command, self.main)), [])
+
+    def test_in_a_worktree_it_is_the_main_configuration(self):
+        self.worktree()
+        config = self.main + "/.git/config"
+        answer = self.inside("git remote add origin x", self.wt)
+        self.assertEqual([target for target, _ in self.refused(answer)], [config], answer)
+        self.ok("git remote add origin x", self.wt, "--rw", config)
+        self.assertEqual(self.git("remote"), "origin\n")
 
 
 if __name__ == "__main__":

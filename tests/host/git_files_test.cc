@@ -30,6 +30,27 @@ std::string index(unsigned count, const std::string& rest) {
   return "DIRC" + number(2, 4) + number(count, 4) + rest + std::string(20, 'c');
 }
 
+TEST(GitConfig, SharesWhoAndHowAndNothingThatRunsOrIsSecret) {
+  const std::string text =
+      "[User] Name = \"A \\\"B\\\" #C\"\n\temail = a@b ; comment\n\tsigningKey = K\n"
+      "[include]\n path = x\n[includeIf \"gitdir:~/\"]\n path = y\n"
+      "[core]\n pager = less\n editor = vi\n sshCommand = s\n fsmonitor = f\n hooksPath = h\n"
+      " autocrlf\n askPass = p\n"
+      "[credential]\n helper = store\n[credential \"https://x\"]\n helper = !run\n"
+      "[http]\n extraHeader = secret\n proxy = p\n[http \"https://x\"]\n cookieFile = c\n"
+      "[alias]\n st = status\n run = !sh -c x\n log2 = \"log\\n--all\"\n"
+      "[filter \"lfs\"]\n smudge = git-lfs\n[diff \"pdf\"]\n textconv = t\n[diff]\n external = e\n"
+      " algorithm = histogram\n[merge \"d\"]\n driver = d\n[commit]\n gpgSign = true\n"
+      "[gpg]\n program = g\n[color \"diff\"]\n meta = red\n[sendemail]\n smtpPass = s\n"
+      "[url \"git@h:\"]\n insteadOf = https://h/\n[url \"https://u:p@h/\"]\n insteadOf = h:\n"
+      "[url \"https://h/\"]\n insteadOf = https://u:p@h/\n[difftool \"x\"]\n cmd = x\n";
+  EXPECT_EQ(shareable_git_config(text),
+            "[user]\n\tname = \"A \\\"B\\\" #C\"\n[user]\n\temail = \"a@b\"\n"
+            "[core]\n\tautocrlf\n[alias]\n\tst = \"status\"\n[alias]\n\tlog2 = \"log\\n--all\"\n"
+            "[diff]\n\talgorithm = \"histogram\"\n[color \"diff\"]\n\tmeta = \"red\"\n"
+            "[url \"git@h:\"]\n\tinsteadof = \"https://h/\"\n");
+}
+
 TEST(GitConfig, FindsIncludesAndTheDirectoryOfHooksHoweverTheyAreWritten) {
   const GitConfigPaths found = read_git_config(
       "# include.path = no\n[INCLUDE] path = a ; comment\n[includeIf \"gitdir:~/x]\"]\n\tPath=\" b "

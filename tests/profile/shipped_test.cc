@@ -240,7 +240,8 @@ TEST(Shipped, PresetsOnlyAdd) {
     for (const auto& [section, keys] : document.items()) {
       if (!keys.is_object()) continue;
       for (const auto& [key, value] : keys.items()) {
-        const bool adds = key.starts_with('+') || (section == "network" && key == "mode");
+        const bool adds = key.starts_with('+') || (section == "network" && key == "mode") ||
+                          (section == "filesystem" && key == "git_config");
         EXPECT_TRUE(adds) << shipped.name << " " << section << "." << key;
       }
     }
@@ -249,7 +250,7 @@ TEST(Shipped, PresetsOnlyAdd) {
       EXPECT_NE(root.value("access", "ro"), "rw") << shipped.name << " " << root;
     }
   }
-  EXPECT_EQ(presets, 11);
+  EXPECT_EQ(presets, 15);
 }
 
 TEST(Shipped, LayerNamesFollowTheEnumerators) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// cache: what caches there are, and one of them emptied for all workspaces.
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/files.h"
+#include "flag_table.h"
+#include "flags.h"
+#include "host_files/places.h"
+#include "host_files/remove_tree.h"
+#include "model/exit_status.h"
+#include "report/json.h"
+#include "run/answer.h"
+#include "verbs.h"
+
+namespace sbx {
+namespace {
+
+std::uint64_t measured = 0;
+int add_size(const char*, const struct stat* info, int, struct FTW*) {
+  measured += static_cast<std::uint64_t>(info->st_blocks) * 512;
+  return 0;
+}
+
+std::vector<std::string> entries_of(const std::string& path) {
+  std::vector<std::string> names;
+  Listing listing(path);
+  while (const dirent* entry = listing.next()) names.emplace_back(entry->d_name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+int list_caches(const std::string& place, bool json) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  std::string text;
+  for (const std::string& name : entries_of(place)) {
+    measured = 0;
+    static constexpr int kOpenAtOnce = 32;
+    nftw((place + "/" + name).c_str(), add_size, kOpenAtOnce, FTW_PHYS | FTW_MOUNT);
+    const std::size_t parts = entries_of(place + "/" + name).size();
+    list.push_back({{"name", name}, {"size", measured}, {"parts", parts}});
+    text += name + "  " + std::to_string(measured / 1024) + " KiB\n";
+  }
+  const std::string out = json ? list.dump() + "\n" : text;
+  return write_all(STDOUT_FILENO, out) ? 0 : 125;
+}
+
+int refuse_cache(const Error& error, bool json) {
+  complain(error);
+  if (json) write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
+  return error_exit_status(error.code);
+}
+
+}  // namespace
+
+int verb_cache(const Invocation& invocation) {
+  RunOptions options;
+  const Result<ParseOutcome> parsed = parse_flags(invocation, options);
+  if (!parsed.ok()) return refuse_cache(parsed.error(), true);
+  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help + "\n") ? 0 : 125;
+  const Result<std::string> place = cache_place(invocation.environment);
+  if (!place.ok()) return refuse_cache(place.error(), options.json);
+  if (options.what == "list" && options.name.empty()) {
+    return list_caches(place.value(), options.json);
+  }
+  const std::vector<std::string> names = entries_of(place.value());
+  if (options.what != "clear" || options.name.empty()) {
+    return refuse_cache(Error{ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
+                              "sbx-run cache --help"},
+                        options.json);
+  }
+  if (std::find(names.begin(), names.end(), options.name) == names.end()) {
+    return refuse_cache(Error{ErrorCode::kPathNotFound, "no cache is named " + options.name,
+                              "cache", "sbx-run cache list names them"},
+                        options.json);
+  }
+  // The directories stay: a session may show them.
+  bool is_clear = true;
+  const std::string top = place.value() + "/" + options.name;
+  for (const std::string& part : entries_of(top)) is_clear &= clear_tree(top + "/" + part);
+  if (is_clear) return 0;
+  return refuse_cache(Error{ErrorCode::kSetupFailed, "not all of " + top + " could be removed",
+                            "cache", "see who may write in it"},
+                      options.json);
+}
+
+}  // namespace sbx

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel refuses the rename of git's lock over a mount point and tells nobody, so this goes by
+// what the command says, in its text or its output, and by the trace that the lock leaves.
+#include "run/git_settings.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include "model/grant.h"
+#include "shell/arguments.h"
+#include "shell/reading.h"
+
+namespace sbx {
+namespace {
+
+bool sets(const Command& command) {
+  if (command.words.empty() || base_name(command.words.front().text) != "git") return false;
+  const std::size_t at = git_subcommand(command);
+  if (at == 0) return false;
+  const std::string& name = command.words[at].text;
+  const Arguments arguments(command, at + 1);
+  const auto& operands = arguments.operands();
+  const std::string_view first = operands.empty() ? "" : std::string_view(operands.front()->text);
+  if (name == "config") {
+    if (arguments.find("global") != nullptr || arguments.find("system") != nullptr) return false;
+    for (const char* edit :
+         {"unset", "unset-all", "add", "replace-all", "edit", "rename-section", "remove-section"}) {
+      if (arguments.find(edit) != nullptr) return true;
+    }
+    return is_listed(first, "set unset edit rename-section remove-section") ||
+           (operands.size() > 1 && !is_listed(first, "get list"));
+  }
+  if (name == "remote") {
+    return is_listed(first, "add rename remove rm set-url set-head set-branches");
+  }
+  if (name == "submodule") return is_listed(first, "add init deinit sync set-url set-branch");
+  if (name == "branch") {
+    return arguments.find('u', "set-upstream-to") != nullptr ||
+           arguments.find("unset-upstream") != nullptr || arguments.find('m') != nullptr ||
+           arguments.find("edit-description") != nullptr;
+  }
+  if (name == "push") return arguments.find('u', "set-upstream") != nullptr;
+  return is_listed(name, "sparse-checkout maintenance");
+}
+
+bool has_changed_since(const std::string& directory, std::int64_t began_ms) {
+  struct stat info {};
+  if (stat(directory.c_str(), &info) != 0) return false;
+  const std::int64_t ms = std::int64_t{info.st_mtim.tv_sec} * 1000 + info.st_mtim.tv_nsec / 1000000;
+  return ms + 10 >= began_ms;  // the kernel's clock is coarse
+}
+
+}  // namespace
+
+bool sets_git_config(const Request& request) {
+  const Reading reading =
+      request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);
+  return std::any_of(reading.commands.begin(), reading.commands.end(), sets);
+}
+
+std::vector<Denial> refused_git_settings(const Request& request, const View& view,
+                                         std::string_view printed, std::int64_t began_ms) {
+  std::vector<Denial> out;
+  const auto take = [&](const Node& node) {
+    static constexpr std::string_view kName = "/config";
+    if (node.kind != NodeKind::kFile || !node.path.ends_with(kName)) return;
+    if (!has_changed_since(node.path.substr(0, node.path.size() - kName.size()), began_ms)) return;
+    out.push_back(
+        {"mount", "write", node.path, 1, "git", root_grant(std::span(&node.path, 1), "rw")});
+  };
+  for (const ViewProtect& protect : view.protects) take(protect.node);
+  for (const ViewRoot& root : view.roots) {
+    if (root.is_git && root.access == Access::kReadOnly) take(root.node);
+  }
+  const bool is_said =
+      !out.empty() && (printed.find("could not write config file") != std::string_view::npos ||
+                       sets_git_config(request));
+  if (!is_said) out.clear();
+  return out;
+}
+
+}  // namespace sbx

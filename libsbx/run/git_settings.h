@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// git's own configuration, where it is protected and the command was to change it: git says "Device
+// or resource busy", and this says what would allow it once.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "host/view.h"
+#include "model/denial.h"
+#include "model/request.h"
+
+namespace sbx {
+
+// Whether a subcommand of git in the text sets something in a repository's configuration.
+bool sets_git_config(const Request& request);
+
+// One for each protected configuration in whose directory something was made or removed (git's
+// lock) since the run began. `printed` is what the command wrote.
+std::vector<Denial> refused_git_settings(const Request& request, const View& view,
+                                         std::string_view printed, std::int64_t began_ms);
+
+}  // namespace sbx
