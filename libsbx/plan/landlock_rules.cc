@@ -227,7 +227,14 @@ void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_v
       op::LandlockCreate{holds_files ? landlock_fs_rights(abi) : 0,
                          guards_network ? landlock_net_rights(abi) : 0, landlock_scopes(abi)},
       Layer::kLandlock);
-  if (holds_files) RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
+  if (holds_files) {
+    RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
+  } else {
+    builder.plan().warnings.push_back(
+        "landlock: holds no files, since seccomp.allow lets namespaces be made inside, and no "
+        "mount "
+        "could be made in them; the mount view holds the files alone");
+  }
   builder.add(op::LandlockRestrict{}, Layer::kLandlock);
   builder.confirm_last(Layer::kLandlock);
 }
