@@ -281,8 +281,11 @@ class Commit {
       const std::string number = std::to_string(i);
       if (step.from.kind == BaseRecord::kFile || step.from.kind == BaseRecord::kLink) {
         const int root = roots_.at(step.root).get();
-        const OwnedFd file(
-            open_beneath(root, step.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        // A name may be given to what cannot be read.
+        OwnedFd file(open_beneath(root, step.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+        if (!file.is_open()) {
+          file.reset(open_beneath(root, step.path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+        }
         SBX_CHECK_OK(keep(step.from, root, step.path, file, directory + "/old/" + number, true));
       }
       if (step.to.kind == BaseRecord::kFile || step.to.kind == BaseRecord::kLink) {

@@ -126,11 +126,12 @@ std::string absolute_path(const LayerState& state, const TouchedKey& key) {
   return state.roots.at(key.first) + "/" + key.second;
 }
 
-OwnedFd open_kept(const Touched& touched) {
-  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  OwnedFd file(open(touched.file.c_str(), kFlags));
+OwnedFd open_kept(const Touched& touched) { return open_readable(touched.file); }
+
+OwnedFd open_readable(const std::string& path) {
+  OwnedFd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (file.is_open() || errno != EACCES) return file;
-  const OwnedFd handle(open(touched.file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  const OwnedFd handle(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!handle.is_open() || fstat(handle.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file;
   const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());

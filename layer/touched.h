@@ -32,6 +32,8 @@ const char* change_kind(const BaseRecord& from, const BaseRecord& to);
 std::string absolute_path(const LayerState& state, const TouchedKey& key);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
+// A file of the store, in the same way.
+OwnedFd open_readable(const std::string& path);
 std::string read_link(int dirfd, const std::string& path);
 
 }  // namespace sbx

@@ -35,7 +35,8 @@ def tree(top, modes=0o777, skip=()):
             elif stat.S_ISDIR(info.st_mode):
                 found[key] = ("directory", info.st_mode & modes)
             elif stat.S_ISREG(info.st_mode):
-                with open(path, "rb") as file:
+                readable = os.access(path, os.R_OK)
+                with open(path if readable else os.devnull, "rb") as file:
                     found[key] = ("file", info.st_mode & modes, file.read())
             else:
                 found[key] = ("other",)
