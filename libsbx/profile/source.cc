@@ -74,10 +74,10 @@ Error not_found(std::string_view name, const ProfileSearch& search) {
   return {.code = ErrorCode::kProfileNotFound,
           .message = "no shipped or installed profile is named \"" + std::string(name) + "\"",
           .where = "",
-          .hint = nearest ? "did you mean \"" + std::string(*nearest) + "\"?"
-                          : "sbx-run profile list names them; one is installed as NAME.json in " +
-                                join(search.directories, " or ") +
-                                "; a file's path has a / or .json"};
+          .hint = nearest
+                      ? "did you mean \"" + std::string(*nearest) + "\"?"
+                      : "sbx-run profile list names them; one is installed as NAME.json in " +
+                            join(search.directories, " or ") + "; a file's path has a / or .json"};
 }
 
 void list_directory(const std::string& directory, std::map<std::string, std::string>& paths) {
