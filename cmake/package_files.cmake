@@ -9,8 +9,15 @@ file(WRITE ${share}/doc/sbx/changelog
   "sbx (${CPACK_PACKAGE_VERSION}) stable; urgency=low\n\n  * Release ${CPACK_PACKAGE_VERSION}.\n\n"
   " -- ${contact}  Thu, 01 Jan 2026 00:00:00 +0000\n")
 # Static on purpose: it starts faster, and runs where the C library is another.
-file(WRITE ${share}/lintian/overrides/sbx
-  "sbx: statically-linked-binary [usr/bin/sbx-run]\nsbx: statically-linked-binary [usr/bin/sbx-batch]\nsbx: statically-linked-binary [usr/bin/sbx-bwrap]\n")
+set(overrides "")
+foreach(program sbx-run sbx-batch sbx-bwrap sbx-http sbx-layer)
+  string(APPEND overrides "sbx: statically-linked-binary [usr/bin/${program}]\n")
+endforeach()
+# What Debian's libgit2.a needs.
+foreach(library libssh2 mbedtls zlib)
+  string(APPEND overrides "sbx: embedded-library ${library} [usr/bin/sbx-layer]\n")
+endforeach()
+file(WRITE ${share}/lintian/overrides/sbx "${overrides}")
 file(GLOB pages ${share}/man/man*/*.[0-9])
 find_program(gzip gzip REQUIRED)
 execute_process(COMMAND ${gzip} -9nf ${share}/doc/sbx/changelog ${pages} COMMAND_ERROR_IS_FATAL ANY)

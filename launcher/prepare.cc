@@ -230,21 +230,19 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
 
 // Where something will run. The invocation loses the variables that hold secrets: nobody else has
 // read them yet. Tools of one session have one process, as long as they have one policy of HTTP.
-Status start_http(Policy& policy, const Invocation& invocation) {
+Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
   const NetworkProfile& network = policy.sandbox.network;
-  if (network.http.empty() && network.credentials.empty()) return {};
-  if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return {};
+  if (network.http.empty() && network.credentials.empty()) return policy;
+  if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;
   static std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>> started;
   for (const auto& [of, process] : started) {
     if (of.http != network.http || of.credentials != network.credentials) continue;
-    policy = with_http(std::move(policy), process);
-    return {};
+    return with_http(std::move(policy), process);
   }
   SBX_TRY(auto process,
           HttpProcess::start(policy.sandbox, const_cast<Environment&>(invocation.environment)));
   started.emplace_back(network, process);
-  policy = with_http(std::move(policy), std::move(process));
-  return {};
+  return with_http(std::move(policy), std::move(process));
 }
 
 }  // namespace
@@ -288,7 +286,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
   std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
   out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
-  SBX_CHECK_OK(start_http(out.policy, invocation));
+  SBX_TRY(out.policy, with_http_started(std::move(out.policy), invocation));
   out.inherited = environment;
   out.approved = options.approve;
   return out;

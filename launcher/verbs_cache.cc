@@ -62,7 +62,7 @@ int verb_cache(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
   if (!parsed.ok()) return refuse_cache(parsed.error(), true);
-  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help + "\n") ? 0 : 125;
+  if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   const Result<std::string> place = cache_place(invocation.environment);
   if (!place.ok()) return refuse_cache(place.error(), options.json);
   if (options.what == "list" && options.name.empty()) {

@@ -252,9 +252,11 @@ Status add_git_outside(const Policy& policy, View& view) {
   const std::optional<Found> found = find_repository(workspace);
   if (!found) return {};
   if (!found->is_ours) {
-    // A symlink within, or what a root shows, needs nothing more.
+    // A symlink within, one that leads nowhere, or what a root shows, needs nothing more.
     const std::string real = resolve(found->named, found->top);
-    const bool is_known = found->named.empty() || (!real.empty() && root_of(view, real) != nullptr);
+    const bool is_nowhere = real.empty() && look(found->named).kind == NodeKind::kLink;
+    const bool is_known =
+        found->named.empty() || is_nowhere || (!real.empty() && root_of(view, real) != nullptr);
     if (!is_known) {
       deny(view, "git_outside", found->named,
            "it does not name " + found->top + " as its work tree: git worktree repair there, or " +

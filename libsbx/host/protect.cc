@@ -167,7 +167,11 @@ class Resolver {
       return other.node.path == node.path && other.report_missing == report_missing;
     };
     if (std::any_of(out_.begin(), out_.end(), same)) return;
-    out_.push_back({root, std::move(node), parents, report_missing, mask});
+    out_.push_back({.root = root,
+                    .node = std::move(node),
+                    .parents = parents,
+                    .report_missing = report_missing,
+                    .mask = mask});
   }
 
   void protect_below(const ViewRoot& root, const std::string& path, Parts rest,

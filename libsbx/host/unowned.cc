@@ -58,7 +58,7 @@ Error failed(const char* call) {
 }  // namespace
 
 Result<OwnedFd> unowned_tree(const std::string& path, std::uint64_t attributes) {
-  static const OwnedFd map = new_map();
+  const OwnedFd map = new_map();
   if (!map.is_open()) return failed("clone(CLONE_NEWUSER)");
   OwnedFd tree(sys::open_tree(AT_FDCWD, path.c_str(),
                               sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive));

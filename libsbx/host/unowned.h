@@ -13,7 +13,7 @@ namespace sbx {
 
 // `path` and all that is mounted below it, cloned and detached, with `attributes` (MOUNT_ATTR_*)
 // and mount_setattr(2)'s MOUNT_ATTR_IDMAP: for move_mount(2). Errors: kLayerUnavailable where the
-// caller may not map ids on those file systems, or one of them cannot. One thread at a time.
+// caller may not map ids on those file systems, or one of them cannot.
 Result<OwnedFd> unowned_tree(const std::string& path, std::uint64_t attributes);
 
 }  // namespace sbx

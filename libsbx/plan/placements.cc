@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/builder.h"
+#include "policy/http.h"
 
 namespace sbx {
 
@@ -132,7 +133,9 @@ void Placements::collect_etc() {
 
 // With files of our own.
 void Placements::cover_etc() {
+  const auto* const http = input_.policy.sandbox.http.get();
   for (const Node& node : view_.etc_own) {
+    if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) continue;
     placements_.push_back({node.path, PlacementKind::kCover, node,
                            std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')),
                            kMaskAttributes, false, "", true});

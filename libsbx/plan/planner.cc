@@ -75,6 +75,10 @@ class Planner {
       add_landlock(builder_, input_, wants(Layer::kMount), wants(Layer::kNet), nested_);
       plan.landlock_abi = input_.facts.landlock_abi;
     }
+    // The rules above take descriptors of their own.
+    if (const auto& most = sandbox_.limits.open_files; most) {
+      limit(RLIMIT_NOFILE, static_cast<std::uint64_t>(*most), static_cast<std::uint64_t>(*most));
+    }
     if (!is_unconfined()) {
       builder_.add(op::DropCapabilities{}, Layer::kCapabilities);
       builder_.confirm_last(Layer::kCapabilities);
@@ -272,10 +276,6 @@ class Planner {
     // No dumps unless the command asks for them, in its own root.
     limit(RLIMIT_CORE, 0, RLIM_INFINITY);
     if (!is_unconfined()) add_ceilings(builder_);
-    if (limits.open_files) {
-      const auto count = static_cast<std::uint64_t>(*limits.open_files);
-      limit(RLIMIT_NOFILE, count, count);
-    }
     if (sandbox_.file_bytes) {
       const auto bytes = static_cast<std::uint64_t>(*sandbox_.file_bytes);
       limit(RLIMIT_FSIZE, bytes, bytes);

@@ -16,7 +16,7 @@ constexpr const char* kResultSchema = R"json({
     "status", "exit_code", "signal", "timed_out", "stdout", "stderr", "stdout_bytes",
     "stderr_bytes", "truncated", "encoding", "output_path", "result_json", "command", "argv",
     "cwd", "description", "started_at", "duration_ms", "usage", "limit", "denials", "redactions",
-    "sandbox", "changes", "approval", "error"
+    "sandbox", "layer", "changes", "approval", "error"
   ],
   "properties": {
     "status": {
@@ -170,7 +170,7 @@ constexpr const char* kResultSchema = R"json({
         }
       }
     },
-    "unlisted_connections": {"type": "integer", "minimum": 1},
+    "unlisted_connections": {"type": "integer", "minimum": 1, "description": "Connections beyond those that are listed"},
     "redactions": {
       "description": "How many secrets were taken out of the output, and the rules that found them.",
       "type": "object", "additionalProperties": false, "required": ["count", "rules"],

@@ -482,7 +482,7 @@ class Surroundings(harness.Case):
                     self.assertEqual((done.returncode, answer["stdout"], answer["stderr"]), (0, "out\n", "err\n"))
 
     def test_few_descriptors_suffice_or_the_error_is_clear(self):
-        for soft, hard in ((20, 20), (22, 22), (16, 4096)):
+        for soft, hard in ((22, 22), (24, 24), (16, 4096)):
             with self.subTest(soft=soft, hard=hard):
                 done = self.raw(
                     "-c", "echo ok",

@@ -27,7 +27,7 @@ MUTATIONS_EACH = 3
 STRINGS = [
     "", " ", "a", "A_1", "9a", "a b", "a\n", "\n", "\t", "\u0000", "a\u0000b", "\u007f", "é", "日本",
     "😀", "/", "//", "/a", "/a/", "/a/..", "/a/../b", "/..", "/...", "/a/..\n", "..", ".", "./a", "a/.",
-    "a/b", "a//b", "a/..", "/a\n", ".git/hooks", ".git/hooks/", "~", "$HOME", "/x$y", "/a/${home}",
+    "a/b", "a//b", "a/..", "/a\n", ".git/hooks", ".git/hooks/", "~", "~/.npm", "~/.cache/pip", "npm", "$HOME", "/x$y", "/a/${home}",
     "${workspace}", "${workspace}/", "${workspace}/.env", "${workspace}x", "${workspace}/..",
     "${home}/.ssh", "${tmp}", "${root}", "${home}${tmp}", "${home}\n", "${workspace", "/dev", "/dev/",
     "/dev/fuse", "/dev/fuse\n", "/dev/dri/renderD128", "/dev/..", "/dev/.", "/dev//a", "/dev/a/",
@@ -99,6 +99,8 @@ def build_object(rng, schema):
         if name == "extends":
             known = ["default", "strict", "tool-bash_exec"]
             document[name] = rng.choice(known + [rng.sample(known, rng.randrange(3)) + ["node"]])
+        elif name.lstrip("+") in ("http", "credentials"):
+            continue  # go with the mode and the list of hosts: a schema cannot say that
         elif name == "+allow" and "network_allow" in schema["properties"]:
             continue  # appends to a null of the parent's: a schema cannot say that
         else:

@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 def _read(kind: Type[_T], document: Mapping[str, Any]) -> _T:
-    names = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    names = {item.name for item in fields(kind)}
     known = {key: value for key, value in document.items() if key in names}
     return kind(**known, raw=dict(document))  # type: ignore[call-arg]
 

@@ -10,7 +10,7 @@ import select
 import threading
 import weakref
 from types import TracebackType
-from typing import Any, Dict, Iterator, Mapping, Optional, Sequence, Type
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Type
 
 from . import _result
 from ._backlog import Backlog
@@ -171,7 +171,7 @@ class Session:
         """The layer that the session holds, with flags=["--layer", NAME]."""
         return Layer(self.call, self._be_operator)
 
-    def layers(self) -> "list[Dict[str, Any]]":
+    def layers(self) -> "List[Dict[str, Any]]":
         """The layers of the workspace."""
         return list(self.call("layer.list"))
 
