@@ -40,8 +40,11 @@ try {
     .find((file) => fs.existsSync(file));
   if (library === undefined) throw new Error(`no lib/libsbx.so.1 below ${values.prefix}: build sbx first`);
   fs.copyFileSync(library, path.join(stage, 'native', 'libsbx.so.1'));
-  fs.copyFileSync(path.join(values.prefix, 'bin', 'sbx-run'), path.join(stage, 'native', 'sbx-run'));
-  fs.chmodSync(path.join(stage, 'native', 'sbx-run'), 0o755);
+  // What sbx-run looks for beside itself goes along.
+  for (const program of ['sbx-run', 'sbx-batch', 'sbx-http', 'sbx-layer']) {
+    fs.copyFileSync(path.join(values.prefix, 'bin', program), path.join(stage, 'native', program));
+    fs.chmodSync(path.join(stage, 'native', program), 0o755);
+  }
   const out = path.resolve(values.out);
   fs.mkdirSync(out, { recursive: true });
   console.log(path.join(out, pack(out)));

@@ -17,6 +17,8 @@ from typing import Mapping, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELEASE = os.path.join(HERE, "..", "..", "build", "release")
+# sbx-run, and what it looks for beside itself.
+PROGRAMS = ("sbx-run", "sbx-batch", "sbx-http", "sbx-layer")
 TIME = (2026, 1, 1, 0, 0, 0)  # the same wheel from the same files
 
 
@@ -74,7 +76,7 @@ def _write(path: str, files: Mapping[str, bytes], record: str) -> None:
 def _add(wheel: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name, TIME)
     info.compress_type = zipfile.ZIP_DEFLATED
-    mode = 0o755 if name.endswith("/sbx-run") else 0o644
+    mode = 0o755 if os.path.basename(name) in PROGRAMS else 0o644
     info.external_attr = (0o100000 | mode) << 16
     wheel.writestr(info, data)
 
@@ -88,7 +90,8 @@ def make(prefix: str, out: str) -> str:
         if name.endswith(".py") or name == "py.typed":
             files[f"sbx/{name}"] = _read(os.path.join(package, name))
     files["sbx/_native/libsbx.so.1"] = library
-    files["sbx/_native/sbx-run"] = _read(os.path.join(prefix, "bin", "sbx-run"))
+    for program in PROGRAMS:
+        files[f"sbx/_native/{program}"] = _read(os.path.join(prefix, "bin", program))
     tag = f"py3-none-{_tag(library)}"
     info = f"sbx-{_version()}.dist-info"
     files[f"{info}/METADATA"] = _metadata()

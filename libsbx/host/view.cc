@@ -119,8 +119,8 @@ constexpr auto kStateOfPackages = std::to_array<std::string_view>(
      "/var/cache/fontconfig", "/var/cache/man"});
 
 // What runtimes ask of processors and memory. No devices.
-constexpr auto kMachine =
-    std::to_array<std::string_view>({"/sys/devices/system", "/sys/kernel/mm"});
+constexpr auto kMachine = std::to_array<std::string_view>(
+    {"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm"});
 
 class Inspector {
  public:

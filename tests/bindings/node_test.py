@@ -164,7 +164,9 @@ class Package(session_harness.Case):
                     listed.append({(m.name, m.size, m.mode & 0o111 != 0) for m in archive
                                    if m.isfile()})
             self.assertEqual(*listed)
-            self.assertIn("package/native/sbx-run", {name for name, _, _ in listed[0]})
+            names = {name for name, _, _ in listed[0]}
+            for program in ("sbx-run", "sbx-batch", "sbx-http", "sbx-layer"):
+                self.assertIn(f"package/native/{program}", names)
 
     def test_is_installed_by_npm(self):
         self.need_npm()
