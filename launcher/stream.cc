@@ -68,7 +68,7 @@ class Queue {
 
 class Writer {
  public:
-  explicit Writer(const TextForm* text) : text_(text) {
+  explicit Writer(const StreamForm* text) : text_(text) {
     if (text == nullptr) return;
     err_text_ = TerminalText(text->err);
     out_text_ = TerminalText(text->out);
@@ -131,7 +131,7 @@ class Writer {
     offset += text.size();
   }
 
-  const TextForm* text_;
+  const StreamForm* text_;
   Queue out_{STDOUT_FILENO};
   Queue err_{STDERR_FILENO};
   std::array<Utf8Stream, 2> streams_;
@@ -152,7 +152,7 @@ int wait_ms(const CommandRun& run) {
 
 }  // namespace
 
-bool run_streaming(RunInput input, const TextForm* text, std::unique_ptr<CommandRun>& run) {
+bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run) {
   Writer writer(text);
   const int signal_fd = input.signal_fd;
   input.on_output = [&writer](OutputChannel channel, std::string_view bytes) {

@@ -10,7 +10,7 @@
 namespace sbx {
 
 // How a person is shown a run: what of its two streams goes to ours, and the account's colours.
-struct TextForm {
+struct StreamForm {
   TerminalText::Kind out = TerminalText::Kind::kBytes;  // kBytes: exactly as it is
   TerminalText::Kind err = TerminalText::Kind::kBytes;
   bool is_one_place = false;  // stdout and stderr are the same terminal, pipe or file
@@ -21,6 +21,6 @@ struct TextForm {
 // `text` everything, the account included; else everything but the result. True where all of stdout
 // could be written; where not, the command is cancelled. `run` keeps the run alive, as CommandRun
 // asks.
-bool run_streaming(RunInput input, const TextForm* text, std::unique_ptr<CommandRun>& run);
+bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run);
 
 }  // namespace sbx

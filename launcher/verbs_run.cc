@@ -90,13 +90,13 @@ bool is_one_file(int one, int other) {
          a.st_ino == b.st_ino;
 }
 
-Result<TextForm> text_form(const RunOptions& options, const Environment& environment) {
+Result<StreamForm> text_form(const RunOptions& options, const Environment& environment) {
   const auto kind_of = [&](int fd) -> Result<TerminalText::Kind> {
     SBX_TRY(const bool colours, has_colours(options, environment, fd));
     if (isatty(fd) == 0) return TerminalText::Kind::kBytes;
     return colours ? TerminalText::Kind::kColours : TerminalText::Kind::kText;
   };
-  TextForm form;
+  StreamForm form;
   SBX_TRY(form.out, kind_of(STDOUT_FILENO));
   SBX_TRY(form.err, kind_of(STDERR_FILENO));
   SBX_TRY(form.colours, has_colours(options, environment, STDERR_FILENO));
@@ -187,7 +187,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
 // Ends the process with the answer; comes back only with what kept the run from being tried.
 Error run_and_answer(const RunOptions& options, Form form, const Invocation& invocation,
                      int signal_fd) {
-  SBX_TRY(const TextForm text, text_form(options, invocation.environment));
+  SBX_TRY(const StreamForm text, text_form(options, invocation.environment));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
   OwnedFd stdin_file;
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));

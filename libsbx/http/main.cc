@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cstdio>
 #include <string>
 
 #include "base/text.h"
@@ -72,8 +73,8 @@ int main() {
   int type = 0;
   socklen_t size = sizeof type;
   if (getsockopt(kControl, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET) {
-    const char text[] = "sbx-http is started by sbx-run, for profiles with network.http\n";
-    return write(2, text, sizeof text - 1) > 0 ? 125 : 125;
+    dprintf(STDERR_FILENO, "sbx-http is started by sbx-run, for profiles with network.http\n");
+    return 125;
   }
   fcntl(kControl, F_SETFD, FD_CLOEXEC);
   OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_LOAD_CRYPTO_STRINGS, nullptr);
