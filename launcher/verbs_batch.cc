@@ -44,6 +44,7 @@ Error become_batch(std::vector<std::string> words) {
   Result<std::string> program = companion(words.front());
   if (!program.ok()) return program.error();
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(program.value().c_str(), argv.data());

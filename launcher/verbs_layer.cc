@@ -98,6 +98,7 @@ Error become_layer(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string program, companion("sbx-layer"));
   SBX_TRY(std::vector<std::string> words, layer_words(options, invocation));
   std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(program.c_str(), argv.data());

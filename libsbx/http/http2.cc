@@ -471,7 +471,7 @@ ssize_t Http2::give_data(Side side, std::int32_t id, std::uint8_t* to, std::size
   Flow& flow = exchange->flows[side];
   const std::size_t size = std::min(most, flow.data.size());
   if (size == 0 && !flow.is_ended) return NGHTTP2_ERR_DEFERRED;
-  std::memcpy(to, flow.data.data(), size);
+  std::copy_n(flow.data.data(), size, to);
   flow.data.erase(0, size);
   const Side from = other(side);
   if (size > 0 && !exchange->is_refused && exchange->ids[from] >= 0 && !exchange->is_closed[from]) {

@@ -100,10 +100,12 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command)
     arguments.push_back(const_cast<char*>(argument.data()));
   arguments.push_back(nullptr);
   std::vector<char*> variables;
+  variables.reserve(environment.size() + 1);
   for (const std::string& entry : environment) variables.push_back(const_cast<char*>(entry.data()));
   variables.push_back(nullptr);
   // The search goes by this process's own PATH, which it has not.

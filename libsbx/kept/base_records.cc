@@ -147,9 +147,9 @@ const BaseRecord* BaseRecords::find(std::size_t root, const std::string& path) c
   return found == records_.end() ? nullptr : &found->second;
 }
 
-void BaseRecords::add(std::size_t root, const std::string& path, BaseRecord record) {
+void BaseRecords::add(std::size_t root, const std::string& path, const BaseRecord& record) {
   Key key{root, path};
-  if (records_.try_emplace(key, std::move(record)).second) fresh_.push_back(std::move(key));
+  if (records_.try_emplace(key, record).second) fresh_.push_back(std::move(key));
 }
 
 void BaseRecords::stamp(std::size_t root, const std::string& path, std::int64_t stamp) {

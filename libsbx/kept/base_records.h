@@ -45,7 +45,7 @@ class BaseRecords {
   void load(const std::string& path);
   const BaseRecord* find(std::size_t root, const std::string& path) const;
   // What was recorded first stays.
-  void add(std::size_t root, const std::string& path, BaseRecord record);
+  void add(std::size_t root, const std::string& path, const BaseRecord& record);
   void stamp(std::size_t root, const std::string& path, std::int64_t stamp);
   const std::map<Key, BaseRecord>& all() const { return records_; }
   // Appends what was added since the last call to the file. Errors: kSetupFailed.

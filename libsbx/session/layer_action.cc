@@ -19,6 +19,7 @@ constexpr std::size_t kMostAnswer = std::size_t{256} << 20;
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
+  out.reserve(texts.size() + 1);
   for (std::string& text : texts) out.push_back(text.data());
   out.push_back(nullptr);
   return out;
