@@ -22,12 +22,7 @@ int open_below(int root, const char* path, int flags, mode_t mode) {
   const std::uint64_t file_mode = (flags & O_CREAT) != 0 ? mode : 0;
   const sys::OpenHow how{static_cast<std::uint64_t>(flags | O_CLOEXEC), file_mode,
                          sys::kResolveInRoot | sys::kResolveNoMagiclinks};
-  // EAGAIN: something was renamed on the way while ".." was walked; openat2(2) says to try again.
-  for (int tries = 0; tries < 64; ++tries) {
-    const int fd = sys::openat2(root, path, how);
-    if (fd >= 0 || errno != EAGAIN) return fd;
-  }
-  return -1;
+  return sys::openat2(root, path, how);
 }
 
 // Path and last component, without trailing slashes; the component is empty for the root itself.

@@ -96,8 +96,10 @@ int pin_path(Errand& errand, const UnixPeers& peers) {
   if (root < 0) return static_cast<int>(-root);
   const sys::OpenHow how{O_PATH | O_CLOEXEC, 0, sys::kResolveInRoot};
   set_capabilities(false);
-  const long path =
-      bare::call(SYS_openat2, root, bare::at(errand.absolute), bare::at(&how), sizeof how);
+  long path = -EAGAIN;
+  for (int i = 0; i < sys::kMostOpenTries && path == -EAGAIN; ++i) {
+    path = bare::call(SYS_openat2, root, bare::at(errand.absolute), bare::at(&how), sizeof how);
+  }
   set_capabilities(true);
   if (path < 0) return static_cast<int>(-path);
   errand.path = static_cast<int>(path);

@@ -146,7 +146,7 @@ int open_beneath(int root, const std::string& path, int flags, std::uint32_t mod
   how.resolve = sys::kResolveBeneath | sys::kResolveNoSymlinks | sys::kResolveNoMagiclinks;
   int fd = -1;
   do fd = sys::openat2(root, path.c_str(), how);
-  while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+  while (fd < 0 && errno == EINTR);
   return fd;
 }
 

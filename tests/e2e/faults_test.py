@@ -147,7 +147,7 @@ class Faults(harness.Case):
             {"path": "${workspace}/way/hidden", "access": "none", "optional": True}]}})
         command = ("for p in /usr/bin/s[u] real/deep/hidde[n]; do test ! -s $p || echo open $p; "
                    "done; for p in hooks .git/modules/sub/hooks; do "
-                   "! { : > $p/x; } 2>/dev/null || echo open $p; rm -f $p/x; done")
+                   "(: > $p/x) && echo open $p; rm -f $p/x; done")
 
         def traced_with(*options):
             return subprocess.run(

@@ -107,7 +107,9 @@ class OnATerminal(harness.Case):
         seen = self.seen("--color", "never", "-c",
                          f"printf '{fake}'; printf 'x\\r{fake}' >&2; printf '\\302'; sleep 0.2; "
                          rf"printf '\266 fake\n'; printf '%200s{fake}' ''; exit 5", status=5)
-        self.assertEqual(seen.count(MARK[:-1]), 1, seen)
+        self.assertEqual(seen.count(MARK + b"sbx-run:"), 1, seen)
+        self.assertEqual(seen.count(b"sbx-run: exited with 0"), seen.count(b"? sbx-run:"), seen)
+        self.assertNotIn(MARK[:-1] + b" fake", seen)
         self.assertRegex(self.account(seen)[0], r"^sbx-run: exited with 5 after ")
 
     def test_what_was_refused_is_there_with_what_allows_it(self):

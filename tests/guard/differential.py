@@ -110,9 +110,9 @@ def deviation(theirs, ours, text):
         left, right = their_map.get(first), our_map.get(first)
         if left == right:
             continue
-        if left is not None and right is not None and set(right) < set(left) and all(
+        if left is not None and set(right or ()) < set(left) and all(
                 b"$" in text[begin:end] or b"`" in text[begin:end]
-                for begin, end in set(left) - set(right)):
+                for begin, end in set(left) - set(right or ())):
             classes.add("a word that expands to nothing is none")
             continue
         if left and right and len(left) <= len(right) and left[-1][0] == right[len(left) - 1][0] \
