@@ -34,12 +34,12 @@ inline int pidfd_send_signal(int pidfd, int signal_number) noexcept {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd, signal_number, nullptr, 0));
 }
 
-// How often openat2(2) is asked again: where it may not lead out of a directory, a rename or a mount
-// anywhere on the machine while ".." is walked makes it fail with EAGAIN.
+// How often openat2(2) is asked again: where it may not lead out of a directory, a rename or a
+// mount anywhere on the machine while ".." is walked makes it fail with EAGAIN.
 inline constexpr int kMostOpenTries = 64;
 
-// openat2(2), asked again where it says so, unless only what is cached is wanted. `how.mode` must be
-// 0 unless O_CREAT or O_TMPFILE is in `how.flags`.
+// openat2(2), asked again where it says so, unless only what is cached is wanted. `how.mode` must
+// be 0 unless O_CREAT or O_TMPFILE is in `how.flags`.
 inline int openat2(int dirfd, const char* path, const OpenHow& how) noexcept {
   const int tries = (how.resolve & kResolveCached) != 0 ? 1 : kMostOpenTries;
   int fd = -1;
