@@ -1,6 +1,8 @@
 # What `cmake --install` puts where. The schemas are printed by the program that was built, as the
 # pages of launcher/ are, so they cannot differ from what it accepts.
-foreach(program sbx-run sbx-batch sbx-bwrap sbx-http sbx-layer)
+# The programs of every package: the one list. They lie beside each other, since sbx-run executes others.
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/programs.txt programs)
+foreach(program IN LISTS programs)
   if(TARGET ${program})
     install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(CODE "

@@ -10,7 +10,8 @@ file(WRITE ${share}/doc/sbx/changelog
   " -- ${contact}  Thu, 01 Jan 2026 00:00:00 +0000\n")
 # Static on purpose: it starts faster, and runs where the C library is another.
 set(overrides "")
-foreach(program sbx-run sbx-batch sbx-bwrap sbx-http sbx-layer)
+file(STRINGS ${CMAKE_CURRENT_LIST_DIR}/programs.txt programs)
+foreach(program IN LISTS programs)
   string(APPEND overrides "sbx: statically-linked-binary [usr/bin/${program}]\n")
 endforeach()
 # What Debian's libgit2.a needs.

@@ -29,6 +29,8 @@ struct RunOptions {
   std::vector<std::string> ours;
   std::string root;
   bool stat = false;
+  std::string out;  // of report
+  bool html = false;
   bool name_only = false;
   bool dry_run = false;
   bool undo = false;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "sys/calls.h"
 
@@ -163,6 +164,17 @@ bool ask_at_terminal(const std::string& command, const Approval& approval, int s
     answer += byte;
   }
   return false;
+}
+
+Error become_companion(std::vector<std::string> words) {
+  SBX_TRY(const std::string program, companion(words.front()));
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  return Error{ErrorCode::kSetupFailed, "execve(" + program + "): " + errno_text(errno), "execve",
+               "install it anew", errno};
 }
 
 void complain(const Error& error) {

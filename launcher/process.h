@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -41,6 +42,10 @@ void write_what_is_taken(int fd, std::string_view text);
 // As write_all, but a reader that never reads does not make us deaf: 0 when it was written whole,
 // -1 when it could not be, else the number of the signal that came over `signal_fd` meanwhile.
 int write_answer(int fd, std::string_view text, int signal_fd);
+
+// Executes another program of this installation; the first word is its name. Comes back only with
+// what kept it from that.
+Error become_companion(std::vector<std::string> words);
 
 // Asks the person at the terminal (stdin and stderr) about a command. True only for "yes" or "y";
 // a signal over `signal_fd`, or the end of the input, is a no.

@@ -87,6 +87,7 @@ int verb_cache(const Invocation& invocation);
 int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
 int verb_layer(const Invocation& invocation);
+int verb_report(const Invocation& invocation);
 int verb_schema(const Invocation& invocation);
 int verb_version(const Invocation& invocation);
 int verb_help(const Invocation& invocation);
@@ -261,6 +262,14 @@ inline constexpr Verb kVerbs[] = {
      {{"what", &RunOptions::what, true, ValueKind::kCacheAction, ""},
       {"name", &RunOptions::name, false, ValueKind::kText, "to clear"}},
      "sbx-run cache list"},
+    {"report",
+     verb_report,
+     "a page of what an audit log tells: runs, refusals, hosts, limits",
+     kNothingToRun,
+     "HTML that needs nothing but a browser, on standard output or in the file that --out names. "
+     "docs/report.md tells what is on it.",
+     {{"AUDIT.jsonl", &RunOptions::what, true, ValueKind::kFile, "as --audit wrote it"}},
+     "sbx-run report audit.jsonl --out runs.html"},
     {"schema",
      verb_schema,
      "JSON Schema (draft-07) for editors and programs",

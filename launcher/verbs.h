@@ -23,4 +23,8 @@ struct Invocation {
 // The verbs and what they do, for --help.
 std::string verbs_help();
 
+// What `explain --json` prints, as a page on standard output. Comes back only with what kept it
+// from that.
+Error become_plan_page(const std::string& plan_json);
+
 }  // namespace sbx

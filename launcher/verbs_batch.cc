@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "base/files.h"
 #include "flag_table.h"
 #include "flags.h"
 #include "prepare.h"
@@ -39,19 +38,6 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
   return words;
 }
 
-// Errors: what kept it from being executed.
-Error become_batch(std::vector<std::string> words) {
-  Result<std::string> program = companion(words.front());
-  if (!program.ok()) return program.error();
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(program.value().c_str(), argv.data());
-  return Error{ErrorCode::kSetupFailed, "execve(" + program.value() + "): " + errno_text(errno),
-               "execve", "install it anew", errno};
-}
-
 }  // namespace
 
 int verb_batch(const Invocation& invocation) {
@@ -66,7 +52,7 @@ int verb_batch(const Invocation& invocation) {
   }
   Result<std::vector<std::string>> words =
       parsed.ok() ? batch_words(plain, options) : Result<std::vector<std::string>>(parsed.error());
-  const Error error = words.ok() ? become_batch(std::move(words).value()) : words.error();
+  const Error error = words.ok() ? become_companion(std::move(words).value()) : words.error();
   complain(error);
   write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
   return 125;

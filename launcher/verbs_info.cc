@@ -98,6 +98,11 @@ int verb_explain(const Invocation& invocation) {
   if (!plan.ok()) return refuse(plan.error(), options.json);
   const Result<Judgement> judgement = judge(input.policy, input.request);
   if (!judgement.ok()) return refuse(judgement.error(), options.json);
+  if (options.html) {
+    const Error error =
+        become_plan_page(explain_json(plan.value(), input.policy, judgement.value()));
+    return refuse(error, false);
+  }
   return print(options.json ? explain_json(plan.value(), input.policy, judgement.value())
                             : explain_text(plan.value(), input.policy, judgement.value()));
 }

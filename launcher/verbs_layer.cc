@@ -95,15 +95,8 @@ Result<std::vector<std::string>> layer_words(const RunOptions& options,
 
 // Comes back only with what kept it from being done.
 Error become_layer(const RunOptions& options, const Invocation& invocation) {
-  SBX_TRY(const std::string program, companion("sbx-layer"));
   SBX_TRY(std::vector<std::string> words, layer_words(options, invocation));
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  return Error{ErrorCode::kSetupFailed, "execve(" + program + "): " + errno_text(errno), "execve",
-               "", errno};
+  return become_companion(std::move(words));
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ try {
   if (library === undefined) throw new Error(`no lib/libsbx.so.1 below ${values.prefix}: build sbx first`);
   fs.copyFileSync(library, path.join(stage, 'native', 'libsbx.so.1'));
   // What sbx-run looks for beside itself goes along.
-  for (const program of ['sbx-run', 'sbx-batch', 'sbx-http', 'sbx-layer']) {
+  const programs = fs.readFileSync(path.join(__dirname, '..', '..', 'cmake', 'programs.txt'), 'utf8');
+  for (const program of programs.trim().split('\n')) {
     fs.copyFileSync(path.join(values.prefix, 'bin', program), path.join(stage, 'native', program));
     fs.chmodSync(path.join(stage, 'native', program), 0o755);
   }

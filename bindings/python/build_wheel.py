@@ -18,7 +18,8 @@ from typing import Mapping, Optional
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELEASE = os.path.join(HERE, "..", "..", "build", "release")
 # sbx-run, and what it looks for beside itself.
-PROGRAMS = ("sbx-run", "sbx-batch", "sbx-http", "sbx-layer")
+with open(os.path.join(HERE, "..", "..", "cmake", "programs.txt"), encoding="utf-8") as _list:
+    PROGRAMS = _list.read().split()
 TIME = (2026, 1, 1, 0, 0, 0)  # the same wheel from the same files
 
 

@@ -18,6 +18,8 @@ import session_harness  # noqa: E402
 from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
 
 PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
+with open(f"{SOURCE}/cmake/programs.txt", encoding="utf-8") as _list:
+    PROGRAMS = _list.read().split()
 KOFFI = os.environ.get("SBX_TEST_KOFFI") or os.environ.get("SBX_KOFFI", "")
 
 BODY = r"""
@@ -165,7 +167,7 @@ class Package(session_harness.Case):
                                    if m.isfile()})
             self.assertEqual(*listed)
             names = {name for name, _, _ in listed[0]}
-            for program in ("sbx-run", "sbx-batch", "sbx-http", "sbx-layer"):
+            for program in PROGRAMS:
                 self.assertIn(f"package/native/{program}", names)
 
     def test_is_installed_by_npm(self):
