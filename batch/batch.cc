@@ -49,7 +49,10 @@ Status Batch::open() {
   SBX_TRY(signals_, signal_descriptor(false));
   SBX_TRY(TaskInput input, TaskInput::open(options_.tasks));
   SBX_TRY(Results results, Results::open(options_, ids_));
-  SBX_CHECK_OK(start_places());
+  if (Status started = start_places(); !started.ok()) {
+    results.remove_empty();
+    return started;
+  }
   results_.emplace(std::move(results));
   input_.emplace(std::move(input));
   shows_progress_ = is_terminal();
@@ -90,19 +93,20 @@ Status Batch::start_place(Lane started, std::string node, std::uint64_t jobs) {
   Lane& lane = place->lane;
   lane.call(0, "hello", "{}");
   const auto until = Clock::now() + kLongestStart;
-  while (lane.is_open() && Clock::now() < until) {
+  while (Clock::now() < until) {
+    if (const auto answer = lane.next()) {
+      if (answer->error) return *answer->error;
+      place->heard = Clock::now();
+      jobs_ += jobs;
+      places_.push_back(std::move(place));
+      return {};
+    }
+    if (!lane.is_open()) break;
     struct pollfd ready[2] = {{lane.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
     if (poll(ready, 2, wait_ms(until)) < 0 && errno != EINTR) break;
     take_signal();
     if (signal_ != 0) return {};
     if (ready[0].revents != 0) lane.read();
-    const auto answer = lane.next();
-    if (!answer) continue;
-    if (answer->error) return *answer->error;
-    place->heard = Clock::now();
-    jobs_ += jobs;
-    places_.push_back(std::move(place));
-    return {};
   }
   std::string where = place->node.empty() ? "" : " on " + place->node;
   const std::string said = lane.complaint();

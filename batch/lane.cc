@@ -64,7 +64,10 @@ void Lane::cancel(std::uint64_t id) {
 }
 
 void Lane::write() {
-  if (out_.flush(fd()) == IoState::kClosed) is_open_ = false;
+  if (out_.flush(fd()) != IoState::kClosed) return;
+  // What it said before it went.
+  while (read_some(fd(), in_) == IoState::kOpen) continue;
+  is_open_ = false;
 }
 
 void Lane::read() {

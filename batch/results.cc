@@ -145,6 +145,10 @@ Result<Results> Results::open(const Options& options, IdSet& ids) {
   return out;
 }
 
+void Results::remove_empty() const {
+  if (file_.is_open() && size_of(file_.get()) == 0) unlink(path_.c_str());
+}
+
 Status Results::open_file(const Options& options, IdSet& ids) {
   const int flags = O_APPEND | O_CREAT | (options.resume ? 0 : O_EXCL);
   SBX_TRY(file_, open_regular(path_, flags));

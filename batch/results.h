@@ -27,6 +27,9 @@ class Results {
   static Result<Results> open(const Options& options, IdSet& ids);
   static std::string line_key(std::uint64_t line) { return "\n" + std::to_string(line); }
 
+  // Where nothing can begin: a file with nothing in it is in the way of the next batch.
+  void remove_empty() const;
+
   // A result that an earlier batch held back for its turn; empty: none.
   Result<std::string> take_held(std::string_view id);
   // `turn`: the place among all results of this batch, from 0. Errors: kOutputUnwritable.

@@ -116,6 +116,12 @@ constexpr FlagRow kFlags[] = {
      "keep writes to rw roots apart, in this layer of the workspace", kText,
      "Made where there is none, and kept: later runs with it see what was written. sbx-run layer "
      "shows, commits, and throws away what it holds."},
+    {"--template", &Run::template_dir, verb_bits("batch serve"), verb_bits("batch serve"), "DIR",
+     "workspace in which every command has a layer of its own, thrown away at its end", kDirectory,
+     "The directory itself stays as it is. Each result has `layer` and `changes`."},
+    {"--keep-layers", &Run::keep_layers, verb_bits("batch serve"), verb_bits("batch serve"), "",
+     "with --template: the layers stay; each result names its own", kText,
+     "sbx-run layer diff NAME --workspace DIR shows what a command wrote."},
     {"--result-file", &Run::result_file, verb_bits("exec"), 0, "FILE", "for the JSON answer",
      kFile},
     {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},

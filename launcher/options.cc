@@ -94,6 +94,9 @@ class FlagReader {
     flags_.overlay = options_.overlay;
     if (!options_.layer.empty()) SBX_CHECK_OK(check_layer_name(options_.layer, "--layer"));
     flags_.layer = options_.layer;
+    if (!options_.template_dir.empty()) {
+      flags_.each_layer = options_.keep_layers ? EachLayer::kKept : EachLayer::kThrownAway;
+    }
     flags_.trace_denials = options_.trace_denials;
     return std::move(flags_);
   }
@@ -109,6 +112,18 @@ class FlagReader {
                  one.substr(0, one.find(' ')), "leave one of the two out"};
   }
 
+  Status check_template() const {
+    if (options_.template_dir.empty()) {
+      if (!options_.keep_layers) return {};
+      return Error{ErrorCode::kBadFlag, "--keep-layers is of the layers over a template",
+                   "--keep-layers", "give --template DIR, or leave it out"};
+    }
+    if (!options_.workspace.empty()) return contradiction("--template", "--workspace");
+    if (!options_.layer.empty()) return contradiction("--template", "--layer");
+    if (options_.overlay) return contradiction("--template", "--overlay");
+    return {};
+  }
+
   Status check_contradictions() const {
     const std::string& net = options_.net;
     if (!net.empty() && net != "allowlist" && !options_.allow_hosts.empty()) {
@@ -118,6 +133,7 @@ class FlagReader {
       return contradiction("--net open", "--host-port");
     }
     if (options_.overlay && !options_.layer.empty()) return contradiction("--overlay", "--layer");
+    SBX_CHECK_OK(check_template());
     std::map<std::string, std::string> flag_of;
     const std::pair<const char*, const std::vector<std::string>*> lists[] = {
         {"--ro", &options_.ro}, {"--rw", &options_.rw}, {"--hide", &options_.hide}};

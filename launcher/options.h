@@ -24,6 +24,8 @@ struct RunOptions {
   std::vector<std::string> rw;
   std::vector<std::string> hide;
   std::string layer;
+  std::string template_dir;
+  bool keep_layers = false;
   std::vector<std::string> arguments;  // words behind those that a verb names
   std::vector<std::string> theirs;
   std::vector<std::string> ours;

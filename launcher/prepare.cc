@@ -66,6 +66,9 @@ Result<std::string> choose_workspace(const RunOptions& options, const std::strin
   if (!options.workspace.empty()) {
     return real_directory(options.workspace, "--workspace", ErrorCode::kPathNotFound);
   }
+  if (!options.template_dir.empty()) {
+    return real_directory(options.template_dir, "--template", ErrorCode::kPathNotFound);
+  }
   SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kPathNotFound));
   if (is_system_directory(here)) {
     return Error{ErrorCode::kPathRefused,

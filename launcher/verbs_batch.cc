@@ -24,7 +24,7 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
   if (!options.layer.empty()) options.jobs = "1";
   SBX_TRY(const SessionFlags own, given_flags(options, verb, FlagUse::kVerb));
   SBX_TRY(SessionFlags session, session_flags(options, verb));
-  if (!session.contains("--workspace") && options.on.empty()) {
+  if (!session.contains("--workspace") && options.template_dir.empty() && options.on.empty()) {
     std::vector<std::string> warnings;
     SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
     for (const std::string& warning : warnings) warn(warning);

@@ -143,7 +143,9 @@ class Serving {
   Status serve() {
     // It executes everything anew: nothing may stand yet.
     if (options_.scope) SBX_CHECK_OK(take_scope(invocation_));
-    if (options_.workspace.empty()) options_.workspace = kOwnWorkspace;
+    if (options_.workspace.empty() && options_.template_dir.empty()) {
+      options_.workspace = kOwnWorkspace;
+    }
     SBX_TRY(flags_, session_flags(options_, *invocation_.verb));
     SBX_TRY(const OwnedFd signals, signal_descriptor(false));
     SBX_TRY(const OwnedFd owner, owner_of_server());

@@ -131,6 +131,7 @@ Status branch(KeptLayer& layer, const std::string& name) {
   layer.state() = was;
   made.created_s = time(nullptr);
   made.runs = 0;
+  made.is_thrown_away = false;
   made.labels.clear();
   made.committed.clear();
   if (made.kind == KeptKind::kCopy) made.stack = {made.stack.back()};

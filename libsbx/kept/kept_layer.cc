@@ -86,8 +86,13 @@ std::int64_t bytes_below(int parent, const char* name, int depth) {
 std::int64_t tree_bytes(const std::string& path) { return bytes_below(AT_FDCWD, path.c_str(), 0); }
 
 Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environment,
-                                                   const Policy& policy, const View& places) {
-  const std::string& name = policy.sandbox.layer;
+                                                   const Policy& policy, const View& places,
+                                                   RootLooks* looks) {
+  std::string name = policy.sandbox.layer;
+  if (policy.sandbox.each_layer != EachLayer::kNone) {
+    SBX_TRY(const std::string own, new_epoch_name());
+    name = "run-" + own;
+  }
   SBX_TRY(LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
   SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
   std::shared_ptr<KeptLayer> layer(new KeptLayer(std::move(store), name));
@@ -102,7 +107,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
     SBX_CHECK_OK(layer->add_roots(roots));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
-  } else if (Status made = layer->make(policy, roots, places); !made.ok()) {
+  } else if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
     rmdir_layer(layer->store_, name);
     return made.error();
   }
@@ -153,7 +158,8 @@ Status KeptLayer::reload() {
 }
 
 Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roots,
-                       const View& places) {
+                       const View& places, RootLooks* looks) {
+  state_.is_thrown_away = policy.sandbox.each_layer == EachLayer::kThrownAway;
   state_.workspace = policy.sandbox.workspace;
   state_.created_s = time(nullptr);
   state_.roots = roots;
@@ -164,7 +170,11 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
   }
   std::string obstacle = store_.may_overlay ? "" : "no overlay can keep its writes there";
   for (const std::string& root : roots) {
-    if (obstacle.empty()) obstacle = overlay_obstacle(root);
+    if (!obstacle.empty()) break;
+    const auto known = looks == nullptr ? RootLooks::iterator() : looks->find(root);
+    const bool is_known = looks != nullptr && known != looks->end();
+    obstacle = is_known ? known->second : overlay_obstacle(root);
+    if (looks != nullptr) looks->insert_or_assign(root, obstacle);
   }
   state_.kind = obstacle.empty() ? KeptKind::kOverlay : KeptKind::kCopy;
   if (!obstacle.empty()) {
@@ -183,6 +193,11 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
     SBX_CHECK_OK(base_.save(store_.epoch(epoch) + "/base"));
   }
   return save();
+}
+
+void KeptLayer::throw_away() {
+  throw_layer_away(store_, name_, state_.stack);
+  lock_ = OwnedFd();
 }
 
 Status KeptLayer::add_roots(const std::vector<std::string>& roots) {

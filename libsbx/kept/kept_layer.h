@@ -4,6 +4,7 @@
 // sbx-layer.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,13 +21,19 @@
 
 namespace sbx {
 
+// What was found out of roots: why no overlay can lie over them, or nothing. For many layers over
+// the same tree, which is then looked at once.
+using RootLooks = std::map<std::string, std::string>;
+
 class KeptLayer {
  public:
-  // Finds or makes the layer of the policy's workspace; nobody else can use it from then on.
-  // `places` are the policy's roots and protected paths, as they were found. Errors: kLayerInUse,
-  // kPathRefused for a root that no layer can lie over, kSetupFailed.
+  // Finds or makes the layer of the policy's workspace; nobody else can use it from then on. Where
+  // each run has its own, it is a new one. `places` are the policy's roots and protected paths, as
+  // they were found; `looks` may be null. Errors: kLayerInUse, kPathRefused for a root that no
+  // layer can lie over, kSetupFailed.
   static Result<std::shared_ptr<KeptLayer>> open(const Environment& environment,
-                                                 const Policy& policy, const View& places);
+                                                 const Policy& policy, const View& places,
+                                                 RootLooks* looks = nullptr);
   // One that is there, for a look or an action: no root is added. Locked unless `only_looks`.
   static Result<std::shared_ptr<KeptLayer>> find(const LayerStore& store, const std::string& name,
                                                  bool only_looks);
@@ -61,6 +68,9 @@ class KeptLayer {
   Status reload();
   Status save() { return write_layer_state(store_, name_, state_); }
 
+  // Nothing of it stays; the files go by a process that nobody waits for.
+  void throw_away();
+
   // A session lets one command at a time in. Errors: kLayerInUse.
   Status enter();
   void leave() { is_busy_ = false; }
@@ -73,7 +83,8 @@ class KeptLayer {
  private:
   KeptLayer(LayerStore store, std::string name)
       : store_(std::move(store)), name_(std::move(name)) {}
-  Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places);
+  Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places,
+              RootLooks* looks);
   Status add_roots(const std::vector<std::string>& roots);
   void remember(const View& places);
   Status make_way(std::size_t root, const std::string& path);

@@ -61,6 +61,10 @@ bool read_record(LayerState& state, std::string_view key, std::string_view value
   if (key == "ino") return read_number(value, state.ino);
   if (key == "created") return read_number(value, state.created_s);
   if (key == "runs") return read_number(value, state.runs);
+  if (key == "thrown_away") {
+    state.is_thrown_away = true;
+    return value.empty();
+  }
   if (key == "root") return add_path(state.roots, value);
   if (key == "epoch") return add_epoch(state.stack, value);
   if (key == "label") return add_label(state, value);
@@ -97,6 +101,7 @@ std::string encode_layer_state(const LayerState& state) {
   add("ino", std::to_string(state.ino));
   add("created", std::to_string(state.created_s));
   add("runs", std::to_string(state.runs));
+  if (state.is_thrown_away) add("thrown_away", "");
   for (const std::string& path : state.roots) add("root", path);
   for (const std::string& epoch : state.stack) add("epoch", epoch);
   for (const auto& [label, epochs] : state.labels) {

@@ -27,6 +27,7 @@ struct LayerState {
   std::uint64_t ino = 0;
   std::int64_t created_s = 0;  // Unix time
   std::int64_t runs = 0;
+  bool is_thrown_away = false;     // at the end of the run that it was made for
   std::vector<std::string> roots;  // resolved; an epoch's parts are numbered by this order
   Epochs stack;                    // the last one is written to, the others are frozen
   std::vector<std::pair<std::string, Epochs>>

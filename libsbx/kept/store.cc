@@ -98,16 +98,6 @@ Result<OwnedFd> lock_file(const std::string& path, int how) {
   return Error{ErrorCode::kLayerInUse, "", "", "", EWOULDBLOCK};
 }
 
-Result<std::string> new_epoch_name() {
-  std::array<unsigned char, 8> bytes{};
-  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-    return layer_failure("getrandom", errno);
-  }
-  std::string name;
-  for (const unsigned char byte : bytes) append_hex(name, byte);
-  return name;
-}
-
 Status make_directory(const std::string& path, mode_t mode) {
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return layer_failure("mkdir(" + path + ")", errno);
@@ -136,6 +126,16 @@ void empty_trash(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::string> new_epoch_name() {
+  std::array<unsigned char, 8> bytes{};
+  if (getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
+    return layer_failure("getrandom", errno);
+  }
+  std::string name;
+  for (const unsigned char byte : bytes) append_hex(name, byte);
+  return name;
+}
 
 Error layer_failure(const std::string& call, int error) {
   return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "layer",
@@ -292,6 +292,29 @@ Status make_part(const LayerStore& store, const std::string& epoch, const LayerS
   if (state.kind == KeptKind::kCopy) return make_directory(part + "/tree", mode);
   SBX_CHECK_OK(make_directory(part + "/upper", mode));
   return make_directory(part + "/work", 0700);
+}
+
+void throw_layer_away(const LayerStore& store, const std::string& name, const Epochs& epochs) {
+  const Result<OwnedFd> lock = lock_store(store);
+  rmdir_layer(store, name);
+  for (const std::string& epoch : epochs) {
+    rename(store.epoch(epoch).c_str(), (store.directory + "/trash/" + epoch).c_str());
+  }
+  empty_trash(store.directory + "/trash");
+}
+
+void throw_forgotten_away(const LayerStore& store) {
+  const Result<OwnedFd> lock = lock_store(store);
+  bool any = false;
+  for (const std::string& name : layer_names(store)) {
+    const Result<LayerState> state = read_layer_state(store, name);
+    if (!state.ok() || !state.value().is_thrown_away) continue;
+    const Result<OwnedFd> held = lock_layer(store, name, false);
+    if (!held.ok()) continue;  // its run is there
+    rmdir_layer(store, name);
+    any = true;
+  }
+  if (any) collect_garbage(store);
 }
 
 void collect_garbage(const LayerStore& store) {

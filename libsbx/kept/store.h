@@ -62,6 +62,15 @@ Status write_layer_state(const LayerStore& store, const std::string& name, const
 // Of a layer that did not come to be, or is no more.
 void rmdir_layer(const LayerStore& store, const std::string& name);
 
+// Of epochs, and of layers that nobody has named. Errors: kSetupFailed.
+Result<std::string> new_epoch_name();
+
+// All of a layer, whose lock is held: to the trash, which is emptied by a process that nobody waits
+// for. `epochs` are of no other layer.
+void throw_layer_away(const LayerStore& store, const std::string& name, const Epochs& epochs);
+// Layers that were to be thrown away, and whose run was killed before it could.
+void throw_forgotten_away(const LayerStore& store);
+
 // With the store locked: a new empty epoch in which every root has its part, its top directory with
 // the mode of the real one. Errors: kSetupFailed.
 Result<std::string> make_epoch(const LayerStore& store, const LayerState& state);

@@ -314,7 +314,9 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   if (flags.lower_required) lower_required(profile.isolation);
   if (flags.overlay) profile.filesystem.overlay = true;
   // It is an overlay too, one that is kept.
-  if (!flags.layer.empty()) profile.filesystem.overlay = true;
+  if (!flags.layer.empty() || flags.each_layer != EachLayer::kNone) {
+    profile.filesystem.overlay = true;
+  }
   if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
@@ -342,7 +344,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                         std::move(home),
                         std::move(hosts),
                         flags.trace_denials,
-                        flags.layer};
+                        flags.layer,
+                        flags.each_layer};
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,
                 bytes(flags.output_bytes, limits.output_kb),

@@ -19,6 +19,9 @@ namespace sbx {
 
 struct HttpSession;
 
+// Whether every run has a layer of its own, over the same workspace.
+enum class EachLayer : std::uint8_t { kNone, kThrownAway, kKept };
+
 // What a flag of the command line, or an SBX_* variable, sets over the profile. Absent: untouched.
 struct OperatorFlags {
   std::vector<Root> roots;  // --ro, --rw, --hide in order, `where` naming the flag
@@ -42,6 +45,7 @@ struct OperatorFlags {
   bool lower_required = false;  // of what a weaker tier can do without, nothing is required
   bool overlay = false;
   std::string layer;  // --layer; empty: none
+  EachLayer each_layer = EachLayer::kNone;
   bool trace_denials = false;
   std::string audit_file;              // absolute; empty: as the profile says
   std::vector<std::string> own_files;  // see Policy
@@ -67,10 +71,11 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   SandboxLimits limits;
   std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
-  std::string home;                        // path of the home directory inside
-  std::vector<HostRule> hosts;             // network.allow and --allow-host
-  bool trace_denials = false;              // refused file operations are reported too
-  std::string layer = {};                  // that writes to rw roots are kept in; empty: none
+  std::string home;             // path of the home directory inside
+  std::vector<HostRule> hosts;  // network.allow and --allow-host
+  bool trace_denials = false;   // refused file operations are reported too
+  std::string layer = {};       // that writes to rw roots are kept in; empty: none
+  EachLayer each_layer = EachLayer::kNone;
   std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };

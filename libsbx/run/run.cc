@@ -122,16 +122,18 @@ Status CommandRun::prepare_workspace() {
 
 // Nobody else may be in it at the same time: two mounts of one layer would not see each other.
 Status CommandRun::open_layer() {
-  const std::string& name = policy_->sandbox.layer;
-  if (name.empty()) return {};
+  const bool has_own = policy_->sandbox.each_layer != EachLayer::kNone;
+  if (policy_->sandbox.layer.empty() && !has_own) return {};
   if (fresh_) {
-    return Error{ErrorCode::kBadValue, "a fresh workspace has no layers", "--layer",
-                 "leave out --layer, or set workspace.mode = \"persistent\""};
+    const std::string flag = has_own ? "--template" : "--layer";
+    return Error{ErrorCode::kBadValue, "a fresh workspace has no layers", flag,
+                 "leave out " + flag + ", or set workspace.mode = \"persistent\""};
   }
+  if (has_own) input_.warm = nullptr;  // what was made ready in advance does not show it
   std::shared_ptr<KeptLayer> layer = input_.layer;
   if (layer == nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_));
-    SBX_TRY(layer, KeptLayer::open(input_.inherited, *policy_, places));
+    SBX_TRY(layer, KeptLayer::open(input_.inherited, *policy_, places, input_.looks));
   }
   SBX_CHECK_OK(layer->enter());
   layer_ = std::move(layer);
@@ -308,7 +310,10 @@ void CommandRun::done() {
   supervisor_.reset();
   network_.reset();
   sandbox_.reset();
-  if (layer_ != nullptr) layer_->leave();
+  if (layer_ != nullptr) {
+    layer_->leave();
+    if (policy_->sandbox.each_layer == EachLayer::kThrownAway) layer_->throw_away();
+  }
   layer_.reset();
   if (!own_.remove_workspace()) {
     outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +

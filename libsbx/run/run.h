@@ -60,6 +60,7 @@ struct RunInput {
   unsigned pty_columns = 80;
   ReadySandboxes* warm = nullptr;      // null: none
   std::shared_ptr<KeptLayer> layer{};  // the session's, where it has one
+  RootLooks* looks = nullptr;          // shared by runs that have layers of their own; may be null
   bool is_alone = true;                // no other run and no other child in this process
   bool tells_begin = false;            // has_begun() is asked for
   // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it

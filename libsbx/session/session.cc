@@ -91,6 +91,11 @@ Status Session::set_up() {
 // that there is none.
 Status Session::open_layer() {
   const Policy& policy = options_.policy;
+  if (policy.sandbox.each_layer != EachLayer::kNone) {
+    SBX_TRY(const LayerStore store, open_layer_store(options_.inherited, policy.sandbox.workspace));
+    throw_forgotten_away(store);
+    return {};
+  }
   if (policy.sandbox.layer.empty() || policy.run.workspace.mode == WorkspaceMode::kFresh) return {};
   layer_.reset();
   SBX_TRY(const View places, inspect_roots(policy));
@@ -165,7 +170,8 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
     task->refuse(error_outcome(set_up_.error()));
     return task;
   }
-  if (!pool_ && options_.warm > 0) {
+  const bool has_own_layers = options_.policy.sandbox.each_layer != EachLayer::kNone;
+  if (!pool_ && options_.warm > 0 && !has_own_layers) {
     // A waiting sandbox does not see what is written to a layer while it waits: there is one, made
     // while nothing runs.
     pool_.emplace(options_.policy, options_.facts, options_.inherited,
@@ -173,7 +179,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   }
   if (layer_ != nullptr && pool_ && base != nullptr) pool_->drop();
   task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr,
-              approvals_, layer_);
+              approvals_, layer_, &looks_);
   refill_at_ = Clock::now() + kPauseAfterStart;
   if (task->is_running()) watch(next_key_++, task);
   return task;

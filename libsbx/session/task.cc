@@ -54,11 +54,12 @@ double Task::uptime_seconds() const {
 }
 
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-                 Approvals& approvals, std::shared_ptr<KeptLayer> layer) {
+                 Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks) {
   RunInput input{policy_, request_, facts, inherited};
   input.is_alone = false;
   input.warm = warm;
   input.layer = std::move(layer);
+  input.looks = looks;
   input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
     return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
   };

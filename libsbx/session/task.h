@@ -59,9 +59,9 @@ class Task {
   std::size_t kept_bytes() const;  // of output and request together
 
   // --- what can be done to it ---
-  // `warm` and `layer` may be null. There is an outcome at once where it cannot start.
+  // `warm`, `layer` and `looks` may be null. There is an outcome at once where it cannot start.
   void start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-             Approvals& approvals, std::shared_ptr<KeptLayer> layer);
+             Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks);
   void refuse(Outcome outcome);  // instead of start()
   void step();                   // never blocks
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }

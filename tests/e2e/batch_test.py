@@ -281,6 +281,83 @@ class Ends(Case):
         process.communicate(timeout=BOUND)
 
 
+class Template(Case):
+    def setUp(self):
+        super().setUp()
+        self.state = os.path.join(self.base, "state")
+        self.environment = {**self.env, "XDG_STATE_HOME": self.state}
+        self.write("work/real", "as it was\n")
+
+    def over(self, *arguments, status=0):
+        done = self.cli("batch", "--template", self.work, "--results", self.out(), *arguments,
+                        env=self.environment)
+        self.assertEqual(done.returncode, status, (done.stdout[-2000:], done.stderr))
+        return self.results(self.out()) if status < 2 else json.loads(done.stdout)["error"]
+
+    def layers(self):
+        done = self.cli("layer", "list", "--workspace", self.work, "--json", env=self.environment)
+        self.assertEqual(done.returncode, 0, done)
+        return {layer["name"] for layer in json.loads(done.stdout)}
+
+    def kept_files(self):
+        return [name for _, _, files in os.walk(self.state) for name in files if name != "lock"]
+
+    def test_every_task_has_a_layer_that_is_thrown_away(self):
+        path = self.tasks([{"id": str(i), "command": "ls; cat own; echo $$ > real; rm own; touch n",
+                            "files": [{"path": "own", "content": f"{i}\n"}]} for i in range(12)])
+        for result in self.over("--jobs", "4", path):
+            self.assertEqual(result["stdout"], f"own\nreal\n{result['id']}\n", result)
+            self.assertEqual(result["layer"]["kind"], "overlay")
+            self.assertEqual([(os.path.basename(change["path"]), change["kind"])
+                              for change in result["changes"]],
+                             [("n", "created"), ("real", "modified")])
+        self.assertEqual(os.listdir(self.work), ["real"])
+        with open(os.path.join(self.work, "real")) as file:
+            self.assertEqual(file.read(), "as it was\n")
+        self.assertEqual(self.layers(), set())
+        self.assertTrue(until(lambda: not self.kept_files()), self.kept_files())
+
+    def test_layers_that_are_kept_are_named(self):
+        path = self.tasks([{"id": str(i), "command": f"echo {i} > real"} for i in range(3)])
+        results = self.over("--keep-layers", path)
+        self.assertEqual({result["layer"]["name"] for result in results}, self.layers())
+        self.assertEqual(len(self.layers()), 3)
+        for result in results:
+            diff = self.cli("layer", "diff", result["layer"]["name"], "--workspace", self.work,
+                            env=self.environment)
+            self.assertIn(f"-as it was\n+{result['id']}\n", diff.stdout.decode())
+
+    def test_what_a_kill_left_goes_with_the_next(self):
+        path = self.tasks([{"id": "a", "command": "echo 1 > real; echo up; sleep 600"}])
+        process = subprocess.Popen(
+            [SBX_RUN, "batch", "--template", self.work, "--results", self.out(), path],
+            env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        self.assertTrue(until(lambda: "upper" in str(list(os.walk(self.state)))
+                              and "real" in str([files for _, _, files in os.walk(self.state)])))
+        for pid in self.servers_of(process.pid):
+            os.kill(pid, signal.SIGKILL)
+        process.kill()
+        process.wait(BOUND)
+        self.assertEqual(len(self.layers()), 1)
+        os.unlink(self.out())
+        self.over(self.tasks([{"id": "a", "command": "true"}]))
+        self.assertEqual(self.layers(), set())
+        self.assertTrue(until(lambda: not self.kept_files()), self.kept_files())
+
+    def servers_of(self, pid):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            return [int(child) for child in file.read().split()]
+
+    def test_what_contradicts_it_is_refused(self):
+        path = self.tasks([{"id": "a", "command": "true"}])
+        for flags in (["--workspace", self.work], ["--overlay"], ["--layer", "x"]):
+            error = self.over(*flags, path, status=125)
+            self.assertEqual((error["code"], error["where"]), ("bad_flag", "--template"))
+        done = self.cli("batch", "--keep-layers", path)
+        self.assertEqual(json.loads(done.stdout)["error"]["where"], "--keep-layers")
+
+
 class Size(Case):
     def test_memory_does_not_grow_with_the_tasks(self):
         """But for 16 to 28 bytes an id. Of a shard that has the last line alone."""

@@ -18,6 +18,7 @@ LayerState sample() {
   state.labels = {{"a:b,c", {"0123456789abcdef"}}, {"empty", {}}};
   state.protects = {"/w/.git/hooks"};
   state.runs = 7;
+  state.is_thrown_away = true;
   state.committed = "0123456789abcdef";
   return state;
 }
@@ -32,6 +33,7 @@ TEST(LayerStateText, ComesBackAsItWas) {
   EXPECT_EQ(is.value().labels, was.labels);
   EXPECT_EQ(is.value().protects, was.protects);
   EXPECT_EQ(is.value().runs, 7);
+  EXPECT_TRUE(is.value().is_thrown_away);
   EXPECT_EQ(is.value().committed, was.committed);
 }
 
