@@ -16,14 +16,15 @@ namespace {
 using Run = RunOptions;
 using enum ValueKind;
 
-constexpr unsigned kCommand = verb_bits("run exec start check explain");
-constexpr unsigned kRunning = verb_bits("run exec start call tool serve mcp batch");
-constexpr unsigned kAll = kRunning | verb_bits("check explain");
-constexpr unsigned kServers = verb_bits("start call tool serve batch");
-constexpr unsigned kNamed = verb_bits("start call tool serve");  // by --session
-constexpr unsigned kBatch = verb_bits("batch");
-constexpr unsigned kLayer = verb_bits("layer");
-constexpr unsigned kTasks = verb_bits("status output stdin wait kill list reset");
+constexpr VerbBits kCommand = verb_bits("run exec start check explain");
+constexpr VerbBits kRunning = verb_bits("run exec start call tool serve mcp batch");
+constexpr VerbBits kAll = kRunning | verb_bits("check explain");
+constexpr VerbBits kServers = verb_bits("start call tool serve batch");
+constexpr VerbBits kNamed = verb_bits("start call tool serve");  // by --session
+constexpr VerbBits kBatch = verb_bits("batch");
+constexpr VerbBits kLayer = verb_bits("layer");
+constexpr VerbBits kTrust = verb_bits("trust untrust");
+constexpr VerbBits kTasks = verb_bits("status output stdin wait kill list reset");
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
@@ -34,7 +35,7 @@ constexpr FlagRow kFlags[] = {
      kProfile,
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
-    {"--workspace", &Run::workspace, kAll | kLayer, kServers, "DIR",
+    {"--workspace", &Run::workspace, kAll | kLayer | kTrust, kServers, "DIR",
      "writable (default: the current directory; of serve, and of a session: own, one of its own)",
      kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
@@ -258,7 +259,7 @@ std::string value_names(ValueKind kind) {
     case kOrder:
       return "end, input";
     case kVerb:
-      return verbs_text(~0U);
+      return verbs_text(~VerbBits{0});
     default:
       return "";
   }
@@ -270,7 +271,7 @@ std::string whole_help(const char* help, ValueKind kind) {
   return help + (between + names);
 }
 
-std::string verbs_text(unsigned verbs) {
+std::string verbs_text(VerbBits verbs) {
   std::string text;
   for (const Verb& verb : kVerbs) {
     if ((verbs & verb_bit(verb)) != 0) (text += text.empty() ? "" : ", ") += verb.name;

@@ -21,8 +21,8 @@ struct FlagRow {
   std::variant<std::string RunOptions::*, std::vector<std::string> RunOptions::*,
                bool RunOptions::*>
       member;
-  unsigned verbs;           // that can honour it; the others refuse it
-  unsigned session;         // those of them for which it fixes the session, not the one request
+  VerbBits verbs;           // that can honour it; the others refuse it
+  VerbBits session;         // those of them for which it fixes the session, not the one request
   const char* placeholder;  // of the value; empty for a switch
   const char* help;         // a phrase
   ValueKind kind = ValueKind::kText;
@@ -37,7 +37,7 @@ std::span<const FlagRow> flag_rows();
 std::string whole_help(const char* help, ValueKind kind);
 
 // The names of these verbs, separated by ", ".
-std::string verbs_text(unsigned verbs);
+std::string verbs_text(VerbBits verbs);
 
 // Each flag of one use that was given, with its values (none for a switch), paths made absolute.
 using SessionFlags = std::map<std::string, std::vector<std::string>>;

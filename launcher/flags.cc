@@ -51,7 +51,7 @@ std::string title_of(const Verb& verb) {
 
 // A flag of other verbs.
 std::optional<Error> refusal_of(const Verb& verb, const std::string& argument) {
-  unsigned verbs = 0;
+  VerbBits verbs = 0;
   std::string name;
   for (const FlagRow& flag : flag_rows()) {
     const std::string known = flag.name;

@@ -127,7 +127,7 @@ std::string fish_name(const char* flag) {
 }
 
 // Where one of these verbs stands; the first is meant where none does.
-std::string fish_condition(unsigned verbs) {
+std::string fish_condition(VerbBits verbs) {
   std::string names;
   for (const Verb& verb : kVerbs) {
     if ((verbs & verb_bit(verb)) != 0) (names += ' ') += verb.name;

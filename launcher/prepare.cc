@@ -14,8 +14,9 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "host/protect.h"
 #include "host_files/places.h"
-#include "kept/store.h"
+#include "project.h"
 #include "rpc/socket_place.h"
 #include "run/http_process.h"
 #include "scope.h"
@@ -106,6 +107,16 @@ Result<std::string> absolute_path(const std::string& path, const std::string& wh
   return here + "/" + path;
 }
 
+// With symlinks resolved as far as it is there.
+std::string real_start(const std::string& path) {
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    Result<std::string> real = real_path(path.substr(0, end));
+    if (real.ok()) return std::move(real).value() + path.substr(end);
+  }
+  return path;
+}
+
 // What no root names, but for the base `host`; that has a /tmp of its own.
 bool is_shown(const FilesystemProfile& filesystem, const std::string& path) {
   const auto shows = [&](const Root& root) {
@@ -130,6 +141,23 @@ std::vector<std::string> shown_tokens(const FilesystemProfile& filesystem,
     if (real.ok() && is_shown(filesystem, real.value())) shown.push_back(std::move(real).value());
   }
   return shown;
+}
+
+// What sbx keeps of the user's is what later runs go by: layers, caches, trust. Where a root makes
+// the place of it writable, the place is made first: what is not there cannot be protected.
+std::vector<std::string> writable_state(const FilesystemProfile& filesystem,
+                                        const Environment& environment) {
+  const std::string path = state_directory(environment);
+  const auto is_writable = [&](const std::string& at) {
+    return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
+      return root.access == Access::kReadWrite && is_below(at, root.path);
+    });
+  };
+  if (path.empty() || !is_writable(real_start(path))) return {};
+  (void)open_private_directory(path);
+  Result<std::string> real = real_path(path);
+  if (!real.ok()) return {};
+  return {std::move(real).value()};
 }
 
 // "-", and the names under which a process finds its own descriptors.
@@ -168,10 +196,34 @@ std::int64_t machine_memory_mb() {
   return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
 }
 
-Result<LoadedProfile> load_named(const RunOptions& options, const Environment& environment) {
+// The project's own profile, as far as it is trusted. `warnings` tell of one that is not.
+std::optional<LoadedProfile> load_project(const RunOptions& options, const Environment& environment,
+                                          std::vector<std::string>& warnings) {
+  const std::string& named = options.workspace;
+  const std::string path = find_project_profile(named.empty() ? "." : named);
+  if (path.empty()) return std::nullopt;
+  const TrustedFiles trusted = trusted_files(path, environment);
+  Result<LoadedProfile> loaded =
+      load_profile(path, profile_search(environment), options.with, &trusted);
+  if (loaded.ok()) return std::move(loaded).value();
+  // The project's directory, for a shell.
+  const std::string directory = path.substr(
+      0, path.size() - kProjectSettings.size() - std::string_view("//profile.json").size());
+  warnings.push_back("profile: the project's own, " + path + ", " +
+                     (trusted.empty() ? "is not trusted" : "has changed since it was trusted") +
+                     ", so this run went without it; read it, then: sbx-run trust " +
+                     display_arguments({directory.empty() ? "/" : directory}));
+  return std::nullopt;
+}
+
+Result<LoadedProfile> load_named(const RunOptions& options, const Environment& environment,
+                                 std::vector<std::string>& warnings) {
   std::string name = options.profile;
   if (name.empty()) name = lookup(environment, "SBX_PROFILE");
-  if (name.empty()) name = "default";
+  if (name.empty()) {
+    name = "default";
+    if (auto project = load_project(options, environment, warnings)) return std::move(*project);
+  }
   Result<LoadedProfile> loaded = load_profile(name, profile_search(environment), options.with);
   if (!loaded.ok() && loaded.error().where.empty()) {
     loaded.error().where = options.profile.empty() ? "SBX_PROFILE" : "--profile";
@@ -192,10 +244,6 @@ Result<OperatorFlags> all_flags(const RunOptions& options, const Environment& en
   for (const std::string& file : loaded.files) {
     SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--profile"));
   }
-  // What a layer holds is written by runs in it alone.
-  const Result<std::string> layers = layers_directory(environment);
-  const Result<std::string> real = layers.ok() ? real_path(layers.value()) : layers;
-  if (real.ok()) flags.own_files.push_back(real.value());
   SBX_TRY(flags.host_ports, parse_host_ports(options.host_ports));
   flags.no_timeout = options.timeout == kNoTimeout ||
                      (options.is_exec && options.timeout.empty() && !loaded.sets_timeout);
@@ -265,7 +313,8 @@ ProfileSearch profile_search(const Environment& environment) {
 
 Result<std::string> default_workspace(const RunOptions& options, const Invocation& invocation,
                                       std::vector<std::string>& warnings) {
-  SBX_TRY(const LoadedProfile loaded, load_named(options, invocation.environment));
+  std::vector<std::string> of_profile;  // the run itself says it
+  SBX_TRY(const LoadedProfile loaded, load_named(options, invocation.environment, of_profile));
   if (loaded.profile.workspace.mode == WorkspaceMode::kFresh) return std::string();
   const std::string home = lookup(invocation.environment, "HOME");
   return choose_workspace(options, read_quick_facts(home.empty() ? nullptr : home.c_str()).home,
@@ -276,17 +325,21 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
                                        std::string_view tool) {
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
-  SBX_TRY(LoadedProfile loaded, load_named(options, environment));
+  std::vector<std::string> warnings;
+  SBX_TRY(LoadedProfile loaded, load_named(options, environment, warnings));
   SBX_TRY(const OperatorFlags flags, all_flags(options, environment, loaded));
   const std::string home = lookup(environment, "HOME");
   SessionOptions out;
   out.facts = read_quick_facts(home.empty() ? nullptr : home.c_str());
   SBX_TRY(PolicyContext context, make_context(options, environment, loaded.profile, out.facts));
+  context.warnings.insert(context.warnings.begin(), warnings.begin(), warnings.end());
   // Of the profile as it was loaded: no flag and no variable changes it.
   const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded.profile);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
+  policy =
+      with_own_files(std::move(policy), writable_state(policy.sandbox.filesystem, environment));
   std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
   out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
   SBX_TRY(out.policy, with_http_started(std::move(out.policy), invocation));

@@ -3,6 +3,7 @@
 // completions and the man page say of them.
 #pragma once
 
+#include <cstdint>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -88,6 +89,7 @@ int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
 int verb_layer(const Invocation& invocation);
 int verb_report(const Invocation& invocation);
+int verb_trust(const Invocation& invocation);
 int verb_schema(const Invocation& invocation);
 int verb_version(const Invocation& invocation);
 int verb_help(const Invocation& invocation);
@@ -243,6 +245,24 @@ inline constexpr Verb kVerbs[] = {
      {{"what", &RunOptions::what, true, ValueKind::kProfileAction, ""},
       {"name", &RunOptions::name, false, ValueKind::kProfile, "to show; a file to validate"}},
      "sbx-run profile show default"},
+    {"trust",
+     verb_trust,
+     "let a project's own profile count, as it is now",
+     kNothingToRun,
+     "The one that runs in DIR would find: .sbx/profile.json, in the nearest directory above that "
+     "has "
+     "an .sbx. Read it first: it says what commands may do. Trust is for the path and the content "
+     "of "
+     "the file and of each that it extends; a file that has changed needs it again.",
+     {{"DIR", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
+     "sbx-run trust"},
+    {"untrust",
+     verb_trust,
+     "take that back",
+     kNothingToRun,
+     "",
+     {{"DIR", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
+     "sbx-run untrust"},
     {"layer",
      verb_layer,
      "what a kept layer holds: shows it, makes it real, throws it away",
@@ -294,13 +314,16 @@ inline constexpr Verb kVerbs[] = {
      "sbx-run help start"},
 };
 
+// A set of verbs: a bit each, in the order of the table.
+using VerbBits = std::uint64_t;
+
 // The bits of the verbs that are named, separated by spaces.
-consteval unsigned verb_bits(std::string_view names) {
-  unsigned bits = 0;
+consteval VerbBits verb_bits(std::string_view names) {
+  VerbBits bits = 0;
   while (!names.empty()) {
     const std::string_view name = names.substr(0, names.find(' '));
     names.remove_prefix(name.size() + (name.size() < names.size() ? 1 : 0));
-    unsigned bit = 1;
+    VerbBits bit = 1;
     for (const Verb& verb : kVerbs) {
       if (verb.name == name) break;
       bit <<= 1;
@@ -311,6 +334,6 @@ consteval unsigned verb_bits(std::string_view names) {
   return bits;
 }
 
-constexpr unsigned verb_bit(const Verb& verb) { return 1U << (&verb - kVerbs); }
+constexpr VerbBits verb_bit(const Verb& verb) { return VerbBits{1} << (&verb - kVerbs); }
 
 }  // namespace sbx

@@ -22,6 +22,8 @@ enum class ErrorCode {
   kTooLarge,          // a document beyond its size bound
   kProfileNotFound,   // no shipped or installed profile of that name, no such file
   kProfileCycle,      // `extends` leads back to itself, or too far
+  kProfileUntrusted,  // a project's own, not as the user has trusted it
+  kManagedPolicy,     // a managed file refuses it, or is no such file
   kPathNotFound,      // a path that must exist does not
   kPathRefused,       // relative, `..`, a symlink out, a special file, or not openable
   kCwdNotVisible,     // the working directory is not shown by the policy

@@ -19,18 +19,22 @@ std::string absolute(const Environment& environment, std::string_view name) {
   return found != environment.end() && found->second.starts_with('/') ? found->second : "";
 }
 
+// VARIABLE/sbx or HOME/FALLBACK/sbx; empty without either.
+std::string own_directory(const Environment& environment, std::string_view variable,
+                          std::string_view fallback) {
+  const std::string own = absolute(environment, variable);
+  if (!own.empty()) return own + "/sbx";
+  const std::string home = absolute(environment, "HOME");
+  return home.empty() ? "" : (home + "/").append(fallback) + "/sbx";
+}
+
 // VARIABLE/sbx/NAME or HOME/FALLBACK/sbx/NAME, then TMPDIR/sbx-NAME-UID, then /tmp/sbx-NAME-UID:
 // in a directory that all may write the name must be one that nobody else would use.
 std::vector<std::string> places(const Environment& environment, std::string_view variable,
                                 const std::string& fallback, const std::string& name) {
   std::vector<std::string> out;
-  const std::string own = absolute(environment, variable);
-  const std::string home = absolute(environment, "HOME");
-  if (!own.empty()) {
-    out.push_back(own + "/sbx/" + name);
-  } else if (!home.empty()) {
-    out.push_back(home + "/" + fallback + "/sbx/" + name);
-  }
+  const std::string own = own_directory(environment, variable, fallback);
+  if (!own.empty()) out.push_back(own + "/" + name);
   const std::string shared = "/sbx-" + name + "-" + std::to_string(geteuid());
   const std::string tmp = absolute(environment, "TMPDIR");
   if (!tmp.empty()) out.push_back(tmp + shared);
@@ -53,6 +57,10 @@ std::vector<std::string> workspace_places(const Environment& environment) {
   return places(environment, "XDG_CACHE_HOME", ".cache", "workspaces");
 }
 
+std::string state_directory(const Environment& environment) {
+  return own_directory(environment, "XDG_STATE_HOME", ".local/state");
+}
+
 std::vector<std::string> log_places(const Environment& environment, const Policy& policy) {
   std::vector<std::string> out = places(environment, "XDG_STATE_HOME", ".local/state", "logs");
   std::stable_partition(out.begin(), out.end(),
@@ -65,11 +73,9 @@ std::vector<std::string> approval_places(const Environment& environment) {
 }
 
 Result<std::string> cache_place(const Environment& environment) {
-  // What is not the user's own to keep would be lost, or another's.
-  if (absolute(environment, "XDG_STATE_HOME").empty() && absolute(environment, "HOME").empty()) {
-    return std::string();
-  }
-  const std::string path = places(environment, "XDG_STATE_HOME", ".local/state", "caches").front();
+  const std::string state = state_directory(environment);
+  if (state.empty()) return state;
+  const std::string path = state + "/caches";
   SBX_TRY(const OwnedFd made, open_private_directory(path));
   return real_path(path);
 }

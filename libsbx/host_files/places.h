@@ -21,6 +21,10 @@ std::vector<std::string> log_places(const Environment& environment, const Policy
 // Of the approvals that are used up.
 std::vector<std::string> approval_places(const Environment& environment);
 
+// $XDG_STATE_HOME/sbx, or that below HOME: what must not get lost, nor be another's. Empty without
+// either. It need not exist.
+std::string state_directory(const Environment& environment);
+
 // Where caches are kept, made where it is missing, without symlinks; empty: nowhere.
 Result<std::string> cache_place(const Environment& environment);
 // The directories of a policy's caches, made where they are missing.

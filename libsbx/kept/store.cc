@@ -158,16 +158,6 @@ Status check_layer_name(const std::string& name, const std::string& where) {
                where, "one path component of at most 200 bytes, without control characters"};
 }
 
-Result<std::string> layers_directory(const Environment& environment) {
-  for (const auto& [name, rest] : {std::pair("XDG_STATE_HOME", ""), {"HOME", "/.local/state"}}) {
-    const auto found = environment.find(name);
-    if (found == environment.end() || !found->second.starts_with('/')) continue;
-    return found->second + rest + "/sbx/layers";
-  }
-  return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
-               "set HOME or XDG_STATE_HOME"};
-}
-
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace) {
   struct stat at_work {};
   if (stat(workspace.c_str(), &at_work) != 0) {
@@ -175,9 +165,13 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
                  errno};
   }
   const std::string hash = sha256_hex(workspace).substr(0, 32);
-  SBX_TRY(const std::string home, layers_directory(environment));
+  const std::string state = state_directory(environment);
+  if (state.empty()) {
+    return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
+                 "set HOME or XDG_STATE_HOME"};
+  }
   LayerStore store;
-  const Result<std::string> own = usable_directory(home, hash);
+  const Result<std::string> own = usable_directory(state + "/layers", hash);
   struct stat at_home {};
   if (own.ok() && stat(own.value().c_str(), &at_home) == 0 && at_home.st_dev == at_work.st_dev) {
     store.directory = own.value();

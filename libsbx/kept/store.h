@@ -38,9 +38,6 @@ struct LayerStore {
   std::string layer(const std::string& name) const { return directory + "/names/" + name; }
 };
 
-// Below the user's state directory; it need not be there. Errors: kSetupFailed without a HOME.
-Result<std::string> layers_directory(const Environment& environment);
-
 // `workspace` is resolved. Nothing is made but directories. Errors: kSetupFailed, where no place
 // can be written; kPathNotFound for the workspace.
 Result<LayerStore> open_layer_store(const Environment& environment, const std::string& workspace);

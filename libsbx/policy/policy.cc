@@ -267,6 +267,11 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
   return policy;
 }
 
+Policy with_own_files(Policy policy, const std::vector<std::string>& paths) {
+  policy.run.own_files.insert(policy.run.own_files.end(), paths.begin(), paths.end());
+  return policy;
+}
+
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
   policy.sandbox.http = std::move(session);
   return policy;

@@ -116,6 +116,9 @@ Policy with_workspace(Policy policy, const std::string& workspace);
 // The policy with directories hidden, `where` saying whose they are.
 Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where);
 
+// The policy with more files that steer later runs.
+Policy with_own_files(Policy policy, const std::vector<std::string>& paths);
+
 // The policy with what stands behind its rules and credentials; not for a policy without.
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session);
 

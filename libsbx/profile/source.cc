@@ -52,6 +52,13 @@ Error cannot_open(const std::string& path, int error) {
           .sys_errno = error};
 }
 
+Error no_file(const std::string& path) {
+  return {.code = ErrorCode::kPathRefused,
+          .message = "the profile " + path + " is not a regular file",
+          .where = "",
+          .hint = ""};
+}
+
 Result<std::string> read_whole(int fd, const std::string& path) {
   Result<std::string> text = read_up_to(fd, kMaxBytes + 1);
   if (!text.ok()) return cannot_open(path, text.error().sys_errno);
@@ -136,17 +143,15 @@ ProfileSource profile_from_text(std::string_view text, std::string_view origin) 
 }
 
 Result<ProfileSource> read_profile_file(const std::string& path) {
+  // A repository may name what it likes, and opening some devices does something.
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return cannot_open(path, errno);
+  if (!S_ISREG(status.st_mode)) return no_file(path);
   // O_NONBLOCK: opening a FIFO must not wait for its writer.
   const OwnedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd.is_open()) return cannot_open(path, errno);
-  struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return cannot_open(path, errno);
-  if (!S_ISREG(status.st_mode)) {
-    return Error{.code = ErrorCode::kPathRefused,
-                 .message = "the profile " + path + " is not a regular file",
-                 .where = "",
-                 .hint = ""};
-  }
+  if (!S_ISREG(status.st_mode)) return no_file(path);
   SBX_TRY(std::string text, read_whole(fd.get(), path));
   ProfileSource source = profile_from_text(text, path);
   source.identity = std::to_string(status.st_dev) + ":" + std::to_string(status.st_ino);

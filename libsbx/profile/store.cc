@@ -24,6 +24,10 @@ constexpr std::size_t kMaxSteps = 16;
 constexpr std::size_t kMaxDocuments = 64;
 constexpr std::string_view kRootProfile = "default";
 
+std::string trust_entry(const ProfileSource& source) {
+  return sha256_hex(source.text) + source.label;
+}
+
 struct Link {
   ProfileSource source;
   json document;
@@ -37,12 +41,14 @@ enum class Part : std::uint8_t { kBase, kAddition };
 // document once. Errors of a parent name its source, since `where` points into it.
 class Chain {
  public:
-  explicit Chain(const ProfileSearch& search) : search_(search) {}
+  explicit Chain(const ProfileSearch& search, const TrustedFiles* trusted = nullptr)
+      : search_(search), trusted_(trusted) {}
 
   // Follows `extends` as far as it goes; false where there is an error.
   bool build(ProfileSource source, std::span<const std::string> additions) {
     top_ = source.identity;
     follow(std::move(source), Part::kBase);
+    trusted_ = nullptr;
     for (const std::string& name : additions) {
       auto found = find_profile(name, search_);
       if (found.ok()) {
@@ -85,6 +91,18 @@ class Chain {
   }
 
   std::vector<Error>& errors() { return errors_; }
+  TrustedFiles& seen() { return seen_; }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> out;
+    for (const Link& link : links_) {
+      out.push_back(link.source.name);
+      if (!link.source.shipped) out.push_back(link.source.label);
+      const json name = link.document.value("name", json());
+      if (name.is_string() && name != link.source.name) out.push_back(name.get<std::string>());
+    }
+    return out;
+  }
 
   std::vector<std::string> files() const {
     std::vector<std::string> out;
@@ -114,6 +132,7 @@ class Chain {
                      .hint = ""});
     }
     if (std::any_of(links_.begin(), links_.end(), is_source)) return;
+    if (!is_trusted(source)) return;
     Link link{std::move(source), {}};
     if (!read(link)) return;
     // The shipped one leads nowhere but to a preset.
@@ -133,6 +152,20 @@ class Chain {
     }
     if (!is_root(link)) open_.pop_back();
     links_.push_back(std::move(link));
+  }
+
+  // Before anything in it counts, and before what it names is opened.
+  bool is_trusted(const ProfileSource& source) {
+    if (source.shipped) return true;
+    std::string entry = trust_entry(source);
+    const bool is_known = trusted_ == nullptr || trusted_->contains(entry);
+    seen_.insert(std::move(entry));
+    if (is_known) return true;
+    report({.code = ErrorCode::kProfileUntrusted,
+            .message = source.label + " is not trusted as it is now",
+            .where = "",
+            .hint = ""});
+    return false;
   }
 
   bool is_open(const ProfileSource& source) const {
@@ -200,6 +233,8 @@ class Chain {
   }
 
   const ProfileSearch& search_;
+  const TrustedFiles* trusted_;  // null: whatever is there
+  TrustedFiles seen_;
   std::string top_;                // the identity of the profile itself
   std::vector<std::string> open_;  // identities on the way from it to where we are
   std::vector<Link> links_;
@@ -219,15 +254,17 @@ Error first_of(std::vector<Error>& errors, const std::string& label) {
 
 Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
                               std::vector<Error>& errors,
-                              std::span<const std::string> additions = {}) {
+                              std::span<const std::string> additions = {},
+                              const TrustedFiles* trusted = nullptr) {
   LoadedProfile loaded;
   loaded.source = source.label;
   const std::string name = source.name;
   if (source.shipped && name == kRootProfile && additions.empty()) {
     loaded.profile = default_profile();
+    loaded.names = {name};
     return loaded;
   }
-  Chain chain(search);
+  Chain chain(search, trusted);
   if (chain.build(std::move(source), additions)) {
     loaded.sets_timeout = chain.sets_timeout();
     loaded.profile = chain.merge();
@@ -238,6 +275,7 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
     return first;
   }
   loaded.files = chain.files();
+  loaded.names = chain.names();
   if (loaded.profile.name.empty()) loaded.profile.name = name;
   return loaded;
 }
@@ -289,13 +327,22 @@ std::string LoadedProfile::resolved_json(int indent) const {
 std::string LoadedProfile::sha256() const { return sha256_hex(resolved_json()); }
 
 Result<LoadedProfile> load_profile(std::string_view name_or_path, const ProfileSearch& search,
-                                   std::span<const std::string> additions) {
+                                   std::span<const std::string> additions,
+                                   const TrustedFiles* trusted) {
   SBX_TRY(ProfileSource source, find_profile(name_or_path, search));
   const std::string label = source.label;
   std::vector<Error> errors;
-  auto loaded = resolve(std::move(source), search, errors, additions);
+  auto loaded = resolve(std::move(source), search, errors, additions, trusted);
   if (!loaded.ok()) return first_of(errors, label);
   return loaded;
+}
+
+Result<TrustedFiles> files_of_profile(const std::string& path, const ProfileSearch& search) {
+  SBX_TRY(ProfileSource source, read_profile_file(path));
+  Chain chain(search);
+  if (chain.build(std::move(source), {})) chain.merge();
+  if (!chain.errors().empty()) return first_of(chain.errors(), path);
+  return std::move(chain.seen());
 }
 
 std::vector<Error> validate_profile_text(std::string_view bytes, std::string_view origin,

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Records end in NUL, since paths are bytes. What is not written as we write it is trusted by
+// nobody: no digest and path are equal to it.
+#include "project.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/files.h"
+#include "base/sha256.h"
+#include "base/text.h"
+#include "host/protect.h"
+#include "host_files/places.h"
+#include "process.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostRecord = std::size_t{1} << 20;
+
+Error failed(const std::string& call, int error) {
+  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(error), "trust",
+               "make it writable, or set XDG_STATE_HOME to a directory of your own", error};
+}
+
+// Where trust is written down. Errors: kSetupFailed.
+Result<std::string> trust_directory(const Environment& environment) {
+  const std::string state = state_directory(environment);
+  if (!state.empty()) return state + "/trust";
+  return Error{ErrorCode::kSetupFailed, "there is no state directory to keep trust in", "HOME",
+               "set HOME or XDG_STATE_HOME"};
+}
+
+}  // namespace
+
+std::string find_project(const std::string& workspace) {
+  Result<std::string> real = real_path(workspace);
+  if (!real.ok()) return "";
+  std::string at = real.value() == "/" ? "" : std::move(real).value();
+  for (;; at.resize(at.rfind('/'))) {
+    std::string settings = at + "/" + std::string(kProjectSettings);
+    struct stat info {};
+    if (lstat(settings.c_str(), &info) == 0 && !is_stub(settings)) {
+      return settings + "/profile.json";
+    }
+    if (at.empty()) return "";
+  }
+}
+
+std::string find_project_profile(const std::string& workspace) {
+  std::string path = find_project(workspace);
+  struct stat info {};
+  if (path.empty() || lstat(path.c_str(), &info) != 0) return "";
+  return path;
+}
+
+Result<TrustedFiles> trust_project(const std::string& path, const ProfileSearch& search,
+                                   const Environment& environment) {
+  SBX_TRY(TrustedFiles files, files_of_profile(path, search));
+  std::string text;
+  for (const std::string& file : files) (text += file) += '\0';
+  SBX_TRY(const std::string directory, trust_directory(environment));
+  SBX_TRY(const OwnedFd opened, open_private_directory(directory));
+  const std::string name = sha256_hex(path);
+  const std::string fresh = name + "." + std::to_string(getpid());
+  const OwnedFd file(openat(opened.get(), fresh.c_str(),
+                            O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!file.is_open()) return failed("open(" + directory + "/" + fresh + ")", errno);
+  const bool is_written = write_all(file.get(), text) && fsync(file.get()) == 0 &&
+                          renameat(opened.get(), fresh.c_str(), opened.get(), name.c_str()) == 0;
+  if (is_written) return files;
+  const int error = errno;
+  unlinkat(opened.get(), fresh.c_str(), 0);
+  return failed("write(" + directory + "/" + name + ")", error);
+}
+
+Result<bool> untrust_project(const std::string& path, const Environment& environment) {
+  SBX_TRY(const std::string directory, trust_directory(environment));
+  const std::string record = directory + "/" + sha256_hex(path);
+  if (unlink(record.c_str()) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return failed("unlink(" + record + ")", errno);
+}
+
+TrustedFiles trusted_files(const std::string& path, const Environment& environment) {
+  TrustedFiles files;
+  const Result<std::string> directory = trust_directory(environment);
+  if (!directory.ok()) return files;
+  // As it was made: another's directory trusts for nobody else.
+  const OwnedFd opened(
+      open(directory.value().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info {};
+  if (!opened.is_open() || fstat(opened.get(), &info) != 0) return files;
+  if (info.st_uid != geteuid() || (info.st_mode & 022) != 0) return files;
+  const Result<std::string> text =
+      read_file_at(opened.get(), sha256_hex(path).c_str(), kMostRecord);
+  if (!text.ok()) return files;
+  for (const std::string_view entry : split(text.value(), '\0')) files.emplace(entry);
+  return files;
+}
+
+}  // namespace sbx
