@@ -5,8 +5,8 @@ set(CPACK_PACKAGE_CONTACT "The sbx authors <sbx-maintainers@users.noreply.github
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "run shell commands in a sandbox of their own")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
   "sbx-run builds a sandbox for one shell command out of namespaces, seccomp and
- Landlock, and answers in JSON. Included: the C library libsbx with its header,
- and sbx-bwrap, which takes bubblewrap's command line.")
+Landlock, and answers in JSON. Included: the C library libsbx with its header,
+and sbx-bwrap, which takes bubblewrap's command line.")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
@@ -16,8 +16,7 @@ set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
-# The library's place is in the loader's cache.
-file(WRITE ${PROJECT_BINARY_DIR}/deb/triggers "activate-noawait ldconfig\n")
-set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/deb/triggers)
+file(GLOB CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/deb/*)
+set(CPACK_SBX_PAGES ${PROJECT_BINARY_DIR}/launcher/sbx-pages)
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
 include(CPack)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // sbx-pages, for the build alone: `sbx-pages PART` prints a part of the man page or of a shell's
 // completions (cmake/pages.cmake puts it in its place), `sbx-pages man DIRECTORY` writes a page for
-// each verb.
+// each verb, `sbx-pages apparmor PROGRAM` prints a profile.
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "host/doctor.h"
 #include "pages.h"
 
 namespace {
@@ -34,11 +35,14 @@ int main(int argc, char** argv) {
       {"seealso", sbx::man_see_also}};
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "man" && argc == 3) return write_pages(argv[2]);
+  if (what == "apparmor" && argc == 3) {
+    return std::fputs(sbx::apparmor_profile_text(argv[2]).c_str(), stdout) < 0 ? 1 : 0;
+  }
   for (const auto& [name, make] : kParts) {
     if (what != name) continue;
     const std::string text = make();
     return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? 0 : 1;
   }
-  std::fputs("sbx-pages PART | sbx-pages man DIRECTORY\n", stderr);
+  std::fputs("sbx-pages PART | sbx-pages man DIRECTORY | sbx-pages apparmor PROGRAM\n", stderr);
   return 2;
 }

@@ -24,8 +24,8 @@ TIME = (2026, 1, 1, 0, 0, 0)  # the same wheel from the same files
 
 
 def _version() -> str:
-    with open(os.path.join(HERE, "pyproject.toml"), encoding="utf-8") as file:
-        found = re.search(r'^version = "(.+)"$', file.read(), re.MULTILINE)
+    with open(os.path.join(HERE, "..", "..", "CMakeLists.txt"), encoding="utf-8") as file:
+        found = re.search(r"^project\(sbx VERSION ([0-9.]+)", file.read(), re.MULTILINE)
     assert found is not None
     return found.group(1)
 

@@ -246,20 +246,20 @@ DoctorReport make_doctor_report(const HostFacts& facts, const std::string& execu
 }
 
 std::string apparmor_profile_text(const std::string& executable) {
+  const char* const name = executable.ends_with("/sbx-bwrap") ? "sbx-bwrap" : "sbx-run";
   return fmt::format(
-      "# Lets sbx-run make user namespaces where AppArmor restricts them (Ubuntu 23.10 and "
-      "later).\n"
-      "# sudo apparmor_parser -r /etc/apparmor.d/sbx-run\n"
+      "# Lets {0} make user namespaces where AppArmor restricts them (Ubuntu 23.10 and later).\n"
+      "# sudo apparmor_parser -r /etc/apparmor.d/{0}\n"
       "abi <abi/4.0>,\n"
       "include <tunables/global>\n"
       "\n"
-      "profile sbx-run {} flags=(unconfined) {{\n"
+      "profile {0} {1} flags=(unconfined) {{\n"
       "  userns,\n"
       "\n"
       "  # Additions of this machine.\n"
-      "  include if exists <local/sbx-run>\n"
+      "  include if exists <local/{0}>\n"
       "}}\n",
-      quote_for_apparmor(executable));
+      name, quote_for_apparmor(executable));
 }
 
 }  // namespace sbx

@@ -19,7 +19,8 @@ struct DoctorReport {
 // AppArmor profile text.
 DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable);
 
-// The AppArmor profile that lets `executable` make user namespaces on Ubuntu 24.04 and later.
+// The AppArmor profile that lets `executable`, sbx-run or sbx-bwrap, make user namespaces on
+// Ubuntu 24.04 and later.
 std::string apparmor_profile_text(const std::string& executable);
 
 }  // namespace sbx

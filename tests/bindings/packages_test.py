@@ -43,7 +43,8 @@ class Debian(session_harness.Case):
         for name in ("usr/bin/sbx-run", "usr/bin/sbx-bwrap", "usr/include/sbx.h",
                      "usr/share/man/man1/sbx-run.1.gz", "usr/share/sbx/profiles/default.json",
                      "usr/share/sbx/schemas/result.json", "usr/share/doc/sbx/copyright",
-                     "usr/share/bash-completion/completions/sbx-run"):
+                     "usr/share/bash-completion/completions/sbx-run", "etc/apparmor.d/sbx-run",
+                     "etc/apparmor.d/sbx-bwrap"):
             self.assertIn(name, names)
         library = [name for name in names if os.path.basename(name).startswith("libsbx.so.0")]
         self.assertEqual(len(library), 1, names)
@@ -59,14 +60,15 @@ class Debian(session_harness.Case):
         self.assertIn('"stdout":"packed\\n"', self.tool(f"{self.base}/example", "echo packed"))
         self.assert_nothing_left()
 
-    def test_passes_lintians_errors(self):
+    def test_has_neither_errors_nor_warnings_of_lintian(self):
         if not shutil.which("lintian"):
             self.skipTest("no lintian here (package lintian)")
         done = subprocess.run(["lintian", "--allow-root", "--fail-on", "none", "--tag-display-limit",
                                "0", self.package], capture_output=True, text=True,
                               timeout=2 * BOUND, check=False, env=self.env, cwd=self.base)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("E:")], [])
+        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith(("E:", "W:"))],
+                         [])
 
 
 if __name__ == "__main__":

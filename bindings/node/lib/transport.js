@@ -12,12 +12,19 @@ const { errorOf, SbxError } = require('./errors.js');
 const PATIENCE_MS = 30_000; // as the library: for a server that does not come up
 const LONGEST_END_MS = 10_000; // of a session, whose tasks have a grace of two seconds
 
-const NATIVE = path.join(__dirname, '..', 'native');
+// What the package of this platform carries; without that package, what the machine has.
+function carried(name) {
+  try {
+    const file = path.join(path.dirname(require.resolve(`sbx-linux-${process.arch}/package.json`)), 'native', name);
+    return fs.existsSync(file) ? file : undefined;
+  } catch {
+    return undefined;
+  }
+}
 
 function program(options) {
   if (options.program !== undefined) return options.program;
-  const carried = path.join(NATIVE, 'sbx-run');
-  return fs.existsSync(carried) ? carried : 'sbx-run';
+  return carried('sbx-run') ?? 'sbx-run';
 }
 
 class ChildTransport {
@@ -147,9 +154,8 @@ function library() {
   native = null;
   const koffi = loadKoffi();
   if (koffi === undefined) return native;
-  const carried = path.join(NATIVE, 'libsbx.so.1');
   try {
-    const lib = koffi.load(fs.existsSync(carried) ? carried : 'libsbx.so.1');
+    const lib = koffi.load(carried('libsbx.so.1') ?? 'libsbx.so.1');
     native = {
       koffi,
       open: lib.func('int sbx_open(const char *, _Out_ void **, _Out_ void **)'),
