@@ -59,6 +59,10 @@ constexpr FlagRow kFlags[] = {
      "And nothing else that is not listed; without PORT, its ports 80 and 443."},
     {"--host-port", &Run::host_ports, kAll, kServers, "PORT",
      "inside that leads to the host's 127.0.0.1:PORT; repeatable", kText, "So does its ::1."},
+    {"--upstream-proxy", &Run::upstream_proxy, kAll, kServers, "URL",
+     "an HTTP proxy that connections outside go through", kText,
+     "http://[USER:PASSWORD@]HOST:PORT, by CONNECT, without resolving names here. "
+     "SBX_UPSTREAM_PROXY says the same and is not seen by other users."},
     {"--publish", &Run::publish, kAll, kServers, "[HOST_PORT:]PORT",
      "a server inside, on the host's 127.0.0.1; repeatable"},
     {"--timeout", &Run::timeout, kAll, kServers & ~verb_bits("start"), "TIME",

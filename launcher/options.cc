@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "kept/store.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 namespace {
@@ -129,6 +130,9 @@ class FlagReader {
     if (!net.empty() && net != "allowlist" && !options_.allow_hosts.empty()) {
       return contradiction("--net " + net, "--allow-host");
     }
+    if ((net == "open" || net == "none") && !options_.upstream_proxy.empty()) {
+      return contradiction("--net " + net, "--upstream-proxy");
+    }
     if (net == "open" && !options_.host_ports.empty()) {
       return contradiction("--net open", "--host-port");
     }
@@ -184,11 +188,26 @@ class FlagReader {
     flags_.roots.push_back(Root{std::move(path), access, false, where, false});
   }
 
+  // One that is set for all runs is for those that go through the gateway.
+  Status read_upstream() {
+    std::string where = "--upstream-proxy";
+    flags_.upstream_proxy = options_.upstream_proxy;
+    const std::string* const set = variable("SBX_UPSTREAM_PROXY");
+    if (flags_.upstream_proxy.empty() && set != nullptr) {
+      where = "SBX_UPSTREAM_PROXY";
+      flags_.upstream_proxy = *set;
+    }
+    if (flags_.upstream_proxy.empty()) return {};
+    const Result<Upstream> read = parse_upstream(flags_.upstream_proxy, where);
+    return read.ok() ? Status() : read.error();
+  }
+
   Status read_modes() {
     if (!options_.net.empty()) {
       SBX_TRY(flags_.network, one_of<NetworkMode>(options_.net, "--net"));
     }
     flags_.allow_hosts = options_.allow_hosts;
+    SBX_CHECK_OK(read_upstream());
     for (const std::string& text : options_.publish) {
       SBX_TRY(const PublishedPort port, parse_publish(text));
       flags_.publish.push_back(port);

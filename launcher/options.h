@@ -23,6 +23,7 @@ struct RunOptions {
   std::vector<std::string> ro;
   std::vector<std::string> rw;
   std::vector<std::string> hide;
+  std::string upstream_proxy;
   std::string layer;
   std::string template_dir;
   bool keep_layers = false;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <new>
@@ -43,18 +44,22 @@ long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value)
   return sys::call_without_errno(SYS_futex, reinterpret_cast<long>(&word), operation, value);
 }
 
-// Every descriptor but these two goes, from a table of its own; without one nothing may be fetched.
-bool keep_only(int first, int second) {
-  const auto [low, high] = std::minmax(first, second);
-  const auto close = [](unsigned from, unsigned to, unsigned flags) {
-    return sys::call_without_errno(SYS_close_range, from, to, flags) == 0;
-  };
+// Every descriptor but these goes, from a table of its own; without one nothing may be fetched.
+// Some may be -1, the first is not.
+bool keep_only(std::array<int, 3> kept) {
+  std::sort(kept.begin(), kept.end());
   // Taking the end off first, the kernel does not even copy it.
-  if (!close(static_cast<unsigned>(high) + 1, ~0U, sys::kCloseRangeUnshare)) return false;
-  if (low < 0) return high == 0 || close(0, static_cast<unsigned>(high) - 1, 0);
-  if (low > 0 && !close(0, static_cast<unsigned>(low) - 1, 0)) return false;
-  return high <= low + 1 ||
-         close(static_cast<unsigned>(low) + 1, static_cast<unsigned>(high) - 1, 0);
+  int end = kept.back();
+  if (sys::call_without_errno(SYS_close_range, end + 1, ~0U, sys::kCloseRangeUnshare) != 0) {
+    return false;
+  }
+  for (const int below : {kept[1], kept[0], -1}) {
+    if (below + 1 < end && sys::call_without_errno(SYS_close_range, below + 1, end - 1, 0) != 0) {
+      return false;
+    }
+    end = below;
+  }
+  return true;
 }
 
 }  // namespace
@@ -121,7 +126,7 @@ int Connector::run(void* argument) {
   sys::call_without_errno(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL);
   // Set too late when the parent has died before.
   if (sys::call_without_errno(SYS_getppid) != slot.parent) return 0;
-  const bool is_apart = keep_only(slot.events, slot.diag);
+  const bool is_apart = keep_only({slot.events, slot.diag, slot.errand.call.listener});
   for (;;) {
     const std::uint32_t turn = slot.turn.load(std::memory_order_acquire);
     if (turn == kTold) {
@@ -130,7 +135,10 @@ int Connector::run(void* argument) {
     }
     if (turn == kEnd) return 0;
     int error = ENOBUFS;
-    if (is_apart && turn == turn_of(Step::kLook)) error = look(slot.errand, *slot.peers);
+    if (is_apart && turn == turn_of(Step::kLook)) {
+      const bool is_pair = slot.errand.call.listener >= 0;
+      error = is_pair ? make_pair(slot.errand) : look(slot.errand, *slot.peers);
+    }
     if (is_apart && turn == turn_of(Step::kFindOwner)) {
       error = find_owner(slot.errand, *slot.peers, slot.diag);
     }

@@ -4,6 +4,7 @@
 #include "connect/connects.h"
 
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -23,16 +24,14 @@ bool is_relay_mode(NetworkMode mode) {
 
 bool is_unspecified(const IpAddress& address) { return address == IpAddress{address.is_v6, {}}; }
 
-std::string grant_for(const Endpoint& destination) {
-  return "network.mode = \"allowlist\", network.allow += [\"" + endpoint_text(destination) + "\"]";
-}
-
 }  // namespace
 
-Connects::Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, DenialLedger& denials,
-                   Ask ask, std::function<bool(int)> watch)
+Connects::Connects(ConnectRules rules, Gateway* gateway, AnswerNames answer_names,
+                   Refusals& refusals, DenialLedger& denials, Ask ask,
+                   std::function<bool(int)> watch)
     : rules_(std::move(rules)),
       gateway_(gateway),
+      answer_names_(std::move(answer_names)),
       refusals_(refusals),
       denials_(denials),
       ask_(std::move(ask)),
@@ -40,17 +39,22 @@ Connects::Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, Den
       peers_(rules_.listed, rules_.writable_roots) {}
 
 std::optional<int> Connects::begin(const sys::SeccompNotif& call) {
-  const auto length = static_cast<int>(call.data.args[2]);
-  if (length < 0 || static_cast<std::size_t>(length) > sizeof(sockaddr_storage)) return EINVAL;
+  ConnectCall wanted{call.id, static_cast<pid_t>(call.pid), static_cast<int>(call.data.args[0]),
+                     call.data.args[1], static_cast<socklen_t>(call.data.args[2])};
+  if (call.data.nr == SYS_socketpair) {
+    wanted.fd = static_cast<int>(call.data.args[1]);
+    wanted.address = call.data.args[3];
+    wanted.length = 0;
+    wanted.listener = refusals_.listener();
+  }
+  if (wanted.length > sizeof(sockaddr_storage)) return EINVAL;
   if (connector_ == nullptr) {
     Result<std::unique_ptr<Connector>> made =
         Connector::create(peers_, [this](std::uint64_t id) { return refusals_.is_waiting(id); });
     if (!made.ok() || !watch_(made.value()->poll_fd())) return ENOBUFS;
     connector_ = std::move(made).value();
   }
-  const int error =
-      connector_->start({call.id, static_cast<pid_t>(call.pid), static_cast<int>(call.data.args[0]),
-                         call.data.args[1], static_cast<socklen_t>(length)});
+  const int error = connector_->start(wanted);
   return error == 0 ? std::nullopt : std::optional(error);
 }
 
@@ -71,6 +75,7 @@ void Connects::take(Errand& errand, Step step, int error) {
     }
   }
   if (error != 0 || step == Step::kConnect) return refusals_.respond(id, error);
+  if (errand.call.listener >= 0) return refuse(errand, 0);  // a pair, which was made
   // The caller's number may have been another process's by then.
   if (!refusals_.is_waiting(id)) return connector_->end(errand);
   if (step == Step::kFindOwner) return decide_by_owner(errand);
@@ -115,8 +120,8 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
     return relay(errand, destination);
   }
   if (destination.port == kDnsPort && !is_stream) {
-    // Without a gateway nobody answers a resolver, and which name it asks for is not seen: what is
-    // told is that it asked.
+    // Somebody has to listen for the name that it asks for, to say which one that was.
+    if (gateway_ == nullptr && is_local && !destination.address.is_v6) return ask_for_dns(errand);
     if (gateway_ == nullptr) {
       count(errand, "dns", endpoint_text(destination), std::string(kNetworkGrant));
     }
@@ -124,7 +129,8 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   if (is_local || destination.port == kDnsPort) return connect(errand);
   if (!is_relay_mode(rules_.mode)) {
-    count(errand, "connect", endpoint_text(destination), grant_for(destination));
+    count(errand, "connect", endpoint_text(destination),
+          allow_grant(rules_.mode, endpoint_text(destination)));
     return connect(errand);  // the namespace has no route
   }
   if (is_stream) {
@@ -166,6 +172,17 @@ void Connects::relay(Errand& errand, const Endpoint& destination) {
     refuse(*waiting, ECONNREFUSED);
   };
   if (ask_(request, go_on) != 0) refuse(errand, ECONNREFUSED);
+}
+
+// A server inside may hold the port already: then it is its resolver.
+void Connects::ask_for_dns(const Errand& errand) {
+  InsideRequest request;
+  request.kind = InsideRequest::Kind::kDns;
+  const auto go_on = [this, id = errand.call.id](OwnedFd socket, int) {
+    if (socket.is_open() && gateway_ == nullptr) gateway_ = answer_names_(std::move(socket));
+    if (Errand* const waiting = connector_->find(id)) connect(*waiting);
+  };
+  if (ask_(request, go_on) != 0) go_on(OwnedFd(), EAGAIN);
 }
 
 // --- Unix sockets ---

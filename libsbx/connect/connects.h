@@ -39,10 +39,14 @@ class Connects {
   using Answer = std::function<void(OwnedFd socket, int error)>;
   using Ask = std::function<int(const InsideRequest&, Answer)>;
 
-  // `gateway` may be null: nothing outside is reachable then. `watch` puts a descriptor into the
+  // A gateway that takes the questions of this socket, UDP's port 53 inside; null: there is none.
+  using AnswerNames = std::function<Gateway*(OwnedFd udp)>;
+
+  // `gateway` may be null: nothing outside is reachable then, and one is made by `answer_names`
+  // when a name is first asked for, which says which that was. `watch` puts a descriptor into the
   // set whose events step() handles. What is referred to must outlive this.
-  Connects(ConnectRules rules, Gateway* gateway, Refusals& refusals, DenialLedger& denials, Ask ask,
-           std::function<bool(int)> watch);
+  Connects(ConnectRules rules, Gateway* gateway, AnswerNames answer_names, Refusals& refusals,
+           DenialLedger& denials, Ask ask, std::function<bool(int)> watch);
 
   UnixPeers& peers() { return peers_; }
 
@@ -61,6 +65,7 @@ class Connects {
   void decide(Errand& errand);
   void to_network(Errand& errand, const Endpoint& destination);
   void relay(Errand& errand, const Endpoint& destination);
+  void ask_for_dns(const Errand& errand);
   void to_unix(Errand& errand);
   void ask_for_diag(const Errand& errand);
   void take_diag(OwnedFd diag);
@@ -71,6 +76,7 @@ class Connects {
 
   ConnectRules rules_;
   Gateway* gateway_;
+  AnswerNames answer_names_;
   Refusals& refusals_;
   DenialLedger& denials_;
   Ask ask_;

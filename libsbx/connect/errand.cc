@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "connect/bare.h"
 #include "sys/calls.h"
@@ -136,6 +137,38 @@ int look(Errand& errand, const UnixPeers& peers) {
   errand.type = socket_option(errand.socket, SO_TYPE);
   const bool has_path = errand.has_unix_name() && errand.unix_name().front() != '\0';
   return has_path ? pin_path(errand, peers) : 0;
+}
+
+int make_pair(const Errand& errand) {
+  const ConnectCall& call = errand.call;
+  int pair[2] = {-1, -1};
+  const long made =
+      bare::call(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | (call.fd & SOCK_NONBLOCK) | SOCK_CLOEXEC,
+                 0, bare::at(pair));
+  if (made != 0) return static_cast<int>(-made);
+  int numbers[2] = {-1, -1};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the other process
+  const iovec theirs{reinterpret_cast<void*>(call.address), sizeof numbers};
+  const iovec ours{numbers, sizeof numbers};
+  const auto tell = [&] {
+    const long size =
+        bare::call(SYS_process_vm_writev, call.tid, bare::at(&ours), 1, bare::at(&theirs), 1, 0);
+    return size == static_cast<long>(sizeof numbers);
+  };
+  // Nothing is opened for a caller that could not be told of it, or is no longer the one that
+  // asked.
+  if (!tell()) return EFAULT;
+  for (std::size_t i = 0; i < std::size(pair); ++i) {
+    sys::SeccompNotifAddFd add{};
+    add.id = call.id;
+    add.source = static_cast<std::uint32_t>(pair[i]);
+    add.new_flags = static_cast<std::uint32_t>(call.fd & SOCK_CLOEXEC);
+    const long number =
+        bare::call(SYS_ioctl, call.listener, sys::kSeccompIoctlNotifAddFd, bare::at(&add));
+    if (number < 0) return static_cast<int>(-number);
+    numbers[i] = static_cast<int>(number);
+  }
+  return tell() ? 0 : EFAULT;
 }
 
 int find_owner(Errand& errand, const UnixPeers& peers, int diag) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errand: what a connect(2) of a command needs of the command's own memory, files and paths. Its
-// steps run in a process that shares the supervisor's memory and nothing else
+// Errand: what a connect(2) or socketpair(2) of a command needs of the command's own memory, files
+// and paths. Its steps run in a process that shares the supervisor's memory and nothing else
 // (connect/connector.h): no heap, no errno, and whatever is opened is left to the end of that
 // process.
 #pragma once
@@ -25,6 +25,7 @@ struct ConnectCall {
   int fd = -1;
   std::uint64_t address = 0;
   socklen_t length = 0;
+  int listener = -1;  // the filter's, open for a pair: `fd` is then its type, `address` its place
 };
 
 struct Errand {
@@ -55,5 +56,8 @@ int look(Errand& errand, const UnixPeers& peers);
 // Of a Unix name: who holds the socket there. `diag` is the sandbox's.
 int find_owner(Errand& errand, const UnixPeers& peers, int diag);
 int make_connect(Errand& errand);
+// In place of look(), and all of it: two sockets that keep messages apart as datagrams are kept,
+// but cannot send to anybody else, put into the caller's table and told to it.
+int make_pair(const Errand& errand);
 
 }  // namespace sbx

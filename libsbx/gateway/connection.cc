@@ -53,9 +53,11 @@ void RelayedConnection::start() {
     return;
   }
   if (!destination_.name.empty()) {
-    resolve();
-    return;
+    context_.names.hold(destination_.name);
+    holds_name_ = true;
   }
+  if (has_upstream()) return dial_upstream();
+  if (!destination_.name.empty()) return resolve();
   std::vector<Endpoint> targets{*endpoint};
   // A server on the host's loopback often listens on IPv4 only.
   if (destination_.is_host_port && endpoint->address.is_v6) {
@@ -65,8 +67,6 @@ void RelayedConnection::start() {
 }
 
 void RelayedConnection::resolve() {
-  context_.names.hold(destination_.name);
-  holds_name_ = true;
   context_.resolver.resolve(destination_.name,
                             [weak = weak_from_this()](const Resolution& resolution) {
                               const auto self = weak.lock();
@@ -84,7 +84,7 @@ void RelayedConnection::on_resolved(const Resolution& resolution) {
     if (!resolution.addresses.empty()) {
       const Endpoint refused{resolution.addresses.front(), destination_.endpoint.port};
       context_.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
-                    allow_grant(endpoint_text(refused)));
+                    allow_grant(context_.rules.mode(), endpoint_text(refused)));
     }
     abort();
     return;
@@ -92,21 +92,58 @@ void RelayedConnection::on_resolved(const Resolution& resolution) {
   dial(std::move(targets));
 }
 
+bool RelayedConnection::has_upstream() const {
+  return context_.upstream.has_value() && !destination_.is_host_port;
+}
+
+void RelayedConnection::dial_upstream() {
+  const Upstream& upstream = *context_.upstream;
+  if (upstream.host.kind == HostRule::Kind::kNetwork) {
+    return dial({Endpoint{upstream.host.network, upstream.port}});
+  }
+  context_.resolver.resolve(upstream.host.name, [weak = weak_from_this(), port = upstream.port](
+                                                    const Resolution& resolution) {
+    const auto self = weak.lock();
+    if (!self || self->ended_) return;
+    std::vector<Endpoint> targets;
+    for (const IpAddress& address : resolution.addresses) targets.push_back({address, port});
+    self->dial(std::move(targets));
+  });
+}
+
+void RelayedConnection::open_tunnel(OwnedFd proxy) {
+  tunnel_ = std::make_shared<Tunnel>(context_.loop, std::move(proxy), destination_.text(),
+                                     context_.upstream->authorization,
+                                     [this](OwnedFd server, const std::string& why) {
+                                       if (ended_) return;
+                                       context_.loop.bury(std::exchange(tunnel_, nullptr));
+                                       if (server.is_open()) return relay(std::move(server));
+                                       fail_upstream(why);
+                                     });
+  const auto tunnel = tunnel_;
+  tunnel->start();
+}
+
+void RelayedConnection::fail_upstream(const std::string& why) {
+  context_.deny("connect", destination_.text() + " (upstream proxy: " + why + ")", "");
+  abort();
+}
+
 void RelayedConnection::dial(std::vector<Endpoint> targets) {
   record_ = context_.records.open_connection();
   record_->name = destination_.name;
   record_->port = destination_.endpoint.port;
-  dialer_ = std::make_shared<Dialer>(context_.loop, std::move(targets),
-                                     [this](OwnedFd server, const Endpoint& address) {
-                                       if (ended_) return;  // the client gave up in this very step
-                                       context_.loop.bury(std::exchange(dialer_, nullptr));
-                                       if (!server.is_open()) {
-                                         abort();
-                                         return;
-                                       }
-                                       record_->address = ip_text(address.address);
-                                       relay(std::move(server));
-                                     });
+  dialer_ = std::make_shared<Dialer>(
+      context_.loop, std::move(targets), [this](OwnedFd server, const Endpoint& address) {
+        if (ended_) return;  // the client gave up in this very step
+        context_.loop.bury(std::exchange(dialer_, nullptr));
+        if (!server.is_open()) {
+          return has_upstream() ? fail_upstream("not reached") : abort();
+        }
+        record_->address = ip_text(address.address);
+        if (has_upstream()) return open_tunnel(std::move(server));
+        relay(std::move(server));
+      });
   const auto dialer = dialer_;
   dialer->start();
 }
@@ -143,7 +180,8 @@ bool RelayedConnection::judge_host(const std::string& host) {
   if (is_short || host == destination_.name) return true;
   if (destination_.name.empty() && !context_.http->covers_name(host)) return true;
   const std::string said = host + ":" + std::to_string(destination_.endpoint.port);
-  context_.deny("http_host", said + " at " + destination_.text(), allow_grant(said));
+  context_.deny("http_host", said + " at " + destination_.text(),
+                allow_grant(context_.rules.mode(), said));
   return false;
 }
 
@@ -179,7 +217,7 @@ bool RelayedConnection::judge_hello(bool readable, const std::string& server_nam
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = readable ? server_name + port : "(unreadable)";
   context_.deny("tls_sni", said + " at " + destination_.text(),
-                readable ? allow_grant(said) : std::string());
+                readable ? allow_grant(context_.rules.mode(), said) : std::string());
   return false;
 }
 
@@ -221,6 +259,7 @@ void RelayedConnection::finish() {
   published_limit_.stop();
   published_watch_.stop();
   if (dialer_) context_.loop.bury(std::exchange(dialer_, nullptr));
+  if (tunnel_) context_.loop.bury(std::exchange(tunnel_, nullptr));
   if (relay_) context_.loop.bury(std::exchange(relay_, nullptr));
   end_();
 }

@@ -11,6 +11,7 @@
 #include "gateway/context.h"
 #include "gateway/dialer.h"
 #include "gateway/relay.h"
+#include "gateway/tunnel.h"
 
 namespace sbx {
 
@@ -34,6 +35,10 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   bool has_unsent() const;
 
  private:
+  bool has_upstream() const;
+  void dial_upstream();
+  void open_tunnel(OwnedFd proxy);
+  void fail_upstream(const std::string& why);
   void resolve();
   void on_resolved(const Resolution& resolution);
   void dial(std::vector<Endpoint> targets);
@@ -57,6 +62,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   bool holds_name_ = false;
   std::shared_ptr<AllowedConnection> record_;
   std::shared_ptr<Dialer> dialer_;
+  std::shared_ptr<Tunnel> tunnel_;
   std::shared_ptr<Relay> relay_;
   bool ended_ = false;
 };

@@ -12,8 +12,9 @@ void GatewayContext::deny(std::string operation, std::string target, std::string
                  std::move(grant)});
 }
 
-std::string allow_grant(const std::string& host_and_port) {
-  return "network.allow += [\"" + host_and_port + "\"]";
+std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
+  const std::string list = "network.allow += [\"" + host_and_port + "\"]";
+  return mode == NetworkMode::kNone ? "network.mode = \"allowlist\", " + list : list;
 }
 
 std::string Destination::text() const {
@@ -38,7 +39,7 @@ Destination judge_destination(GatewayContext& context, const Endpoint& endpoint)
 void deny_destination(GatewayContext& context, const Destination& destination,
                       const std::string& operation, const std::string& program) {
   const Endpoint& endpoint = destination.endpoint;
-  std::string grant = allow_grant(destination.text());
+  std::string grant = allow_grant(context.rules.mode(), destination.text());
   if (is_mapped_loopback(endpoint.address)) {
     grant = "network.host_ports += [" + std::to_string(endpoint.port) + "]";
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "gateway/resolver.h"
 #include "gateway/rules.h"
 #include "model/denial.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 
@@ -68,8 +70,9 @@ struct GatewayContext {
 
   Loop loop;
   Rules rules;
-  HttpGate* http = nullptr;         // null: nothing is read
-  std::vector<std::string> search;  // suffixes that the inside's resolver may try too
+  HttpGate* http = nullptr;          // null: nothing is read
+  std::optional<Upstream> upstream;  // what connections outside go through
+  std::vector<std::string> search;   // suffixes that the inside's resolver may try too
   NameMap names;
   Records records;
   DenialLedger& denials;
@@ -81,8 +84,8 @@ struct GatewayContext {
   void deny(std::string operation, std::string target, std::string grant, std::string program = {});
 };
 
-// `network.allow += ["host:port"]`; without a port where it is 0.
-std::string allow_grant(const std::string& host_and_port);
+// What lets the host be reached, "host" or "host:port", from the mode that is in force.
+std::string allow_grant(NetworkMode mode, const std::string& host_and_port);
 
 // What a destination of the sandbox stands for.
 struct Destination {

@@ -298,6 +298,8 @@ void DnsServer::answer(std::string_view message, bool is_tcp, const std::string&
     reply(DnsCode::kNoSuchName);
   } else if (!is_type(query, DnsType::kA) && !is_type(query, DnsType::kAaaa)) {
     reply(DnsCode::kOk);
+  } else if (context_.upstream) {
+    answer_number(query, reply);
   } else {
     context_.resolver.resolve(
         query.name, [this, query, max_size, program, respond](const Resolution& resolution) {
@@ -314,7 +316,7 @@ void DnsServer::refuse(const std::string& name, const std::string& program) {
     const std::string stem = name.substr(0, name.size() - suffix.size() - 1);
     if (context_.rules.allows_name(stem) || stem == "localhost") return;
   }
-  context_.deny("dns", name, allow_grant(name), program);
+  context_.deny("dns", name, allow_grant(context_.rules.mode(), name), program);
 }
 
 void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolution,
@@ -334,7 +336,8 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
   const auto& found = resolution.addresses;
   if (std::none_of(found.begin(), found.end(), is_reachable)) {
     const std::string address = ip_text(found.front());
-    context_.deny("dns", query.name + " (" + address + ")", allow_grant(address), program);
+    context_.deny("dns", query.name + " (" + address + ")",
+                  allow_grant(context_.rules.mode(), address), program);
     return reply(DnsCode::kNoSuchName);
   }
   // The gateway dials either family whatever the program asked for, so A always has an answer.
@@ -344,8 +347,13 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
       })) {
     return reply(DnsCode::kOk);
   }
+  answer_number(query, reply);
+}
+
+void DnsServer::answer_number(const DnsQuery& query, const Reply& reply) {
   const auto number = context_.names.number_of(query.name);
-  if (!number) return reply(DnsCode::kServerFailure);
+  if (!number) return reply(DnsCode::kServerFailure, {});
+  const bool wants_v6 = is_type(query, DnsType::kAaaa);
   reply(DnsCode::kOk, {wants_v6 ? NameMap::v6_of(*number) : NameMap::v4_of(*number)});
 }
 

@@ -38,6 +38,9 @@ class DnsServer {
   void on_accept(int listener_fd);
   // Responds at once or later, or never (to what is no query).
   void answer(std::string_view message, bool is_tcp, const std::string& program, Respond respond);
+  using Reply = std::function<void(DnsCode code, const std::vector<IpAddress>& addresses)>;
+  // The address that stands for an allowed name inside.
+  void answer_number(const DnsQuery& query, const Reply& reply);
   void refuse(const std::string& name, const std::string& program);
   void answer_resolved(const DnsQuery& query, const Resolution& resolution, std::size_t max_size,
                        const std::string& program, const Respond& respond);

@@ -80,6 +80,7 @@ Gateway::Gateway(const GatewayOptions& options, DenialLedger& denials)
       max_connections_(options.max_connections > 0 ? options.max_connections
                                                    : connections_by_limit()) {
   context_.http = options.http;
+  context_.upstream = options.upstream;
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options,

@@ -16,4 +16,5 @@ sbx_room(gateway
     gateway/resolv_conf.cc
     gateway/resolver.cc
     gateway/rules.cc
+    gateway/tunnel.cc
   LINK sbx_base sbx_model sbx_profile)

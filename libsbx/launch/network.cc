@@ -163,6 +163,7 @@ int make_inside_socket(const InsideRequest& request) noexcept {
   if (request.kind == InsideRequest::Kind::kSocketDiag) {
     return ::socket(AF_NETLINK, SOCK_RAW | kFlags, NETLINK_SOCK_DIAG);
   }
+  if (request.kind == InsideRequest::Kind::kDns) return listen_for_dns(false, true);
   const int socket = ::socket(request.is_v6 ? AF_INET6 : AF_INET, SOCK_STREAM | kFlags, 0);
   if (request.kind == InsideRequest::Kind::kStream) return socket;
   return bound(socket, request.is_v6, request.port, request.address, false);

@@ -62,6 +62,7 @@ struct InsideRequest {
   enum class Kind : std::uint8_t {
     kListen,      // TCP, bound to `address` and `port`
     kStream,      // TCP, unconnected
+    kDns,         // UDP, bound to port 53 of every IPv4 address
     kSocketDiag,  // NETLINK_SOCK_DIAG, which lists what is in its namespace
   };
   Kind kind = Kind::kListen;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "policy/http.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 namespace {
@@ -141,6 +142,19 @@ bool is_never_settable(std::string_view name) {
          contains(kLoaderAndShellNames, whole);
 }
 
+namespace {
+
+// Whose value may be a URL with a password: HTTPS_PROXY, http_proxy, npm_config_proxy.
+bool is_proxy_name(std::string_view name) {
+  constexpr std::string_view kEnd = "_PROXY";
+  if (name.size() < kEnd.size()) return false;
+  const std::string_view end = name.substr(name.size() - kEnd.size());
+  return std::equal(end.begin(), end.end(), kEnd.begin(),
+                    [](char a, char b) { return a == b || a == b - 'A' + 'a'; });
+}
+
+}  // namespace
+
 Environment make_environment(const Policy& policy, const Environment& inherited,
                              std::string_view user) {
   const EnvironmentProfile& rules = policy.run.environment;
@@ -152,7 +166,9 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
       if (rules.scrub == ScrubMode::kStrict && !is_safe_name(name)) continue;
       if (name.starts_with("SBX_")) continue;  // the operator's settings are not the command's
     }
-    out.emplace_hint(out.end(), name, value);  // both are in order
+    // Both are in order.
+    const bool strips = rules.scrub != ScrubMode::kOff && is_proxy_name(name);
+    out.emplace_hint(out.end(), name, strips ? without_user(value) : value);
   }
   for (const std::string& name : rules.pass) {
     const auto found = inherited.find(name);

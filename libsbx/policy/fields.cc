@@ -155,6 +155,9 @@ constexpr auto kSandboxPolicyFields = std::to_array<FieldSpec>({
     field<&SandboxPolicy::file_bytes>("file_bytes", "Cap of a file, finer than KB.", kBytesSpec),
     field<&SandboxPolicy::workspace>("workspace", "Absolute, canonical.", kTextSpec),
     field<&SandboxPolicy::home>("home", "Path of the home directory inside.", kTextSpec),
+    field<&SandboxPolicy::layer>("layer", "That writes are kept in.", kTextSpec),
+    field<&SandboxPolicy::upstream_proxy>("upstream_proxy", "That connections outside go through.",
+                                          kTextSpec),
     field<&SandboxPolicy::trace_denials>(
         "trace_denials", "Refused file operations are reported too.", {.kind = Kind::kBool}),
 });

@@ -350,7 +350,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                         std::move(hosts),
                         flags.trace_denials,
                         flags.layer,
-                        flags.each_layer};
+                        flags.each_layer,
+                        flags.upstream_proxy};
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,
                 bytes(flags.output_bytes, limits.output_kb),

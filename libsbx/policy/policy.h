@@ -46,6 +46,7 @@ struct OperatorFlags {
   bool overlay = false;
   std::string layer;  // --layer; empty: none
   EachLayer each_layer = EachLayer::kNone;
+  std::string upstream_proxy;  // --upstream-proxy, a URL that parse_upstream() takes; empty: none
   bool trace_denials = false;
   std::string audit_file;              // absolute; empty: as the profile says
   std::vector<std::string> own_files;  // see Policy
@@ -76,6 +77,7 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   bool trace_denials = false;   // refused file operations are reported too
   std::string layer = {};       // that writes to rw roots are kept in; empty: none
   EachLayer each_layer = EachLayer::kNone;
+  std::string upstream_proxy = {};         // that connections outside go through; empty: none
   std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
   friend bool operator==(const SandboxPolicy&, const SandboxPolicy&) = default;
 };

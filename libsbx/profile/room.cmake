@@ -9,6 +9,7 @@ sbx_room(profile
     profile/shipped.cc
     profile/source.cc
     profile/store.cc
+    profile/upstream.cc
     ${PROJECT_BINARY_DIR}/generated/default_profile.inc
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc
   LINK sbx_base sbx_json sbx_model nlohmann_json::nlohmann_json)

@@ -16,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 namespace {
@@ -56,6 +57,9 @@ ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
 
 Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, DenialLedger& denials) {
   GatewayOptions options;
+  if (!policy.upstream_proxy.empty()) {
+    SBX_TRY(options.upstream, parse_upstream(policy.upstream_proxy, "--upstream-proxy"));
+  }
   options.http = static_cast<HttpProcess*>(policy.http.get());
   options.mode = policy.network.mode;
   options.allow = policy.hosts;
@@ -69,7 +73,7 @@ Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, Denia
 
 Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, const LaunchPlan& plan,
                                                        Loop& loop, DenialLedger& denials) {
-  std::unique_ptr<RunNetwork> made(new RunNetwork(loop, denials));
+  std::unique_ptr<RunNetwork> made(new RunNetwork(policy.sandbox, loop, denials));
   const bool with_gateway = needs_gateway(policy, plan);
   if (!policy.run.publish.empty() && !with_gateway) {
     return Error{ErrorCode::kBadFlag, "a port can only be published from a network of its own",
@@ -79,22 +83,35 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, con
   made->rules_ = connect_rules(policy, plan);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
-    SBX_TRY(made->gateway_, make_gateway(policy.sandbox, denials));
-    made->gateway_watch_ =
-        loop.watch(made->gateway_->poll_fd(), EPOLLIN,
-                   [gateway = made->gateway_.get()](std::uint32_t) { gateway->step(); });
-    if (!made->gateway_watch_.is_on()) return failed("epoll_ctl");
+    SBX_CHECK_OK(made->open_gateway());
     SBX_CHECK_OK(made->attend_http(policy.sandbox.http));
     for (const PublishedPort& port : policy.run.publish) SBX_CHECK_OK(made->publish(port));
   }
   return made;
 }
 
+Status RunNetwork::open_gateway() {
+  SBX_TRY(gateway_, make_gateway(policy_, denials_));
+  gateway_watch_ = loop_.watch(gateway_->poll_fd(), EPOLLIN,
+                               [gateway = gateway_.get()](std::uint32_t) { gateway->step(); });
+  return gateway_watch_.is_on() ? Status() : failed("epoll_ctl");
+}
+
+// Where there is no network a name is asked for in vain, and the refusal names it.
+Gateway* RunNetwork::answer_names(OwnedFd udp) {
+  if (!open_gateway().ok() || !gateway_->add_dns(std::move(udp), OwnedFd()).ok()) {
+    gateway_watch_.stop();
+    gateway_.reset();
+  }
+  return gateway_.get();
+}
+
 void RunNetwork::attach(int control, Refusals& refusals) {
   control_ = control;
   if (mediates_) {
     connects_.emplace(
-        std::move(rules_), gateway_.get(), refusals, denials_,
+        std::move(rules_), gateway_.get(),
+        [this](OwnedFd udp) { return answer_names(std::move(udp)); }, refusals, denials_,
         [this](const InsideRequest& request, Connects::Answer answer) {
           return ask(request, std::move(answer));
         },

@@ -30,7 +30,7 @@ class RunNetwork {
  public:
   // Binds the published ports. nullptr where the plan leaves nothing to do. Errors: kBadValue for a
   // published port that is taken; kSetupFailed. `loop`, and `denials`, where refusals are counted,
-  // must outlive it.
+  // must outlive it, as `policy` must.
   static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan,
                                                     Loop& loop, DenialLedger& denials);
 
@@ -55,7 +55,10 @@ class RunNetwork {
   const std::vector<Published>& published() const { return published_; }
 
  private:
-  RunNetwork(Loop& loop, DenialLedger& denials) : loop_(loop), denials_(denials) {}
+  RunNetwork(const SandboxPolicy& policy, Loop& loop, DenialLedger& denials)
+      : policy_(policy), loop_(loop), denials_(denials) {}
+  Status open_gateway();
+  Gateway* answer_names(OwnedFd udp);
   Status publish(const PublishedPort& port);
   int ask(const InsideRequest& request, Connects::Answer answer);
   Status attend_http(const std::shared_ptr<HttpSession>& session);
@@ -64,6 +67,7 @@ class RunNetwork {
   OwnedFd dial(int port);
   void take_dns(ReportTag tag, OwnedFd fd);
 
+  const SandboxPolicy& policy_;
   Loop& loop_;
   DenialLedger& denials_;
   ConnectRules rules_;

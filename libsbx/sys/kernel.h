@@ -132,6 +132,13 @@ struct SeccompNotif {  // struct seccomp_notif
 };
 static_assert(sizeof(SeccompNotif) == 80);
 
+struct SeccompNotifAddFd {  // struct seccomp_notif_addfd
+  std::uint64_t id;
+  std::uint32_t flags;
+  std::uint32_t source;
+  std::uint32_t wanted;  // number; 0: any
+  std::uint32_t new_flags;
+};
 struct SeccompNotifResponse {  // struct seccomp_notif_resp
   std::uint64_t id;
   std::int64_t val;
@@ -145,6 +152,7 @@ inline constexpr std::uint32_t kSeccompNotifFlagContinue = 1U << 0;
 inline constexpr unsigned long kSeccompIoctlNotifRecv = 0xc0502100UL;
 inline constexpr unsigned long kSeccompIoctlNotifSend = 0xc0182101UL;
 inline constexpr unsigned long kSeccompIoctlNotifIdValid = 0x40082102UL;
+inline constexpr unsigned long kSeccompIoctlNotifAddFd = 0x40182103UL;
 inline constexpr unsigned long kSeccompIoctlNotifSetFlags = 0x40082104UL;  // 6.6
 inline constexpr std::uint64_t kSeccompUserNotifFdSyncWakeUp = 1U << 0;    // 6.6
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,6 +29,13 @@ Denial denial_of(int number, CallFault fault, std::string program) {
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
   return denial;
+}
+
+// As the filter compares: the low halves of the registers.
+bool is_datagram_pair(const sys::SeccompNotif& call) {
+  constexpr int kTypes = 0xf;
+  return call.data.nr == SYS_socketpair && static_cast<int>(call.data.args[0]) == AF_UNIX &&
+         (static_cast<int>(call.data.args[1]) & kTypes) == SOCK_DGRAM;
 }
 
 }  // namespace
@@ -104,7 +112,7 @@ bool Refusals::answer() {
       observer_(call);
       continue;
     }
-    if (call.data.nr == SYS_connect && mediator_) {
+    if (mediator_ && (call.data.nr == SYS_connect || is_datagram_pair(call))) {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }

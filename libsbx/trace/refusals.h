@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Refusals: answers the seccomp listener. A connect may be mediated: somebody else decides, and
-// does it. Calls that are only reported go on, and another layer refuses them: what they point at
-// may change after the look, so "continue" is never a decision. Every other call is refused with
-// EPERM and counted.
+// Refusals: answers the seccomp listener. A connect, and a pair of datagram sockets, may be
+// mediated: somebody else decides, and does it. Calls that are only reported go on, and another
+// layer refuses them: what they point at may change after the look, so "continue" is never a
+// decision. Every other call is refused with EPERM and counted.
 #pragma once
 
 #include <bitset>

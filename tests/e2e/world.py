@@ -161,6 +161,43 @@ class Echo(socketserver.BaseRequestHandler):
         self.request.sendall(b"<end>")  # what was half-closed can still be answered
 
 
+class Proxy(socketserver.StreamRequestHandler):
+    """An HTTP proxy that knows CONNECT. With `password` it wants that, and resolves secret.test,
+    which no name server knows."""
+
+    def handle(self):
+        line = self.rfile.readline(65536).decode().split()
+        headers = {}
+        while (header := self.rfile.readline(65536)) not in (b"\r\n", b""):
+            name, _, value = header.decode().partition(":")
+            headers[name.lower()] = value.strip()
+        with open(self.server.log, "a") as file:
+            file.write(" ".join(line[:2]) + "\n")
+        if self.server.password:
+            wanted = "Basic " + base64.b64encode(self.server.password.encode()).decode()
+            if headers.get("proxy-authorization") != wanted:
+                return self.wfile.write(b"HTTP/1.1 407 No\r\nContent-Length: 0\r\n\r\n")
+        host, _, port = line[1].rpartition(":")
+        host = host.strip("[]")
+        if host == "refused.test":
+            return self.wfile.write(b"HTTP/1.1 403 Forbidden\r\n\r\n")
+        addresses = NAMES.get(host, [OUTSIDE4 if host == "secret.test" else host])
+        server = socket.create_connection((addresses[0], int(port)))
+        # The server may speak first: what it says follows the head at once.
+        self.wfile.write(b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n")
+        threading.Thread(target=pump, args=(server, self.connection), daemon=True).start()
+        pump(self.connection, server)
+
+
+def pump(source, sink):
+    try:
+        while data := source.recv(65536):
+            sink.sendall(data)
+        sink.shutdown(socket.SHUT_WR)
+    except OSError:
+        pass
+
+
 class Sink(socketserver.BaseRequestHandler):
     """Writes what it got to a file, once the other side has ended."""
 
@@ -247,6 +284,9 @@ def hub(directory):
     serve(("127.0.0.1", 8088), Web, greeting="hub-loopback")
     serve(("127.0.0.2", 8099), Web, greeting="hub-second-loopback")
     serve((HUB4, 8089), Web, greeting="hub-own")
+    log = os.path.join(directory, "proxy.log")
+    serve(("127.0.0.1", 3128), Proxy, log=log, password=None)
+    serve(("127.0.0.1", 3129), Proxy, log=log, password="ann:p@ss")
     wait_for(os.path.join(directory, "ready"))
     print("ready", flush=True)
     background = {}

@@ -9,6 +9,11 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "gateway/hello.h"
 #include "gateway/world.h"
@@ -518,6 +523,85 @@ TEST(Gateway, NamesThePortsThatCanBeBoundInAdvance) {
   options.host_ports = {99};
   const auto gateway = Gateway::create(options, denials);
   EXPECT_EQ(gateway.value()->listen_ports(), (std::vector<std::uint16_t>{80, 99, 443, 5432}));
+}
+
+// --- through an upstream proxy
+
+class UpstreamTest : public GatewayTest {
+ protected:
+  // A client inside, and its connection at the proxy.
+  void connect(const std::string& name) {
+    for (OwnedFd* each : {&client_, &proxy_, &listener_}) each->reset();
+    world_.reset();
+    world_.emplace(std::vector<std::string>{name + ":80"}, [](GatewayOptions& options) {
+      options.upstream = parse_upstream("http://ann:pw@203.0.113.9:3128", "x").value();
+    });
+    world_->listen_inside({80});
+    world_->serve_dns_inside();
+    listener_ = outside_tcp(at("203.0.113.9", 3128));
+    std::tie(client_, proxy_) =
+        world_->connect_through(at(world_->lookup(name), 80), listener_.get());
+    ASSERT_TRUE(proxy_.is_open());
+    Seen seen;
+    const std::string asked = "CONNECT " + name + ":80 HTTP/1.1\r\nHost: " + name +
+                              ":80\r\nProxy-Authorization: Basic YW5uOnB3\r\n\r\n";
+    ASSERT_TRUE(world_->until([&] { return look(proxy_.get(), seen), seen.bytes == asked; }))
+        << seen.bytes;
+  }
+  // What the client sees in the end after this answer.
+  Seen seen_after(const std::string& answer) {
+    Seen seen;
+    EXPECT_TRUE(send_all(proxy_.get(), answer));
+    EXPECT_TRUE(world_->until([&] { return look(client_.get(), seen), seen.is_reset; }));
+    return seen;
+  }
+
+  std::optional<World> world_;
+  OwnedFd listener_;
+  OwnedFd client_;
+  OwnedFd proxy_;
+};
+
+TEST_F(UpstreamTest, IsAskedForNamesAndTalkedThrough) {
+  connect("example.test");  // which no name server knows
+  ASSERT_TRUE(send_all(proxy_.get(), "HTTP/1.1 200 OK\r\nVia: x\r\n\r\n"));
+  expect_talk(*world_, client_.get(), proxy_.get());
+}
+
+TEST_F(UpstreamTest, ItsAnswerMayComeInPiecesWithTheServersFirstBytesBehind) {
+  connect("example.test");
+  const std::string answer = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\nA: b\r\n\r\nhello";
+  Seen seen;
+  for (const char byte : answer) {
+    ASSERT_TRUE(send_all(proxy_.get(), std::string(1, byte)));
+    world_->until([&] { return true; });
+    look(client_.get(), seen);
+  }
+  ASSERT_TRUE(world_->until([&] { return look(client_.get(), seen), seen.bytes == "hello"; }))
+      << seen.bytes;
+  expect_talk(*world_, client_.get(), proxy_.get());
+}
+
+TEST_F(UpstreamTest, WhatItRefusesIsNamed) {
+  connect("example.test");
+  EXPECT_EQ(seen_after("HTTP/1.1 403 Forbidden\r\n\r\nbecause").bytes, "");
+  EXPECT_TRUE(world_->is_denied("connect", "example.test:80 (upstream proxy: it answered 403)"));
+}
+
+TEST_F(UpstreamTest, WhatIsNoAnswerIsRefused) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"SSH-2.0-x\r\n\r\n", "its answer is no HTTP"},
+      {"HTTP/1.1 20x OK\r\n\r\n", "its answer is no HTTP"},
+      {std::string(Tunnel::kMostHeadBytes + 1, 'a'), "too long an answer"}};
+  for (const auto& [answer, why] : cases) {
+    connect("example.test");
+    EXPECT_EQ(seen_after(answer).bytes, "");
+    EXPECT_TRUE(world_->is_denied("connect", "example.test:80 (upstream proxy: " + why + ")"));
+  }
+  connect("example.test");
+  proxy_.reset();
+  Seen seen;
+  EXPECT_TRUE(world_->until([&] { return look(client_.get(), seen), seen.is_reset; }));
 }
 
 }  // namespace

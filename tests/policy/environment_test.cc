@@ -135,6 +135,22 @@ TEST_F(Scrub, DefaultTakesCredentialsOut) {
   EXPECT_EQ(out.at("TMPDIR"), "/tmp");
 }
 
+TEST_F(Scrub, TakesPasswordsOutOfProxyUrls) {
+  inherited_["https_proxy"] = "http://ann:p@ss@proxy:3128/x@y";
+  inherited_["ALL_PROXY"] = "socks5://ann@proxy";
+  inherited_["HTTP_PROXY"] = "http://proxy:3128";
+  inherited_["NO_PROXY"] = "a@b,.local";
+  inherited_["FTP_PROXY"] = "http://ann:secret@proxy";
+  policy_.run.environment.pass = {"FTP_PROXY"};
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_EQ(out.at("https_proxy"), "http://proxy:3128/x@y");
+  EXPECT_EQ(out.at("ALL_PROXY"), "socks5://proxy");
+  EXPECT_EQ(out.at("HTTP_PROXY"), "http://proxy:3128");
+  EXPECT_EQ(out.at("NO_PROXY"), "a@b,.local");
+  EXPECT_EQ(out.at("FTP_PROXY"), "http://ann:secret@proxy");  // the operator's word
+  EXPECT_EQ(scrubbed(ScrubMode::kOff).at("ALL_PROXY"), "socks5://ann@proxy");
+}
+
 TEST_F(Scrub, StrictKeepsSafeNamesOnly) {
   const Environment out = scrubbed(ScrubMode::kStrict);
   EXPECT_FALSE(out.contains("GITHUB_TOKEN"));

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands between "://" and the path (RFC 3986, 3.2).
+#include "profile/upstream.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "base/hex.h"
+#include "json/base64.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kScheme = "http://";
+constexpr std::string_view kMark = "://";
+
+// nullopt for a bad escape and for control characters.
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned char byte = static_cast<unsigned char>(text[i]);
+    if (text[i] == '%') {
+      const std::string_view digits = text.substr(i + 1, 2);
+      if (digits.size() != 2 || !is_hex(digits)) return std::nullopt;
+      std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+      i += digits.size();
+    }
+    if (byte < 0x20 || byte == 0x7f) return std::nullopt;
+    out += static_cast<char>(byte);
+  }
+  return out;
+}
+
+struct Authority {
+  std::size_t begin = 0;  // of user and password, and where they end: at an "@", or at the begin
+  std::size_t at = 0;
+};
+
+Authority authority_of(std::string_view url) {
+  const std::size_t mark = url.find(kMark);
+  if (mark == std::string_view::npos) return {};
+  const std::size_t begin = mark + kMark.size();
+  const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
+  const std::size_t at = url.substr(begin, end - begin).rfind('@');
+  return {begin, at == std::string_view::npos ? begin : begin + at};
+}
+
+}  // namespace
+
+Result<Upstream> parse_upstream(std::string_view url, const std::string& where) {
+  const auto bad = [&where](const std::string& why) {
+    return Error{ErrorCode::kBadFlag, "bad value for " + where + ": " + why, where,
+                 "write http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT"};
+  };
+  if (!url.starts_with(kScheme)) return bad("it is no http:// URL");
+  const auto [begin, at] = authority_of(url);
+  std::string_view rest = url.substr(begin);
+  Upstream out;
+  if (at != begin) {
+    const std::string_view user = url.substr(begin, at - begin);
+    const std::size_t colon = std::min(user.find(':'), user.size());
+    const auto name = decoded(user.substr(0, colon));
+    const auto password = decoded(user.substr(std::min(colon + 1, user.size())));
+    if (!name || !password) return bad("a bad escape in its user or password");
+    out.authorization = base64_encode(*name + ":" + *password);
+    rest = url.substr(at + 1);
+  }
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  const bool is_network = rest.find('/') != std::string_view::npos;
+  const std::optional<HostRule> host = is_network ? std::nullopt : parse_host_rule(rest);
+  if (!host || host->kind == HostRule::Kind::kWildcard) return bad("it names no host");
+  out.host = *host;
+  out.port = host->port.value_or(80);
+  return out;
+}
+
+std::string without_user(std::string_view url) {
+  const auto [begin, at] = authority_of(url);
+  if (at == begin) return std::string(url);
+  return std::string(url.substr(0, begin)).append(url.substr(at + 1));
+}
+
+}  // namespace sbx
