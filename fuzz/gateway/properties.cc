@@ -12,6 +12,7 @@
 #include "gateway/dns_message.h"
 #include "gateway/plain_http.h"
 #include "gateway/resolv_conf.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 namespace {
@@ -115,6 +116,24 @@ void check_plain_http(std::string_view bytes) {
     if (was_known && (now.state != before.state || now.host != before.host)) std::abort();
     before = now;
   }
+}
+
+// What is taken can be put into a request line and a header as it is; what is refused is not
+// repeated; and without its user nothing is left of that.
+void check_upstream(std::string_view bytes) {
+  const std::string plain = without_user(bytes);
+  require(without_user(plain) == plain || plain.find('@') != std::string::npos);
+  const Result<Upstream> read = parse_upstream(bytes, "x");
+  if (!read.ok()) {
+    require(bytes.size() < 8 || read.error().message.find(bytes) == std::string::npos);
+    return;
+  }
+  const Upstream& upstream = read.value();
+  require(upstream.port != 0 && upstream.host.kind != HostRule::Kind::kWildcard);
+  require(upstream.host.kind == HostRule::Kind::kNetwork || is_host_name(upstream.host.name));
+  for (const char c : upstream.authorization) require(c > ' ' && c < 0x7f);
+  require(parse_upstream(plain, "x").ok() &&
+          parse_upstream(plain, "x").value().authorization.empty());
 }
 
 }  // namespace sbx

@@ -11,5 +11,6 @@ void check_dns(std::string_view bytes);
 void check_client_hello(std::string_view bytes);
 void check_plain_http(std::string_view bytes);
 void check_resolv_conf(std::string_view bytes);
+void check_upstream(std::string_view bytes);
 
 }  // namespace sbx

@@ -32,6 +32,7 @@ TEST(GatewayCorpus, HoldsForEveryRequest) { EXPECT_GT(replay("plain_http", check
 TEST(GatewayCorpus, HoldsForEveryResolvConf) {
   EXPECT_GT(replay("resolv_conf", check_resolv_conf), 1);
 }
+TEST(GatewayCorpus, HoldsForEveryUpstream) { EXPECT_GT(replay("upstream", check_upstream), 5); }
 
 }  // namespace
 }  // namespace sbx
