@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/pointers.h"
 #include "base/text.h"
 #include "rpc/framing.h"
 
@@ -102,14 +103,10 @@ Result<Child> Child::start(const std::vector<std::string>& argv) {
   out.socket_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
   out.errors_.reset(memfd_create("stderr", MFD_CLOEXEC));
-  std::vector<std::string> words = argv;
-  std::vector<char*> pointers;
-  pointers.reserve(words.size() + 1);
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
+  const std::vector<char*> words = pointers(argv);
   const pid_t parent = getpid();
   out.pid_ = fork();
-  if (out.pid_ == 0) become(theirs.get(), out.errors_.get(), parent, pointers);
+  if (out.pid_ == 0) become(theirs.get(), out.errors_.get(), parent, words);
   if (out.pid_ < 0) {
     return Error{ErrorCode::kSetupFailed, "fork: " + errno_text(errno), "fork", "", errno};
   }

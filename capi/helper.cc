@@ -25,6 +25,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/pointers.h"
+
 namespace sbx {
 namespace {
 
@@ -137,16 +139,13 @@ Result<Helper> Helper::start(const std::string& program, std::vector<std::string
   argv.push_back(std::to_string(kHelperFd));
   argv.push_back("--owner-pid");
   argv.push_back(std::to_string(helper.owner_));
-  std::vector<char*> pointers;
-  pointers.reserve(argv.size() + 1);
-  for (std::string& argument : argv) pointers.push_back(argument.data());
-  pointers.push_back(nullptr);
+  std::vector<char*> words = pointers(argv);
 
   void* const stacks = ::mmap(nullptr, 2 * kStackSize, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stacks == MAP_FAILED) return system_error(ErrorCode::kSetupFailed, "mmap(stack)", "");
   char* const first_end = static_cast<char*>(stacks) + kStackSize;
-  Start start{program.c_str(), pointers.data(), theirs.get(), first_end + kStackSize, -1, 0};
+  Start start{program.c_str(), words.data(), theirs.get(), first_end + kStackSize, -1, 0};
   // No handler of the host's may run in the children, on its memory.
   sigset_t all;
   sigset_t before;

@@ -14,6 +14,7 @@
 #include <cerrno>
 
 #include "base/files.h"
+#include "base/pointers.h"
 #include "base/text.h"
 #include "sys/calls.h"
 
@@ -168,11 +169,7 @@ bool ask_at_terminal(const std::string& command, const Approval& approval, int s
 
 Error become_companion(std::vector<std::string> words) {
   SBX_TRY(const std::string program, companion(words.front()));
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
+  execv(program.c_str(), pointers(words).data());
   return Error{ErrorCode::kSetupFailed, "execve(" + program + "): " + errno_text(errno), "execve",
                "install it anew", errno};
 }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/pointers.h"
 #include "host/facts.h"
 
 namespace sbx {
@@ -51,10 +52,7 @@ Status take_scope(const Invocation& invocation) {
   const ssize_t size = readlink("/proc/self/exe", own.data(), own.size());
   if (size > 0) words.back() = own.substr(0, static_cast<std::size_t>(size));
   words.insert(words.end(), invocation.command_line.begin(), invocation.command_line.end());
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
+  const std::vector<char*> argv = pointers(words);
   setenv(kInScope, "1", 1);
   execvp(argv[0], argv.data());
   const int error = errno;

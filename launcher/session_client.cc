@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/pointers.h"
 #include "json/reader.h"
 #include "json/writer.h"
 #include "rpc/json_rpc.h"
@@ -51,11 +52,7 @@ Error session_error(const std::string& message, std::string hint) {
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) signal(number, SIG_DFL);
   if (chdir("/") != 0) _exit(125);
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  execv("/proc/self/exe", argv.data());
+  execv("/proc/self/exe", pointers(arguments).data());
   _exit(125);
 }
 

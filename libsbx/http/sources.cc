@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/loop.h"
 #include "base/owned_fd.h"
+#include "base/pointers.h"
 
 namespace sbx::http {
 namespace {
@@ -99,15 +100,8 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   posix_spawnattr_setsigdefault(&attributes, &usual);
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  std::vector<char*> arguments;
-  arguments.reserve(command.size() + 1);
-  for (const std::string& argument : command)
-    arguments.push_back(const_cast<char*>(argument.data()));
-  arguments.push_back(nullptr);
-  std::vector<char*> variables;
-  variables.reserve(environment.size() + 1);
-  for (const std::string& entry : environment) variables.push_back(const_cast<char*>(entry.data()));
-  variables.push_back(nullptr);
+  const std::vector<char*> arguments = pointers(command);
+  const std::vector<char*> variables = pointers(environment);
   // The search goes by this process's own PATH, which it has not.
   const std::string path(value_of(environment, "PATH"));
   setenv("PATH", path.empty() ? "/usr/bin:/bin" : path.c_str(), 1);

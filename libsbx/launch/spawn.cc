@@ -20,6 +20,7 @@
 #include <new>
 #include <utility>
 
+#include "base/pointers.h"
 #include "host/unowned.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
@@ -34,13 +35,6 @@ constexpr std::size_t kStackSize = std::size_t{64} << 10;
 Error system_error(ErrorCode code, std::string call, std::string hint = "") {
   const int error = errno;
   return Error{code, call + ": " + errno_text(error), std::move(call), std::move(hint), error};
-}
-
-std::vector<char*> pointers(const std::vector<std::string>& strings, std::size_t spare) {
-  std::vector<char*> out(spare, nullptr);
-  for (const std::string& string : strings) out.push_back(const_cast<char*>(string.c_str()));
-  out.push_back(nullptr);
-  return out;
 }
 
 // `fd` itself or a copy at 3 or above: 0, 1 and 2 are about to be replaced in the child.
@@ -144,8 +138,8 @@ Result<Spawned> spawn(const SpawnRequest& request) {
     SBX_TRY(context.standard[i], above_standard(wanted[i], copies[i]));
   }
   std::vector<char*> argv = pointers(plan.argv, 1);
-  std::vector<char*> envp = pointers(plan.environment, 0);
-  std::vector<char*> executables = pointers(plan.executables, 0);
+  std::vector<char*> envp = pointers(plan.environment);
+  std::vector<char*> executables = pointers(plan.executables);
   // Not cleared: a page is paid for when it is touched.
   const std::unique_ptr<char[]> stack(new char[kStackSize]);
 

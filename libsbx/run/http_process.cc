@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/pointers.h"
 #include "base/text.h"
 #include "launch/descriptors.h"
 #include "profile/decode.h"
@@ -359,9 +360,7 @@ void HttpProcess::renew(std::size_t index) {
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, input.get(), 1);
-  std::vector<char*> arguments;
-  for (std::string& argument : commands_[index]) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = pointers(commands_[index]);
   pid_t pid = -1;
   const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);

@@ -11,19 +11,12 @@
 #include <cerrno>
 
 #include "base/files.h"
+#include "base/pointers.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::size_t kMostAnswer = std::size_t{256} << 20;
-
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  out.reserve(texts.size() + 1);
-  for (std::string& text : texts) out.push_back(text.data());
-  out.push_back(nullptr);
-  return out;
-}
 
 Error spawn_failure(const char* call, int error) {
   return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
