@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "plan/builder.h"
+#include "policy/http.h"
 #include "sys/kernel.h"
 
 namespace sbx {
@@ -50,6 +51,7 @@ class RulePlanner {
       if (builder_.plan().shows_limits) {
         allow("/sys/fs/cgroup", kLandlockFsReadFile | kLandlockFsReadDir, true);
       }
+      if (builder_.plan().shows_java_store) allow(kJavaStore, kLandlockFsReadFile, false);
       // A root of the profile at the same place has a rule of its own, perhaps a narrower one.
       if (root_at("/tmp") == nullptr) allow("/tmp", scratch, true);
       const std::string& home = builder_.plan().home;

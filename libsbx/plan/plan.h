@@ -39,6 +39,7 @@ struct LaunchPlan {
   // until nothing is left inside, nobody watches from outside.
   bool passes_through = false;
   bool shows_limits = false;  // in /sys/fs/cgroup
+  bool shows_java_store = false;
   bool shows_queues = false;  // in /dev/mqueue
 
   std::vector<std::string> argv;

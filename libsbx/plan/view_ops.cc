@@ -442,6 +442,7 @@ class ViewPlanner {
     if (http == nullptr || http->java_store.empty() || !is_ours("/run")) return;
     make_dir("run/sbx", 0755);
     make_file(relative(kJavaStore), http->java_store, 0444);
+    builder_.plan().shows_java_store = true;
   }
 
   void make_dev() {

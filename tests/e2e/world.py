@@ -19,6 +19,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.parse
 
 OUTSIDE4, HUB4 = "10.77.0.1", "10.77.0.2"
 OUTSIDE6, HUB6 = "fd77::1", "fd77::2"
@@ -101,7 +102,8 @@ class Web(socketserver.StreamRequestHandler):
 
 class Origin(socketserver.StreamRequestHandler):
     """A server of HTTP/1.1 over TLS that writes down every request. What it answers: to /canned/NAME
-    the bytes of that file of the world's, and an end; to /ws a WebSocket that sends back what comes;
+    the bytes of that file of the world's, and an end; to /www/NAME that file as a web server does, or
+    404; to /ws a WebSocket that sends back what comes;
     else what it was asked, as JSON, with the connection kept."""
 
     def setup(self):
@@ -118,6 +120,18 @@ class Origin(socketserver.StreamRequestHandler):
                 pass
             return body
         return self.rfile.read(int(headers.get("content-length", 0)))
+
+    def serve_file(self, target, method):
+        path = os.path.normpath(self.server.directory + urllib.parse.unquote(target))
+        if os.path.isdir(path):
+            path = os.path.join(path, "index.html")
+        status, body = b"404 Not Found", b""
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                status, body = b"200 OK", file.read()
+        kind = b"text/html" if path.endswith(".html") else b"application/octet-stream"
+        self.wfile.write(b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
+                         % (status, kind, len(body)) + (body if method != "HEAD" else b""))
 
     def handle(self):
         while line := self.rfile.readline():
@@ -138,6 +152,9 @@ class Origin(socketserver.StreamRequestHandler):
                 with open(os.path.join(self.server.directory, target[len("/canned/"):]), "rb") as file:
                     self.wfile.write(file.read())
                 return
+            if target.startswith("/www/"):
+                self.serve_file(target.split("?")[0], method)
+                continue
             if target == "/ws":
                 key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
                 accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()

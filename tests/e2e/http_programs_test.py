@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real programs against a real TLS server, through the gateway that ends TLS: none of them is told of
+the session's authority but by what sbx sets, and each sends a credential that it never had."""
+
+import base64
+import os
+import shutil
+import subprocess
+import unittest
+import zipfile
+
+import harness
+from http_test import HOST, SECRET, URL, Http
+
+
+def needs(program):
+    return unittest.skipUnless(shutil.which(program), f"{program} is not installed")
+
+
+class Programs(Http):
+    ENV = {"TOKEN": SECRET}
+    BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",
+              "from": {"env": "TOKEN"}}
+    BASIC = {"name": "TOKEN", "host": HOST, "basic": "me", "from": {"env": "TOKEN"}}
+
+    def www(self, name, data=b""):
+        path = os.path.join(self.place, "www", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if data:
+            with open(path, "wb") as file:
+                file.write(data)
+        return path
+
+    def through(self, command, credential=None, *flags):
+        """Runs it with the credential bound; the requests that the server saw."""
+        answer = self.sh(command, *self.rules(credentials=(credential or self.BEARER,)), *flags,
+                         "--timeout", "120s")
+        self.assertEqual(answer["exit_code"], 0, answer)
+        self.assertNotIn(SECRET, answer["stdout"] + answer["stderr"])
+        seen = self.seen()
+        self.assertGreater(len(seen), 0, answer)
+        return answer, seen
+
+    def sends_the_secret(self, command):
+        """Whether a program of one request put the bearer where it belongs."""
+        answer, seen = self.through(command)
+        self.assertEqual(seen[-1]["headers"]["authorization"], f"Bearer {SECRET}", answer)
+        self.assertIn("/x", answer["stdout"])
+
+    def test_curl(self):
+        self.sends_the_secret(f'curl -sS -H "Authorization: Bearer $TOKEN" {URL}/x')
+
+    @needs("wget")
+    def test_wget(self):
+        self.sends_the_secret(f'wget -qO- --header="Authorization: Bearer $TOKEN" {URL}/x')
+
+    def test_python(self):
+        self.write("work/get.py", "import os, urllib.request as u\n"
+                   f"print(u.urlopen(u.Request('{URL}/x', headers={{'Authorization':"
+                   " 'Bearer ' + os.environ['TOKEN']})).read().decode())\n")
+        self.sends_the_secret("/usr/bin/python3 get.py")
+
+    @needs("node")
+    def test_node_fetch(self):
+        self.write("work/get.mjs", f"const answer = await fetch('{URL}/x', {{headers: {{authorization:"
+                   " `Bearer ${process.env.TOKEN}`}});\nconsole.log(await answer.text());\n")
+        self.sends_the_secret("node get.mjs")
+
+    @needs("php")
+    def test_php(self):
+        self.write("work/get.php", "<?php echo file_get_contents('" + URL + "/x', false,"
+                   "stream_context_create(['http' => ['header' =>"
+                   " 'Authorization: Bearer ' . getenv('TOKEN')]]));")
+        self.sends_the_secret("php get.php")
+
+    @needs("ruby")
+    def test_ruby(self):
+        self.write("work/get.rb", "require 'net/http'\n"
+                   f"uri = URI('{URL}/x')\n"
+                   "puts Net::HTTP.get(uri, {'Authorization' => \"Bearer #{ENV['TOKEN']}\"})\n")
+        self.sends_the_secret("ruby get.rb")
+
+    @needs("java")
+    def test_java(self):
+        self.write("work/Get.java", """
+import java.net.URI;
+import java.net.http.*;
+public class Get {
+  public static void main(String[] arguments) throws Exception {
+    var request = HttpRequest.newBuilder(URI.create("%s/x"))
+        .header("Authorization", "Bearer " + System.getenv("TOKEN")).build();
+    System.out.println(HttpClient.newHttpClient()
+        .send(request, HttpResponse.BodyHandlers.ofString()).body());
+  }
+}
+""" % URL)
+        self.sends_the_secret("java Get.java")
+
+    @needs("git")
+    def test_git_clones_with_a_password_that_it_does_not_have(self):
+        repository = self.www("r.git/x")[:-2]
+        run = lambda *words: subprocess.run(["git", *words], check=True, capture_output=True)
+        source = os.path.join(self.base, "source")
+        run("init", "-q", source)
+        self.write("source/file", "content\n")
+        run("-C", source, "add", "file")
+        run("-C", source, "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m")
+        run("clone", "-q", "--bare", source, repository)
+        run("-C", repository, "update-server-info")
+        answer, seen = self.through(
+            f"git -c http.extraHeader=\"Authorization: Basic $(printf me:$TOKEN | base64 -w0)\""
+            f" clone -q {URL}/www/r.git got && cat got/file", self.BASIC)
+        self.assertEqual(answer["stdout"], "content\n")
+        wanted = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+        self.assertEqual({each["headers"].get("authorization") for each in seen}, {wanted})
+
+    @needs("git")
+    def test_git_says_what_was_refused(self):
+        answer = self.sh(f"git clone -q {URL}/r.git got", *self.rules(
+            http=({"host": HOST, "paths": ["/other/**"]},)))
+        self.assertIn("403", answer["stderr"])
+        self.assertIn("http", {each["operation"] for each in answer["denials"]})
+
+    @unittest.skipUnless(os.path.exists("/usr/bin/pip3"), "pip is not installed")
+    def test_pip_downloads_from_an_index(self):
+        wheel = self.www("simple/thing/thing-1.0-py3-none-any.whl", b"-")
+        with zipfile.ZipFile(wheel, "w") as file:
+            file.writestr("thing.py", "")
+            file.writestr("thing-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: thing\n"
+                          "Version: 1.0\n")
+            file.writestr("thing-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nGenerator: t\n"
+                          "Root-Is-Purelib: true\nTag: py3-none-any\n")
+            file.writestr("thing-1.0.dist-info/RECORD", "")
+        self.www("simple/thing/index.html", b"<a href='thing-1.0-py3-none-any.whl'>thing</a>")
+        _, seen = self.through(
+            "/usr/bin/pip3 download -q --no-deps --disable-pip-version-check --no-cache-dir"
+            f" --index-url https://me:$TOKEN@{HOST}/www/simple/ thing && ls *.whl", self.BASIC)
+        wanted = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
+        self.assertIn(wanted, {each["headers"].get("authorization") for each in seen})
+
+    @needs("npm")
+    def test_npm_asks_its_registry(self):
+        self.write("work/.npmrc", f"registry={URL}/\n//{HOST}/:_authToken=${{TOKEN}}\n")
+        _, seen = self.through("npm ping --fetch-retries=0 2>&1")
+        self.assertEqual(seen[-1]["headers"]["authorization"], f"Bearer {SECRET}")
+
+    @needs("go")
+    def test_go_asks_its_proxy(self):
+        self.www("goproxy/example.test/m/@v/list", b"v1.0.0\nv1.1.0\n")
+        self.www("goproxy/example.test/m/@v/v1.1.0.info", b'{"Version": "v1.1.0"}')
+        self.www("goproxy/example.test/m/@v/v1.1.0.mod", b"module example.test/m\n")
+        self.write("work/go.mod", "module x\n")
+        answer, _ = self.through("GOFLAGS=-mod=mod GOSUMDB=off"
+                                 f" GOPROXY={URL}/www/goproxy go list -m -versions example.test/m")
+        self.assertEqual(answer["stdout"], "example.test/m v1.0.0 v1.1.0\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
