@@ -24,7 +24,8 @@ constexpr VerbBits kNamed = verb_bits("start call tool serve");  // by --session
 constexpr VerbBits kBatch = verb_bits("batch");
 constexpr VerbBits kLayer = verb_bits("layer");
 constexpr VerbBits kTrust = verb_bits("trust untrust");
-constexpr VerbBits kTasks = verb_bits("status output stdin wait kill list reset");
+constexpr VerbBits kTasks =
+    verb_bits("status output stdin attach screen resize wait kill list reset");
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
@@ -163,6 +164,19 @@ constexpr FlagRow kFlags[] = {
     {"--match", &Run::match, verb_bits("output"), 0, "REGEX",
      "with --follow: only lines that match this (RE2)"},
     {"--text", &Run::text, verb_bits("stdin"), 0, "TEXT", "to write, with a newline"},
+    {"--keys", &Run::keys, verb_bits("stdin"), 0, "KEYS", "to press, such as \"Up Escape F1 C-c\"",
+     kText,
+     "Of a task with a terminal. C-, M- and S- stand for Ctrl, Alt and Shift, one character for "
+     "itself; with --text they come behind the text, without a newline."},
+    {"--pty", &Run::pty, verb_bits("start"), 0, "", "give the task a terminal of its own", kText,
+     "attach, screen, resize and stdin --keys are for such tasks. TERM is xterm-256color."},
+    {"--cols", &Run::columns, verb_bits("start resize"), 0, "N",
+     "width of the terminal (default: 80)"},
+    {"--rows", &Run::rows, verb_bits("start resize"), 0, "N",
+     "height of the terminal (default: 24)"},
+    {"--detach-key", &Run::detach_key, verb_bits("attach"), 0, "KEY",
+     "to leave the task to itself (default: ctrl-])", kText,
+     "ctrl- and a letter or one of @[\\]^_, or a character."},
     {"--close", &Run::close, verb_bits("stdin"), 0, "", "end of file behind it"},
     {"--timeout", &Run::timeout, verb_bits("wait"), 0, "TIME", "how long at the most, such as 10s"},
     {"--grace", &Run::grace, verb_bits("kill reset"), 0, "TIME",

@@ -71,6 +71,11 @@ struct RunOptions {
   std::string match;
   std::string text;
   std::string grace;
+  std::string keys;
+  std::string columns;
+  std::string rows;
+  std::string detach_key;
+  bool pty = false;
   std::string what;  // of several things that a verb does
   std::string name;  // of a tool, a profile
   std::string format;

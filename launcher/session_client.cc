@@ -306,6 +306,26 @@ Result<std::string> SessionClient::call(std::string_view method, std::string_vie
   }
 }
 
+bool SessionClient::send(std::string_view method, std::string_view params) {
+  return write_all(fd_.get(), write_request(std::to_string(++last_id_), method, params) + "\n");
+}
+
+Status SessionClient::read(const Notify& take) {
+  const IoState state = read_some(fd_.get(), reader_);
+  take_whole(take);
+  if (state != IoState::kClosed) return {};
+  return session_error("the session's server has gone", "");
+}
+
+void SessionClient::take_whole(const Notify& take) {
+  while (auto line = reader_.next()) {
+    auto message = read_message(line->text);
+    if (const auto* whole = std::get_if<RpcMessage>(&message)) {
+      take(whole->method, whole->method.empty() ? whole->result : whole->params);
+    }
+  }
+}
+
 Status SessionClient::next(const Notify& notify) {
   SBX_TRY(const std::string text, read_line());
   auto read = read_message(text);

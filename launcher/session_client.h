@@ -52,6 +52,13 @@ class SessionClient {
                            const Notify& notify = {});
   // What the server said of itself: a JSON object with the session's name, profile and workspace.
   const std::string& greeting() const { return greeting_; }
+  // For who waits for other things too: the descriptor to poll, a call that is not waited for, and
+  // what has come. `take` gets each message that is whole: of an answer the method is empty.
+  int fd() const { return fd_.get(); }
+  bool send(std::string_view method, std::string_view params);
+  Status read(const Notify& take);
+  // Without reading: what came together with something else.
+  void take_whole(const Notify& take);
   // The next notification. Errors: kSessionFailed where the server goes away.
   Status next(const Notify& notify);
 

@@ -73,6 +73,9 @@ int verb_start(const Invocation& invocation);
 int verb_status(const Invocation& invocation);
 int verb_output(const Invocation& invocation);
 int verb_stdin(const Invocation& invocation);
+int verb_attach(const Invocation& invocation);
+int verb_screen(const Invocation& invocation);
+int verb_resize(const Invocation& invocation);
 int verb_wait(const Invocation& invocation);
 int verb_kill(const Invocation& invocation);
 int verb_list(const Invocation& invocation);
@@ -144,10 +147,33 @@ inline constexpr Verb kVerbs[] = {
      verb_stdin,
      "write to a task's standard input",
      kNothingToRun,
-     "What --text says and a newline, else what its own standard input holds; with --close, end of "
-     "file follows.",
+     "What --text says and a newline, or the keys that --keys names, else what its own standard "
+     "input holds; with --close, end of file follows.",
      {kTaskWord},
      "sbx-run stdin TASK_ID --text yes"},
+    {"attach",
+     verb_attach,
+     "take part in a task that has a terminal; exits as it does, with 0 when detached",
+     kNothingToRun,
+     "Shows its screen and passes on what is typed; the detach key (ctrl-], or that of "
+     "--detach-key) leaves it to itself. Any number may be attached; its terminal is as large as "
+     "that of whoever came, or changed size, last.",
+     {kTaskWord},
+     "sbx-run attach TASK_ID"},
+    {"screen",
+     verb_screen,
+     "the text that can be seen on a task's terminal",
+     kNothingToRun,
+     "",
+     {kTaskWord},
+     "sbx-run screen TASK_ID"},
+    {"resize",
+     verb_resize,
+     "give a task's terminal another size",
+     kNothingToRun,
+     "",
+     {kTaskWord},
+     "sbx-run resize TASK_ID --cols 120 --rows 40"},
     {"wait",
      verb_wait,
      "wait for a task to end; exits as it did, 124 if it has not",

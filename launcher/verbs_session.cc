@@ -24,15 +24,13 @@
 #include "rpc/framing.h"
 #include "serve_protocol.h"
 #include "session_client.h"
+#include "session_verbs.h"
 #include "tool_policy.h"
 #include "verbs.h"
 
 namespace sbx {
-namespace {
 
 using nlohmann::json;
-
-constexpr const char* kDefaultSession = "default";
 
 bool print(const std::string& text) {
   if (write_all(STDOUT_FILENO, text + "\n")) return true;
@@ -41,9 +39,11 @@ bool print(const std::string& text) {
   return false;
 }
 
-int refuse(const Error& error) {
+int refuse(const Error& error, const Invocation& invocation) {
   complain(error);
-  print(outcome_to_json(error_outcome(error)));
+  const auto& words = invocation.arguments;
+  const bool is_json = std::find(words.begin(), words.end(), "--json") != words.end();
+  if (is_json || isatty(STDOUT_FILENO) == 0) print(outcome_to_json(error_outcome(error)));
   return 125;
 }
 
@@ -52,12 +52,16 @@ std::string text_of(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+namespace {
+
 // The error that a result holds.
 std::optional<Error> error_of(const json& answer) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
   return read_error(*error);
 }
+
+}  // namespace
 
 // What `run` would have exited with; 0 for an answer that is no result.
 int status_of(const json& answer) {
@@ -74,6 +78,8 @@ json parsed(const std::string& text) {
   Result<json> value = read_json_strict(text, {std::size_t{256} << 20, 128});
   return value.ok() ? std::move(value).value() : json();
 }
+
+namespace {
 
 // An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it.
 int finish(const std::string& text) {
@@ -125,6 +131,8 @@ Result<json> start_params(const RunOptions& options) {
   if (!options.description.empty()) params["description"] = options.description;
   if (!options.cwd.empty()) params["cwd"] = options.cwd;
   if (options.merge) params["merge"] = true;
+  if (options.pty) params["pty"] = true;
+  SBX_CHECK_OK(add_size(options, params));
   if (!options.approve.empty()) params["approval"] = options.approve;
   if (!options.timeout.empty() && options.timeout != kNoTimeout) {
     SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
@@ -162,7 +170,10 @@ Result<json> output_params(const RunOptions& options) {
 
 Result<json> stdin_params(const RunOptions& options) {
   SBX_TRY(json params, task_params(options));
-  if (!options.text.empty()) {
+  if (!options.keys.empty()) {
+    params["keys"] = options.keys;
+    if (!options.text.empty()) params["text"] = options.text;
+  } else if (!options.text.empty()) {
     params["text"] = options.text + "\n";
   } else if (!options.close || isatty(STDIN_FILENO) == 0) {
     SBX_TRY(params["text"], read_source("-", "stdin"));
@@ -185,13 +196,22 @@ Result<json> kill_params(const RunOptions& options) {
   return params;
 }
 
+Result<std::int64_t> parse_whole(const std::string& text, const char* flag) {
+  const auto number = parse_count(text, INT64_MAX);
+  if (number) return *number;
+  return Error{ErrorCode::kBadFlag, "bad value for " + std::string(flag) + ": '" + text + "'", flag,
+               "a number"};
+}
+
 // Parses, or gives the exit status when there is nothing more to do.
 std::optional<int> parse(const Invocation& invocation, RunOptions& options) {
   Result<ParseOutcome> outcome = parse_flags(invocation, options);
-  if (!outcome.ok()) return refuse(outcome.error());
+  if (!outcome.ok()) return refuse(outcome.error(), invocation);
   if (!outcome.value().help) return std::nullopt;
   return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
 }
+
+}  // namespace
 
 // Of a verb that acts on a session which is there.
 std::optional<int> parse_task(const Invocation& invocation, RunOptions& options) {
@@ -203,8 +223,20 @@ Result<std::string> ask(const std::string& session, const Invocation& invocation
                         const std::string& method, const Result<json>& params) {
   if (!params.ok()) return params.error();
   SBX_TRY(SessionClient client, SessionClient::open({session, false, false, {}}, invocation));
-  return client.call(method, params.value().dump());
+  return client.call(method, params.value().dump(-1, ' ', false, json::error_handler_t::replace));
 }
+
+Status add_size(const RunOptions& options, json& params) {
+  if (!options.columns.empty()) {
+    SBX_TRY(params["cols"], parse_whole(options.columns, "--cols"));
+  }
+  if (!options.rows.empty()) {
+    SBX_TRY(params["rows"], parse_whole(options.rows, "--rows"));
+  }
+  return {};
+}
+
+namespace {
 
 // The method has the verb's name.
 int simple_verb(const Invocation& invocation, Params params) {
@@ -212,7 +244,7 @@ int simple_verb(const Invocation& invocation, Params params) {
   if (const auto status = parse_task(invocation, options)) return *status;
   const char* const method = invocation.verb->name;
   const Result<std::string> answer = ask(options.session, invocation, method, params(options));
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   return print(answer.value()) ? 0 : 125;
 }
 
@@ -247,26 +279,26 @@ struct Follow {
 
 int follow_output(const RunOptions& options, const Invocation& invocation) {
   Result<json> params = output_params(options);
-  if (!params.ok()) return refuse(params.error());
+  if (!params.ok()) return refuse(params.error(), invocation);
   params.value()["follow"] = true;
   params.value()["replay"] = true;
   Result<SessionClient> client =
       SessionClient::open({options.session, false, false, {}}, invocation);
-  if (!client.ok()) return refuse(client.error());
+  if (!client.ok()) return refuse(client.error(), invocation);
   Follow follow{options.task_id};
   std::vector<std::pair<std::string, std::string>> early;
   const Result<std::string> answer = client.value().call(
       "output", params.value().dump(), [&](const std::string& method, const std::string& text) {
         early.emplace_back(method, text);
       });
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   const auto notify = [&](const std::string& method, const std::string& text) {
     follow.notification(method, text);
   };
   for (const auto& [method, text] : early) notify(method, text);
   while (!follow.has_ended && follow.is_written) {
     const Status status = client.value().next(notify);
-    if (!status.ok()) return refuse(status.error());
+    if (!status.ok()) return refuse(status.error(), invocation);
   }
   return follow.is_written ? 0 : 125;
 }
@@ -406,7 +438,7 @@ int verb_start(const Invocation& invocation) {
     return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
   };
   const Result<std::string> answer = start();
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   return finish(answer.value());
 }
 
@@ -426,7 +458,7 @@ int verb_list(const Invocation& invocation) {
     SBX_TRY(const json all, sessions(invocation));
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
   }();
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   return print(answer.value()) ? 0 : 125;
 }
 
@@ -434,7 +466,7 @@ int verb_wait(const Invocation& invocation) {
   RunOptions options;
   if (const auto status = parse_task(invocation, options)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   if (!print(answer.value())) return 125;
   const json result = parsed(answer.value());
   return result.is_object() && result.value("is_running", false) ? 124 : status_of(result);
@@ -446,7 +478,7 @@ int verb_output(const Invocation& invocation) {
   if (options.follow || !options.match.empty()) return follow_output(options, invocation);
   const Result<std::string> answer =
       ask(options.session, invocation, "output", output_params(options));
-  if (!answer.ok()) return refuse(answer.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
   return print(answer.value()) ? 0 : 125;
 }
 

@@ -5,15 +5,16 @@
 #include <openssl/crypto.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <array>
 #include <cstdio>
 #include <string>
 
 #include "base/text.h"
-#include "http/jail.h"
 #include "http/service.h"
 #include "http/start.h"
+#include "jail/jail.h"
 #include "launch/descriptors.h"
 
 namespace {
@@ -21,6 +22,30 @@ namespace {
 using sbx::OwnedFd;
 
 constexpr int kControl = 3;
+
+constexpr auto kCalls = std::to_array<int>({
+    SYS_read,           SYS_write,
+    SYS_readv,          SYS_writev,
+    SYS_recvfrom,       SYS_sendto,
+    SYS_recvmsg,        SYS_sendmsg,
+    SYS_close,          SYS_shutdown,
+    SYS_epoll_pwait,    SYS_epoll_ctl,
+    SYS_ppoll,          SYS_munmap,
+    SYS_mremap,         SYS_brk,
+    SYS_madvise,        SYS_futex,
+    SYS_clock_gettime,  SYS_gettimeofday,
+    SYS_getrandom,      SYS_rt_sigreturn,
+    SYS_rt_sigprocmask, SYS_rt_sigaction,
+    SYS_exit,           SYS_exit_group,
+    SYS_getpid,         SYS_gettid,
+    SYS_getsockopt,     SYS_restart_syscall,
+    SYS_sched_yield,    SYS_clock_nanosleep,
+    SYS_lseek,
+#ifdef SYS_epoll_wait
+    SYS_epoll_wait,     SYS_poll,
+    SYS_time,
+#endif
+});
 
 sbx::Status serve(OwnedFd control) {
   std::string text(4096, '\0');
@@ -32,7 +57,7 @@ sbx::Status serve(OwnedFd control) {
   int fds[3];
   if (words[0] != "S" || words.size() != 3 || message.take(fds) != 3) return {};
   const auto parent = sbx::parse_count(words[2], INT32_MAX);
-  SBX_CHECK_OK(sbx::http::close_off(static_cast<pid_t>(parent.value_or(0))));
+  SBX_CHECK_OK(sbx::close_off(static_cast<pid_t>(parent.value_or(0))));
   auto started = [&]() {
     const sbx::http::StartFiles files{std::string(words[1]), OwnedFd(fds[0]), OwnedFd(fds[1]),
                                       OwnedFd(fds[2])};
@@ -55,7 +80,7 @@ sbx::Status serve(OwnedFd control) {
   sbx::http::Service service(made.network, sbx::http::Credentials(std::move(made.secrets)),
                              std::move(made.authority), std::move(control));
   sbx::Status jailed = service.open();
-  if (jailed.ok()) jailed = sbx::http::enter_jail();
+  if (jailed.ok()) jailed = sbx::enter_jail(kCalls);
   if (!jailed.ok()) {
     sbx::http::send_words(socket, {"E", "", jailed.error().message, jailed.error().hint});
     return jailed;

@@ -17,7 +17,6 @@ sbx_room(http
     http/credentials.cc
     http/http1.cc
     http/http2.cc
-    http/jail.cc
     http/judge.cc
     http/message.cc
     http/redactor.cc
@@ -27,12 +26,12 @@ sbx_room(http
     http/start.cc
     http/stream.cc
     http/target.cc
-  LINK sbx_base sbx_json sbx_model sbx_profile nlohmann_json::nlohmann_json PkgConfig::OPENSSL
+  LINK sbx_base sbx_jail sbx_json sbx_model sbx_profile nlohmann_json::nlohmann_json PkgConfig::OPENSSL
     PkgConfig::NGHTTP2)
 
 # All that it consists of: few of the rooms.
 add_library(sbx_http_rooms STATIC)
-foreach(room base json model profile http)
+foreach(room base json model profile jail http)
   target_sources(sbx_http_rooms PRIVATE $<TARGET_OBJECTS:sbx_${room}>)
   target_link_libraries(sbx_http_rooms PUBLIC sbx_${room})
 endforeach()

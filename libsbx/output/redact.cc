@@ -99,9 +99,13 @@ void Redactor::append(std::string_view bytes, const Sink& sink) {
   }
 }
 
-void Redactor::finish(const Sink& sink) {
+void Redactor::settle(const Sink& sink) {
   consume(held_, true, sink);
   held_.clear();
+}
+
+void Redactor::finish(const Sink& sink) {
+  settle(sink);
   if (!owed_.empty()) sink(owed_);
   owed_.clear();
 }

@@ -37,6 +37,9 @@ class Redactor {
 
   // Gives the sink what is decided. Never holds back more than 64 KiB.
   void append(std::string_view bytes, const Sink& sink);
+  // The line so far is all there is for now: it is decided as it stands. What goes on behind it is
+  // a line of its own.
+  void settle(const Sink& sink);
   // The end of the stream: the rest is decided. Nothing may be appended afterwards.
   void finish(const Sink& sink);
 

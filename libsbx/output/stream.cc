@@ -20,6 +20,10 @@ void OutputStream::append(std::string_view bytes) {
   }
 }
 
+void OutputStream::settle() {
+  if (redactor_) redactor_->settle([this](std::string_view safe) { keep(safe); });
+}
+
 void OutputStream::keep(std::string_view safe) {
   capture_.append(safe);
   if (sink_) sink_(safe);

@@ -34,6 +34,8 @@ class OutputStream {
   void set_sink(std::function<void(std::string_view)> sink) { sink_ = std::move(sink); }
 
   void append(std::string_view bytes);
+  // A terminal that rests: what was held back of its last line is given out.
+  void settle();
 
   // The end of the stream; `bytes` of the answer counts what was written. Call once.
   CapturedText finish(bool exact_bytes);

@@ -47,7 +47,21 @@ constexpr FieldSpec kGrace = field<&MethodParams::grace_ms>(
 
 constexpr std::array kRunFields = {
     field<&MethodParams::stream>("stream", "Send what is written as notifications.", kFlag)};
-constexpr std::array kStartFields = {kFollow, kMatch};
+constexpr ValueSpec kColumns = {
+    .kind = Kind::kCount, .nullable = true, .min = 1, .max = TerminalSize::kMostColumns};
+constexpr ValueSpec kRows = {
+    .kind = Kind::kCount, .nullable = true, .min = 1, .max = TerminalSize::kMostRows};
+constexpr FieldSpec kColsField =
+    field<&MethodParams::cols>("cols", "Of the terminal, in characters. Absent: 80.", kColumns);
+constexpr FieldSpec kRowsField =
+    field<&MethodParams::rows>("rows", "Of the terminal, in lines. Absent: 24.", kRows);
+constexpr std::array kStartFields = {
+    kFollow, kMatch,
+    field<&MethodParams::pty>("pty", "true: the task gets a terminal of its own.", kFlag),
+    kColsField, kRowsField};
+constexpr std::array kScreenFields = {kTask};
+constexpr std::array kResizeFields = {kTask, required(kColsField), required(kRowsField)};
+constexpr std::array kAttachFields = {kTask, kColsField, kRowsField};
 constexpr std::array kStatusFields = {
     field<&MethodParams::task_id>("task_id", "Which task. Absent: all of them.", kOptionalText)};
 constexpr std::array kOutputFields = {
@@ -58,6 +72,9 @@ constexpr std::array kOutputFields = {
     kMatch};
 constexpr std::array kStdinFields = {
     kTask, field<&MethodParams::text>("text", "What the task shall read.", kInput),
+    field<&MethodParams::keys>(
+        "keys", "Keys that are pressed after the text, such as \"Up Escape F1 C-c\".",
+        kOptionalText),
     field<&MethodParams::close>("close", "true: end of file after the text.", kFlag)};
 constexpr std::array kWaitFields = {
     kTask, field<&MethodParams::timeout_ms>(
@@ -119,10 +136,22 @@ Status run(MethodCall& call) {
   return {};
 }
 
+TerminalSize size_of(const MethodParams& params) {
+  TerminalSize size;
+  if (params.cols) size.columns = static_cast<int>(*params.cols);
+  if (params.rows) size.rows = static_cast<int>(*params.rows);
+  return size;
+}
+
 Status start(MethodCall& call) {
   RunCall command{std::move(call.params.request)};
   command.is_followed = call.params.follow.value_or(true);
   command.match = std::move(call.params.match);
+  if (call.params.pty.value_or(false)) {
+    command.terminal = size_of(call.params);
+  } else if (call.params.cols || call.params.rows) {
+    return Error{ErrorCode::kBadValue, "cols and rows are of a terminal", "/pty", "set it to true"};
+  }
   call.service.start(ask(call,
                          [](JsonWriter& json, const Task& task) {
                            task.never_began() ? write_run(json, task) : write_started(json, task);
@@ -160,6 +189,14 @@ Status output(MethodCall& call) {
 
 Status write_stdin(MethodCall& call) {
   MethodParams& params = call.params;
+  if (!params.keys.empty() && params.close) {
+    return Error{ErrorCode::kBadValue, "keys and close exclude each other", "/close",
+                 "C-d is the end of file of a terminal"};
+  }
+  if (!params.keys.empty()) {
+    SBX_TRY(const std::string keys, call.service.key_text(params.task_id, params.keys));
+    params.text += keys;
+  }
   const auto write = [size = params.text.size(), close = params.close](JsonWriter& json,
                                                                        const Task&) {
     json.begin_object();
@@ -171,6 +208,36 @@ Status write_stdin(MethodCall& call) {
   };
   call.service.write_stdin(ask(call, write), params.task_id, std::move(params.text), params.close);
   return {};
+}
+
+Status resize(MethodCall& call) {
+  SBX_TRY(const TerminalSize size, call.service.resize(call.params.task_id, size_of(call.params)));
+  call.reply(WriteValue([&](JsonWriter& json) {
+    json.begin_object();
+    write_size(json, size);
+    json.end_object();
+  }));
+  return {};
+}
+
+Status screen(MethodCall& call) {
+  return call.service.screen(
+      call.client, call.params.task_id, [reply = call.reply](const Result<std::string>& answer) {
+        if (!answer.ok()) return reply(answer.error());
+        reply(WriteValue([&](JsonWriter& json) { write_screen(json, answer.value()); }));
+      });
+}
+
+Status attach(MethodCall& call) {
+  std::optional<TerminalSize> size;
+  if (call.params.cols || call.params.rows) size = size_of(call.params);
+  return call.service.attach(
+      call.client, call.params.task_id, size,
+      [reply = call.reply](const Result<std::string>& repaint, const Task& task) {
+        reply(WriteValue([&](JsonWriter& json) {
+          write_attached(json, task, repaint.ok() ? repaint.value() : std::string());
+        }));
+      });
 }
 
 Status wait(MethodCall& call) {
@@ -312,6 +379,9 @@ constexpr auto kMethods = std::to_array<Method>({
     {.name = "status", .fields = {kStatusFields}, .call = status},
     {.name = "output", .fields = {kOutputFields}, .call = output},
     {.name = "stdin", .fields = {kStdinFields}, .call = write_stdin},
+    {.name = "resize", .fields = {kResizeFields}, .call = resize},
+    {.name = "screen", .fields = {kScreenFields}, .call = screen},
+    {.name = "attach", .fields = {kAttachFields}, .call = attach},
     {.name = "wait", .fields = {kWaitFields}, .call = wait},
     {.name = "kill", .fields = {kKillFields}, .call = kill},
     {.name = "list", .fields = {}, .call = list},

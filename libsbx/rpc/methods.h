@@ -33,6 +33,10 @@ struct MethodParams {
   std::optional<bool> stream;
   std::string match;  // empty: none
   std::string text;
+  std::string keys;
+  std::optional<bool> pty;
+  std::optional<std::int64_t> cols;
+  std::optional<std::int64_t> rows;
   bool close = false;
   std::optional<std::int64_t> timeout_ms;
   std::optional<std::int64_t> grace_ms;

@@ -131,6 +131,41 @@ void write_output(JsonWriter& json, const Task& task, std::uint64_t since) {
   json.end_object();
 }
 
+void write_size(JsonWriter& json, TerminalSize size) {
+  json.key("cols");
+  json.integer(size.columns);
+  json.key("rows");
+  json.integer(size.rows);
+}
+
+void write_screen(JsonWriter& json, std::string_view answer) {
+  TerminalSize size;
+  size.columns = static_cast<int>(take_number(answer, 2));
+  size.rows = static_cast<int>(take_number(answer, 2));
+  const std::uint32_t row = take_number(answer, 2);
+  const std::uint32_t column = take_number(answer, 2);
+  const bool is_visible = take_number(answer, 1) != 0;
+  json.begin_object();
+  write_member(json, "text", std::string(answer));
+  write_size(json, size);
+  json.key("cursor");
+  json.begin_object();
+  write_count(json, "row", row);
+  write_count(json, "col", column);
+  write_flag(json, "visible", is_visible);
+  json.end_object();
+  json.end_object();
+}
+
+void write_attached(JsonWriter& json, const Task& task, const std::string& repaint) {
+  json.begin_object();
+  write_task(json, task);
+  write_end(json, task);
+  write_size(json, task.terminal()->size());
+  write_member(json, "repaint", repaint);
+  json.end_object();
+}
+
 void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
   json.begin_object();
   json.key("tasks");

@@ -21,6 +21,15 @@ void write_task_status(JsonWriter& json, const Task& task);
 // {stdout, stderr, next, dropped, is_running, exit_code}: what is new since the offset.
 void write_output(JsonWriter& json, const Task& task, std::uint64_t since);
 
+// {text, cols, rows, cursor: {row, col, visible}}, of what sbx-screen said.
+void write_screen(JsonWriter& json, std::string_view answer);
+
+// {cols, rows}, without the braces.
+void write_size(JsonWriter& json, TerminalSize size);
+
+// {task_id, is_running, status, exit_code, …, cols, rows, repaint}
+void write_attached(JsonWriter& json, const Task& task, const std::string& repaint);
+
 // {tasks: [{task_id, status, …}]}, without their output.
 void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks);
 

@@ -1,6 +1,7 @@
 sbx_room(run
   SOURCES
     run/answer.cc
+    run/caller_terminal.cc
     run/fold.cc
     run/git_settings.cc
     run/held_files.cc

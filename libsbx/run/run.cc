@@ -44,6 +44,10 @@ WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
   return out;
 }
 
+bool is_terminal(OutputMode mode) {
+  return mode == OutputMode::kTerminal || mode == OutputMode::kOwnTerminal;
+}
+
 }  // namespace
 
 CommandRun::CommandRun(RunInput input)
@@ -334,7 +338,7 @@ bool CommandRun::any_obstacle() const {
 
 SandboxInput CommandRun::sandbox_input() {
   SandboxInput wanted{*policy_,         input_.request,    input_.facts,
-                      input_.inherited, base_environment_, input_.mode == OutputMode::kTerminal,
+                      input_.inherited, base_environment_, is_terminal(input_.mode),
                       input_.pty_rows,  input_.pty_columns};
   wanted.layer = layer_.get();
   wanted.report_execs = has_unknown_names_;

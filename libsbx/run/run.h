@@ -96,6 +96,8 @@ class CommandRun {
   // Of the sandbox's PID 1; -1 unless it runs.
   pid_t pid() const { return runs() ? supervisor_->pid() : -1; }
 
+  // kOwnTerminal: the pty's master, once there is one, until the end.
+  int terminal_fd() const { return runs() ? supervisor_->terminal_fd() : -1; }
   // The command's exec has succeeded: said a moment after it has, and until the end is known.
   bool has_begun() const { return runs() && supervisor_->has_begun(); }
 

@@ -49,6 +49,9 @@ Result<Pipe> make_pipe() {
   return pipe;
 }
 
+// A prompt has no newline: its line is whole when nothing follows for so long.
+constexpr Milliseconds kRest{15};
+
 // A fork bomb needs some milliseconds to matter, a memory hog more.
 Milliseconds first_look(const WatchLimits& limits) { return Milliseconds(limits.pids ? 5 : 25); }
 
@@ -90,6 +93,10 @@ Supervisor::~Supervisor() {
 // --- the beginning ---
 
 Status Supervisor::make_standard(Standard& standard) {
+  if (input_.mode == OutputMode::kOwnTerminal) {
+    standard.null.reset(open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (int& fd : standard.fds) fd = standard.null.get();
+  }
   if (input_.mode != OutputMode::kCapture) return {};
   SBX_TRY(Pipe out, make_pipe());
   out_.fd = std::move(out.read);
@@ -184,6 +191,7 @@ std::optional<Supervisor::Clock::time_point> Supervisor::deadline() const {
   };
   if (input_.network != nullptr) take(input_.network->deadline());
   take(file_reports_.deadline());
+  take(rests_at_);
   return until;
 }
 
@@ -192,6 +200,10 @@ void Supervisor::settle() {
   const auto is_due = [now](const auto& time) { return time && now >= *time; };
   if (input_.network != nullptr && is_due(input_.network->deadline())) input_.network->step();
   if (is_due(file_reports_.deadline())) file_reports_.step();
+  if (is_due(rests_at_)) {
+    rests_at_.reset();
+    result_.out.settle();
+  }
   feed({.kind = Kind::kTime}, now);
   feed({.kind = Kind::kOutput, .on = has_output()}, now);
 }
@@ -354,8 +366,7 @@ void Supervisor::take(Received& report) {
       }
       return;
     case ReportTag::kPty:
-      terminal_.emplace(std::move(report.fd), *input_.loop);
-      return;
+      return take_terminal(std::move(report.fd));
     case ReportTag::kOverlay:
       result_.overlays.push_back(std::move(report.fd));
       return;
@@ -370,6 +381,19 @@ void Supervisor::take(Received& report) {
       has_begun_ = true;
       return;
   }
+}
+
+void Supervisor::take_terminal(OwnedFd master) {
+  if (input_.mode == OutputMode::kTerminal) {
+    terminal_.emplace(std::move(master), *input_.loop);
+    return;
+  }
+  fcntl(master.get(), F_SETFL, O_RDWR | O_NONBLOCK);
+  // Closed at the end of its output, it would hang up on a program that is about to end by itself.
+  out_.fd.reset(fcntl(master.get(), F_DUPFD_CLOEXEC, 3));
+  master_ = std::move(master);
+  if (!out_.fd.is_open()) return give_up(failed("fcntl(F_DUPFD_CLOEXEC)"));
+  if (const Status status = watch(out_, result_.out); !status.ok()) give_up(status.error());
 }
 
 void Supervisor::answer_refused() {
@@ -403,6 +427,7 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
   for (int i = 0; i < 16 && channel.fd.is_open() && !state_.is_held; ++i) {
     const ssize_t size = read(channel.fd.get(), buffer.data(), buffer.size());
     if (size > 0) {
+      if (master_.is_open()) rests_at_ = Clock::now() + kRest;
       stream.append({buffer.data(), static_cast<std::size_t>(size)});
       if (static_cast<std::size_t>(size) < buffer.size()) return;
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -30,9 +30,10 @@
 namespace sbx {
 
 enum class OutputMode : std::uint8_t {
-  kCapture,  // pipes, kept as head and tail
-  kPass,     // the caller's own descriptors 0, 1, 2
-  kTerminal  // a pty inside, relayed to the caller's terminal
+  kCapture,     // pipes, kept as head and tail
+  kPass,        // the caller's own descriptors 0, 1, 2
+  kTerminal,    // a pty inside, relayed to the caller's terminal
+  kOwnTerminal  // a pty inside, whose output is kept; who runs this writes to terminal_fd()
 };
 
 struct SuperviseInput {
@@ -111,6 +112,8 @@ class Supervisor {
   void cancel(int signal_number);
   void terminate(std::chrono::milliseconds grace);
   void hold_output(bool hold);
+  // kOwnTerminal: the master, which does not block, from the moment at which there is one; else -1.
+  int terminal_fd() const { return master_.get(); }
   // Once over, and after the loop was closed: everything that the input names may go now.
   void leave();
   // After leave(): PID 1, if it is still there, ends by itself from now on.
@@ -154,6 +157,7 @@ class Supervisor {
   void drain(Channel& channel, OutputStream& stream);
   bool watch_reports(int fd, bool on);
   void add_losses() const;
+  void take_terminal(OwnedFd master);
 
   SuperviseInput input_;
   Supervised result_;
@@ -162,6 +166,8 @@ class Supervisor {
   std::optional<Spawned> spawned_;
   std::optional<TreeWatch> tree_;
   Refusals refusals_;
+  OwnedFd master_;
+  std::optional<Clock::time_point> rests_at_;  // the terminal, if nothing comes until then
   // What is watched goes after its handle.
   Channel out_;
   Channel err_;

@@ -8,67 +8,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <utility>
 
 namespace sbx {
-namespace {
-
-constexpr std::size_t kChunk = 4096;
-
-bool is_ready(int fd, short events) {
-  struct pollfd ready {
-    fd, events, 0
-  };
-  return poll(&ready, 1, 0) == 1 && (ready.revents & (events | POLLHUP | POLLERR)) != 0;
-}
-
-// A description of our own, that does not block: the caller's is shared with others. Where it
-// cannot be opened again (a terminal of another mount namespace) the caller's must do.
-OwnedFd reopen_terminal() {
-  return OwnedFd(open("/proc/self/fd/1", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-}
-
-bool read_some(int fd, std::string& into) {
-  std::array<char, kChunk> buffer{};
-  const ssize_t size = read(fd, buffer.data(), buffer.size());
-  if (size > 0) into.append(buffer.data(), static_cast<std::size_t>(size));
-  return size > 0 || (size < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-bool write_some(int fd, std::string& from) {
-  const ssize_t size = write(fd, from.data(), std::min(from.size(), kChunk));
-  if (size > 0) from.erase(0, static_cast<std::size_t>(size));
-  return size > 0 || errno == EAGAIN || errno == EINTR;
-}
-
-}  // namespace
 
 Terminal::Terminal(OwnedFd master, Loop& loop) : master_(std::move(master)), loop_(loop) {
   fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
-  own_out_ = reopen_terminal();
-  out_ = own_out_.is_open() ? own_out_.get() : STDOUT_FILENO;
-  make_raw();
   resize();
   update_interest();
 }
 
 Terminal::~Terminal() { restore(); }
 
-void Terminal::make_raw() {
-  if (tcgetattr(STDIN_FILENO, &saved_) != 0) return;
-  struct termios raw = saved_;
-  cfmakeraw(&raw);
-  is_raw_ = tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) == 0;
-}
-
-void Terminal::restore() {
-  if (!std::exchange(is_raw_, false)) return;
-  std::string undo = modes_.undo();
-  if (!undo.empty() && to_caller_.empty() && is_ready(out_, POLLOUT)) write_some(out_, undo);
-  tcsetattr(STDIN_FILENO, TCSADRAIN, &saved_);
-}
+void Terminal::restore() { caller_.restore(to_caller_.empty()); }
 
 // A session's own group has no parent in its session: the kernel would let it go on.
 void Terminal::take_suspension() {
@@ -92,17 +45,15 @@ void Terminal::suspend(pid_t group) {
   restore();
   // Here we stand until somebody says SIGCONT; at once, where nobody could.
   kill(0, SIGTSTP);
-  make_raw();
+  caller_.resume();
   resize();
-  std::string redo = modes_.redo();
-  if (!redo.empty() && is_ready(out_, POLLOUT)) write_some(out_, redo);
   kill(-group, SIGCONT);
   kill(-group, SIGWINCH);  // it draws itself anew
 }
 
 void Terminal::resize() {
   struct winsize size {};
-  if (ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0) ioctl(master_.get(), TIOCSWINSZ, &size);
+  if (caller_.size(size)) ioctl(master_.get(), TIOCSWINSZ, &size);
 }
 
 // With no events it would still be told of a hang-up, again and again.
@@ -124,7 +75,7 @@ void Terminal::update_interest() {
   if (open) want(pty_watch_, master_.get(), pty);
   const bool wants_input = open && to_command_.empty() && !input_ended_;
   want(in_watch_, STDIN_FILENO, wants_input ? std::uint32_t{EPOLLIN} : 0);
-  want(out_watch_, out_, to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT});
+  want(out_watch_, caller_.out(), to_caller_.empty() ? 0 : std::uint32_t{EPOLLOUT});
 }
 
 void Terminal::relay() {
@@ -135,8 +86,8 @@ void Terminal::relay() {
   if (!is_hung_up_ && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
     if (!write_some(master_.get(), to_command_)) to_command_.clear();
   }
-  if (!to_caller_.empty() && is_ready(out_, POLLOUT)) {
-    if (!write_some(out_, to_caller_)) to_caller_.clear();
+  if (!to_caller_.empty() && is_ready(caller_.out(), POLLOUT)) {
+    if (!write_some(caller_.out(), to_caller_)) to_caller_.clear();
   }
   if (!is_hung_up_ && to_caller_.empty() && is_ready(master_.get(), POLLIN)) {
     // EIO: every slave is closed.
@@ -145,8 +96,9 @@ void Terminal::relay() {
       pty_watch_.stop();
       is_hung_up_ = true;
     } else {
-      modes_.append(to_caller_);
-      if (!to_caller_.empty() && is_ready(out_, POLLOUT)) write_some(out_, to_caller_);
+      caller_.note(to_caller_);
+      if (!to_caller_.empty() && is_ready(caller_.out(), POLLOUT))
+        write_some(caller_.out(), to_caller_);
     }
   }
   update_interest();

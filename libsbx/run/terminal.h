@@ -5,14 +5,12 @@
 // suspended (^Z), the caller's screen is in the modes in which it was.
 #pragma once
 
-#include <termios.h>
-
 #include <cstdint>
 #include <string>
 
 #include "base/loop.h"
 #include "base/owned_fd.h"
-#include "run/terminal_modes.h"
+#include "run/caller_terminal.h"
 
 namespace sbx {
 
@@ -35,21 +33,16 @@ class Terminal {
   // Moves what can be moved without blocking.
   void relay();
   void update_interest();
-  void make_raw();
   // ^Z, for a program that no shell inside would stop.
   void take_suspension();
   void suspend(pid_t group);
   void want(Loop::Watch& watch, int fd, std::uint32_t events);
 
   OwnedFd master_;
-  OwnedFd own_out_;
-  int out_ = -1;
   Loop& loop_;
+  CallerTerminal caller_;
   std::string to_command_;
   std::string to_caller_;
-  TerminalModes modes_;
-  struct termios saved_ {};
-  bool is_raw_ = false;
   bool input_ended_ = false;
   bool is_hung_up_ = false;  // every slave is closed
   Loop::Watch pty_watch_;

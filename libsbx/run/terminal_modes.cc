@@ -12,6 +12,7 @@ struct Mode {
   bool is_on_at_first = false;
 };
 // The alternate screens last: what else is undone, is undone on them.
+// The cursor keys' first.
 constexpr Mode kModes[] = {{"1"},    {"7", true}, {"9"},    {"25", true}, {"66"},
                            {"1000"}, {"1001"},    {"1002"}, {"1003"},     {"1004"},
                            {"1005"}, {"1006"},    {"1015"}, {"1016"},     {"2004"},

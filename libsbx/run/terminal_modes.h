@@ -16,6 +16,8 @@ class TerminalModes {
   // Empty where everything is as it was at first.
   std::string undo() const;
   std::string redo() const;
+  // The cursor keys are to be sent in their other form.
+  bool has_application_cursor() const { return (changed_ & 1U) != 0; }
 
  private:
   enum class State : std::uint8_t { kGround, kEscape, kCharset, kSequence };

@@ -12,6 +12,7 @@
 #include "kept/command.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
+#include "session/keys.h"
 
 namespace sbx {
 namespace {
@@ -49,7 +50,11 @@ ClientId Service::add_client(ClientOptions options) {
 
 void Service::remove_client(ClientId client) {
   clients_.erase(client);
-  std::erase_if(following_, [&](const auto& entry) { return entry.first.second == client; });
+  std::erase_if(following_, [&](const auto& entry) {
+    if (entry.first.second != client) return false;
+    if (TaskTerminal* const terminal = entry.second.task->terminal()) terminal->detach(client);
+    return true;
+  });
   for (auto at = calls_.begin(); at != calls_.end();) {
     if (at->second.ask.client != client) {
       ++at;
@@ -83,7 +88,8 @@ const Policy& Service::policy_or_own(const Policy* policy) const {
 // What ends at once is logged here, the rest when it ends: step().
 Result<TaskPointer> Service::begin(TaskKind kind, RunCall& command) {
   if (!audit_.ok()) return audit_.error();
-  SBX_TRY(const TaskPointer task, session_.start(kind, std::move(command.request), command.policy));
+  SBX_TRY(const TaskPointer task, session_.start(kind, std::move(command.request), command.policy,
+                                                 command.terminal.value_or(TerminalSize{})));
   if (!task->is_running()) audit_.value().record(*task->outcome());
   return task;
 }
@@ -107,7 +113,8 @@ void Service::run(Ask ask, RunCall command) { finish(ask, try_run(ask, command))
 
 Status Service::try_start(Ask& ask, RunCall& command) {
   SBX_TRY(Follower follower, Follower::make(command.match, 0));
-  SBX_TRY(const TaskPointer task, begin(TaskKind::kTask, command));
+  SBX_TRY(const TaskPointer task,
+          begin(command.terminal ? TaskKind::kTerminal : TaskKind::kTask, command));
   if (!task->is_running()) {
     session_.forget(*task);
     answer(std::move(ask), task);
@@ -216,6 +223,52 @@ Status Service::try_write_stdin(Ask& ask, std::string_view task_id, std::string 
 
 void Service::write_stdin(Ask ask, std::string_view task_id, std::string text, bool close) {
   finish(ask, try_write_stdin(ask, task_id, std::move(text), close));
+}
+
+// --- terminals ---
+
+Result<TaskPointer> Service::find_terminal(std::string_view task_id) {
+  SBX_TRY(TaskPointer task, find(task_id));
+  if (task->terminal() != nullptr) return task;
+  return Error{ErrorCode::kBadValue, "the task has no terminal", "/task_id",
+               "start it with `pty` (sbx-run start --pty)"};
+}
+
+Result<std::string> Service::key_text(std::string_view task_id, std::string_view keys) {
+  SBX_TRY(const TaskPointer task, find_terminal(task_id));
+  return key_bytes(keys, task->terminal()->modes().has_application_cursor());
+}
+
+Result<TerminalSize> Service::resize(std::string_view task_id, TerminalSize size) {
+  SBX_TRY(const TaskPointer task, find_terminal(task_id));
+  task->terminal()->resize(size);
+  return task->terminal()->size();
+}
+
+Status Service::screen(ClientId client, std::string_view task_id, TaskTerminal::Reply reply) {
+  SBX_TRY(const TaskPointer task, find_terminal(task_id));
+  task->terminal()->ask(ScreenProcess::kText, [this, client, reply = std::move(reply)](
+                                                  const Result<std::string>& answer) {
+    if (clients_.contains(client)) reply(answer);
+  });
+  return {};
+}
+
+Status Service::attach(ClientId client, std::string_view task_id, std::optional<TerminalSize> size,
+                       AttachReply reply) {
+  SBX_TRY(const TaskPointer task, find_terminal(task_id));
+  if (size) task->terminal()->resize(*size);
+  task->terminal()->ask(ScreenProcess::kRepaint,
+                        [this, client, task, begin = task->output().end(),
+                         reply = std::move(reply)](const Result<std::string>& answer) {
+                          if (!clients_.contains(client)) return;
+                          reply(answer, *task);
+                          if (!task->is_running()) return;
+                          Result<Follower> follower = Follower::make("", begin);
+                          task->terminal()->attach(client);
+                          follow(client, task, std::move(follower).value());
+                        });
+  return {};
 }
 
 void Service::await_end(Ask ask, TaskPointer task, std::optional<std::int64_t> timeout_ms) {

@@ -56,7 +56,8 @@ struct RunCall {
   Request request;
   const Policy* policy = nullptr;  // stands for the session's own; must live until the call returns
   bool is_followed = false;        // the caller is told what the command writes
-  std::string match = {};          // only whole lines that match this expression; of a task
+  std::optional<TerminalSize> terminal = {};  // of a task that gets one
+  std::string match = {};  // only whole lines that match this expression; of a task
 };
 
 // What an answer to `output` holds, and what follows it as events.
@@ -107,6 +108,17 @@ class Service {
   void output(Ask ask, const OutputCall& call);
   // Answered when the text is in the task's pipe. Errors: kBadValue, kTooMany.
   void write_stdin(Ask ask, std::string_view task_id, std::string text, bool close);
+  // The bytes of these keys (keys.h), as the task's terminal sends them now. Errors: kBadValue.
+  Result<std::string> key_text(std::string_view task_id, std::string_view keys);
+  Result<TerminalSize> resize(std::string_view task_id, TerminalSize size);
+  // What can be seen on the task's terminal, as sbx-screen says it. Errors: kBadValue, where it has
+  // none; those of TaskTerminal.
+  Status screen(ClientId client, std::string_view task_id, TaskTerminal::Reply reply);
+  // The same as escapes; from there on the client is told what is written, and it is this client's
+  // own terminal that answers to the program.
+  using AttachReply = std::function<void(const Result<std::string>& repaint, const Task& task)>;
+  Status attach(ClientId client, std::string_view task_id, std::optional<TerminalSize> size,
+                AttachReply reply);
   // Answered when the task has ended, or the time is over.
   void wait(Ask ask, std::string_view task_id, std::optional<std::int64_t> timeout_ms);
   // Answered when nothing of the task is left.
@@ -177,6 +189,7 @@ class Service {
   Status try_output(Ask& ask, const OutputCall& call);
   Status try_write_stdin(Ask& ask, std::string_view task_id, std::string text, bool close);
   Result<TaskPointer> find(std::string_view task_id);
+  Result<TaskPointer> find_terminal(std::string_view task_id);
   const Policy& policy_or_own(const Policy* policy) const;
 
   void finish(Ask& ask, Status status);

@@ -133,7 +133,8 @@ void Session::step_action(Key key) {
   action->reply(action->answer());
 }
 
-Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base) {
+Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base,
+                                            TerminalSize size) {
   const Policy& granted = base == nullptr ? options_.policy : *base;
   forget_old();
   if (resetting_ || owner_gone_) {
@@ -151,17 +152,17 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
                  "the commands of this session hold " + std::to_string(kept_bytes_) + " bytes", "",
                  "wait for some of them, or kill them"};
   }
-  Result<Policy> policy = apply_request(granted, request, kind == TaskKind::kTask);
+  Result<Policy> policy = apply_request(granted, request, has_id(kind));
   std::optional<Error> refused;
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;
   Policy own = refused ? granted : std::move(policy).value();
-  std::string id = kind == TaskKind::kTask ? make_uuid() : std::string();
-  if (kind == TaskKind::kTask && id.empty()) {
+  std::string id = has_id(kind) ? make_uuid() : std::string();
+  if (has_id(kind) && id.empty()) {
     return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",
                  errno};
   }
-  auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request));
+  auto task = std::make_shared<Task>(kind, std::move(id), std::move(own), std::move(request), size);
   if (refused) {
     task->refuse(network_refusal(*refused));
     return task;
@@ -196,9 +197,25 @@ void Session::watch(Key key, const TaskPointer& task) {
   keys_[task.get()] = key;
   set_timer(key, running);
   write_stdin(*task);
-  if (task->kind() != TaskKind::kTask) return;
+  watch_screen(task);
+  if (!has_id(task->kind())) return;
   tasks_[task->id()] = task;
   order_.push_back(task);
+}
+
+// It is followed beyond the task's end, until all of the output is on it.
+void Session::watch_screen(const TaskPointer& task) {
+  if (task->terminal() == nullptr || task->terminal()->is_done()) return;
+  const Key key = next_key_++;
+  if (add_to(epoll_.get(), task->terminal()->poll_fd(), EPOLLIN, key)) screens_[key] = task;
+}
+
+void Session::step_screens() {
+  for (auto at = screens_.begin(); at != screens_.end();) {
+    TaskTerminal& terminal = *at->second->terminal();
+    terminal.step();
+    at = terminal.is_done() ? screens_.erase(at) : std::next(at);
+  }
 }
 
 Session::TaskPointer Session::find(std::string_view id) const {
@@ -263,6 +280,10 @@ std::optional<Session::Clock::time_point> Session::deadline() const {
   if (!changed_.empty() || (resetting_ && running_.empty())) return Clock::now();
   std::optional<Clock::time_point> until;
   if (!timers_.empty()) until = timers_.begin()->first;
+  for (const auto& [key, task] : screens_) {
+    const auto patience = task->terminal()->deadline();
+    if (patience && (!until || *patience < *until)) until = patience;
+  }
   if (may_refill() && (!until || refill_at_ < *until)) until = refill_at_;
   return until;
 }
@@ -288,7 +309,7 @@ void Session::step() {
       end_owner();
     } else if (actions_.contains(key)) {
       step_action(key);
-    } else {
+    } else if (!screens_.contains(key)) {
       step_task(key);
     }
   }
@@ -299,6 +320,7 @@ void Session::step() {
     due.push_back(key);
   }
   for (const Key key : due) step_task(key);
+  step_screens();
   const bool is_quiet = count <= 0 && due.empty() && changed_.empty();
   if (is_quiet && may_refill() && now >= refill_at_) refill();
   if (resetting_ && running_.empty()) finish_reset();
@@ -329,7 +351,7 @@ void Session::step_task(Key key) {
     const bool is_urgent = pool_ && pool_->is_empty();
     refill_at_ = Clock::now() + (is_urgent ? std::chrono::milliseconds(0) : kPauseAfterAnswer);
   }
-  if (task->kind() == TaskKind::kTask) {
+  if (has_id(task->kind())) {
     ++ended_;
   } else {
     kept_bytes_ -= task->kept_bytes();
@@ -353,7 +375,7 @@ void Session::end_all(const std::string& reason, std::chrono::milliseconds grace
   for (auto& [key, running] : running_) {
     Task& task = *running.task;
     if (task.cancel_reason().empty()) task.mark_cancelled(reason);
-    if (task.kind() == TaskKind::kTask && grace.count() > 0) {
+    if (has_id(task.kind()) && grace.count() > 0) {
       task.terminate(grace);
     } else {
       task.cancel();

@@ -71,7 +71,9 @@ class Session {
   // already. Errors are mistakes in the request, with a pointer into the params: those of
   // apply_request(); kTooMany; kSessionFailed during a reset.
   // `base` stands for the session's own policy, for this one.
-  Result<TaskPointer> start(TaskKind kind, Request request, const Policy* base = nullptr);
+  // `size` is the terminal's, of one that has one.
+  Result<TaskPointer> start(TaskKind kind, Request request, const Policy* base = nullptr,
+                            TerminalSize size = {});
 
   TaskPointer find(std::string_view id) const;  // null: none, or forgotten
   std::vector<TaskPointer> tasks() const;       // in the order of their start
@@ -126,6 +128,8 @@ class Session {
   void step_action(Key key);
   void watch(Key key, const TaskPointer& task);
   void step_task(Key key);
+  void watch_screen(const TaskPointer& task);
+  void step_screens();
   void set_timer(Key key, Running& running);
   void end_owner();
   void note_change(const TaskPointer& task);
@@ -147,6 +151,7 @@ class Session {
   Key next_key_ = 1;
   std::unordered_map<Key, Running> running_;
   std::unordered_map<const Task*, Key> keys_;
+  std::unordered_map<Key, TaskPointer> screens_;  // that are followed, by keys of their own
   std::set<std::pair<Clock::time_point, Key>> timers_;
   std::map<std::string, TaskPointer, std::less<>> tasks_;
   std::deque<TaskPointer> order_;  // tasks, by start

@@ -37,9 +37,11 @@ Status StdinQueue::push(std::string text, bool close, Done done) {
         "the task does not read what it was sent: " + std::to_string(waiting_) + " bytes wait",
         "/text", "wait for the answers to the texts that were sent before"};
   }
+  constexpr char kEndOfFile = '\x04';  // what a terminal makes of it is its own affair
+  if (is_terminal_ && close) text += kEndOfFile;
   waiting_ += text.size();
   texts_.push_back({std::move(text), std::move(done)});
-  closing_ = close;
+  closing_ = close && !is_terminal_;
   return {};
 }
 
@@ -69,7 +71,10 @@ void StdinQueue::write() {
 }
 
 void StdinQueue::end(const Error& error) {
-  pipe_.reset();
+  // A terminal's master is open elsewhere too: closed here, it would stay in the set that watches
+  // it.
+  if (!is_terminal_) pipe_.reset();
+  has_ended_ = true;
   waiting_ = 0;
   written_ = 0;
   for (const Text& text : std::exchange(texts_, {})) {

@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -24,6 +25,11 @@ class StdinQueue {
   // Errors: kSetupFailed.
   Result<OwnedFd> open();
 
+  // Instead: what is written goes to a terminal, whose end of file is a key. Texts wait until it is
+  // there.
+  void expect_terminal() { is_terminal_ = true; }
+  void take_terminal(OwnedFd master) { pipe_ = std::move(master); }
+
   // `close`: end of file follows the text. Errors, and `done` is not called then: kBadValue when
   // the input is closed, kTooMany when too much waits.
   Status push(std::string text, bool close, Done done);
@@ -34,7 +40,7 @@ class StdinQueue {
 
   int fd() const { return pipe_.get(); }  // -1 when closed
   bool is_waiting() const { return pipe_.is_open() && !texts_.empty(); }
-  bool is_closed() const { return !pipe_.is_open() || closing_; }
+  bool is_closed() const { return is_terminal_ ? has_ended_ : !pipe_.is_open() || closing_; }
 
  private:
   struct Text {
@@ -46,6 +52,8 @@ class StdinQueue {
   std::size_t waiting_ = 0;  // bytes in texts_, of the first one what is left
   std::size_t written_ = 0;  // of the first text
   bool closing_ = false;
+  bool is_terminal_ = false;
+  bool has_ended_ = false;
 };
 
 }  // namespace sbx

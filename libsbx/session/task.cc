@@ -2,10 +2,13 @@
 // A command run with what surrounds it.
 #include "session/task.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "policy/request.h"
+#include "run/redaction.h"
 #include "session/approval_records.h"
 
 namespace sbx {
@@ -28,7 +31,7 @@ TaskOutputLimits output_limits(const Policy& policy) {
 
 }  // namespace
 
-Task::Task(TaskKind kind, std::string id, Policy policy, Request request)
+Task::Task(TaskKind kind, std::string id, Policy policy, Request request, TerminalSize size)
     : kind_(kind),
       id_(std::move(id)),
       policy_(std::move(policy)),
@@ -39,6 +42,7 @@ Task::Task(TaskKind kind, std::string id, Policy policy, Request request)
   started_at_ms_ =
       duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
+  if (kind_ == TaskKind::kTerminal) terminal_.emplace(output_, stdin_, size);
 }
 
 std::string Task::cwd() const {
@@ -64,18 +68,15 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
     return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
   };
   input.merge = request_.merge;
-  input.tells_begin = kind_ == TaskKind::kTask;
-  if (kind_ == TaskKind::kTask || request_.stdin_text) {
-    Result<OwnedFd> reader = stdin_.open();
-    if (!reader.ok()) return refuse(error_outcome(reader.error()));
-    stdin_reader_ = std::move(reader).value();
-    input.stdin_fd = stdin_reader_.get();
-    // Into a queue that is new and empty: it cannot be refused.
-    if (request_.stdin_text) (void)stdin_.push(*request_.stdin_text, true, nullptr).ok();
+  input.tells_begin = has_id(kind_);
+  if (terminal_) prepare_terminal(input);
+  if (const Status ready = prepare_input(input); !ready.ok()) {
+    return refuse(error_outcome(ready.error()));
   }
   if (kind_ != TaskKind::kRun) {
     input.on_output = [this](OutputChannel channel, std::string_view text) {
       output_.append(channel, text);
+      if (terminal_) terminal_->append(text);
       // The command has its input. Until then a weaker tier may be tried with the same descriptor.
       stdin_reader_.reset();
     };
@@ -84,6 +85,29 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
   run_->start();
   pid_ = run_->pid();
   if (run_->is_done()) take_outcome();
+}
+
+void Task::prepare_terminal(RunInput& input) {
+  input.mode = OutputMode::kOwnTerminal;
+  input.warm = nullptr;  // those that wait have none
+  input.pty_rows = static_cast<unsigned>(terminal_->size().rows);
+  input.pty_columns = static_cast<unsigned>(terminal_->size().columns);
+  input.inherited["TERM"] = "xterm-256color";
+  Result<RedactionInput> redaction =
+      choose_redaction(policy_, make_environment(policy_, input.inherited, input.facts.user_name));
+  if (redaction.ok()) terminal_->set_redaction(std::move(redaction).value());
+}
+
+Status Task::prepare_input(RunInput& input) {
+  if (terminal_) {
+    stdin_.expect_terminal();
+  } else if (kind_ == TaskKind::kTask || request_.stdin_text) {
+    SBX_TRY(stdin_reader_, stdin_.open());
+    input.stdin_fd = stdin_reader_.get();
+  }
+  // Into a queue that is new and empty: it cannot be refused.
+  if (request_.stdin_text) (void)stdin_.push(*request_.stdin_text, true, nullptr).ok();
+  return {};
 }
 
 void Task::refuse(Outcome outcome) {
@@ -101,6 +125,10 @@ void Task::step() {
   if (!run_) return;
   run_->step();
   if (run_->pid() > 0) pid_ = run_->pid();  // of a weaker tier that was tried after it began
+  if (terminal_ && !terminal_->has_master() && run_->terminal_fd() >= 0) {
+    terminal_->take_master(run_->terminal_fd());
+    stdin_.take_terminal(OwnedFd(fcntl(run_->terminal_fd(), F_DUPFD_CLOEXEC, 3)));
+  }
   stdin_.write();
   if (run_->is_done()) take_outcome();
 }
@@ -119,7 +147,8 @@ void Task::cancel() {
 
 std::size_t Task::kept_bytes() const {
   const auto size = [](const std::optional<std::string>& text) { return text ? text->size() : 0; };
-  std::size_t bytes = output_.kept_bytes() + 2 * size(request_.stdin_text);
+  std::size_t bytes = (terminal_ ? terminal_->kept_bytes() : 0) + output_.kept_bytes() +
+                      2 * size(request_.stdin_text);
   for (const RequestFile& file : request_.files) bytes += file.content.size();
   // The words of the command are in the request and, twice, in the outcome.
   return bytes + 3 * request_.command.size() + 2 * size(request_.description);
@@ -131,7 +160,7 @@ void Task::take_outcome() {
   if (!cancel_reason_.empty() && outcome_.status == RunStatus::kKilled) {
     outcome_.status = RunStatus::kCancelled;
   }
-  if (kind_ == TaskKind::kTask) {
+  if (has_id(kind_)) {
     outcome_.out.text = {};
     outcome_.err.text = {};
   }
@@ -142,6 +171,7 @@ void Task::take_outcome() {
   ended_at_ = Clock::now();
   stdin_reader_.reset();
   stdin_.end(Error{ErrorCode::kBadValue, "the task has ended", "/task_id", "start it again"});
+  if (terminal_) terminal_->end();
 }
 
 }  // namespace sbx

@@ -16,20 +16,26 @@
 #include "session/approvals.h"
 #include "session/stdin_queue.h"
 #include "session/task_output.h"
+#include "session/task_terminal.h"
 
 namespace sbx {
 
 enum class TaskKind : std::uint8_t {
   kTask,         // has an id; output kept; input open unless the request gives it
+  kTerminal,     // … on a terminal of its own
   kRun,          // its outcome holds its output
   kStreamedRun,  // … which is kept for followers as well
 };
+
+constexpr bool has_id(TaskKind kind) {
+  return kind == TaskKind::kTask || kind == TaskKind::kTerminal;
+}
 
 class Task {
  public:
   using Clock = CommandRun::Clock;
 
-  Task(TaskKind kind, std::string id, Policy policy, Request request);
+  Task(TaskKind kind, std::string id, Policy policy, Request request, TerminalSize size = {});
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
@@ -73,9 +79,14 @@ class Task {
   void mark_cancelled(std::string reason) { cancel_reason_ = std::move(reason); }
   const std::string& cancel_reason() const { return cancel_reason_; }
   StdinQueue& input() { return stdin_; }
+  // Null unless it has one.
+  TaskTerminal* terminal() { return terminal_ ? &*terminal_ : nullptr; }
+  const TaskTerminal* terminal() const { return terminal_ ? &*terminal_ : nullptr; }
 
  private:
   void take_outcome();
+  Status prepare_input(RunInput& input);
+  void prepare_terminal(RunInput& input);
 
   TaskKind kind_;
   std::string id_;
@@ -84,6 +95,7 @@ class Task {
   TaskOutput output_;
   StdinQueue stdin_;
   OwnedFd stdin_reader_;  // until the command has it
+  std::optional<TaskTerminal> terminal_;
   std::unique_ptr<CommandRun> run_;
   Outcome outcome_;
   std::string cancel_reason_;

@@ -11,7 +11,7 @@ import sys
 
 # What a library's headers begin with -> its name in the table.
 LIBRARIES = {"nlohmann/": "nlohmann_json", "re2/": "RE2", "fmt/": "fmt", "seccomp.h": "libseccomp",
-             "cap-ng.h": "libcap-ng", "CLI/": "CLI11", "openssl/": "OpenSSL", "nghttp2/": "nghttp2"}
+             "cap-ng.h": "libcap-ng", "CLI/": "CLI11", "openssl/": "OpenSSL", "nghttp2/": "nghttp2", "vterm": "libvterm"}
 # Of the headers that end in .h, those that touch nothing.
 HARMLESS = {"fnmatch.h"}
 # Of C++'s, those that touch something.

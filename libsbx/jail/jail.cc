@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order: a namespace whose root is empty, no file by Landlock, no capability, then the filter.
-#include "http/jail.h"
+#include "jail/jail.h"
 
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace sbx::http {
+namespace sbx {
 namespace {
 
 Error failed(const char* call) {
@@ -92,30 +92,6 @@ Status drop_capabilities() {
   return {};
 }
 
-constexpr auto kCalls = std::to_array<int>({
-    SYS_read,           SYS_write,
-    SYS_readv,          SYS_writev,
-    SYS_recvfrom,       SYS_sendto,
-    SYS_recvmsg,        SYS_sendmsg,
-    SYS_close,          SYS_shutdown,
-    SYS_epoll_pwait,    SYS_epoll_ctl,
-    SYS_ppoll,          SYS_munmap,
-    SYS_mremap,         SYS_brk,
-    SYS_madvise,        SYS_futex,
-    SYS_clock_gettime,  SYS_gettimeofday,
-    SYS_getrandom,      SYS_rt_sigreturn,
-    SYS_rt_sigprocmask, SYS_rt_sigaction,
-    SYS_exit,           SYS_exit_group,
-    SYS_getpid,         SYS_gettid,
-    SYS_getsockopt,     SYS_restart_syscall,
-    SYS_sched_yield,    SYS_clock_nanosleep,
-    SYS_lseek,
-#ifdef SYS_epoll_wait
-    SYS_epoll_wait,     SYS_poll,
-    SYS_time,
-#endif
-});
-
 #if defined(__x86_64__)
 constexpr unsigned kArchitecture = AUDIT_ARCH_X86_64;
 #else
@@ -123,7 +99,7 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 #endif
 
 // Memory that is code is not to be had: mmap and mprotect are let through without PROT_EXEC.
-Status install_filter() {
+Status install_filter(std::span<const int> calls) {
   std::vector<sock_filter> code;
   const auto load = [&](std::size_t offset) {
     code.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<unsigned>(offset)));
@@ -133,7 +109,7 @@ Status install_filter() {
   code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
   answer(SECCOMP_RET_KILL_PROCESS);
   load(offsetof(seccomp_data, nr));
-  for (const int call : kCalls) {
+  for (const int call : calls) {
     code.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<unsigned>(call), 0, 1));
     answer(SECCOMP_RET_ALLOW);
   }
@@ -164,7 +140,7 @@ Status close_off(pid_t parent) {
   return {};
 }
 
-Status enter_jail() {
+Status enter_jail(std::span<const int> calls) {
   // In a namespace of its own it maps itself, which one that is not dumpable may not.
   prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   const bool has_root = empty_root();
@@ -177,7 +153,7 @@ Status enter_jail() {
   SBX_CHECK_OK(drop_capabilities());
   // Changing namespaces has cleared it in some kernels.
   prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  return install_filter();
+  return install_filter(calls);
 }
 
-}  // namespace sbx::http
+}  // namespace sbx

@@ -5,14 +5,16 @@
 
 #include <sys/types.h>
 
+#include <span>
+
 #include "base/result.h"
 
-namespace sbx::http {
+namespace sbx {
 
 // Before anything secret is read: no core file, no look into its memory, an end with `parent`.
 Status close_off(pid_t parent);
-// After everything is read. Where no mount namespace can be had, Landlock and the filter remain.
-// Errors: kSetupFailed.
-Status enter_jail();
+// After everything is read: from now on only these system calls, and memory that is no code. Where
+// no mount namespace can be had, Landlock and the filter remain. Errors: kSetupFailed.
+Status enter_jail(std::span<const int> calls);
 
-}  // namespace sbx::http
+}  // namespace sbx

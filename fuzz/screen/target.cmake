@@ -1,0 +1,3 @@
+sbx_fuzz(screen
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/screen_fuzz.cc ${CMAKE_CURRENT_LIST_DIR}/properties.cc
+  LINK sbx_screen)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the verbs that ask a session have in common.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "options.h"
+#include "session_client.h"
+#include "verbs.h"
+
+namespace sbx {
+
+inline constexpr const char* kDefaultSession = "default";
+
+// On stdout, with a newline. False, and that is said on stderr: it cannot be written.
+bool print(const std::string& text);
+
+// One line on stderr, and a result that holds the error on stdout where no person reads it. 125.
+int refuse(const Error& error, const Invocation& invocation);
+
+// Parses, or gives the exit status where there is nothing more to do.
+std::optional<int> parse_task(const Invocation& invocation, RunOptions& options);
+
+Result<std::string> ask(const std::string& session, const Invocation& invocation,
+                        const std::string& method, const Result<nlohmann::json>& params);
+
+// --cols and --rows. Errors: kBadFlag.
+Status add_size(const RunOptions& options, nlohmann::json& params);
+
+// Null for what is no JSON.
+nlohmann::json parsed(const std::string& text);
+std::string text_of(const nlohmann::json& object, const char* key);
+// What `run` would have exited with; 0 for an answer that is no result.
+int status_of(const nlohmann::json& answer);
+
+}  // namespace sbx

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// libvterm keeps the cells; they are read one by one.
+#include "screen/screen.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostReplies = std::size_t{4} << 10;
+constexpr std::uint32_t kSecondHalf = ~0U;  // of a wide character
+
+bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
+
+void append_utf8(std::string& to, std::uint32_t code) {
+  const auto tail = [&](int shift) { to += static_cast<char>(0x80U | ((code >> shift) & 0x3fU)); };
+  if (is_control(code)) code = ' ';
+  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
+  if (code < 0x80) {
+    to += static_cast<char>(code);
+  } else if (code < 0x800) {
+    to += static_cast<char>(0xc0U | (code >> 6));
+    tail(0);
+  } else if (code < 0x10000) {
+    to += static_cast<char>(0xe0U | (code >> 12));
+    tail(6);
+    tail(0);
+  } else {
+    to += static_cast<char>(0xf0U | (code >> 18));
+    tail(12);
+    tail(6);
+    tail(0);
+  }
+}
+
+void append_cell(std::string& to, const VTermScreenCell& cell) {
+  if (cell.chars[0] == 0) {
+    to += ' ';
+    return;
+  }
+  for (const std::uint32_t code : cell.chars) {
+    if (code == 0) break;
+    append_utf8(to, code);
+  }
+}
+
+void append_colour(std::string& to, const VTermColor& colour, bool is_ground) {
+  const std::string first = is_ground ? ";48;" : ";38;";
+  if (VTERM_COLOR_IS_DEFAULT_FG(&colour) || VTERM_COLOR_IS_DEFAULT_BG(&colour)) return;
+  if (VTERM_COLOR_IS_INDEXED(&colour)) {
+    to += first + "5;" + std::to_string(colour.indexed.idx);
+  } else {
+    to += first + "2;" + std::to_string(colour.rgb.red) + ";" + std::to_string(colour.rgb.green) +
+          ";" + std::to_string(colour.rgb.blue);
+  }
+}
+
+std::string rendition(const VTermScreenCell& cell) {
+  std::string out = "\x1b[0";
+  if (cell.attrs.bold != 0) out += ";1";
+  if (cell.attrs.italic != 0) out += ";3";
+  if (cell.attrs.underline != 0) out += ";4";
+  if (cell.attrs.blink != 0) out += ";5";
+  if (cell.attrs.reverse != 0) out += ";7";
+  if (cell.attrs.strike != 0) out += ";9";
+  append_colour(out, cell.fg, false);
+  append_colour(out, cell.bg, true);
+  return out + "m";
+}
+
+}  // namespace
+
+Screen::Screen(TerminalSize size)
+    : terminal_(vterm_new(size.rows, size.columns)), screen_(vterm_obtain_screen(terminal_.get())) {
+  static constexpr VTermScreenCallbacks kCallbacks = {nullptr, nullptr, moved,   changed,
+                                                      nullptr, nullptr, nullptr, nullptr};
+  vterm_set_utf8(terminal_.get(), 1);
+  vterm_output_set_callback(terminal_.get(), replied, this);
+  vterm_screen_set_callbacks(screen_, &kCallbacks, this);
+  vterm_screen_enable_altscreen(screen_, 1);
+  vterm_screen_reset(screen_, 1);
+}
+
+int Screen::moved(VTermPos position, VTermPos /*before*/, int /*visible*/, void* self) {
+  static_cast<Screen*>(self)->cursor_ = position;
+  return 1;
+}
+
+int Screen::changed(VTermProp property, VTermValue* value, void* self) {
+  if (property == VTERM_PROP_CURSORVISIBLE) {
+    static_cast<Screen*>(self)->is_cursor_visible_ = value->boolean != 0;
+  }
+  return 1;
+}
+
+void Screen::replied(const char* bytes, std::size_t size, void* self) {
+  std::string& replies = static_cast<Screen*>(self)->replies_;
+  if (replies.size() + size <= kMostReplies) replies.append(bytes, size);
+}
+
+void Screen::end_escape(std::string& out, char last) {
+  place_ = Place::kText;
+  if (last != 'b') {
+    out += "\x1b[" + numbers_ + last;
+    return;
+  }
+  int count = 0;
+  for (const char digit : numbers_) {
+    if (digit < '0' || digit > '9') return;
+    count = count * 10 + (digit - '0');
+  }
+  for (int i = 0; i < std::clamp(count, 1, TerminalSize::kMostColumns); ++i) out += last_;
+}
+
+std::string Screen::bounded(std::string_view bytes) {
+  constexpr int kMostDigits = 4;
+  constexpr std::size_t kMostNumbers = 128;
+  std::string out;
+  for (const char byte : bytes) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (place_ == Place::kNumbers && code >= 0x20) {
+      const bool is_digit = byte >= '0' && byte <= '9';
+      digits_ = is_digit ? digits_ + 1 : 0;
+      if (code >= 0x40) {
+        end_escape(out, byte);
+      } else if (digits_ <= kMostDigits && numbers_.size() < kMostNumbers) {
+        numbers_ += byte;
+      }
+    } else if (place_ == Place::kEscape && byte == '[') {
+      place_ = Place::kNumbers;
+      numbers_.clear();
+      digits_ = 0;
+    } else if (place_ == Place::kNumbers && byte != '\x1b' && byte != '\x18' && byte != '\x1a') {
+      out += byte;  // a control within an escape is done at once
+    } else {
+      const bool is_text = place_ == Place::kText && byte != '\x1b';
+      if (place_ == Place::kEscape) out += '\x1b';
+      place_ = byte == '\x1b' ? Place::kEscape : Place::kText;
+      if (place_ == Place::kText) out += byte;
+      if (is_text && (code & 0xc0U) != 0x80) last_.clear();
+      if (is_text && code >= 0x20 && code != 0x7f && last_.size() < 4) last_ += byte;
+    }
+  }
+  return out;
+}
+
+void Screen::write(std::string_view bytes) {
+  const std::string text = bounded(bytes);
+  vterm_input_write(terminal_.get(), text.data(), text.size());
+  vterm_screen_flush_damage(screen_);
+}
+
+void Screen::resize(TerminalSize size) {
+  vterm_set_size(terminal_.get(), std::clamp(size.rows, 1, TerminalSize::kMostRows),
+                 std::clamp(size.columns, 1, TerminalSize::kMostColumns));
+  vterm_screen_flush_damage(screen_);
+}
+
+TerminalSize Screen::size() const {
+  TerminalSize size;
+  vterm_get_size(terminal_.get(), &size.rows, &size.columns);
+  return size;
+}
+
+std::string Screen::text() const {
+  std::string out;
+  const TerminalSize area = size();
+  for (int row = 0; row < area.rows; ++row) {
+    const std::size_t begin = out.size();
+    for (int column = 0; column < area.columns; ++column) {
+      VTermScreenCell cell{};
+      vterm_screen_get_cell(screen_, {row, column}, &cell);
+      if (cell.chars[0] != kSecondHalf) append_cell(out, cell);
+    }
+    while (out.size() > begin && out.back() == ' ') out.pop_back();
+    out += '\n';
+  }
+  return out;
+}
+
+std::string Screen::repaint() const {
+  std::string out = "\x1b[0m\x1b[H\x1b[2J";
+  std::string drawn = "\x1b[0m";
+  const TerminalSize area = size();
+  for (int row = 0; row < area.rows; ++row) {
+    out += "\x1b[" + std::to_string(row + 1) + ";1H";
+    for (int column = 0; column < area.columns; ++column) {
+      VTermScreenCell cell{};
+      vterm_screen_get_cell(screen_, {row, column}, &cell);
+      if (cell.chars[0] == kSecondHalf) continue;
+      std::string wanted = rendition(cell);
+      if (wanted != drawn) out += wanted;
+      drawn = std::move(wanted);
+      append_cell(out, cell);
+    }
+  }
+  return out + "\x1b[0m\x1b[" + std::to_string(cursor_.row + 1) + ";" +
+         std::to_string(cursor_.col + 1) + "H";
+}
+
+std::string Screen::take_replies() { return std::exchange(replies_, {}); }
+
+}  // namespace sbx

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks with a terminal: start --pty, attach, screen, resize, stdin --keys."""
+
+import os
+import shutil
+import signal
+import sys
+import termios
+import unittest
+
+import harness
+import session_harness
+from exec_test import Screen
+from harness import until
+
+
+class Case(session_harness.Case):
+    def setUp(self):
+        super().setUp()
+        _, self.peer = self.server("--workspace", self.work)
+
+    def task(self, command, **more):
+        return self.peer.call("start", command=command, pty=True, follow=False, **more)["task_id"]
+
+    def screen(self, task):
+        return self.peer.call("screen", task_id=task)["text"]
+
+    def shows(self, task, text):
+        shown = lambda: text in self.screen(task)  # noqa: E731
+        self.assertTrue(until(shown), (text, self.screen(task)))
+
+    def keys(self, task, keys, text=None):
+        params = {"text": text} if text is not None else {}
+        return self.peer.call("stdin", task_id=task, keys=keys, **params)
+
+    def ended(self, task):
+        return self.peer.call("wait", task_id=task, timeout_ms=20000)
+
+
+class Screens(Case):
+    def test_a_screen_holds_what_can_be_seen(self):
+        task = self.task("printf '\\033[2J\\033[3;5Hx\\303\\244y'; sleep 100")
+        self.shows(task, "xäy")
+        screen = self.peer.call("screen", task_id=task)
+        self.assertEqual(set(screen), {"text", "cols", "rows", "cursor"})
+        self.assertEqual((screen["cols"], screen["rows"]), (80, 24))
+        self.assertEqual(screen["text"].split("\n")[:3], ["", "", "    xäy"])
+        self.assertEqual(len(screen["text"].splitlines()), 24)
+        self.assertEqual(screen["cursor"], {"row": 2, "col": 7, "visible": True})
+
+    def test_the_type_size_and_terminal_are_its_own(self):
+        task = self.task("echo $TERM; stty size; tty; test -t 0 -a -t 1 -a -t 2 && echo all", cols=100, rows=30)
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        self.assertEqual(self.screen(task).split("\n")[:4], ["xterm-256color", "30 100", "/dev/pts/0", "all"])
+
+    def test_resize_reaches_the_program_and_the_screen(self):
+        task = self.task("trap 'stty size' WINCH; echo up; while :; do sleep 0.05; done")
+        self.shows(task, "up")
+        self.assertEqual(self.peer.call("resize", task_id=task, cols=70, rows=20), {"cols": 70, "rows": 20})
+        self.shows(task, "20 70")
+        self.assertEqual(self.peer.call("screen", task_id=task)["cols"], 70)
+        for cols, rows in ((0, 20), (20, 0), (100000, 20), (20, 100000), (-1, 5)):
+            self.assertIn("data", self.peer.error("resize", task_id=task, cols=cols, rows=rows))
+
+    def test_what_is_wrong_is_refused(self):
+        plain = self.peer.call("start", command="sleep 100", follow=False)["task_id"]
+        for method, more in (("screen", {}), ("resize", {"cols": 5, "rows": 5}), ("attach", {}),
+                             ("stdin", {"keys": "Up"})):
+            self.assertEqual(self.peer.error(method, task_id=plain, **more)["data"]["where"], "/task_id")
+            self.assertEqual(self.peer.error(method, task_id="nope", **more)["data"]["code"], "task_not_found")
+        self.assertEqual(self.peer.error("start", command="true", cols=5)["data"]["where"], "/pty")
+        task = self.task("cat")
+        self.assertIn("Escape", self.peer.error("stdin", task_id=task, keys="Escpe")["data"]["hint"])
+
+    def test_keys_are_those_that_the_program_asked_for(self):
+        task = self.task("stty raw -echo; echo up; cat -v")
+        self.shows(task, "up")
+        self.keys(task, "Up F1 C-c M-x S-Tab C-Left PageDown Enter é")
+        self.shows(task, "^[[A^[OP^C^[x^[[Z^[[1;5D^[[6~^MM-CM-)")
+        task = self.task("stty raw -echo; printf '\\033[?1h'; echo up; cat -v")
+        self.shows(task, "up")
+        self.keys(task, "Up", text="ab")
+        self.shows(task, "ab^[OA")
+
+    def test_control_c_is_a_signal(self):
+        task = self.task("trap 'exit 7' INT; echo up; while :; do sleep 0.05; done")
+        self.shows(task, "up")
+        self.keys(task, "C-c")
+        self.assertEqual(self.ended(task)["exit_code"], 7)
+
+    def test_the_end_of_input_is_a_key(self):
+        task = self.task("cat; echo ended")
+        self.peer.call("stdin", task_id=task, text="line\n", close=True)
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        self.assertIn("ended", self.screen(task))
+
+    def test_secrets_are_redacted_on_the_screen_too(self):
+        secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+        # In two pieces with a rest between them: the stream alone would not see it whole.
+        task = self.task(f"printf 'token {secret[:20]}'; sleep 0.3; printf '{secret[20:]}'; sleep 100")
+        self.shows(task, "[REDACTED]")
+        self.assertNotIn(secret, self.screen(task))
+
+    def test_a_prompt_shows_without_a_newline(self):
+        task = self.task("read -p 'your name? ' x; echo got $x")
+        self.shows(task, "name?")
+        self.keys(task, "Enter", text="me")
+        self.shows(task, "got me")
+
+    def test_a_flood_leaves_the_last_of_it(self):
+        task = self.task("seq 300000; echo the-end; sleep 100")
+        self.shows(task, "the-end")
+        self.assertIn("300000\nthe-end", self.screen(task))
+
+    def test_the_death_of_sbx_screen_is_an_error_of_screen_alone(self):
+        task = self.task("echo up; read x; echo got $x")
+        self.shows(task, "up")
+        screens = [pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_screen(pid)]
+        self.assertEqual(len(screens), 1)
+        os.kill(int(screens[0]), signal.SIGKILL)
+        error = self.peer.error("screen", task_id=task)["data"]
+        self.assertIn("sbx-screen", error["message"])
+        self.keys(task, "Enter", text="it")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        self.assertIn("got it", self.peer.call("output", task_id=task)["stdout"])
+
+    def test_sbx_screen_has_nothing(self):
+        task = self.task("echo up; sleep 100")
+        self.shows(task, "up")
+        pid = next(pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_screen(pid))
+        with open(f"/proc/{pid}/status") as status:
+            fields = dict(line.split(":\t", 1) for line in status.read().splitlines() if ":\t" in line)
+        self.assertEqual((fields["Seccomp"], fields["NoNewPrivs"]), ("2", "1"))
+        self.assertEqual(int(fields["CapEff"], 16), 0)
+        if harness.is_root():
+            self.assertEqual(os.listdir(f"/proc/{pid}/root"), [])
+        self.peer.call("kill", task_id=task)
+        self.assertTrue(until(lambda: not self.is_screen(pid)))
+
+    def is_screen(self, pid):
+        try:
+            with open(f"/proc/{pid}/comm") as name, open(f"/proc/{pid}/stat") as stat:
+                parent = stat.read().rsplit(")", 1)[1].split()[1]
+                if name.read() != "sbx-screen\n":
+                    return False
+            with open(f"/proc/{parent}/environ", "rb") as variables:
+                return self.marker.encode() in variables.read()
+        except OSError:
+            return False
+
+
+class Programs(Case):
+    """What people run on terminals, driven by keys and seen on the screen."""
+
+    def needs(self, program):
+        if shutil.which(program) is None:
+            self.skipTest(f"{program} is not installed")
+
+    def test_vim(self):
+        self.needs("vim.tiny")
+        task = self.task("vim.tiny -u NONE file.txt")
+        self.shows(task, '"file.txt" [New')
+        self.keys(task, "i f i r s t Enter", text="")
+        self.keys(task, "Escape Up x", text="second")
+        self.keys(task, "Enter", text=":wq")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        with open(self.work + "/file.txt") as file:
+            self.assertEqual(file.read().split(), ["firs", "second"])
+
+    def test_less(self):
+        task = self.task("seq 1000 | less")
+        self.shows(task, "23")
+        self.keys(task, "PageDown")
+        self.shows(task, "46")
+        self.keys(task, "Enter", text="/777")
+        self.shows(task, "777")
+        self.keys(task, "q")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+
+    def test_top(self):
+        task = self.task("htop --no-color" if shutil.which("htop") else "top")
+        self.shows(task, "PID")
+        self.keys(task, "q")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+
+    def test_python(self):
+        task = self.task("python3 -q")
+        self.shows(task, ">>>")
+        self.keys(task, "Enter", text="6*7")
+        self.shows(task, "42")
+        self.keys(task, "Up BSpace 8 Enter")  # readline's history
+        self.shows(task, "48")
+        self.keys(task, "C-d")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+
+    def test_node(self):
+        self.needs("node")
+        task = self.task("node")
+        self.shows(task, ">")
+        self.keys(task, "Enter", text="6*7")
+        self.shows(task, "42")
+        self.keys(task, "C-d")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+
+    def test_gdb(self):
+        self.needs("gdb")
+        task = self.task("gdb -q -nx -ex 'set pagination off' -ex 'set startup-with-shell off' /bin/true")
+        self.shows(task, "(gdb)")
+        self.keys(task, "Enter", text="print 6*7")
+        self.shows(task, "= 42")
+        self.keys(task, "Enter", text="quit")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+
+
+class Attached(session_harness.Case):
+    def start(self, command):
+        return self.verb("start", "--session", "a", "--pty", "-c", command)["task_id"]
+
+    def attach(self, task, *more, **size):
+        os.environ.update(self.env)
+        self.addCleanup(os.environ.pop, "SBX_TEST_MARKER", None)
+        return Screen(self, shell=[harness.SBX_RUN, "attach", "--session", "a", task, *more], **size)
+
+    def test_it_shows_the_screen_types_and_exits_as_the_task(self):
+        task = self.start("printf 'name? '; read x; echo hello $x; exit 5")
+        screen = self.attach(task)
+        screen.expect(rb"name\? ")
+        screen.type("bob\r")
+        screen.expect(rb"hello bob")
+        self.assertEqual(screen.wait(), 5)
+
+    def test_the_detach_key_leaves_the_task_and_the_terminal_as_they_were(self):
+        task = self.start("printf '\\033[?1049h\\033[?25l\\033[?1000hinside'; cat")
+        screen = self.attach(task)
+        before = termios.tcgetattr(screen.master)
+        screen.expect(rb"inside")
+        screen.type("\x1d")
+        screen.expect(rb"\x1b\[\?25h[^z]*\x1b\[\?1000l[^z]*\x1b\[\?1049l")
+        self.assertEqual(screen.wait(), 0)
+        self.assertTrue(self.verb("status", "--session", "a", task)["is_running"])
+        again = self.attach(task, "--detach-key", "ctrl-a")
+        again.expect(rb"\x1b\[\?1049h[^z]*inside")
+        again.type("\x1dx")
+        again.expect(rb"\^\]x")
+        after = termios.tcgetattr(again.master)
+        self.assertNotEqual(before, after)  # raw
+        again.type("\x01")
+        self.assertEqual(again.wait(), 0)
+
+    def test_several_watch_and_the_last_size_counts(self):
+        task = self.start('while :; do now=$(stty size); [ "$now" = "$old" ] || echo "$now"; old=$now; sleep 0.05; done')
+        one = self.attach(task, rows=30, columns=90)
+        one.expect(rb"30 90")
+        two = self.attach(task, rows=40, columns=100)
+        two.expect(rb"40 100")
+        one.expect(rb"40 100")
+        one.resize(33, 99)
+        two.expect(rb"33 99")
+        one.type("\x1d")
+        self.assertEqual(one.wait(), 0)
+        self.verb("kill", "--session", "a", task)
+        self.assertEqual(two.wait(), 143)
+
+    def test_a_signal_gives_the_terminal_back(self):
+        task = self.start("printf '\\033[?1049hinside'; cat")
+        screen = self.attach(task)
+        screen.expect(rb"inside")
+        os.kill(screen.pid, signal.SIGTERM)
+        screen.expect(rb"\x1b\[\?1049l")
+        self.assertEqual(screen.wait(), 143)
+
+    def test_the_verbs(self):
+        task = self.start("stty size; read x; stty size; read x")
+        screen = lambda: self.cli("screen", "--session", "a", task).stdout.decode()  # noqa: E731
+        self.assertTrue(until(lambda: screen() == "24 80\n"))
+        self.verb("resize", "--session", "a", task, "--cols", "50", "--rows", "12")
+        self.verb("stdin", "--session", "a", task, "--keys", "Enter")
+        self.assertTrue(until(lambda: "12 50" in screen()), screen())
+        self.assertEqual(self.verb("screen", "--session", "a", task, "--json")["rows"], 12)
+        self.verb("resize", "--session", "a", task, "--cols", "50", status=125)
+        self.verb("attach", "--session", "a", task, "--detach-key", "meta-x", status=125)
+        self.assertIn(b"ctrl-]", self.cli("attach", "--help").stdout)
+
+    def test_on_a_terminal_an_error_is_one_line(self):
+        self.start("sleep 100")
+        os.environ.update(self.env)
+        self.addCleanup(os.environ.pop, "SBX_TEST_MARKER", None)
+        screen = Screen(self, shell=[harness.SBX_RUN, "status", "--session", "a", "nope"])
+        self.assertEqual(screen.wait(), 125)
+        self.assertNotIn(b"{", screen.text)
+        self.assertEqual(screen.text.count(b"\n"), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a program writes, and what is seen of it.
+#include "screen/screen.h"
+
+#include <gtest/gtest.h>
+
+#include "screen/frames.h"
+
+namespace sbx {
+namespace {
+
+std::string first_row(const Screen& screen) {
+  const std::string text = screen.text();
+  return text.substr(0, text.find('\n'));
+}
+
+TEST(Screen, ShowsWhatIsWrittenWhereItIsWritten) {
+  Screen screen({10, 3});
+  screen.write("a\r\n\x1b[31mb\x1b[3;9Hc");
+  EXPECT_EQ(screen.text(), "a\nb\n        c\n");
+  EXPECT_EQ(screen.cursor_row(), 2);
+}
+
+TEST(Screen, WideAndCombinedCharactersStayWhole) {
+  Screen screen({10, 1});
+  screen.write(
+      "\xe6\xbc\xa2"
+      "e\xcc\x81!");
+  EXPECT_EQ(first_row(screen),
+            "\xe6\xbc\xa2"
+            "e\xcc\x81!");
+}
+
+TEST(Screen, ARepaintDrawsTheSame) {
+  Screen screen({20, 4});
+  screen.write(
+      "\x1b[1;31mred\x1b[0m plain\r\n\x1b[48;5;17mblue\x1b[0m\r\n\x1b[38;2;1;2;3mrgb\x1b[2;3H");
+  Screen other({20, 4});
+  other.write(screen.repaint());
+  EXPECT_EQ(other.text(), screen.text());
+  EXPECT_EQ(other.repaint(), screen.repaint());
+  EXPECT_EQ(other.cursor_column(), 2);
+}
+
+TEST(Screen, ItsTextHoldsNoControlBytes) {
+  Screen screen({30, 2});
+  screen.write(
+      "a\x1b]0;title\x07"
+      "b\x1bPq\x1b\\c\x9b"
+      "31md\x7f\x01");
+  for (const char c : screen.text()) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= ' ');
+}
+
+TEST(Screen, ACharacterIsRepeatedAsOftenAsTheScreenIsWide) {
+  Screen screen({10, 1});
+  screen.write("x\x1b[3b.");
+  EXPECT_EQ(first_row(screen), "xxxx.");
+  screen.write("\r\x1b[2147483647b\x1b[K");  // behind no character
+  EXPECT_EQ(first_row(screen), "");
+}
+
+TEST(Screen, ComesBackFromTheAlternateScreen) {
+  Screen screen({10, 2});
+  screen.write("shell\x1b[?1049h\x1b[2J\x1b[Heditor");
+  EXPECT_EQ(first_row(screen), "editor");
+  screen.write("\x1b[?1049l");
+  EXPECT_EQ(first_row(screen), "shell");
+}
+
+TEST(Screen, AnswersToQuestionsAreTakenOnce) {
+  Screen screen({10, 2});
+  screen.write("\x1b[6n");
+  EXPECT_EQ(screen.take_replies(), "\x1b[1;1R");
+  EXPECT_EQ(screen.take_replies(), "");
+}
+
+TEST(Screen, AnySizeThatIsAskedForIsBounded) {
+  Screen screen({10, 2});
+  screen.resize({100000, 0});
+  EXPECT_EQ(screen.size(), (TerminalSize{TerminalSize::kMostColumns, 1}));
+}
+
+TEST(Frames, ComeOutAsTheyWentInHoweverTheyAreCut) {
+  std::string bytes;
+  append_frame(bytes, 'D', "text");
+  append_frame(bytes, 'S', "");
+  FrameReader reader(100);
+  std::string kinds;
+  for (const char byte : bytes) {
+    reader.append({&byte, 1});
+    while (const auto frame = reader.next()) kinds += frame->kind + frame->text;
+  }
+  EXPECT_EQ(kinds, "DtextS");
+}
+
+TEST(Frames, OneThatIsTooLongBreaksTheReader) {
+  std::string bytes;
+  append_frame(bytes, 'D', std::string(101, 'x'));
+  FrameReader reader(100);
+  reader.append(bytes);
+  EXPECT_FALSE(reader.next());
+  EXPECT_TRUE(reader.is_broken());
+}
+
+}  // namespace
+}  // namespace sbx
