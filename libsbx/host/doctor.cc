@@ -49,12 +49,13 @@ constexpr AbiText kLandlockCovers[] = {
     {5, "ioctl on devices"},
     {6, "abstract Unix sockets and signals to the outside"},
     {7, "denials in the kernel's audit log"},
+    {9, "pathname Unix sockets"},
+    {10, "UDP bind, connect and send by port"},
 };
-// What no ABI up to 7 covers: the mount namespace and the filter do.
+// What no ABI up to 11 covers: the mount namespace and the filter do.
 constexpr const char* kNeverCovered[] = {
-    "pathname Unix sockets",
     "stat, access, chmod, chown, xattr and utime",
-    "UDP and raw sockets",
+    "raw sockets",
 };
 
 std::vector<std::string> landlock_list(int abi, bool covered) {

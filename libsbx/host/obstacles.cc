@@ -118,8 +118,12 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
     case EPERM:
     case EACCES:
       return cause_of_refused_namespace(layer, hints);
-    case EINVAL:
     case ENOSYS:
+      if (std::string_view(attempt.call).starts_with("mount_setattr")) {
+        return {"the kernel is older than 5.13", "run a newer kernel"};
+      }
+      [[fallthrough]];
+    case EINVAL:
       return {"this kernel is built without that kind of namespace, or a seccomp filter hides it",
               "run a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"};
     case EAGAIN:

@@ -118,7 +118,14 @@ bool mount_scratch(Steps& steps) {
   return steps.check(::mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k"));
 }
 
-bool try_mount(Steps& steps, const HostFacts& /*facts*/) { return mount_scratch(steps); }
+// Without it (before 5.12) nothing could be made read-only with all that is mounted in it.
+bool try_mount(Steps& steps, const HostFacts& /*facts*/) {
+  if (!mount_scratch(steps)) return false;
+  steps.trying("mount_setattr(-1)");
+  sys::MountAttr attr = {};
+  if (sys::mount_setattr(-1, "", AT_EMPTY_PATH, attr) == 0 || errno != ENOSYS) return true;
+  return steps.check(-1);
+}
 
 bool try_pid(Steps& steps, const HostFacts& /*facts*/) {
   steps.trying("getpid() inside, expecting 1");

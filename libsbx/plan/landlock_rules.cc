@@ -225,10 +225,15 @@ void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_v
   // A domain that holds files refuses every mount, that of a sandbox inside too: there the mount
   // view, which is locked for it, holds them alone.
   const bool holds_files = !nested_userns || !has_mount_view || landlock_scopes(abi) == 0;
-  builder.add(
-      op::LandlockCreate{holds_files ? landlock_fs_rights(abi) : 0,
-                         guards_network ? landlock_net_rights(abi) : 0, landlock_scopes(abi)},
-      Layer::kLandlock);
+  std::uint64_t files = holds_files ? landlock_fs_rights(abi) : 0;
+  // A rule needs the socket itself, and one that is listed may be made later.
+  const NetworkProfile& network = input.policy.sandbox.network;
+  if (!network.unix_sockets.empty() || network.mode == NetworkMode::kOpen) {
+    files &= ~kLandlockFsResolveUnix;
+  }
+  builder.add(op::LandlockCreate{files, guards_network ? landlock_net_rights(abi) : 0,
+                                 landlock_scopes(abi)},
+              Layer::kLandlock);
   if (holds_files) {
     RulePlanner(builder, input, has_mount_view).add_file_rules(nested_userns);
   } else {

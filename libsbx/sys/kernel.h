@@ -65,7 +65,7 @@ struct MountAttr {  // struct mount_attr
 };
 static_assert(sizeof(MountAttr) == 32);
 
-// --- Landlock (linux/landlock.h up to ABI 7, Linux 6.15) ---
+// --- Landlock (linux/landlock.h up to ABI 11, Linux 7.3) ---
 inline constexpr std::uint64_t kLandlockFsExecute = 1ULL << 0;
 inline constexpr std::uint64_t kLandlockFsWriteFile = 1ULL << 1;
 inline constexpr std::uint64_t kLandlockFsReadFile = 1ULL << 2;
@@ -81,6 +81,8 @@ inline constexpr std::uint64_t kLandlockFsMakeSym = 1ULL << 12;
 inline constexpr std::uint64_t kLandlockFsRefer = 1ULL << 13;     // ABI 2
 inline constexpr std::uint64_t kLandlockFsTruncate = 1ULL << 14;  // ABI 3
 inline constexpr std::uint64_t kLandlockFsIoctlDev = 1ULL << 15;  // ABI 5
+// ABI 9: sockets by path that were made outside of the domain.
+inline constexpr std::uint64_t kLandlockFsResolveUnix = 1ULL << 16;
 
 inline constexpr unsigned kLandlockCreateRulesetVersion = 1U << 0;
 
@@ -91,9 +93,11 @@ constexpr std::uint64_t landlock_fs_rights(int abi) {
   if (abi <= 0) return 0;
   if (abi == 1) return (1ULL << 13) - 1;
   if (abi == 2) return (1ULL << 14) - 1;
-  return abi <= 4 ? (1ULL << 15) - 1 : (1ULL << 16) - 1;
+  if (abi <= 4) return (1ULL << 15) - 1;
+  return abi <= 8 ? (1ULL << 16) - 1 : (1ULL << 17) - 1;
 }
-constexpr std::uint64_t landlock_net_rights(int abi) { return abi >= 4 ? 3 : 0; }
+// TCP from ABI 4, UDP from ABI 10.
+constexpr std::uint64_t landlock_net_rights(int abi) { return abi >= 10 ? 15 : abi >= 4 ? 3 : 0; }
 constexpr std::uint64_t landlock_scopes(int abi) { return abi >= 6 ? 3 : 0; }
 
 // The size of the ruleset structure that an ABI accepts without zero-padding rules mattering.

@@ -84,7 +84,11 @@ TEST(Doctor, SaysWhatTheLandlockAbiLacks) {
   facts.landlock_abi = 7;
   const Json new_abi = document_of(facts)["landlock"];
   EXPECT_EQ(new_abi["covers"].size(), 7U);
-  EXPECT_EQ(new_abi["missing"].at(0), "pathname Unix sockets");
+  EXPECT_EQ(new_abi["missing"].at(0), "pathname Unix sockets (ABI 9)");
+  facts.landlock_abi = 11;
+  const Json newest_abi = document_of(facts)["landlock"];
+  EXPECT_EQ(newest_abi["covers"].size(), 9U);
+  EXPECT_EQ(newest_abi["missing"].size(), 2U);
   facts.landlock_abi = 0;
   EXPECT_TRUE(document_of(facts)["landlock"]["covers"].empty());
 }

@@ -346,6 +346,8 @@ TEST(Obstacles, RootIsNotToldOfLimitsOnUnprivilegedUsers) {
 
 TEST(Obstacles, SuccessIsNoObstacleAndSilenceIsOne) {
   EXPECT_FALSE(explain(Layer::kUser, {"call()", 0, false}, {}).present());
+  const Obstacle old = explain(Layer::kMount, {"mount_setattr(-1)", ENOSYS, false}, {});
+  EXPECT_NE(old.reason.find("older than 5.13"), std::string::npos) << old.reason;
   const Obstacle hung = explain(Layer::kNet, {"call()", 0, true}, {});
   EXPECT_TRUE(contains(hung.reason, "no answer within 2 s"));
 }

@@ -211,6 +211,33 @@ TEST(Planner, DoesWithoutLandlockOnlyWhereItsModeIsAuto) {
   EXPECT_EQ(first_of<op::LandlockCreate>(plan), -1);
 }
 
+TEST(Planner, LandlockHoldsUnixSocketsFromAbi9UnlessSomeAreListed) {
+  const auto files = [](const Sample& sample) {
+    return all_of<op::LandlockCreate>(must_plan(sample)).at(0).files;
+  };
+  Sample sample = shipped_sample("default");
+  sample.facts.landlock_abi = 8;
+  EXPECT_EQ(files(sample) & sys::kLandlockFsResolveUnix, 0U);
+  sample.facts.landlock_abi = 9;
+  EXPECT_NE(files(sample) & sys::kLandlockFsResolveUnix, 0U);
+  Sample open = sample;
+  open.policy.sandbox.network.mode = NetworkMode::kOpen;
+  EXPECT_EQ(files(open) & sys::kLandlockFsResolveUnix, 0U);
+  sample.policy.sandbox.network.unix_sockets = {"/run/some.sock"};
+  EXPECT_EQ(files(sample) & sys::kLandlockFsResolveUnix, 0U);
+}
+
+TEST(Planner, LandlockHoldsUdpFromAbi10WhereThereIsNoNetworkNamespace) {
+  Sample sample =
+      written_sample(R"("isolation": {"require": ["seccomp", "landlock"], "fallback": "degrade"})");
+  sample.facts.landlock_abi = 9;
+  EXPECT_EQ(all_of<op::LandlockCreate>(must_plan(sample)).at(0).network, 0U);
+  take_namespaces(sample.facts);
+  EXPECT_EQ(all_of<op::LandlockCreate>(must_plan(sample)).at(0).network, 3U);
+  sample.facts.landlock_abi = 10;
+  EXPECT_EQ(all_of<op::LandlockCreate>(must_plan(sample)).at(0).network, 15U);
+}
+
 TEST(Planner, NamesEveryLayerThatIsLost) {
   Sample sample =
       written_sample(R"("isolation": {"require": ["seccomp", "landlock"], "fallback": "degrade"})");
