@@ -18,7 +18,7 @@ if(TARGET sbx-run AND NOT CMAKE_CROSSCOMPILING)
   install(CODE "
     set(schemas \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/sbx/schemas\")
     file(MAKE_DIRECTORY \"\${schemas}\")
-    foreach(schema profile request result errors)
+    foreach(schema profile managed request result errors)
       message(STATUS \"Installing: \${schemas}/\${schema}.json\")
       execute_process(COMMAND \"$<TARGET_FILE:sbx-run>\" schema \${schema}
         OUTPUT_FILE \"\${schemas}/\${schema}.json\" COMMAND_ERROR_IS_FATAL ANY)

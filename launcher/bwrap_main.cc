@@ -15,6 +15,7 @@
 #include "bwrap/options.h"
 #include "bwrap/plan.h"
 #include "bwrap/run.h"
+#include "bwrap_managed.h"
 
 namespace {
 
@@ -70,6 +71,14 @@ Caller look_at_caller() {
 }
 
 int run(Options& options, const Caller& caller) {
+  if (const auto status = sbx::bwrap::resolve_sources(options); !status.ok()) {
+    return fail(options, status.error().message);
+  }
+  const auto managed = sbx::read_managed(sbx::kManagedDirectory);
+  if (!managed.ok()) return fail(options, managed.error().message);
+  if (const auto status = sbx::bwrap::narrow_options(managed.value(), options); !status.ok()) {
+    return fail(options, status.error().message);
+  }
   if (const auto status = sbx::bwrap::resolve_sources(options); !status.ok()) {
     return fail(options, status.error().message);
   }

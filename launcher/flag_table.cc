@@ -23,6 +23,7 @@ constexpr VerbBits kServers = verb_bits("start call tool serve batch");
 constexpr VerbBits kNamed = verb_bits("start call tool serve");  // by --session
 constexpr VerbBits kBatch = verb_bits("batch");
 constexpr VerbBits kLayer = verb_bits("layer");
+constexpr VerbBits kProfileVerb = verb_bits("profile");
 constexpr VerbBits kTrust = verb_bits("trust untrust");
 constexpr VerbBits kTasks =
     verb_bits("status output stdin attach screen resize wait kill list reset");
@@ -192,6 +193,9 @@ constexpr FlagRow kFlags[] = {
     {"--color", &Run::color, verb_bits("run"), 0, "WHEN", "colours", kColor,
      "Of the account, and those of the command on a terminal. auto (the default): on terminals, "
      "unless NO_COLOR is set. A terminal of the type dumb gets no escapes at all."},
+    {"--from", &Run::from, kProfileVerb, 0, "RESULT.json",
+     "with grant: whose denials (default: -, standard input)", kFile},
+    {"--yes", &Run::yes, kProfileVerb, 0, "", "with grant: write without asking"},
     {"--stat", &Run::stat, kLayer, 0, "", "with diff: how much of each file"},
     {"--name-only", &Run::name_only, kLayer, 0, "", "with diff: only the paths"},
     {"--root", &Run::root, kLayer, 0, "DIR", "with diff: of this root (default: the workspace)",
@@ -263,7 +267,7 @@ std::string value_names(ValueKind kind) {
     case kToolFormat:
       return "anthropic, openai, mcp";
     case kProfileAction:
-      return "list, show, validate";
+      return "list, show, validate, grant";
     case kCacheAction:
       return "list, clear";
     case kOutputFormat:
@@ -273,7 +277,7 @@ std::string value_names(ValueKind kind) {
     case kLayerAction:
       return "list, diff, commit, undo, discard, checkpoint, rollback, branch";
     case kSchema:
-      return "profile, request, result, errors, tool";
+      return "profile, managed, request, result, errors, tool";
     case kOrder:
       return "end, input";
     case kVerb:

@@ -93,6 +93,8 @@ struct RunOptions {
   bool resume = false;
   bool resume_failed = false;
   bool fail_fast = false;
+  std::string from;  // a result
+  bool yes = false;
   bool follow = false;
   bool close = false;
   bool apparmor = false;

@@ -326,7 +326,9 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
   std::vector<std::string> warnings;
+  SBX_TRY(Managed managed, read_managed(kManagedDirectory));
   SBX_TRY(LoadedProfile loaded, load_named(options, environment, warnings));
+  SBX_CHECK_OK(check_forbidden(managed, loaded.names));
   SBX_TRY(const OperatorFlags flags, all_flags(options, environment, loaded));
   const std::string home = lookup(environment, "HOME");
   SessionOptions out;
@@ -334,7 +336,9 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   SBX_TRY(PolicyContext context, make_context(options, environment, loaded.profile, out.facts));
   context.warnings.insert(context.warnings.begin(), warnings.begin(), warnings.end());
   // Of the profile as it was loaded: no flag and no variable changes it.
-  const bool is_audited = !flags.audit_file.empty() || !loaded.profile.audit.file.empty();
+  const bool is_audited =
+      !flags.audit_file.empty() || !loaded.profile.audit.file.empty() || !managed.empty();
+  context.managed = std::move(managed);
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded.profile);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));

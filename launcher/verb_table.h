@@ -267,9 +267,13 @@ inline constexpr Verb kVerbs[] = {
      verb_profile,
      "shipped and installed profiles",
      kNothingToRun,
-     "Lists them, prints one with what it extends resolved, or checks a file.",
+     "Lists them, prints one with what it extends resolved, or checks a file. grant FILE adds what "
+     "the denials of a result name: it shows the difference, asks at a terminal, and writes "
+     "nothing "
+     "without one unless --yes says so. What opens more than a file or a host is never granted so.",
      {{"what", &RunOptions::what, true, ValueKind::kProfileAction, ""},
-      {"name", &RunOptions::name, false, ValueKind::kProfile, "to show; a file to validate"}},
+      {"name", &RunOptions::name, false, ValueKind::kProfile,
+       "to show; a file to validate, or to grant to"}},
      "sbx-run profile show default"},
     {"trust",
      verb_trust,

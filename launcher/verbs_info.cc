@@ -9,6 +9,7 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "host/doctor.h"
+#include "host_files/places.h"
 #include "output/rule_set.h"
 #include "plan/filter.h"
 #include "policy/params.h"
@@ -84,6 +85,19 @@ std::optional<int> parse_simple(const Invocation& invocation, RunOptions& option
   return std::nullopt;
 }
 
+// Comes back only with what kept it from being done.
+Error become_grant(const RunOptions& options, const Invocation& invocation) {
+  const auto home = invocation.environment.find("HOME");
+  std::vector<std::string> words = {"sbx-learn", "--file", options.name, "--from", options.from};
+  words.insert(words.end(), {"--state", state_directory(invocation.environment)});
+  if (home != invocation.environment.end()) words.insert(words.end(), {"--home", home->second});
+  for (const std::string& directory : profile_search(invocation.environment).directories) {
+    words.insert(words.end(), {"--profiles", directory});
+  }
+  if (options.yes) words.emplace_back("--yes");
+  return become_companion(std::move(words));
+}
+
 }  // namespace
 
 int verb_explain(const Invocation& invocation) {
@@ -116,7 +130,8 @@ int verb_doctor(const Invocation& invocation) {
       read_quick_facts(home == invocation.environment.end() ? nullptr : home->second.c_str());
   probe_layers(facts);
   facts.cgroup = find_cgroup();
-  const DoctorReport report = make_doctor_report(facts, own_path());
+  const DoctorReport report =
+      make_doctor_report(facts, own_path(), read_managed(kManagedDirectory));
   return print(options.json ? report.json : report.text);
 }
 
@@ -155,10 +170,11 @@ int verb_profile(const Invocation& invocation) {
     for (const Error& error : errors) complain(error);
     return errors.empty() ? status : 125;
   }
-  const bool known = what == "show" || what == "validate";
+  if (what == "grant" && !name.empty()) return refuse(become_grant(options, invocation), true);
+  const bool known = what == "show" || what == "validate" || what == "grant";
   return refuse(Error{ErrorCode::kBadFlag,
                       "profile " + what + (known ? ": there is no name" : " is not known"), "",
-                      "profile list, profile show NAME, profile validate FILE"},
+                      "profile list, profile show NAME, profile validate FILE, profile grant FILE"},
                 true);
 }
 
@@ -182,15 +198,17 @@ int verb_schema(const Invocation& invocation) {
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
+  if (what == "managed") return print(managed_schema_json());
   if (what == "errors") return print(errors_json());
   if (what == "tool") {
     const Result<std::string> text = definition(options.name, options.format);
     return text.ok() ? print(text.value()) : refuse(text.error(), true);
   }
-  return refuse(
-      Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
-            "schema profile, schema request, schema result, schema errors, schema tool NAME"},
-      true);
+  return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
+                      "schema profile, schema managed, schema request, schema result, schema "
+                      "errors, schema tool "
+                      "NAME"},
+                true);
 }
 
 int verb_version(const Invocation& invocation) {

@@ -7,9 +7,6 @@
 namespace sbx {
 namespace {
 
-// A network so wide that it was meant as "anything" does not list the host's own services.
-constexpr int kNarrowestWideNetwork = 8;
-
 std::vector<std::uint16_t> ports_of(const HostRule& rule) {
   if (rule.port) return {*rule.port};
   return {80, 443};
@@ -55,7 +52,8 @@ Rules::Rules(NetworkMode mode, std::span<const HostRule> allow, std::span<const 
       } else if (rule.kind == HostRule::Kind::kWildcard) {
         wildcards_.emplace(rule.name, port);
       } else {
-        networks_.push_back({rule.network, rule.prefix, port});
+        const bool lists_own = !rule.never_own && rule.prefix >= kNarrowestWideNetwork;
+        networks_.push_back({rule.network, rule.prefix, port, lists_own});
       }
     }
   }
@@ -75,7 +73,7 @@ bool Rules::allows_name(std::string_view name, std::uint16_t port) const {
 
 bool Rules::is_listed(const Endpoint& destination, bool guarded) const {
   return std::any_of(networks_.begin(), networks_.end(), [&](const NetworkRule& rule) {
-    return rule.port == destination.port && (!guarded || rule.bits >= kNarrowestWideNetwork) &&
+    return rule.port == destination.port && (!guarded || rule.lists_own) &&
            in_network(destination.address, rule.network, rule.bits);
   });
 }

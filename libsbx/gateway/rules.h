@@ -43,6 +43,7 @@ class Rules {
     IpAddress network;
     int bits;
     std::uint16_t port;
+    bool lists_own;
   };
 
   bool is_listed(const Endpoint& destination, bool guarded) const;

@@ -132,7 +132,29 @@ void append_obstacle(std::string& text, const Obstacle& obstacle) {
   if (!obstacle.mend.empty()) append_line(text, fmt::format("{:15}mend: {}", "", obstacle.mend));
 }
 
-std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
+void append_managed(std::string& text, const Result<Managed>& managed) {
+  if (!managed.ok()) {
+    append_line(text, "Managed policy   NOTHING RUNS: " + managed.error().message);
+    append_line(text, fmt::format("{:15}mend: {}", "", managed.error().hint));
+    return;
+  }
+  for (const ManagedFile& file : managed.value()) {
+    append_line(text, fmt::format("Managed policy   {} (sha256 {}) {}", file.mark.path,
+                                  file.mark.sha256, file.name));
+  }
+}
+
+Json managed_to_json(const Result<Managed>& managed) {
+  if (!managed.ok() || managed.value().empty()) return {};
+  Json list = Json::array();
+  for (const ManagedFile& file : managed.value()) {
+    list.push_back({{"path", file.mark.path}, {"sha256", file.mark.sha256}, {"name", file.name}});
+  }
+  return list;
+}
+
+std::string write_text(const HostFacts& facts, bool runs, long apparmor,
+                       const Result<Managed>& managed) {
   std::string text;
   append_line(text,
               fmt::format("kernel {} ({}), uid {} ({}), capabilities: {}", facts.kernel_release,
@@ -170,6 +192,7 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor) {
                 "AppArmor         restricts user namespaces; the profile that allows them: "
                 "sbx-run doctor --apparmor");
   }
+  append_managed(text, managed);
   append_line(text, runs ? "\nThe default profile runs here."
                          : "\nThe default profile does NOT run here: mend what says NO above, or "
                            "allow a weaker tier with --allow-degraded.");
@@ -187,7 +210,7 @@ Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
 }
 
 std::string write_json(const HostFacts& facts, bool runs, long apparmor,
-                       const std::string& executable) {
+                       const std::string& executable, const Result<Managed>& managed) {
   Json layers = Json::object();
   for (const LayerText& layer : kLayers)
     layers[layer_name(layer.layer)] = layer_to_json(layer, facts);
@@ -219,6 +242,8 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
         {"mend", has_cgroup ? Json() : Json(kCgroupMend)}}},
       {"overlay", {{"on_tmpfs", facts.overlay_on_tmpfs}}},
       {"apparmor", {{"restricted", apparmor == 1}, {"profile", apparmor_profile_text(executable)}}},
+      {"managed", managed_to_json(managed)},
+      {"managed_error", managed.ok() ? Json() : Json(managed.error().message)},
       {"default_profile_runs", runs}};
   return document.dump(2, ' ', false, Json::error_handler_t::replace);
 }
@@ -237,12 +262,13 @@ std::string quote_for_apparmor(const std::string& path) {
 
 }  // namespace
 
-DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable) {
+DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable,
+                                const Result<Managed>& managed) {
   const long apparmor = read_host_hints().apparmor_restricts_userns;
   DoctorReport report;
-  report.all_layers = default_profile_runs(facts);
-  report.text = write_text(facts, report.all_layers, apparmor);
-  report.json = write_json(facts, report.all_layers, apparmor, executable);
+  report.all_layers = default_profile_runs(facts) && managed.ok();
+  report.text = write_text(facts, report.all_layers, apparmor, managed);
+  report.json = write_json(facts, report.all_layers, apparmor, executable, managed);
   return report;
 }
 

@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "host/facts.h"
+#include "profile/managed.h"
 
 namespace sbx {
 
@@ -16,8 +18,9 @@ struct DoctorReport {
 };
 
 // `facts` must have been probed (probe_layers). `executable` is this program's own path, for the
-// AppArmor profile text.
-DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable);
+// AppArmor profile text. `managed` is the managed policy, or why nothing can run under it.
+DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable,
+                                const Result<Managed>& managed = Managed{});
 
 // The AppArmor profile that lets `executable`, sbx-run or sbx-bwrap, make user namespaces on
 // Ubuntu 24.04 and later.

@@ -11,6 +11,7 @@ sbx_room(host SOURCES
   host/git_use.cc
   host/git_files.cc
   host/globs.cc
+  host/narrow_view.cc
   host/git_outside.cc
   host/unowned.cc
   host/view.cc

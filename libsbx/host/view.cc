@@ -23,6 +23,7 @@
 #include "host/git_files.h"
 #include "host/git_outside.h"
 #include "host/globs.h"
+#include "host/narrow_view.h"
 #include "host/protect.h"
 #include "host/unowned.h"
 #include "policy/http.h"
@@ -168,6 +169,7 @@ class Inspector {
     SBX_CHECK_OK(add_roots());
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
+    narrow_view(policy_, view_);
     for (const ViewRoot& root : view_.roots) {
       if (root.is_git || root.access != Access::kReadWrite ||
           root.node.kind != NodeKind::kDirectory)

@@ -13,6 +13,7 @@
 #include "model/denial.h"
 #include "model/finding.h"
 #include "model/layer.h"
+#include "model/managed_mark.h"
 #include "model/promise.h"
 
 namespace sbx {
@@ -82,6 +83,7 @@ struct SandboxReport {
   std::vector<unsigned> groups;  // supplementary groups, which a single-id map keeps
   std::vector<Published> published;
   std::vector<std::string> warnings;  // "unconfined: …"; printed as `warnings`
+  std::vector<ManagedMark> managed;   // null where there is none
 };
 
 struct Redactions {

@@ -148,6 +148,21 @@ constexpr ValueSpec object(const ObjectSpec& spec) {
   return {.kind = Kind::kObject, .object = &spec};
 }
 
+constexpr auto kMaximumFields = std::to_array<FieldSpec>({
+    field<&PathMaximum::path>("path", "Absolute.", kTextSpec),
+    field<&PathMaximum::access>("access", "The most.",
+                                {.kind = Kind::kEnum, .names = kNames<Access>}),
+    field<&PathMaximum::file>("file", "That says so.", kTextSpec),
+});
+constexpr ObjectSpec kMaximumObject = {kMaximumFields};
+constexpr ValueSpec kMaximumSpec = object(kMaximumObject);
+constexpr auto kMarkFields = std::to_array<FieldSpec>({
+    field<&ManagedMark::path>("path", "Absolute.", kTextSpec),
+    field<&ManagedMark::sha256>("sha256", "Of its content.", kTextSpec),
+});
+constexpr ObjectSpec kMarkObject = {kMarkFields};
+constexpr ValueSpec kMarkSpec = object(kMarkObject);
+
 constexpr auto kSandboxPolicyFields = std::to_array<FieldSpec>({
     part<SandboxProfile, SandboxPolicy>("profile", "With variables replaced and flags applied.",
                                         object(kSandboxProfileSpec)),
@@ -158,6 +173,8 @@ constexpr auto kSandboxPolicyFields = std::to_array<FieldSpec>({
     field<&SandboxPolicy::layer>("layer", "That writes are kept in.", kTextSpec),
     field<&SandboxPolicy::upstream_proxy>("upstream_proxy", "That connections outside go through.",
                                           kTextSpec),
+    field<&SandboxPolicy::maxima>("maxima", "Of the managed policy.",
+                                  {.kind = Kind::kList, .item = &kMaximumSpec}),
     field<&SandboxPolicy::trace_denials>(
         "trace_denials", "Refused file operations are reported too.", {.kind = Kind::kBool}),
 });
@@ -176,6 +193,10 @@ constexpr auto kRunPolicyFields = std::to_array<FieldSpec>({
     not_in_digest(field<&RunPolicy::own_files>(
         "own_files", "Its profiles, audit log and answer: protected, wherever they are named.",
         {.kind = Kind::kList, .item = &kTextSpec})),
+    not_in_digest(field<&RunPolicy::managed>("managed", "Files of the managed policy.",
+                                             {.kind = Kind::kList, .item = &kMarkSpec})),
+    not_in_digest(field<&RunPolicy::required_audit>("required_audit", "Logs that they require.",
+                                                    {.kind = Kind::kList, .item = &kTextSpec})),
     not_in_digest(field<&RunPolicy::warnings>("warnings", "Of the launcher, for the answer.",
                                               {.kind = Kind::kList, .item = &kTextSpec})),
 });

@@ -9,6 +9,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "policy/http.h"
+#include "policy/narrow.h"
 #include "profile/default_profile.h"
 #include "profile/fields.h"
 #include "profile/forms.h"
@@ -323,15 +324,6 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.filesystem.overlay = true;
   }
   if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
-  if (profile.network.mode == NetworkMode::kOpen) {
-    profile.isolation.namespaces.remove(Layer::kNet);
-    profile.isolation.require.remove(Layer::kNet);
-  }
-  // What the operator requires by name stays required: --net open --require net is refused.
-  if (flags.require) {
-    for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
-  }
-
   const auto bytes = [](const std::optional<std::int64_t>& flag,
                         const std::optional<std::int64_t>& kb) {
     return !flag && kb ? std::optional(*kb * 1024) : flag;
@@ -341,24 +333,46 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   std::string home = home_inside(profile, context);
   show_home(profile, home);
   SBX_CHECK_OK(resolve_caches(profile, home, context));
+  std::optional<std::int64_t> file_bytes = flags.file_bytes;
+  std::optional<std::int64_t> output_bytes = flags.output_bytes;
+  SBX_CHECK_OK(narrow(context.managed, {profile, hosts, file_bytes, output_bytes, context.warnings,
+                                        context.workspace}));
+  if (profile.network.mode == NetworkMode::kOpen) {
+    profile.isolation.namespaces.remove(Layer::kNet);
+    profile.isolation.require.remove(Layer::kNet);
+  }
+  // What the operator requires by name stays required: --net open --require net is refused.
+  if (flags.require) {
+    for (const Layer layer : *flags.require) profile.isolation.require.add(layer);
+  }
+  SBX_CHECK_OK(require_layers(context.managed, profile));
   const LimitsProfile& limits = profile.limits;
   SandboxPolicy sandbox{static_cast<SandboxProfile&&>(profile),
                         limits,
-                        bytes(flags.file_bytes, limits.file_kb),
+                        bytes(file_bytes, limits.file_kb),
                         std::move(context.workspace),
                         std::move(home),
                         std::move(hosts),
+                        {},
                         flags.trace_denials,
                         flags.layer,
                         flags.each_layer,
                         flags.upstream_proxy};
   RunPolicy run{static_cast<RunProfile&&>(profile),
                 limits,
-                bytes(flags.output_bytes, limits.output_kb),
+                bytes(output_bytes, limits.output_kb),
                 std::move(context.profile_sha256),
                 flags.publish,
                 std::move(own_files),
-                std::move(context.warnings)};
+                std::move(context.warnings),
+                {},
+                {}};
+  for (ManagedFile& file : context.managed) {
+    run.managed.push_back(std::move(file.mark));
+    if (!file.audit.file.empty()) run.required_audit.push_back(file.audit.file);
+    for (PathMaximum& maximum : file.filesystem.max) sandbox.maxima.push_back(std::move(maximum));
+  }
+  run.own_files.insert(run.own_files.end(), run.required_audit.begin(), run.required_audit.end());
   return Policy{std::move(sandbox), std::move(run)};
 }
 

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "model/request.h"
 #include "profile/host_rule.h"
+#include "profile/managed.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -65,6 +66,7 @@ struct PolicyContext {
   std::int64_t machine_memory_mb = 0;  // 0: not known
   std::string profile_sha256 = {};     // see RunPolicy
   std::vector<std::string> warnings = {};
+  Managed managed = {};
 };
 
 // What a sandbox is made of: one that waits fits any run whose own is equal.
@@ -72,10 +74,11 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
   SandboxLimits limits;
   std::optional<std::int64_t> file_bytes;  // nullopt: no cap
   std::string workspace;
-  std::string home;             // path of the home directory inside
-  std::vector<HostRule> hosts;  // network.allow and --allow-host
-  bool trace_denials = false;   // refused file operations are reported too
-  std::string layer = {};       // that writes to rw roots are kept in; empty: none
+  std::string home;                 // path of the home directory inside
+  std::vector<HostRule> hosts;      // network.allow and --allow-host
+  std::vector<PathMaximum> maxima;  // of the managed policy: no path is shown as more
+  bool trace_denials = false;       // refused file operations are reported too
+  std::string layer = {};           // that writes to rw roots are kept in; empty: none
   EachLayer each_layer = EachLayer::kNone;
   std::string upstream_proxy = {};         // that connections outside go through; empty: none
   std::shared_ptr<HttpSession> http = {};  // where there are rules or credentials, and a run
@@ -91,7 +94,9 @@ struct RunPolicy : RunProfile {
   // Absolute paths of the files that steer or record the run: its profiles, the audit log, the
   // answer's file. Where they lie in a writable root they are protected there.
   std::vector<std::string> own_files;
-  std::vector<std::string> warnings;  // of the launcher, for the answer's `warnings`
+  std::vector<std::string> warnings;        // of the launcher, for the answer's `warnings`
+  std::vector<ManagedMark> managed;         // the files of the managed policy that counted
+  std::vector<std::string> required_audit;  // logs that these require, besides audit.file
 };
 
 // Made by the functions below; nothing else changes one, which a test looks for.

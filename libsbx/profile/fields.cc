@@ -4,6 +4,7 @@
 
 #include "json/codec.h"
 #include "profile/forms.h"
+#include "profile/managed.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -373,6 +374,56 @@ constexpr auto kAuditFields = std::to_array<FieldSpec>({
 });
 constexpr ObjectSpec kAuditSpec = {kAuditFields};
 
+// a file of the managed policy
+constexpr auto kMaximumFields = std::to_array<FieldSpec>({
+    required(field<&PathMaximum::path>("path", "An absolute path, and all that lies below it.",
+                                       text(forms::kAbsolutePath))),
+    required(field<&PathMaximum::access>("access", "The most that it may be shown as.",
+                                         choice<Access>())),
+});
+constexpr ObjectSpec kMaximumObject = {kMaximumFields};
+constexpr ValueSpec kMaximumSpec = object(kMaximumObject);
+constexpr auto kManagedFilesystemFields = std::to_array<FieldSpec>({
+    field<&ManagedFilesystem::max>(
+        "max", "Paths; the most specific one counts, and what none is about is free.",
+        list(kMaximumSpec)),
+});
+constexpr ObjectSpec kManagedFilesystemSpec = {kManagedFilesystemFields};
+constexpr auto kManagedNetworkFields = std::to_array<FieldSpec>({
+    field<&ManagedNetwork::mode>("mode", "The widest mode.", or_null(choice<NetworkMode>())),
+    field<&ManagedNetwork::allow>("allow", "All that may be reached; at most mode allowlist then.",
+                                  or_null(list(kHostSpec))),
+});
+constexpr ObjectSpec kManagedNetworkSpec = {kManagedNetworkFields};
+constexpr auto kManagedIsolationFields = std::to_array<FieldSpec>({
+    field<&ManagedIsolation::require>("require", "The layers without which nothing runs.",
+                                      list(kLayerSpec)),
+});
+constexpr ObjectSpec kManagedIsolationSpec = {kManagedIsolationFields};
+constexpr ValueSpec kForbiddenSpec = text(forms::kReference);
+constexpr auto kManagedProfilesFields = std::to_array<FieldSpec>({
+    field<&ManagedProfiles::forbid>(
+        "forbid", "Profiles and presets that nothing may be, nor extend: names or paths.",
+        list(kForbiddenSpec)),
+});
+constexpr ObjectSpec kManagedProfilesSpec = {kManagedProfilesFields};
+constexpr auto kManagedFields = std::to_array<FieldSpec>({
+    {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
+    field<&ManagedFile::name>("name", "Of the file, for people.", text(forms::kNoNul)),
+    field<&ManagedFile::description>("description", "One line for people.", text(forms::kNoNul)),
+    field<&ManagedFile::filesystem>("filesystem", "What may be seen and written at the most.",
+                                    object(kManagedFilesystemSpec)),
+    field<&ManagedFile::network>("network", "What may be reached at the most.",
+                                 object(kManagedNetworkSpec)),
+    field<&ManagedFile::isolation>("isolation", "What must be in force.",
+                                   object(kManagedIsolationSpec)),
+    field<&ManagedFile::limits>("limits", "The highest limits. null: free.", object(kLimitsSpec)),
+    field<&ManagedFile::profiles>("profiles", "Which profiles may be used.",
+                                  object(kManagedProfilesSpec)),
+    field<&ManagedFile::audit>("audit", "A log that every run is in, besides its own.",
+                               object(kAuditSpec)),
+});
+
 constexpr ValueSpec kReferenceSpec = text(forms::kReference);
 constexpr auto kProfileFields = std::to_array<FieldSpec>({
     {"$schema", "The schema of this document, for editors.", {.kind = Kind::kText}},
@@ -418,11 +469,27 @@ constexpr auto kRunFields = rows_of_part<RunProfile, kProfileFields>();
 }  // namespace
 
 constexpr ObjectSpec kProfileSpec = {kProfileFields};
+constexpr ObjectSpec kManagedSpec = {kManagedFields};
 constexpr ObjectSpec kNetworkSpec = kNetworkObject;
 constexpr ObjectSpec kSandboxProfileSpec = {kSandboxFields};
 constexpr ObjectSpec kRunProfileSpec = {kRunFields};
 constexpr ObjectSpec kSandboxLimitsSpec = {kSandboxLimitFields};
 constexpr ObjectSpec kRunLimitsSpec = {kRunLimitFields};
+
+std::vector<std::string_view> lower_limits(const LimitsProfile& most, LimitsProfile& limits,
+                                           bool missing_is_none) {
+  using Limit = std::optional<std::int64_t>;
+  std::vector<std::string_view> lowered;
+  LimitsProfile from = most;
+  for (const FieldSpec& row : kLimitFields) {
+    const Limit& highest = *static_cast<Limit*>(row.member.of(&from));
+    Limit& limit = *static_cast<Limit*>(row.member.of(&limits));
+    if (!highest || (limit ? *limit <= *highest : !missing_is_none)) continue;
+    limit = highest;
+    lowered.push_back(row.name);
+  }
+  return lowered;
+}
 
 void lay_over(const LimitsProfile& set, LimitsProfile& limits) {
   using Limit = std::optional<std::int64_t>;

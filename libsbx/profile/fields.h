@@ -5,6 +5,7 @@
 
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "json/field.h"
 #include "profile/profile.h"
@@ -21,6 +22,12 @@ extern const ObjectSpec kRunProfileSpec;
 extern const ObjectSpec kNetworkSpec;
 extern const ObjectSpec kSandboxLimitsSpec;
 extern const ObjectSpec kRunLimitsSpec;
+
+extern const ObjectSpec kManagedSpec;  // of a file of the managed policy, see managed.h
+
+// Each limit that is above `most`, or missing where that is none at all, becomes it; their names.
+std::vector<std::string_view> lower_limits(const LimitsProfile& most, LimitsProfile& limits,
+                                           bool missing_is_none);
 
 // Each limit that `set` has replaces the one there.
 void lay_over(const LimitsProfile& set, LimitsProfile& limits);

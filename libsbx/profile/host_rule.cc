@@ -105,4 +105,16 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
   return with_port(parse_host(text.substr(0, colon)), text.substr(colon + 1));
 }
 
+std::string host_rule_text(const HostRule& rule) {
+  std::string text = rule.name;
+  if (rule.kind == HostRule::Kind::kWildcard) text = "*." + text;
+  if (rule.kind == HostRule::Kind::kNetwork) {
+    text = ip_text(rule.network);
+    const bool is_one = rule.prefix == (rule.network.is_v6 ? 128 : 32);
+    if (!is_one) text += "/" + std::to_string(rule.prefix);
+    if (rule.network.is_v6 && rule.port) text = "[" + text + "]";
+  }
+  return rule.port ? text + ":" + std::to_string(*rule.port) : text;
+}
+
 }  // namespace sbx

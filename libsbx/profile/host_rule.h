@@ -19,6 +19,8 @@ struct HostRule {
   IpAddress network;                  // kNetwork
   int prefix = 0;                     // its bits; 32 and 128 for one address
   std::optional<std::uint16_t> port;  // nullopt: 80 and 443
+  // It does not list the host's own and special addresses, however narrow it is.
+  bool never_own = false;
 
   friend bool operator==(const HostRule&, const HostRule&) = default;
 };
@@ -26,5 +28,11 @@ struct HostRule {
 // "github.com", "*.pypi.org:443", "10.1.0.0/16:5432", "[2001:db8::1]:443", "2001:db8::/32";
 // nullopt on anything else (a scheme, a path, "*" alone, IPv4 inside IPv6, port 0).
 std::optional<HostRule> parse_host_rule(std::string_view text);
+
+// As parse_host_rule() reads it.
+std::string host_rule_text(const HostRule& rule);
+
+// A network so wide, in bits, was meant as "anything": it lists none of the host's own services.
+inline constexpr int kNarrowestWideNetwork = 8;
 
 }  // namespace sbx

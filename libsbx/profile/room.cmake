@@ -5,6 +5,7 @@ sbx_room(profile
     profile/fields.cc
     profile/forms.cc
     profile/host_rule.cc
+    profile/managed.cc
     profile/schema.cc
     profile/shipped.cc
     profile/source.cc

@@ -54,6 +54,7 @@ std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
   write_redactions(json, outcome.redactions);
   write_error(json, outcome.error);
   write_connections(json, outcome);
+  if (!outcome.sandbox.managed.empty()) write_managed(json, outcome.sandbox.managed);
   if (outcome.kept) write_kept(json, outcome.kept);
   json.end_object();
   return text;

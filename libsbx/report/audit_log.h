@@ -2,8 +2,8 @@
 // The audit log of a run or a session: opened before a command starts, one line at each end.
 #pragma once
 
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "host_files/append_file.h"
@@ -22,7 +22,7 @@ class Audit {
   void record(Outcome& outcome);
 
  private:
-  std::optional<AppendFile> file_;
+  std::vector<AppendFile> files_;  // the policy's own, and those that it is held to
   std::string session_;
   std::string profile_sha256_;
 };

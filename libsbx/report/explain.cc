@@ -45,6 +45,9 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
     out += fmt::format("  {:<10} {} ({})\n", verdict_name(finding.verdict), finding.reason,
                        finding.id);
   }
+  for (const ManagedMark& mark : policy.run.managed) {
+    out += fmt::format("managed    {} (sha256 {})\n", mark.path, mark.sha256);
+  }
   for (const std::string& warning : plan.warnings) out += "WARNING    " + warning + "\n";
   out += "view\n";
   for (const auto& [path, how] : plan.shown) {
@@ -98,6 +101,10 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   out["cwd"] = repair_utf8(plan.cwd);
   out["check"] = Json::parse(judgement_to_json(judgement));
   out["warnings"] = plan.warnings;
+  out["managed"] = policy.run.managed.empty() ? Json() : Json::array();
+  for (const ManagedMark& mark : policy.run.managed) {
+    out["managed"].push_back({{"path", mark.path}, {"sha256", mark.sha256}});
+  }
   out["mounts"] = Json::array();
   for (const auto& [path, how] : plan.shown) {
     out["mounts"].push_back({{"path", repair_utf8(path)}, {"access", how}});

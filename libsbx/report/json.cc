@@ -102,6 +102,7 @@ void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
     json.end_object();
   });
   write_strings(json, "warnings", sandbox.warnings);
+  write_managed(json, sandbox.managed);
   write_array(json, "supplementary_groups", sandbox.groups,
               [&](unsigned group) { json.count(group); });
   json.end_object();

@@ -62,6 +62,19 @@ void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded) 
   });
 }
 
+void write_managed(JsonWriter& json, const std::vector<ManagedMark>& managed) {
+  if (managed.empty()) {
+    json.key("managed");
+    return json.null();
+  }
+  write_array(json, "managed", managed, [&](const ManagedMark& mark) {
+    json.begin_object();
+    write_member(json, "path", mark.path);
+    write_member(json, "sha256", mark.sha256);
+    json.end_object();
+  });
+}
+
 void write_kept(JsonWriter& json, const std::optional<KeptReport>& kept) {
   json.key("layer");
   if (!kept) return json.null();

@@ -31,6 +31,8 @@ void write_denial_members(JsonWriter& json, const Denial& denial);
 void write_denials(JsonWriter& json, const std::vector<Denial>& denials);
 // "degraded": what was wanted and is not in force.
 void write_degraded(JsonWriter& json, const std::vector<Degradation>& degraded);
+// "managed": the files of the managed policy, or null.
+void write_managed(JsonWriter& json, const std::vector<ManagedMark>& managed);
 // "layer": that writes were kept in, or null.
 void write_kept(JsonWriter& json, const std::optional<KeptReport>& kept);
 // "approval": what a person would have to allow.

@@ -182,7 +182,7 @@ constexpr const char* kResultSchema = R"json({
     "sandbox": {
       "description": "What was in force, as the kernel confirmed it.",
       "type": "object", "additionalProperties": false,
-      "required": ["profile", "layers", "limits", "degraded", "published", "warnings",
+      "required": ["profile", "layers", "limits", "degraded", "published", "warnings", "managed",
         "supplementary_groups"],
       "properties": {
         "profile": {"description": "The profile's name.", "type": "string"},
@@ -231,6 +231,17 @@ constexpr const char* kResultSchema = R"json({
             "properties": {
               "host": {"type": "string"},
               "port": {"type": "integer", "minimum": 1, "maximum": 65535}
+            }
+          }
+        },
+        "managed": {
+          "description": "The files of the managed policy that narrowed this run; null where there are none.",
+          "type": ["array", "null"],
+          "items": {
+            "type": "object", "additionalProperties": false, "required": ["path", "sha256"],
+            "properties": {
+              "path": {"type": "string"},
+              "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"}
             }
           }
         },

@@ -61,6 +61,7 @@ void describe(Outcome& outcome, const Policy& policy, const Request& request,
   outcome.argv = plan.argv;
   outcome.cwd = plan.cwd;
   outcome.sandbox.profile = policy.run.name;
+  outcome.sandbox.managed = policy.run.managed;
   outcome.sandbox.limits = plan.limits;
   outcome.sandbox.degraded = plan.degraded;
   outcome.sandbox.warnings = plan.warnings;

@@ -396,6 +396,7 @@ void CommandRun::fail(const Error& error, RunStatus status) {
     outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
   }
   outcome.sandbox.profile = policy_->run.name;
+  outcome.sandbox.managed = policy_->run.managed;
   outcome.status = status;
   outcome.error = error;
   outcome.exit_status = error_exit_status(error.code);

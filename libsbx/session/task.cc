@@ -117,6 +117,7 @@ void Task::refuse(Outcome outcome) {
   outcome.description = request_.description;
   outcome.cwd = cwd();
   outcome.sandbox.profile = policy_.run.name;
+  outcome.sandbox.managed = policy_.run.managed;
   outcome_ = std::move(outcome);
   ended_at_ = Clock::now();
 }

@@ -3,6 +3,7 @@ sbx_test(profile
     ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/decode_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/forms_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/managed_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/sha256_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/shipped_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/store_test.cc

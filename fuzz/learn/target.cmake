@@ -1,0 +1,1 @@
+sbx_fuzz(grants SOURCES ${CMAKE_CURRENT_LIST_DIR}/grants_fuzz.cc LINK sbx_learn)

@@ -1,0 +1,1 @@
+sbx_fuzz(managed SOURCES ${CMAKE_CURRENT_LIST_DIR}/managed_fuzz.cc LINK sbx_all)

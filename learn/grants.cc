@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text is held against the profile's table once it is in the document: here only its shape counts.
+#include "learn/grants.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "json/reader.h"
+#include "model/address.h"
+#include "policy/policy.h"
+#include "profile/host_rule.h"
+
+namespace sbx::learn {
+namespace {
+
+// Settings that a refusal may name. What else a profile has is for a person to decide.
+constexpr auto kSettings = std::to_array<std::string_view>(
+    {"filesystem.roots", "filesystem.devices", "network.allow", "network.host_ports",
+     "network.unix_sockets", "network.http", "network.mode", "seccomp.allow"});
+
+struct Secret {
+  std::string_view path;  // below the home where it starts with ~
+  std::string_view why;
+};
+
+// Places that hold what opens other doors. docs/policy.md lists them.
+constexpr auto kSecrets = std::to_array<Secret>({
+    {"~/.ssh", "keys of ssh"},
+    {"~/.gnupg", "keys of gpg"},
+    {"~/.aws", "credentials of a cloud"},
+    {"~/.azure", "credentials of a cloud"},
+    {"~/.config/gcloud", "credentials of a cloud"},
+    {"~/.kube", "credentials of clusters"},
+    {"~/.docker/config.json", "credentials of registries"},
+    {"~/.config/containers/auth.json", "credentials of registries"},
+    {"~/.npmrc", "a token of npm"},
+    {"~/.pypirc", "a token of PyPI"},
+    {"~/.cargo/credentials.toml", "a token of crates.io"},
+    {"~/.cargo/credentials", "a token of crates.io"},
+    {"~/.gem/credentials", "a token of RubyGems"},
+    {"~/.netrc", "passwords"},
+    {"~/.git-credentials", "passwords"},
+    {"~/.config/gh", "a token of GitHub"},
+    {"~/.config/glab-cli", "a token of GitLab"},
+    {"~/.password-store", "passwords"},
+    {"~/.local/share/keyrings", "a keyring"},
+    {"~/.local/share/kwalletd", "a keyring"},
+    {"~/.mozilla", "a browser's profile"},
+    {"~/.config/google-chrome", "a browser's profile"},
+    {"~/.config/chromium", "a browser's profile"},
+    {"~/.config/BraveSoftware", "a browser's profile"},
+    {"~/.config/microsoft-edge", "a browser's profile"},
+    {"~/.bash_history", "a shell's history"},
+    {"~/.zsh_history", "a shell's history"},
+    {"~/.local/share/fish/fish_history", "a shell's history"},
+    {"~/.python_history", "a shell's history"},
+    {"/etc/shadow", "password hashes"},
+    {"/etc/gshadow", "password hashes"},
+    {"/etc/sudoers", "who may become root"},
+    {"/etc/sudoers.d", "who may become root"},
+    {"/etc/ssl/private", "private keys"},
+    {"/etc/sbx", "the managed policy"},
+});
+
+// Of the whole machine: no sandbox is left with one of them.
+constexpr auto kOfTheMachine = std::to_array<std::string_view>(
+    {"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+     "swapon", "swapoff", "iopl", "ioperm", "open_by_handle_at", "settimeofday", "clock_settime"});
+
+std::string text_of(const Document& entry, const char* key) {
+  if (!entry.is_object()) return "";
+  const auto found = entry.find(key);
+  return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// As the kernel reads it, without symlinks being followed; empty where it is none.
+std::string plain(const std::string& path, const std::string& home) {
+  std::string whole = path;
+  if (path.starts_with("${home}")) whole = home + path.substr(std::string_view("${home}").size());
+  const Result<std::string> normal = normal_path(whole, "/", "");
+  return normal.ok() && whole.starts_with('/') ? normal.value() : "";
+}
+
+std::string why_no_root(const Document& root, const std::string& home,
+                        const std::vector<std::string>& own) {
+  const std::string named = text_of(root, "path");
+  if (named.starts_with("${workspace}")) return "";
+  const std::string path = plain(named, home);
+  if (path.empty()) return named + " is no path from /";
+  const bool to_write = text_of(root, "access") == "rw";
+  for (const std::string_view top : {"/proc", "/dev", "/sys", "/boot"}) {
+    if (is_below(path, top)) return path + " belongs to the machine";
+  }
+  if (path == "/" || path == home || is_below(home, path)) {
+    return path + " holds the whole home, or more";
+  }
+  for (const Secret& secret : kSecrets) {
+    std::string place(secret.path);
+    if (place.starts_with('~')) place = home + place.substr(1);
+    if (is_below(path, place) || is_below(place, path)) {
+      return path + " holds " + std::string(secret.why) + " (" + place + ")";
+    }
+  }
+  const std::string name = path.substr(path.rfind('/') + 1);
+  if (name == ".env" || name.starts_with(".env.")) return path + " is a place of secrets";
+  if (!to_write) return "";
+  for (const std::string_view top :
+       {"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib64", "/var/lib", "/root/.profile"}) {
+    if (is_below(path, top)) return path + " belongs to the system, and is not for commands";
+  }
+  for (const std::string& place : own) {
+    if (is_below(path, place) || is_below(place, path)) return path + " steers later runs";
+  }
+  for (const std::string_view part : split(path, '/')) {
+    if (part == ".sbx" || part == ".git") return path + " steers what runs outside";
+  }
+  return "";
+}
+
+std::string why_no_host(const std::string& text) {
+  const auto rule = parse_host_rule(text);
+  if (!rule) return text + " is no host";
+  if (rule->kind != HostRule::Kind::kNetwork) return "";
+  const bool is_link_local = in_network(rule->network, ipv4(169, 254, 0, 0), 16);
+  if (is_link_local) return text + " is where clouds hand out credentials";
+  return rule->prefix < kNarrowestWideNetwork ? text + " is nearly everything" : "";
+}
+
+std::string why_no_socket(const std::string& path) {
+  for (const std::string_view name :
+       {"docker.sock", "podman.sock", "containerd.sock", "crio.sock", "system_bus_socket"}) {
+    if (path.ends_with(name)) return path + " commands what runs as root";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<Grant> parse_grant(std::string_view text) {
+  const auto refuse = [&] {
+    return Error{ErrorCode::kBadValue, "no setting that can be added: " + std::string(text),
+                 "grant", ""};
+  };
+  for (const std::string_view setting : kSettings) {
+    if (!text.starts_with(setting)) continue;
+    std::string_view rest = text.substr(setting.size());
+    Grant grant;
+    grant.appends = rest.starts_with(" += ");
+    if (!grant.appends && !rest.starts_with(" = ")) continue;
+    rest.remove_prefix(grant.appends ? 4 : 3);
+    if (!read_json_strict(rest).ok()) return refuse();
+    grant.value = Document::parse(rest, nullptr, false);
+    if (grant.appends && !grant.value.is_array()) grant.value = Document::array({grant.value});
+    if (grant.appends == (setting == "network.mode")) return refuse();
+    const std::size_t dot = setting.find('.');
+    grant.section = setting.substr(0, dot);
+    grant.key = setting.substr(dot + 1);
+    return grant;
+  }
+  return refuse();
+}
+
+std::string never_granted(const Grant& grant, const std::string& home,
+                          const std::vector<std::string>& own) {
+  if (grant.key == "mode") {
+    return grant.value == "open" ? "the host's network has no sandbox around it" : "";
+  }
+  for (const Document& entry : grant.value) {
+    const std::string text = entry.is_string() ? entry.get<std::string>() : "";
+    std::string why;
+    if (grant.key == "roots") why = why_no_root(entry, home, own);
+    if (grant.key == "unix_sockets") why = why_no_socket(text);
+    if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
+    if (grant.section == "seccomp" &&
+        std::find(kOfTheMachine.begin(), kOfTheMachine.end(), text) != kOfTheMachine.end()) {
+      why = text + " is for the whole machine";
+    }
+    if (!why.empty()) return why;
+  }
+  return "";
+}
+
+bool add_grant(const Grant& grant, Document& profile) {
+  Document& section = profile[grant.section];
+  if (!section.is_object()) section = Document::object();
+  if (!grant.appends) {
+    if (section.value(grant.key, Document()) == grant.value) return false;
+    section[grant.key] = grant.value;
+    return true;
+  }
+  const std::string more = "+" + grant.key;
+  Document& list = section.contains(grant.key) ? section[grant.key] : section[more];
+  if (!list.is_array()) list = Document::array();
+  bool is_changed = false;
+  for (const Document& entry : grant.value) {
+    const std::string path = text_of(entry, "path");
+    const auto same = [&](const Document& known) {
+      return known == entry || (!path.empty() && text_of(known, "path") == path);
+    };
+    const auto known = std::find_if(list.begin(), list.end(), same);
+    if (known == list.end()) {
+      list.push_back(entry);
+    } else if (path.empty() || *known == entry || text_of(*known, "access") == "rw") {
+      continue;
+    } else {
+      (*known)["access"] = entry.value("access", Document("ro"));
+    }
+    is_changed = true;
+  }
+  return is_changed;
+}
+
+std::string difference(const std::string& before, const std::string& after) {
+  const auto old_lines = split(before, '\n');
+  const auto new_lines = split(after, '\n');
+  const std::size_t most = std::min(old_lines.size(), new_lines.size());
+  std::size_t head = 0;
+  while (head < most && old_lines[head] == new_lines[head]) ++head;
+  std::size_t tail = 0;
+  while (tail < most - head &&
+         old_lines[old_lines.size() - 1 - tail] == new_lines[new_lines.size() - 1 - tail]) {
+    ++tail;
+  }
+  if (head == old_lines.size() && head == new_lines.size()) return "";
+  std::string out;
+  const auto add = [&](char mark, std::string_view line) {
+    (out += mark) += escape_control_bytes(std::string(line));
+    out += '\n';
+  };
+  static constexpr std::size_t kContext = 3;
+  for (std::size_t i = head - std::min(head, kContext); i < head; ++i) add(' ', old_lines[i]);
+  for (std::size_t i = head; i < old_lines.size() - tail; ++i) add('-', old_lines[i]);
+  for (std::size_t i = head; i < new_lines.size() - tail; ++i) add('+', new_lines[i]);
+  const std::size_t end = old_lines.size() - tail;
+  for (std::size_t i = end; i < std::min(end + kContext, old_lines.size()); ++i) {
+    if (!old_lines[i].empty()) add(' ', old_lines[i]);
+  }
+  return out;
+}
+
+}  // namespace sbx::learn

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Only ever takes away.
+#include "host/narrow_view.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <map>
+#include <utility>
+
+namespace sbx {
+namespace {
+
+// What the base shows without a root, by name: a look is no different for whoever looks later.
+constexpr auto kOfBase = std::to_array<std::string_view>(
+    {"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/libexec", "/nix/store",
+     "/gnu/store", "/etc", "/var/lib", "/var/cache", "/sys"});
+
+// Made anew inside, whatever the host has there.
+bool is_made_anew(std::string_view path) {
+  return is_below(path, "/dev") || is_below(path, "/proc");
+}
+
+Access shown_by_base(const Policy& policy, std::string_view path) {
+  const Base base = policy.sandbox.filesystem.base;
+  if (base == Base::kNone) return Access::kNone;
+  if (base == Base::kHost) return is_below(path, "/tmp") ? Access::kNone : Access::kReadOnly;
+  const bool is_shown = std::any_of(kOfBase.begin(), kOfBase.end(),
+                                    [&](std::string_view top) { return is_below(path, top); });
+  return is_shown ? Access::kReadOnly : Access::kNone;
+}
+
+const ViewRoot* deepest_root(const View& view, std::string_view path) {
+  const ViewRoot* deepest = nullptr;
+  for (const ViewRoot& root : view.roots) {
+    if (!is_below(path, root.node.path)) continue;
+    if (deepest == nullptr || root.node.path.size() >= deepest->node.path.size()) deepest = &root;
+  }
+  return deepest;
+}
+
+Access shown(const Policy& policy, const View& view, std::string_view path) {
+  const ViewRoot* root = deepest_root(view, path);
+  return root != nullptr ? root->access : shown_by_base(policy, path);
+}
+
+// What cannot be looked at cannot be told from what is not there: the command cannot either.
+Node look(const std::string& path) {
+  struct stat info {};
+  Node node{path, NodeKind::kMissing, 0, 0};
+  if (lstat(path.c_str(), &info) != 0) return node;
+  node.dev = info.st_dev;
+  node.ino = info.st_ino;
+  node.kind = S_ISDIR(info.st_mode)    ? NodeKind::kDirectory
+              : S_ISREG(info.st_mode)  ? NodeKind::kFile
+              : S_ISLNK(info.st_mode)  ? NodeKind::kLink
+              : S_ISSOCK(info.st_mode) ? NodeKind::kSocket
+                                       : NodeKind::kOther;
+  return node;
+}
+
+void drop_hidden(std::vector<Node>& nodes, const std::vector<PathMaximum>& maxima) {
+  std::erase_if(nodes,
+                [&](const Node& node) { return most_access(maxima, node.path) == Access::kNone; });
+}
+
+void lower_roots(View& view, const std::vector<PathMaximum>& maxima) {
+  for (ViewRoot& root : view.roots) {
+    // Of git's parts it is not known what lies where: the least counts for all.
+    const Access most = root.is_git ? most_access_within(maxima, root.node.path)
+                                    : most_access(maxima, root.node.path);
+    root.access = std::min(root.access, most);
+  }
+  for (ViewRoot& root : view.absent) {
+    root.access = std::min(root.access, most_access(maxima, root.node.path));
+  }
+  std::erase_if(view.roots,
+                [](const ViewRoot& root) { return root.is_git && root.access == Access::kNone; });
+  drop_hidden(view.system, maxima);
+  drop_hidden(view.tools, maxima);
+  if (most_access(maxima, "/etc") != Access::kNone) return;
+  view.etc = {};
+  view.etc_own.clear();
+  view.etc_private.clear();
+}
+
+}  // namespace
+
+void narrow_view(const Policy& policy, View& view) {
+  const std::vector<PathMaximum>& maxima = policy.sandbox.maxima;
+  if (maxima.empty()) return;
+  std::map<std::string, std::pair<Access, std::string>> wanted;  // parents first
+  for (const PathMaximum& maximum : maxima) {
+    if (is_made_anew(maximum.path)) continue;
+    const Access most = most_access(maxima, maximum.path);
+    wanted[maximum.path] = {std::min(most, shown(policy, view, maximum.path)), maximum.file};
+  }
+  lower_roots(view, maxima);
+  for (const auto& [path, want] : wanted) {
+    const auto same = [&at = path](const ViewRoot& root) { return root.node.path == at; };
+    const bool is_there = std::any_of(view.roots.begin(), view.roots.end(), same) ||
+                          std::any_of(view.absent.begin(), view.absent.end(), same);
+    if (is_there || shown(policy, view, path) == want.first) continue;
+    ViewRoot narrower{look(path), want.first, want.second};
+    if (narrower.node.kind == NodeKind::kMissing) {
+      view.absent.push_back(std::move(narrower));
+    } else if (narrower.node.kind != NodeKind::kLink) {  // its target has an entry of its own
+      view.roots.push_back(std::move(narrower));
+    }
+  }
+}
+
+}  // namespace sbx

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// File by file: narrowed twice is narrowed by both.
+#include "policy/narrow.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "policy/policy.h"
+#include "profile/fields.h"
+
+namespace sbx {
+namespace {
+
+// As the gateway reads them: without a port it is those of the web.
+std::vector<HostRule> with_ports(const HostRule& rule) {
+  if (rule.port) return {rule};
+  std::vector<HostRule> out(2, rule);
+  out[0].port = 80;
+  out[1].port = 443;
+  return out;
+}
+
+// A network so wide lists none of the host's own addresses (gateway/rules).
+bool lists_no_own(const HostRule& rule) {
+  return rule.never_own ||
+         (rule.kind == HostRule::Kind::kNetwork && rule.prefix < kNarrowestWideNetwork);
+}
+
+bool is_name_below(std::string_view name, const std::string& wildcard) {
+  return name.ends_with("." + wildcard);
+}
+
+std::vector<HostRule> rules_of(const std::vector<std::string>& texts, bool never_own) {
+  std::vector<HostRule> rules;
+  for (const std::string& text : texts) {
+    auto rule = parse_host_rule(text);
+    if (!rule) continue;  // the form of the key allows none such
+    rule->never_own = never_own;
+    rules.push_back(std::move(*rule));
+  }
+  return rules;
+}
+
+std::vector<HostRule> both_lists(const std::vector<HostRule>& ours,
+                                 const std::vector<HostRule>& theirs) {
+  std::vector<HostRule> out;
+  for (const HostRule& rule : ours) {
+    for (const HostRule& one : with_ports(rule)) {
+      for (const HostRule& other : theirs) {
+        for (const HostRule& allowed : with_ports(other)) {
+          auto common = both(one, allowed);
+          if (common && std::find(out.begin(), out.end(), *common) == out.end()) {
+            out.push_back(std::move(*common));
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+bool reaches_loopback(const std::vector<HostRule>& rules, int port) {
+  const IpAddress loopback = ipv4(127, 0, 0, 1);
+  return std::any_of(rules.begin(), rules.end(), [&](const HostRule& rule) {
+    const auto ports = with_ports(rule);
+    const bool is_port = std::any_of(ports.begin(), ports.end(),
+                                     [&](const HostRule& one) { return *one.port == port; });
+    return is_port && (rule.kind == HostRule::Kind::kNetwork
+                           ? in_network(loopback, rule.network, rule.prefix)
+                           : rule.kind == HostRule::Kind::kName && rule.name == "localhost");
+  });
+}
+
+void lower_mode(const ManagedFile& file, NetworkMode most, Narrowed& out) {
+  NetworkProfile& network = out.profile.network;
+  const NetworkMode former = network.mode;
+  if (former <= most) return;
+  network.mode = most;
+  out.warnings.push_back("network.mode: " + std::string(name_of(former)) + " lowered to " +
+                         std::string(name_of(most)) + " by " + file.mark.path);
+  if (most == NetworkMode::kNone) {
+    network.allow.clear();
+    network.http.clear();
+    network.credentials.clear();
+    out.hosts.clear();
+  }
+  if (most != NetworkMode::kAllowlist || !file.network.allow) return;
+  // Any outbound connection was let through, but for the host's own addresses.
+  out.hosts = rules_of(*file.network.allow, former == NetworkMode::kOutbound);
+  network.allow = *file.network.allow;
+}
+
+void narrow_network(const ManagedFile& file, Narrowed& out) {
+  NetworkProfile& network = out.profile.network;
+  NetworkMode most = file.network.mode.value_or(NetworkMode::kOpen);
+  if (file.network.allow) most = std::min(most, NetworkMode::kAllowlist);
+  const bool was_listed = network.mode == NetworkMode::kAllowlist;
+  lower_mode(file, most, out);
+  if (most == NetworkMode::kNone) network.host_ports.clear();
+  if (!file.network.allow) return;
+  const std::vector<HostRule> allowed = rules_of(*file.network.allow, false);
+  std::erase_if(network.host_ports, [&](int port) {
+    const bool is_kept = reaches_loopback(allowed, port);
+    if (!is_kept) {
+      out.warnings.push_back("network.host_ports: " + std::to_string(port) + " taken away by " +
+                             file.mark.path);
+    }
+    return !is_kept;
+  });
+  if (!was_listed || network.mode != NetworkMode::kAllowlist) return;
+  out.hosts = both_lists(out.hosts, allowed);
+  std::vector<std::string> left;
+  for (const HostRule& host : out.hosts) left.push_back(host_rule_text(host));
+  for (const std::string& text : network.allow) {
+    const auto rule = parse_host_rule(text);
+    const bool is_whole = rule && both_lists({*rule}, allowed) == both_lists({*rule}, {*rule});
+    if (!is_whole) {
+      out.warnings.push_back("network.allow: " + text + " narrowed by " + file.mark.path);
+    }
+  }
+  network.allow = std::move(left);
+}
+
+void narrow_limits(const ManagedFile& file, Narrowed& out) {
+  std::vector<std::string_view> lowered = lower_limits(file.limits, out.profile.limits, true);
+  lower_limits(file.limits, out.profile.ceilings, false);
+  const auto lower_bytes = [&](std::optional<std::int64_t>& bytes, std::string_view name,
+                               const std::optional<std::int64_t>& most_kb) {
+    if (!bytes || !most_kb || *bytes <= *most_kb * 1024) return;
+    bytes = *most_kb * 1024;
+    if (std::find(lowered.begin(), lowered.end(), name) == lowered.end()) lowered.push_back(name);
+  };
+  lower_bytes(out.file_bytes, "file_kb", file.limits.file_kb);
+  lower_bytes(out.output_bytes, "output_kb", file.limits.output_kb);
+  for (const std::string_view name : lowered) {
+    out.warnings.push_back("limits." + std::string(name) + " lowered by " + file.mark.path);
+  }
+}
+
+Status narrow_files(const ManagedFile& file, Narrowed& out) {
+  const std::vector<PathMaximum>& max = file.filesystem.max;
+  FilesystemProfile& filesystem = out.profile.filesystem;
+  // What becomes of them the view says, which knows what each path leads to.
+  for (const Root& root : filesystem.roots) {
+    const Access most = most_access(max, root.path);
+    if (root.access <= most || root.pattern_at != 0 || is_below(root.path, kFreshWorkspace)) {
+      continue;
+    }
+    out.warnings.push_back("filesystem.roots: " + root.path + " lowered from " +
+                           std::string(name_of(root.access)) + " to " + std::string(name_of(most)) +
+                           " by " + file.mark.path);
+  }
+  if (out.workspace != kFreshWorkspace && most_access(max, out.workspace) == Access::kNone) {
+    return Error{ErrorCode::kManagedPolicy,
+                 "the workspace " + out.workspace + " is hidden by " + file.mark.path,
+                 "--workspace", "work in another directory"};
+  }
+  const auto is_taken = [&](const char* what, const std::string& path) {
+    if (most_access(max, path) == Access::kReadWrite) return false;
+    out.warnings.push_back(what + (": " + path) + " taken away by " + file.mark.path);
+    return true;
+  };
+  std::erase_if(filesystem.devices, [&](const std::string& path) {
+    const std::size_t star = path.find('*');
+    if (star == path.npos) return is_taken("filesystem.devices", path);
+    return most_access_within(max, path.substr(0, path.rfind('/', star))) != Access::kReadWrite;
+  });
+  // Who may only look at a socket does not speak to it.
+  std::erase_if(out.profile.network.unix_sockets,
+                [&](const std::string& path) { return is_taken("network.unix_sockets", path); });
+  std::erase_if(out.profile.caches,
+                [&](const auto& cache) { return is_taken("caches", cache.second.source); });
+  return {};
+}
+
+Error turned_off(const std::string& file, Layer layer) {
+  return Error{ErrorCode::kManagedPolicy,
+               file + " requires the layer " + layer_name(layer) + ", which is turned off here",
+               "/isolation", "choose a profile, and flags, that leave it on"};
+}
+
+}  // namespace
+
+std::optional<HostRule> both(const HostRule& a, const HostRule& b) {
+  using Form = HostRule::Kind;
+  if (a.port != b.port) return std::nullopt;
+  const HostRule* narrower = nullptr;
+  if (a.kind == Form::kNetwork || b.kind == Form::kNetwork) {
+    if (a.kind != b.kind) return std::nullopt;
+    const bool is_a = a.prefix >= b.prefix;
+    const HostRule& wider = is_a ? b : a;
+    narrower = is_a ? &a : &b;
+    if (!in_network(narrower->network, wider.network, wider.prefix)) return std::nullopt;
+  } else if (a.kind == b.kind && a.name == b.name) {
+    narrower = &a;
+  } else if (b.kind == Form::kWildcard && is_name_below(a.name, b.name)) {
+    narrower = &a;
+  } else if (a.kind == Form::kWildcard && is_name_below(b.name, a.name)) {
+    narrower = &b;
+  } else {
+    return std::nullopt;
+  }
+  HostRule out = *narrower;
+  out.never_own = lists_no_own(a) || lists_no_own(b);
+  return out;
+}
+
+Status narrow(const Managed& managed, Narrowed out) {
+  for (const ManagedFile& file : managed) {
+    SBX_CHECK_OK(narrow_files(file, out));
+    narrow_network(file, out);
+    narrow_limits(file, out);
+  }
+  return {};
+}
+
+Status require_layers(const Managed& managed, Profile& profile) {
+  LayerSet& require = profile.isolation.require;
+  const LayerSet on = layers_of(profile);
+  const auto add = [&](const ManagedFile& file, Layer layer) -> Status {
+    if (!on.has(layer)) return turned_off(file.mark.path, layer);
+    require.add(layer);
+    return {};
+  };
+  for (const ManagedFile& file : managed) {
+    for (const Layer layer : file.isolation.require) SBX_CHECK_OK(add(file, layer));
+    const NetworkMode most = file.network.mode.value_or(NetworkMode::kOpen);
+    if (file.network.allow || most != NetworkMode::kOpen) SBX_CHECK_OK(add(file, Layer::kNet));
+    const auto& max = file.filesystem.max;
+    const bool narrows = std::any_of(max.begin(), max.end(), [](const PathMaximum& maximum) {
+      return maximum.access != Access::kReadWrite;
+    });
+    // Either holds the files; one of them must be sure to be there.
+    const bool has_landlock =
+        profile.landlock.mode == LandlockMode::kRequire || require.has(Layer::kLandlock);
+    if (narrows && !has_landlock) SBX_CHECK_OK(add(file, Layer::kMount));
+  }
+  return {};
+}
+
+}  // namespace sbx

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""profile grant: what the denials of a result name, into a profile's file."""
+
+import json
+import os
+import pty
+import subprocess
+
+import harness
+
+
+class GrantTest(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.home = os.path.join(self.base, "home")
+        os.mkdir(self.home)
+        self.file = self.write("own.json", '{\n    "name": "own",\n    "extends": "default"\n}\n')
+
+    def result(self, *grants):
+        return json.dumps({"denials": [
+            {"layer": "mount", "operation": "open", "target": "x", "count": 1, "program": "cat",
+             "grant": grant} for grant in grants]})
+
+    def grant(self, *flags, result="", status=0, file=None):
+        done = self.raw("profile", "grant", file or self.file, *flags, stdin=None,
+                        input=result.encode(), env={**os.environ, "HOME": self.home})
+        self.assertEqual(done.returncode, status, done)
+        return done
+
+    def test_a_refused_run_passes_once_its_grants_are_in(self):
+        data = self.write("data/file", "hello")
+        flags = ["--profile", self.file, "--trace-denials"]
+        refused = self.raw(*flags, "-c", f"cat {data}", env={**os.environ, "HOME": self.home})
+        self.assertNotEqual(json.loads(refused.stdout)["exit_code"], 0)
+        self.grant("--yes", result=refused.stdout.decode())
+        self.assertEqual(self.out(f"cat {data}", *flags), "hello")
+        text = open(self.file).read()
+        self.assertTrue(text.startswith('{\n    "name": "own",\n    "extends": "default",\n'), text)
+
+    def test_without_a_terminal_it_shows_and_writes_nothing(self):
+        before = open(self.file).read()
+        shown = self.grant(result=self.result('seccomp.allow += ["bpf"]')).stdout.decode()
+        self.assertIn('+            "bpf"', shown)
+        self.assertEqual(open(self.file).read(), before)
+
+    def test_takes_the_result_from_a_file(self):
+        source = self.write("result.json", self.result('network.allow += ["example.org:443"]'))
+        self.grant("--yes", "--from", source)
+        self.assertEqual(json.load(open(self.file))["network"],
+                         {"+allow": ["example.org:443"], "mode": "allowlist"})
+        self.assertIn(b"nothing to add", self.grant("--yes", "--from", source).stdout)
+
+    def test_asks_at_a_terminal(self):
+        source = self.write("result.json", self.result('seccomp.allow += ["bpf"]'))
+        for answer, is_written in (("n", False), ("y", True)):
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.environ["HOME"] = self.home
+                os.execv(harness.SBX_RUN, [harness.SBX_RUN, "profile", "grant", self.file, "--from",
+                                           source])
+            seen = b""
+            while b"[y/N] " not in seen:
+                seen += os.read(fd, 4096)
+            os.write(fd, answer.encode() + b"\n")
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+            os.close(fd)
+            self.assertEqual("bpf" in open(self.file).read(), is_written)
+
+    def test_refuses_what_is_never_granted(self):
+        for path, access in (("/", "ro"), (self.home, "ro"), (self.home + "/.ssh/id_rsa", "ro"),
+                             ("/etc/shadow", "ro"), ("/usr", "rw"), (self.file, "rw"),
+                             (self.base, "rw"), (self.home + "/.local/state/sbx", "rw")):
+            text = f'filesystem.roots += [{{"path": "{path}", "access": "{access}"}}]'
+            before = open(self.file).read()
+            done = self.grant("--yes", result=self.result(text), status=125)
+            self.assertIn(b"refused: ", done.stderr, path)
+            self.assertEqual(open(self.file).read(), before)
+        self.grant("--yes", result=self.result('filesystem.roots += [{"path": "/etc/shadow"}]',
+                                               'seccomp.allow += ["bpf"]'), status=125)
+        self.assertEqual(json.load(open(self.file))["seccomp"], {"+allow": ["bpf"]})
+
+    def test_what_is_advice_is_left_to_the_person(self):
+        done = self.grant("--yes", result=self.result("show it: it is hidden by --hide"))
+        self.assertIn(b"left to you: show it", done.stderr)
+
+    def test_bad_results_and_profiles_change_nothing(self):
+        before = open(self.file).read()
+        for text in ("", "{", "[]", '{"denials": 1}', '{"denials": [1]}', '{"denials": [{}]}',
+                     '{"denials": [{"grant": 1}]}', "[" * 100000):
+            self.grant("--yes", result=text, status=125)
+        self.grant("--yes", result=self.result('seccomp.allow += ["no such call"]'), status=125)
+        self.grant("--yes", result=self.result('network.host_ports += [99999999]'), status=125)
+        self.assertEqual(open(self.file).read(), before)
+        self.grant("--yes", result=self.result(), status=125, file=self.base + "/missing.json")
+        self.write("broken.json", "{")
+        self.grant("--yes", result=self.result(), status=125, file=self.base + "/broken.json")
+        self.assertEqual(self.raw("profile", "grant").returncode, 125)
+
+    def test_controls_of_a_path_do_not_reach_the_terminal(self):
+        text = 'filesystem.roots += [{"path": "/srv/\\u001b[2J", "access": "ro"}]'
+        self.assertNotIn(b"\x1b", self.grant(result=self.result(text)).stdout)
+
+    def test_follows_the_files_symlink_and_keeps_its_mode(self):
+        os.chmod(self.file, 0o640)
+        os.symlink(self.file, self.base + "/link.json")
+        self.grant("--yes", result=self.result('seccomp.allow += ["bpf"]'),
+                   file=self.base + "/link.json")
+        self.assertTrue(os.path.islink(self.base + "/link.json"))
+        self.assertEqual(os.stat(self.file).st_mode & 0o777, 0o640)
+        self.assertIn("bpf", open(self.file).read())
+        self.assertEqual(sorted(subprocess.check_output(["ls", self.base]).split()),
+                         [b"home", b"link.json", b"own.json", b"work"])

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The managed policy, in a mount namespace of the test's own with a directory bound over /etc/sbx.
+
+The caller is root there, of the machine or of its own user namespace: the files are root's."""
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+
+import harness
+
+BWRAP = os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-bwrap")
+
+
+class ManagedTest(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.etc = os.path.join(self.base, "etc-sbx")
+        os.makedirs(self.etc + "/managed.d")
+        self.home = os.path.join(self.base, "home")
+        os.mkdir(self.home)
+
+    def managed(self, document, name="site.json", mode=0o644):
+        text = document if isinstance(document, str) else json.dumps(document)
+        return self.write(f"etc-sbx/managed.d/{name}", text, mode)
+
+    def within(self, argv, before="true", **options):
+        """Runs argv as root of a namespace where /etc/sbx is what the test wrote."""
+        there = "/etc/sbx"
+        if not os.path.isdir(there):
+            # The name cannot be made on the machine: /etc is a copy of its names.
+            place = shlex.quote(self.base + "/etc")
+            make = (f"mkdir -p {place} && mount -t tmpfs none {place} && cp -a /etc/. {place}/ "
+                    f"2>/dev/null; mkdir -p {place}/sbx; mount --rbind {place} /etc && ")
+        else:
+            make = ""
+        script = (make + f"mount --bind {shlex.quote(self.etc)} {there} && {before} && exec \"$@\"")
+        flags = ["-m"] if harness.is_root() else ["-Urm"]
+        env = {k: v for k, v in os.environ.items()
+               if not k.startswith("SBX_") or k.startswith("SBX_TEST")}
+        options.setdefault("env", {**env, "HOME": self.home})
+        options.setdefault("cwd", self.work)
+        return subprocess.run(["unshare", *flags, "sh", "-c", script, "sh", *argv],
+                              stdin=options.pop("stdin", subprocess.DEVNULL), capture_output=True,
+                              timeout=harness.BOUND, check=False, **options)
+
+    def answer(self, *arguments, **options):
+        done = self.within([harness.SBX_RUN, *arguments], **options)
+        try:
+            return json.loads(done.stdout)
+        except ValueError:
+            self.fail(f"no JSON: {done}")
+
+    def fine(self, *arguments, **options):
+        answer = self.answer(*arguments, **options)
+        self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+        return answer
+
+    def refused(self, words, *arguments, **options):
+        answer = self.answer(*arguments, **options)
+        self.assert_error(answer, "managed_policy")
+        self.assertIn(words, answer["error"]["message"])
+        return answer
+
+    def said(self, answer, *words):
+        lines = [line for line in answer["sandbox"]["warnings"] if "/etc/sbx/managed.d" in line]
+        for word in words:
+            self.assertTrue(any(word in line for line in lines), (word, answer))
+
+    def test_without_files_nothing_changes(self):
+        self.assertIsNone(self.fine("--", "true")["sandbox"]["managed"])
+
+    def test_is_named_with_its_digest_everywhere(self):
+        path = self.managed({"name": "site", "limits": {"pids": 100}})
+        mark = {"path": "/etc/sbx/managed.d/site.json",
+                "sha256": hashlib.sha256(open(path, "rb").read()).hexdigest()}
+        log = os.path.join(self.base, "log.jsonl")
+        self.assertEqual(self.fine("--audit", log, "--", "true")["sandbox"]["managed"], [mark])
+        self.assertEqual(json.loads(open(log).read())["managed"], [mark])
+        self.assertEqual(self.answer("explain", "--json")["managed"], [mark])
+        self.assertIn(mark["sha256"], self.within([harness.SBX_RUN, "explain"]).stdout.decode())
+        self.assertEqual(self.answer("doctor", "--json")["managed"], [{**mark, "name": "site"}])
+        denied = self.answer("-c", "sudo true")
+        self.assertEqual((denied["status"], denied["sandbox"]["managed"]), ("denied", [mark]))
+
+    def test_what_is_wrong_stops_every_run_and_says_so_once(self):
+        path = self.managed({"limits": {"pids": 100}})
+        place = "/etc/sbx/managed.d"
+        cases = [("others than root may write it", f"chmod 666 {place}/site.json"),
+                 ("others than root may write it", f"chmod 777 {place}"),
+                 ("others than root may write it", "chmod 775 /etc/sbx"),
+                 ("not a regular file", f"rm {place}/site.json; mkfifo {place}/site.json"),
+                 ("symbolic links", f"rm {place}/site.json; ln -s /etc/passwd {place}/site.json"),
+                 ("/limits/pids", f"echo '{{\"limits\": {{\"pids\": -1}}}}' > {place}/site.json"),
+                 ("/limit", f"echo '{{\"limit\": {{}}}}' > {place}/site.json"),
+                 ("site.json", f"echo '{{' > {place}/site.json"),
+                 ("there twice", f"echo '{{\"filesystem\": {{\"max\": [{{\"path\": \"/a\", \"access\": "
+                                 f"\"ro\"}}, {{\"path\": \"/a/\", \"access\": \"rw\"}}]}}}}' "
+                                 f"> {place}/site.json")]
+        if harness.is_root():
+            cases.append(("it belongs to user 12345", f"chown 12345 {place}/site.json"))
+            cases.append(("it belongs to user 12345", f"chown 12345 {place}"))
+        for words, spoil in cases:
+            with self.subTest(words=words, spoil=spoil):
+                subprocess.run(["rm", "-rf", path], check=True)
+                os.chmod(self.etc, 0o755)
+                os.chmod(self.etc + "/managed.d", 0o755)
+                if harness.is_root():
+                    os.chown(self.etc + "/managed.d", 0, 0)
+                self.managed({"limits": {"pids": 100}})
+                for verb in (["--"], ["exec", "--"], ["explain", "--json", "--"], ["check", "-c"]):
+                    done = self.within([harness.SBX_RUN, *verb, "true"], before=spoil)
+                    self.assertEqual(done.returncode, 125, (verb, done))
+                    self.assertEqual(done.stderr.count(b"\n"), 1, done)
+                    self.assertIn(b"managed_policy", done.stderr)
+                    self.assertIn(words.encode(), done.stderr)
+                done = self.within([BWRAP, "--ro-bind", "/", "/", "true"], before=spoil)
+                self.assertEqual((done.returncode, words.encode() in done.stderr), (1, True), done)
+                for still in (["--version"], ["--help"], ["schema", "managed"]):
+                    self.assertEqual(self.within([harness.SBX_RUN, *still], before=spoil).returncode, 0)
+                doctor = self.within([harness.SBX_RUN, "doctor", "--json"], before=spoil)
+                self.assertIn(words, json.loads(doctor.stdout)["managed_error"])
+
+    def test_paths_are_shown_as_the_most_that_they_may_be(self):
+        shared = self.base + "/shared"
+        self.write("shared/a", "a")
+        self.write("shared/secret/key", "s")
+        self.write("shared/free/b", "b")
+        os.symlink(shared, self.base + "/link")
+        self.managed({"filesystem": {"max": [{"path": shared, "access": "ro"},
+                                             {"path": shared + "/secret", "access": "none"},
+                                             {"path": shared + "/free", "access": "rw"},
+                                             {"path": shared + "/later", "access": "none"}]}})
+        script = (f"cd {shared}; cat a free/b; cat secret/key; echo x > a; echo x > new; echo x > "
+                  "free/new; ls secret; echo x > later; true")
+        for flags in (("--rw", shared), ("--rw", self.base), ("--rw", self.base + "/link/free",
+                                                              "--ro", shared)):
+            with self.subTest(flags=flags):
+                answer = self.fine(*flags, "-c", script)
+                self.assertEqual(answer["stdout"], "ab", answer)
+                self.assertEqual(open(shared + "/a").read(), "a")
+                self.assertTrue(os.path.exists(shared + "/free/new"), answer)
+                self.assertFalse(os.path.exists(shared + "/new"))
+                self.assertFalse(os.path.exists(shared + "/later"))
+                os.remove(shared + "/free/new")
+        self.said(self.fine("--rw", shared, "--", "true"), shared + " lowered from rw to ro")
+        # What none names is free; files intersect.
+        self.managed({"filesystem": {"max": [{"path": shared + "/free", "access": "ro"}]}}, "zz.json")
+        self.fine("--rw", shared, "-c", f"cat {shared}/free/b; ! touch {shared}/free/new")
+
+    def test_a_symlink_is_held_for_what_it_leads_to(self):
+        real = os.path.dirname(self.write("real/file", "x"))
+        os.symlink(real, self.base + "/name")
+        self.managed({"filesystem": {"max": [{"path": self.base + "/name", "access": "none"}]}})
+        self.fine("--ro", self.base, "-c", f"! cat {real}/file")
+
+    def test_the_system_is_narrowed_too(self):
+        self.managed({"filesystem": {"max": [{"path": "/usr/share", "access": "none"},
+                                             {"path": "/etc/passwd", "access": "none"}]}})
+        for profile in ("default", "readonly"):
+            answer = self.fine("--profile", profile, "-c", "ls /usr/share; ls /usr/bin | head -1")
+            self.assertEqual(answer["stdout"].count("\n"), 1, answer)
+        host = self.profile({"filesystem": {"base": "host"}})
+        answer = self.fine("--profile", host, "-c", "ls /usr/share; cat /etc/passwd; true")
+        self.assertEqual(answer["stdout"], "", answer)
+
+    def test_a_hidden_workspace_is_an_error(self):
+        self.managed({"filesystem": {"max": [{"path": self.base, "access": "none"}]}})
+        self.refused("is hidden by /etc/sbx/managed.d/site.json", "--", "true")
+
+    def test_forbidden_profiles_count_along_the_chain(self):
+        self.managed({"profiles": {"forbid": ["unconfined", "docker"]}})
+        own = self.write("own.json", '{"extends": "./middle.json"}')
+        self.write("middle.json", '{"extends": "unconfined"}')
+        for flags in (["--profile", "unconfined"], ["--profile", own], ["--with", "docker"]):
+            self.refused("is forbidden by /etc/sbx/managed.d/site.json", *flags, "--", "true")
+        self.fine("--profile", "strict", "--", "true")
+        done = self.within([harness.SBX_RUN, "exec", "--profile", "unconfined", "--", "true"])
+        self.assertEqual(done.returncode, 125)
+
+    def test_network_and_its_hosts(self):
+        self.managed({"network": {"mode": "none"}})
+        for flags in (["--net", "outbound"], ["--allow-host", "example.org"], ["--net", "open"]):
+            answer = self.fine(*flags, "-c", "! (exec 3<>/dev/tcp/127.0.0.1/9)")
+            self.said(answer, "network.mode")
+            self.assertTrue(answer["sandbox"]["layers"]["net"])
+        self.refused("requires the layer net", "--profile", "unconfined", "--", "true")
+        self.managed({"network": {"allow": ["*.example.org:443", "10.0.0.0/8:5432"]}})
+        explain = self.answer("explain", "--json", "--allow-host", "a.example.org", "--allow-host",
+                              "example.com:443", "--allow-host", "10.1.0.0/16:5432")
+        self.assertEqual(explain["network"]["allow"], ["a.example.org:443", "10.1.0.0/16:5432"])
+        explain = self.answer("explain", "--json", "--net", "outbound")
+        self.assertEqual((explain["network"]["mode"], explain["network"]["allow"]),
+                         ("allowlist", ["*.example.org:443", "10.0.0.0/8:5432"]))
+
+    def test_layers_limits_and_requests(self):
+        self.managed({"isolation": {"require": ["seccomp", "pid"]},
+                      "limits": {"pids": 50, "timeout_ms": 2000, "memory_mb": 256, "file_kb": 64}})
+        off = self.profile({"seccomp": {"mode": "off"}, "isolation": {"require": []}})
+        self.refused("requires the layer seccomp", "--profile", off, "--", "true")
+        explain = self.answer("explain", "--json", "--pids", "500", "--memory", "1G", "--file-size",
+                              "1G", "--timeout", "none")
+        self.assertEqual({name: explain["limits"][name]["value"]
+                          for name in ("pids", "memory", "timeout", "file")},
+                         {"pids": "50", "memory": "256 MiB", "timeout": "2000 ms",
+                          "file": "65536 bytes"})
+        self.said(self.fine("--pids", "500", "--", "true"), "limits.pids", "limits.timeout_ms")
+        params = json.dumps({"command": "true", "timeout_ms": 5000})
+        answer = self.within(["sh", "-c", f"echo '{params}' | {harness.SBX_RUN} call run"])
+        self.assertIn(b"ceiling", answer.stdout)
+
+    def test_every_run_is_in_the_required_log_too(self):
+        required, own = self.base + "/required.jsonl", self.base + "/own.jsonl"
+        self.managed({"audit": {"file": required}})
+        self.fine("--audit", own, "-c", "echo one")
+        self.within([harness.SBX_RUN, "exec", "-c", "echo two"])
+        self.within(["sh", "-c", "echo '{\"command\": \"echo three\"}' | "
+                                 f"{harness.SBX_RUN} call run"])
+        lines = [json.loads(line) for line in open(required)]
+        self.assertEqual([line["command"] for line in lines], ["echo one", "echo two", "echo three"])
+        self.assertEqual(len(open(own).readlines()), 1)
+        self.managed({"audit": {"file": self.base + "/nowhere/log"}})
+        self.assert_error(self.answer("--", "true"), "output_unwritable")
+
+    def test_sessions_batch_and_tools_are_held(self):
+        self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]},
+                      "profiles": {"forbid": ["unconfined"]}})
+        touch = "touch " + self.work + "/made"
+        tasks = self.write("tasks.jsonl", json.dumps({"id": "1", "command": touch}) + "\n")
+        request = json.dumps({"command": touch, "description": "x"})
+        for argv in ([harness.SBX_RUN, "batch", tasks],
+                     ["sh", "-c", f"echo '{request}' | {harness.SBX_RUN} call run"],
+                     ["sh", "-c", f"echo '{request}' | {harness.SBX_RUN} tool bash"],
+                     [harness.SBX_RUN, "exec", "-c", touch]):
+            done = self.within(argv)
+            self.assertFalse(os.path.exists(self.work + "/made"), (argv, done))
+            self.assertIn(b"Read-only", done.stdout + done.stderr, argv)
+
+    def test_bwrap_is_held(self):
+        shared = os.path.dirname(self.write("shared/a", "a"))
+        self.write("shared/secret/key", "s")
+        self.managed({"filesystem": {"max": [{"path": shared, "access": "ro"},
+                                             {"path": shared + "/secret", "access": "none"}]}})
+        script = f"cat {shared}/a; cat {shared}/secret/key; echo x > {shared}/a; true"
+        for binds in (["--bind", "/", "/"], ["--ro-bind", "/", "/", "--bind", shared, shared]):
+            done = self.within([BWRAP, *binds, "--dev", "/dev", "sh", "-c", script])
+            self.assertEqual((done.stdout, open(shared + "/a").read()), (b"a", "a"), done)
+        done = self.within([BWRAP, "--ro-bind", "/", "/", "--bind", shared + "/secret", "/mnt", "true"])
+        self.assertEqual(done.returncode, 1, done)
+        for document in ({"network": {"mode": "none"}}, {"limits": {"pids": 5}},
+                         {"isolation": {"require": ["seccomp"]}}, {"audit": {"file": "/tmp/x"}}):
+            self.managed(document)
+            done = self.within([BWRAP, "--bind", "/", "/", "true"])
+            self.assertEqual((done.returncode, b"site.json" in done.stderr), (1, True), done)
+        self.managed({"network": {"mode": "none"}})
+        self.assertEqual(self.within([BWRAP, "--bind", "/", "/", "--unshare-net", "true"]).returncode, 0)
+
+    def test_nothing_in_the_environment_leads_elsewhere(self):
+        """The one directory is looked at, whatever the caller says."""
+        self.managed({"profiles": {"forbid": ["default"]}})
+        env = {**os.environ, "HOME": self.home, "XDG_CONFIG_HOME": "/nonexistent",
+               "XDG_CONFIG_DIRS": "/nonexistent", "SBX_MANAGED": "/nonexistent"}
+        self.refused("is forbidden", "--", "true", env=env)

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a denial's grant does to a profile, and what none does.
+#include "learn/grants.h"
+
+#include <gtest/gtest.h>
+
+#include "support/corpus.h"
+
+namespace sbx::learn {
+namespace {
+
+Document added(std::string_view text, const char* to) {
+  Document profile = Document::parse(to);
+  add_grant(parse_grant(text).value(), profile);
+  return profile;
+}
+
+TEST(Grant, IsAddedWhereTheListIs) {
+  constexpr auto kRoot = R"(filesystem.roots += [{"path": "/srv/a", "access": "ro"}])";
+  EXPECT_EQ(added(kRoot, "{}").dump(),
+            R"({"filesystem":{"+roots":[{"path":"/srv/a","access":"ro"}]}})");
+  EXPECT_EQ(added(kRoot, R"({"name":"x","filesystem":{"roots":[]}})").dump(),
+            R"({"name":"x","filesystem":{"roots":[{"path":"/srv/a","access":"ro"}]}})");
+  EXPECT_EQ(added("network.http += {\"host\": \"a.org:443\"}", "{}").dump(),
+            R"({"network":{"+http":[{"host":"a.org:443"}]}})");
+  EXPECT_EQ(added("network.mode = \"allowlist\"", "{}").dump(),
+            R"({"network":{"mode":"allowlist"}})");
+}
+
+TEST(Grant, WidensAnEntryForTheSamePathAndNeverLowersOne) {
+  constexpr auto kWrite = R"(filesystem.roots += [{"path": "/srv/a", "access": "rw"}])";
+  constexpr auto kRead = R"(filesystem.roots += [{"path": "/srv/a", "access": "ro"}])";
+  const Document written = added(kWrite, R"({"filesystem":{"+roots":[{"path":"/srv/a"}]}})");
+  EXPECT_EQ(written.dump(), R"({"filesystem":{"+roots":[{"path":"/srv/a","access":"rw"}]}})");
+  Document again = written;
+  EXPECT_FALSE(add_grant(parse_grant(kRead).value(), again));
+  EXPECT_EQ(again, written);
+}
+
+TEST(Grant, IsASettingAndNoAdvice) {
+  for (const char* text : {"show it: it is hidden by --hide", "", "filesystem.roots",
+                           "filesystem.roots += ", "filesystem.roots += [",
+                           "filesystem.base = \"host\"", "network.mode += [\"open\"]",
+                           "seccomp.mode = \"off\"", "commands.deny += []", "network.allow = []"}) {
+    EXPECT_FALSE(parse_grant(text).ok()) << text;
+  }
+}
+
+std::string why(const std::string& text) {
+  return never_granted(parse_grant(text).value(), "/home/ann",
+                       {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"});
+}
+
+TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
+  for (const char* path : {"/", "/home", "/home/ann", "${home}", "/home/ann/.ssh",
+                           "/home/ann/.ssh/id_rsa", "${home}/.aws/credentials", "/home/ann/.config",
+                           "/etc/shadow", "/etc", "/proc/1", "/dev/sda", "/sys", "/home/ann/p/.env",
+                           "/home/ann/p/.env.local", "relative", "/home/ann/x/../.ssh"}) {
+    EXPECT_NE(
+        why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "ro"}])"),
+        "")
+        << path;
+  }
+  for (const char* path : {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p",
+                           "/home/ann/.local", "/srv/a/.git/hooks", "/srv/a/.sbx"}) {
+    EXPECT_NE(
+        why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "rw"}])"),
+        "")
+        << path;
+  }
+  for (const char* text :
+       {"network.mode = \"open\"", "network.allow += [\"169.254.169.254:80\"]",
+        "network.allow += [\"0.0.0.0/0:443\"]", "seccomp.allow += [\"kexec_load\"]",
+        "network.unix_sockets += [\"/run/docker.sock\"]"}) {
+    EXPECT_NE(why(text), "") << text;
+  }
+}
+
+TEST(Never, IsNothingOrdinary) {
+  for (const char* text :
+       {R"(filesystem.roots += [{"path": "/srv/data", "access": "rw"}])",
+        R"(filesystem.roots += [{"path": "/home/ann/.cargo/bin", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "/usr/local/share", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "${workspace}/x", "access": "rw"}])",
+        R"(network.allow += ["example.org:443"])", R"(network.host_ports += [8080])",
+        R"(seccomp.allow += ["perf_event_open"])", R"(filesystem.devices += ["/dev/kvm"])",
+        R"(network.allow += ["10.1.0.0/16:22"])"}) {
+    EXPECT_EQ(why(text), "") << text;
+  }
+}
+
+TEST(Difference, ShowsTheLinesInTheMiddle) {
+  EXPECT_EQ(difference("a\nb\nc\n", "a\nx\ny\nc\n"), " a\n-b\n+x\n+y\n c\n");
+  EXPECT_EQ(difference("a\n", "a\n"), "");
+  EXPECT_EQ(difference("", "a\n"), "+a\n");
+  EXPECT_EQ(difference("a\nb\n", "a\n\x1b[2J\n").find('\x1b'), std::string::npos);
+}
+
+TEST(GrantCorpus, ReplaysWithoutABreach) {
+  const auto files = corpus_files("learn/corpus");
+  EXPECT_GE(files.size(), 15U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(fuzz_target_holds(file.bytes)) << file.path;
+}
+
+}  // namespace
+}  // namespace sbx::learn

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The managed policy narrows hosts and limits, and widens nothing.
+#include "policy/narrow.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "gateway/rules.h"
+#include "policy/policy.h"
+#include "profile/default_profile.h"
+#include "support/corpus.h"
+
+namespace sbx {
+namespace {
+
+std::string common(const std::string& a, const std::string& b) {
+  const auto rule = both(parse_host_rule(a).value(), parse_host_rule(b).value());
+  return rule ? host_rule_text(*rule) : "none";
+}
+
+TEST(Both, IsTheNarrowerOfTwoThatMeet) {
+  EXPECT_EQ(common("a.org:443", "A.org:443"), "a.org:443");
+  EXPECT_EQ(common("a.org:443", "a.org:80"), "none");
+  EXPECT_EQ(common("x.a.org:1", "*.a.org:1"), "x.a.org:1");
+  EXPECT_EQ(common("*.a.org:1", "x.a.org:1"), "x.a.org:1");
+  EXPECT_EQ(common("*.b.a.org:1", "*.a.org:1"), "*.b.a.org:1");
+  EXPECT_EQ(common("*.a.org:1", "*.a.org:1"), "*.a.org:1");
+  EXPECT_EQ(common("a.org:1", "*.a.org:1"), "none");
+  EXPECT_EQ(common("xa.org:1", "*.a.org:1"), "none");
+  EXPECT_EQ(common("10.1.0.0/16:1", "10.0.0.0/8:1"), "10.1.0.0/16:1");
+  EXPECT_EQ(common("10.0.0.0/8:1", "10.1.2.3:1"), "10.1.2.3:1");
+  EXPECT_EQ(common("10.0.0.0/8:1", "11.0.0.0/8:1"), "none");
+  EXPECT_EQ(common("[2001:db8::/32]:1", "[2001:db8:1::/48]:1"), "[2001:db8:1::/48]:1");
+  EXPECT_EQ(common("10.1.2.3:1", "a.org:1"), "none");
+}
+
+TEST(HostRule, IsWrittenAsItIsRead) {
+  for (const char* text : {"a.org", "*.a.org:443", "10.0.0.0/8", "10.1.2.3:22", "[2001:db8::/32]:1",
+                           "[2001:db8::1]:443", "2001:db8::1", "0.0.0.0/0:80"}) {
+    const auto rule = parse_host_rule(text);
+    ASSERT_TRUE(rule) << text;
+    EXPECT_EQ(host_rule_text(*rule), text);
+    EXPECT_EQ(parse_host_rule(host_rule_text(*rule)), rule);
+  }
+}
+
+// A name resolves to an address of its own; whether a connection to it would be let through.
+struct Destination {
+  std::string name;  // empty: the address as it is
+  Endpoint endpoint;
+};
+
+bool reaches(const SandboxPolicy& policy, const Destination& to) {
+  static const std::vector<IpAddress> kOwn = {ipv4(10, 1, 2, 3)};
+  if (policy.network.mode == NetworkMode::kOpen) return true;
+  const Rules rules(policy.network.mode, policy.hosts, policy.network.host_ports);
+  if (to.name.empty()) {
+    return rules.is_host_port(to.endpoint) ||
+           (policy.network.mode != NetworkMode::kNone && rules.allows_literal(to.endpoint, kOwn));
+  }
+  return policy.network.mode != NetworkMode::kNone &&
+         rules.allows_name(to.name, to.endpoint.port) && rules.allows_resolved(to.endpoint, kOwn);
+}
+
+class Random {
+ public:
+  std::size_t below(std::size_t count) { return engine_() % count; }
+  bool once_in(std::size_t count) { return below(count) == 0; }
+  template <typename T, std::size_t N>
+  T pick(const std::array<T, N>& from) {
+    return from[below(N)];
+  }
+  std::vector<std::string> hosts() {
+    static constexpr auto kHosts = std::to_array<const char*>(
+        {"a.org", "*.a.org", "x.a.org:443", "*.x.a.org:443", "a.org:22", "0.0.0.0/0",
+         "0.0.0.0/1:22", "127.0.0.0/8:22", "10.0.0.0/8", "10.1.0.0/16:22", "10.1.2.3:22",
+         "127.0.0.1:22", "localhost:22", "[::1]:22", "169.254.0.0/16:80", "8.8.8.8"});
+    std::vector<std::string> out;
+    for (std::size_t i = below(5); i > 0; --i) out.emplace_back(pick(kHosts));
+    return out;
+  }
+
+ private:
+  std::mt19937 engine_{20261};
+};
+
+constexpr auto kModes = std::to_array(
+    {NetworkMode::kNone, NetworkMode::kAllowlist, NetworkMode::kOutbound, NetworkMode::kOpen});
+
+std::vector<Destination> destinations() {
+  std::vector<Destination> out;
+  for (const char* name : {"", "a.org", "x.a.org", "y.x.a.org", "localhost", "b.org"}) {
+    for (const char* address :
+         {"8.8.8.8", "10.1.2.3", "10.1.9.9", "127.0.0.1", "169.254.169.254", "::1", "200.0.0.1"}) {
+      for (const int port : {22, 80, 443}) {
+        out.push_back({name, {parse_ip(address).value(), static_cast<std::uint16_t>(port)}});
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Narrow, ReachesNothingThatWasNotReachedBefore) {
+  Random random;
+  std::size_t reached = 0;
+  std::size_t lost = 0;
+  for (int round = 0; round < 2000; ++round) {
+    Profile profile = default_profile();
+    profile.network.mode = random.pick(kModes);
+    profile.network.allow = random.hosts();
+    if (random.once_in(3)) profile.network.host_ports = {22};
+    PolicyContext context{"/home/ann/work", "/home/ann"};
+    const auto whole = make_policy(profile, {}, context);
+    for (std::size_t files = 1 + random.below(2); files > 0; --files) {
+      ManagedFile file;
+      file.mark = {"/m.json", ""};
+      if (random.once_in(2)) file.network.mode = random.pick(kModes);
+      if (random.once_in(2)) file.network.allow = random.hosts();
+      context.managed.push_back(std::move(file));
+    }
+    const auto narrowed = make_policy(profile, {}, context);
+    ASSERT_TRUE(whole.ok() && narrowed.ok());
+    for (const Destination& to : destinations()) {
+      const bool before = reaches(whole.value().sandbox, to);
+      const bool after = reaches(narrowed.value().sandbox, to);
+      reached += after ? 1 : 0;
+      lost += before && !after ? 1 : 0;
+      ASSERT_TRUE(before || !after) << round << " " << to.name << " "
+                                    << ip_text(to.endpoint.address) << ":" << to.endpoint.port;
+    }
+  }
+  EXPECT_GT(reached, 1000U);
+  EXPECT_GT(lost, 1000U);
+}
+
+TEST(Narrow, HoldsFlagsAndCeilingsToo) {
+  ManagedFile file;
+  file.mark = {"/m.json", "d"};
+  file.limits.pids = 10;
+  file.limits.file_kb = 2;
+  file.limits.timeout_ms = 500;
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  OperatorFlags flags;
+  flags.limits.pids = 100;
+  flags.file_bytes = 1 << 20;
+  flags.no_timeout = true;
+  const Policy policy = make_policy(default_profile(), flags, context).value();
+  EXPECT_EQ(policy.sandbox.limits.pids, 10);
+  EXPECT_EQ(policy.sandbox.file_bytes, 2048);
+  EXPECT_EQ(policy.run.limits.timeout_ms, 500);
+  EXPECT_EQ(policy.run.ceilings.timeout_ms, 500);
+  EXPECT_EQ(policy.run.managed, std::vector<ManagedMark>{file.mark});
+  EXPECT_EQ(policy.run.warnings.size(), 3U);
+  flags.limits.pids = 5;
+  EXPECT_EQ(make_policy(default_profile(), flags, context).value().sandbox.limits.pids, 5);
+}
+
+TEST(Narrow, RequiresWhatHoldsItAndRefusesWhereThatIsOff) {
+  ManagedFile file;
+  file.mark = {"/m.json", ""};
+  file.filesystem.max = {{"/srv", Access::kReadOnly, "/m.json"}};
+  file.isolation.require = {Layer::kIpc};
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  Profile profile = default_profile();
+  profile.isolation.require = {};
+  profile.landlock.mode = LandlockMode::kAuto;
+  OperatorFlags flags;
+  flags.lower_required = true;
+  const Policy policy = make_policy(profile, flags, context).value();
+  EXPECT_TRUE(policy.sandbox.isolation.require.has(Layer::kMount));
+  EXPECT_TRUE(policy.sandbox.isolation.require.has(Layer::kIpc));
+  profile.isolation.namespaces.remove(Layer::kMount);
+  const auto refused = make_policy(profile, flags, context);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kManagedPolicy);
+}
+
+TEST(Narrow, TakesAwaySocketsDevicesAndCachesThatMayNotBeWritten) {
+  ManagedFile file;
+  file.mark = {"/m.json", ""};
+  file.filesystem.max = {{"/", Access::kReadOnly, "/m.json"},
+                         {"/home/ann/work", Access::kReadWrite, "/m.json"}};
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  Profile profile = default_profile();
+  profile.network.unix_sockets = {"/run/a.sock", "/home/ann/work/b.sock"};
+  profile.filesystem.devices = {"/dev/fuse", "/dev/dri/*"};
+  const Policy policy = make_policy(profile, {}, context).value();
+  EXPECT_EQ(policy.sandbox.network.unix_sockets, std::vector<std::string>{"/home/ann/work/b.sock"});
+  EXPECT_TRUE(policy.sandbox.filesystem.devices.empty());
+}
+
+TEST(ManagedCorpus, ReplaysWithoutABreach) {
+  const auto files = corpus_files("managed/corpus");
+  EXPECT_GE(files.size(), 20U);
+  for (const CorpusFile& file : files) EXPECT_TRUE(fuzz_target_holds(file.bytes)) << file.path;
+}
+
+}  // namespace
+}  // namespace sbx
