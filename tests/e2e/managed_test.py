@@ -6,6 +6,7 @@ The caller is root there, of the machine or of its own user namespace: the files
 import hashlib
 import json
 import os
+import re
 import shlex
 import subprocess
 
@@ -14,7 +15,7 @@ import harness
 BWRAP = os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-bwrap")
 
 
-class ManagedTest(harness.Case):
+class ManagedCase(harness.Case):
     def setUp(self):
         super().setUp()
         self.etc = os.path.join(self.base, "etc-sbx")
@@ -69,6 +70,59 @@ class ManagedTest(harness.Case):
         for word in words:
             self.assertTrue(any(word in line for line in lines), (word, answer))
 
+class PageTest(ManagedCase):
+    """docs/policy.md, step by step."""
+
+    def setUp(self):
+        super().setUp()
+        with open(os.path.join(harness.SOURCE, "docs/policy.md"), encoding="utf-8") as file:
+            self.page = file.read()
+
+    def test_each_step_does_what_the_page_says(self):
+        steps = re.findall(r"```sh\n(.*?)```", self.page, re.DOTALL)
+        self.assertEqual(len(steps), 3)
+        os.mkdir(self.base + "/bin")
+        os.symlink(harness.SBX_RUN, self.base + "/bin/sbx-run")
+        env = {"HOME": self.home, "PATH": self.base + "/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
+
+        def shell(text, cwd):
+            done = subprocess.run(["bash", "-ec", text], cwd=cwd, env=env, capture_output=True,
+                                  text=True, stdin=subprocess.DEVNULL, timeout=harness.BOUND,
+                                  check=False)
+            self.assertEqual(done.returncode, 0, done)
+            return done.stdout
+
+        project = self.work + "/project"
+        shell(steps[0], self.work)
+        grants = json.load(open(project + "/result.json"))["denials"]
+        self.assertTrue(any("data/greeting" in denial["grant"] for denial in grants), grants)
+        shown = shell(steps[1], project)
+        self.assertEqual(shown.count("greeting"), 2, shown)
+        self.assertIn('"valid":true', shown)
+        answer = json.loads(shell(steps[2], project).splitlines()[-1])
+        self.assertEqual((answer["stdout"], answer["sandbox"]["profile"]), ("hello\n", "project"))
+        (site,) = re.findall(r"```json\n(.*?)```", self.page, re.DOTALL)
+        log = self.base + "/log.jsonl"
+        self.managed(site.replace("/var/log/sbx/audit.jsonl", log))
+        answer = self.fine("--net", "outbound", "--", "true")
+        self.assertEqual([mark["path"] for mark in answer["sandbox"]["managed"]],
+                         ["/etc/sbx/managed.d/site.json"])
+        self.said(answer, "network.mode", "limits.memory_mb", self.work + " lowered")
+        self.assertEqual(len(open(log).readlines()), 1)
+        self.refused("forbidden", "--profile", "unconfined", "--", "true")
+
+    def test_names_every_place_of_secrets_and_every_key(self):
+        with open(os.path.join(harness.SOURCE, "learn/grants.cc"), encoding="utf-8") as file:
+            table = file.read().split("kSecrets = ")[1].split("});")[0]
+        for place in re.findall(r'{"([~/][^"]*)"', table):
+            self.assertIn(f"`{place}`", self.page)
+        schema = json.loads(self.within([harness.SBX_RUN, "schema", "managed"]).stdout)
+        for key in schema["properties"]:
+            if key not in ("$schema", "name", "description", "limits"):
+                self.assertIn(f"`{key}.", self.page)
+
+
+class ManagedTest(ManagedCase):
     def test_without_files_nothing_changes(self):
         self.assertIsNone(self.fine("--", "true")["sandbox"]["managed"])
 
