@@ -24,6 +24,7 @@ constexpr VerbBits kNamed = verb_bits("start call tool serve");  // by --session
 constexpr VerbBits kBatch = verb_bits("batch");
 constexpr VerbBits kLayer = verb_bits("layer");
 constexpr VerbBits kProfileVerb = verb_bits("profile");
+constexpr VerbBits kLearn = verb_bits("learn");
 constexpr VerbBits kTrust = verb_bits("trust untrust");
 constexpr VerbBits kTasks =
     verb_bits("status output stdin attach screen resize wait kill list reset");
@@ -37,7 +38,7 @@ constexpr FlagRow kFlags[] = {
      kProfile,
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
-    {"--workspace", &Run::workspace, kAll | kLayer | kTrust, kServers, "DIR",
+    {"--workspace", &Run::workspace, kAll | kLayer | kTrust | kLearn, kServers, "DIR",
      "writable (default: the current directory; of serve, and of a session: own, one of its own)",
      kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
@@ -193,9 +194,11 @@ constexpr FlagRow kFlags[] = {
     {"--color", &Run::color, verb_bits("run"), 0, "WHEN", "colours", kColor,
      "Of the account, and those of the command on a terminal. auto (the default): on terminals, "
      "unless NO_COLOR is set. A terminal of the type dumb gets no escapes at all."},
+    {"--merge", &Run::merge_file, kLearn, 0, "FILE", "a profile to add to", kFile,
+     "Nothing is taken out of it. Without --out it is written there."},
     {"--from", &Run::from, kProfileVerb, 0, "RESULT.json",
      "with grant: whose denials (default: -, standard input)", kFile},
-    {"--yes", &Run::yes, kProfileVerb, 0, "", "with grant: write without asking"},
+    {"--yes", &Run::yes, kProfileVerb | kLearn, 0, "", "write without asking"},
     {"--stat", &Run::stat, kLayer, 0, "", "with diff: how much of each file"},
     {"--name-only", &Run::name_only, kLayer, 0, "", "with diff: only the paths"},
     {"--root", &Run::root, kLayer, 0, "DIR", "with diff: of this root (default: the workspace)",
@@ -207,8 +210,8 @@ constexpr FlagRow kFlags[] = {
      "with commit: keep the real file, the layer forgets its own; repeatable", kFile},
     {"--theirs", &Run::theirs, kLayer, 0, "PATH",
      "with commit: take the layer's, whatever the real file has become; repeatable", kFile},
-    {"--out", &Run::out, verb_bits("report"), 0, "FILE", "for the page (default: stdout)", kFile,
-     "Replaced once the page is whole; a symlink is refused."},
+    {"--out", &Run::out, verb_bits("report learn"), 0, "FILE", "for the page (default: stdout)",
+     kFile, "Replaced once the page is whole; a symlink is refused."},
     {"--html", &Run::html, verb_bits("explain"), 0, "", "as a page"},
     {"--json", &Run::json, verb_bits("run explain doctor profile cache version layer") | kTasks, 0,
      "", "as JSON", kText,

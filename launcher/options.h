@@ -94,6 +94,7 @@ struct RunOptions {
   bool resume_failed = false;
   bool fail_fast = false;
   std::string from;  // a result
+  std::string merge_file;
   bool yes = false;
   bool follow = false;
   bool close = false;

@@ -92,6 +92,7 @@ int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
 int verb_layer(const Invocation& invocation);
 int verb_report(const Invocation& invocation);
+int verb_learn(const Invocation& invocation);
 int verb_trust(const Invocation& invocation);
 int verb_schema(const Invocation& invocation);
 int verb_version(const Invocation& invocation);
@@ -275,6 +276,16 @@ inline constexpr Verb kVerbs[] = {
       {"name", &RunOptions::name, false, ValueKind::kProfile,
        "to show; a file to validate, or to grant to"}},
      "sbx-run profile show default"},
+    {"learn",
+     verb_learn,
+     "the smallest profile under which a command ends as it should",
+     nullptr,
+     "Runs PROGRAM in layers that are thrown away: once with everything shown but secrets, and "
+     "then under the profile itself, until that is refused nothing that it could be granted. What "
+     "is in the profile is on standard error, a JSON object on standard output. Exits with 0 where "
+     "the profile is proven and written, else with 125. docs/policy.md tells more.",
+     {},
+     "sbx-run learn --out ci.json -- make test"},
     {"trust",
      verb_trust,
      "let a project's own profile count, as it is now",

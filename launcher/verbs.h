@@ -25,6 +25,8 @@ std::string verbs_help();
 
 // What `explain --json` prints, as a page on standard output. Comes back only with what kept it
 // from that.
+// profile grant, as another program. Comes back only with what kept it from being executed.
+Error become_grant(const RunOptions& options, const Invocation& invocation);
 Error become_plan_page(const std::string& plan_json);
 
 }  // namespace sbx

@@ -9,7 +9,6 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "host/doctor.h"
-#include "host_files/places.h"
 #include "output/rule_set.h"
 #include "plan/filter.h"
 #include "policy/params.h"
@@ -83,19 +82,6 @@ std::optional<int> parse_simple(const Invocation& invocation, RunOptions& option
   if (!parsed.ok()) return refuse(parsed.error(), true);
   if (parsed.value().help) return print(*parsed.value().help);
   return std::nullopt;
-}
-
-// Comes back only with what kept it from being done.
-Error become_grant(const RunOptions& options, const Invocation& invocation) {
-  const auto home = invocation.environment.find("HOME");
-  std::vector<std::string> words = {"sbx-learn", "--file", options.name, "--from", options.from};
-  words.insert(words.end(), {"--state", state_directory(invocation.environment)});
-  if (home != invocation.environment.end()) words.insert(words.end(), {"--home", home->second});
-  for (const std::string& directory : profile_search(invocation.environment).directories) {
-    words.insert(words.end(), {"--profiles", directory});
-  }
-  if (options.yes) words.emplace_back("--yes");
-  return become_companion(std::move(words));
 }
 
 }  // namespace

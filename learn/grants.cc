@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/text.h"
 #include "json/reader.h"
@@ -135,6 +136,19 @@ std::string why_no_socket(const std::string& path) {
   return "";
 }
 
+// The entry that it is about, with the access that it should have.
+std::optional<Grant> parse_access(std::string_view text) {
+  for (const std::string_view access : {"ro", "rw"}) {
+    const std::string start = "filesystem.roots: \"access\": \"" + std::string(access) + "\" for ";
+    if (!text.starts_with(start)) continue;
+    const auto path = read_json_strict(text.substr(start.size()));
+    if (!path.ok() || !path.value().is_string()) return std::nullopt;
+    const Document root = {{"path", path.value()}, {"access", access}};
+    return Grant{"filesystem", "roots", true, Document::array({root}), true};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Grant> parse_grant(std::string_view text) {
@@ -142,6 +156,7 @@ Result<Grant> parse_grant(std::string_view text) {
     return Error{ErrorCode::kBadValue, "no setting that can be added: " + std::string(text),
                  "grant", ""};
   };
+  if (auto access = parse_access(text)) return std::move(*access);
   for (const std::string_view setting : kSettings) {
     if (!text.starts_with(setting)) continue;
     std::string_view rest = text.substr(setting.size());
@@ -181,7 +196,17 @@ std::string never_granted(const Grant& grant, const std::string& home,
   return "";
 }
 
+std::vector<std::string> secret_places() {
+  std::vector<std::string> places;
+  for (const Secret& secret : kSecrets) {
+    const std::string path(secret.path);
+    places.push_back(path.starts_with('~') ? "${home}" + path.substr(1) : path);
+  }
+  return places;
+}
+
 bool add_grant(const Grant& grant, Document& profile) {
+  if (grant.is_known && !profile.contains(grant.section)) return false;
   Document& section = profile[grant.section];
   if (!section.is_object()) section = Document::object();
   if (!grant.appends) {
@@ -190,6 +215,7 @@ bool add_grant(const Grant& grant, Document& profile) {
     return true;
   }
   const std::string more = "+" + grant.key;
+  if (grant.is_known && !section.contains(grant.key) && !section.contains(more)) return false;
   Document& list = section.contains(grant.key) ? section[grant.key] : section[more];
   if (!list.is_array()) list = Document::array();
   bool is_changed = false;
@@ -200,6 +226,7 @@ bool add_grant(const Grant& grant, Document& profile) {
     };
     const auto known = std::find_if(list.begin(), list.end(), same);
     if (known == list.end()) {
+      if (grant.is_known) continue;
       list.push_back(entry);
     } else if (path.empty() || *known == entry || text_of(*known, "access") == "rw") {
       continue;

@@ -14,12 +14,14 @@ namespace sbx::learn {
 
 using Document = nlohmann::ordered_json;
 
-// `filesystem.roots += [{"path": "/srv/a", "access": "ro"}]`, a setting at a time.
+// `filesystem.roots += [{"path": "/srv/a", "access": "ro"}]`, a setting at a time; or
+// `filesystem.roots: "access": "rw" for "/srv/a"`, of an entry that is there.
 struct Grant {
   std::string section;
   std::string key;
-  bool appends = true;  // "+=", else "="
-  Document value;       // of an "+=": a list
+  bool appends = true;    // "+=", else "="
+  Document value;         // of an "+=": a list
+  bool is_known = false;  // only of an entry that is there
 };
 
 // Errors: kBadValue where the text is advice for a person, or no such setting.
@@ -29,6 +31,9 @@ Result<Grant> parse_grant(std::string_view text);
 // directories of sbx's: the profile itself, the state directory.
 std::string never_granted(const Grant& grant, const std::string& home,
                           const std::vector<std::string>& own);
+
+// Paths that hold secrets, as a profile has them (${home}/.ssh), to be hidden.
+std::vector<std::string> secret_places();
 
 // Adds it to a profile's document, in the list that is there; what is there already stays as it is.
 // False: nothing changed.

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// sbx-learn: what `sbx-run profile grant` executes, with its flags read and everything resolved.
+// sbx-learn: what `sbx-run learn` and `sbx-run profile grant` execute, with their flags read.
 #include <unistd.h>
 
 #include <string>
 #include <vector>
 
 #include "learn/grant.h"
+#include "learn/learn.h"
 #include "process.h"
 #include "report/json.h"
 #include "run/answer.h"
 
 namespace {
+
+using sbx::learn::GrantOptions;
+using sbx::learn::LearnOptions;
 
 int refuse(const sbx::Error& error) {
   sbx::complain(error);
@@ -19,21 +23,32 @@ int refuse(const sbx::Error& error) {
 }
 
 int run(const std::vector<std::string>& words) {
-  sbx::learn::GrantOptions options;
-  for (std::size_t i = 0; i < words.size(); ++i) {
+  GrantOptions grant;
+  LearnOptions learn;
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      learn.argv.assign(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, words.end());
+      break;
+    }
     if (words[i] == "--yes") {
-      options.yes = true;
+      grant.yes = learn.yes = true;
       continue;
     }
+    const std::string& name = words[i];
     const std::string value = i + 1 < words.size() ? words[i + 1] : "";
-    if (words[i] == "--file") options.file = value;
-    if (words[i] == "--from") options.from = value;
-    if (words[i] == "--home") options.home = value;
-    if (words[i] == "--state") options.state = value;
-    if (words[i] == "--profiles") options.search.directories.push_back(value);
+    if (name == "--file") grant.file = value;
+    if (name == "--from") grant.from = value;
+    if (name == "--out") learn.out = value;
+    if (name == "--merge") learn.merge = value;
+    if (name == "--workspace") learn.workspace = value;
+    if (name == "--home") grant.home = learn.home = value;
+    if (name == "--state") grant.state = learn.state = value;
+    if (name == "--profiles") grant.search.directories.push_back(value);
     ++i;
   }
-  const sbx::Result<int> status = sbx::learn::grant(options);
+  learn.search = grant.search;
+  const bool is_learn = !words.empty() && words.front() == "learn";
+  const sbx::Result<int> status = is_learn ? sbx::learn::learn(learn) : sbx::learn::grant(grant);
   return status.ok() ? status.value() : refuse(status.error());
 }
 

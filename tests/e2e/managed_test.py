@@ -80,7 +80,7 @@ class PageTest(ManagedCase):
 
     def test_each_step_does_what_the_page_says(self):
         steps = re.findall(r"```sh\n(.*?)```", self.page, re.DOTALL)
-        self.assertEqual(len(steps), 3)
+        self.assertEqual(len(steps), 4)
         os.mkdir(self.base + "/bin")
         os.symlink(harness.SBX_RUN, self.base + "/bin/sbx-run")
         env = {"HOME": self.home, "PATH": self.base + "/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
@@ -100,6 +100,8 @@ class PageTest(ManagedCase):
         self.assertEqual(shown.count("greeting"), 2, shown)
         self.assertIn('"valid":true', shown)
         answer = json.loads(shell(steps[2], project).splitlines()[-1])
+        self.assertEqual(answer["stdout"], "hello\n")
+        answer = json.loads(shell(steps[3], project).splitlines()[-1])
         self.assertEqual((answer["stdout"], answer["sandbox"]["profile"]), ("hello\n", "project"))
         (site,) = re.findall(r"```json\n(.*?)```", self.page, re.DOTALL)
         log = self.base + "/log.jsonl"

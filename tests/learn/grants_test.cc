@@ -37,6 +37,14 @@ TEST(Grant, WidensAnEntryForTheSamePathAndNeverLowersOne) {
   EXPECT_EQ(again, written);
 }
 
+TEST(Grant, ChangesAnEntryThatIsThere) {
+  constexpr auto kWrite = R"(filesystem.roots: "access": "rw" for "/srv/a")";
+  EXPECT_EQ(added(kWrite, R"({"filesystem":{"+roots":[{"path":"/srv/a"}]}})").dump(),
+            R"({"filesystem":{"+roots":[{"path":"/srv/a","access":"rw"}]}})");
+  EXPECT_EQ(added(kWrite, "{}").dump(), "{}");
+  EXPECT_FALSE(parse_grant(R"(filesystem.roots: "access": "rw" for "/srv/a" and more)").ok());
+}
+
 TEST(Grant, IsASettingAndNoAdvice) {
   for (const char* text : {"show it: it is hidden by --hide", "", "filesystem.roots",
                            "filesystem.roots += ", "filesystem.roots += [",
