@@ -160,7 +160,7 @@ std::string mdoc(std::string_view text) {
     // A line that begins with a dot or a quote would be a macro.
     if (in_line) out += ' ';
     if (!in_line && (token.starts_with('.') || token.starts_with('\''))) out += "\\&";
-    out += token;
+    for (const char c : token) out += c == '\\' ? "\\e" : std::string(1, c);
     // New sentence, new line.
     in_line = !token.ends_with('.');
     if (!in_line) out += '\n';

@@ -144,7 +144,8 @@ std::vector<std::string> shown_tokens(const FilesystemProfile& filesystem,
 }
 
 // What sbx keeps of the user's is what later runs go by: layers, caches, trust. Where a root makes
-// the place of it writable, the place is made first: what is not there cannot be protected.
+// the place of it writable, the place is made first: what is not there cannot be protected, only
+// reported if the command makes it. In a home that is not there nothing is kept, and nothing made.
 std::vector<std::string> writable_state(const FilesystemProfile& filesystem,
                                         const Environment& environment) {
   const std::string path = state_directory(environment);
@@ -154,6 +155,8 @@ std::vector<std::string> writable_state(const FilesystemProfile& filesystem,
     });
   };
   if (path.empty() || !is_writable(real_start(path))) return {};
+  const std::string home = lookup(environment, "HOME");
+  if (is_below(path, home) && access(home.c_str(), F_OK) != 0) return {real_start(path)};
   (void)open_private_directory(path);
   Result<std::string> real = real_path(path);
   if (!real.ok()) return {};

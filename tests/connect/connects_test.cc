@@ -46,7 +46,8 @@ class ConnectsTest : public ::testing::Test {
   int serve(const ConnectRules& rules, const std::function<int()>& work) {
     Refusals refusals(denials_);
     int events = -1;
-    Connects connects(rules, gateway_.get(), refusals, denials_, ask_, [&](int fd) {
+    const auto no_gateway = [](OwnedFd) -> Gateway* { return nullptr; };
+    Connects connects(rules, gateway_.get(), no_gateway, refusals, denials_, ask_, [&](int fd) {
       events = fd;
       return true;
     });

@@ -335,10 +335,14 @@ class Template(Case):
         self.addCleanup(self.end, process)
         self.assertTrue(until(lambda: "upper" in str(list(os.walk(self.state)))
                               and "real" in str([files for _, _, files in os.walk(self.state)])))
-        for pid in self.servers_of(process.pid):
-            os.kill(pid, signal.SIGKILL)
+        # The servers stand still meanwhile: neither they nor a successor clears anything away.
+        servers = self.servers_of(process.pid)
+        for pid in servers:
+            os.kill(pid, signal.SIGSTOP)
         process.kill()
         process.wait(BOUND)
+        for pid in servers:
+            os.kill(pid, signal.SIGKILL)
         self.assertEqual(len(self.layers()), 1)
         os.unlink(self.out())
         self.over(self.tasks([{"id": "a", "command": "true"}]))

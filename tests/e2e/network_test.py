@@ -333,8 +333,10 @@ class Allowlist(Networked):
 class Upstream(Networked):
     PROXY = ("--upstream-proxy", "http://127.0.0.1:3128")
 
+    # Nothing was asked of it where there is no file yet.
     def asked(self):
-        with open(os.path.join(self.place, "proxy.log")) as file:
+        with open(os.path.join(self.place, "proxy.log"), "a+") as file:
+            file.seek(0)
             return file.read()
 
     def test_what_is_allowed_goes_through_it_and_names_are_its_to_resolve(self):
