@@ -168,6 +168,8 @@ int make_pair(const Errand& errand) {
     if (number < 0) return static_cast<int>(-number);
     numbers[i] = static_cast<int>(number);
   }
+  // Before the answer: an end that the caller closes is closed for the other one.
+  for (const int end : pair) bare::call(SYS_close, end);
   return tell() ? 0 : EFAULT;
 }
 

@@ -5,7 +5,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <glob.h>
+#include <fnmatch.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ constexpr std::size_t kMaxFiles = 20'000;
 constexpr std::size_t kMaxCache = std::size_t{16} << 20;
 
 // Programs that need more than they load at start. `{prefix}` is the directory above the program's
-// bin/, `{name}` its real file name; patterns are glob(7)'s.
+// bin/, `{name}` its real file name; one component may be a pattern of fnmatch(3).
 struct Companion {
   std::string_view program;  // the real file name, or its beginning where `is_prefix`
   bool is_prefix;
@@ -455,15 +455,18 @@ class Closure {
       add_tree(pattern, load_libraries);
       return;
     }
-    glob_t matches = {};
-    const int error = ::glob(pattern.c_str(), GLOB_ONLYDIR | GLOB_NOSORT, nullptr, &matches);
-    if (error != 0 && error != GLOB_NOMATCH) failure_.note("glob", pattern, ENOMEM);
-    if (error == 0) {
-      for (std::size_t i = 0; i < matches.gl_pathc && i < kMaxFiles; ++i) {
-        add_tree(matches.gl_pathv[i], load_libraries);
-      }
+    const std::size_t star = pattern.find('*');
+    const std::size_t begin = pattern.rfind('/', star);
+    const std::size_t end = std::min(pattern.find('/', star), pattern.size());
+    const std::string directory = pattern.substr(0, begin);
+    const std::string part = pattern.substr(begin + 1, end - begin - 1);
+    Listing listing(directory);
+    if (!listing.is_open()) failure_.note("open", directory, errno);
+    while (const dirent* const entry = listing.next()) {
+      if (fnmatch(part.c_str(), entry->d_name, FNM_PERIOD) != 0) continue;
+      add_tree(child_of(directory, entry->d_name) + pattern.substr(end), load_libraries);
     }
-    ::globfree(&matches);
+    if (listing.is_open() && errno != 0) failure_.note("readdir", directory, errno);
   }
 
   void add_tree(const std::string& path, bool load_libraries) {
