@@ -20,13 +20,15 @@ target_compile_options(sbx_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>  # GCC bug 105329: false alarms on std::string
   $<$<CXX_COMPILER_ID:Clang>:-fconstexpr-steps=20000000>  # the tables of redaction's keywords
-  -fno-plt -fstack-protector-strong -ffunction-sections -fdata-sections)
+  -fno-plt -fstack-protector-strong $<$<CONFIG:Release>:-fstack-clash-protection>
+  $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>:-fPIE>
+  -ffunction-sections -fdata-sections)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # -Os copies short strings by `rep movsb`, whose start costs more than a call.
   target_compile_options(sbx_options INTERFACE $<$<CONFIG:Release>:-mstringop-strategy=libcall>)
 endif()
 target_compile_definitions(sbx_options INTERFACE
-  _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2> SBX_VERSION="${PROJECT_VERSION}")
+  _GNU_SOURCE $<$<CONFIG:Release>:_FORTIFY_SOURCE=3> SBX_VERSION="${PROJECT_VERSION}")
 target_include_directories(sbx_options INTERFACE ${PROJECT_SOURCE_DIR}/libsbx ${PROJECT_BINARY_DIR}/generated)
 target_link_options(sbx_options INTERFACE -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now
   $<$<CONFIG:Release>:-s>)

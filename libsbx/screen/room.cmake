@@ -12,8 +12,6 @@ sbx_room(screen
 
 add_executable(sbx-screen screen/main.cc)
 target_link_libraries(sbx-screen PRIVATE sbx_screen sbx_jail sbx_base)
-if(SBX_STATIC AND NOT SBX_SANITIZE)
-  target_link_options(sbx-screen PRIVATE -static)
-endif()
+sbx_static(sbx-screen)
 set_target_properties(sbx-screen PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 sbx_write_whole(sbx-screen)

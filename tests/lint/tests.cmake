@@ -10,5 +10,8 @@ add_test(NAME lint.rooms COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/rooms_t
   ${PROJECT_SOURCE_DIR})
 add_test(NAME lint.policy COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/policy_test.py
   ${PROJECT_SOURCE_DIR})
-set_tests_properties(lint.install lint.links lint.options lint.policy lint.rooms lint.shell PROPERTIES
+add_test(NAME lint.hardening COMMAND ${SBX_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hardening_test.py
+  ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+set_tests_properties(lint.hardening lint.install lint.links lint.options lint.policy lint.rooms lint.shell PROPERTIES
   LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77)
+set_tests_properties(lint.hardening PROPERTIES TIMEOUT 600)
