@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 
+#include "base/files.h"
 #include "guard/places.h"
 #include "host/protect.h"
 #include "model/grant.h"
@@ -23,10 +24,12 @@ namespace {
 
 constexpr int kMaxLinks = 8;
 
-// Files there differ between inside and outside whatever the profile says.
+// Files there differ between inside and outside whatever the profile says. hsperfdata: what Java
+// keeps of its own processes, and makes where it is missing.
 bool is_own(const std::string& path) {
   return is_below(path, "/proc") || is_below(path, "/dev/shm") || is_below(path, "/dev/pts") ||
-         is_below(path, "/dev/fd");
+         is_below(path, "/dev/fd") || is_below(path, "/sys/fs/cgroup") ||
+         path.starts_with("/tmp/hsperfdata_");
 }
 
 std::string parent_of(const std::string& path) {
@@ -47,6 +50,22 @@ bool is_mount_root(const OwnedFd& file) {
 
 bool writes(FileNeed need) {
   return need != FileNeed::kLook && need != FileNeed::kRead && need != FileNeed::kExec;
+}
+
+// Whether the host's directory has an entry that the other one has not: among as many as are looked
+// at.
+bool has_more(const std::string& outside, const OwnedFd& inside) {
+  static constexpr int kMostEntries = 4096;
+  Listing listing(AT_FDCWD, outside.c_str(), O_NOFOLLOW);
+  for (int i = 0; i < kMostEntries; ++i) {
+    const dirent* entry = listing.next();
+    if (entry == nullptr) return false;
+    struct stat info {};
+    if (fstatat(inside.get(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT) {
+      return true;
+    }
+  }
+  return false;
 }
 
 // Made by sbx to cover something: no mode at all.
@@ -137,12 +156,29 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
   if (writes(file.need) && has_content) {
     if (auto refusal = by_overlay(info, real)) return refusal;
   }
+  if (file.need == FileNeed::kRead && S_ISDIR(info.st_mode) && is_a_way(real, info) &&
+      has_more(real, found)) {
+    return FileRefusal{"mount", real, grant(real, false)};
+  }
   std::uint64_t rights = file.landlock_rights;
   if (!S_ISREG(info.st_mode)) rights &= ~sys::kLandlockFsTruncate;  // nothing to cut: not asked for
   if (S_ISDIR(info.st_mode)) {
     rights = file.need == FileNeed::kRead ? sys::kLandlockFsReadDir : std::uint64_t{0};
   }
   return by_landlock(real, rights, real);
+}
+
+// A directory that is there only since a root lies below it: who lists it sees nothing else.
+bool FileView::is_a_way(const std::string& path, const struct stat& info) const {
+  struct stat top {};
+  const auto& roots = policy_.sandbox.filesystem.roots;
+  return plan_.wanted.has(Layer::kMount) && path != "/" && fstat(root_.get(), &top) == 0 &&
+         info.st_dev == top.st_dev &&
+         std::none_of(plan_.shown.begin(), plan_.shown.end(),
+                      [&](const auto& shown) { return shown.first == path; }) &&
+         std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+           return root.path != path && is_below(root.path, path);
+         });
 }
 
 // A new entry, or one that goes: it is the directory that must be writable.
@@ -173,8 +209,9 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
   if (plan_.wanted.has(Layer::kMount)) {
     // A mount point of ours can be neither moved nor removed.
-    if ((mount_flags(directory) & ST_RDONLY) != 0 || (exists && is_mount_root(entry))) {
-      return FileRefusal{"mount", target, grant(target, true)};
+    if (exists && is_mount_root(entry)) return FileRefusal{"mount", target, grant(target, true)};
+    if ((mount_flags(directory) & ST_RDONLY) != 0) {
+      return FileRefusal{"mount", target, grant_within(real, target)};
     }
   }
   struct stat parent {};
@@ -186,7 +223,17 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
     if (rights == sys::kLandlockFsRemoveFile) rights = sys::kLandlockFsRemoveDir;
     if (rights == sys::kLandlockFsMakeReg) rights = sys::kLandlockFsMakeDir;
   }
-  return by_landlock(real, rights, target);
+  auto refusal = by_landlock(real, rights, target);
+  if (refusal) refusal->grant = grant_within(real, target);
+  return refusal;
+}
+
+// What makes an entry of the directory one that can be made or removed: the entry itself may be
+// nowhere yet, and as a root of its own it could not be removed.
+std::string FileView::grant_within(const std::string& directory, const std::string& entry) const {
+  const bool is_kept =
+      is_always_protected(entry) || shown_as(entry) == "protected" || is_protected(entry);
+  return grant(is_kept ? entry : directory, true);
 }
 
 // No profile gives what steers or records the run itself.

@@ -38,10 +38,12 @@ class FileView {
  private:
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
   std::optional<FileRefusal> there(const NamedFile& file, const OwnedFd& found);
+  bool is_a_way(const std::string& path, const struct stat& info) const;
   std::optional<FileRefusal> in_directory(const NamedFile& file, const std::string& path);
   std::optional<FileRefusal> by_landlock(const std::string& real, std::uint64_t rights,
                                          const std::string& target);
   std::string grant(const std::string& path, bool to_write) const;
+  std::string grant_within(const std::string& directory, const std::string& entry) const;
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;
   bool is_always_protected(const std::string& path) const;

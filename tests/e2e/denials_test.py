@@ -238,6 +238,19 @@ class Trace(Case):
             self.assertEqual(entry["layer"], "mount")
             self.assertIn('"access": "rw"', entry["grant"])
         self.assertEqual(answer["stdout"], "sfile\n")
+        # What lets an entry be made or removed is the directory: the entry may be nowhere yet.
+        for operation, name in (("open", "new"), ("mkdir", "d"), ("unlink", "secret")):
+            grant = self.entries(answer, operation, at + name)[0]["grant"]
+            self.assertIn(json.dumps(self.outside), grant)
+
+    def test_a_directory_that_shows_only_the_way_to_a_root(self):
+        self.write("outside/inner/file", "x")
+        flags = ("--ro", f"{self.outside}/inner/file")
+        answer = self.trace(f"ls {self.outside}; ls {self.outside}/inner; cd {self.outside}", *flags)
+        self.assertEqual(answer["stdout"], "inner\nfile\n")
+        entry = self.only(answer, "open", self.outside)
+        self.assertIn('"access": "ro"', entry["grant"])
+        self.assertEqual(len(answer["denials"]), 1, answer["denials"])
 
     def test_a_program_that_lies_outside(self):
         self.write("outside/tool", "#!/bin/sh\n", 0o755)
