@@ -31,11 +31,12 @@ constexpr VerbBits kTasks =
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
-    {"-c", &Run::command, kCommand, 0, "COMMAND", "run through the profile's shell", kCommandLine},
-    {"--profile", &Run::profile, kAll | kLayer, kServers, "NAME|FILE",
+    {"-c", &Run::command, kCommand | kLearn, 0, "COMMAND", "run through the profile's shell",
+     kCommandLine},
+    {"--profile", &Run::profile, kAll | kLayer | kLearn, kServers, "NAME|FILE",
      "what is granted (default: default)", kProfile, "A tool's name stands for that tool's."},
-    {"--with", &Run::with, kAll, kServers, "PRESET|FILE", "laid over the profile; repeatable",
-     kProfile,
+    {"--with", &Run::with, kAll | kLearn, kServers, "PRESET|FILE",
+     "laid over the profile; repeatable", kProfile,
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
     {"--workspace", &Run::workspace, kAll | kLayer | kTrust | kLearn, kServers, "DIR",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // learn, and profile grant: sbx-learn's, which lies beside.
+#include "base/files.h"
 #include "flags.h"
 #include "host_files/places.h"
 #include "model/exit_status.h"
@@ -25,15 +26,28 @@ std::vector<std::string> learn_words(const char* verb, const RunOptions& options
 }
 
 Error become_learn(const RunOptions& options, const Invocation& invocation) {
-  if (options.program.empty()) {
-    return Error{ErrorCode::kBadFlag, "there is no command to learn from", "--",
-                 "sbx-run learn --out FILE -- PROGRAM [ARG...]"};
+  if (options.program.empty() == options.command.empty()) {
+    return Error{ErrorCode::kBadFlag,
+                 options.program.empty() ? "there is no command to learn from"
+                                         : "-c and a program exclude each other",
+                 "--", "sbx-run learn --out FILE -- PROGRAM [ARG...]"};
   }
   std::vector<std::string> warnings;
   SBX_TRY(const std::string workspace, default_workspace(options, invocation, warnings));
   for (const std::string& warning : warnings) warn(warning);
   std::vector<std::string> words = learn_words("learn", options, invocation.environment);
-  words.insert(words.end(), {"--workspace", workspace, "--merge", options.merge_file, "--out",
+  std::vector<std::string> parents = options.with;
+  parents.insert(parents.begin(), options.profile.empty() ? "default" : options.profile);
+  for (std::string& parent : parents) {
+    // A file is meant from wherever the profile is used.
+    const bool is_file = parent.find('/') != parent.npos || parent.ends_with(".json");
+    if (is_file) {
+      SBX_TRY(parent, real_path(parent));
+    }
+    words.insert(words.end(), {"--parent", parent});
+  }
+  words.insert(words.end(), {"--command", options.command, "--workspace", workspace, "--merge",
+                             options.merge_file, "--out",
                              options.out.empty() ? options.merge_file : options.out, "--"});
   words.insert(words.end(), options.program.begin(), options.program.end());
   return become_companion(std::move(words));

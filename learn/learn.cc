@@ -1,151 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 // One run with everything shown says how the command ends and what it connects to. Then runs under
 // the profile itself, each with the grants of what the one before was refused: the last of them,
-// which is refused nothing more, is the proof.
+// which ends the same and is refused nothing more, is the proof.
 #include "learn/learn.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdlib>
-#include <map>
+#include <set>
+#include <string_view>
 
 #include "base/files.h"
 #include "base/text.h"
-#include "host_files/remove_tree.h"
-#include "json/reader.h"
-#include "learn/grants.h"
+#include "learn/lines.h"
 #include "learn/profile_file.h"
+#include "learn/runs.h"
+#include "policy/narrow.h"
 #include "process.h"
 
 namespace sbx::learn {
 namespace {
 
 constexpr std::size_t kMostProfile = std::size_t{1} << 20;
-constexpr std::size_t kMostResult = std::size_t{256} << 20;
 constexpr int kMostRuns = 24;
-constexpr std::size_t kManyInOneDirectory = 4;  // then the directory is granted
+constexpr int kMostLooks = 50000;  // entries below a directory that may be shown,
+constexpr int kDeepestLook = 4;    // so far down: such files lie where a project begins
 
-Error failed(const std::string& call) {
-  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(errno), "learn", "", errno};
-}
-
-// A directory for the profiles of the runs, which no run shows.
-class Place {
- public:
-  ~Place() {
-    if (!path_.empty()) remove_tree(path_);
-  }
-  Place() = default;
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-
-  Status make() {
-    std::string name = "/tmp/sbx-learn-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) return failed("mkdtemp");
-    path_ = std::move(name);
-    return {};
-  }
-  Result<std::string> write(const Document& profile) const {
-    const std::string path = path_ + "/learned.json";
-    SBX_CHECK_OK(replace_file(path, profile.dump() + "\n"));
-    return path;
-  }
-
- private:
-  std::string path_;
+struct LimitKey {
+  std::string_view name;  // in a result
+  const char* key;        // in a profile
+  std::optional<std::int64_t> (*value)(const LimitsProfile&);
 };
+constexpr auto kLimits = std::to_array<LimitKey>({
+    {"timeout", "timeout_ms", [](const LimitsProfile& all) { return all.timeout_ms; }},
+    {"memory", "memory_mb", [](const LimitsProfile& all) { return all.memory_mb; }},
+    {"cpu", "cpu_ms", [](const LimitsProfile& all) { return all.cpu_ms; }},
+    {"pids", "pids", [](const LimitsProfile& all) { return all.pids; }},
+    {"disk", "tmp_mb", [](const LimitsProfile& all) { return all.tmp_mb; }},
+    {"file_size", "file_kb", [](const LimitsProfile& all) { return all.file_kb; }},
+});
 
-// What sbx-run says of the command under a profile.
-Result<nlohmann::json> run(const LearnOptions& options, const std::string& profile) {
-  SBX_TRY(const std::string program, companion("sbx-run"));
-  std::vector<std::string> words = {
-      program,    "run",  "--profile",   profile,           "--overlay", "--trace-denials",
-      "--format", "json", "--workspace", options.workspace, "--"};
-  words.insert(words.end(), options.argv.begin(), options.argv.end());
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
-  OwnedFd reader(ends[0]);
-  OwnedFd writer(ends[1]);
-  const pid_t child = fork();
-  if (child < 0) return failed("fork");
-  if (child == 0) {
-    // The command's own directory is another one, and who is told of this one looks at it.
-    unsetenv("PWD");
-    unsetenv("OLDPWD");
-    if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
-    _exit(125);
-  }
-  writer.reset();
-  const Result<std::string> text = read_up_to(reader.get(), kMostResult);
-  reader.reset();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (!text.ok()) return text.error();
-  SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));
-  const nlohmann::json& error = result.value("error", nlohmann::json());
-  if (result.value("status", "") != "error" || !error.is_object()) return result;
-  return Error{ErrorCode::kSetupFailed,
-               "the command could not be run: " + error.value("message", std::string()), "learn",
-               ""};
+// The limit that a run met; empty: none.
+std::string limit_of(const nlohmann::json& result) {
+  if (result.value("status", "") == "timed_out") return "timeout";
+  const nlohmann::json& limit = result.value("limit", nlohmann::json());
+  return limit.is_string() ? limit.get<std::string>() : "";
 }
 
-Document hidden(const std::string& path) {
-  return {{"path", path}, {"access", "none"}, {"optional", true}};
-}
-
-// Hides in every run what no profile is to learn.
-void hide_secrets(Document& profile, bool with_places) {
-  Document& filesystem = profile["filesystem"];
-  Document& roots = filesystem.contains("roots") ? filesystem["roots"] : filesystem["+roots"];
-  if (!roots.is_array()) roots = Document::array();
-  for (const char* pattern : {"${workspace}/**/.env", "${workspace}/**/.env.*"}) {
-    roots.push_back(hidden(pattern));
+// Whether a file of secrets lies below the directory; also where there is too much to tell.
+bool holds_env_file(const std::string& directory, int deep, int& looks_left) {
+  Listing listing(AT_FDCWD, directory.c_str(), O_NOFOLLOW);
+  while (const dirent* entry = listing.next()) {
+    if (--looks_left < 0) return true;
+    const std::string name = entry->d_name;
+    if (name == ".env" || name.starts_with(".env.")) return true;
+    if (entry->d_type != DT_DIR || deep == 0) continue;
+    if (holds_env_file(directory + "/" + name, deep - 1, looks_left)) return true;
   }
-  if (!with_places) return;
-  for (const std::string& place : secret_places()) roots.push_back(hidden(place));
+  return false;
 }
 
-Document everything_shown() {
-  Document profile = Document::parse(R"({
-    "extends": "default", "name": "learn",
-    "filesystem": {"base": "host", "home": "host",
-      "roots": [{"path": "/tmp", "access": "rw"}, {"path": "/var/tmp", "access": "rw", "optional": true},
-                {"path": "${home}", "access": "rw", "optional": true},
-                {"path": "${workspace}", "access": "rw"}]},
-    "network": {"mode": "outbound"},
-    "limits": {"timeout_ms": null},
-    "commands": {"ask": []}
-  })");
-  hide_secrets(profile, true);
-  return profile;
-}
-
-// What was connected to: names as names, addresses as addresses.
-std::vector<std::string> hosts_of(const nlohmann::json& result) {
-  std::vector<std::string> hosts;
-  const auto connections = result.find("connections");
-  if (connections == result.end()) return hosts;
-  for (const nlohmann::json& connection : *connections) {
-    const nlohmann::json& name = connection.value("name", nlohmann::json());
-    const nlohmann::json& address = connection.value("address", nlohmann::json());
-    std::string host;
-    if (name.is_string()) host = name.get<std::string>();
-    if (host.empty() && address.is_string()) host = address.get<std::string>();
-    if (host.empty()) continue;
-    if (host.find(':') != host.npos) host = "[" + host + "]";
-    host += ":" + std::to_string(connection.value("port", 0));
-    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
-  }
-  return hosts;
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 class Learner {
@@ -153,84 +74,195 @@ class Learner {
   explicit Learner(const LearnOptions& options) : options_(options) {
     own_ = {options.out.empty() ? options.workspace + "/.sbx" : options.out};
     if (!options.state.empty()) own_.push_back(options.state);
+    parents_ =
+        options.parents.size() == 1 ? Document(options.parents.front()) : Document(options.parents);
+    if (options.parents.empty()) parents_ = "default";
   }
 
   Status begin() {
     SBX_CHECK_OK(place_.make());
-    profile_ = {{"extends", "default"}};
-    if (options_.merge.empty()) return {};
-    SBX_TRY(before_, read_file(options_.merge, kMostProfile));
-    const std::vector<Error> errors =
-        validate_profile_text(before_, options_.merge, options_.search);
-    if (!errors.empty()) return errors.front();
-    profile_ = Document::parse(before_, nullptr, false);
+    base_ = {{"extends", parents_}};
+    if (!options_.merge.empty()) {
+      SBX_TRY(before_, read_file(options_.merge, kMostProfile));
+      const std::vector<Error> errors =
+          validate_profile_text(before_, options_.merge, options_.search);
+      if (!errors.empty()) return errors.front();
+      base_ = Document::parse(before_, nullptr, false);
+    }
+    SBX_TRY(const std::string path, place_.write(base_));
+    SBX_TRY(const LoadedProfile loaded, load_profile(path, options_.search));
+    granted_ = loaded.profile;
     return {};
   }
 
   // How the command ends where everything is shown, and what it connects to.
   Status observe() {
-    SBX_TRY(const std::string path, place_.write(everything_shown()));
-    SBX_TRY(wide_, run(options_, path));
-    for (const std::string& host : hosts_of(wide_)) take("network.allow += [\"" + host + "\"]");
+    static constexpr std::int64_t kNoMore = 0;
+    SBX_TRY(const std::string path,
+            place_.write(as_run(everything_shown(parents_, place_.path()), kNoMore)));
+    SBX_TRY(wide_, run_under(options_, path));
+    const std::string status = wide_.value("status", "");
+    if (status == "denied" || status == "needs_approval") {
+      return Error{ErrorCode::kSetupFailed, "the command policy of the profile refuses the command",
+                   "learn", "sbx-run check says why; --profile names another parent"};
+    }
+    for (const std::string& host : hosts_of(wide_)) {
+      if (!is_reached(host)) take("network.allow += [\"" + host + "\"]", {});
+    }
     return {};
   }
 
   // Until nothing that could be granted is refused any more.
   Status narrow() {
+    const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {
-      Document profile = profile_;
-      hide_secrets(profile, false);
-      SBX_TRY(const std::string path, place_.write(profile));
-      SBX_TRY(last_, run(options_, path));
-      SBX_TRY(const std::vector<std::string> grants, grants_of(last_));
+      SBX_TRY(const std::string path, place_.write(as_run(profile(), tmp_mb)));
+      SBX_TRY(last_, run_under(options_, path));
       left_.clear();
-      bool is_changed = false;
-      for (const std::string& text : grants) is_changed |= take(text);
-      is_changed |= join_directories();
+      bool is_changed = raise_limit();
+      SBX_TRY(const bool is_wider, take_grants());
+      is_changed |= is_wider;
+      is_changed |= join_directories(
+          lines_, [&](const std::string& directory) { return why_not(directory, "ro").empty(); });
       is_settled_ = !is_changed;
       if (is_settled_) return {};
     }
     return {};
   }
 
-  bool is_proven() const {
-    for (const char* key : {"status", "exit_code", "signal"}) {
-      if (wide_.value(key, nlohmann::json()) != last_.value(key, nlohmann::json())) return false;
-    }
-    return is_settled_;
-  }
-
   Result<int> finish() {
-    const std::string text = profile_.dump(before_.empty() ? 2 : indent_of(before_)) + "\n";
-    const bool is_good = is_proven();
+    const std::string text = profile().dump(before_.empty() ? 2 : indent_of(before_)) + "\n";
+    std::vector<std::string> differ = differences(wide_, last_);
+    if (!is_settled_) differ.emplace_back("each run was refused something else");
     bool is_written = false;
     write_all(STDERR_FILENO, difference(before_, text));
-    for (const std::string& line : left_) {
-      write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
-    }
-    if (is_good && !options_.out.empty() && is_wanted(options_.out, options_.yes)) {
+    tell(differ);
+    if (differ.empty() && !options_.out.empty() && is_wanted(options_.out, options_.yes)) {
       SBX_CHECK_OK(replace_file(options_.out, text));
       is_written = true;
     }
-    Document answer = {{"proven", is_good}, {"written", is_written}};
-    answer["out"] = options_.out.empty() ? Document() : Document(options_.out);
-    for (const char* key : {"status", "exit_code", "signal"})
-      answer[key] = wide_.value(key, nlohmann::json());
-    answer["second_run"] = {{"status", last_["status"]},
-                            {"exit_code", last_["exit_code"]},
-                            {"denials", last_["denials"]}};
-    answer["profile"] = profile_;
-    answer["grants"] = taken_;
-    answer["refused"] = left_;
+    const bool is_done = is_written || options_.out.empty();
+    const Document answer = answered(differ, is_written);
     write_all(STDOUT_FILENO,
               answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n");
-    return is_good && (is_written || options_.out.empty()) ? 0 : 125;
+    return differ.empty() && is_done ? 0 : 125;
   }
 
  private:
+  Document profile() const { return with_lines(base_, lines_); }
+
+  void tell(const std::vector<std::string>& differ) const {
+    const auto say = [](const std::string& line) {
+      write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
+    };
+    for (const Line& line : lines_) say(explained(line));
+    for (const std::string& line : left_) say(line);
+    for (const Proposal& one : presets_for(lines_)) {
+      say("--with " + one.preset + " would stand for " + std::to_string(one.lines) +
+          " of these lines");
+    }
+    for (const std::string& line : differ) say("not proven: " + line);
+  }
+
+  Document answered(const std::vector<std::string>& differ, bool is_written) const {
+    Document answer = {{"proven", differ.empty()}, {"written", is_written}};
+    answer["out"] = options_.out.empty() ? Document() : Document(options_.out);
+    for (const char* key : {"status", "exit_code", "signal"}) {
+      answer[key] = wide_.value(key, nlohmann::json());
+    }
+    Document& second = answer["second_run"] = Document::object();
+    for (const char* key : {"status", "exit_code", "signal", "stderr", "denials"}) {
+      second[key] = last_.value(key, nlohmann::json());
+    }
+    answer["differs"] = differ;
+    answer["profile"] = profile();
+    answer["lines"] = Document::array();
+    for (const Line& line : lines_) {
+      answer["lines"].push_back({{"setting", line.setting},
+                                 {"value", line.value},
+                                 {"tier", line.tier},
+                                 {"programs", line.programs},
+                                 {"why", explained(line)}});
+    }
+    answer["presets"] = Document::array();
+    for (const Proposal& one : presets_for(lines_)) {
+      answer["presets"].push_back({{"name", one.preset}, {"lines", one.lines}});
+    }
+    answer["refused"] = left_;
+    return answer;
+  }
+
+  // Whether the profile that is begun with lets it through.
+  bool is_reached(const std::string& host) const {
+    if (granted_.network.mode > NetworkMode::kAllowlist) return true;
+    const auto wanted = parse_host_rule(host);
+    if (granted_.network.mode == NetworkMode::kNone || !wanted) return false;
+    const auto lets = [&](const std::string& text) {
+      auto rule = parse_host_rule(text);
+      if (!rule) return false;
+      std::vector<std::uint16_t> ports = {80, 443};
+      if (rule->port) ports = {*rule->port};
+      return std::any_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
+        rule->port = port;
+        const auto common = both(*rule, *wanted);
+        return common && host_rule_text(*common) == host_rule_text(*wanted);
+      });
+    };
+    return std::any_of(granted_.network.allow.begin(), granted_.network.allow.end(), lets);
+  }
+
+  // Twice of what was met, and of time what the command took with nothing in its way.
+  bool raise_limit() {
+    const std::string met = limit_of(last_);
+    if (met.empty() || met == limit_of(wide_)) return false;
+    for (const LimitKey& limit : kLimits) {
+      const std::string setting = std::string("limits.") + limit.key;
+      if (limit.name != met) continue;
+      std::int64_t value = limit.value(granted_.limits).value_or(0);
+      for (const Line& line : lines_) {
+        if (line.setting == setting) value = line.value.get<std::int64_t>();
+      }
+      if (value <= 0) return false;
+      const double took_ms = met == "timeout" ? wide_.value("duration_ms", 0.0) : 0;
+      value = std::max(value * 2, static_cast<std::int64_t>(took_ms * 4));
+      return add_line(lines_, {setting, value, "limit", {}, 0});
+    }
+    return false;
+  }
+
+  Result<bool> take_grants() {
+    SBX_TRY(const std::vector<std::string> grants, grants_of(last_));
+    bool is_changed = false;
+    for (const std::string& text : grants) {
+      std::set<std::string> programs;
+      for (const nlohmann::json& denial : last_["denials"]) {
+        if (denial["grant"] != text || !denial.contains("program")) continue;
+        if (denial["program"].is_string()) programs.insert(denial["program"].get<std::string>());
+      }
+      is_changed |= take(text, programs);
+    }
+    // A directory that was asked for by its own name is there as soon as something in it is: only
+    // who lists it is refused again.
+    for (Line& line : waiting_) {
+      const std::string inside = line.path() + "/";
+      const bool is_a_way =
+          !line.is_written() && std::any_of(lines_.begin(), lines_.end(), [&](const Line& other) {
+            return other.path().starts_with(inside);
+          });
+      if (is_a_way && waited_.insert(line.path()).second) {
+        is_changed = true;
+      } else {
+        is_changed |= add_line(lines_, std::move(line));
+      }
+    }
+    waiting_.clear();
+    drop_covered(lines_);
+    return is_changed;
+  }
+
   // Whether the profile is another one with it.
-  bool take(const std::string& text) {
-    Result<Grant> grant = parse_grant(text);
+  bool take(const std::string& text, const std::set<std::string>& programs) {
+    const Result<Grant> grant = parse_grant(text);
     if (!grant.ok()) {
       note("left to you: " + text);
       return false;
@@ -240,77 +272,94 @@ class Learner {
       note("not granted: " + text + ": " + why);
       return false;
     }
-    if (grant.value().key == "roots") {
-      for (Document& root : grant.value().value) name_by_variable(root);
-      grant.value().is_known = false;
-    }
-    Document with = profile_;
-    if (!add_grant(grant.value(), with)) return false;
-    if (grant.value().section == "network" && grant.value().key == "allow") {
-      with["network"]["mode"] = "allowlist";
-    }
-    profile_ = std::move(with);
-    taken_.push_back(text);
-    return true;
-  }
-
-  void note(std::string line) {
-    if (std::find(left_.begin(), left_.end(), line) == left_.end())
-      left_.push_back(std::move(line));
-  }
-
-  // So that the profile is good for another checkout and another user.
-  void name_by_variable(Document& root) const {
-    if (!root.is_object() || !root.contains("path")) return;
-    std::string path = root["path"].get<std::string>();
-    for (const auto& [place, name] :
-         {std::pair(&options_.workspace, "${workspace}"), std::pair(&options_.home, "${home}")}) {
-      const bool is_in = place->size() > 1 && path.starts_with(*place + "/");
-      if (is_in) path = name + path.substr(place->size());
-    }
-    root["path"] = path;
-    root["optional"] = true;
-  }
-
-  // Several files of one directory stand for the directory.
-  bool join_directories() {
-    const auto filesystem = profile_.find("filesystem");
-    if (filesystem == profile_.end() || !filesystem->contains("+roots")) return false;
-    Document& roots = (*filesystem)["+roots"];
-    std::map<std::string, std::vector<std::string>> by_directory;
-    for (const Document& root : roots) {
-      const std::string path = root.value("path", std::string());
-      if (root.value("access", std::string("ro")) != "ro") continue;
-      by_directory[path.substr(0, path.rfind('/'))].push_back(path);
-    }
+    const std::string setting = grant.value().section + "." + grant.value().key;
+    const bool is_list = grant.value().value.is_array();
     bool is_changed = false;
-    for (const auto& [directory, paths] : by_directory) {
-      if (paths.size() < kManyInOneDirectory) continue;
-      const Document root = {{"path", directory}, {"access", "ro"}, {"optional", true}};
-      const Grant grant{"filesystem", "roots", true, Document::array({root}), false};
-      if (directory.empty() || !never_granted(grant, options_.home, own_).empty()) continue;
-      Document kept = Document::array();
-      for (const Document& one : roots) {
-        const std::string path = one.value("path", std::string());
-        if (std::find(paths.begin(), paths.end(), path) == paths.end()) kept.push_back(one);
+    for (const Document& value :
+         is_list ? grant.value().value : Document::array({grant.value().value})) {
+      if (setting == "filesystem.roots") {
+        is_changed |= take_root(value, programs);
+      } else {
+        is_changed |= add_line(
+            lines_, {setting, value,
+                     grant.value().section == "network" ? "host" : grant.value().key, programs, 0});
       }
-      kept.push_back(root);
-      roots = std::move(kept);
-      taken_.push_back("directory " + directory + ": " + std::to_string(paths.size()) +
-                       " files of it");
-      is_changed = true;
     }
     return is_changed;
   }
 
+  bool take_root(const Document& root, const std::set<std::string>& programs) {
+    std::string path = root["path"].get<std::string>();
+    const std::string access = root.value("access", std::string("ro"));
+    const std::string why = why_not(path, access);
+    if (!why.empty()) {
+      note("not granted: " + path + ": " + why);
+      return false;
+    }
+    std::string tier = is_directory(path) ? "directory" : "file";
+    path = by_variable(path);
+    if (const std::string cache = cache_of(path); !cache.empty()) {
+      path = cache;
+      tier = "cache";
+    }
+    Line line{"filesystem.roots",
+              {{"path", path}, {"access", access}, {"optional", true}},
+              std::move(tier),
+              programs,
+              1};
+    if (line.tier == "directory") {
+      waiting_.push_back(std::move(line));
+      return false;
+    }
+    return add_line(lines_, std::move(line));
+  }
+
+  // Empty: nothing is against it. `path` as the host or the profile writes it.
+  std::string why_not(std::string path, const std::string& access) const {
+    if (path.starts_with("${home}"))
+      path.replace(0, std::string_view("${home}").size(), options_.home);
+    if (path.starts_with("${workspace}")) return "";
+    const Document root = {{"path", path}, {"access", access}};
+    const Grant grant{"filesystem", "roots", true, Document::array({root}), false};
+    std::string why = never_granted(grant, options_.home, own_);
+    int looks_left = kMostLooks;
+    const bool is_cache = !cache_of(by_variable(path)).empty();
+    if (why.empty() && !is_cache && is_directory(path) &&
+        holds_env_file(path, kDeepestLook, looks_left)) {
+      why = looks_left < 0 ? path + " holds too much to be looked through for .env files"
+                           : path + " holds a .env file";
+    }
+    return why;
+  }
+
+  void note(std::string line) {
+    if (std::find(left_.begin(), left_.end(), line) == left_.end()) {
+      left_.push_back(std::move(line));
+    }
+  }
+
+  // So that the profile is good for another checkout and another user.
+  std::string by_variable(const std::string& path) const {
+    for (const auto& [place, name] :
+         {std::pair(&options_.workspace, "${workspace}"), std::pair(&options_.home, "${home}")}) {
+      if (place->size() > 1 && path.starts_with(*place + "/"))
+        return name + path.substr(place->size());
+    }
+    return path;
+  }
+
   const LearnOptions& options_;
   Place place_;
+  Document parents_;
   std::string before_;
-  Document profile_;
+  Document base_;
+  Profile granted_;  // what is begun with
   nlohmann::json wide_;
   nlohmann::json last_;
   std::vector<std::string> own_;
-  std::vector<std::string> taken_;
+  std::vector<Line> lines_;
+  std::vector<Line> waiting_;      // directories of this run
+  std::set<std::string> waited_;   // those that have waited once
   std::vector<std::string> left_;  // what the last run was refused, and stays so
   bool is_settled_ = false;
 };

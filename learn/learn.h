@@ -12,13 +12,15 @@
 namespace sbx::learn {
 
 struct LearnOptions {
-  std::string out;        // of the profile; empty: it is only printed
-  std::string merge;      // a profile to begin with; empty: `default` alone
-  std::string workspace;  // absolute
-  std::string home;       // of the user; empty: not known
-  std::string state;      // sbx's own directory below the user's state; empty: none
-  bool yes = false;       // nobody is asked
-  ProfileSearch search;   // of installed profiles
+  std::string out;                   // of the profile; empty: it is only printed
+  std::string merge;                 // a profile to begin with; empty: one of `parents` alone
+  std::vector<std::string> parents;  // as `extends` has them; empty: `default`
+  std::string workspace;             // absolute
+  std::string home;                  // of the user; empty: not known
+  std::string state;                 // sbx's own directory below the user's state; empty: none
+  bool yes = false;                  // nobody is asked
+  ProfileSearch search;              // of installed profiles
+  std::string command;               // through the profile's shell; empty: `argv`
   std::vector<std::string> argv;
 };
 

@@ -40,6 +40,8 @@ int run(const std::vector<std::string>& words) {
     if (name == "--from") grant.from = value;
     if (name == "--out") learn.out = value;
     if (name == "--merge") learn.merge = value;
+    if (name == "--parent") learn.parents.push_back(value);
+    if (name == "--command") learn.command = value;
     if (name == "--workspace") learn.workspace = value;
     if (name == "--home") grant.home = learn.home = value;
     if (name == "--state") grant.state = learn.state = value;

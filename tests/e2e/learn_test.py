@@ -8,6 +8,8 @@ import socket
 import subprocess
 
 import harness
+import network_test
+import world
 
 
 class LearnTest(harness.Case):
@@ -100,6 +102,79 @@ class LearnTest(harness.Case):
                                 flags=())
         self.assertNotEqual(answer["exit_code"], 0, answer)
 
+    def test_the_hosts_unix_sockets_are_not_reached(self):
+        path = self.data + "/socket"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            connect = f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')"
+            answer = self.learn("/usr/bin/python3", "-c", connect, status=125, flags=())
+            self.assertNotEqual(answer["exit_code"], 0, answer)
+            server.setblocking(False)
+            self.assertRaises(BlockingIOError, server.accept)
+
+    def test_a_command_line_a_parent_and_presets(self):
+        self.write("home/.cargo/bin/tool", "#!/bin/sh\necho tool\n", 0o755)
+        command = ("-c", self.home + "/.cargo/bin/tool | cat")
+        done = self.raw("learn", "--out", self.file, "--yes", *command, env=self.env)
+        answer = json.loads(done.stdout)
+        self.assertTrue(answer["written"], done)
+        self.assertEqual(self.roots(), {"${home}/.cargo/bin/tool": "ro"})
+        self.assertEqual([preset["name"] for preset in answer["presets"]], ["rust"])
+        self.assertIn(b"--with rust would stand for 1", done.stderr)
+        done = self.raw("learn", "--out", self.file, "--yes", "--profile", "strict", "--with", "rust",
+                        *command, env=self.env)
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["profile"], {"extends": ["strict", "rust"]}, done)
+        own = self.write("own.json", '{"extends": "default", "network": {"allow": []}}')
+        done = self.raw("learn", "--yes", "--out", self.file, "--profile", "../own.json", "--", "true",
+                        env=self.env)
+        self.assertEqual(json.load(open(self.file)), {"extends": own}, done)
+
+    def test_each_line_is_explained(self):
+        answer = self.learn("sh", "-c", f"cat {self.data}/one; head -1 {self.data}/one; ls {self.base}/other")
+        lines = {line["value"]["path"]: line for line in answer["lines"]}
+        self.assertEqual(lines[self.data + "/one"]["tier"], "file")
+        self.assertEqual(lines[self.data + "/one"]["programs"], ["cat", "head"])
+        self.assertEqual(lines[self.base + "/other"]["tier"], "directory")
+        self.assertIn("file, asked for by cat", lines[self.data + "/one"]["why"])
+
+    def test_a_cache_is_one_line(self):
+        for i in range(3):
+            self.write(f"home/.cache/pip/{i}/file", "x")
+        self.learn("cat", *(f"{self.home}/.cache/pip/{i}/file" for i in range(3)))
+        self.assertEqual(self.roots(), {"${home}/.cache/pip": "ro"})
+
+    def test_no_directory_with_secrets_stands_for_its_files(self):
+        self.write("data/.env", "TOKEN=1\n")
+        names = ("one", "two", "three", "four", "five")
+        self.learn("cat", *(f"{self.data}/{name}" for name in names))
+        self.assertEqual(self.roots(), {f"{self.data}/{name}": "ro" for name in names})
+
+    def test_limits_are_raised_to_what_it_takes(self):
+        parent = self.profile({"limits": {"timeout_ms": 600, "pids": 20}})
+        script = "for i in $(seq 40); do sleep 1 & done; wait"
+        done = self.raw("learn", "--out", self.file, "--yes", "--profile", parent, "-c", script,
+                        env=self.env)
+        self.assertEqual(done.returncode, 0, done)
+        limits = json.load(open(self.file))["limits"]
+        self.assertGreaterEqual(limits["pids"], 40)
+        self.assertGreaterEqual(limits["timeout_ms"], 1000)
+
+    def test_what_cannot_be_proven_says_how_it_differs(self):
+        answer = self.learn("sh", "-c", "ls /boot; true", status=125)
+        self.assertFalse(answer["proven"] or answer["written"], answer)
+        self.assertIn("refused under the profile: stat /boot", answer["differs"])
+        self.assertFalse(os.path.exists(self.file))
+        # How it ends depends on what no profile shows.
+        answer = self.learn("sh", "-c", "exit $(ls -A / | wc -l)", status=125)
+        self.assertTrue(answer["differs"][0].startswith("exit_code: "), answer)
+        self.assertIn("where everything is shown", answer["differs"][0])
+
+    def test_what_learn_keeps_is_seen_by_nobody(self):
+        answer = self.learn("bash", "-c", "cat /tmp/sbx-learn-*/*; echo x >> /tmp/sbx-learn-*/*", status=0)
+        self.assertEqual((answer["exit_code"], answer["profile"]), (1, {"extends": "default"}), answer)
+
     def test_says_what_is_wrong(self):
         self.assertEqual(self.raw("learn", env=self.env).returncode, 125)
         done = self.raw("learn", "--out", self.file, "--yes", "--", "no-such-program", env=self.env)
@@ -144,3 +219,52 @@ class LearnTest(harness.Case):
                 learned += 1
         self.assertGreaterEqual(learned, 12)
         self.assertEqual(subprocess.check_output(["ls", self.work]).split(), [b"in"])
+
+
+class LearnNetworkTest(network_test.Networked):
+    """What is connected to becomes a line, and nothing beside it is reached."""
+
+    CONNECT = ("import socket, sys\n"
+               "for name in sys.argv[1:]:\n"
+               "    host, port = name.rsplit(':', 1)\n"
+               "    socket.create_connection((host, int(port)), timeout=10).close()\n")
+
+    def connect(self, *targets):
+        return [network_test.PYTHON, "-c", self.CONNECT, *targets]
+
+    def learn(self, *targets, flags=()):
+        out = os.path.join(self.base, "learned.json")
+        done = self.raw("learn", "--out", out, "--yes", *flags, "--", *self.connect(*targets))
+        answer = json.loads(done.stdout)
+        return out, answer
+
+    def test_names_are_names_and_addresses_are_addresses(self):
+        out, answer = self.learn("allowed.test:80", world.OUTSIDE4 + ":443")
+        self.assertTrue(answer["written"], answer)
+        hosts = ["allowed.test:80", world.OUTSIDE4 + ":443"]
+        self.assertEqual(json.load(open(out)),
+                         {"extends": "default", "network": {"+allow": hosts, "mode": "allowlist"}})
+        for target, code in (("allowed.test:80", 0), ("allowed.test:443", 1), ("other.test:80", 1),
+                             (world.OUTSIDE4 + ":443", 0), ("sub.wild.test:80", 1)):
+            ran = self.run_json("--profile", out, "--", *self.connect(target))
+            self.assertEqual(ran["exit_code"], code, (target, ran))
+        for host in hosts:
+            document = json.load(open(out))
+            document["network"]["+allow"].remove(host)
+            less = self.profile(document)
+            ran = self.run_json("--profile", less, "--", *self.connect("allowed.test:80",
+                                                                        world.OUTSIDE4 + ":443"))
+            self.assertEqual(ran["exit_code"], 1, (host, ran))
+
+    def test_neither_the_loopback_nor_the_hosts_addresses(self):
+        for target in ("127.0.0.1:80", world.HUB4 + ":80", "own.test:80", "loop.test:80",
+                       "169.254.169.254:80"):
+            _, answer = self.learn(target)
+            self.assertEqual(answer["exit_code"], 1, (target, answer))
+            self.assertNotIn("network", answer["profile"], target)
+
+    def test_what_the_parent_allows_is_no_line(self):
+        parent = self.profile({"network": {"mode": "allowlist", "allow": ["*.wild.test:80"]}})
+        _, answer = self.learn("sub.wild.test:80", flags=("--profile", parent))
+        self.assertEqual(answer["profile"], {"extends": parent}, answer)
+        self.assertTrue(answer["written"], answer)

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbx-run is the only thing that is started.
+#include "learn/runs.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "host_files/remove_tree.h"
+#include "json/reader.h"
+#include "learn/profile_file.h"
+
+namespace sbx::learn {
+namespace {
+
+constexpr std::size_t kMostResult = std::size_t{256} << 20;
+constexpr std::int64_t kRoomForTheLayerMb = 2048;
+
+Error failed(const std::string& call) {
+  return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(errno), "learn", "", errno};
+}
+
+Document hidden(const std::string& path) {
+  return {{"path", path}, {"access", "none"}, {"optional", true}};
+}
+
+void hide(const std::vector<std::string>& paths, Document& profile) {
+  Document& filesystem = profile["filesystem"];
+  Document& roots = filesystem.contains("roots") ? filesystem["roots"] : filesystem["+roots"];
+  if (!roots.is_array()) roots = Document::array();
+  for (const std::string& path : paths) roots.push_back(hidden(path));
+}
+
+std::string text_of(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) return "null";
+  return found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+using Refusals = std::set<std::pair<std::string, std::string>>;
+
+Refusals refusals_of(const nlohmann::json& result) {
+  Refusals out;
+  for (const nlohmann::json& denial : result.value("denials", nlohmann::json::array())) {
+    out.emplace(text_of(denial, "operation"), text_of(denial, "target"));
+  }
+  return out;
+}
+
+}  // namespace
+
+Place::~Place() {
+  if (!path_.empty()) remove_tree(path_);
+}
+
+Status Place::make() {
+  std::string name = "/tmp/sbx-learn-XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) return failed("mkdtemp");
+  path_ = std::move(name);
+  return {};
+}
+
+Result<std::string> Place::write(const Document& profile) const {
+  const std::string path = path_ + "/learned.json";
+  SBX_CHECK_OK(replace_file(path, profile.dump() + "\n"));
+  return path;
+}
+
+Document everything_shown(const Document& parents, const std::string& place) {
+  Document profile = Document::parse(R"({
+    "extends": "", "name": "learn",
+    "filesystem": {"base": "host", "home": "host",
+      "roots": [{"path": "/tmp", "access": "rw"},
+                {"path": "/var/tmp", "access": "rw", "optional": true},
+                {"path": "${home}", "access": "rw", "optional": true},
+                {"path": "${workspace}", "access": "rw"}]},
+    "network": {"mode": "outbound"},
+    "limits": {"timeout_ms": null, "cpu_ms": null, "file_kb": null, "tmp_mb": 4096,
+      "pids": 8192},
+    "commands": {"ask": []}
+  })");
+  profile["extends"] = parents;
+  hide(secret_places(), profile);
+  hide({place}, profile);
+  return profile;
+}
+
+Document as_run(Document profile, std::int64_t tmp_mb) {
+  hide({"${workspace}/**/.env", "${workspace}/**/.env.*"}, profile);
+  profile["limits"]["tmp_mb"] = tmp_mb + kRoomForTheLayerMb;
+  return profile;
+}
+
+Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile) {
+  SBX_TRY(const std::string program, companion("sbx-run"));
+  std::vector<std::string> words = {
+      program,           "run",      "--profile", profile,       "--overlay",
+      "--trace-denials", "--format", "json",      "--workspace", options.workspace};
+  words.emplace_back(options.command.empty() ? "--" : "-c");
+  if (!options.command.empty()) words.push_back(options.command);
+  words.insert(words.end(), options.argv.begin(), options.argv.end());
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
+  OwnedFd reader(ends[0]);
+  OwnedFd writer(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) return failed("fork");
+  if (child == 0) {
+    // The command's own directory is another one, and who is told of this one looks at it.
+    unsetenv("PWD");
+    unsetenv("OLDPWD");
+    if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
+    _exit(125);
+  }
+  writer.reset();
+  const Result<std::string> text = read_up_to(reader.get(), kMostResult);
+  reader.reset();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (!text.ok()) return text.error();
+  SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));
+  const nlohmann::json& error = result.value("error", nlohmann::json());
+  if (result.value("status", "") != "error" || !error.is_object()) return result;
+  return Error{ErrorCode::kSetupFailed,
+               "the command could not be run: " + error.value("message", std::string()), "learn",
+               error.value("hint", std::string())};
+}
+
+std::vector<std::string> hosts_of(const nlohmann::json& result) {
+  std::vector<std::string> hosts;
+  for (const nlohmann::json& connection : result.value("connections", nlohmann::json::array())) {
+    const nlohmann::json& name = connection.value("name", nlohmann::json());
+    const nlohmann::json& address = connection.value("address", nlohmann::json());
+    std::string host;
+    if (name.is_string()) host = name.get<std::string>();
+    if (host.empty() && address.is_string()) host = address.get<std::string>();
+    if (host.empty()) continue;
+    if (host.find(':') != host.npos) host = "[" + host + "]";
+    host += ":" + std::to_string(connection.value("port", 0));
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+  }
+  return hosts;
+}
+
+std::vector<std::string> differences(const nlohmann::json& wide, const nlohmann::json& narrow) {
+  std::vector<std::string> out;
+  for (const char* key : {"status", "exit_code", "signal"}) {
+    const std::string first = text_of(wide, key);
+    const std::string second = text_of(narrow, key);
+    if (first == second) continue;
+    std::string line = key;
+    line += ": " + first + " where everything is shown, " + second + " under the profile";
+    out.push_back(std::move(line));
+  }
+  const Refusals known = refusals_of(wide);
+  for (const auto& [operation, target] : refusals_of(narrow)) {
+    if (known.count({operation, target}) != 0) continue;
+    std::string line = "refused under the profile: " + operation;
+    out.push_back(std::move(line) + " " + target);
+  }
+  return out;
+}
+
+}  // namespace sbx::learn
