@@ -3,6 +3,7 @@
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import threading
@@ -137,6 +138,69 @@ class TrustTest(harness.Case):
                 self.assert_without("is not trusted")
                 self.assertEqual(self.change("trust", status=125)["status"], "error")
                 self.assert_without("is not trusted")
+
+    def test_whatever_lies_where_settings_should_is_read_by_nobody_and_stays(self):
+        os.remove(self.settings)
+        place = self.work + "/.sbx"
+        os.rmdir(place)
+        for make in (lambda: os.mkfifo(place), lambda: self.write("work/.sbx", "x"),
+                     lambda: os.symlink("nowhere", place), lambda: os.symlink(".sbx", place),
+                     lambda: os.symlink("/dev", place)):
+            make()
+            kind = os.lstat(place)
+            answer = self.sh("mkdir nowhere; echo '{}' > nowhere/profile.json; rm -rf .sbx; "
+                             "mv .sbx other; mkdir .sbx; echo x > .sbx/profile.json; true",
+                             env=self.env())
+            self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+            self.assertTrue(os.path.samestat(os.lstat(place), kind))
+            shutil.rmtree(self.work + "/nowhere", ignore_errors=True)
+            self.change("trust", status=125)
+            os.remove(place)
+        os.mkdir(place)
+        with open(self.settings, "w") as file:
+            file.truncate(20 << 30)
+        self.assert_without("is not trusted")
+        self.assertEqual(self.change("trust", status=125)["error"]["code"], "too_large")
+
+    def test_a_branch_that_brings_another_is_no_longer_trusted(self):
+        def git(*words):
+            subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], check=True,
+                           cwd=self.work, capture_output=True, env=self.env())
+        git("init", "-q", "-b", "main")
+        git("add", "-f", ".")
+        git("commit", "-qm", "ours")
+        self.change("trust")
+        git("checkout", "-qb", "theirs")
+        self.says("theirs")
+        git("commit", "-qam", "theirs")
+        self.assert_without("has changed")
+        git("checkout", "-q", "main")
+        self.assert_with()
+        # Nor is it changed by a command that switches branches inside.
+        self.sh("git checkout -q theirs; git checkout -qf theirs; git reset -q --hard theirs",
+                "--profile", self.profile({"commands": {"ask": []}}), env=self.env())
+        self.assert_with()
+
+    def test_records_that_sbx_did_not_write_trust_for_nobody(self):
+        self.change("trust")
+        place = self.home + "/.local/state/sbx/trust"
+        record = os.path.join(place, os.listdir(place)[0])
+        good = open(record, "rb").read()
+        for text in (b"", good[:-2], good[1:], good.replace(b"\0", b"\n"), good * 2, b"\0" * 4096,
+                     b"\xff" * (2 << 20), good[:64] + b"0" + good[64:]):
+            with self.subTest(text=text[:80]), open(record, "wb") as file:
+                file.write(text)
+                file.flush()
+                whose, _ = self.used()
+                self.assertEqual(whose, "projects" if text.startswith(good) else "nobodys")
+        os.remove(record)
+        for make in (lambda: os.mkfifo(record), lambda: os.mkdir(record),
+                     lambda: os.symlink("/dev/zero", record)):
+            make()
+            self.assert_without()
+            os.rmdir(record) if os.path.isdir(record) else os.remove(record)
+        self.change("trust")
+        self.assert_with()
 
     def test_a_symlink_counts_by_what_it_leads_to(self):
         kept = self.write("work/kept.json", '{"environment": {"set": {"WHOSE": "projects"}}}')
