@@ -83,13 +83,23 @@ std::string plain(const std::string& path, const std::string& home) {
   return normal.ok() && whole.starts_with('/') ? normal.value() : "";
 }
 
+// What makes other programs do things, or is a place of secrets, wherever it lies.
+std::string why_no_name(const std::string& path, bool to_write) {
+  for (const std::string_view part : split(path, '/')) {
+    if (part == ".env" || part.starts_with(".env.")) return path + " is a place of secrets";
+    if (to_write && (part == ".sbx" || part == ".git")) return path + " steers what runs outside";
+  }
+  return "";
+}
+
 std::string why_no_root(const Document& root, const std::string& home,
                         const std::vector<std::string>& own) {
   const std::string named = text_of(root, "path");
-  if (named.starts_with("${workspace}")) return "";
+  const bool to_write = text_of(root, "access") == "rw";
+  std::string why = why_no_name(named, to_write);
+  if (!why.empty() || named.starts_with("${workspace}")) return why;
   const std::string path = plain(named, home);
   if (path.empty()) return named + " is no path from /";
-  const bool to_write = text_of(root, "access") == "rw";
   for (const std::string_view top : {"/proc", "/dev", "/sys", "/boot"}) {
     if (is_below(path, top)) return path + " belongs to the machine";
   }
@@ -103,8 +113,6 @@ std::string why_no_root(const Document& root, const std::string& home,
       return path + " holds " + std::string(secret.why) + " (" + place + ")";
     }
   }
-  const std::string name = path.substr(path.rfind('/') + 1);
-  if (name == ".env" || name.starts_with(".env.")) return path + " is a place of secrets";
   if (!to_write) return "";
   for (const std::string_view top :
        {"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib64", "/var/lib", "/root/.profile"}) {
@@ -112,9 +120,6 @@ std::string why_no_root(const Document& root, const std::string& home,
   }
   for (const std::string& place : own) {
     if (is_below(path, place) || is_below(place, path)) return path + " steers later runs";
-  }
-  for (const std::string_view part : split(path, '/')) {
-    if (part == ".sbx" || part == ".git") return path + " steers what runs outside";
   }
   return "";
 }
@@ -129,11 +134,26 @@ std::string why_no_host(const std::string& text) {
 }
 
 std::string why_no_socket(const std::string& path) {
-  for (const std::string_view name :
-       {"docker.sock", "podman.sock", "containerd.sock", "crio.sock", "system_bus_socket"}) {
-    if (path.ends_with(name)) return path + " commands what runs as root";
+  for (const std::string_view name : {"docker.sock", "podman.sock", "containerd.sock", "crio.sock",
+                                      "system_bus_socket", "/bus", "/systemd/private"}) {
+    if (path.ends_with(name)) return path + " commands what runs outside of every sandbox";
   }
-  return "";
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  const bool is_agent = name.starts_with("agent.") || name.find("-agent") != name.npos ||
+                        path.find("/keyring/") != path.npos;
+  return is_agent ? path + " uses keys (the presets ssh-agent and gpg-agent are for that)" : "";
+}
+
+// Disks and memory, by the names that Linux gives them.
+std::string why_no_device(const std::string& path) {
+  for (const std::string_view start :
+       {"/dev/sd",     "/dev/hd",   "/dev/vd",    "/dev/xvd",    "/dev/nvme",
+        "/dev/mmcblk", "/dev/md",   "/dev/dm-",   "/dev/mapper", "/dev/loop",
+        "/dev/disk",   "/dev/zram", "/dev/nbd",   "/dev/mem",    "/dev/kmem",
+        "/dev/port",   "/dev/kmsg", "/dev/input", "/dev/uinput", "/dev/mtd"}) {
+    if (path.starts_with(start)) return path + " is the machine's own";
+  }
+  return path.find("..") != path.npos ? path + " is no device" : "";
 }
 
 // The entry that it is about, with the access that it should have.
@@ -186,6 +206,7 @@ std::string never_granted(const Grant& grant, const std::string& home,
     std::string why;
     if (grant.key == "roots") why = why_no_root(entry, home, own);
     if (grant.key == "unix_sockets") why = why_no_socket(text);
+    if (grant.key == "devices") why = why_no_device(text);
     if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
     if (grant.section == "seccomp" &&
         std::find(kOfTheMachine.begin(), kOfTheMachine.end(), text) != kOfTheMachine.end()) {

@@ -260,10 +260,22 @@ class Learner {
     return is_changed;
   }
 
+  // What may lead to this machine itself: which addresses do not is known by the first run alone.
+  bool is_of_this_machine(const Grant& grant) const {
+    if (grant.section != "network" || grant.key == "http") return false;
+    if (grant.key != "allow") return true;
+    const std::vector<std::string> seen = hosts_of(wide_);
+    return std::any_of(grant.value.begin(), grant.value.end(), [&](const Document& host) {
+      const auto rule = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
+      const bool is_name = rule && rule->kind == HostRule::Kind::kName;
+      return !is_name && std::find(seen.begin(), seen.end(), host) == seen.end();
+    });
+  }
+
   // Whether the profile is another one with it.
   bool take(const std::string& text, const std::set<std::string>& programs) {
     const Result<Grant> grant = parse_grant(text);
-    if (!grant.ok()) {
+    if (!grant.ok() || is_of_this_machine(grant.value())) {
       note("left to you: " + text);
       return false;
     }

@@ -113,6 +113,21 @@ class LearnTest(harness.Case):
             server.setblocking(False)
             self.assertRaises(BlockingIOError, server.accept)
 
+    def test_nor_is_any_learned(self):
+        """Beside files that are: what its refusal would grant stays with the person."""
+        path = self.data + "/socket"
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path)
+            server.listen()
+            code = ("import os, socket\ns = socket.socket(socket.AF_UNIX)\n"
+                    f"print(os.listdir('{self.data}'), s.connect_ex('{path}'))")
+            answer = self.learn("/usr/bin/python3", "-c", code)
+            server.setblocking(False)
+            self.assertRaises(BlockingIOError, server.accept)
+        self.assertNotIn("network", answer["profile"])
+        self.assertTrue(any("left to you: network.unix_sockets" in line for line in answer["refused"]),
+                        answer)
+
     def test_a_command_line_a_parent_and_presets(self):
         self.write("home/.cargo/bin/tool", "#!/bin/sh\necho tool\n", 0o755)
         command = ("-c", self.home + "/.cargo/bin/tool | cat")
@@ -262,6 +277,17 @@ class LearnNetworkTest(network_test.Networked):
             _, answer = self.learn(target)
             self.assertEqual(answer["exit_code"], 1, (target, answer))
             self.assertNotIn("network", answer["profile"], target)
+
+    def test_nor_beside_what_is_allowed(self):
+        code = self.CONNECT.replace("socket.create_connection(", "socket.socket().connect_ex(") \
+                           .replace(", timeout=10).close()", ")")
+        out = os.path.join(self.base, "learned.json")
+        done = self.raw("learn", "--out", out, "--yes", "--", network_test.PYTHON, "-c", code,
+                        "allowed.test:80", "127.0.0.1:8088", world.HUB4 + ":8089")
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["profile"].get("network"),
+                         {"+allow": ["allowed.test:80"], "mode": "allowlist"}, done)
+        self.assertTrue(answer["written"], done)
 
     def test_what_the_parent_allows_is_no_line(self):
         parent = self.profile({"network": {"mode": "allowlist", "allow": ["*.wild.test:80"]}})

@@ -79,7 +79,15 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
   for (const char* text :
        {"network.mode = \"open\"", "network.allow += [\"169.254.169.254:80\"]",
         "network.allow += [\"0.0.0.0/0:443\"]", "seccomp.allow += [\"kexec_load\"]",
-        "network.unix_sockets += [\"/run/docker.sock\"]"}) {
+        "network.unix_sockets += [\"/run/docker.sock\"]",
+        "network.unix_sockets += [\"/run/user/1000/bus\"]",
+        "network.unix_sockets += [\"/tmp/ssh-x/agent.17\"]",
+        "network.unix_sockets += [\"/run/user/1000/gnupg/S.gpg-agent\"]",
+        "filesystem.devices += [\"/dev/sda1\"]", "filesystem.devices += [\"/dev/mem\"]",
+        "filesystem.devices += [\"/dev/../dev/sda\"]",
+        R"(filesystem.roots += [{"path": "${workspace}/a/.env", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "${workspace}/.git/hooks", "access": "rw"}])",
+        R"(filesystem.roots += [{"path": "/srv/.env/x", "access": "ro"}])"}) {
     EXPECT_NE(why(text), "") << text;
   }
 }
