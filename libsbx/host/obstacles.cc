@@ -80,7 +80,7 @@ Cause cause_of_enospc(Layer layer, const HostHints& hints) {
       "on the host: sudo sysctl -w user." + name + "=15000"};
 }
 
-Cause cause_of_refused_namespace(Layer layer, const HostHints& hints) {
+Cause cause_of_refused_namespace(Layer layer, int error, const HostHints& hints) {
   if (hints.unprivileged_userns_clone == 0 && !hints.privileged) {
     return {"kernel.unprivileged_userns_clone is 0 (Debian)",
             "sudo sysctl -w kernel.unprivileged_userns_clone=1"};
@@ -90,6 +90,11 @@ Cause cause_of_refused_namespace(Layer layer, const HostHints& hints) {
         "AppArmor restricts user namespaces of programs without a profile that allows them "
         "(kernel.apparmor_restrict_unprivileged_userns is 1)",
         kAppArmorMend};
+  }
+  // The kernel's own answer is EPERM; a security module's is EACCES.
+  if (error == EACCES && !hints.apparmor_profile.empty()) {
+    return {"AppArmor's profile '" + hints.apparmor_profile + "' confines sbx-run and forbids it",
+            hints.container ? kContainerMend : kAppArmorMend};
   }
   if (hints.seccomp_filtered) {
     return {hints.container ? "this container's seccomp filter refuses it"
@@ -117,7 +122,7 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
       return cause_of_enospc(layer, hints);
     case EPERM:
     case EACCES:
-      return cause_of_refused_namespace(layer, hints);
+      return cause_of_refused_namespace(layer, attempt.error, hints);
     case ENOSYS:
       if (std::string_view(attempt.call).starts_with("mount_setattr")) {
         return {"the kernel is older than 5.13", "run a newer kernel"};
@@ -173,6 +178,10 @@ HostHints read_host_hints() {
   hints.unprivileged_userns_clone = read_number("/proc/sys/kernel/unprivileged_userns_clone");
   hints.apparmor_restricts_userns =
       read_number("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+  const std::string label = read_small("/proc/self/attr/apparmor/current");
+  if (const std::size_t mode = label.rfind(" (enforce)"); mode != std::string::npos) {
+    hints.apparmor_profile = label.substr(0, mode);
+  }
   hints.seccomp_filtered =
       read_small("/proc/self/status").find("\nSeccomp:\t2") != std::string::npos;
   hints.container = ::access("/.dockerenv", F_OK) == 0 ||

@@ -3,6 +3,8 @@
 // mend. Judging is pure; only read_host_hints reads files.
 #pragma once
 
+#include <string>
+
 #include "host/facts.h"
 
 namespace sbx {
@@ -13,6 +15,7 @@ struct HostHints {
   long max_of_layer[kLayerCount] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
   long unprivileged_userns_clone = -1;  // Debian's kernel.unprivileged_userns_clone
   long apparmor_restricts_userns = -1;  // Ubuntu's apparmor_restrict_unprivileged_userns
+  std::string apparmor_profile;         // what confines this process: "docker-default"; else empty
   bool seccomp_filtered = false;        // this process already has a filter
   bool container = false;               // /.dockerenv, /run/.containerenv, container cgroup
   bool lsm_known = false;               // /sys/kernel/security/lsm could be read

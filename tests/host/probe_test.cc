@@ -294,6 +294,10 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
   debian.unprivileged_userns_clone = 0;
   HostHints ubuntu;
   ubuntu.apparmor_restricts_userns = 1;
+  HostHints confined;
+  confined.apparmor_profile = "caller";
+  HostHints confined_container = confined;
+  confined_container.container = true;
   HostHints docker;
   docker.seccomp_filtered = true;
   docker.container = true;
@@ -307,6 +311,11 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
        "sudo apparmor_parser -r /etc/apparmor.d/sbx-run"},
       {"Ubuntu, after the maps", Layer::kNet, EPERM, ubuntu, "AppArmor restricts",
        "apparmor_parser -r"},
+      {"another profile", Layer::kUser, EACCES, confined,
+       "AppArmor's profile 'caller' confines sbx-run", "apparmor_parser -r"},
+      {"a container's profile", Layer::kUser, EACCES, confined_container,
+       "AppArmor's profile 'caller' confines sbx-run", "--security-opt apparmor=unconfined"},
+      {"not the profile's doing", Layer::kUser, EPERM, confined, "chroot", "outside of a chroot"},
       {"Docker", Layer::kMount, EPERM, docker, "this container's seccomp filter",
        "--security-opt seccomp="},
       {"chroot", Layer::kUser, EPERM, {}, "chroot", "outside of a chroot"},

@@ -8,6 +8,10 @@ function(sbx_guest name kernel script)
   set_tests_properties(qemu.${name} PROPERTIES
     LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
 endfunction()
+add_test(NAME qemu.apparmor_restricts_userns
+  COMMAND ${CMAKE_CURRENT_LIST_DIR}/apparmor ${PROJECT_BINARY_DIR}/bin/sbx-run)
+set_tests_properties(qemu.apparmor_restricts_userns PROPERTIES
+  LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
 sbx_guest(cgroup2_and_landlock_abi2 6.1 guest_suite.sh 2)
 sbx_guest(landlock_abi6 6.12 guest_suite.sh 6)
 sbx_guest(landlock_abi11 newest guest_suite.sh 11)
