@@ -3,7 +3,6 @@
 // the call is a large multiplexer (ioctl, ptrace) and only what is known to be harmful is refused.
 #include "plan/filter_checks.h"
 
-#include <linux/ioprio.h>
 #include <linux/netlink.h>
 #include <linux/personality.h>
 #include <linux/seccomp.h>
