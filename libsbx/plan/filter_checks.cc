@@ -27,7 +27,9 @@ constexpr std::uint32_t kCloneNamespaces = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE
                                            CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID |
                                            CLONE_NEWNET;
 constexpr std::uint32_t kNewTime = 0x80;
-constexpr std::uint32_t kMfdNoexecSeal = 0x8;  // Linux 6.3
+// Debian's <linux/ioprio.h> of 6.1.192 names a parameter `class`: no C++.
+constexpr std::uint32_t kIoPriorityOfUser = 3;  // IOPRIO_WHO_USER
+constexpr std::uint32_t kMfdNoexecSeal = 0x8;   // Linux 6.3
 constexpr std::uint32_t kSocketTypeMask = 0xf;
 constexpr std::uint32_t kIcmp = IPPROTO_ICMP;
 constexpr std::uint32_t kPingV6 = IPPROTO_ICMPV6;
@@ -316,7 +318,7 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return priority_check(spec, PRIO_USER);
     case CallRule::kCheckIoPriorityInArg1:
       if (strict) return FilterAction::kRefuse;
-      return priority_check(spec, IOPRIO_WHO_USER);
+      return priority_check(spec, kIoPriorityOfUser);
     case CallRule::kCheckModeInArg1:
     case CallRule::kCheckPathModeInArg1:
     case CallRule::kCheckPathModeInArg2:
