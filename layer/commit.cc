@@ -70,15 +70,12 @@ class Commit {
 
   Status choose() {
     std::set<std::string> unused(action_.arguments.begin(), action_.arguments.end());
+    unused.insert(action_.ours.begin(), action_.ours.end());
+    unused.insert(action_.theirs.begin(), action_.theirs.end());
     for (const auto& [key, touched] : touched_) {
       const std::string path = where(key);
-      bool is_named = action_.arguments.empty();
-      for (const std::string& name : action_.arguments) {
-        if (!is_below(path, name)) continue;
-        is_named = true;
-        unused.erase(name);
-      }
-      if (!is_named) continue;
+      std::erase_if(unused, [&](const std::string& name) { return is_below(path, name); });
+      if (!action_.arguments.empty() && !is_any_below(path, action_.arguments)) continue;
       if (is_any_below(path, action_.ours)) {
         dropped_.insert(key);
       } else {

@@ -17,6 +17,8 @@ import harness
 import mcp_client
 import session_harness
 
+PATCH = shutil.which("patch")
+PATCHED = []  # what patch(1) took of git's
 CALL = re.compile(r"^([a-z0-9_]+)\(")
 
 
@@ -133,11 +135,13 @@ class Runs(Kept):
         self.assertEqual((os.listdir(other), os.listdir(self.work)), (["one"], ["two"]))
 
     def test_a_second_run_at_the_same_time_is_refused(self):
-        first = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c", "echo > ready; sleep 30"],
-                                 cwd=self.work, env=self.environment, stdout=subprocess.DEVNULL)
+        first = subprocess.Popen([harness.SBX_RUN, "exec", "--layer", "x", "-c",
+                                  "echo ready; exec sleep 30"], cwd=self.work,
+                                 env=self.environment, stdout=subprocess.PIPE,
+                                 stdin=subprocess.DEVNULL)
         self.addCleanup(self.end, first)
-        self.assertTrue(harness.until(lambda: "in_use" in str(
-            self.sh("true", "--layer", "x").get("error"))))
+        self.assertEqual(first.stdout.readline(), b"ready\n")
+        self.assert_error(self.sh("true", "--layer", "x"), "layer_in_use")
         self.refused("layer_in_use", "discard", "x")
 
     def test_it_ends_at_its_size(self):
@@ -302,6 +306,8 @@ for path in paths:
                            check=True, timeout=harness.BOUND)
         got = {k: v for k, v in tree(applied).items() if v[0] != "directory"}
         self.assertEqual(got, files, seed)
+        if PATCH:
+            self.patched_as_git_s(patch, wanted, patched, base)
         self.layer("commit", "x", cwd=work)
         self.assertEqual(tree(work), wants, seed)
         self.assertEqual(self.layer("diff", "x", cwd=work), "")
@@ -311,9 +317,49 @@ for path in paths:
         self.assertEqual(tree(work), wants, seed)
         return True
 
+    def patched_as_git_s(self, patch, wanted, patched, base):
+        """patch -p1 takes whatever it takes of git's own patch, and makes the same of it."""
+        theirs = os.path.join(base, "theirs")
+        shutil.copytree(patched, theirs, symlinks=True)
+        repository = os.path.join(base, "repository")
+        shutil.copytree(patched, repository, symlinks=True)
+
+        def git(*words, tree):
+            return subprocess.run(["git", "-c", "core.quotePath=true", f"--git-dir={base}/git",
+                                   f"--work-tree={tree}", *words], cwd=tree, check=True,
+                                  capture_output=True, timeout=harness.BOUND).stdout
+
+        git("init", "-q", tree=repository)
+        git("add", "-f", "-A", ".", tree=repository)
+        git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty",
+            tree=repository)
+        git("add", "-f", "-A", ".", tree=wanted)
+        whole = git("diff", "--cached", "-M", "--full-index", "--binary", tree=wanted)
+
+        def pieces(text):
+            parts = re.split(rb"(?m)^(?=diff --git )", text)
+            return {part.split(b"\n", 1)[0]: part for part in parts if part.startswith(b"diff")}
+
+        ours = pieces(patch)
+        for name, piece in pieces(whole).items():
+            if name not in ours:
+                continue  # another pairing of what was renamed
+            results = []
+            for top, text in ((theirs, piece), (patched, ours[name])):
+                done = subprocess.run([PATCH, "-p1", "-s", "-f", "--no-backup-if-mismatch", "-r", "-"],
+                                      input=text, cwd=top, check=False, capture_output=True,
+                                      timeout=harness.BOUND)
+                results.append(done.returncode)
+            self.assertLessEqual(results[1], results[0], (piece, ours[name]))
+            if results[0] == 0:
+                PATCHED.append(name)
+                self.assertEqual(tree(patched), tree(theirs), name)
+
     def test_applied_to_the_real_tree_it_gives_the_layers(self):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             self.assertTrue(all(pool.map(self.one, range(12))))
+        if PATCH:
+            self.assertGreater(len(PATCHED), 20)
 
     @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
     def test_patch_takes_it(self):
@@ -543,6 +589,100 @@ class Kills(Kept):
         self.assertEqual(wrong, [])
 
 
+    def points(self, work, environment, action, trace):
+        """(call, how often it was made by then) of each that could change something."""
+        done = self.call(work, environment, *action, inject=["strace", "-qq", "-o", trace])
+        if not os.path.exists(trace) or not os.path.getsize(trace):
+            self.skipTest("strace cannot trace here")
+        self.assertEqual(done.returncode, 0, (action, done))
+        seen, points = {}, []
+        with open(trace, errors="replace") as file:
+            for match in filter(None, map(CALL.match, file)):
+                name = match.group(1)
+                seen[name] = seen.get(name, 0) + 1
+                if name in ("mkdir", "mkdirat", "linkat", "symlinkat", "renameat2", "rename",
+                            "renameat", "unlink", "unlinkat", "rmdir", "fchmod", "write", "ftruncate",
+                            "fsync", "utimensat", "setxattr", "fsetxattr"):
+                    points.append((name, seen[name]))
+        return points
+
+    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+    def test_nothing_else_loses_anything_either(self):
+        """undo, discard, checkpoint, rollback and branch, killed at a call, and then once more."""
+        def diff(place, own, name="x"):
+            done = self.call(place, own, "diff", name)
+            return done.stdout if done.returncode == 0 else None
+
+        def prepared(action):
+            base = tempfile.mkdtemp(dir=self.base)
+            place, own = self.prepare(base)
+            for words in ((["commit", "x"],) if action[0] == "undo" else
+                          (["checkpoint", "x", "first"],)):
+                self.assertEqual(self.call(place, own, *words).returncode, 0)
+            if action[0] != "undo":
+                self.inside("echo later > later", cwd=place, env=own)
+            return base, place, own
+
+        for action in (["undo", "x"], ["discard", "x"], ["discard", "x", "a"],
+                       ["checkpoint", "x", "second"], ["rollback", "x", "first"],
+                       ["branch", "x", "y"]):
+            base, place, own = prepared(action)
+            words = [os.path.join(place, word) if word == "a" else word for word in action]
+            before = (tree(place), diff(place, own))
+            points = self.points(place, own, words, os.path.join(base, "trace"))
+            after = (tree(place), diff(place, own))
+            self.assertTrue(points, action)
+            for name, when in points[::max(1, len(points) // 10)]:
+                with self.subTest(action=action, call=name, when=when):
+                    _, place, own = prepared(action)
+                    words = [os.path.join(place, word) if word == "a" else word for word in action]
+                    self.call(place, own, *words, inject=[
+                        "strace", "-qq", "-o", "/dev/null", f"--inject={name}:signal=KILL:when={when}"])
+                    if action[0] != "undo":
+                        self.assertEqual(tree(place), before[0])
+                    again = self.call(place, own, *words)
+                    if again.returncode != 0:  # it was done when it was killed
+                        self.assertIn(b"layer_not_found" if action[0] in ("undo", "discard") else
+                                      b"bad_value", again.stderr + again.stdout, again)
+                        if words[2:] == [os.path.join(place, "a")]:
+                            self.assertIn(b"path_not_found", again.stderr)
+                    self.assertEqual((tree(place), diff(place, own)), after)
+                    self.assertEqual(self.call(place, own, "list").returncode, 0)
+                    if action[0] == "branch":
+                        self.assertEqual(diff(place, own, "y"), after[1])
+
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_full_disk_is_one_error_and_loses_nothing(self):
+        flags = "-m" if harness.is_root() else "-Urm"
+        script = """
+set -e
+mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+echo real > a
+export XDG_STATE_HOME="$PLACE/state"
+"$SBX_RUN" --layer x -c 'echo layer > a; head -c 6000000 /dev/zero | tr "\\0" y > big; echo z > z' > ../run.json
+head -c 30000000 /dev/zero > ../ballast || true
+if LAYER commit x > "$OUT/commit.json" 2> "$OUT/error"; then echo committed; fi
+wc -l < "$OUT/error"; cat a; ls
+rm ../ballast
+if test -n "$1"; then LAYER commit x --undo || true; cat a; ls; fi
+LAYER commit x > /dev/null; cat a; ls; wc -c < big
+"""
+        script = script.replace("LAYER", '"$SBX_RUN" layer')
+        place = os.path.join(self.base, "disk")
+        os.mkdir(place)
+        for undo in ("", "undo"):
+            done = subprocess.run(["unshare", flags, "sh", "-c", script, "sh", undo],
+                                  env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                                  timeout=harness.BOUND, check=False)
+            if b"mount" in done.stderr:
+                self.skipTest(done.stderr.decode())
+            self.assertEqual(done.returncode, 0, done)
+            out = done.stdout.decode().split()
+            self.assertNotIn("committed", out)
+            self.assertEqual(out[0], "1", "one line says so")
+            self.assertEqual(out[-5:], ["layer", "a", "big", "z", "6000000"], done)
+
+
 class History(Kept):
     def test_checkpoint_rollback_and_branch(self):
         self.put("a", "0\n")
@@ -571,6 +711,32 @@ class History(Kept):
         self.refused("path_not_found", "commit", "x", "nothing")
         self.refused("path_not_found", "discard", "x", "/etc")
         self.refused("bad_flag", "frobnicate", "x")
+        for path in ("/etc", "../..", "../other"):
+            self.refused("path_not_found", "diff", "x", path) if path != "../.." else None
+            self.refused("path_not_found", "commit", "x", path) if path != "../.." else None
+        for flag in ("--theirs", "--ours"):
+            self.refused("path_not_found", "commit", "x", flag, "nothing")
+        self.assertEqual(self.layer("diff", "x", "nothing"), "")
+        self.assertFalse(os.path.exists(self.work + "/a"))
+
+    def test_a_hundred_branches_run_at_once(self):
+        self.put("base", "0\n")
+        self.inside("echo 1 > base; echo one > one")
+        for i in range(100):
+            self.layer("branch", "x", f"b{i}")
+        command = "cat base one; echo {0} > own; echo {0} >> base; sleep 0.3; cat own; ls | wc -l"
+
+        def run(i):
+            return self.inside(command.format(i), f"b{i}")["stdout"]
+
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
+            for i, out in enumerate(pool.map(run, range(100))):
+                self.assertEqual(out, f"1\none\n{i}\n3\n")
+        self.layer("discard", "x")
+        for i in range(0, 100, 9):
+            self.assertEqual(self.layer("diff", f"b{i}", "--name-only"), "base\none\nown\n")
+            self.assertEqual(self.inside("tail -n 1 base", f"b{i}")["stdout"], f"{i}\n")
+        self.assertEqual(os.listdir(self.work), ["base"])
 
     def test_a_high_stack_is_merged(self):
         for i in range(30):
