@@ -281,8 +281,10 @@ class Planner {
       limit(RLIMIT_FSIZE, bytes, bytes);
     }
     if (limits.pids && pids_by_rlimit()) {
-      // PID 1 is one of them.
-      const auto count = static_cast<std::uint64_t>(*limits.pids) + 1;
+      // PID 1 is one of them. One more behind a cgroup, which is to refuse first: it counts
+      // refusals.
+      const std::uint64_t more = input_.facts.cgroup.base.empty() ? 1 : 2;
+      const auto count = static_cast<std::uint64_t>(*limits.pids) + more;
       limit(RLIMIT_NPROC, count, count);
     }
     if (limits.cpu_ms) {

@@ -17,7 +17,8 @@ import unittest
 SBX_RUN = os.environ["SBX_RUN"]
 SOURCE = os.environ["SBX_SOURCE"]
 TOOLS = os.environ.get("SBX_TEST_TOOLS", "")  # where the compiled probes lie
-BOUND = 60  # seconds that no run may exceed
+SLOWER = int(os.environ.get("SBX_TEST_SLOWER", "1"))  # an emulated processor takes so many times as long
+BOUND = 60 * SLOWER  # seconds that no run may exceed
 
 
 def is_root():
@@ -31,7 +32,7 @@ def probe(name):
 
 def until(condition, seconds=30.0):
     """Polls; whether it came true in time."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * SLOWER
     while not condition():
         if time.monotonic() > end:
             return False

@@ -12,6 +12,13 @@ add_test(NAME qemu.apparmor_restricts_userns
   COMMAND ${CMAKE_CURRENT_LIST_DIR}/apparmor ${PROJECT_BINARY_DIR}/bin/sbx-run)
 set_tests_properties(qemu.apparmor_restricts_userns PROPERTIES
   LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
+set(counted two_thousand_forks_stop_at_the_limit threads_count_as_processes_do as_many_processes_as_the_limit_says_are_fine
+  anonymous_memory memory_in_a_memory_file memory_in_shared_anonymous_mappings shared_memory_whose_pages_were_let_go_of
+  memory_files_that_are_mapped_and_no_longer_open memory_in_sockets memory_in_private_tmpfs
+  a_program_within_its_memory_is_left_alone cpu_time_of_one_process cpu_time_of_orphans_that_have_ended
+  each_limit_in_force_names_its_enforcer)
+list(TRANSFORM counted PREPEND limits_test.py:Limits.test_)
+sbx_guest(cgroup2_limits 6.1 guest_limits.sh ${PROJECT_BINARY_DIR}/tests ${counted})
 sbx_guest(cgroup2_and_landlock_abi2 6.1 guest_suite.sh 2)
 sbx_guest(landlock_abi6 6.12 guest_suite.sh 6)
 sbx_guest(landlock_abi11 newest guest_suite.sh 11)
