@@ -122,7 +122,7 @@ constexpr FlagRow kFlags[] = {
      "microseconds for that."},
     {"--overlay", &Run::overlay, kAll, kServers, "", "keep writes to rw roots apart and list them"},
     {"--layer", &Run::layer, kAll, kServers, "NAME",
-     "keep writes to rw roots apart, in this layer of the workspace", kText,
+     "keep writes to rw roots apart, in this layer of the workspace", kLayerName,
      "Made where there is none, and kept: later runs with it see what was written. sbx-run layer "
      "shows, commits, and throws away what it holds."},
     {"--template", &Run::template_dir, verb_bits("batch serve"), verb_bits("batch serve"), "DIR",

@@ -32,6 +32,7 @@ constexpr Completer kCompleters[] = {
     {kDirectory, "directories", "_directories", "-x -a '(__fish_complete_directories)'"},
     {kWorkspace, "directories", "_directories", "-x -a '(__fish_complete_directories)'"},
     {kProfile, "profiles", "_sbx_run_profiles", "-r -a '(__sbx_run_profiles)'"},
+    {kLayerName, "layers", "_sbx_run_layers", "-x -a '(__sbx_run_layers)'"},
     {kVariable, "variables", "_parameters", "-x -a '(set -nx)'"},
     {kHost, "hosts", "_hosts", "-x -a '(__fish_print_hostnames)'"},
     {kProcess, "processes", "_pids", "-x -a '(__fish_complete_pids)'"},

@@ -23,6 +23,7 @@ enum class ValueKind {
   kDirectory,  // within the workspace
   kWorkspace,
   kProfile,   // a name or a file
+  kLayerName,
   kVariable,  // a name of the environment
   kHost,
   kProcess,
@@ -312,7 +313,7 @@ inline constexpr Verb kVerbs[] = {
      "checkpoint NAME [LABEL]; rollback NAME LABEL; branch NAME NEW. Runs with --layer NAME fill "
      "one. docs/layers.md tells of each.",
      {{"action", &RunOptions::what, true, ValueKind::kLayerAction, ""},
-      {"name", &RunOptions::name, false, ValueKind::kText, "of the layer"}},
+      {"name", &RunOptions::name, false, ValueKind::kLayerName, "of the layer"}},
      "sbx-run layer diff evening --stat",
      {"argument", nullptr, false, ValueKind::kFile, "a path, a label, a new name"}},
     {"cache",
