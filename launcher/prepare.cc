@@ -345,8 +345,8 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded.profile);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
-  policy =
-      with_own_files(std::move(policy), writable_state(policy.sandbox.filesystem, environment));
+  const std::vector<std::string> state = writable_state(policy.sandbox.filesystem, environment);
+  policy = with_own_files(std::move(policy), state);
   std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
   out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
   SBX_TRY(out.policy, with_http_started(std::move(out.policy), invocation));

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// read(2) and readdir(3), with their errors told apart from the end.
+// read(2) and getdents64(2), with their errors told apart from the end.
 #include "base/files.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdlib>
 
 namespace sbx {
 namespace {
+
+constexpr std::size_t kEntriesSize = std::size_t{16} << 10;
 
 Error failed(ErrorCode code, const std::string& call) {
   const int error = errno;
@@ -56,21 +59,30 @@ Result<std::string> read_file_at(int dirfd, const char* path, std::size_t most) 
   return failed(ErrorCode::kPathRefused, std::string("open(") + path + ")");
 }
 
-Listing::Listing(int dirfd, const char* path, int flags) {
-  OwnedFd own(openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
-  stream_.reset(own.is_open() ? fdopendir(own.get()) : nullptr);
-  if (stream_ != nullptr) own.release();
+// getdents64(2) itself: readdir(3) asks three things more of a descriptor before it begins.
+Listing::Listing(int dirfd, const char* path, int flags)
+    : directory_(openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags)) {
+  if (directory_.is_open()) entries_ = std::make_unique_for_overwrite<char[]>(kEntriesSize);
 }
 
 const dirent* Listing::next() {
-  if (stream_ == nullptr) return nullptr;
-  const dirent* entry = nullptr;
-  do {
+  static_assert(sizeof(dirent) == sizeof(dirent64) &&
+                offsetof(dirent, d_name) == offsetof(dirent64, d_name));
+  if (!is_open()) return nullptr;
+  for (;;) {
     errno = 0;
-    entry = readdir(stream_.get());
-  } while (entry != nullptr && entry->d_name[0] == '.' &&
-           (entry->d_name[1] == '\0' || (entry->d_name[1] == '.' && entry->d_name[2] == '\0')));
-  return entry;
+    if (at_ == end_) {
+      const ssize_t got = getdents64(fd(), entries_.get(), kEntriesSize);
+      if (got < 0 && errno == ENOENT) errno = 0;  // removed meanwhile: nothing is left of it
+      if (got <= 0) return nullptr;
+      at_ = 0;
+      end_ = static_cast<std::size_t>(got);
+    }
+    const auto* const entry = reinterpret_cast<const dirent*>(entries_.get() + at_);
+    at_ += entry->d_reclen;
+    const char* const name = entry->d_name;
+    if (name[0] != '.' || (name[1] != '\0' && (name[1] != '.' || name[2] != '\0'))) return entry;
+  }
 }
 
 }  // namespace sbx

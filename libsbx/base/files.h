@@ -42,16 +42,16 @@ class Listing {
   explicit Listing(int dirfd, const char* path, int flags = 0);
   explicit Listing(const std::string& path) : Listing(AT_FDCWD, path.c_str()) {}
 
-  bool is_open() const { return stream_ != nullptr; }
-  int fd() const { return dirfd(stream_.get()); }
-  // Null at the end, with errno 0, and where it cannot be read on.
+  bool is_open() const { return directory_.is_open(); }
+  int fd() const { return directory_.get(); }
+  // Null at the end, with errno 0, and where it cannot be read on. Good until the next one.
   const dirent* next();
 
  private:
-  struct Close {
-    void operator()(DIR* stream) const { closedir(stream); }
-  };
-  std::unique_ptr<DIR, Close> stream_;
+  OwnedFd directory_;
+  std::unique_ptr<char[]> entries_;  // as getdents64(2) gave them
+  std::size_t at_ = 0;
+  std::size_t end_ = 0;
 };
 
 }  // namespace sbx

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One lookup for each name in a directory, which is listed only for a pattern.
+// A small directory is listed once; in a large one, each name is looked up.
 #include "host/denied.h"
 
 #include <dirent.h>
@@ -20,6 +20,9 @@
 
 namespace sbx {
 namespace {
+
+// Bytes of a directory with some five hundred names on most file systems.
+constexpr off_t kSmallDirectory = 16384;
 
 bool is_pattern(std::string_view name) {
   return name.find_first_of("*?[") != std::string_view::npos;
@@ -62,8 +65,11 @@ class Search {
       return;
     }
     const std::size_t before = view_.denied.size();
-    for (const std::string& name : names_) add(fd.get(), real, name);
-    if (!patterns_.empty()) list(fd.get(), real);
+    const bool is_small = info.st_size <= kSmallDirectory;
+    if (!is_small || !list(fd.get(), real, names_)) {
+      for (const std::string& name : names_) add(fd.get(), real, name);
+    }
+    if (!patterns_.empty()) list(fd.get(), real, patterns_);
     if (view_.denied.size() > before && is_fixed(real)) view_.fixed_directories.push_back(real);
   }
 
@@ -135,18 +141,24 @@ class Search {
                             info.st_dev, info.st_ino});
   }
 
-  // Adds the entries that match a pattern. What may not be listed may still have been looked up.
-  void list(int directory, const std::string& real) {
+  // Adds the entries that match one of `wanted`. False where it may not be listed, in which names
+  // may still be looked up.
+  bool list(int directory, const std::string& real, const std::vector<std::string>& wanted) {
     Listing listing(directory, ".");
-    if (!listing.is_open()) return note("opendir", real);
+    if (!listing.is_open()) {
+      note("opendir", real);
+      return false;
+    }
     while (const dirent* const entry = listing.next()) {
-      const std::string name = entry->d_name;
+      const std::string_view name = entry->d_name;
       const bool matches =
-          std::any_of(patterns_.begin(), patterns_.end(),
-                      [&](const std::string& pattern) { return matches_name(pattern, name); });
-      if (matches) add(directory, real, name);
+          std::any_of(wanted.begin(), wanted.end(), [&](const std::string& pattern) {
+            return is_pattern(pattern) ? matches_name(pattern, name) : pattern == name;
+          });
+      if (matches) add(directory, real, std::string(name));
     }
     if (errno != 0) note("readdir", real);
+    return true;
   }
 
   const Policy& policy_;

@@ -329,7 +329,7 @@ void KeptLayer::note_root(std::size_t root) {
     if (!is_directory && changed_ns >= touched_ns && record.kind != BaseRecord::kAbsent) {
       record.kind = BaseRecord::kUnknown;
     }
-    base_.add(root, entry.path, std::move(record));
+    base_.add(root, entry.path, record);
     const bool hides = entry.is_whiteout || entry.is_opaque || !S_ISDIR(entry.info.st_mode);
     if (is_directory && hides) note_below(root, real.get(), entry.path, touched_ns);
     return true;
@@ -352,7 +352,7 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
         record.kind = BaseRecord::kUnknown;
       }
       const bool is_directory = record.kind == BaseRecord::kDirectory;
-      base_.add(root, below, std::move(record));
+      base_.add(root, below, record);
       if (is_directory) note_below(root, real, below, touched_ns);
     }
   }

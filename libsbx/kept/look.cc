@@ -169,7 +169,7 @@ class Copier {
     BaseRecord known = look_at_real(real_, path);
     struct stat info {};
     if (fstatat(to, name, &info, AT_SYMLINK_NOFOLLOW) == 0) known.stamp = copy_stamp(info);
-    records_.add(root_, path, std::move(known));
+    records_.add(root_, path, known);
   }
 
   static std::int64_t copy_stamp(const struct stat& info) {

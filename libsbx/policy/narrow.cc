@@ -192,9 +192,8 @@ std::optional<HostRule> both(const HostRule& a, const HostRule& b) {
     const HostRule& wider = is_a ? b : a;
     narrower = is_a ? &a : &b;
     if (!in_network(narrower->network, wider.network, wider.prefix)) return std::nullopt;
-  } else if (a.kind == b.kind && a.name == b.name) {
-    narrower = &a;
-  } else if (b.kind == Form::kWildcard && is_name_below(a.name, b.name)) {
+  } else if ((a.kind == b.kind && a.name == b.name) ||
+             (b.kind == Form::kWildcard && is_name_below(a.name, b.name))) {
     narrower = &a;
   } else if (a.kind == Form::kWildcard && is_name_below(b.name, a.name)) {
     narrower = &b;

@@ -32,6 +32,11 @@ NAMES = {
     "meta.test": ["169.254.169.254"],
     "own.test": [HUB4],
 }
+# Of docs/credentials.md: servers of these names, which answer as Origin does.
+SERVICES4 = "10.77.0.3"
+SERVICES = ("api.github.com", "github.com", "git.example.com", "registry.npmjs.org", "upload.pypi.org",
+            "api.anthropic.com", "api.openai.com")
+NAMES.update({name: [SERVICES4] for name in SERVICES})
 BIG = 8 << 20
 
 
@@ -103,8 +108,8 @@ class Web(socketserver.StreamRequestHandler):
 class Origin(socketserver.StreamRequestHandler):
     """A server of HTTP/1.1 over TLS that writes down every request. What it answers: to /canned/NAME
     the bytes of that file of the world's, and an end; to /www/NAME that file as a web server does, or
-    404; to /ws a WebSocket that sends back what comes;
-    else what it was asked, as JSON, with the connection kept."""
+    404; to /private/NAME likewise, but 401 without basic auth; to /ws a WebSocket that sends back what
+    comes; else what it was asked, as JSON, with the connection kept."""
 
     def setup(self):
         super().setup()
@@ -152,7 +157,11 @@ class Origin(socketserver.StreamRequestHandler):
                 with open(os.path.join(self.server.directory, target[len("/canned/"):]), "rb") as file:
                     self.wfile.write(file.read())
                 return
-            if target.startswith("/www/"):
+            if target.startswith("/private/") and "authorization" not in headers:
+                self.wfile.write(b"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=x\r\n"
+                                 b"Content-Length: 0\r\n\r\n")
+                continue
+            if target.startswith(("/www/", "/private/")):
                 self.serve_file(target.split("?")[0], method)
                 continue
             if target == "/ws":
@@ -246,6 +255,7 @@ def serve(address, handler, kind=socketserver.ThreadingTCPServer, **attributes):
 def outside(directory):
     wait_for(os.path.join(directory, "cable"))
     for command in ("link set lo up", "addr add 10.77.0.1/24 dev o0",
+                    f"addr add {SERVICES4}/24 dev o0",
                     "-6 addr add fd77::1/64 dev o0 nodad", "link set o0 up"):
         run("ip", *command.split())
     log = os.path.join(directory, "dns.log")
@@ -260,9 +270,10 @@ def outside(directory):
     context.load_cert_chain(os.path.join(directory, "cert.pem"), os.path.join(directory, "key.pem"))
     secure = serve((OUTSIDE4, 443), Web, greeting="tls")
     secure.socket = context.wrap_socket(secure.socket, server_side=True)
-    origin = serve((OUTSIDE4, 8443), Origin, directory=directory,
-                   log=os.path.join(directory, "origin.log"))
-    origin.socket = context.wrap_socket(origin.socket, server_side=True)
+    for address in ((OUTSIDE4, 8443), (SERVICES4, 443)):
+        origin = serve(address, Origin, directory=directory,
+                       log=os.path.join(directory, "origin.log"))
+        origin.socket = context.wrap_socket(origin.socket, server_side=True)
     serve((OUTSIDE4, 8081), Origin, directory=directory, log=os.path.join(directory, "origin.log"))
     open(os.path.join(directory, "ready"), "w").close()
     sys.stdin.read()
@@ -282,7 +293,8 @@ def hub(directory):
     run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
         "-nodes", "-keyout", os.path.join(directory, "key.pem"), "-out",
         os.path.join(directory, "cert.pem"), "-days", "2", "-subj", "/CN=allowed.test",
-        "-addext", "subjectAltName=DNS:allowed.test,DNS:other.test")
+        "-addext", "subjectAltName=" +
+        ",".join(f"DNS:{name}" for name in ("allowed.test", "other.test", *SERVICES)))
     other = subprocess.Popen(["unshare", "-n", sys.executable, __file__, "outside", directory],
                              stdin=subprocess.PIPE)
     mine = os.readlink("/proc/self/ns/net")

@@ -16,7 +16,7 @@ std::uint64_t all_of(const Timeline& timeline) {
 
 TEST(Timeline, KeepsEveryRunWhileItsColumnsWiden) {
   Timeline timeline;
-  for (int i = 0; i < 100; ++i) timeline.add(i * 1000, Kind::kGood);
+  for (int i = 0; i < 100; ++i) timeline.add(std::int64_t{1000} * i, Kind::kGood);
   EXPECT_EQ(timeline.width_ms(), 5000);
   EXPECT_EQ(all_of(timeline), 100U);
   timeline.add(-62'167'219'200'000, Kind::kFailed);  // year 0
