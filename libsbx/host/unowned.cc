@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "sys/calls.h"
 
@@ -57,14 +58,20 @@ Error failed(const char* call) {
 
 }  // namespace
 
-Result<OwnedFd> unowned_tree(const std::string& path, std::uint64_t attributes) {
-  const OwnedFd map = new_map();
+Result<UnownedMap> UnownedMap::make() {
+  OwnedFd map = new_map();
   if (!map.is_open()) return failed("clone(CLONE_NEWUSER)");
+  UnownedMap made;
+  made.map_ = std::make_shared<const OwnedFd>(std::move(map));
+  return made;
+}
+
+Result<OwnedFd> UnownedMap::tree(const std::string& path, std::uint64_t attributes) const {
   OwnedFd tree(sys::open_tree(AT_FDCWD, path.c_str(),
                               sys::kOpenTreeClone | sys::kOpenTreeCloexec | sys::kAtRecursive));
   if (!tree.is_open()) return failed("open_tree");
   const sys::MountAttr attr{attributes | sys::kMountAttrIdmap, 0, MS_PRIVATE,
-                            static_cast<std::uint64_t>(map.get())};
+                            static_cast<std::uint64_t>(map_->get())};
   if (sys::mount_setattr(tree.get(), "", sys::kAtEmptyPath | sys::kAtRecursive, attr) != 0) {
     return failed("mount_setattr(MOUNT_ATTR_IDMAP)");
   }

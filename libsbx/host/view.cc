@@ -25,7 +25,6 @@
 #include "host/globs.h"
 #include "host/narrow_view.h"
 #include "host/protect.h"
-#include "host/unowned.h"
 #include "policy/http.h"
 
 namespace sbx {
@@ -294,14 +293,17 @@ class Inspector {
     }
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.
-    view_.etc_is_unowned = has_mounts_ && geteuid() == 0 && unowned_tree("/etc", 0).ok();
+    if (has_mounts_ && geteuid() == 0) {
+      Result<UnownedMap> map = UnownedMap::make();
+      if (map.ok() && map.value().tree("/etc", 0).ok()) view_.etc_map = std::move(map).value();
+    }
     const std::vector<gid_t> groups = read_groups();
     const bool may_read_more =
         geteuid() == 0 ||
         std::any_of(groups.begin(), groups.end(), [](gid_t group) { return group != getegid(); });
-    SBX_TRY(view_.etc_private, find_private("/etc", view_.etc_is_unowned ? EtcReach::kOthers
-                                                    : may_read_more      ? EtcReach::kMore
-                                                                         : EtcReach::kUser));
+    SBX_TRY(view_.etc_private, find_private("/etc", view_.etc_map.is_made() ? EtcReach::kOthers
+                                                    : may_read_more         ? EtcReach::kMore
+                                                                            : EtcReach::kUser));
     return {};
   }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/unowned.h"
 #include "host/witnesses.h"
 #include "model/denial.h"
 #include "policy/policy.h"
@@ -79,7 +80,7 @@ struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
   Node etc;                        // shown but for etc_private; kMissing: made anew
-  bool etc_is_unowned = false;     // it is shown as a tree of host/unowned
+  UnownedMap etc_map;              // made: it is shown as a tree of that
   std::vector<Node> etc_own;       // its entries that files of our own stand in the place of
   std::vector<Node> etc_private;   // its entries that are not shown
   std::string resolv_conf;         // the host's, where the network is the host's

@@ -21,7 +21,6 @@
 #include <utility>
 
 #include "base/pointers.h"
-#include "host/unowned.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
 #include "launch/handover.h"
@@ -155,7 +154,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   for (const Op& step : plan.ops) {
     const auto* const attach = step.as<op::AttachUnowned>();
     if (attach == nullptr) continue;
-    SBX_TRY(unowned, unowned_tree(plan.text(attach->source), attach->attributes));
+    SBX_TRY(unowned, plan.etc_map.tree(plan.text(attach->source), attach->attributes));
   }
   context.unowned = unowned.get();
   context.has_pid_namespace = plan.has_pid_namespace;

@@ -113,7 +113,7 @@ void Placements::collect_base() {
 void Placements::collect_etc() {
   if (view_.etc.kind == NodeKind::kMissing || root_at(view_.etc.path) != nullptr) return;
   bind_system(view_.etc, "ro");
-  placements_.back().is_unowned = view_.etc_is_unowned;
+  placements_.back().is_unowned = view_.etc_map.is_made();
   cover_etc();
   for (const Node& node : view_.etc_private) {
     const bool is_shown =

@@ -25,7 +25,8 @@ namespace sbx {
 struct LaunchPlan {
   std::uint64_t clone_flags = 0;  // CLONE_NEW* of the namespaces
   std::vector<Op> ops;
-  std::string arena;  // NUL-terminated strings
+  std::string arena;   // NUL-terminated strings
+  UnownedMap etc_map;  // for op::AttachUnowned
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
   bool mediates_connect = false;             // the filter hands connect to the supervisor

@@ -34,6 +34,11 @@ class Unowned : public testing::Test {
   test::TempDir dir_;
 };
 
+Result<OwnedFd> unowned_tree(const std::string& path, std::uint64_t attributes) {
+  SBX_TRY(const UnownedMap map, UnownedMap::make());
+  return map.tree(path, attributes);
+}
+
 TEST_F(Unowned, RootGetsWhatOthersMay) {
   const Result<OwnedFd> tree = unowned_tree(dir_.path(), sys::kMountAttrNoexec);
   if (!tree.ok()) GTEST_SKIP() << tree.error().message;
