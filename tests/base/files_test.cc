@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <set>
 
@@ -77,6 +78,29 @@ TEST(Listing, HasEveryNameOnce) {
   while (const dirent* entry = listing.next()) found.insert(entry->d_name);
   EXPECT_EQ(errno, 0);
   EXPECT_EQ(found, std::multiset<std::string>(names.begin(), names.end()));
+}
+
+// More than one getdents64(2) gives at once.
+TEST(Listing, HasTheNamesOfALargeDirectory) {
+  const test::TempDir dir;
+  std::set<std::string> names;
+  for (int i = 0; i < 1000; ++i) names.insert(std::to_string(i) + std::string(60, 'n'));
+  for (const std::string& name : names) (void)dir.file(name, "");
+  Listing listing(dir.path());
+  std::multiset<std::string> found;
+  while (const dirent* entry = listing.next()) found.insert(entry->d_name);
+  EXPECT_EQ(errno, 0);
+  EXPECT_EQ(found, std::multiset<std::string>(names.begin(), names.end()));
+}
+
+TEST(Listing, OfADirectoryThatIsRemovedMeanwhileIsAtItsEnd) {
+  const test::TempDir dir;
+  const std::string path = dir.directory("gone");
+  Listing listing(path);
+  ASSERT_TRUE(listing.is_open());
+  ASSERT_EQ(rmdir(path.c_str()), 0);
+  EXPECT_EQ(listing.next(), nullptr);
+  EXPECT_EQ(errno, 0);
 }
 
 TEST(Listing, IsClosedWhereThereIsNoDirectory) {

@@ -60,7 +60,7 @@ TEST_F(Denied, IsLeftAloneInAWritableOne) {
   EXPECT_FALSE(is_found());
 }
 
-// Each name is looked up, however many others there are.
+// A small directory is listed; in a large one each name is looked up.
 TEST_F(Denied, IsFoundAmongFewAndAmongMany) {
   show(Access::kReadOnly);
   EXPECT_TRUE(is_found());
