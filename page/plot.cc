@@ -9,7 +9,6 @@ namespace sbx::page {
 namespace {
 
 constexpr double kWidth = 600;
-constexpr double kHeight = 200;
 constexpr double kLeft = 44;
 constexpr double kBottom = 172;
 constexpr double kTop = 8;

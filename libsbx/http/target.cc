@@ -59,6 +59,9 @@ void append_escape(std::string& to, char c) {
   to += kDigits[byte & 15];
 }
 
+// Whatever the sign of a char is.
+bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
+
 Result<Segment> read_segment(std::string_view text) {
   Segment segment;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -72,14 +75,14 @@ Result<Segment> read_segment(std::string_view text) {
     }
     const auto byte = escape_at(text, i);
     if (!byte) return refused("holds an escape that is none");
-    if ((*byte >= 0 && *byte < ' ') || *byte == 0x7f) return refused("holds an escaped control");
+    if (is_control(*byte)) return refused("holds an escaped control");
     if (*byte == '\\') return refused("holds an escaped backslash");
     if (*byte == '%') {
       const auto inner = i + 4 < text.size() ? std::string("%") + std::string(text.substr(i + 3, 2))
                                              : std::string();
       const auto twice = inner.empty() ? std::nullopt : escape_at(inner, 0);
       if (twice && (*twice == '.' || *twice == '/' || *twice == '\\' || *twice == '%' ||
-                    (*twice >= 0 && *twice < ' '))) {
+                    is_control(*twice))) {
         return refused("is escaped twice");
       }
     }
