@@ -1,5 +1,5 @@
 foreach(target IN ITEMS message target redactor)
   sbx_fuzz(http_${target}
     SOURCES ${CMAKE_CURRENT_LIST_DIR}/${target}_fuzz.cc ${CMAKE_CURRENT_LIST_DIR}/properties.cc
-    LINK sbx_http_rooms)
+    LINK sbx_http_rooms CORPUS corpus/${target} OF libsbx/http/${target}.cc)
 endforeach()

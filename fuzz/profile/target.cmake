@@ -1,1 +1,2 @@
-sbx_fuzz(profile SOURCES ${CMAKE_CURRENT_LIST_DIR}/fuzz_profile.cc LINK sbx_all)
+sbx_fuzz(profile SOURCES ${CMAKE_CURRENT_LIST_DIR}/fuzz_profile.cc LINK sbx_all
+  CORPUS corpus OF libsbx/profile/decode.cc libsbx/json/reader.cc libsbx/json/scan.cc)
