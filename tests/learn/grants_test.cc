@@ -4,6 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <set>
+
+#include "policy/policy.h"
 #include "support/corpus.h"
 
 namespace sbx::learn {
@@ -89,6 +93,57 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         R"(filesystem.roots += [{"path": "${workspace}/.git/hooks", "access": "rw"}])",
         R"(filesystem.roots += [{"path": "/srv/.env/x", "access": "ro"}])"}) {
     EXPECT_NE(why(text), "") << text;
+  }
+}
+
+// What the profile's own roots make of the path: 0 nothing, 1 to be read, 2 to be written.
+int shown(const Document& profile, const std::string& path) {
+  int access = 0;
+  std::size_t deepest = 0;
+  for (const char* key : {"roots", "+roots"}) {
+    if (!profile.contains("filesystem") || !profile["filesystem"].contains(key)) continue;
+    for (const Document& root : profile["filesystem"][key]) {
+      const auto at = root["path"].get<std::string>();
+      if (!is_below(path, at) || at.size() < deepest) continue;
+      deepest = at.size();
+      const std::string how = root.value("access", "ro");
+      access = how == "rw" ? 2 : how == "ro" ? 1 : 0;
+    }
+  }
+  return access;
+}
+
+TEST(Grant, WidensNothingBeyondWhatItNamesAndIsTheSameTwice) {
+  std::mt19937 random(3);
+  const std::vector<std::string> paths = {"/a", "/a/b", "/a/b/c", "/a/d", "/e", "/e/f", "/ab"};
+  const std::vector<std::string> accesses = {"none", "ro", "rw"};
+  for (int round = 0; round < 3000; ++round) {
+    Document profile = Document::object();
+    std::set<std::string> used;
+    for (auto i = random() % 4; i > 0; --i) {
+      const std::string& at = paths[random() % paths.size()];
+      if (!used.insert(at).second) continue;
+      profile["filesystem"]["roots"].push_back(
+          {{"path", at}, {"access", accesses[random() % accesses.size()]}});
+    }
+    const std::string& named = paths[random() % paths.size()];
+    const std::string& access = accesses[1 + random() % 2];
+    const bool is_known = random() % 2 == 0;
+    const std::string text =
+        is_known ? R"(filesystem.roots: "access": ")" + access + R"(" for ")" + named + "\""
+                 : R"(filesystem.roots += [{"path": ")" + named + R"(", "access": ")" + access +
+                       R"("}])";
+    Document after = profile;
+    const bool is_changed = add_grant(parse_grant(text).value(), after);
+    EXPECT_EQ(is_changed, after != profile) << text << profile;
+    for (const std::string& path : paths) {
+      const int most = is_below(path, named) ? (access == "rw" ? 2 : 1) : 0;
+      EXPECT_LE(shown(after, path), std::max(shown(profile, path), most)) << text << profile;
+    }
+    EXPECT_TRUE(is_known || shown(after, named) >= (access == "rw" ? 2 : 1)) << text << profile;
+    Document again = after;
+    EXPECT_FALSE(add_grant(parse_grant(text).value(), again)) << text << profile;
+    EXPECT_EQ(again, after);
   }
 }
 
