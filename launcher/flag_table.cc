@@ -17,10 +17,10 @@ using Run = RunOptions;
 using enum ValueKind;
 
 constexpr VerbBits kCommand = verb_bits("run exec start check explain");
-constexpr VerbBits kRunning = verb_bits("run exec start call tool serve mcp batch");
+constexpr VerbBits kRunning = verb_bits("run exec start shell call tool serve mcp batch");
 constexpr VerbBits kAll = kRunning | verb_bits("check explain");
-constexpr VerbBits kServers = verb_bits("start call tool serve batch");
-constexpr VerbBits kNamed = verb_bits("start call tool serve");  // by --session
+constexpr VerbBits kServers = verb_bits("start shell call tool serve batch");
+constexpr VerbBits kNamed = verb_bits("start shell call tool serve");  // by --session
 constexpr VerbBits kBatch = verb_bits("batch");
 constexpr VerbBits kLayer = verb_bits("layer");
 constexpr VerbBits kProfileVerb = verb_bits("profile");
@@ -31,8 +31,8 @@ constexpr VerbBits kTasks =
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
-    {"-c", &Run::command, kCommand | kLearn, 0, "COMMAND", "run through the profile's shell",
-     kCommandLine},
+    {"-c", &Run::command, kCommand | kLearn | verb_bits("shell"), 0, "COMMAND",
+     "run through the profile's shell", kCommandLine},
     {"--profile", &Run::profile, kAll | kLayer | kLearn, kServers, "NAME|FILE",
      "what is granted (default: default)", kProfile, "A tool's name stands for that tool's."},
     {"--with", &Run::with, kAll | kLearn, kServers, "PRESET|FILE",
@@ -47,7 +47,8 @@ constexpr FlagRow kFlags[] = {
      "/opt, /boot, /dev, /proc and /sys are refused unless they are named. With this option a "
      "command starts in the current directory where that lies within the workspace, else in the "
      "workspace; a current directory that the policy does not show is an error."},
-    {"--cwd", &Run::cwd, kCommand, 0, "DIR", "to start in, relative to the workspace", kDirectory,
+    {"--cwd", &Run::cwd, kCommand | verb_bits("shell"), 0, "DIR",
+     "to start in, relative to the workspace", kDirectory,
      "One that the policy does not show is an error."},
     {"--ro", &Run::ro, kAll, kServers, "PATH", "shown read-only; repeatable", kPath,
      "May be relative to the current directory. A missing path is an error, here and below."},
@@ -69,7 +70,7 @@ constexpr FlagRow kFlags[] = {
      "SBX_UPSTREAM_PROXY says the same and is not seen by other users."},
     {"--publish", &Run::publish, kAll, kServers, "[HOST_PORT:]PORT",
      "a server inside, on the host's 127.0.0.1; repeatable"},
-    {"--timeout", &Run::timeout, kAll, kServers & ~verb_bits("start"), "TIME",
+    {"--timeout", &Run::timeout, kAll, kServers & ~verb_bits("start shell"), "TIME",
      "wall time, such as 10s, 500ms or 0.5s; none: no limit", kText,
      "With exec the limit of a shipped profile does not count, only this one and that of a profile "
      "of one's own."},
@@ -137,7 +138,7 @@ constexpr FlagRow kFlags[] = {
     {"--session", &Run::session, kTasks | kNamed, 0, "NAME",
      "of the session (default: default; list: all; call, tool: one for this call alone)", kText,
      "One that serve is to serve."},
-    {"--idle", &Run::idle, verb_bits("start serve"), verb_bits("start serve"), "TIME",
+    {"--idle", &Run::idle, verb_bits("start shell serve"), verb_bits("start shell serve"), "TIME",
      "leave after this long with neither tasks nor clients (default: 10s)"},
     {"--socket", &Run::socket, verb_bits("serve"), 0, "PATH", "of a Unix socket to serve on",
      kFile},
@@ -177,7 +178,7 @@ constexpr FlagRow kFlags[] = {
      "width of the terminal (default: 80)"},
     {"--rows", &Run::rows, verb_bits("start resize"), 0, "N",
      "height of the terminal (default: 24)"},
-    {"--detach-key", &Run::detach_key, verb_bits("attach"), 0, "KEY",
+    {"--detach-key", &Run::detach_key, verb_bits("attach shell"), 0, "KEY",
      "to leave the task to itself (default: ctrl-])", kText,
      "ctrl- and a letter or one of @[\\]^_, or a character."},
     {"--close", &Run::close, verb_bits("stdin"), 0, "", "end of file behind it"},

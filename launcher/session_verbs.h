@@ -26,6 +26,15 @@ std::optional<int> parse_task(const Invocation& invocation, RunOptions& options)
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
                         const std::string& method, const Result<nlohmann::json>& params);
 
+// The session that `start` and `shell` work in, which is started where none runs.
+Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation);
+
+// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it. The status.
+int finish(const std::string& text);
+
+// A request for the kept shell: -c, else what standard input holds.
+Result<nlohmann::json> shell_params(const RunOptions& options);
+
 // --cols and --rows. Errors: kBadFlag.
 Status add_size(const RunOptions& options, nlohmann::json& params);
 

@@ -75,6 +75,7 @@ int verb_status(const Invocation& invocation);
 int verb_output(const Invocation& invocation);
 int verb_stdin(const Invocation& invocation);
 int verb_attach(const Invocation& invocation);
+int verb_shell(const Invocation& invocation);
 int verb_screen(const Invocation& invocation);
 int verb_resize(const Invocation& invocation);
 int verb_wait(const Invocation& invocation);
@@ -162,6 +163,19 @@ inline constexpr Verb kVerbs[] = {
      "that of whoever came, or changed size, last.",
      {kTaskWord},
      "sbx-run attach TASK_ID"},
+    {"shell",
+     verb_shell,
+     "the shell of a session that is kept, on this terminal or for one command",
+     "give it with -c",
+     "There is one in each session: what a command sets in it (the directory, variables, "
+     "functions) "
+     "is there for the next one, also for calls of `run` with \"shell\": \"kept\". On a terminal "
+     "it "
+     "takes part as attach does; with -c, or without a terminal what standard input holds, is run "
+     "in "
+     "it, and the answer is a result.",
+     {},
+     "sbx-run shell --session work -c 'cd src; make'"},
     {"screen",
      verb_screen,
      "the text that can be seen on a task's terminal",

@@ -79,14 +79,13 @@ json parsed(const std::string& text) {
   return value.ok() ? std::move(value).value() : json();
 }
 
-namespace {
-
-// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it.
 int finish(const std::string& text) {
   const json answer = parsed(text);
   if (const auto error = error_of(answer)) complain(*error);
   return print(text) ? status_of(answer) : 125;
 }
+
+namespace {
 
 Result<std::string> read_text(int fd, std::size_t at_most, const std::string& where) {
   Result<std::string> text = read_up_to(fd, at_most + 1);
@@ -420,21 +419,37 @@ Result<CallAnswer> call_session(const RunOptions& options, const Invocation& inv
 
 }  // namespace
 
+Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
+  SessionClient::Wanted wanted{options.session, true, false, std::move(settings), options.approve};
+  wanted.default_workspace = [&]() -> Result<std::string> {
+    std::vector<std::string> warnings;
+    SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
+    for (const std::string& warning : warnings) warn(warning);
+    return workspace;
+  };
+  return SessionClient::open(wanted, invocation);
+}
+
+Result<json> shell_params(const RunOptions& options) {
+  json params = {{"shell", "kept"}, {"command", options.command}};
+  if (options.command.empty()) {
+    SBX_TRY(params["command"], read_source("-", "stdin"));
+  }
+  if (!options.cwd.empty()) params["cwd"] = options.cwd;
+  if (!options.approve.empty()) params["approval"] = options.approve;
+  if (!options.timeout.empty() && options.timeout != kNoTimeout) {
+    SBX_TRY(params["timeout_ms"], duration(options.timeout, "--timeout"));
+  }
+  return params;
+}
+
 int verb_start(const Invocation& invocation) {
   RunOptions options;
   if (const auto status = parse_task(invocation, options)) return *status;
   const auto start = [&]() -> Result<std::string> {
     SBX_TRY(const json params, start_params(options));
-    SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
-    SessionClient::Wanted wanted{options.session, true, false, std::move(settings),
-                                 options.approve};
-    wanted.default_workspace = [&]() -> Result<std::string> {
-      std::vector<std::string> warnings;
-      SBX_TRY(std::string workspace, default_workspace(options, invocation, warnings));
-      for (const std::string& warning : warnings) warn(warning);
-      return workspace;
-    };
-    SBX_TRY(SessionClient client, SessionClient::open(wanted, invocation));
+    SBX_TRY(SessionClient client, open_session(options, invocation));
     return client.call("start", params.dump(-1, ' ', false, json::error_handler_t::replace));
   };
   const Result<std::string> answer = start();

@@ -158,7 +158,33 @@ Result<int> attach(const RunOptions& options, const Invocation& invocation) {
   return Attachment(std::move(client), options.task_id, key, signals.get()).run();
 }
 
+Result<int> shell_here(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(const char key, key_of(options.detach_key));
+  SBX_TRY(const OwnedFd signals, signal_descriptor(true));
+  SBX_TRY(SessionClient client, open_session(options, invocation));
+  SBX_TRY(const std::string started, client.call("shell", "{}"));
+  return Attachment(std::move(client), text_of(parsed(started), "task_id"), key, signals.get())
+      .run();
+}
+
+Result<std::string> shell_call(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(const json params, shell_params(options));
+  SBX_TRY(SessionClient client, open_session(options, invocation));
+  return client.call("run", params.dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
 }  // namespace
+
+int verb_shell(const Invocation& invocation) {
+  RunOptions options;
+  if (const auto status = parse_task(invocation, options)) return *status;
+  if (options.command.empty() && isatty(STDIN_FILENO) != 0) {
+    const Result<int> status = shell_here(options, invocation);
+    return status.ok() ? status.value() : refuse(status.error(), invocation);
+  }
+  const Result<std::string> answer = shell_call(options, invocation);
+  return answer.ok() ? finish(answer.value()) : refuse(answer.error(), invocation);
+}
 
 int verb_attach(const Invocation& invocation) {
   RunOptions options;

@@ -264,6 +264,15 @@ constexpr const char* kResultSchema = R"json({
                  "enum": ["overlay", "copy"]}
       }
     },
+    "shell": {
+      "description": "Of a call in the kept shell only.",
+      "type": "object", "additionalProperties": false, "required": ["kept", "restarted", "reason"],
+      "properties": {
+        "kept": {"description": "What the command has set is there for the next one.", "type": "boolean"},
+        "restarted": {"description": "The next one gets a new shell.", "type": "boolean"},
+        "reason": {"description": "Why; null where the shell is kept.", "type": ["string", "null"]}
+      }
+    },
     "changes": {
       "description": "With --overlay: what the command changed; with --layer: all that the layer changes against the real files; null otherwise.",
       "type": ["array", "null"],

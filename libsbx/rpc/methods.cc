@@ -45,8 +45,13 @@ constexpr FieldSpec kMatch = field<&MethodParams::match>(
 constexpr FieldSpec kGrace = field<&MethodParams::grace_ms>(
     "grace_ms", "Between SIGTERM and SIGKILL, in milliseconds. Absent: 2000.", kGraceTime);
 
+bool is_kept(std::string_view text) { return text == "kept"; }
+constexpr TextForm kKept = {is_kept, "^kept$", "\"kept\""};
 constexpr std::array kRunFields = {
-    field<&MethodParams::stream>("stream", "Send what is written as notifications.", kFlag)};
+    field<&MethodParams::stream>("stream", "Send what is written as notifications.", kFlag),
+    field<&MethodParams::shell>(
+        "shell", "\"kept\": in the session's one shell, where what earlier commands set is there.",
+        {.kind = Kind::kText, .nullable = true, .form = &kKept})};
 constexpr ValueSpec kColumns = {
     .kind = Kind::kCount, .nullable = true, .min = 1, .max = TerminalSize::kMostColumns};
 constexpr ValueSpec kRows = {
@@ -127,11 +132,28 @@ Status answer_flag(const MethodCall& call, std::string_view name, bool value) {
   return {};
 }
 
-void write_run(JsonWriter& json, const Task& task) { write_outcome(json, *task.outcome()); }
+void write_run(JsonWriter& json, const Task& task) {
+  const Outcome& outcome = *task.outcome();
+  json.begin_object();
+  write_outcome_members(json, outcome, outcome.out, outcome.err);
+  if (const auto& shell = task.shell()) {
+    json.key("shell");
+    json.begin_object();
+    json.key("kept");
+    json.boolean(shell->kept);
+    json.key("restarted");
+    json.boolean(shell->restarted);
+    json.key("reason");
+    json.string_or_null(shell->reason);
+    json.end_object();
+  }
+  json.end_object();
+}
 
 Status run(MethodCall& call) {
   RunCall command{std::move(call.params.request)};
   command.is_followed = call.params.stream.value_or(false);
+  command.in_shell = !call.params.shell.empty();
   call.service.run(ask(call, write_run), std::move(command));
   return {};
 }
@@ -157,6 +179,12 @@ Status start(MethodCall& call) {
                            task.never_began() ? write_run(json, task) : write_started(json, task);
                          }),
                      std::move(command));
+  return {};
+}
+
+Status shell(MethodCall& call) {
+  SBX_TRY(const TaskPointer task, call.service.shell());
+  call.reply(WriteValue([&](JsonWriter& json) { write_started(json, *task); }));
   return {};
 }
 
@@ -376,6 +404,7 @@ Status shutdown(MethodCall& call) {
 constexpr auto kMethods = std::to_array<Method>({
     {.name = "run", .fields = {kRunFields}, .beside = Beside::kRequest, .call = run},
     {.name = "start", .fields = {kStartFields}, .beside = Beside::kRequest, .call = start},
+    {.name = "shell", .fields = {}, .call = shell},
     {.name = "status", .fields = {kStatusFields}, .call = status},
     {.name = "output", .fields = {kOutputFields}, .call = output},
     {.name = "stdin", .fields = {kStdinFields}, .call = write_stdin},

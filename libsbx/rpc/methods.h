@@ -34,6 +34,7 @@ struct MethodParams {
   std::string match;  // empty: none
   std::string text;
   std::string keys;
+  std::string shell;  // empty: the command's own
   std::optional<bool> pty;
   std::optional<std::int64_t> cols;
   std::optional<std::int64_t> rows;

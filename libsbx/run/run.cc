@@ -77,14 +77,26 @@ void CommandRun::hold_output(bool hold) {
   if (runs()) supervisor_->hold_output(hold);
 }
 
-void CommandRun::start() {
+bool CommandRun::look() {
   began_ = Clock::now();
   outcome_.started_at_ms = unix_ms();
-  if (const Status opened = loop_.open(); !opened.ok()) return fail(opened.error());
   Result<RedactionInput> redaction = choose_redaction(*policy_, base_environment_);
-  if (!redaction.ok()) return fail(redaction.error());
-  redaction_ = std::move(redaction).value();
-  if (!pass_policy()) return;
+  if (redaction.ok()) redaction_ = std::move(redaction).value();
+  if (redaction.ok()) return pass_policy();
+  fail(redaction.error());
+  return false;
+}
+
+Outcome CommandRun::progress() const {
+  Outcome outcome = outcome_;
+  if (runs()) note_layers(outcome, sandbox_->plan, supervisor_->confirmed());
+  outcome.denials = denials_.entries();
+  return outcome;
+}
+
+void CommandRun::start() {
+  if (const Status opened = loop_.open(); !opened.ok()) return fail(opened.error());
+  if (!look()) return;
   if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
   if (policy_->run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
     spill_.emplace(log_places(input_.inherited, *policy_), outcome_.started_at_ms,

@@ -82,6 +82,11 @@ class CommandRun {
   CommandRun(const CommandRun&) = delete;
   CommandRun& operator=(const CommandRun&) = delete;
 
+  // Whether the policy lets it run, without running it; false: it is done, and the outcome says
+  // why.
+  bool look();
+  const RedactionInput& redaction() const { return redaction_; }  // from look() or start() on
+
   // Once, to the end. Never fails otherwise than in the outcome.
   const Outcome& run();
 
@@ -93,6 +98,8 @@ class CommandRun {
   std::optional<Clock::time_point> deadline() const;
   bool is_done() const { return is_done_; }
   const Outcome& outcome() const { return outcome_; }  // once done
+  // While it runs: the sandbox, and what was refused so far.
+  Outcome progress() const;
   // Of the sandbox's PID 1; -1 unless it runs.
   pid_t pid() const { return runs() ? supervisor_->pid() : -1; }
 

@@ -107,6 +107,8 @@ class Supervisor {
 
   // Of PID 1; -1 when it does not run.
   pid_t pid() const { return spawned_ && !state_.is_init_gone ? spawned_->pid : -1; }
+  // Bits of the layers that the kernel has confirmed so far.
+  std::uint32_t confirmed() const { return spawned_ ? spawned_->state->confirmed.load() : 0; }
   // The command's exec has succeeded: said a moment after it has.
   bool has_begun() const { return has_begun_; }
   void cancel(int signal_number);

@@ -3,11 +3,13 @@ sbx_room(session
     session/approval_records.cc
     session/approvals.cc
     session/follower.cc
+    session/kept_shell.cc
     session/keys.cc
     session/layer_action.cc
     session/screen_process.cc
     session/service.cc
     session/session.cc
+    session/shell_words.cc
     session/stdin_queue.cc
     session/task.cc
     session/task_output.cc

@@ -88,8 +88,11 @@ const Policy& Service::policy_or_own(const Policy* policy) const {
 // What ends at once is logged here, the rest when it ends: step().
 Result<TaskPointer> Service::begin(TaskKind kind, RunCall& command) {
   if (!audit_.ok()) return audit_.error();
-  SBX_TRY(const TaskPointer task, session_.start(kind, std::move(command.request), command.policy,
-                                                 command.terminal.value_or(TerminalSize{})));
+  Result<TaskPointer> begun =
+      command.in_shell ? session_.run_in_shell(kind, std::move(command.request), command.policy)
+                       : session_.start(kind, std::move(command.request), command.policy,
+                                        command.terminal.value_or(TerminalSize{}));
+  SBX_TRY(const TaskPointer task, std::move(begun));
   if (!task->is_running()) audit_.value().record(*task->outcome());
   return task;
 }
@@ -107,6 +110,11 @@ Status Service::try_run(Ask& ask, RunCall& command) {
   }
   await(std::move(ask), Waits::kRun, task);
   return {};
+}
+
+Result<TaskPointer> Service::shell() {
+  if (!audit_.ok()) return audit_.error();
+  return session_.shell();
 }
 
 void Service::run(Ask ask, RunCall command) { finish(ask, try_run(ask, command)); }
@@ -218,6 +226,7 @@ Status Service::try_write_stdin(Ask& ask, std::string_view task_id, std::string 
     return pushed;
   }
   session_.write_stdin(*task);
+  session_.note_typing(*task);
   return {};
 }
 
@@ -258,6 +267,7 @@ Status Service::attach(ClientId client, std::string_view task_id, std::optional<
                        AttachReply reply) {
   SBX_TRY(const TaskPointer task, find_terminal(task_id));
   if (size) task->terminal()->resize(*size);
+  session_.note_typing(*task);
   task->terminal()->ask(ScreenProcess::kRepaint,
                         [this, client, task, begin = task->output().end(),
                          reply = std::move(reply)](const Result<std::string>& answer) {

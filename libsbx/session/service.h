@@ -56,6 +56,7 @@ struct RunCall {
   Request request;
   const Policy* policy = nullptr;  // stands for the session's own; must live until the call returns
   bool is_followed = false;        // the caller is told what the command writes
+  bool in_shell = false;           // `run` in the kept shell
   std::optional<TerminalSize> terminal = {};  // of a task that gets one
   std::string match = {};  // only whole lines that match this expression; of a task
 };
@@ -96,6 +97,8 @@ class Service {
   void run(Ask ask, RunCall command);
   // Answered when the command has begun. What never_began() is no task: its outcome says why.
   void start(Ask ask, RunCall command);
+  // The kept shell's task. Errors: those of its start.
+  Result<TaskPointer> shell();
   Result<Judgement> check(const Request& request, const Policy* policy = nullptr) const;
   Result<Explained> explain(const Request& request, const Policy* policy = nullptr) const;
   // A call of this client that has not been answered yet: its command is killed, its reply says so.

@@ -133,10 +133,7 @@ void Session::step_action(Key key) {
   action->reply(action->answer());
 }
 
-Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base,
-                                            TerminalSize size) {
-  const Policy& granted = base == nullptr ? options_.policy : *base;
-  forget_old();
+Status Session::check_room() const {
   if (resetting_ || owner_gone_) {
     return Error{ErrorCode::kSessionFailed,
                  resetting_ ? "the session is being reset" : "the session's owner has ended", "",
@@ -152,6 +149,14 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
                  "the commands of this session hold " + std::to_string(kept_bytes_) + " bytes", "",
                  "wait for some of them, or kill them"};
   }
+  return {};
+}
+
+Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base,
+                                            TerminalSize size) {
+  const Policy& granted = base == nullptr ? options_.policy : *base;
+  forget_old();
+  SBX_CHECK_OK(check_room());
   Result<Policy> policy = apply_request(granted, request, has_id(kind));
   std::optional<Error> refused;
   if (!policy.ok()) refused = policy.error();
@@ -183,6 +188,62 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
               approvals_, layer_, &looks_);
   refill_at_ = Clock::now() + kPauseAfterStart;
   if (task->is_running()) watch(next_key_++, task);
+  return task;
+}
+
+// --- the kept shell ---
+
+Status Session::open_shell() {
+  if (kept_shell_ != nullptr) return {};
+  KeptShell::Host host;
+  host.start = [this]() -> Result<TaskPointer> {
+    Request request;
+    request.argv = kept_shell_argv(options_.policy.sandbox.commands.shell);
+    request.command = "bash (kept)";
+    return start(TaskKind::kTerminal, std::move(request));
+  };
+  host.note = [this](const TaskPointer& task) { note_change(task); };
+  host.variable = [this](const Task& call, const std::string& name) {
+    return make_environment(call.policy(), options_.inherited, options_.facts.user_name)[name];
+  };
+  auto made = std::make_unique<KeptShell>(std::move(host));
+  SBX_CHECK_OK(made->open());
+  kept_shell_key_ = next_key_++;
+  if (!add_to(epoll_.get(), made->fd(), EPOLLIN, kept_shell_key_)) return watch_failed();
+  kept_shell_ = std::move(made);
+  return {};
+}
+
+Result<Session::TaskPointer> Session::shell() {
+  SBX_CHECK_OK(open_shell());
+  return kept_shell_->shell();
+}
+
+void Session::note_typing(const Task& task) {
+  if (kept_shell_ != nullptr && kept_shell_->is(task)) kept_shell_->show_prompt();
+}
+
+Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request request,
+                                                   const Policy* base) {
+  const Policy& granted = base == nullptr ? options_.policy : *base;
+  forget_old();
+  SBX_CHECK_OK(check_room());
+  SBX_CHECK_OK(KeptShell::check(request));
+  Result<Policy> policy = apply_request(granted, request);
+  const bool is_refused = !policy.ok() && is_network_refusal(policy.error());
+  if (!policy.ok() && !is_refused) return policy.error();
+  auto task = std::make_shared<Task>(kind, std::string(), policy.ok() ? policy.value() : granted,
+                                     std::move(request));
+  task->mark_for_shell();
+  if (is_refused) {
+    task->refuse(network_refusal(policy.error()));
+    return task;
+  }
+  task->enter_shell(options_.facts, options_.inherited, approvals_);
+  if (!task->is_running()) return task;
+  SBX_CHECK_OK(open_shell());
+  SBX_CHECK_OK(kept_shell_->push(task));
+  if (!task->is_running()) std::erase(changed_, task);  // the answer tells it
   return task;
 }
 
@@ -244,6 +305,7 @@ void Session::set_timer(Key key, Running& running) {
 }
 
 void Session::terminate(Task& task, std::chrono::milliseconds grace) {
+  if (kept_shell_ != nullptr && kept_shell_->is(task)) kept_shell_->close();
   const auto key = keys_.find(&task);
   if (key == keys_.end()) return;
   task.terminate(grace);
@@ -251,6 +313,7 @@ void Session::terminate(Task& task, std::chrono::milliseconds grace) {
 }
 
 void Session::cancel(Task& task) {
+  if (kept_shell_ != nullptr) kept_shell_->cancel(task);
   const auto key = keys_.find(&task);
   if (key == keys_.end()) return;
   task.cancel();
@@ -284,6 +347,10 @@ std::optional<Session::Clock::time_point> Session::deadline() const {
     const auto patience = task->terminal()->deadline();
     if (patience && (!until || *patience < *until)) until = patience;
   }
+  if (kept_shell_ != nullptr) {
+    const auto look = kept_shell_->deadline();
+    if (look && (!until || *look < *until)) until = look;
+  }
   if (may_refill() && (!until || refill_at_ < *until)) until = refill_at_;
   return until;
 }
@@ -309,7 +376,7 @@ void Session::step() {
       end_owner();
     } else if (actions_.contains(key)) {
       step_action(key);
-    } else if (!screens_.contains(key)) {
+    } else if (!screens_.contains(key) && key != kept_shell_key_) {
       step_task(key);
     }
   }
@@ -321,6 +388,7 @@ void Session::step() {
   }
   for (const Key key : due) step_task(key);
   step_screens();
+  if (kept_shell_ != nullptr) kept_shell_->step();
   const bool is_quiet = count <= 0 && due.empty() && changed_.empty();
   if (is_quiet && may_refill() && now >= refill_at_) refill();
   if (resetting_ && running_.empty()) finish_reset();
@@ -372,6 +440,7 @@ void Session::end_owner() {
 }
 
 void Session::end_all(const std::string& reason, std::chrono::milliseconds grace) {
+  if (kept_shell_ != nullptr) kept_shell_->close();
   for (auto& [key, running] : running_) {
     Task& task = *running.task;
     if (task.cancel_reason().empty()) task.mark_cancelled(reason);

@@ -26,6 +26,7 @@
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "session/approvals.h"
+#include "session/kept_shell.h"
 #include "session/layer_action.h"
 #include "session/task.h"
 #include "session/warm_pool.h"
@@ -74,6 +75,13 @@ class Session {
   // `size` is the terminal's, of one that has one.
   Result<TaskPointer> start(TaskKind kind, Request request, const Policy* base = nullptr,
                             TerminalSize size = {});
+
+  // The same, in the kept shell.
+  Result<TaskPointer> run_in_shell(TaskKind kind, Request request, const Policy* base = nullptr);
+  // Its task, which is started where there is none.
+  Result<TaskPointer> shell();
+  // Somebody types into a task's terminal.
+  void note_typing(const Task& task);
 
   TaskPointer find(std::string_view id) const;  // null: none, or forgotten
   std::vector<TaskPointer> tasks() const;       // in the order of their start
@@ -124,6 +132,8 @@ class Session {
   using Key = std::uint64_t;  // of a task that runs; 0: the owner
 
   Status set_up();
+  Status check_room() const;
+  Status open_shell();
   Status open_layer();
   void step_action(Key key);
   void watch(Key key, const TaskPointer& task);
@@ -151,6 +161,8 @@ class Session {
   Key next_key_ = 1;
   std::unordered_map<Key, Running> running_;
   std::unordered_map<const Task*, Key> keys_;
+  std::unique_ptr<KeptShell> kept_shell_;  // once it has been asked for
+  Key kept_shell_key_ = 0;
   std::unordered_map<Key, TaskPointer> screens_;  // that are followed, by keys of their own
   std::set<std::pair<Clock::time_point, Key>> timers_;
   std::map<std::string, TaskPointer, std::less<>> tasks_;

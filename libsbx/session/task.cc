@@ -57,16 +57,46 @@ double Task::uptime_seconds() const {
   return std::chrono::duration<double>(until - started_).count();
 }
 
-void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-                 Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks) {
+RunInput Task::run_input(const HostFacts& facts, const Environment& inherited,
+                         Approvals& approvals) {
   RunInput input{policy_, request_, facts, inherited};
   input.is_alone = false;
-  input.warm = warm;
-  input.layer = std::move(layer);
-  input.looks = looks;
   input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
     return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
   };
+  return input;
+}
+
+void Task::enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals) {
+  run_ = std::make_unique<CommandRun>(run_input(facts, inherited, approvals));
+  if (!run_->look()) return take_outcome();
+  redaction_ = run_->redaction();
+  run_.reset();
+  is_in_shell_ = true;
+}
+
+void Task::conclude(Outcome outcome, ShellReport report) {
+  is_in_shell_ = false;
+  shell_ = std::move(report);
+  outcome.description = request_.description;
+  outcome.command = request_.command;
+  outcome.argv = request_argv(policy_, request_);
+  outcome.started_at_ms = started_at_ms_;
+  ended_at_ = Clock::now();
+  outcome.duration_ms = 1000 * uptime_seconds();
+  redact_outcome(redaction_, outcome);
+  outcome_ = std::move(outcome);
+  output_.finish();
+}
+
+Outcome Task::progress() const { return run_ ? run_->progress() : outcome_; }
+
+void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
+                 Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks) {
+  RunInput input = run_input(facts, inherited, approvals);
+  input.warm = warm;
+  input.layer = std::move(layer);
+  input.looks = looks;
   input.merge = request_.merge;
   input.tells_begin = has_id(kind_);
   if (terminal_) prepare_terminal(input);

@@ -20,6 +20,13 @@
 
 namespace sbx {
 
+// What a call in the kept shell says of that.
+struct ShellReport {
+  bool kept = true;        // what the call has set is there for the next one
+  bool restarted = false;  // the next one gets a new shell
+  std::string reason;      // empty: none
+};
+
 enum class TaskKind : std::uint8_t {
   kTask,         // has an id; output kept; input open unless the request gives it
   kTerminal,     // … on a terminal of its own
@@ -50,9 +57,11 @@ class Task {
   double uptime_seconds() const;  // of an ended one: how long it ran
 
   // --- how it goes ---
-  bool is_running() const { return run_ != nullptr; }
+  bool is_running() const { return run_ != nullptr || is_in_shell_; }
   // The command's exec has succeeded, or the task has ended. Told of tasks only, not of runs.
   bool has_begun() const { return run_ == nullptr || run_->has_begun(); }
+  // Of a call in the kept shell that has ended.
+  const std::optional<ShellReport>& shell() const { return shell_; }
   // It has ended without its command: no task, and its outcome is the answer to who wanted one.
   bool never_began() const { return never_began_; }
   void mark_never_began() { never_began_ = true; }
@@ -69,7 +78,14 @@ class Task {
   void start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
              Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks);
   void refuse(Outcome outcome);  // instead of start()
-  void step();                   // never blocks
+  // Instead of start(): a call for the kept shell, which conclude() ends. It has ended already
+  // where the policy does not let it run.
+  void enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals);
+  void conclude(Outcome outcome, ShellReport report);
+  void mark_for_shell() { shell_.emplace(); }                     // refused or not
+  const RedactionInput& redaction() const { return redaction_; }  // of such a call
+  Outcome progress() const;  // while it runs: the sandbox, and what was refused so far
+  void step();               // never blocks
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
   std::optional<Clock::time_point> deadline() const;
   void terminate(std::chrono::milliseconds grace);
@@ -84,6 +100,7 @@ class Task {
   const TaskTerminal* terminal() const { return terminal_ ? &*terminal_ : nullptr; }
 
  private:
+  RunInput run_input(const HostFacts& facts, const Environment& inherited, Approvals& approvals);
   void take_outcome();
   Status prepare_input(RunInput& input);
   void prepare_terminal(RunInput& input);
@@ -99,6 +116,9 @@ class Task {
   std::unique_ptr<CommandRun> run_;
   Outcome outcome_;
   std::string cancel_reason_;
+  bool is_in_shell_ = false;
+  RedactionInput redaction_;
+  std::optional<ShellReport> shell_;
   bool never_began_ = false;
   pid_t pid_ = -1;
   std::int64_t started_at_ms_ = 0;

@@ -30,6 +30,7 @@ class TaskTerminal {
   // The pty is there.
   void take_master(int fd);
   bool has_master() const { return master_.is_open(); }
+  int master() const { return master_.get(); }  // -1: none
   void append(std::string_view text) { modes_.append(text); }
   const TerminalModes& modes() const { return modes_; }
 

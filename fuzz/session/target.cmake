@@ -1,0 +1,3 @@
+sbx_fuzz(session
+  SOURCES ${CMAKE_CURRENT_LIST_DIR}/shell_fuzz.cc ${CMAKE_CURRENT_LIST_DIR}/shell_property.cc
+  LINK sbx_all)

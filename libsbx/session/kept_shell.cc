@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: Apache-2.0
+// The shell's pipes are reached through its descriptors, each opened anew: what it does to its own
+// ends does not change ours.
+#include "session/kept_shell.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/utf8.h"
+#include "model/exit_status.h"
+#include "run/answer.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostCalls = 1000;                     // that wait
+constexpr std::size_t kMostWaiting = std::size_t{64} << 20;  // bytes of them
+constexpr std::size_t kLongestMessage = std::size_t{16} << 10;
+constexpr std::size_t kMostBackground = 64;  // pipes that calls have left open
+constexpr std::size_t kPipeBytes = std::size_t{1} << 20;
+constexpr milliseconds kLookForDriver{4};
+constexpr int kMostDriverLooks = 5000;
+constexpr milliseconds kLookAgain{60};
+constexpr milliseconds kWakeAgain{500};
+constexpr int kGentleLooks = 3;  // ^C, then SIGKILL
+constexpr int kMostLooks = 20;
+constexpr int kMostAlone = 3;
+
+bool is_pipe(int fd) {
+  struct stat about {};
+  return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+OwnedFd open_again(int fd, int flags) {
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  return OwnedFd(open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
+}
+
+std::string proc(pid_t pid, const std::string& name) {
+  return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+// At most so many bytes. False at the end.
+bool take_some(int fd, OutputStream& stream, std::size_t most) {
+  std::array<char, 65536> buffer{};
+  while (most > 0) {
+    const ssize_t size = read(fd, buffer.data(), std::min(most, buffer.size()));
+    if (size == 0) return false;
+    if (size < 0) return errno == EAGAIN || errno == EINTR;
+    stream.append({buffer.data(), static_cast<std::size_t>(size)});
+    most -= static_cast<std::size_t>(size);
+  }
+  return true;
+}
+
+std::vector<Denial> since(const std::vector<Denial>& before, std::vector<Denial> now) {
+  for (const Denial& old : before) {
+    for (Denial& denial : now) {
+      if (denial.layer == old.layer && denial.operation == old.operation &&
+          denial.target == old.target && denial.program == old.program) {
+        denial.count -= std::min(denial.count, old.count);
+      }
+    }
+  }
+  std::erase_if(now, [](const Denial& denial) { return denial.count == 0; });
+  return now;
+}
+
+CaptureLimits capture_limits(const Policy& policy) {
+  return {policy.run.output_bytes, policy.run.limits.output_lines};
+}
+
+}  // namespace
+
+KeptShell::Call::Call(TaskPointer of)
+    : task(std::move(of)),
+      result(capture_limits(task->policy()), task->redaction(),
+             task->policy().run.output.result_json) {}
+
+KeptShell::~KeptShell() = default;
+
+void KeptShell::step() {
+  loop_.step();
+  advance();
+}
+
+// --- the shell ---
+
+Result<KeptShell::TaskPointer> KeptShell::shell() {
+  if (shell_ != nullptr) return shell_;
+  SBX_TRY(shell_, host_.start());
+  if (!shell_->is_running()) {
+    const TaskPointer failed = std::exchange(shell_, nullptr);
+    if (failed->outcome()->error) return *failed->outcome()->error;
+    return Error{ErrorCode::kSetupFailed, "the shell cannot be started", "shell", ""};
+  }
+  state_ = State::kStarting;
+  said_ = 0;
+  looks_ = 0;
+  last_status_ = 0;
+  flags_.clear();
+  killed_for_.clear();
+  look_ = loop_.after(kLookForDriver, [this] { look_for_driver(); });
+  return shell_;
+}
+
+void KeptShell::look_for_driver() {
+  if (state_ != State::kStarting) return;
+  if (take_driver().ok()) return;
+  if (++looks_ < kMostDriverLooks) {
+    look_ = loop_.after(kLookForDriver, [this] { look_for_driver(); });
+    return;
+  }
+  killed_for_ = "the shell did not come up";
+  shell_->cancel();
+}
+
+// The terminal's foreground is bash itself, once that has made itself its own group.
+Status KeptShell::take_driver() {
+  const Error missing{ErrorCode::kSetupFailed, "the shell is not there yet", "shell", ""};
+  if (shell_->terminal() == nullptr || !shell_->terminal()->has_master()) return missing;
+  pid_ = tcgetpgrp(shell_->terminal()->master());
+  if (pid_ <= 0) return missing;
+  pidfd_.reset(sys::pidfd_open(pid_, 0));
+  if (!pidfd_.is_open()) return missing;
+  SBX_TRY(OwnedFd says, open_pipe(kShellSaysFd, O_RDONLY));
+  SBX_TRY(words_, open_pipe(kShellWordsFd, O_WRONLY));
+  fcntl(words_.get(), F_SETPIPE_SZ, kPipeBytes);
+  says_ = std::move(says);
+  heard_.clear();
+  sending_.clear();
+  says_watch_ = loop_.watch(says_.get(), EPOLLIN, [this](std::uint32_t) { hear(); });
+  words_watch_ = loop_.watch(words_.get(), 0, [this](std::uint32_t) { send(); });
+  return says_watch_.is_on() && words_watch_.is_on() ? Status() : missing;
+}
+
+// A process of the shell's terminal, and no other that got its number.
+bool KeptShell::is_inside(pid_t pid) const {
+  const pid_t session = tcgetsid(shell_->terminal()->master());
+  return session > 0 && getsid(pid) == session;
+}
+
+Result<OwnedFd> KeptShell::open_pipe(int fd, int flags) const {
+  const Error error{ErrorCode::kSetupFailed, "the shell has no such pipe", "shell", ""};
+  if (!is_inside(pid_)) return error;
+  const OwnedFd place(::open(proc(pid_, "fd/" + std::to_string(fd)).c_str(), O_PATH | O_CLOEXEC));
+  if (!place.is_open() || !is_pipe(place.get())) return error;
+  // It was the shell's until now, so that its number was nobody else's.
+  if (sys::pidfd_send_signal(pidfd_.get(), 0) != 0) return error;
+  OwnedFd pipe = open_again(place.get(), flags);
+  if (!pipe.is_open()) return error;
+  return pipe;
+}
+
+void KeptShell::say(const std::string& word) { send_word(numbered_word(++said_, word)); }
+
+void KeptShell::send_word(std::string_view word) {
+  sending_ += word;
+  sending_ += '\0';
+  send();
+}
+
+void KeptShell::send() {
+  while (!sending_.empty()) {
+    const ssize_t size = write(words_.get(), sending_.data(), sending_.size());
+    if (size <= 0) break;
+    sending_.erase(0, static_cast<std::size_t>(size));
+  }
+  words_watch_.want(sending_.empty() ? 0U : std::uint32_t{EPOLLOUT});
+}
+
+void KeptShell::hear() {
+  std::array<char, 4096> buffer{};
+  const ssize_t size = read(says_.get(), buffer.data(), buffer.size());
+  if (size > 0) heard_.append(buffer.data(), static_cast<std::size_t>(size));
+  for (std::size_t end = heard_.find('\0'); end != std::string::npos; end = heard_.find('\0')) {
+    const auto message = read_shell_message(std::string_view(heard_).substr(0, end));
+    heard_.erase(0, end + 1);
+    if (message) std::visit([this](const auto& said) { take(said); }, *message);
+    if (shell_ == nullptr) return;
+  }
+  if (heard_.size() <= kLongestMessage) return;
+  heard_.clear();
+}
+
+void KeptShell::take(const ShellReady& ready) {
+  if (ready.word != said_) return;  // it was cut off before it took the word
+  switch (state_) {
+    case State::kOpened:
+      return run_call();
+    case State::kRunning: {
+      flags_ = ready.flags;
+      const bool has_left = call_->end && call_->end->was_in_cwd;
+      if (!call_->end) last_status_ = ready.status;
+      const bool returns = has_left && call_->task->request().cwd.has_value();
+      finish_call(W_EXITCODE(last_status_, 0), {});
+      state_ = returns ? State::kReturning : State::kReady;
+      if (returns) say(return_word());
+      return;
+    }
+    case State::kOpening:  // cut off before there were any
+      finish_call(W_EXITCODE(ready.status, 0), {});
+      state_ = State::kReady;
+      return;
+    case State::kStarting:
+    case State::kPrompt:
+    case State::kWaking:
+      flags_ = ready.flags;
+      last_status_ = ready.status;
+      state_ = State::kReady;
+      return;
+    case State::kReturning:
+      state_ = State::kReady;
+      return;
+    default:
+      return;
+  }
+}
+
+void KeptShell::take(const ShellPipes& pipes) {
+  if (state_ != State::kOpening) return;
+  const bool merge = call_->task->request().merge;
+  // Ours to write too, so that it does not end before the call has begun.
+  Result<OwnedFd> out = open_pipe(pipes.out, O_RDWR);
+  Result<OwnedFd> err = merge ? Result<OwnedFd>(OwnedFd()) : open_pipe(pipes.err, O_RDWR);
+  if (!out.ok() || !err.ok()) return;
+  call_->out = std::move(out).value();
+  call_->err = std::move(err).value();
+  Call& call = *call_;
+  const auto watch = [&](OwnedFd& fd, Loop::Watch& on, OutputStream& stream) {
+    if (!fd.is_open()) return;
+    on = loop_.watch(fd.get(), EPOLLIN, [&fd, &stream](std::uint32_t) {
+      (void)take_some(fd.get(), stream, kPipeBytes);
+    });
+  };
+  watch(call.out, call.out_watch, call.result.out);
+  watch(call.err, call.err_watch, call.result.err);
+  // Where it says that it is: its variable is the command's to spoil.
+  call.cwd = pipes.cwd.starts_with('/') ? repair_utf8(pipes.cwd) : call.task->cwd();
+  state_ = State::kOpened;
+}
+
+void KeptShell::take(const ShellEnd& end) {
+  if (state_ != State::kRunning) return;
+  call_->end = end;
+  last_status_ = end.status;
+}
+
+// --- calls ---
+
+Status KeptShell::check(const Request& request) {
+  const bool holds_nul = request.stdin_text && request.stdin_text->find('\0') != std::string::npos;
+  const struct {
+    bool is_wrong;
+    const char* where;
+    const char* why;
+  } rows[] = {
+      {!request.argv.empty(), "/argv", "a kept shell runs a command"},
+      {!request.files.empty(), "/files", "a kept shell has begun already"},
+      {request.file_kb.has_value(), "/file_kb", "a kept shell has the limit of the session"},
+      {request.network == false, "/network", "a kept shell has the network of the session"},
+      {holds_nul, "/stdin", "a kept shell cannot be given NUL"},
+  };
+  for (const auto& row : rows) {
+    if (!row.is_wrong) continue;
+    return Error{ErrorCode::kBadValue, row.why, row.where, R"(leave it out, or "shell")"};
+  }
+  return {};
+}
+
+Status KeptShell::push(const TaskPointer& call) {
+  const Request& request = call->request();
+  std::size_t size = call->kept_bytes();
+  for (const TaskPointer& waiting : queue_) size += waiting->kept_bytes();
+  for (const auto& [name, value] : request.env) size += name.size() + value.size();
+  if (size > kMostWaiting || queue_.size() >= kMostCalls) {
+    return Error{ErrorCode::kTooMany, "the kept shell has too much to do", "",
+                 "wait for its answers"};
+  }
+  queue_.push_back(call);
+  advance();
+  return {};
+}
+
+void KeptShell::advance() {
+  if (shell_ != nullptr && !shell_->is_running()) return note_end();
+  if (call_ != nullptr || (queue_.empty() && state_ == State::kNone)) return;
+  if (state_ == State::kNone) {
+    if (const Result<TaskPointer> started = shell(); !started.ok()) fail_all(started.error());
+    return;
+  }
+  if (state_ == State::kPrompt && !queue_.empty()) return wake();
+  if (state_ != State::kReady) return;
+  if (queue_.empty()) {
+    if (!wants_prompt_) return;
+    state_ = State::kPrompt;
+    return send_word(prompt_word(flags_));
+  }
+  call_ = std::make_unique<Call>(queue_.front());
+  queue_.pop_front();
+  Call& call = *call_;
+  call.denied_before = shell_->progress().denials;
+  if (call.task->kind() == TaskKind::kStreamedRun) {
+    const auto sink = [this, task = call.task](OutputChannel channel) {
+      return [this, task, channel](std::string_view text) {
+        task->output().append(channel, text);
+        host_.note(task);
+      };
+    };
+    call.result.out.set_sink(sink(OutputChannel::kOut));
+    call.result.err.set_sink(sink(OutputChannel::kErr));
+  }
+  if (const auto limit = call.task->policy().run.limits.timeout_ms) {
+    call.timer = loop_.after(milliseconds(*limit), [this] { stop(Cause::kTimedOut); });
+  }
+  state_ = State::kOpening;
+  say(pipes_word(call.task->request().merge));
+}
+
+void KeptShell::run_call() {
+  if (call_->cause != Cause::kNone) {
+    const std::string word = forget_pipes_word(call_->task->request().merge);
+    finish_call(0, {});
+    state_ = State::kReturning;
+    return say(word);
+  }
+  const Request& request = call_->task->request();
+  ShellCall wanted{request.command, {},    request.stdin_text, "", request.merge,
+                   last_status_,    flags_};
+  for (const auto& [name, value] : request.env) {
+    wanted.env.emplace_back(name, host_.variable(*call_->task, name));
+  }
+  if (request.cwd) wanted.cwd = call_->cwd = call_->task->cwd();
+  state_ = State::kRunning;
+  say(call_word(wanted));
+}
+
+// Redacted as all that the shell writes, and into its own output.
+void KeptShell::keep_background(const OwnedFd& of, OutputChannel channel) {
+  if (!of.is_open() || shell_ == nullptr) return;
+  OwnedFd fd = open_again(of.get(), O_RDONLY);
+  if (background_.size() >= kMostBackground) background_.pop_front();
+  CaptureLimits limits;
+  limits.bytes = 0;
+  background_.push_back({std::move(fd), OutputStream(limits, call_->task->redaction(), false), {}});
+  const auto at = std::prev(background_.end());
+  at->stream.set_sink([this, channel](std::string_view text) {
+    if (shell_ == nullptr || !shell_->is_running()) return;
+    shell_->output().append(channel, text);
+    host_.note(shell_);
+  });
+  at->watch = loop_.watch(at->fd.get(), EPOLLIN, [this, at](std::uint32_t) {
+    if (take_some(at->fd.get(), at->stream, kPipeBytes)) return;
+    (void)at->stream.finish(false);
+    background_.erase(at);
+  });
+}
+
+void KeptShell::finish_call(int wait_status, ShellReport report) {
+  Call& call = *call_;
+  // What was written before the end is in the pipes by now; the rest is not the call's.
+  for (auto [fd, stream] :
+       {std::pair(&call.out, &call.result.out), {&call.err, &call.result.err}}) {
+    int waiting = 0;
+    if (fd->is_open() && ioctl(fd->get(), FIONREAD, &waiting) == 0 && waiting > 0) {
+      (void)take_some(fd->get(), *stream, static_cast<std::size_t>(waiting));
+    }
+  }
+  Ending& ending = call.result.ending;
+  ending.cause = call.cause == Cause::kNone ? Cause::kEnded : call.cause;
+  ending.cancel_signal = SIGTERM;
+  ending.wait_status = wait_status;
+  Outcome outcome = shell_->progress();
+  outcome.denials = since(call.denied_before, std::move(outcome.denials));
+  for (Denial& denial : outcome.denials) make_printable(denial);
+  take_output(outcome, call.task->policy(), call.result);
+  const EndReport end = report_end(ending);
+  outcome.status = end.status;
+  outcome.limit = end.limit;
+  outcome.exit_code = end.exit_code;
+  outcome.signal = end.signal;
+  outcome.exit_status = end.exit_status;
+  outcome.error.reset();
+  outcome.cwd = call.cwd;
+  if (call.end && !call.end->was_in_cwd) {
+    const Error error{ErrorCode::kCwdNotVisible,
+                      "the kept shell cannot enter the directory: " + call.cwd, "/cwd",
+                      "make it, or show it with the profile's roots"};
+    outcome.status = RunStatus::kError;
+    outcome.exit_code.reset();
+    outcome.error = error;
+    outcome.exit_status = error_exit_status(error.code);
+  }
+  keep_background(call.out, OutputChannel::kOut);
+  keep_background(call.err, OutputChannel::kErr);
+  const TaskPointer task = call.task;
+  call_.reset();
+  conclude(task, std::move(outcome), std::move(report));
+}
+
+void KeptShell::conclude(const TaskPointer& call, Outcome outcome, ShellReport report) {
+  call->conclude(std::move(outcome), std::move(report));
+  host_.note(call);
+}
+
+void KeptShell::fail_all(const Error& error) {
+  for (const TaskPointer& call : std::exchange(queue_, {})) {
+    conclude(call, error_outcome(error), {false, true, error.message});
+  }
+}
+
+void KeptShell::cancel(const Task& call) {
+  if (call_ != nullptr && call_->task.get() == &call) return stop(Cause::kCancelled);
+  const auto at = std::find_if(queue_.begin(), queue_.end(),
+                               [&](const TaskPointer& waiting) { return waiting.get() == &call; });
+  if (at == queue_.end()) return;
+  const TaskPointer task = *at;
+  queue_.erase(at);
+  Outcome outcome =
+      error_outcome(Error{ErrorCode::kCancelled, "cancelled before its turn", "", ""});
+  outcome.status = RunStatus::kCancelled;
+  conclude(task, std::move(outcome), {});
+}
+
+// --- the end of a call that does not end ---
+
+void KeptShell::stop(Cause cause) {
+  if (call_ == nullptr || call_->cause != Cause::kNone) return;
+  call_->cause = cause;
+  if (state_ == State::kRunning) press();
+}
+
+bool KeptShell::has_children() const {
+  const std::string path = proc(pid_, "task/" + std::to_string(pid_) + "/children");
+  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char byte = 0;
+  return file.is_open() && read(file.get(), &byte, 1) == 1;
+}
+
+// What is in the foreground goes first, by ^C and then by force; the shell only where it is at work
+// itself.
+void KeptShell::press() {
+  if (call_ == nullptr || shell_ == nullptr) return;
+  const int master = shell_->terminal()->master();
+  const pid_t front = tcgetpgrp(master);
+  const bool is_alone = front == pid_ && !has_children();
+  Call& call = *call_;
+  call.alone = is_alone ? call.alone + 1 : 0;
+  if (call.alone > kMostAlone || ++call.looks > kMostLooks) {
+    killed_for_ = "the shell itself did not end the command in its time";
+    shell_->cancel();
+    return;
+  }
+  if (!is_alone && call.looks <= kGentleLooks) {
+    ioctl(master, TIOCSIG, SIGINT);
+  } else if (front > 1 && front != pid_ && is_inside(front)) {
+    ::kill(-front, SIGKILL);
+  }
+  call.timer = loop_.after(kLookAgain, [this] { press(); });
+}
+
+// --- its prompt, and its end ---
+
+void KeptShell::show_prompt() {
+  wants_prompt_ = true;
+  advance();
+}
+
+// While something else is in the foreground, the shell comes by itself before its next prompt.
+void KeptShell::wake() {
+  const int master = shell_->terminal()->master();
+  if (tcgetpgrp(master) == pid_) {
+    // As readline has it; a call may have left it otherwise.
+    struct termios modes {};
+    if (tcgetattr(master, &modes) == 0 && (modes.c_lflag & ICANON) != 0) {
+      modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+      tcsetattr(master, TCSANOW, &modes);
+    }
+    (void)!write(master, kShellWakeKey.data(), kShellWakeKey.size());
+  }
+  state_ = State::kWaking;
+  look_ = loop_.after(kWakeAgain, [this] {
+    if (state_ == State::kWaking) wake();
+  });
+}
+
+void KeptShell::note_end() {
+  if (shell_ == nullptr || shell_->is_running()) return;
+  const Outcome ended = *shell_->outcome();
+  words_watch_.stop();
+  says_watch_.stop();
+  look_.stop();
+  words_.reset();
+  says_.reset();
+  std::string reason = killed_for_;
+  if (reason.empty() && ended.exit_code) {
+    reason = "the command ended the shell (exit, exec or set -e) with code " +
+             std::to_string(*ended.exit_code);
+  } else if (reason.empty()) {
+    reason = std::string("the shell ended: ") + run_status_name(ended.status);
+  }
+  if (call_ != nullptr) {
+    // Nothing runs any more: what is in the pipes is all.
+    const int wait_status = ended.exit_code ? W_EXITCODE(*ended.exit_code, 0)
+                                            : (ended.signal != 0 ? ended.signal : SIGKILL);
+    if (!ended.exit_code && call_->cause == Cause::kNone && ended.signal == 0) {
+      call_->cause = Cause::kKilled;
+    }
+    finish_call(wait_status, {false, true, reason});
+  } else if (state_ == State::kStarting) {
+    fail_all(ended.error ? *ended.error
+                         : Error{ErrorCode::kSetupFailed, "the kept shell did not start: " + reason,
+                                 "shell", "it is bash, and needs /proc"});
+  }
+  background_.clear();
+  state_ = State::kNone;
+  wants_prompt_ = false;
+  shell_.reset();
+  advance();
+}
+
+void KeptShell::close() {
+  if (state_ == State::kPrompt) wake();
+  if (state_ != State::kReady && state_ != State::kWaking) return;
+  send_word(end_word());
+  state_ = State::kEnding;
+}
+
+}  // namespace sbx

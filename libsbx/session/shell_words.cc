@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// A word is evaluated outside of every function, so that what it declares is the shell's own, and
+// by bash's rules for texts, not for lines that are typed: nothing is said of background jobs. The
+// backslashes keep aliases away.
+#include "session/shell_words.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "base/text.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::string_view kPrompt = "prompt";
+
+// The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
+// loop of its own. What is traced is the command's text, not these words.
+constexpr const char* kDriver = R"(while \builtin :
+do { __sbx_flags=$-; \builtin set +xv; } 2>/dev/null
+\builtin printf 'ready %s %s %s\0' "$__sbx_status" "$__sbx_word_number" "$__sbx_flags" >&51
+__sbx_status=0
+IFS= \builtin read -r -d '' -u 50 __sbx_word || \exit
+[[ $__sbx_word == prompt* ]] && \builtin break
+\builtin eval "$__sbx_word"
+done
+if [[ $__sbx_word == prompt* ]]; then \builtin set -h ${__sbx_word#prompt}
+else \builtin eval "$__sbx_drive"; fi)";
+
+// Each descriptor is one of a pipe's, read and write in one.
+constexpr const char* kBegin = R"(\builtin export -n PROMPT_COMMAND
+\exec 50<> <(:) 51<> <(:)
+PROMPT_COMMAND='__sbx_status=$?; \builtin eval "$__sbx_drive"'
+\builtin bind -x '"\e[9901~": __sbx_status=$?; \builtin . <(\builtin printf %s "$__sbx_drive")'
+__sbx_status=0 __sbx_word_number=0
+\builtin eval "$__sbx_drive")";
+
+std::optional<int> number(std::string_view text, int most) {
+  const auto value = parse_count(text, most);
+  return value ? std::optional<int>(static_cast<int>(*value)) : std::nullopt;
+}
+
+bool are_flags(std::string_view text) {
+  return text.size() < 64 && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+         });
+}
+
+// Of what was traced, that which the driver took away.
+std::string traced(const std::string& flags) {
+  std::string out;
+  for (const char flag : {'x', 'v'}) {
+    if (flags.find(flag) != std::string::npos) out += flag;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string quote_for_shell(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      out += R"('\'')";
+    } else {
+      out += c;
+    }
+  }
+  return out + "'";
+}
+
+std::vector<std::string> kept_shell_argv(const std::string& profile_shell) {
+  const bool is_bash = profile_shell.ends_with("/bash") || profile_shell == "bash";
+  const std::string bash = is_bash ? profile_shell : "/bin/bash";
+  return {bash,
+          "-c",
+          R"(export PROMPT_COMMAND=$1 __sbx_drive=$2; exec "$0" --noprofile --norc -i)",
+          bash,
+          std::string("\\builtin export -n __sbx_drive\n") + kBegin,
+          kDriver};
+}
+
+std::string pipes_word(bool merge) {
+  std::string word = R"(\exec {__sbx_out}< <(:))";
+  if (!merge) word += R"( {__sbx_err}< <(:))";
+  const std::string err = merge ? "__sbx_out" : "__sbx_err";
+  return word + R"(; \builtin printf 'pipes %s %s %s\0' "$__sbx_out" "$)" + err +
+         R"(" "${PWD-}" >&51)";
+}
+
+std::string call_word(const ShellCall& call) {
+  std::string word = R"(\exec {__sbx_to}>/proc/self/fd/"$__sbx_out" {__sbx_out}<&-)";
+  std::string redirects = R"( >&"$__sbx_to"-)";
+  if (call.merge) {
+    redirects += " 2>&1";
+  } else {
+    word += R"( {__sbx_too}>/proc/self/fd/"$__sbx_err" {__sbx_err}<&-)";
+    redirects += R"( 2>&"$__sbx_too"-)";
+  }
+  redirects += call.stdin_text
+                   ? " < <(\\builtin printf %s " + quote_for_shell(*call.stdin_text) + ")"
+                   : " </dev/null";
+  std::string text;
+  const std::string flags = traced(call.flags);
+  if (!flags.empty()) text = "\\builtin set -" + flags + ";";
+  text += call.command;
+  std::string run;
+  // `||` keeps a shell with -e alive, and is not where that is ignored.
+  if (call.last_status != 0) run = "(\\exit " + std::to_string(call.last_status) + ") || ";
+  for (const auto& [name, value] : call.env) run += name + "=" + quote_for_shell(value) + " ";
+  run += "\\eval " + quote_for_shell(text);
+  const std::string end = R"(\builtin printf 'end %s\0' "$?" >&51)";
+  run = "{ " + run + "; }" + redirects + " 50<&- 51>&-\n" + end;
+  if (!call.cwd.empty()) {
+    run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
+          " >/dev/null 2>&1; then " + run + R"(; else \builtin printf 'nowhere 1\0' >&51; fi)";
+  }
+  word += "\n" + run + "\n\\exec {__sbx_to}>&-";
+  return call.merge ? word : word + " {__sbx_too}>&-";
+}
+
+std::string forget_pipes_word(bool merge) {
+  return std::string(R"(\exec {__sbx_out}<&-)") + (merge ? "" : " {__sbx_err}<&-");
+}
+
+std::string return_word() { return R"(\builtin cd -- "$__sbx_back" >/dev/null 2>&1)"; }
+
+std::string prompt_word(const std::string& flags) {
+  const std::string more = traced(flags);
+  return std::string(kPrompt) + (more.empty() ? "" : " -" + more);
+}
+
+std::string numbered_word(int number, const std::string& word) {
+  return "__sbx_word_number=" + std::to_string(number) + "\n" + word;
+}
+
+std::string end_word() { return "\\exit"; }
+
+std::optional<ShellMessage> read_shell_message(std::string_view text) {
+  const auto take = [&text] {
+    const std::size_t at = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, at);
+    text.remove_prefix(std::min(at + 1, text.size()));
+    return word;
+  };
+  constexpr int kMostStatus = 255;
+  constexpr int kMostFd = 1 << 20;
+  const std::string_view kind = take();
+  const std::optional<int> first = number(take(), kind == "pipes" ? kMostFd : kMostStatus);
+  if (!first) return std::nullopt;
+  if (kind == "end" && text.empty()) return ShellEnd{*first};
+  if (kind == "nowhere" && text.empty()) return ShellEnd{*first, false};
+  if (kind != "pipes" && kind != "ready") return std::nullopt;
+  const std::optional<int> second = number(take(), kind == "pipes" ? kMostFd : INT_MAX);
+  if (!second) return std::nullopt;
+  if (kind == "ready") {
+    if (!are_flags(text)) return std::nullopt;
+    return ShellReady{*first, *second, std::string(text)};
+  }
+  return ShellPipes{*first, *second, std::string(text)};
+}
+
+}  // namespace sbx

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kept shell: run with "shell": "kept", and the verb shell."""
+
+import json
+import os
+import sys
+import threading
+import unittest
+
+import harness
+import session_harness
+from exec_test import Screen
+from harness import until
+
+KEPT = {"kept": True, "restarted": False, "reason": None}
+
+
+class Case(session_harness.Case):
+    def setUp(self):
+        super().setUp()
+        _, self.peer = self.server("--workspace", self.work)
+
+    def run_kept(self, command, **more):
+        return self.peer.call("run", command=command, shell="kept", **more)
+
+    def says(self, command, stdout="", stderr="", code=0, **more):
+        result = self.run_kept(command, **more)
+        self.assertEqual((result["stdout"], result["stderr"], result["exit_code"], result["shell"]),
+                         (stdout, stderr, code, KEPT), result)
+        return result
+
+    def restarts(self, command, code, **more):
+        result = self.run_kept(command, **more)
+        self.assertEqual((result["exit_code"], result["shell"]["kept"], result["shell"]["restarted"]),
+                         (code, False, True), result)
+        self.assertTrue(result["shell"]["reason"])
+        return result
+
+    def shell_task(self):
+        (task,) = [task for task in self.peer.call("list")["tasks"] if task["is_running"]]
+        return task["task_id"]
+
+
+class Calls(Case):
+    def test_state_stays_and_answers_are_each_calls_own(self):
+        self.says("mkdir -p sub; cd sub; x=5; f() { echo f$1; }; declare -A m=([a]=b); export E=1; alias l=pwd")
+        self.says("echo $x ${m[a]}; f 2; pwd; echo bad >&2", f"5 b\nf2\n{self.work}/sub\n", "bad\n")
+        self.says("(exit 3)", code=3)
+        self.says("echo $?; false", "3\n", code=1)
+        self.says("sh -c 'echo $E $?'", "1 0\n")
+        self.says("cat; tty -s; echo $?", "1\n")
+
+    def test_a_result_is_one(self):
+        result = self.says("echo ä; printf 'no newline'", "ä\nno newline")
+        plain = self.peer.call("run", command="true")
+        self.assertEqual(set(result), set(plain) | {"shell"})
+        self.assertEqual(result["status"], "exited")
+        self.assertEqual((result["stdout_bytes"], result["cwd"]), (len("ä\nno newline".encode()), self.work))
+        self.assertEqual(result["sandbox"]["layers"], plain["sandbox"]["layers"])
+        self.assertEqual(self.says("echo x", "x\n")["sandbox"]["profile"], plain["sandbox"]["profile"])
+
+    def test_exit_exec_and_a_dead_shell_are_followed_by_a_new_one(self):
+        for command, code in (("echo out; exit 7", 7), ("exec sh -c 'echo out; exit 9'", 9),
+                              ("set -e; echo out; (exit 4); echo no", 4)):
+            self.says("x=1")
+            self.assertEqual(self.restarts(command, code)["stdout"], "out\n")
+            self.says("echo $x-$-", stdout=self.flags())
+        result = self.run_kept("kill -9 $$")
+        self.assertEqual((result["status"], result["signal"]), ("signaled", "SIGKILL"), result)
+        self.assertTrue(result["shell"]["restarted"])
+        self.says("echo again", "again\n")
+
+    def flags(self):
+        return "-" + self.run_kept("echo $-")["stdout"]
+
+    def test_errors_that_leave_the_shell(self):
+        self.says("set -e; echo one; if false; then :; fi; false || echo two", "one\ntwo\n")
+        self.says("set +e; true | (exit 5)", code=5)
+        result = self.run_kept("x=kept; echo ${nothing:?unset}; echo no")
+        self.assertEqual((result["exit_code"], result["stdout"], result["shell"]), (1, "", KEPT))
+        self.assertIn("unset", result["stderr"])
+        with open(self.work + "/bad", "w") as file:
+            file.write("if fi")
+        result = self.run_kept("echo before; . ./bad; echo after")
+        self.assertEqual((result["stdout"], result["shell"]), ("before\nafter\n", KEPT), result)
+        self.assertIn("syntax error", result["stderr"])
+        self.says("echo $x", "kept\n")
+        self.says("(exit 5)", code=5)
+        self.says("set -e", code=0)  # $? of the call before ends no shell
+        self.says("set +e; echo <<E\nhere $x\nE\ncat <<'E'\n$x\nE", "\n$x\n")
+
+    def test_traps_and_signals(self):
+        self.says("trap 'echo T' USR1; kill -USR1 $$; trap 'echo D >> debug' DEBUG; trap - DEBUG", "T\n")
+        self.says("trap 'echo bye > bye' EXIT")
+        self.assertFalse(os.path.exists(self.work + "/bye"))
+        self.restarts("exit 0", 0)
+        with open(self.work + "/bye") as file:
+            self.assertEqual(file.read(), "bye\n")
+        self.says("trap 'echo end > end' EXIT")
+        self.peer.call("kill", task_id=self.shell_task())
+        with open(self.work + "/end") as file:
+            self.assertEqual(file.read(), "end\n")
+
+    def test_games_with_the_shell_itself(self):
+        for game in ("stty raw -echo < /dev/tty", "PS1='end 0'; PS2='$(exit 1)'", "PROMPT_COMMAND='echo evil'",
+                     "printf 'ready 0 h\\0end 5\\0'; printf 'end 9\\0' > /dev/tty", "IFS=0123456789; set -u -f",
+                     "alias read=false printf=false eval=false exec=false builtin=false", "unalias -a", "unset IFS PWD; set -v",
+                     "exec 3> three; exec < /dev/null", "shopt -s extdebug failglob; set -o posix; set +o posix",
+                     "bind -r '\\e'; set -o vi", "set -- a b; shift", "set +m", "true & true & wait"):
+            result = self.run_kept(game)
+            self.assertEqual((result["exit_code"], result["shell"]), (0, KEPT), (game, result))
+            self.assertEqual(self.run_kept("(exit 6)")["exit_code"], 6, game)
+        self.says("set +uvf; IFS=$' \\t\\n'; echo still here", "still here\n")
+        self.says("set -x")
+        self.assertEqual(self.run_kept("echo traced")["stderr"].lstrip("+"), " echo traced\n")
+
+    def test_break_outside_of_a_loop_ends_the_call_alone(self):
+        self.assertEqual(self.run_kept("x=2; break; echo no")["shell"], KEPT)
+        self.says("for i in 1 2; do break; done; echo $i $x", "1 2\n")
+
+    def test_own_stdin_env_cwd_merge(self):
+        os.mkdir(self.work + "/sub")
+        self.says("cat; echo", "line 'quoted'\n", stdin="line 'quoted'")
+        granted = self.profile({"environment": {"request": True}})
+        _, self.peer = self.server("--workspace", self.work, "--profile", granted)
+        self.says("A=mine")
+        self.says("echo $A; sh -c 'echo $A'", "it's $A\nit's $A\n", env={"A": "it's $A"})
+        self.says("echo $A; sh -c 'echo -$A'", "mine\n-\n")
+        self.assertEqual(self.says("pwd", self.work + "/sub\n", cwd="sub")["cwd"], self.work + "/sub")
+        self.says("pwd; cd sub", self.work + "\n")
+        self.says("pwd", self.work + "/sub\n")
+        self.assertEqual(self.run_kept("true", cwd="nowhere")["error"]["where"], "/cwd")
+        self.says("pwd", self.work + "/sub\n")
+        self.says("echo a; echo b >&2; echo c", "a\nb\nc\n", merge=True)
+
+    def test_what_cannot_be_is_refused(self):
+        for params, where in (({"argv": ["true"]}, "/argv"), ({"command": "x", "files": [{"path": "f", "content": ""}]}, "/files"),
+                              ({"command": "x", "network": False}, "/network"), ({"command": "x", "file_kb": 5}, "/file_kb"),
+                              ({"command": "cat", "stdin": "a\0b"}, "/stdin")):
+            error = self.peer.error("run", shell="kept", **params)
+            self.assertEqual((error["data"]["code"], error["data"]["where"]), ("bad_value", where))
+        self.assertEqual(self.peer.error("run", shell="other", command="x")["data"]["where"], "/shell")
+        self.assertNotIn("shell", self.peer.call("run", command="x=1"))
+
+    def test_the_command_policy_holds_for_each_call(self):
+        denied = self.peer.call("run", command="rm -rf /")
+        kept = self.run_kept("rm -rf /")
+        self.assertIn(denied["status"], ("denied", "needs_approval"))
+        self.assertEqual((kept["status"], kept["error"]["where"]), (denied["status"], denied["error"]["where"]))
+        self.assertEqual(kept["shell"], KEPT)
+        self.assertEqual(self.peer.call("list")["tasks"], [])
+
+    def test_large_output_is_bounded_and_whole(self):
+        self.says("head -c 3000000 /dev/zero | tr '\\0' x | wc -c", "3000000\n")
+        result = self.run_kept("head -c 3000000 /dev/zero | tr '\\0' x")
+        self.assertEqual((result["stdout_bytes"], result["truncated"]["stdout"]), (3000000, True))
+        self.says("yes | head -1", "y\n")
+
+
+class Ends(Case):
+    def test_a_time_out_ends_the_foreground_and_keeps_the_shell(self):
+        self.says("x=5")
+        for command in ("sleep 1000", "while :; do sleep 0.2; done", "(while :; do :; done)",
+                        "trap '' INT; sleep 1000; trap - INT", "sleep 1000 | cat", "python3 -c 'import signal, time;"
+                        "signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(1000)'", "sleep 1000 & wait"):
+            result = self.run_kept("echo begun; " + command, timeout_ms=300)
+            self.assertEqual((result["status"], result["timed_out"], result["stdout"], result["shell"]),
+                             ("timed_out", True, "begun\n", KEPT), (command, result))
+            self.says("echo $x", "5\n")
+
+    def test_a_shell_that_hangs_itself_is_made_anew(self):
+        self.says("x=5")
+        result = self.run_kept("while :; do :; done", timeout_ms=300)
+        self.assertEqual((result["status"], result["shell"]["restarted"]), ("timed_out", True))
+        self.says("echo -$x", "-\n")
+
+    def test_background_output_is_the_shells(self):
+        self.says("(sleep 0.3; echo late; echo err >&2) & echo now", "now\n")
+        for _ in range(5):
+            self.says("sleep 0.1; echo mine", "mine\n")
+        task = self.shell_task()
+        shown = lambda: self.peer.call("output", task_id=task)["stdout"]  # noqa: E731
+        self.assertTrue(until(lambda: "late" in shown()), shown())
+        self.assertIn("err", self.peer.call("output", task_id=task)["stderr"])
+
+    def test_calls_queue_in_order(self):
+        numbers = [self.peer.send("run", command=f"sleep 0.05; echo {i} >> order; echo {i}", shell="kept")
+                   for i in range(8)]
+        for i, number in enumerate(numbers):
+            self.assertEqual(self.peer.answer(number)["result"]["stdout"], f"{i}\n")
+        with open(self.work + "/order") as file:
+            self.assertEqual(file.read().split(), [str(i) for i in range(8)])
+
+    def test_a_call_can_be_cancelled_and_so_can_one_that_waits(self):
+        self.says("x=1")
+        first = self.peer.send("run", command="sleep 1000", shell="kept")
+        second = self.peer.send("run", command="echo no > no", shell="kept")
+        for number in (second, first):
+            self.peer.call("cancel", id=number)
+            self.assertEqual(self.peer.answer(number)["result"]["status"], "cancelled")
+        for _ in range(10):  # at any moment
+            number = self.peer.send("run", command="sleep 1000; echo no > no", shell="kept")
+            self.peer.call("cancel", id=number)
+            self.assertEqual(self.peer.answer(number)["result"]["status"], "cancelled")
+        self.says("echo $x", "1\n")
+        self.assertFalse(os.path.exists(self.work + "/no"))
+
+    def test_streaming(self):
+        number = self.peer.send("run", command="echo a; sleep 0.1; echo b", shell="kept", stream=True)
+        self.assertEqual(self.peer.answer(number)["result"]["stdout"], "a\nb\n")
+        text = "".join(e["params"]["text"] for e in self.peer.events if e.get("method") == "task.output")
+        self.assertEqual(text, "a\nb\n")
+
+    def test_secrets_are_redacted(self):
+        secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+        result = self.run_kept(f"echo token {secret}")
+        self.assertNotIn(secret, json.dumps(result))
+
+    def test_nothing_is_left_when_the_session_ends(self):
+        process, peer = self.server("--workspace", self.work)
+        peer.call("run", command="sleep 1000 & trap 'echo bye > bye' EXIT", shell="kept")
+        process.stdin.close()
+        process.wait(timeout=30)
+        self.assertTrue(until(lambda: os.path.exists(self.work + "/bye")))
+
+
+class Interactive(session_harness.Case):
+    def shell(self, *more, **size):
+        os.environ.update(self.env)
+        self.addCleanup(os.environ.pop, "SBX_TEST_MARKER", None)
+        return Screen(self, shell=[harness.SBX_RUN, "shell", "--session", "s", "--workspace", self.work, *more], **size)
+
+    def run_kept(self, command, status=0, **more):
+        text = json.dumps({"command": command, "shell": "kept", **more}).encode()
+        return self.verb("call", "--session", "s", "run", input=text, stdin=None, status=status)
+
+    def test_a_person_and_calls_share_one_shell(self):
+        screen = self.shell()
+        screen.expect(rb"[#$] ")
+        screen.type("x=typed; mkdir sub; cd sub; echo do''ne\r")
+        screen.expect(rb"done")
+        result = self.run_kept("echo $x; pwd; y=called")
+        self.assertEqual(result["stdout"], f"typed\n{self.work}/sub\n", result)
+        screen.type("echo -$y-\r")
+        screen.expect(rb"-called-")
+        screen.type("half")
+        self.assertEqual(self.run_kept("echo z")["stdout"], "z\n")
+        screen.type("\x15sleep 0.5; z=after\r")
+        self.assertTrue(until(lambda: self.run_kept("echo $z")["stdout"] == "after\n"))
+        screen.type("\x1d")
+        self.assertEqual(screen.wait(), 0)
+        for i in range(3):
+            self.assertEqual(self.run_kept(f"echo $x {i}")["stdout"], f"typed {i}\n")
+        again = self.shell()
+        again.type("exit 6\r")
+        self.assertEqual(again.wait(), 6)
+        self.assertEqual(self.run_kept("echo -$x")["stdout"], "-\n")
+
+    def test_programs_of_a_person_run_on_the_terminal(self):
+        screen = self.shell(rows=30, columns=90)
+        screen.expect(rb"[#$] ")
+        screen.type("sh -c 'stty size; tty; exec sleep 1000'\r")
+        screen.expect(rb"30 90\r\n/dev/pts/\d+\r\n")
+        screen.type("\x03")
+        screen.expect(rb"\^C\r\n")
+        screen.type("echo =$?\r")
+        screen.expect(rb"=130")
+        screen.type("sh -c 'echo u''p; exec sleep 1000'\r")
+        screen.expect(rb"\rup\r\n")
+        screen.type("\x1a")
+        screen.expect(rb"Stopped")
+        self.assertEqual(self.run_kept("echo ok")["stdout"], "ok\n")
+        screen.type("kill %1\r")
+        screen.expect(rb"Terminated|Stopped")
+        screen.type("\x1d")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_without_a_terminal_it_is_a_call(self):
+        run = ("shell", "--session", "s", "--workspace", self.work)
+        self.assertEqual(self.verb(*run, "-c", "cd /usr; x=3; exec 2>&1", status=0)["shell"]["kept"], True)
+        self.assertEqual(self.verb(*run, status=4, input=b"pwd; echo $x; (exit 4)", stdin=None)["stdout"], "/usr\n3\n")
+        self.assertEqual(self.verb(*run, "-c", "sleep 1000", "--timeout", "200ms", status=124)["status"], "timed_out")
+        self.assertEqual(self.cli(*run, "true").returncode, 125)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

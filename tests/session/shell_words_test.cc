@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for a kept shell, and what it may say back.
+#include "session/shell_words.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "../../fuzz/session/shell_property.h"
+
+namespace sbx {
+namespace {
+
+TEST(ShellWords, QuoteAnything) {
+  EXPECT_EQ(quote_for_shell("a 'b' $c\n"), "'a '\\''b'\\'' $c\n'");
+  EXPECT_EQ(quote_for_shell(""), "''");
+}
+
+TEST(ShellWords, HoldNoNul) {
+  const ShellCall call{"echo 'x'", {{"A", "it's"}}, "in", "/tmp", false, 3, "himxB"};
+  const std::string word = call_word(call);
+  EXPECT_EQ(word.find('\0'), std::string::npos);
+  EXPECT_NE(word.find(R"((\exit 3) || A='it'\''s' \eval '\builtin set -x;echo '\''x'\''')"),
+            std::string::npos)
+      << word;
+  EXPECT_EQ(prompt_word("himxB"), "prompt -x");
+  EXPECT_EQ(prompt_word("him"), "prompt");
+}
+
+TEST(ShellWords, TakeBashWhereTheProfilesShellIsNone) {
+  EXPECT_EQ(kept_shell_argv("/usr/bin/bash")[0], "/usr/bin/bash");
+  EXPECT_EQ(kept_shell_argv("/bin/sh")[0], "/bin/bash");
+}
+
+TEST(ShellMessages, AreRead) {
+  const auto ready = read_shell_message("ready 130 7 himBHs");
+  ASSERT_TRUE(ready && std::holds_alternative<ShellReady>(*ready));
+  EXPECT_EQ(std::get<ShellReady>(*ready).status, 130);
+  EXPECT_EQ(std::get<ShellReady>(*ready).word, 7);
+  EXPECT_EQ(std::get<ShellReady>(*ready).flags, "himBHs");
+  const auto pipes = read_shell_message("pipes 11 12 /a b\nc");
+  ASSERT_TRUE(pipes && std::holds_alternative<ShellPipes>(*pipes));
+  EXPECT_EQ(std::get<ShellPipes>(*pipes).err, 12);
+  EXPECT_EQ(std::get<ShellPipes>(*pipes).cwd, "/a b\nc");
+  const auto end = read_shell_message("nowhere 1");
+  ASSERT_TRUE(end && std::holds_alternative<ShellEnd>(*end));
+  EXPECT_FALSE(std::get<ShellEnd>(*end).was_in_cwd);
+}
+
+TEST(ShellMessages, ThatTheDriverNeverSaysAreNone) {
+  for (const char* text :
+       {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1 2",
+        "end 99999999999999999999", "pipes 1", "pipes 1 -2 /", "pipes 2097152 1 /", "other 1"}) {
+    EXPECT_FALSE(read_shell_message(text)) << text;
+  }
+}
+
+TEST(ShellMessages, OfTheCorpusHold) {
+  int count = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(SBX_SOURCE_DIR "/fuzz/session/corpus/session")) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_TRUE(shell_holds(bytes) && keys_hold(bytes)) << entry.path();
+    ++count;
+  }
+  EXPECT_GT(count, 5);
+}
+
+}  // namespace
+}  // namespace sbx
