@@ -62,6 +62,18 @@ void append_escape(std::string& to, char c) {
 // Whatever the sign of a char is.
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
 
+// What a server that decodes twice would make something else of; its own escapes may be escaped.
+bool is_escaped_twice(std::string_view decoded) {
+  for (std::size_t at = decoded.find('%'); at != std::string_view::npos;
+       at = decoded.find('%', at + 1)) {
+    const auto byte = escape_at(decoded, at);
+    if (byte &&
+        (*byte == '.' || *byte == '/' || *byte == '\\' || *byte == '%' || is_control(*byte)))
+      return true;
+  }
+  return false;
+}
+
 Result<Segment> read_segment(std::string_view text) {
   Segment segment;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -77,15 +89,6 @@ Result<Segment> read_segment(std::string_view text) {
     if (!byte) return refused("holds an escape that is none");
     if (is_control(*byte)) return refused("holds an escaped control");
     if (*byte == '\\') return refused("holds an escaped backslash");
-    if (*byte == '%') {
-      const auto inner = i + 4 < text.size() ? std::string("%") + std::string(text.substr(i + 3, 2))
-                                             : std::string();
-      const auto twice = inner.empty() ? std::nullopt : escape_at(inner, 0);
-      if (twice && (*twice == '.' || *twice == '/' || *twice == '\\' || *twice == '%' ||
-                    is_control(*twice))) {
-        return refused("is escaped twice");
-      }
-    }
     segment.was_escaped = true;
     segment.decoded += *byte;
     if (is_unreserved(*byte)) {
@@ -95,6 +98,7 @@ Result<Segment> read_segment(std::string_view text) {
     }
     i += 2;
   }
+  if (is_escaped_twice(segment.decoded)) return refused("is escaped twice");
   if (!is_valid_utf8(segment.decoded)) return refused("is no UTF-8 once it is decoded");
   if (segment.was_escaped) {
     for (const std::string_view part : split(segment.decoded, '/')) {
