@@ -37,7 +37,11 @@ std::vector<std::string> lines_of(std::string_view bytes, std::size_t step) {
   return lines;
 }
 
-bool is_json(std::string_view text) { return nlohmann::json::accept(text.begin(), text.end()); }
+// nlohmann_json takes a zero byte for the end.
+bool is_json(std::string_view text) {
+  return text.find('\0') == std::string_view::npos &&
+         nlohmann::json::accept(text.begin(), text.end());
+}
 
 void check_call(const sbx::RpcMessage& message) {
   const std::string again = message.method.empty()
