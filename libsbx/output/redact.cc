@@ -171,21 +171,21 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   spans_.clear();
   key_in_text_ = false;
   owed_from_ = std::string_view::npos;
+  const bool has_escapes = text.find("\x1b[") != std::string_view::npos;
+  if (has_escapes) {
+    plain_.assign(text);
+    blank_escapes(plain_);
+  }
+  const std::string_view plain = has_escapes ? std::string_view(plain_) : text;
   std::size_t from = 0;
   if (key_.is_open()) {
     const bool replaced = key_rule_ == kContinuation;
-    from = follow_private_key(text, 0);
+    from = follow_private_key(plain, 0);
     if (replaced && from > 0) owed_.clear();
     if (key_.is_open()) return;
   }
-  if (text.find("\x1b[") == std::string_view::npos) {
-    find_formats(text, from, own_end, true);
-  } else {
-    plain_.assign(text);
-    blank_escapes(plain_);
-    find_formats(plain_, from, own_end, true);
-    find_behind_colours(text, from);
-  }
+  find_formats(plain, from, own_end, true);
+  if (has_escapes) find_behind_colours(text, from);
   if (!exact_values_.empty()) find_exact_values(text);
   if (!rules_->patterns().empty()) find_patterns(text);
   // A key whose header is this window's own is, too, though its text may begin behind it.
