@@ -22,7 +22,7 @@ enum class ValueKind {
   kPath,       // of a root
   kDirectory,  // within the workspace
   kWorkspace,
-  kProfile,   // a name or a file
+  kProfile,  // a name or a file
   kLayerName,
   kVariable,  // a name of the environment
   kHost,
