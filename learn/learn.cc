@@ -99,7 +99,7 @@ class Learner {
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
     SBX_TRY(const std::string path,
-            place_.write(as_run(everything_shown(parents_, place_.path()), kNoMore)));
+            place_.write(as_run(everything_shown(parents_, place_.parent()), kNoMore)));
     SBX_TRY(wide_, run_under(options_, path));
     const std::string status = wide_.value("status", "");
     if (status == "denied" || status == "needs_approval") {

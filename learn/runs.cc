@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "host_files/places.h"
 #include "host_files/remove_tree.h"
 #include "json/reader.h"
 #include "learn/profile_file.h"
@@ -67,7 +68,10 @@ Place::~Place() {
 }
 
 Status Place::make() {
-  std::string name = "/tmp/sbx-learn-XXXXXX";
+  // Below one directory for all runs of a user: who learns at the same time is hidden with it.
+  parent_ = "/tmp/sbx-learn-" + std::to_string(geteuid());
+  SBX_TRY(const OwnedFd opened, open_private_directory(parent_));
+  std::string name = parent_ + "/XXXXXX";
   if (mkdtemp(name.data()) == nullptr) return failed("mkdtemp");
   path_ = std::move(name);
   return {};

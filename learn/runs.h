@@ -22,11 +22,13 @@ class Place {
   Place& operator=(const Place&) = delete;
 
   Status make();
-  const std::string& path() const { return path_; }
+  // What is hidden while it learns.
+  const std::string& parent() const { return parent_; }
   // The path of the one profile that is in it.
   Result<std::string> write(const Document& profile) const;
 
  private:
+  std::string parent_;
   std::string path_;
 };
 

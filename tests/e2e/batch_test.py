@@ -12,6 +12,12 @@ import session_harness
 from harness import BOUND, SBX_RUN, until
 
 
+def servers_of(marker):
+    """The sessions that a batch has started, whose parents are gone."""
+    return [pid for pid in session_harness.processes(marker)
+            if b"serve" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")]
+
+
 class Case(session_harness.Case):
     def tasks(self, lines, name="tasks.jsonl"):
         """A file of these lines: dicts, or text as it stands."""
@@ -262,9 +268,7 @@ class Ends(Case):
         self.assertTrue(until(lambda: os.path.exists(begun)))
         with open(f"/proc/{process.pid}/comm") as name:
             self.assertEqual(name.read(), "sbx-batch\n")
-        servers = [pid for pid in session_harness.processes(self.marker)
-                   if b"serve" in open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")]
-        os.kill(servers[0], signal.SIGKILL)
+        os.kill(servers_of(self.marker)[0], signal.SIGKILL)
         process.communicate(timeout=BOUND)
         self.assertEqual(process.returncode, 1)
         found = {result["id"]: result for result in self.results(self.out())}
@@ -330,13 +334,14 @@ class Template(Case):
     def test_what_a_kill_left_goes_with_the_next(self):
         path = self.tasks([{"id": "a", "command": "echo 1 > real; echo up; sleep 600"}])
         process = subprocess.Popen(
-            [SBX_RUN, "batch", "--template", self.work, "--results", self.out(), path],
+            [SBX_RUN, "batch", "--jobs", "1", "--template", self.work, "--results", self.out(), path],
             env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, process)
         self.assertTrue(until(lambda: "upper" in str(list(os.walk(self.state)))
                               and "real" in str([files for _, _, files in os.walk(self.state)])))
-        # The servers stand still meanwhile: neither they nor a successor clears anything away.
-        servers = self.servers_of(process.pid)
+        # The server stands still meanwhile: neither it nor a successor clears anything away.
+        servers = servers_of(self.marker)
+        self.assertEqual(len(servers), 1)
         for pid in servers:
             os.kill(pid, signal.SIGSTOP)
         process.kill()
@@ -348,10 +353,6 @@ class Template(Case):
         self.over(self.tasks([{"id": "a", "command": "true"}]))
         self.assertEqual(self.layers(), set())
         self.assertTrue(until(lambda: not self.kept_files()), self.kept_files())
-
-    def servers_of(self, pid):
-        with open(f"/proc/{pid}/task/{pid}/children") as file:
-            return [int(child) for child in file.read().split()]
 
     def test_what_contradicts_it_is_refused(self):
         path = self.tasks([{"id": "a", "command": "true"}])
