@@ -81,10 +81,12 @@ bool CommandRun::look() {
   began_ = Clock::now();
   outcome_.started_at_ms = unix_ms();
   Result<RedactionInput> redaction = choose_redaction(*policy_, base_environment_);
-  if (redaction.ok()) redaction_ = std::move(redaction).value();
-  if (redaction.ok()) return pass_policy();
-  fail(redaction.error());
-  return false;
+  if (!redaction.ok()) {
+    fail(redaction.error());
+    return false;
+  }
+  redaction_ = std::move(redaction).value();
+  return pass_policy();
 }
 
 Outcome CommandRun::progress() const {
