@@ -21,8 +21,8 @@
 namespace sbx {
 namespace {
 
-// Bytes of a directory with some five hundred names on most file systems.
-constexpr off_t kSmallDirectory = 16384;
+// Bytes of a directory with some hundred names: to list more takes longer than to ask for each.
+constexpr off_t kSmallDirectory = 4096;
 
 bool is_pattern(std::string_view name) {
   return name.find_first_of("*?[") != std::string_view::npos;
