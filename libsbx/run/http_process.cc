@@ -21,6 +21,7 @@
 
 #include "base/files.h"
 #include "base/pointers.h"
+#include "base/start_companion.h"
 #include "base/text.h"
 #include "launch/descriptors.h"
 #include "profile/decode.h"
@@ -143,42 +144,12 @@ HttpProcess::~HttpProcess() { lose(); }
 
 // Its descriptors: none but its end of the control socket, as 3.
 Status HttpProcess::launch() {
-  SBX_TRY(const std::string path, companion(kName));
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return failed("socketpair");
   control_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
   fcntl(control_.get(), F_SETFL, O_NONBLOCK);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t none;
-  sigset_t usual;
-  sigemptyset(&none);
-  sigfillset(&usual);
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  for (int fd = 0; fd < 3; ++fd) {
-    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-  }
-  // Of the same number it would stay close-on-exec in an old libc; ours is never 3 by then.
-  const OwnedFd high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 64));
-  posix_spawn_file_actions_adddup2(&actions, high.get(), 3);
-  posix_spawn_file_actions_addclosefrom_np(&actions, 4);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setpgroup(&attributes, 0);  // a terminal's ^C is not for it
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  char* const arguments[] = {const_cast<char*>(kName), nullptr};
-  char* const nothing[] = {nullptr};
-  const int error = posix_spawn(&pid_, path.c_str(), &actions, &attributes, arguments, nothing);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    pid_ = -1;
-    errno = error;
-    return failed("posix_spawn");
-  }
+  SBX_TRY(pid_, start_companion(kName, theirs.get()));
   ++generation_;
   unanswered_ = 0;
   if (!send({"S", trust_path, std::to_string(getpid())},

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/files.h"
+#include "base/start_companion.h"
 
 namespace sbx {
 namespace {
@@ -38,7 +37,6 @@ Result<std::unique_ptr<ScreenProcess>> ScreenProcess::start(
 }
 
 Status ScreenProcess::launch() {
-  SBX_TRY(const std::string path, companion(kName));
   SBX_CHECK_OK(loop_.open());
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
@@ -47,32 +45,7 @@ Status ScreenProcess::launch() {
   socket_.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
   fcntl(ends[0], F_SETFL, O_RDWR | O_NONBLOCK);
-  const OwnedFd high(fcntl(theirs.get(), F_DUPFD_CLOEXEC, 64));
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t none;
-  sigset_t usual;
-  sigemptyset(&none);
-  sigfillset(&usual);
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  for (int fd = 0; fd < 3; ++fd) {
-    posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_RDWR, 0);
-  }
-  posix_spawn_file_actions_adddup2(&actions, high.get(), 3);
-  posix_spawn_file_actions_addclosefrom_np(&actions, 4);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  char* const arguments[] = {const_cast<char*>(kName), nullptr};
-  char* const nothing[] = {nullptr};
-  const int error = posix_spawn(&pid_, path.c_str(), &actions, &attributes, arguments, nothing);
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
-  if (error != 0) {
-    pid_ = -1;
-    return failed("posix_spawn", error);
-  }
+  SBX_TRY(pid_, start_companion(kName, theirs.get()));
   watch_ = loop_.watch(ends[0], EPOLLIN, [this](std::uint32_t events) {
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) take();
   });

@@ -493,6 +493,7 @@ class Process(Http):
                           int(status["CapBnd"], 16)), ("2", "1", 0, 0))
         with open(f"/proc/{pid}/limits") as file:
             self.assertRegex(file.read(), r"core file size +0 +0")
+        self.assertEqual(os.getpgid(int(pid)), int(pid))  # a terminal's ^C is not for it
         if harness.is_root():
             for space in ("mnt", "net"):
                 self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/{space}"),

@@ -132,6 +132,7 @@ class Screens(Case):
             fields = dict(line.split(":\t", 1) for line in status.read().splitlines() if ":\t" in line)
         self.assertEqual((fields["Seccomp"], fields["NoNewPrivs"]), ("2", "1"))
         self.assertEqual(int(fields["CapEff"], 16), 0)
+        self.assertEqual(os.getpgid(int(pid)), int(pid))  # a ^C at its server is not for it
         if harness.is_root():
             self.assertEqual(os.listdir(f"/proc/{pid}/root"), [])
         self.peer.call("kill", task_id=task)
