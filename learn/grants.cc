@@ -113,13 +113,17 @@ std::string why_no_root(const Document& root, const std::string& home,
       return path + " holds " + std::string(secret.why) + " (" + place + ")";
     }
   }
+  // What other runs keep there is theirs.
+  for (const std::string& place : own) {
+    if (is_below(path, place)) return path + " is sbx's own";
+  }
   if (!to_write) return "";
   for (const std::string_view top :
        {"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib64", "/var/lib", "/root/.profile"}) {
     if (is_below(path, top)) return path + " belongs to the system, and is not for commands";
   }
   for (const std::string& place : own) {
-    if (is_below(path, place) || is_below(place, path)) return path + " steers later runs";
+    if (is_below(place, path)) return path + " steers later runs";
   }
   return "";
 }

@@ -80,7 +80,8 @@ class Learner {
   }
 
   Status begin() {
-    SBX_CHECK_OK(place_.make());
+    SBX_CHECK_OK(place_.make(options_.state));
+    own_.insert(own_.end(), place_.parents().begin(), place_.parents().end());
     base_ = {{"extends", parents_}};
     if (!options_.merge.empty()) {
       SBX_TRY(before_, read_file(options_.merge, kMostProfile));
@@ -99,7 +100,7 @@ class Learner {
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
     SBX_TRY(const std::string path,
-            place_.write(as_run(everything_shown(parents_, place_.parent()), kNoMore)));
+            place_.write(as_run(everything_shown(parents_, place_.parents()), kNoMore)));
     SBX_TRY(wide_, run_under(options_, path));
     const std::string status = wide_.value("status", "");
     if (status == "denied" || status == "needs_approval") {

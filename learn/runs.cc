@@ -61,17 +61,29 @@ Refusals refusals_of(const nlohmann::json& result) {
   return out;
 }
 
+// The first of `paths` that is this user's alone, made where it is missing.
+Result<std::string> first_private_directory(const std::vector<std::string>& paths) {
+  Error last;
+  for (const std::string& path : paths) {
+    const Result<OwnedFd> opened = open_private_directory(path);
+    if (opened.ok()) return path;
+    last = opened.error();
+  }
+  return last;
+}
+
 }  // namespace
 
 Place::~Place() {
   if (!path_.empty()) remove_tree(path_);
 }
 
-Status Place::make() {
-  // Below one directory for all runs of a user: who learns at the same time is hidden with it.
-  parent_ = "/tmp/sbx-learn-" + std::to_string(geteuid());
-  SBX_TRY(const OwnedFd opened, open_private_directory(parent_));
-  std::string name = parent_ + "/XXXXXX";
+Status Place::make(const std::string& state) {
+  // Below directories for all runs of a user: who learns at the same time is hidden with them.
+  if (!state.empty()) parents_.push_back(state + "/learn");
+  parents_.push_back("/tmp/sbx-learn-" + std::to_string(geteuid()));
+  SBX_TRY(std::string name, first_private_directory(parents_));
+  name += "/XXXXXX";
   if (mkdtemp(name.data()) == nullptr) return failed("mkdtemp");
   path_ = std::move(name);
   return {};
@@ -83,7 +95,7 @@ Result<std::string> Place::write(const Document& profile) const {
   return path;
 }
 
-Document everything_shown(const Document& parents, const std::string& place) {
+Document everything_shown(const Document& parents, const std::vector<std::string>& places) {
   Document profile = Document::parse(R"({
     "extends": "", "name": "learn",
     "filesystem": {"base": "host", "home": "host",
@@ -98,7 +110,7 @@ Document everything_shown(const Document& parents, const std::string& place) {
   })");
   profile["extends"] = parents;
   hide(secret_places(), profile);
-  hide({place}, profile);
+  hide(places, profile);
   return profile;
 }
 

@@ -21,19 +21,20 @@ class Place {
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  Status make();
+  // Below `state` (empty: none) or, where that cannot be, in /tmp.
+  Status make(const std::string& state);
   // What is hidden while it learns.
-  const std::string& parent() const { return parent_; }
+  const std::vector<std::string>& parents() const { return parents_; }
   // The path of the one profile that is in it.
   Result<std::string> write(const Document& profile) const;
 
  private:
-  std::string parent_;
+  std::vector<std::string> parents_;
   std::string path_;
 };
 
-// Everything but secrets, and `place`. On top of `parents`, as `extends` has them.
-Document everything_shown(const Document& parents, const std::string& place);
+// Everything but secrets, and `places`. On top of `parents`, as `extends` has them.
+Document everything_shown(const Document& parents, const std::vector<std::string>& places);
 
 // A profile as it is run while it is learned: what the workspace has of .env files is hidden, and
 // there is room for the layer.

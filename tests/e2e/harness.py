@@ -6,6 +6,7 @@ whole suite runs twice, as root and as an unprivileged user; a test asks is_root
 differ. Everything is bounded: a run that does not end within its time is a failure.
 """
 
+import contextlib
 import json
 import os
 import shutil
@@ -57,7 +58,8 @@ class Case(unittest.TestCase):
         process.wait()
         for stream in (process.stdin, process.stdout, process.stderr):
             if stream:
-                stream.close()
+                with contextlib.suppress(BrokenPipeError):  # what was not written yet
+                    stream.close()
 
     def write(self, relative, text, mode=0o644):
         path = os.path.join(self.base, relative)

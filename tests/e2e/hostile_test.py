@@ -79,7 +79,9 @@ class Hostile(session_harness.Case):
 
     def test_calls_after_and_during_a_reset(self):
         peer = self.connect(self.path)
-        task = peer.call("start", command="trap '' TERM; sleep 1000")["task_id"]
+        task = peer.call("start", command="trap '' TERM; touch deaf; sleep 1000")["task_id"]
+        self.assertTrue(session_harness.until(
+            lambda: os.path.exists(os.path.join(self.work, "deaf"))))
         reset = peer.send("reset", grace_ms=300)
         during = peer.error("run", command="true")
         self.assertEqual(during["data"]["code"], "session_failed")

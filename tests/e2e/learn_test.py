@@ -187,8 +187,12 @@ class LearnTest(harness.Case):
         self.assertIn("where everything is shown", answer["differs"][0])
 
     def test_what_learn_keeps_is_seen_by_nobody(self):
-        answer = self.learn("bash", "-c", "cat /tmp/sbx-learn-*/*/*; echo x >> /tmp/sbx-learn-*/*/*", status=0)
-        self.assertEqual((answer["exit_code"], answer["profile"]), (1, {"extends": "default"}), answer)
+        for state, where in ((self.home, self.home + "/sbx/learn/*/*"),
+                             ("/proc/nowhere", f"/tmp/sbx-learn-{os.geteuid()}/*/*")):
+            self.env["XDG_STATE_HOME"] = state
+            answer = self.learn("bash", "-c", f"cat {where}; echo x >> {where}")
+            self.assertEqual((answer["exit_code"], answer["profile"]), (1, {"extends": "default"}),
+                             answer)
 
     def test_says_what_is_wrong(self):
         self.assertEqual(self.raw("learn", env=self.env).returncode, 125)
