@@ -14,6 +14,8 @@ import tempfile
 import time
 import unittest
 
+import harness
+
 SBX_BWRAP = os.environ.get("SBX_BWRAP") or os.path.join(
     os.path.dirname(os.environ["SBX_RUN"]), "sbx-bwrap"
 )
@@ -589,7 +591,15 @@ class Life(Case):
                 for pid in children(init):
                     os.kill(int(pid), signal.SIGKILL)
             self.assertEqual(done.wait(BOUND), 137)
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+            def is_free():  # once the process between, which holds it, has ended too
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return False
+                return True
+
+            self.assertTrue(harness.until(is_free))
 
     def test_sigchld_ignored_by_the_caller_does_not_lose_the_status(self):
         done = self.start(*ROOT, "--unshare-pid", *sh("exit 9"),
