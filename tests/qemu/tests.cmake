@@ -19,6 +19,7 @@ set(counted two_thousand_forks_stop_at_the_limit threads_count_as_processes_do a
   each_limit_in_force_names_its_enforcer)
 list(TRANSFORM counted PREPEND limits_test.py:Limits.test_)
 sbx_guest(cgroup2_limits 6.1 guest_limits.sh ${PROJECT_BINARY_DIR}/tests ${counted})
+sbx_guest(scope_of_systemd 6.1 guest_scope.sh)
 sbx_guest(cgroup2_and_landlock_abi2 6.1 guest_suite.sh 2)
 sbx_guest(landlock_abi6 6.12 guest_suite.sh 6)
 sbx_guest(landlock_abi11 newest guest_suite.sh 11)
