@@ -521,7 +521,7 @@ class SearchPath(ViewCase):
         super().setUp()
         os.chmod(self.base, 0o755)
         self.home = os.path.join(self.base, "home")
-        self.write("home/.cargo/bin/cargo", "#!/bin/sh\necho built\n", 0o755)
+        self.write("home/.cargo/bin/own-cargo", "#!/bin/sh\necho built\n", 0o755)
         self.write("home/kit/bin/kit", "#!/bin/sh\necho kit\n", 0o755)
         os.mkdir(self.home + "/bin")
         os.symlink("../kit/bin/kit", self.home + "/bin/kit")
@@ -542,7 +542,7 @@ class SearchPath(ViewCase):
                          ["sandbox"]["warnings"], [])
 
     def test_a_program_that_the_caller_has_is_a_denial_whose_grant_shows_it(self):
-        for command in ("cargo build", "kit --version"):
+        for command in ("own-cargo build", "kit --version"):
             answer = self.run_here(command)
             self.assertEqual(answer["exit_code"], 127, answer)
             denial, = [d for d in answer["denials"] if d["operation"] == "exec"]
