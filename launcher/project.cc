@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records end in NUL, since paths are bytes. What is not written as we write it is trusted by
-// nobody: no digest and path are equal to it.
+// A record is replaced whole, and read only where nobody else could have written it.
 #include "project.h"
 
 #include <fcntl.h>
@@ -16,6 +15,7 @@
 #include "host/protect.h"
 #include "host_files/places.h"
 #include "process.h"
+#include "profile/trust_record.h"
 
 namespace sbx {
 namespace {
@@ -61,8 +61,7 @@ std::string find_project_profile(const std::string& workspace) {
 Result<TrustedFiles> trust_project(const std::string& path, const ProfileSearch& search,
                                    const Environment& environment) {
   SBX_TRY(TrustedFiles files, files_of_profile(path, search));
-  std::string text;
-  for (const std::string& file : files) (text += file) += '\0';
+  const std::string text = trust_record(files);
   SBX_TRY(const std::string directory, trust_directory(environment));
   SBX_TRY(const OwnedFd opened, open_private_directory(directory));
   const std::string name = sha256_hex(path);
@@ -98,9 +97,7 @@ TrustedFiles trusted_files(const std::string& path, const Environment& environme
   if (info.st_uid != geteuid() || (info.st_mode & 022) != 0) return files;
   const Result<std::string> text =
       read_file_at(opened.get(), sha256_hex(path).c_str(), kMostRecord);
-  if (!text.ok()) return files;
-  for (const std::string_view entry : split(text.value(), '\0')) files.emplace(entry);
-  return files;
+  return text.ok() ? parse_trust_record(text.value()) : files;
 }
 
 }  // namespace sbx

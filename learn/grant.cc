@@ -43,14 +43,15 @@ struct Applied {
   bool is_refused = false;
 };
 
-void apply(const std::vector<std::string>& grants, const GrantOptions& options, Applied& out) {
+void apply(const std::vector<std::string>& grants, const Profile& profile,
+           const GrantOptions& options, Applied& out) {
   std::vector<std::string> own = {options.file};
   const Result<std::string> real = real_path(options.file);
   if (real.ok()) own.push_back(real.value());
   if (!options.state.empty()) own.push_back(options.state);
   for (const std::string& text : grants) {
     const Result<Grant> grant = parse_grant(text);
-    if (!grant.ok()) {
+    if (!grant.ok() || is_without_list(grant.value(), profile)) {
       out.left.push_back("left to you: " + text);
       continue;
     }
@@ -97,7 +98,7 @@ Result<int> grant(const GrantOptions& options) {
   Applied applied;
   applied.profile = Document::parse(before.value(), nullptr, false);
   const Document known = applied.profile;
-  apply(grants, options, applied);
+  apply(grants, loaded.profile, options, applied);
   if (needs_allowlist(applied.profile, loaded.profile.network.mode)) {
     applied.profile["network"]["mode"] = "allowlist";
   }

@@ -18,7 +18,7 @@ namespace {
 // Settings that a refusal may name. What else a profile has is for a person to decide.
 constexpr auto kSettings = std::to_array<std::string_view>(
     {"filesystem.roots", "filesystem.devices", "network.allow", "network.host_ports",
-     "network.unix_sockets", "network.http", "network.mode", "seccomp.allow"});
+     "network.unix_sockets", "network.http", "network.mode", "seccomp.allow", "commands.allow"});
 
 struct Secret {
   std::string_view path;  // below the home where it starts with ~
@@ -219,6 +219,10 @@ std::string never_granted(const Grant& grant, const std::string& home,
     if (!why.empty()) return why;
   }
   return "";
+}
+
+bool is_without_list(const Grant& grant, const Profile& profile) {
+  return grant.section == "commands" && !profile.commands.allow;
 }
 
 std::vector<std::string> secret_places() {

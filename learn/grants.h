@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "profile/profile.h"
 
 namespace sbx::learn {
 
@@ -31,6 +32,9 @@ Result<Grant> parse_grant(std::string_view text);
 // directories of sbx's: the profile itself, the state directory.
 std::string never_granted(const Grant& grant, const std::string& home,
                           const std::vector<std::string>& own);
+
+// Whether the profile has no such list at all: with one, it would grant less.
+bool is_without_list(const Grant& grant, const Profile& profile);
 
 // Paths that hold secrets, as a profile has them (${home}/.ssh), to be hidden.
 std::vector<std::string> secret_places();

@@ -69,6 +69,12 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+// Of what is no root.
+std::string tier_of(const Grant& grant) {
+  if (grant.section == "commands") return "program";
+  return grant.section == "network" ? "host" : grant.key;
+}
+
 class Learner {
  public:
   explicit Learner(const LearnOptions& options) : options_(options) {
@@ -90,10 +96,7 @@ class Learner {
       if (!errors.empty()) return errors.front();
       base_ = Document::parse(before_, nullptr, false);
     }
-    SBX_TRY(const std::string path, place_.write(base_));
-    SBX_TRY(const LoadedProfile loaded, load_profile(path, options_.search));
-    granted_ = loaded.profile;
-    return {};
+    return load_base();
   }
 
   // How the command ends where everything is shown, and what it connects to.
@@ -107,14 +110,14 @@ class Learner {
       return Error{ErrorCode::kSetupFailed, "the command policy of the profile refuses the command",
                    "learn", "sbx-run check says why; --profile names another parent"};
     }
-    for (const std::string& host : hosts_of(wide_)) {
-      if (!is_reached(host)) take("network.allow += [\"" + host + "\"]", {});
-    }
     return {};
   }
 
   // Until nothing that could be granted is refused any more.
   Status narrow() {
+    for (const std::string& host : hosts_of(wide_)) {
+      if (!is_reached(host)) take("network.allow += [\"" + host + "\"]", {});
+    }
     const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(const std::string path, place_.write(as_run(profile(), tmp_mb)));
@@ -127,6 +130,32 @@ class Learner {
           lines_, [&](const std::string& directory) { return why_not(directory, "ro").empty(); });
       is_settled_ = !is_changed;
       if (is_settled_) return {};
+    }
+    return {};
+  }
+
+  // A preset stands for lines of its own where the person says so, and is proven like them.
+  Status offer_presets() {
+    std::set<std::string> asked;
+    while (!options_.yes && is_at_terminal()) {
+      const std::vector<Proposal> all = presets_for(lines_);
+      const auto next = std::find_if(all.begin(), all.end(),
+                                     [&](const auto& one) { return !asked.contains(one.preset); });
+      if (next == all.end()) break;
+      asked.insert(next->preset);
+      say_what_opens(next->preset);
+      if (!is_agreed("Put --with " + next->preset + " in the place of " +
+                     std::to_string(next->lines) + " lines")) {
+        continue;
+      }
+      Document& parents = base_["extends"];
+      if (parents.is_null()) parents = "default";
+      if (!parents.is_array()) parents = Document::array({parents});
+      parents.push_back(next->preset);
+      lines_.clear();
+      waited_.clear();
+      SBX_CHECK_OK(load_base());
+      SBX_CHECK_OK(narrow());
     }
     return {};
   }
@@ -152,10 +181,25 @@ class Learner {
  private:
   Document profile() const { return with_lines(base_, lines_); }
 
+  static void say(const std::string& line) {
+    write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
+  }
+
+  void say_what_opens(const std::string& preset) const {
+    for (const ProfileSummary& one : list_profiles(options_.search)) {
+      if (!one.is_preset || one.name != preset) continue;
+      for (const std::string& line : one.opens) say(preset + " opens " + line);
+    }
+  }
+
+  Status load_base() {
+    SBX_TRY(const std::string path, place_.write(base_));
+    SBX_TRY(const LoadedProfile loaded, load_profile(path, options_.search));
+    granted_ = loaded.profile;
+    return {};
+  }
+
   void tell(const std::vector<std::string>& differ) const {
-    const auto say = [](const std::string& line) {
-      write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
-    };
     for (const Line& line : lines_) say(explained(line));
     for (const std::string& line : left_) say(line);
     for (const Proposal& one : presets_for(lines_)) {
@@ -276,7 +320,8 @@ class Learner {
   // Whether the profile is another one with it.
   bool take(const std::string& text, const std::set<std::string>& programs) {
     const Result<Grant> grant = parse_grant(text);
-    if (!grant.ok() || is_of_this_machine(grant.value())) {
+    if (!grant.ok() || is_of_this_machine(grant.value()) ||
+        is_without_list(grant.value(), granted_)) {
       note("left to you: " + text);
       return false;
     }
@@ -293,9 +338,7 @@ class Learner {
       if (setting == "filesystem.roots") {
         is_changed |= take_root(value, programs);
       } else {
-        is_changed |= add_line(
-            lines_, {setting, value,
-                     grant.value().section == "network" ? "host" : grant.value().key, programs, 0});
+        is_changed |= add_line(lines_, {setting, value, tier_of(grant.value()), programs, 0});
       }
     }
     return is_changed;
@@ -384,6 +427,7 @@ Result<int> learn(const LearnOptions& options) {
   SBX_CHECK_OK(learner.begin());
   SBX_CHECK_OK(learner.observe());
   SBX_CHECK_OK(learner.narrow());
+  SBX_CHECK_OK(learner.offer_presets());
   return learner.finish();
 }
 

@@ -65,17 +65,23 @@ Status replace_file(const std::string& path, const std::string& text) {
   return error;
 }
 
-bool is_wanted(const std::string& file, bool yes) {
-  if (yes) return true;
+bool is_at_terminal() {
+  return isatty(STDOUT_FILENO) != 0 &&
+         OwnedFd(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)).is_open();
+}
+
+bool is_agreed(const std::string& question) {
   const OwnedFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (!terminal.is_open() || isatty(STDOUT_FILENO) == 0) return false;
-  write_all(terminal.get(), "Write this to " + escape_control_bytes(file) + "? [y/N] ");
-  const Result<std::string> answer = [&]() -> Result<std::string> {
-    char line[64];
-    const ssize_t size = read(terminal.get(), line, sizeof line);
-    return std::string(line, size > 0 ? static_cast<std::size_t>(size) : 0);
-  }();
-  return answer.value() == "y\n" || answer.value() == "yes\n";
+  write_all(terminal.get(), escape_control_bytes(question) + "? [y/N] ");
+  char line[64];
+  const ssize_t size = read(terminal.get(), line, sizeof line);
+  const std::string_view answer(line, size > 0 ? static_cast<std::size_t>(size) : 0);
+  return answer == "y\n" || answer == "yes\n";
+}
+
+bool is_wanted(const std::string& file, bool yes) {
+  return yes || is_agreed("Write this to " + file);
 }
 
 }  // namespace sbx::learn

@@ -19,7 +19,13 @@ int indent_of(const std::string& text);
 // Whole or not at all, with the mode that it has. Errors: kOutputUnwritable.
 Status replace_file(const std::string& path, const std::string& text);
 
-// Of the person at the terminal, wherever standard input leads. No, where there is none.
+// Whether there is a person at a terminal, wherever standard input leads.
+bool is_at_terminal();
+
+// That person's yes. No, where there is none.
+bool is_agreed(const std::string& question);
+
+// The same, where nobody has said `yes` before.
 bool is_wanted(const std::string& file, bool yes);
 
 }  // namespace sbx::learn

@@ -106,7 +106,7 @@ Document everything_shown(const Document& parents, const std::vector<std::string
     "network": {"mode": "outbound"},
     "limits": {"timeout_ms": null, "cpu_ms": null, "file_kb": null, "tmp_mb": 4096,
       "pids": 8192},
-    "commands": {"ask": []}
+    "commands": {"allow": null, "ask": []}
   })");
   profile["extends"] = parents;
   hide(secret_places(), profile);

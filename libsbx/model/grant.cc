@@ -23,13 +23,15 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
+std::string root_entry(std::string_view path, std::string_view access) {
+  std::string out = R"({"path": )" + quoted(path) + R"(, "access": ")";
+  out += access;
+  return out + R"("})";
+}
+
 std::string root_grant(std::span<const std::string> paths, std::string_view access) {
   std::string out;
-  for (const std::string& path : paths) {
-    out += (out.empty() ? "" : ", ") + (R"({"path": )" + quoted(path)) + R"(, "access": ")";
-    out += access;
-    out += R"("})";
-  }
+  for (const std::string& path : paths) out += (out.empty() ? "" : ", ") + root_entry(path, access);
   return "filesystem.roots += [" + out + "]";
 }
 

@@ -10,6 +10,7 @@ sbx_room(profile
     profile/shipped.cc
     profile/source.cc
     profile/store.cc
+    profile/trust_record.cc
     profile/upstream.cc
     ${PROJECT_BINARY_DIR}/generated/default_profile.inc
     ${PROJECT_BINARY_DIR}/generated/shipped_profiles.inc

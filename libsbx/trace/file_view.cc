@@ -120,7 +120,11 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   }
   if (!plan_.wanted.has(Layer::kMount)) return std::nullopt;
   // On the host, and not hidden by the host's own permissions?
-  const std::string looked_at = file.creates ? parent_of(path) : path;
+  struct stat known {};
+  const bool is_known = lstat(path.c_str(), &known) == 0;
+  if (file.need == FileNeed::kRemove && !is_known) return std::nullopt;
+  const bool in_parent = file.need == FileNeed::kRemove || (file.creates && !is_known);
+  const std::string looked_at = in_parent ? parent_of(path) : path;
   const OwnedFd outside(
       sys::openat2(AT_FDCWD, looked_at.c_str(),
                    {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, sys::kResolveNoMagiclinks}));
@@ -131,7 +135,31 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
     return FileRefusal{"mount", path, "filesystem.devices += [" + quoted(path) + "]"};
   }
-  return FileRefusal{"mount", path, grant(looked_at, writes(file.need))};
+  std::string through = link_grant(looked_at, writes(file.need));
+  if (through.empty()) through = grant(looked_at, writes(file.need));
+  return FileRefusal{"mount", path, std::move(through)};
+}
+
+// No root is a symlink, nor shown at one: what holds the first of them is, and what that leads to.
+// Empty where none is on the way.
+std::string FileView::link_grant(const std::string& path, bool to_write) const {
+  const OwnedFd target(
+      sys::openat2(AT_FDCWD, path.c_str(), {O_PATH | O_CLOEXEC, 0, sys::kResolveNoMagiclinks}));
+  const std::string real = target.is_open() ? path_of(target.get()) : "";
+  if (!real.starts_with('/') || real == path) return "";
+  std::string roots;
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string link = path.substr(0, end);
+    struct stat info {};
+    if (lstat(link.c_str(), &info) != 0) return "";
+    if (S_ISLNK(info.st_mode)) {
+      const bool is_there = open_below(root_, link, O_PATH | O_NOFOLLOW).is_open();
+      if (!is_there) roots = root_entry(parent_of(link), "ro") + ", ";
+      break;
+    }
+    if (end == path.npos) return "";
+  }
+  return "filesystem.roots += [" + roots + root_entry(real, to_write ? "rw" : "ro") + "]";
 }
 
 std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd& found) {
@@ -209,7 +237,11 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
   if (plan_.wanted.has(Layer::kMount)) {
     // A mount point of ours can be neither moved nor removed.
-    if (exists && is_mount_root(entry)) return FileRefusal{"mount", target, grant(target, true)};
+    if (exists && is_mount_root(entry)) {
+      const bool is_hidden = shown_as(target) == "none";
+      return FileRefusal{"mount", target,
+                         is_hidden ? grant(target, true) : grant_within(real, target)};
+    }
     if ((mount_flags(directory) & ST_RDONLY) != 0) {
       return FileRefusal{"mount", target, grant_within(real, target)};
     }

@@ -43,6 +43,7 @@ class FileView {
   std::optional<FileRefusal> by_landlock(const std::string& real, std::uint64_t rights,
                                          const std::string& target);
   std::string grant(const std::string& path, bool to_write) const;
+  std::string link_grant(const std::string& path, bool to_write) const;
   std::string grant_within(const std::string& directory, const std::string& entry) const;
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;

@@ -14,6 +14,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
 
+import managed_test  # noqa: E402
 import session_harness  # noqa: E402
 from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
 
@@ -107,6 +108,20 @@ class Program(session_harness.Case):
         done = subprocess.run(words, capture_output=True, text=True, timeout=BOUND, check=False,
                               env=self.env, cwd=self.base)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assert_nothing_left()
+
+
+class Managed(Program, managed_test.ManagedCase):
+    def test_is_held_by_the_machines_policy(self):
+        self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]},
+                      "profiles": {"forbid": ["unconfined"]}})
+        host = self.build("host", f"{SOURCE}/capi")
+        done = self.within([host, "managed", self.work], env={**self.env, "HOME": self.home})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+        self.assertEqual(os.listdir(self.work), [])
+        self.managed({"limits": {"pids": -1}})
+        done = self.within([host, "run", self.work], env={**self.env, "HOME": self.home})
+        self.assertEqual((done.returncode, b"managed_policy" in done.stderr), (1, True), done)
         self.assert_nothing_left()
 
 

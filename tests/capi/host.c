@@ -397,6 +397,15 @@ static void untaken(void) {
   sbx_close(session);
 }
 
+/* Of a machine whose managed policy shows the workspace read-only, and forbids `unconfined`. */
+static void managed(void) {
+  expect_open_error("{\"profile\": \"unconfined\"}", "managed_policy", "--profile");
+  sbx_session* session = open_session();
+  expect_run(session, "{\"command\": \"touch made\"}", "Read-only file system");
+  expect_run(session, "{\"command\": \"true\"}", "\"managed\":[{\"path\":\"/etc/sbx/managed.d/");
+  sbx_close(session);
+}
+
 int main(int argc, char** argv) {
   CHECK(argc == 3);
   workspace = argv[2];
@@ -415,7 +424,8 @@ int main(int argc, char** argv) {
                    {"descriptors", descriptors},
                    {"forks", forks},
                    {"subreaper", subreaper},
-                   {"untaken", untaken}};
+                   {"untaken", untaken},
+                   {"managed", managed}};
   if (strncmp(name, "sigchld_", 8) == 0) {
     sigchld(name + 8);
     return 0;

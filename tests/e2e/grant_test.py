@@ -79,6 +79,21 @@ class GrantTest(harness.Case):
                                                'seccomp.allow += ["bpf"]'), status=125)
         self.assertEqual(json.load(open(self.file))["seccomp"], {"+allow": ["bpf"]})
 
+    def test_programs_go_into_a_list_that_is_there(self):
+        """Where there is none, one would take away every other program."""
+        command = ("-c", "cat /etc/os-release | tr a-z A-Z")
+        done = self.grant("--yes", result=self.result('commands.allow += "cat"'))
+        self.assertIn(b"left to you: commands.allow", done.stderr)
+        self.assertIn(b"nothing to add", done.stdout)
+        file = self.profile({"commands": {"allow": ["echo"]}})
+        refused = self.raw("--profile", file, *command)
+        self.assertEqual(json.loads(refused.stdout)["status"], "denied")
+        self.grant("--yes", result=refused.stdout.decode(), file=file)
+        self.assertEqual(self.run_json("--profile", file, *command)["exit_code"], 0)
+        self.assertEqual(json.load(open(file))["commands"]["allow"], ["echo", "cat", "tr"])
+        refused = self.run_json("--profile", file, "-c", "sudo true")
+        self.assertEqual(refused["status"], "denied")
+
     def test_what_is_advice_is_left_to_the_person(self):
         done = self.grant("--yes", result=self.result("show it: it is hidden by --hide"))
         self.assertIn(b"left to you: show it", done.stderr)

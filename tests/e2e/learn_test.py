@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """learn: the profile that it writes is enough, and little more than that."""
 
+import contextlib
 import json
 import os
+import pty
 import shutil
 import socket
 import subprocess
@@ -146,6 +148,67 @@ class LearnTest(harness.Case):
                         env=self.env)
         self.assertEqual(json.load(open(self.file)), {"extends": own}, done)
 
+    def test_programs_where_the_parent_has_a_list_of_them(self):
+        for base in ("system", "tools"):
+            parent = self.profile({"filesystem": {"base": base}, "commands": {"allow": ["echo", "sort"]}})
+            command = "cat in | sort | tr a-z A-Z"
+            done = self.raw("learn", "--out", self.file, "--yes", "--profile", parent, "-c", command,
+                            env=self.env)
+            answer = json.loads(done.stdout)
+            self.assertTrue(answer["written"], done)
+            self.assertEqual(sorted(json.load(open(self.file))["commands"]["+allow"]), ["cat", "tr"])
+            tiers = {line["tier"] for line in answer["lines"]}
+            self.assertEqual(tiers if base == "system" else tiers & {"program"}, {"program"}, answer)
+            self.assertEqual(self.run_json("--profile", self.file, "-c", command)["stdout"], "IN\n")
+            for other in ("head in", "cat in | rev", "awk 1 in"):
+                self.assertEqual(self.run_json("--profile", self.file, "-c", other)["status"], "denied")
+            less = self.profile({"extends": parent, "commands": {"+allow": ["cat"]}}, "less.json")
+            self.assertEqual(self.run_json("--profile", less, "-c", command)["status"], "denied")
+
+    def test_a_preset_takes_the_place_of_lines_where_a_person_says_so(self):
+        self.write("home/.cargo/bin/tool", "#!/bin/sh\necho tool\n", 0o755)
+        for said, profile in (("n", {"extends": "default", "filesystem": {"+roots": [
+                {"path": "${home}/.cargo/bin/tool", "access": "ro", "optional": True}]}}),
+                              ("y", {"extends": ["default", "rust"]})):
+            pid, fd = pty.fork()
+            if pid == 0:
+                os.chdir(self.work)
+                os.execve(harness.SBX_RUN, [harness.SBX_RUN, "learn", "--out", self.file, "-c",
+                                            self.home + "/.cargo/bin/tool | cat"], self.env)
+            seen = b""
+            for question, answer in ((b"Put --with rust in the place of 1 lines? [y/N] ", said),
+                                     (b"Write this to ", "y")):
+                while question not in seen or not seen.endswith(b"? [y/N] "):
+                    seen += os.read(fd, 4096)
+                os.write(fd, answer.encode() + b"\n")
+            self.assertIn(b"rust opens filesystem.roots: ", seen)
+            with contextlib.suppress(OSError):
+                while text := os.read(fd, 4096):
+                    seen += text
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, seen)
+            os.close(fd)
+            self.assertIn(b'"proven":true,"written":true', seen)
+            self.assertEqual(json.load(open(self.file)), profile)
+
+    def test_what_is_reached_through_symlinks(self):
+        """No root is a symlink: what holds it is shown, and what it leads to."""
+        self.write("far/away/file", "far\n")
+        self.write("far/beside", "beside\n")
+        self.write("links/x", "x\n")
+        os.symlink("../far/away", self.base + "/links/directory")
+        os.symlink(self.base + "/links/directory/file", self.base + "/links/file")
+        for path, written in (("/links/directory/file", "far\n"), ("/links/file", "far\n")):
+            answer = self.learn("cat", self.base + path)
+            self.assertEqual(self.roots(), {self.base + "/links": "ro", self.base + "/far/away/file": "ro"})
+            self.assertEqual(self.run_learned("cat", self.base + path)["stdout"], written, answer)
+            self.assertEqual(self.run_learned("cat", self.base + "/far/beside")["exit_code"], 1)
+        self.learn("sh", "-c", f"echo more >> {self.base}/links/file")
+        self.assertEqual(self.roots(), {self.base + "/links": "ro", self.base + "/far/away/file": "rw"})
+        # Where that holds what is never granted, nothing is.
+        os.symlink(self.base + "/far/away/file", self.home + "/link")
+        answer = self.learn("cat", self.home + "/link", status=125)
+        self.assertIn("holds the whole home", "".join(answer["refused"]))
+
     def test_each_line_is_explained(self):
         answer = self.learn("sh", "-c", f"cat {self.data}/one; head -1 {self.data}/one; ls {self.base}/other")
         lines = {line["value"]["path"]: line for line in answer["lines"]}
@@ -274,6 +337,49 @@ class LearnNetworkTest(network_test.Networked):
             ran = self.run_json("--profile", less, "--", *self.connect("allowed.test:80",
                                                                         world.OUTSIDE4 + ":443"))
             self.assertEqual(ran["exit_code"], 1, (host, ran))
+
+    def test_programs_that_fetch(self):
+        """Each with its own host and port, and what it read; another of each is refused."""
+        self.write("other/file", "other\n")
+        tool = self.write("other/tool", "#!/bin/sh\necho ran\n", 0o755)
+        self.write("data/urls", "url = http://allowed.test/listed\n")
+        listener = self.base + "/data/socket"
+        learned = []
+        for program, command in (
+                ("curl", "curl -sS http://allowed.test/c"),
+                ("curl", f"curl -sS -K {self.base}/data/urls -o got; cat got"),
+                ("wget", "wget -qO- http://sub.wild.test/w"),
+                ("python3", f"{network_test.PYTHON} -c 'import urllib.request as u;"
+                            " print(u.urlopen(\"http://allowed.test/p\").read())'"),
+                ("perl", "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(\"allowed.test:80\")"
+                         " or die $!; print $s \"GET /perl HTTP/1.0\\r\\nHost: h\\r\\n\\r\\n\"; print <$s>'"),
+                ("busybox", "busybox wget -qO- http://allowed.test/static"),
+                ("bash", f"exec 3<>/dev/tcp/{world.OUTSIDE4}/80 && printf 'GET / HTTP/1.0\\r\\nHost: h\\r\\n\\r\\n'"
+                         " >&3 && cat <&3")):
+            if shutil.which(program, path="/usr/bin:/bin") is None:
+                continue
+            with self.subTest(command=command), socket.socket(socket.AF_UNIX) as server:
+                out = os.path.join(self.base, "learned.json")
+                done = self.raw("learn", "--out", out, "--yes", "-c", command)
+                answer = json.loads(done.stdout)
+                self.assertEqual((answer["exit_code"], answer["written"]), (0, True), done)
+                host = {"wget": "sub.wild.test", "bash": world.OUTSIDE4}.get(program, "allowed.test")
+                self.assertEqual(answer["profile"]["network"],
+                                 {"+allow": [host + ":80"], "mode": "allowlist"})
+                ran = self.run_json("--profile", out, "--trace-denials", "-c", command)
+                self.assertEqual((ran["exit_code"], self.denials(ran)), (0, {}), ran)
+                os.makedirs(os.path.dirname(listener), exist_ok=True)
+                server.bind(listener)
+                server.listen()
+                for other in (f"cat {self.base}/other/file", "curl -sS http://other.test/c",
+                              f"exec 3<>/dev/tcp/{host}/443", tool,
+                              f"{network_test.PYTHON} -c 'import socket as s;"
+                              f" s.socket(s.AF_UNIX).connect(\"{listener}\")'"):
+                    ran = self.run_json("--profile", out, "-c", other)
+                    self.assertNotEqual(ran["exit_code"], 0, (other, ran))
+                os.unlink(listener)
+                learned.append(program)
+        self.assertGreaterEqual(len(learned), 5)
 
     def test_neither_the_loopback_nor_the_hosts_addresses(self):
         for target in ("127.0.0.1:80", world.HUB4 + ":80", "own.test:80", "loop.test:80",

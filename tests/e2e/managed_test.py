@@ -6,8 +6,11 @@ The caller is root there, of the machine or of its own user namespace: the files
 import hashlib
 import json
 import os
+import random
 import re
 import shlex
+import shutil
+import socket
 import subprocess
 
 import harness
@@ -294,6 +297,52 @@ class ManagedTest(ManagedCase):
             self.assertFalse(os.path.exists(self.work + "/made"), (argv, done))
             self.assertIn(b"Read-only", done.stdout + done.stderr, argv)
 
+    def test_a_session_is_held_and_goes_by_what_was_there_when_it_started(self):
+        place = self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]},
+                              "limits": {"pids": 50}, "profiles": {"forbid": ["unconfined"]}})
+        runtime = self.base + "/runtime"
+        os.mkdir(runtime, 0o700)
+        run = f"{harness.SBX_RUN} call run --session s --params {self.base}/touch.json"
+        self.write("touch.json", json.dumps({"command": "touch made"}))
+        script = (f"export XDG_RUNTIME_DIR={runtime}; sbx=$1; "
+                  "$sbx start --session u --profile unconfined -c true; "
+                  "$sbx start --session s --owner-pid $$ --pids 500 -c 'touch made; ulimit -u; sleep 60'; "
+                  f"{run}; echo '{{}}' > {place}; {run}; $sbx explain --session s --json; "
+                  "$sbx reset --session s; $sbx call shutdown --session s < /dev/null")
+        done = self.within(["sh", "-c", script, "sh", harness.SBX_RUN])
+        answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
+        self.assertEqual(answers[0]["error"]["code"], "managed_policy", done)
+        runs = [answer for answer in answers if "exit_code" in answer and "sandbox" in answer]
+        self.assertEqual(len([run for run in runs if run["status"] == "exited"]), 2, done)
+        for answer in runs:
+            if answer["status"] != "exited":
+                continue
+            self.assertEqual((answer["exit_code"], "Read-only" in answer["stderr"]), (1, True), answer)
+            self.assertEqual([mark["path"] for mark in answer["sandbox"]["managed"]],
+                             ["/etc/sbx/managed.d/site.json"])
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_who_is_not_root_is_held_as_well(self):
+        """The files are root's, and the caller is somebody else."""
+        if not harness.is_root():
+            self.skipTest("the namespace of a user has no second one; root drops to one here")
+        os.chmod(self.base, 0o755)
+        for path in (self.work, self.home):
+            os.chown(path, 12345, 12345)
+        drop = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", harness.SBX_RUN]
+        path = self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]}})
+        done = self.within([*drop, "-c", "touch made; id -u"])
+        self.assertIn("Read-only", json.loads(done.stdout)["stderr"], done)
+        for make in (lambda: os.chown(path, 12345, 12345), lambda: os.chmod(path, 0o600),
+                     lambda: os.chmod(self.etc + "/managed.d", 0o700)):
+            os.chown(path, 0, 0)
+            os.chmod(path, 0o644)
+            make()
+            done = self.within([*drop, "-c", "touch made"])
+            self.assertEqual(json.loads(done.stdout)["error"]["code"], "managed_policy", done)
+            self.assertIn(b"managed.d", done.stderr)
+        self.assertFalse(os.path.exists(self.work + "/made"))
+
     def test_bwrap_is_held(self):
         shared = os.path.dirname(self.write("shared/a", "a"))
         self.write("shared/secret/key", "s")
@@ -319,3 +368,121 @@ class ManagedTest(ManagedCase):
         env = {**os.environ, "HOME": self.home, "XDG_CONFIG_HOME": "/nonexistent",
                "XDG_CONFIG_DIRS": "/nonexistent", "SBX_MANAGED": "/nonexistent"}
         self.refused("is forbidden", "--", "true", env=env)
+
+
+class NarrowingTest(ManagedCase):
+    """For random profiles, flags and files of the policy: with the files nothing is seen, written,
+    reached or called that is not without them."""
+
+    SEED = 20263
+    PLACES = ("", "/a", "/b", "/a/a", "/a/b", "/b/a")
+    CALLS = ("bpf", "unshare", "mount", "ptrace", "keyctl", "userfaultfd", "personality")
+    LOOK = r"""
+import ctypes, errno, json, os, socket, sys
+places, calls, targets = json.loads(sys.argv[1])
+out = []
+for place in places:
+    for name in ("file", "secret"):
+        path = place + "/" + name
+        try:
+            if open(path).read() != "host's\n":
+                continue  # what covers it
+            out.append("read " + path)
+            open(path, "r+").close()
+            out.append("write " + path)
+        except OSError:
+            pass
+    try:
+        # Where a root of its own begins, sbx holds this name.
+        out += ["list " + place + "/" + name for name in os.listdir(place) if name != ".sbx"]
+    except OSError:
+        pass
+libc = ctypes.CDLL(None, use_errno=True)
+for name, number in calls.items():
+    ctypes.set_errno(0)
+    libc.syscall(number, -1, -1, -1, -1, -1, -1)
+    if ctypes.get_errno() != errno.EPERM:
+        out.append("call " + name)
+for host, port in targets:
+    with socket.socket() as peer:
+        peer.settimeout(2)
+        if peer.connect_ex((host, port)) == 0:
+            out.append(f"connect {port}")
+print(json.dumps(out))
+"""
+    NUMBERS = {"x86_64": (321, 272, 165, 101, 250, 323, 135), "aarch64": (280, 97, 40, 117, 219, 282, 92)}
+
+    def setUp(self):
+        super().setUp()
+        self.random = random.Random(self.SEED)
+        self.tree = self.base + "/tree"
+        for place in self.PLACES:
+            for name in ("file", "secret"):
+                self.write("tree" + place + "/" + name, "host's\n")
+        self.calls = dict(zip(self.CALLS, self.NUMBERS[os.uname().machine]))
+
+    def place(self):
+        return self.tree + self.random.choice(self.PLACES) + self.random.choice(("", "", "/secret"))
+
+    def some(self, make, most):
+        return [make() for _ in range(self.random.randint(0, most))]
+
+    def rules(self, key="access"):
+        accesses = ("none", "ro", "rw")
+        by_path = {self.place(): self.random.choice(accesses) for _ in range(self.random.randint(0, 4))}
+        return [{"path": path, key: access} for path, access in by_path.items()]
+
+    def document(self, port):
+        chance = self.random.random
+        document = {"filesystem": {"roots": [{"path": "${workspace}", "access": "rw"}, *self.rules()]},
+                    "seccomp": {"allow": sorted(set(self.some(lambda: self.random.choice(self.CALLS), 3)))},
+                    "network": {"mode": self.random.choice(("none", "outbound", "allowlist"))}}
+        if chance() < 0.5:
+            document["network"]["host_ports"] = [port]
+        if chance() < 0.3:
+            document["filesystem"]["base"] = "host"
+        return document
+
+    def flags(self):
+        out = []
+        for path in {self.place() for _ in range(self.random.randint(0, 2))}:
+            out += [self.random.choice(("--ro", "--rw", "--hide")), path]
+        return out
+
+    def policy(self, port):
+        document = {"filesystem": {"max": self.rules()}}
+        if self.random.random() < 0.5:
+            document["network"] = {"mode": self.random.choice(("none", "allowlist", "outbound"))}
+        if self.random.random() < 0.3:
+            document["network"] = {"allow": self.random.choice(([], [f"127.0.0.1:{port}"]))}
+        if self.random.random() < 0.3:
+            document["isolation"] = {"require": self.random.sample(("seccomp", "pid", "net"), 1)}
+        return document
+
+    def look(self, flags, port):
+        words = json.dumps([[self.tree + place for place in self.PLACES], self.calls,
+                            [["127.0.0.1", port]]])
+        # The namespace of the listener is the one in which sbx-run is.
+        answer = self.answer(*flags, "--", "/usr/bin/python3", "-c", self.LOOK, words)
+        self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
+        return set(json.loads(answer["stdout"]))
+
+    def test_nothing_is_there_that_is_not_there_without_it(self):
+        lost = kept = 0
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            for number in range(25):
+                profile = self.profile(self.document(port))
+                flags = ["--profile", profile, *self.flags()]
+                shutil.rmtree(self.etc + "/managed.d")
+                os.mkdir(self.etc + "/managed.d")
+                whole = self.look(flags, port)
+                policies = [self.policy(port) for _ in range(self.random.randint(1, 2))]
+                for name, policy in zip(("a.json", "b.json"), policies):
+                    self.managed(policy, name)
+                narrowed = self.look(flags, port)
+                self.assertLessEqual(narrowed, whole, (number, flags, open(profile).read(), policies))
+                lost += len(whole - narrowed)
+                kept += len(narrowed)
+        self.assertGreater(lost, 50)
+        self.assertGreater(kept, 50)

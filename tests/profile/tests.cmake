@@ -7,8 +7,10 @@ sbx_test(profile
     ${CMAKE_CURRENT_LIST_DIR}/sha256_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/shipped_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/store_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/trust_record_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/upstream_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/profile/fuzz_profile.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/trust/property.cc
   LINK sbx_all)
 # Decodes one document a line, so that a script can compare its verdicts with the schema's.
 add_executable(profile_decode ${CMAKE_CURRENT_LIST_DIR}/decode_lines.cc)

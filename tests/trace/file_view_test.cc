@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "model/grant.h"
 #include "plan/operations.h"
 #include "support/temp_dir.h"
 #include "sys/kernel.h"
@@ -46,6 +47,32 @@ TEST_F(HiddenHost, NamesWhatTheHostHasWithTheGrantThatShowsIt) {
   const auto write = view_.refusal(wants(FileNeed::kWrite), "/etc/passwd");
   ASSERT_TRUE(write);
   EXPECT_EQ(write->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"rw\"}]");
+}
+
+TEST_F(HiddenHost, NamesWhatHoldsASymlinkAndWhatItLeadsTo) {
+  const TempDir outside;
+  const std::string& top = outside.path();
+  ASSERT_EQ(mkdir((top + "/real").c_str(), 0700), 0);
+  ASSERT_EQ(symlink("real", (top + "/link").c_str()), 0);
+  ASSERT_EQ(symlink("real/none", (top + "/dangling").c_str()), 0);
+  ASSERT_TRUE(
+      OwnedFd(open((top + "/real/file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)).is_open());
+  const auto grant = [&](const char* access, const std::string& path) {
+    return "filesystem.roots += [" + root_entry(top, "ro") + ", " + root_entry(top + path, access) +
+           "]";
+  };
+  EXPECT_EQ(view_.refusal(wants(FileNeed::kRead), top + "/link/file")->grant,
+            grant("ro", "/real/file"));
+  EXPECT_EQ(view_.refusal(wants(FileNeed::kRead), top + "/link")->grant, grant("ro", "/real"));
+  EXPECT_EQ(view_.refusal(wants(FileNeed::kWrite), top + "/link/file")->grant,
+            grant("rw", "/real/file"));
+}
+
+TEST_F(HiddenHost, NamesTheDirectoryWhereAnEntryGoes) {
+  const auto remove = view_.refusal(wants(FileNeed::kRemove), "/etc/passwd");
+  ASSERT_TRUE(remove);
+  EXPECT_EQ(remove->grant, "filesystem.roots += [{\"path\": \"/etc\", \"access\": \"rw\"}]");
+  EXPECT_FALSE(view_.refusal(wants(FileNeed::kRemove), "/etc/no-such-file"));
 }
 
 TEST_F(HiddenHost, PassesOverWhatIsNowhere) {
