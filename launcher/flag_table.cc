@@ -27,7 +27,7 @@ constexpr VerbBits kProfileVerb = verb_bits("profile");
 constexpr VerbBits kLearn = verb_bits("learn");
 constexpr VerbBits kTrust = verb_bits("trust untrust");
 constexpr VerbBits kTasks =
-    verb_bits("status output stdin attach screen resize wait kill list reset");
+    verb_bits("status output stdin attach screen resize wait kill list top reset");
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
@@ -136,8 +136,8 @@ constexpr FlagRow kFlags[] = {
      kFile},
     {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},
     {"--session", &Run::session, kTasks | kNamed, 0, "NAME",
-     "of the session (default: default; list: all; call, tool: one for this call alone)", kText,
-     "One that serve is to serve."},
+     "of the session (default: default; list, top: all; call, tool: one for this call alone)",
+     kText, "One that serve is to serve."},
     {"--idle", &Run::idle, verb_bits("start shell serve"), verb_bits("start shell serve"), "TIME",
      "leave after this long with neither tasks nor clients (default: 10s)"},
     {"--socket", &Run::socket, verb_bits("serve"), 0, "PATH", "of a Unix socket to serve on",

@@ -18,8 +18,10 @@
 
 #include "base/files.h"
 #include "base/pointers.h"
+#include "base/text.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "process.h"
 #include "rpc/json_rpc.h"
 #include "serve_protocol.h"
 #include "sys/calls.h"
@@ -212,9 +214,9 @@ std::vector<std::string> session_names(const Directory& directory) {
   return names;
 }
 
-Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation& invocation) {
+Result<SessionClient> SessionClient::open(const Wanted& wanted, const Environment& environment) {
   SBX_CHECK_OK(check_session_name(wanted.session));
-  SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
+  SBX_TRY(const Directory directory, runtime_directory(environment));
   const std::string name = socket_name(wanted.session);
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     Result<OwnedFd> fd = connect_socket(directory, name);
@@ -229,6 +231,7 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Invocation
       continue;
     }
     SessionClient client(std::move(fd).value());
+    client.wait_at_most(wanted.patience_ms);
     std::string params = "{}";
     if (wanted.as_operator || !wanted.approve.empty()) {
       params.clear();
@@ -274,12 +277,23 @@ Status SessionClient::grant(const std::string& digest) {
 Result<std::string> SessionClient::read_line() {
   for (;;) {
     if (auto line = reader_.next()) return std::move(line->text);
+    errno = 0;
     const IoState state = read_some(fd_.get(), reader_);
+    if (state == IoState::kBlocked && errno == EAGAIN) {
+      return session_error("the session's server does not answer", "");
+    }
     if (state != IoState::kClosed) continue;
     Error error = session_error("the session's server has gone", "");
     error.sys_errno = ECONNRESET;
     return error;
   }
+}
+
+// For each read; what is sent is little.
+void SessionClient::wait_at_most(int milliseconds) const {
+  const struct timeval time { milliseconds / 1000, suseconds_t{milliseconds % 1000} * 1000 };
+  setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  setsockopt(fd_.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
 }
 
 Result<std::string> SessionClient::call(std::string_view method, std::string_view params,
@@ -324,6 +338,23 @@ void SessionClient::take_whole(const Notify& take) {
       take(whole->method, whole->method.empty() ? whole->result : whole->params);
     }
   }
+}
+
+Status SessionClient::read(const Notify& take, const Answered& answered) {
+  const IoState state = read_some(fd_.get(), reader_);
+  while (auto line = reader_.next()) {
+    auto message = read_message(line->text);
+    const auto* whole = std::get_if<RpcMessage>(&message);
+    if (whole == nullptr) continue;
+    if (!whole->method.empty()) {
+      take(whole->method, whole->params);
+    } else if (const auto id = parse_count(whole->id, UINT_MAX)) {
+      const bool is_error = !whole->error.empty();
+      answered(static_cast<unsigned>(*id), is_error ? whole->error : whole->result, is_error);
+    }
+  }
+  if (state != IoState::kClosed) return {};
+  return session_error("the session's server has gone", "");
 }
 
 Status SessionClient::next(const Notify& notify) {

@@ -12,9 +12,9 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "flag_table.h"
+#include "policy/environment.h"
 #include "rpc/framing.h"
 #include "rpc/socket_place.h"
-#include "verbs.h"
 
 namespace sbx {
 
@@ -41,9 +41,10 @@ class SessionClient {
     std::string approve{};     // a digest that is granted first, as the operator
     // The workspace of one that is to be started without a flag for it; null: one of its own.
     std::function<Result<std::string>()> default_workspace{};
+    int patience_ms = 0;  // for one that does not answer; 0: any
   };
   // Errors: kSessionFailed; those of `serve` where it had to be started and did not come up.
-  static Result<SessionClient> open(const Wanted& wanted, const Invocation& invocation);
+  static Result<SessionClient> open(const Wanted& wanted, const Environment& environment);
 
   // Sends one call and waits for its answer; notifications that come meanwhile are handed out.
   // `params` is a JSON object. Errors: the server's; kSessionFailed where it goes away.
@@ -57,6 +58,11 @@ class SessionClient {
   int fd() const { return fd_.get(); }
   bool send(std::string_view method, std::string_view params);
   Status read(const Notify& take);
+  // The same for who sends several: which call is answered (last_id() after its send), and with
+  // what: a result, or an error as JSON-RPC has it.
+  unsigned last_id() const { return last_id_; }
+  using Answered = std::function<void(unsigned id, const std::string& text, bool is_error)>;
+  Status read(const Notify& take, const Answered& answered);
   // Without reading: what came together with something else.
   void take_whole(const Notify& take);
   // The next notification. Errors: kSessionFailed where the server goes away.
@@ -66,6 +72,7 @@ class SessionClient {
   explicit SessionClient(OwnedFd fd) : fd_(std::move(fd)) {}
   Result<std::string> read_line();
   Status grant(const std::string& digest);
+  void wait_at_most(int milliseconds) const;
 
   OwnedFd fd_;
   std::string greeting_;

@@ -94,6 +94,7 @@ int verb_doctor(const Invocation& invocation);
 int verb_profile(const Invocation& invocation);
 int verb_layer(const Invocation& invocation);
 int verb_report(const Invocation& invocation);
+int verb_top(const Invocation& invocation);
 int verb_learn(const Invocation& invocation);
 int verb_trust(const Invocation& invocation);
 int verb_schema(const Invocation& invocation);
@@ -211,6 +212,14 @@ inline constexpr Verb kVerbs[] = {
      "Without --session all sessions with their tasks.",
      {kAnyTaskWord},
      "sbx-run list"},
+    {"top",
+     verb_top,
+     "all sessions and their tasks, live, on the whole terminal; approvals are given there",
+     kNothingToRun,
+     "Of the session that --session names, or of all. q quits, Enter opens, a approves, r refuses, "
+     "k kills, f follows, ? helps. docs/top.md tells more.",
+     {},
+     "sbx-run top"},
     {"reset",
      verb_reset,
      "end every task of a session",

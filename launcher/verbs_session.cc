@@ -221,7 +221,8 @@ std::optional<int> parse_task(const Invocation& invocation, RunOptions& options)
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
                         const std::string& method, const Result<json>& params) {
   if (!params.ok()) return params.error();
-  SBX_TRY(SessionClient client, SessionClient::open({session, false, false, {}}, invocation));
+  SBX_TRY(SessionClient client,
+          SessionClient::open({session, false, false, {}}, invocation.environment));
   return client.call(method, params.value().dump(-1, ' ', false, json::error_handler_t::replace));
 }
 
@@ -282,7 +283,7 @@ int follow_output(const RunOptions& options, const Invocation& invocation) {
   params.value()["follow"] = true;
   params.value()["replay"] = true;
   Result<SessionClient> client =
-      SessionClient::open({options.session, false, false, {}}, invocation);
+      SessionClient::open({options.session, false, false, {}}, invocation.environment);
   if (!client.ok()) return refuse(client.error(), invocation);
   Follow follow{options.task_id};
   std::vector<std::pair<std::string, std::string>> early;
@@ -309,7 +310,7 @@ Result<json> sessions(const Invocation& invocation) {
   SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
   json found = json::array();
   for (const std::string& name : session_names(directory)) {
-    Result<SessionClient> client = SessionClient::open({name}, invocation);
+    Result<SessionClient> client = SessionClient::open({name}, invocation.environment);
     if (!client.ok()) continue;  // it has gone, or is another version's
     const Result<std::string> tasks = client.value().call("list", "{}");
     if (!tasks.ok()) continue;
@@ -412,7 +413,7 @@ Result<CallAnswer> call_session(const RunOptions& options, const Invocation& inv
   SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
   SBX_TRY(SessionClient client,
           SessionClient::open({options.session, true, true, std::move(settings), options.approve},
-                              invocation));
+                              invocation.environment));
   SBX_TRY(std::string answer, client.call(method, params));
   return CallAnswer{std::move(answer), 0};
 }
@@ -428,7 +429,7 @@ Result<SessionClient> open_session(const RunOptions& options, const Invocation& 
     for (const std::string& warning : warnings) warn(warning);
     return workspace;
   };
-  return SessionClient::open(wanted, invocation);
+  return SessionClient::open(wanted, invocation.environment);
 }
 
 Result<json> shell_params(const RunOptions& options) {

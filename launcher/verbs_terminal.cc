@@ -154,7 +154,7 @@ class Attachment {
 Result<int> attach(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const char key, key_of(options.detach_key));
   SBX_TRY(const OwnedFd signals, signal_descriptor(true));
-  SBX_TRY(SessionClient client, SessionClient::open({options.session}, invocation));
+  SBX_TRY(SessionClient client, SessionClient::open({options.session}, invocation.environment));
   return Attachment(std::move(client), options.task_id, key, signals.get()).run();
 }
 

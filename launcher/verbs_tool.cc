@@ -145,7 +145,7 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
   SBX_TRY(SessionFlags flags, session_flags(options, *invocation.verb));
   SBX_TRY(SessionClient client,
           SessionClient::open({options.session, true, false, std::move(flags), options.approve},
-                              invocation));
+                              invocation.environment));
   const nlohmann::ordered_json params = nlohmann::ordered_json::parse(text, nullptr, false);
   Stream stream(decoded.task_id);
   const auto notify = [&](const std::string& method, const std::string& event) {

@@ -83,21 +83,25 @@ void encode_object(const ObjectSpec& spec, const void* object, ordered_json& to)
   }
 }
 
-std::string digest_text(const ObjectSpec& spec, const void* object) {
-  std::string text;
+ordered_json digest_json(const ObjectSpec& spec, const void* object) {
+  ordered_json out = ordered_json::object();
   for (const FieldSpec& row : spec.fields) {
     if (!row.in_digest || row.member.codec == nullptr || row.member.codec->encode == nullptr) {
       continue;
     }
-    append_canonical(text, std::string(row.name));
+    ordered_json& value = out[std::string(row.name)];
     if (row.value.kind == Kind::kObject && !row.value.nullable) {
-      append_canonical(text, digest_text(*row.value.object, member_of(row, object)));
-      continue;
+      value = digest_json(*row.value.object, member_of(row, object));
+    } else {
+      row.member.codec->encode(row.value, member_of(row, object), value);
     }
-    ordered_json value;
-    row.member.codec->encode(row.value, member_of(row, object), value);
-    append_canonical(text, value);
   }
+  return out;
+}
+
+std::string digest_text(const ObjectSpec& spec, const void* object) {
+  std::string text;
+  append_canonical(text, digest_json(spec, object));
   return text;
 }
 

@@ -36,8 +36,10 @@ void decode_object(const ObjectSpec& spec, const nlohmann::json& document, void*
 // Every row with its value, in the table's order; decodes to the same struct.
 void encode_object(const ObjectSpec& spec, const void* object, nlohmann::ordered_json& to);
 
-// All that the rows say of `object`, but for those that are not in the digest: two structs read
-// alike only where they are. Any bytes.
+// All that the rows say of `object`, but for those that are not in the digest: what a person is
+// shown of what a digest covers.
+nlohmann::ordered_json digest_json(const ObjectSpec& spec, const void* object);
+// The same as a text in which two structs read alike only where they are. Any bytes.
 std::string digest_text(const ObjectSpec& spec, const void* object);
 
 template <typename T>

@@ -408,7 +408,9 @@ class McpServer::Impl {
       const std::string digest = std::move(http->second);
       http_questions_.erase(http);
       const McpJson said = McpJson::parse(message.result);
-      if (!said.is_object() || text_of(said, "action") != "accept") return service_.decline(digest);
+      if (!said.is_object() || text_of(said, "action") != "accept") {
+        return static_cast<void>(service_.decline(digest));
+      }
       return static_cast<void>(service_.approve(digest));
     }
     const auto asked = std::find_if(calls_.begin(), calls_.end(), [&](const auto& entry) {

@@ -105,6 +105,8 @@ constexpr std::array kBranchFields = {
     required(field<&MethodParams::new_name>("new", "Name of the layer that is made.", kText))};
 constexpr std::array kApproveFields = {required(
     field<&MethodParams::digest>("digest", "Of an answer with status needs_approval.", kText))};
+constexpr std::array kApprovalsFields = {field<&MethodParams::digest>(
+    "digest", "Only this one, with all that the digest covers.", kOptionalText)};
 
 // --- calls ---
 
@@ -346,6 +348,16 @@ Status approve(MethodCall& call) {
   return answer_flag(call, "approved", true);
 }
 
+Status decline(MethodCall& call) {
+  return answer_flag(call, "declined", call.service.decline(call.params.digest));
+}
+
+Status approvals(MethodCall& call) {
+  call.reply(WriteValue(
+      [&](JsonWriter& json) { write_questions(json, call.service, call.params.digest); }));
+  return {};
+}
+
 // What sbx-layer refuses with: an outcome, whose error is ours.
 Error layer_refusal(const LayerAnswer& answer) {
   const Result<nlohmann::json> outcome = read_json_strict(answer.text);
@@ -419,6 +431,8 @@ constexpr auto kMethods = std::to_array<Method>({
     {.name = "explain", .fields = {}, .beside = Beside::kRequest, .call = explain},
     {.name = "tool", .fields = {kToolFields}, .beside = Beside::kToolParams, .call = tool},
     {.name = "approve", .fields = {kApproveFields}, .for_operator = true, .call = approve},
+    {.name = "decline", .fields = {kApproveFields}, .for_operator = true, .call = decline},
+    {.name = "approvals", .fields = {kApprovalsFields}, .for_operator = true, .call = approvals},
     {.name = "layer.list", .fields = {}, .call = layer_list},
     {.name = "layer.diff", .fields = {kLayerPathFields}, .call = layer_diff},
     {.name = "layer.commit",

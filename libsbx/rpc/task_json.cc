@@ -3,13 +3,19 @@
 #include "rpc/task_json.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
+#include "base/utf8.h"
+#include "json/base64.h"
+#include "json/codec.h"
 #include "json/writer.h"
 #include "model/exit_status.h"
+#include "policy/fields.h"
 #include "report/json.h"
 #include "report/json_parts.h"
+#include "report/judgement.h"
 #include "rpc/json_rpc.h"
 
 namespace sbx {
@@ -114,6 +120,9 @@ void write_task_status(JsonWriter& json, const Task& task) {
     write_member(json, "stdout", output.out);
     write_member(json, "stderr", output.err);
     write_command(json, task);
+    const Outcome so_far = task.progress();
+    write_denials(json, so_far.denials);
+    write_connections(json, so_far);
   }
   json.end_object();
 }
@@ -175,6 +184,10 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
     write_task(json, *task);
     write_end(json, *task);
     write_command(json, *task);
+    write_flag(json, "has_terminal", task->terminal() != nullptr);
+    const Outcome so_far = task->progress();
+    write_count(json, "denials", so_far.denials.size());
+    write_count(json, "connections", so_far.connections.size() + so_far.unlisted_connections);
     json.end_object();
   }
   json.end_array();
@@ -206,21 +219,79 @@ std::string event_line(const TaskEvent& event) {
   });
 }
 
+namespace {
+
+void write_http_members(JsonWriter& json, const std::string& digest, const HttpQuestion& question) {
+  for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>{"digest", digest},
+                                    {"method", question.method},
+                                    {"url", question.url},
+                                    {"host", question.host()},
+                                    {"path", question.path()},
+                                    {"rule", question.rule}}) {
+    json.key(name);
+    json.string(value);
+  }
+  json.key("size");
+  json.verbatim(question.size.empty() ? "null" : question.size);
+}
+
+void write_asked_at(JsonWriter& json, const std::string& digest) {
+  using std::chrono::duration_cast;
+  const auto made = approval_time(digest).value_or(Approvals::Clock::time_point());
+  const auto since = duration_cast<std::chrono::milliseconds>(made.time_since_epoch());
+  write_member(json, "asked_at", utc_time(since.count()));
+}
+
+// Every row that is in the digest. A file that is no text is shown in base64.
+void write_covered(JsonWriter& json, const Question& asked) {
+  nlohmann::ordered_json covered = {{"cwd", asked.cwd},
+                                    {"request", digest_json(kRequestSpec, &asked.request)},
+                                    {"policy", digest_json(kPolicySpec, &asked.policy)}};
+  for (std::size_t i = 0; i < asked.request.files.size(); ++i) {
+    const std::string& content = asked.request.files[i].content;
+    nlohmann::ordered_json& file = covered["request"]["files"][i];
+    if (is_valid_utf8(content)) continue;
+    file.erase("content");
+    file["content_base64"] = base64_encode(content);
+  }
+  json.key("covers");
+  json.verbatim(covered.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
+}  // namespace
+
+void write_questions(JsonWriter& json, Service& service, std::string_view only) {
+  json.begin_object();
+  json.key("approvals");
+  json.begin_array();
+  for (const Question& asked : service.questions()) {
+    if (!only.empty() && asked.digest != only) continue;
+    json.begin_object();
+    write_member(json, "kind", "command");
+    write_member(json, "digest", asked.digest);
+    write_asked_at(json, asked.digest);
+    write_member(json, "command", asked.request.command);
+    json.key("rules");
+    write_rules(json, asked.rules);
+    if (!only.empty()) write_covered(json, asked);
+    json.end_object();
+  }
+  for (const auto& [digest, asked] : service.http_questions()) {
+    if (!only.empty() && digest != only) continue;
+    json.begin_object();
+    write_member(json, "kind", "http");
+    write_asked_at(json, digest);
+    write_http_members(json, digest, asked.about);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+}
+
 std::string question_line(const std::string& digest, const HttpQuestion& question) {
   return write_notification("approval.requested", [&](JsonWriter& json) {
     json.begin_object();
-    for (const auto& [name, value] :
-         {std::pair<std::string_view, std::string_view>{"digest", digest},
-          {"method", question.method},
-          {"url", question.url},
-          {"host", question.host()},
-          {"path", question.path()},
-          {"rule", question.rule}}) {
-      json.key(name);
-      json.string(value);
-    }
-    json.key("size");
-    json.verbatim(question.size.empty() ? "null" : question.size);
+    write_http_members(json, digest, question);
     json.end_object();
   });
 }

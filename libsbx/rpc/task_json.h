@@ -36,6 +36,9 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks);
 // The line of a notification, without its end: task.output, task.match, task.cancelled, task.exit.
 std::string event_line(const TaskEvent& event);
 
+// {approvals: […]}, what waits for a person; `only` one, by its digest, with all that it covers.
+void write_questions(JsonWriter& json, Service& service, std::string_view only);
+
 // approval.requested: a request of HTTP waits for `approve` with this digest.
 std::string question_line(const std::string& digest, const HttpQuestion& question);
 

@@ -41,6 +41,7 @@ struct HttpQuestion {
 class HttpProcess : public HttpSession, public HttpGate {
  public:
   static constexpr std::chrono::seconds kLookEvery{5};
+  static constexpr std::chrono::seconds kPatience{61};  // sbx-http asks for sixty
 
   // Resolves every credential. What was one of the operator's variables, or held such a value, is
   // taken out of `inherited` and of this process's own environment. Errors: kBadValue with the

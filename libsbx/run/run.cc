@@ -93,6 +93,7 @@ Outcome CommandRun::progress() const {
   Outcome outcome = outcome_;
   if (runs()) note_layers(outcome, sandbox_->plan, supervisor_->confirmed());
   outcome.denials = denials_.entries();
+  if (network_ != nullptr) outcome.connections = network_->connections();
   return outcome;
 }
 

@@ -82,6 +82,7 @@ std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& po
   Approval approval{stamp_approval(digest, Approvals::Clock::now(), nonce.value()),
                     judgement.findings};
   if (ask && ask(approval)) return std::nullopt;
+  if (!ask) approvals.note({approval.digest, policy, request, cwd, approval.rules});
   const Finding& first = approval.rules.front();
   Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason + failure,
               first.id, "the operator may allow it once with --approve " + approval.digest};

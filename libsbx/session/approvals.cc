@@ -95,6 +95,7 @@ bool Approvals::is_current(std::string_view digest) const {
 }
 
 void Approvals::grant(std::string_view digest) {
+  close(digest);
   if (!is_current(digest)) return;
   if (granted_.size() >= kMaxOpen) granted_.erase(granted_.begin());
   granted_.emplace(digest);
@@ -112,6 +113,39 @@ Result<bool> Approvals::take(std::string_view named, std::string_view request) {
     entry = next;
   }
   return false;
+}
+
+namespace {
+
+std::size_t size_of(const Question& question) {
+  const auto& [digest, policy, request, cwd, rules] = question;
+  std::size_t bytes = request.command.size() + cwd.size();
+  for (const std::string& word : request.argv) bytes += word.size();
+  for (const auto& [name, value] : request.env) bytes += name.size() + value.size();
+  for (const RequestFile& file : request.files) bytes += file.path.size() + file.content.size();
+  return bytes + (request.stdin_text ? request.stdin_text->size() : 0);
+}
+
+}  // namespace
+
+void Approvals::note(Question question) {
+  questions_.push_back(std::move(question));
+  std::size_t bytes = 0;
+  for (auto at = questions_.rbegin(); at != questions_.rend(); ++at) bytes += size_of(*at);
+  while (questions_.size() > kMostQuestions ||
+         (bytes > kMostQuestionBytes && !questions_.empty())) {
+    bytes -= size_of(questions_.front());
+    questions_.pop_front();
+  }
+}
+
+const std::deque<Question>& Approvals::questions() {
+  std::erase_if(questions_, [&](const Question& asked) { return !is_current(asked.digest); });
+  return questions_;
+}
+
+bool Approvals::close(std::string_view digest) {
+  return std::erase_if(questions_, [&](const Question& it) { return it.digest == digest; }) != 0;
 }
 
 }  // namespace sbx

@@ -329,7 +329,7 @@ Status Service::approve(std::string_view digest) {
 bool Service::ask_clients(std::uint64_t question, const HttpQuestion& about) {
   constexpr std::size_t kMostQuestions = 256;
   std::uint64_t nonce = 0;
-  if (questions_.size() >= kMostQuestions ||
+  if (http_questions().size() >= kMostQuestions ||
       getrandom(&nonce, sizeof nonce, 0) != static_cast<ssize_t>(sizeof nonce)) {
     return false;
   }
@@ -339,14 +339,28 @@ bool Service::ask_clients(std::uint64_t question, const HttpQuestion& about) {
   for (const auto& [id, client] : clients_) {
     if (client.ask && client.ask(digest, about)) is_asked = true;
   }
-  if (is_asked) questions_[digest] = question;
+  if (is_asked) questions_[digest] = {question, about};
   return is_asked;
+}
+
+// Without those that nobody waits for any more.
+const Service::HttpQuestions& Service::http_questions() {
+  const auto now = Approvals::Clock::now();
+  std::erase_if(questions_, [&](const auto& entry) {
+    const auto made = approval_time(entry.first);
+    return !made || now - *made > HttpProcess::kPatience;
+  });
+  return questions_;
+}
+
+bool Service::decline(std::string_view digest) {
+  return answer_question(digest, false) || session_.approvals().close(digest);
 }
 
 bool Service::answer_question(std::string_view digest, bool is_allowed) {
   const auto found = questions_.find(digest);
   if (found == questions_.end()) return false;
-  http()->answer(found->second, is_allowed);
+  http()->answer(found->second.question, is_allowed);
   questions_.erase(found);
   return true;
 }

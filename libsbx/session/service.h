@@ -133,7 +133,16 @@ class Service {
   void reset(Ask ask, Milliseconds grace = kGrace);
   // The caller speaks for the operator. Errors: kBadValue for what is no digest.
   Status approve(std::string_view digest);
-  void decline(std::string_view digest) { answer_question(digest, false); }
+  // Whether that was being asked.
+  bool decline(std::string_view digest);
+  // What waits for a person: requests of commands, and of HTTP by their digests.
+  struct HttpAsked {
+    std::uint64_t question = 0;  // of the process
+    HttpQuestion about;
+  };
+  using HttpQuestions = std::map<std::string, HttpAsked, std::less<>>;
+  const std::deque<Question>& questions() { return session_.approvals().questions(); }
+  const HttpQuestions& http_questions();
   void shutdown(Milliseconds grace = kGrace);
   // An action of sbx-layer. Errors: kBadValue, where the session holds no layer and none is named;
   // those of Session::act().
@@ -219,7 +228,7 @@ class Service {
   Result<Audit> audit_;
   std::map<ClientId, ClientOptions> clients_;
   ClientId next_client_ = 1;
-  std::map<std::string, std::uint64_t, std::less<>> questions_;  // digest → of the process
+  HttpQuestions questions_;
   std::map<CallKey, Call> calls_;
   CallKey next_call_ = 1;
   std::size_t beginning_ = 0;  // calls of kBegin

@@ -1,0 +1,9 @@
+sbx_test(top
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/cells_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/processes_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/review_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
+  LINK sbx_top sbx_screen util)
+target_compile_definitions(top_test PRIVATE SBX_TOP="$<TARGET_FILE:sbx-top>")
+add_dependencies(top_test sbx-top)
