@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 
 #include "cells.h"
@@ -72,7 +73,7 @@ std::wstring Top::row_text(const Row& row) const {
   values[2] = row.state;
   if (!row.is_approval) {
     values[3] = time_text(number_at(row.data, "uptime_seconds"));
-    values[4] = row.use ? std::to_string(static_cast<int>(row.use->cpu_percent + 0.5)) : "-";
+    values[4] = row.use ? std::to_string(std::lround(row.use->cpu_percent)) : "-";
     values[5] = row.use ? memory_text(row.use->memory_kb) : "-";
     values[6] = std::to_string(static_cast<int>(number_at(row.data, "denials")));
     values[7] = std::to_string(static_cast<int>(number_at(row.data, "connections")));
@@ -202,7 +203,7 @@ std::vector<std::wstring> Top::detail_lines(const Row& row) const {
   add("state     " + row.state + ", " + time_text(number_at(row.data, "uptime_seconds")) +
       " since " + text_at(row.data, "started_at"));
   if (row.use) {
-    add("use       " + std::to_string(static_cast<int>(row.use->cpu_percent + 0.5)) + "% CPU, " +
+    add("use       " + std::to_string(std::lround(row.use->cpu_percent)) + "% CPU, " +
         memory_text(row.use->memory_kb) + " memory");
   }
   add("in        " + text_at(row.data, "cwd"));

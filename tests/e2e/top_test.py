@@ -20,7 +20,7 @@ class Top(session_harness.Case):
         self.addCleanup(self.tmux, "kill-server")
 
     def tmux(self, *words):
-        done = subprocess.run(["tmux", "-S", self.tmux_socket, "-f", "/dev/null", *words], env={**self.env, "LC_ALL": "C.UTF-8"},
+        done = subprocess.run(["tmux", "-S", self.tmux_socket, "-f", "/dev/null", *words], env={**self.env, "LC_ALL": "C.UTF-8", "SHELL": "/bin/sh"},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
         return done.stdout
 

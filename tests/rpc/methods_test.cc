@@ -57,8 +57,8 @@ TEST(Methods, EachIsCallableAndAnUnknownOneNamesTheNearest) {
 }
 
 TEST(Methods, ApprovalsAndWhatALayerMakesOfRealFilesAreTheOperators) {
-  const std::set<std::string_view> operators = {"approve", "layer.commit", "layer.discard",
-                                                "layer.undo"};
+  const std::set<std::string_view> operators = {"approve",      "approvals",     "decline",
+                                                "layer.commit", "layer.discard", "layer.undo"};
   for (const Method& method : methods()) {
     EXPECT_EQ(method.for_operator, operators.contains(method.name)) << method.name;
   }
