@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "base/percent.h"
 #include "http/credentials.h"
+#include "http/frames.h"
 #include "http/message.h"
 #include "http/redactor.h"
 #include "http/target.h"
@@ -93,6 +95,26 @@ void check_target(std::string_view bytes) {
   const auto again = read_target(path);
   must(again.ok() && again.value().path == path);
   must(matches_path(pattern_segments("/**", false), target.value().as_data));
+}
+
+void check_frames(std::string_view bytes) {
+  const auto read = [&](std::size_t step) {
+    Frames frames;
+    std::string messages;
+    std::string controls;
+    std::string out;
+    const auto pass = [&](std::string_view payload, Frames::Part part) -> Result<std::string> {
+      (part == Frames::Part::kControl ? controls : messages) += payload;
+      if (part == Frames::Part::kLast) messages += '\n';
+      return std::string(payload);
+    };
+    for (std::size_t i = 0; i < bytes.size(); i += step) {
+      must(frames.feed(bytes.substr(i, step), out, pass).ok());
+    }
+    must(messages.size() + controls.size() <= 2 * bytes.size());
+    return std::pair(messages, controls);
+  };
+  must(read(SIZE_MAX / 2) == read(1));
 }
 
 void check_redactor(std::string_view bytes) {

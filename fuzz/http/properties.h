@@ -11,6 +11,8 @@ namespace sbx::http {
 void check_message(std::string_view bytes);
 // A request's target.
 void check_target(std::string_view bytes);
+// A direction of a WebSocket, whole and byte by byte.
+void check_frames(std::string_view bytes);
 // The first line is the secret, the rest a stream; also cut into pieces.
 void check_redactor(std::string_view bytes);
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "http/rules.h"
-#include "http/target.h"
 #include "json/base64.h"
 
 namespace sbx::http {
@@ -81,6 +81,13 @@ std::string inner_base64(std::string_view word, std::size_t shift) {
   return coded.size() > from ? coded.substr(from) : std::string();
 }
 
+// RFC 4648, section 5.
+std::string for_urls(std::string base64) {
+  std::replace(base64.begin(), base64.end(), '+', '-');
+  std::replace(base64.begin(), base64.end(), '/', '_');
+  return base64;
+}
+
 }  // namespace
 
 std::string make_placeholder(std::string_view secret, void (*random)(unsigned char*, std::size_t)) {
@@ -118,10 +125,17 @@ Credentials::Credentials(std::vector<BoundSecret> bound) : bound_(std::move(boun
 }
 
 void Credentials::renew(std::size_t index, std::string secret) {
-  // What it was before may still be echoed.
-  const std::vector<Replacement> before = values_;
+  if (secret == bound_[index].secret) return;
+  // What it was before may still be echoed; nobody keeps one that was replaced so often.
+  constexpr std::size_t kMostBefore = 256;
+  std::vector<Replacement> before = std::move(values_);
+  before.resize(std::min(before.size(), kMostBefore));
   bound_[index].secret = std::move(secret);
   list_values();
+  std::erase_if(before, [&](const Replacement& old) {
+    return std::any_of(values_.begin(), values_.end(),
+                       [&](const Replacement& each) { return each.from == old.from; });
+  });
   values_.insert(values_.end(), before.begin(), before.end());
 }
 
@@ -144,9 +158,14 @@ void Credentials::list_values() {
           base64_encode(*each.text.basic + ":" + each.placeholder));
     }
     for (std::size_t shift = 0; shift < 3; ++shift) {
-      add(inner_base64(each.secret, shift), inner_base64(each.placeholder, shift));
+      const std::string from = inner_base64(each.secret, shift);
+      const std::string to = inner_base64(each.placeholder, shift);
+      add(from, to);
+      if (for_urls(from) != from) add(for_urls(from), for_urls(to));
     }
-    add(percent_encoded(each.secret), percent_encoded(each.placeholder));
+    for (const bool is_upper_case : {true, false}) {
+      add(percent_encoded(each.secret, {}, is_upper_case), percent_encoded(each.placeholder));
+    }
   }
   std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {
     return a.from.size() > b.from.size();

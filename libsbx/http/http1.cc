@@ -301,8 +301,11 @@ bool Http1::is_proper_upgrade(const Head& head) const {
   const Field* const accept = find_field(head.fields, "sec-websocket-accept");
   const Field* const upgrade = find_field(head.fields, "upgrade");
   const std::vector<std::string> connection = list_of(head.fields, "connection");
-  return judged_.is_websocket && asking_ == Asking::kSent && key != nullptr && accept != nullptr &&
-         upgrade != nullptr && lower_case(upgrade->value) == "websocket" &&
+  // An extension may compress what is to be searched.
+  const bool is_extended = find_field(head.fields, "sec-websocket-extensions") != nullptr;
+  return judged_.is_websocket && !(redacts_ && is_extended) && asking_ == Asking::kSent &&
+         key != nullptr && accept != nullptr && upgrade != nullptr &&
+         lower_case(upgrade->value) == "websocket" &&
          std::find(connection.begin(), connection.end(), "upgrade") != connection.end() &&
          accept->value == accept_of(key->value);
 }
@@ -419,20 +422,40 @@ void Http1::start_tunnel(const Head& head) {
   context_.tell_exchange(peer_, number_, judged_.exchange);
   client_.out += response_text(head);
   redactor_ = Redactor(context_.credentials().values());
+  held_.clear();
   is_tunnel_ = true;
 }
 
 bool Http1::step_tunnel() {
+  const bool has_credentials = !context_.credentials().bound().empty();
   bool has_moved = false;
   if (!client_.in.empty() && server_.out.size() < Stream::kMostOut) {
     judged_.exchange.bytes_sent += client_.in.size();
-    server_.out += std::exchange(client_.in, {});
+    const std::string bytes = std::exchange(client_.in, {});
+    Status passed;
+    if (has_credentials) {
+      passed = asked_frames_.feed(bytes, server_.out, [this](auto payload, auto part) {
+        return search_frame(payload, part);
+      });
+    } else {
+      server_.out += bytes;
+    }
+    if (!passed.ok()) {
+      end_tunnel(*refusal_);
+      return true;
+    }
     has_moved = true;
   }
   if (!server_.in.empty() && client_.out.size() < Stream::kMostOut) {
     judged_.exchange.bytes_received += server_.in.size();
     const std::string bytes = std::exchange(server_.in, {});
-    client_.out += redacts_ ? redactor_.feed(bytes) : bytes;
+    if (redacts_) {
+      static_cast<void>(answered_frames_.feed(bytes, client_.out, [this](auto payload, auto part) {
+        return Result<std::string>(redact_frame(payload, part));
+      }));
+    } else {
+      client_.out += bytes;
+    }
     has_moved = true;
   }
   if (client_.is_at_end() && client_.in.empty()) server_.end_output();
@@ -442,6 +465,37 @@ bool Http1::step_tunnel() {
     return true;
   }
   return has_moved;
+}
+
+// What may begin a placeholder waits for the rest of its message.
+Result<std::string> Http1::search_frame(std::string_view payload, Frames::Part part) {
+  const Credentials& credentials = context_.credentials();
+  if (part != Frames::Part::kControl) held_ += payload;
+  const auto name = credentials.find(part == Frames::Part::kControl ? payload : held_);
+  if (name) {
+    refusal_ = misplaced(peer_, *name);
+    return Error{ErrorCode::kBadValue, refusal_->reason, "frame", ""};
+  }
+  if (part == Frames::Part::kControl) return std::string(payload);
+  if (part == Frames::Part::kLast) return std::exchange(held_, {});
+  std::string passed = held_;
+  passed.resize(held_.size() - open_suffix(credentials.placeholders(), held_));
+  held_.erase(0, passed.size());
+  return passed;
+}
+
+std::string Http1::redact_frame(std::string_view payload, Frames::Part part) {
+  if (part == Frames::Part::kControl) return redacted(context_.credentials().values(), payload);
+  std::string passed = redactor_.feed(payload);
+  if (part == Frames::Part::kLast) passed += redactor_.finish();
+  return passed;
+}
+
+void Http1::end_tunnel(const Refusal& refusal) {
+  context_.tell_denial(peer_, "http",
+                       judged_.exchange.method + " " + peer_.url(judged_.exchange.path),
+                       refusal.grant);
+  close_politely();
 }
 
 }  // namespace sbx::http

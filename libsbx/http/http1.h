@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "http/frames.h"
 #include "http/judge.h"
 #include "http/message.h"
 #include "http/redactor.h"
@@ -51,6 +52,9 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
   bool pass_answer();
   void finish_answer();
   bool step_tunnel();
+  Result<std::string> search_frame(std::string_view payload, Frames::Part part);
+  std::string redact_frame(std::string_view payload, Frames::Part part);
+  void end_tunnel(const Refusal& refusal);
   void fail(const std::string& reason);
   void close_politely();
   void linger();
@@ -81,6 +85,9 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
   int interim_ = 0;
 
   bool is_tunnel_ = false;
+  Frames asked_frames_;
+  Frames answered_frames_;
+  std::optional<Refusal> refusal_;  // of a frame
   bool lingers_ = false;
   bool is_limited_ = false;
   bool is_over_ = false;

@@ -15,6 +15,7 @@ sbx_room(http
     http/authority.cc
     http/connection.cc
     http/credentials.cc
+    http/frames.cc
     http/http1.cc
     http/http2.cc
     http/judge.cc

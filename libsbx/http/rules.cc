@@ -26,7 +26,8 @@ Rules::Rules(const std::vector<HttpRule>& rules) : texts_(rules) {
 }
 
 Verdict Rules::first(std::string_view name, int port, std::string_view method,
-                     const std::vector<std::string>& path, bool separates) const {
+                     const std::vector<std::string>& path, std::string_view query,
+                     bool separates) const {
   bool has_rule = false;
   for (const Rule& rule : rules_) {
     if (!covers_host(rule.host, name, port)) continue;
@@ -37,6 +38,7 @@ Verdict Rules::first(std::string_view name, int port, std::string_view method,
       return matches_path(separates ? each.as_separator : each.as_data, path);
     });
     if (rule.text->paths && !fits) continue;
+    if (rule.text->query && !matches_query(*rule.text->query, query)) continue;
     return {rule.text->ask ? Verdict::Kind::kAsk : Verdict::Kind::kAllow,
             static_cast<int>(rule.text - texts_.data())};
   }
@@ -45,9 +47,9 @@ Verdict Rules::first(std::string_view name, int port, std::string_view method,
 
 Verdict Rules::judge(std::string_view name, int port, std::string_view method,
                      const Target& target) const {
-  const Verdict data = first(name, port, method, target.as_data, false);
+  const Verdict data = first(name, port, method, target.as_data, target.query, false);
   if (target.as_data == target.as_separator) return data;
-  const Verdict separator = first(name, port, method, target.as_separator, true);
+  const Verdict separator = first(name, port, method, target.as_separator, target.query, true);
   return data.kind >= separator.kind ? data : separator;
 }
 

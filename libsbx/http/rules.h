@@ -39,7 +39,7 @@ class Rules {
     std::vector<Pattern> paths;
   };
   Verdict first(std::string_view name, int port, std::string_view method,
-                const std::vector<std::string>& path, bool separates) const;
+                const std::vector<std::string>& path, std::string_view query, bool separates) const;
 
   std::vector<HttpRule> texts_;
   std::vector<Rule> rules_;

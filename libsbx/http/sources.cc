@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,6 +17,7 @@
 #include "base/loop.h"
 #include "base/owned_fd.h"
 #include "base/pointers.h"
+#include "base/start_program.h"
 
 namespace sbx::http {
 namespace {
@@ -89,33 +89,17 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   if (pipe2(ends, O_CLOEXEC) != 0) return bad(where, "pipe2: " + errno_text(errno), "");
   const OwnedFd output(ends[0]);
   OwnedFd input(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawnattr_t attributes;
-  sigset_t usual;
-  sigemptyset(&usual);
-  sigaddset(&usual, SIGPIPE);
-  posix_spawn_file_actions_init(&actions);
-  posix_spawnattr_init(&attributes);
-  posix_spawn_file_actions_adddup2(&actions, input.get(), 1);
-  posix_spawnattr_setsigdefault(&attributes, &usual);
-  posix_spawnattr_setpgroup(&attributes, 0);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
-  const std::vector<char*> arguments = pointers(command);
-  const std::vector<char*> variables = pointers(environment);
   // The search goes by this process's own PATH, which it has not.
   const std::string path(value_of(environment, "PATH"));
   setenv("PATH", path.empty() ? "/usr/bin:/bin" : path.c_str(), 1);
-  pid_t pid = -1;
-  const int error =
-      posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), variables.data());
-  posix_spawn_file_actions_destroy(&actions);
-  posix_spawnattr_destroy(&attributes);
+  const Result<pid_t> pid = start_program(
+      {.arguments = command, .environment = pointers(environment).data(), .output = input.get()});
   input.reset();
-  if (error != 0) {
-    return bad(where, subject + " cannot be run: " + errno_text(error),
+  if (!pid.ok()) {
+    return bad(where, subject + " cannot be run: " + errno_text(pid.error().sys_errno),
                "name a program by its path");
   }
-  SBX_TRY(std::string text, read_output(output.get(), pid, subject, where));
+  SBX_TRY(std::string text, read_output(output.get(), pid.value(), subject, where));
   return check_secret(std::move(text), subject, where);
 }
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "base/utf8.h"
 
@@ -19,27 +19,6 @@ Error refused(const char* why) {
                "send it in its plain form"};
 }
 
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-// The byte of the escape that starts at `at`; nullopt where it is none.
-std::optional<char> escape_at(std::string_view text, std::size_t at) {
-  if (at + 2 >= text.size()) return std::nullopt;
-  const int high = hex_value(text[at + 1]);
-  const int low = hex_value(text[at + 2]);
-  if (high < 0 || low < 0) return std::nullopt;
-  return static_cast<char>(high * 16 + low);
-}
-
-bool is_unreserved(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-         c == '.' || c == '_' || c == '~';
-}
-
 bool is_dots(std::string_view segment) {
   segment = segment.substr(0, segment.find(';'));  // a server may take what follows for parameters
   return segment == "." || segment == "..";
@@ -50,14 +29,6 @@ struct Segment {
   std::string decoded;  // to the last byte
   bool was_escaped = false;
 };
-
-void append_escape(std::string& to, char c) {
-  static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  const auto byte = static_cast<unsigned char>(c);
-  to += '%';
-  to += kDigits[byte >> 4];
-  to += kDigits[byte & 15];
-}
 
 // Whatever the sign of a char is.
 bool is_control(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }
@@ -91,11 +62,7 @@ Result<Segment> read_segment(std::string_view text) {
     if (*byte == '\\') return refused("holds an escaped backslash");
     segment.was_escaped = true;
     segment.decoded += *byte;
-    if (is_unreserved(*byte)) {
-      segment.normal += *byte;
-    } else {
-      append_escape(segment.normal, *byte);
-    }
+    segment.normal += percent_encoded({&*byte, 1});
     i += 2;
   }
   if (is_escaped_twice(segment.decoded)) return refused("is escaped twice");
@@ -189,6 +156,7 @@ Result<Target> read_target(std::string_view text) {
     if (c <= ' ' || c > '~' || c == '#') return refused("has a query that must be escaped");
   }
   target.upstream += text.substr(query);
+  target.query = text.substr(query + 1);
   return target;
 }
 
@@ -226,26 +194,31 @@ bool matches_path(const std::vector<std::string>& pattern, const std::vector<std
   return reach[path.size()];
 }
 
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = text[i] == '%' ? escape_at(text, i) : std::nullopt;
-    out += byte.value_or(text[i]);
-    if (byte) i += 2;
+bool matches_query(const std::vector<std::string>& patterns, std::string_view query) {
+  if (query.find(';') != std::string_view::npos) return false;
+  for (std::size_t at = 0; (at = query.find('%', at)) != std::string_view::npos; ++at) {
+    if (!escape_at(query, at)) return false;
   }
-  return out;
-}
-
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (is_unreserved(c)) {
-      out += c;
-    } else {
-      append_escape(out, c);
-    }
+  // One spelling of each; "=" and "*" stay what they are.
+  const auto normal = [](std::string_view text, std::string_view kept) {
+    const std::size_t equals = std::min(text.find('='), text.size());
+    std::string out = percent_encoded(percent_decoded(text.substr(0, equals)), kept);
+    if (equals == text.size()) return out;
+    return out + "=" + percent_encoded(percent_decoded(text.substr(equals + 1)), kept);
+  };
+  const auto is_covered = [&](std::string_view parameter) {
+    const std::string text = normal(parameter, "");
+    return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+      return pattern == "*" || matches_segment(normal(pattern, "*"), text);
+    });
+  };
+  for (const std::string_view parameter : split(query, '&')) {
+    if (parameter.empty()) continue;
+    std::string spaced(parameter);
+    std::replace(spaced.begin(), spaced.end(), '+', ' ');
+    if (!is_covered(parameter) || !is_covered(spaced)) return false;
   }
-  return out;
+  return true;
 }
 
 }  // namespace sbx::http

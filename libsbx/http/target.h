@@ -18,6 +18,7 @@ struct Target {
   std::vector<std::string> as_separator;
   std::string path;      // for people and records, without the query
   std::string upstream;  // with the query
+  std::string query;     // as it came
 };
 
 // `text` is in origin form. Errors: kBadValue.
@@ -30,9 +31,8 @@ std::vector<std::string> pattern_segments(std::string_view pattern, bool separat
 // them, at the end one at least.
 bool matches_path(const std::vector<std::string>& pattern, const std::vector<std::string>& path);
 
-// What a form or a query calls %XX; what is no escape stays.
-std::string percent_decoded(std::string_view text);
-// All but unreserved characters as %XX.
-std::string percent_encoded(std::string_view text);
+// Whether each parameter is covered by one of the patterns, in both readings of a "+"; * is any
+// part, also none. A query that servers take apart in different ways is covered by nothing.
+bool matches_query(const std::vector<std::string>& patterns, std::string_view query);
 
 }  // namespace sbx::http

@@ -8,17 +8,12 @@
 #include <map>
 #include <string_view>
 
+#include "base/percent.h"
 #include "base/utf8.h"
 #include "json/base64.h"
 
 namespace sbx {
 namespace {
-
-constexpr std::string_view kUnreserved = "-._~";
-
-bool is_alnum(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
@@ -27,19 +22,6 @@ std::string formatted(const char* format, Numbers... numbers) {
   char text[32];
   const int length = std::snprintf(text, sizeof text, format, numbers...);
   return {text, static_cast<std::size_t>(length)};
-}
-
-std::string percent_escaped(std::string_view value, std::string_view kept, bool upper) {
-  std::string out;
-  for (const char c : value) {
-    if (is_alnum(c) || is_one_of(c, kUnreserved) || is_one_of(c, kept)) {
-      out += c;
-    } else {
-      out += formatted(upper ? "%%%02X" : "%%%02x",
-                       static_cast<unsigned>(static_cast<unsigned char>(c)));
-    }
-  }
-  return out;
 }
 
 std::string with_replaced(std::string text, std::string_view from, std::string_view to) {
@@ -144,10 +126,10 @@ class Forms {
 
   void add_url_forms(std::string_view value) {
     for (const bool upper : {true, false}) {
-      add(percent_escaped(value, "", upper));
-      add(percent_escaped(value, "/", upper));
-      add(percent_escaped(value, "!'()*", upper));
-      add(with_replaced(percent_escaped(value, "", upper), "%20", "+"));
+      add(percent_encoded(value, "", upper));
+      add(percent_encoded(value, "/", upper));
+      add(percent_encoded(value, "!'()*", upper));
+      add(with_replaced(percent_encoded(value, "", upper), "%20", "+"));
     }
   }
 

@@ -114,6 +114,7 @@ struct HttpRule {
   std::string host;                                 // as in network.allow
   std::optional<std::vector<std::string>> methods;  // nullopt: all
   std::optional<std::vector<std::string>> paths;    // patterns; nullopt: all
+  std::optional<std::vector<std::string>> query;    // patterns of parameters; nullopt: all
   bool ask = false;
   friend bool operator==(const HttpRule&, const HttpRule&) = default;
 };

@@ -3,10 +3,9 @@
 #include "profile/upstream.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
-#include "base/hex.h"
+#include "base/percent.h"
 #include "json/base64.h"
 
 namespace sbx {
@@ -17,18 +16,14 @@ constexpr std::string_view kMark = "://";
 
 // nullopt for a bad escape and for control characters.
 std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    unsigned char byte = static_cast<unsigned char>(text[i]);
-    if (text[i] == '%') {
-      const std::string_view digits = text.substr(i + 1, 2);
-      if (digits.size() != 2 || !is_hex(digits)) return std::nullopt;
-      std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-      i += digits.size();
-    }
-    if (byte < 0x20 || byte == 0x7f) return std::nullopt;
-    out += static_cast<char>(byte);
+  for (std::size_t at = 0; (at = text.find('%', at)) != std::string_view::npos; ++at) {
+    if (!escape_at(text, at)) return std::nullopt;
   }
+  std::string out = percent_decoded(text);
+  const bool has_control = std::any_of(out.begin(), out.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
+  if (has_control) return std::nullopt;
   return out;
 }
 

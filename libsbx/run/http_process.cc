@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -20,8 +19,7 @@
 #include <utility>
 
 #include "base/files.h"
-#include "base/pointers.h"
-#include "base/start_companion.h"
+#include "base/start_program.h"
 #include "base/text.h"
 #include "launch/descriptors.h"
 #include "profile/decode.h"
@@ -29,12 +27,11 @@
 namespace sbx {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::size_t kMostMessage = std::size_t{64} << 10;
 constexpr std::size_t kMostFds = 3;
 constexpr std::size_t kMostBundle = std::size_t{8} << 20;
 constexpr std::chrono::seconds kLongestSource{12};  // sbx-http gives a command ten
+constexpr std::chrono::seconds kLongestRenewal{10};
 constexpr const char* kName = "sbx-http";
 
 Error failed(const char* call) {
@@ -140,7 +137,10 @@ Result<std::shared_ptr<HttpProcess>> HttpProcess::start(const SandboxPolicy& pol
   return made;
 }
 
-HttpProcess::~HttpProcess() { lose(); }
+HttpProcess::~HttpProcess() {
+  reap_renewals(Clock::time_point::max());
+  lose();
+}
 
 // Its descriptors: none but its end of the control socket, as 3.
 Status HttpProcess::launch() {
@@ -321,26 +321,30 @@ void HttpProcess::answer(std::uint64_t id, bool is_allowed) {
 
 // The operator's side runs it, and only sbx-http reads what it prints.
 void HttpProcess::renew(std::size_t index) {
-  std::erase_if(renewing_, [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
   int ends[2];
   if (index >= commands_.size() || commands_[index].empty() || pipe2(ends, O_CLOEXEC) != 0) return;
   const OwnedFd output(ends[0]);
   const OwnedFd input(ends[1]);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2(&actions, input.get(), 1);
-  const std::vector<char*> arguments = pointers(commands_[index]);
-  pid_t pid = -1;
-  const int error = posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) renewing_.push_back(pid);
+  const Result<pid_t> pid =
+      start_program({.arguments = commands_[index], .environment = environ, .output = input.get()});
+  if (pid.ok()) renewing_.push_back({pid.value(), Clock::now() + kLongestRenewal});
   send({"V", std::to_string(index)}, {output.get()});
+}
+
+// Those that have ended, and an end to those that have had their time.
+void HttpProcess::reap_renewals(Clock::time_point now) {
+  std::erase_if(renewing_, [now](const Renewal& each) {
+    if (waitpid(each.pid, nullptr, WNOHANG) != 0) return true;
+    if (now < each.until) return false;
+    kill(-each.pid, SIGKILL);
+    waitpid(each.pid, nullptr, 0);
+    return true;
+  });
 }
 
 void HttpProcess::look_after() {
   constexpr int kMostUnanswered = 2;
+  reap_renewals(Clock::now());
   take_reports();
   if (pid_ >= 0 && unanswered_ >= kMostUnanswered) lose();
   if (pid_ >= 0) {

@@ -68,9 +68,14 @@ class HttpProcess : public HttpSession, public HttpGate {
   void answer(std::uint64_t id, bool is_allowed);
 
  private:
+  using Clock = std::chrono::steady_clock;
   struct Held {
     HttpPair pair;  // until it is taken
     std::weak_ptr<HttpSink> sink;
+  };
+  struct Renewal {
+    pid_t pid;
+    Clock::time_point until;
   };
   using Words = std::vector<std::string>;
 
@@ -82,6 +87,7 @@ class HttpProcess : public HttpSession, public HttpGate {
   bool take_report();
   void handle(const Words& words);
   void renew(std::size_t index);
+  void reap_renewals(Clock::time_point now);
   void lose();
 
   std::vector<HostRule> hosts_;
@@ -92,7 +98,7 @@ class HttpProcess : public HttpSession, public HttpGate {
   OwnedFd control_;
   pid_t pid_ = -1;
   std::uint64_t generation_ = 0;
-  std::vector<pid_t> renewing_;
+  std::vector<Renewal> renewing_;
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;
   std::map<std::uint32_t, Held> connections_;

@@ -3,7 +3,6 @@
 #include "session/layer_action.h"
 
 #include <fcntl.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,16 +11,12 @@
 
 #include "base/files.h"
 #include "base/pointers.h"
+#include "base/start_program.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::size_t kMostAnswer = std::size_t{256} << 20;
-
-Error spawn_failure(const char* call, int error) {
-  return Error{ErrorCode::kSetupFailed, std::string(call) + ": " + errno_text(error), call,
-               "raise the limits of open files and processes", error};
-}
 
 }  // namespace
 
@@ -29,30 +24,24 @@ Result<std::unique_ptr<LayerAction>> LayerAction::start(const std::vector<std::s
                                                         const Environment& environment) {
   SBX_TRY(const std::string program, companion("sbx-layer"));
   int ends[2] = {-1, -1};
-  if (pipe2(ends, O_CLOEXEC) != 0) return spawn_failure("pipe2", errno);
+  if (pipe2(ends, O_CLOEXEC) != 0) {
+    return Error{ErrorCode::kSetupFailed, "pipe2: " + errno_text(errno), "pipe2",
+                 "raise the limit of open files", errno};
+  }
   std::unique_ptr<LayerAction> action(new LayerAction());
   action->output_.reset(ends[0]);
   const OwnedFd out(ends[1]);
   fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2(&files, out.get(), 1);
-  posix_spawn_file_actions_addopen(&files, 2, "/dev/null", O_WRONLY, 0);
-  std::vector<std::string> arguments = {"sbx-layer"};
+  std::vector<std::string> arguments = {program};
   arguments.insert(arguments.end(), words.begin(), words.end());
   std::vector<std::string> variables;
   for (const auto& [name, value] : environment) {
     std::string& entry = variables.emplace_back(name);
     (entry += '=') += value;
   }
-  const int error = posix_spawn(&action->pid_, program.c_str(), &files, nullptr,
-                                pointers(arguments).data(), pointers(variables).data());
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) {
-    action->pid_ = -1;
-    return spawn_failure("posix_spawn", error);
-  }
+  SBX_TRY(action->pid_, start_program({.arguments = std::move(arguments),
+                                       .environment = pointers(variables).data(),
+                                       .output = out.get()}));
   return action;
 }
 

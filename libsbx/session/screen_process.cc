@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/start_companion.h"
+#include "base/start_program.h"
 
 namespace sbx {
 namespace {

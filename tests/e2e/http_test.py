@@ -390,7 +390,7 @@ class Asking(Http):
         self.assertIn("network.http", self.denials(answer, "http")[f"POST {URL}/x"]["grant"])
 
 
-class Http2(Http):
+class OverHttp2(Http):
     HOST = "own.test:8445"
     URL = "https://own.test:8445"
 
@@ -416,6 +416,8 @@ class Http2(Http):
         return self.rules(http or ({"host": self.HOST, "methods": ["GET", "POST"]},),
                           allow=(self.HOST, "10.77.0.2:8445"), **more)
 
+
+class Http2(OverHttp2):
     def test_streams_are_judged_one_by_one(self):
         answer = self.sh(
             "c() { curl -sS --http2 -m 20 -o out -w '%{http_code}/%{http_version} ' \"$@\"; };"

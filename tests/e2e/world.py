@@ -108,12 +108,14 @@ class Web(socketserver.StreamRequestHandler):
 class Origin(socketserver.StreamRequestHandler):
     """A server of HTTP/1.1 over TLS that writes down every request. What it answers: to /canned/NAME
     the bytes of that file of the world's, and an end; to /www/NAME that file as a web server does, or
-    404; to /private/NAME likewise, but 401 without basic auth; to /ws a WebSocket that sends back what
-    comes; else what it was asked, as JSON, with the connection kept."""
+    404; to /private/NAME likewise, but 401 without basic auth; to /git/NAME as git's own server; to /ws a
+    WebSocket that sends back what comes, to /ws-cut one that says its Authorization in pieces; to /early
+    413 before it has read the body; else what it was asked, as JSON, with the connection kept."""
 
     def setup(self):
         super().setup()
         self.count = 0
+        self.trailers = []
 
     def read_body(self, headers):
         if "chunked" in headers.get("transfer-encoding", ""):
@@ -121,8 +123,8 @@ class Origin(socketserver.StreamRequestHandler):
             while size := int(self.rfile.readline().split(b";")[0], 16):
                 body += self.rfile.read(size)
                 self.rfile.readline()
-            while self.rfile.readline().strip():
-                pass
+            while line := self.rfile.readline().strip():
+                self.trailers.append(line.decode("latin-1"))
             return body
         return self.rfile.read(int(headers.get("content-length", 0)))
 
@@ -138,6 +140,27 @@ class Origin(socketserver.StreamRequestHandler):
         self.wfile.write(b"HTTP/1.1 %s\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
                          % (status, kind, len(body)) + (body if method != "HEAD" else b""))
 
+    def serve_git(self, target, method, headers, body):
+        path, _, query = target[len("/git"):].partition("?")
+        done = subprocess.run(
+            ["git", "http-backend"], input=body, stdout=subprocess.PIPE, check=False,
+            env={"PATH": os.environ["PATH"], "GIT_PROJECT_ROOT": os.path.join(self.server.directory, "git"),
+                 "GIT_HTTP_EXPORT_ALL": "1", "REMOTE_USER": "me", "PATH_INFO": path, "QUERY_STRING": query,
+                 "REQUEST_METHOD": method, "CONTENT_TYPE": headers.get("content-type", ""),
+                 "CONTENT_LENGTH": str(len(body)),
+                 "HTTP_CONTENT_ENCODING": headers.get("content-encoding", "")})
+        head, _, answer = done.stdout.partition(b"\r\n\r\n")
+        status = b"200 OK"
+        if head.startswith(b"Status: "):
+            status, _, head = head[len(b"Status: "):].partition(b"\r\n")
+        self.wfile.write(b"HTTP/1.1 %s\r\n%s\r\nContent-Length: %d\r\n\r\n" % (status, head, len(answer))
+                         + answer)
+
+    def start_websocket(self, key):
+        digest = hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+        self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                         b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n")
+
     def handle(self):
         while line := self.rfile.readline():
             head = [line.decode("latin-1").rstrip("\r\n")]
@@ -146,11 +169,15 @@ class Origin(socketserver.StreamRequestHandler):
             headers = {h.split(":", 1)[0].lower(): h.split(":", 1)[1].strip() for h in head[1:]}
             if headers.get("expect") == "100-continue":
                 self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            method, target = head[0].split()[:2]
+            if target == "/early":
+                self.wfile.write(b"HTTP/1.1 413 Too Large\r\nContent-Length: 5\r\n\r\nearly")
+                self.rfile.read(1 << 20)
+                return
             body = self.read_body(headers)
             self.count += 1
-            method, target = head[0].split()[:2]
             seen = {"method": method, "target": target, "head": head, "headers": headers,
-                    "body": body.decode("latin-1"), "count": self.count}
+                    "body": body.decode("latin-1"), "count": self.count, "trailers": self.trailers}
             with open(self.server.log, "a") as file:
                 file.write(json.dumps(seen) + "\n")
             if target.startswith("/canned/"):
@@ -164,12 +191,18 @@ class Origin(socketserver.StreamRequestHandler):
             if target.startswith(("/www/", "/private/")):
                 self.serve_file(target.split("?")[0], method)
                 continue
-            if target == "/ws":
-                key = headers["sec-websocket-key"] + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
-                accept = base64.b64encode(hashlib.sha1(key.encode()).digest()).decode()
-                self.wfile.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"
-                                 b"Connection: Upgrade\r\nSec-WebSocket-Accept: " + accept.encode()
-                                 + b"\r\n\r\n")
+            if target.startswith("/git/"):
+                self.serve_git(target, method, headers, body)
+                continue
+            if target == "/ws-cut":
+                self.start_websocket(headers["sec-websocket-key"])
+                word = headers["authorization"].encode()
+                frame = lambda first, text: bytes([first, len(text)]) + text
+                self.wfile.write(frame(0x01, word[:20]) + frame(0x89, word) + frame(0x00, word[20:30])
+                                 + frame(0x80, word[30:] + b" end"))
+            elif target == "/ws":
+                self.start_websocket(headers["sec-websocket-key"])
+            if target.startswith("/ws"):
                 while data := self.connection.recv(65536):
                     self.wfile.write(data)
                 return

@@ -26,6 +26,7 @@ int replay(const std::string& target, const std::function<void(std::string_view)
 
 TEST(HttpCorpus, HoldsForEveryMessage) { EXPECT_GT(replay("message", check_message), 15); }
 TEST(HttpCorpus, HoldsForEveryTarget) { EXPECT_GT(replay("target", check_target), 15); }
+TEST(HttpCorpus, HoldsForEveryFrame) { EXPECT_GT(replay("frames", check_frames), 6); }
 TEST(HttpCorpus, HoldsForEveryRedactedStream) { EXPECT_GT(replay("redactor", check_redactor), 3); }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST(Target, MatchesPatternsWhole) {
 }
 
 TEST(Rules, JudgeAnEscapedSlashAsBoth) {
-  const Rules rules({{"h.test:443", {{"GET"}}, {{"/a/*", "/@s%2fp"}}, false}});
+  const Rules rules({{"h.test:443", {{"GET"}}, {{"/a/*", "/@s%2fp"}}, {}, false}});
   const auto allows = [&](std::string_view path) {
     return rules.judge("h.test", 443, "GET", read_target(path).value()).kind ==
            Verdict::Kind::kAllow;
@@ -61,8 +61,34 @@ TEST(Rules, JudgeAnEscapedSlashAsBoth) {
   EXPECT_TRUE(allows("/@s%2Fp"));
 }
 
+TEST(Rules, CoverEachParameterOfTheQueryOrNone) {
+  const auto covers = [](std::vector<std::string> patterns, std::string_view target) {
+    const Rules rules({{"h.test", {}, {}, std::move(patterns), false}});
+    return rules.judge("h.test", 443, "GET", read_target(target).value()).kind ==
+           Verdict::Kind::kAllow;
+  };
+  const std::vector<std::string> patterns = {"page=*", "state=open", "q=a b", "flag"};
+  for (const char* target :
+       {"/", "/?", "/?page=2", "/?page=", "/?page=2&state=open&flag", "/?&page=1&", "/?p%61ge=1",
+        "/?state=%6fpen", "/?q=a%20b", "/?page=1&page=2", "/?page=a%26state%3Dx"}) {
+    EXPECT_TRUE(covers(patterns, target)) << target;
+  }
+  for (const char* target : {"/?state=closed", "/?page=1&state=closed", "/?page", "/?flag=1",
+                             "/?PAGE=1", "/?xpage=1", "/?page=1;state=closed", "/?page=%zz",
+                             "/?q=a+b", "/?state=open&state=closed", "/?=", "/?state%3Dopen"}) {
+    EXPECT_FALSE(covers(patterns, target)) << target;
+  }
+  EXPECT_TRUE(covers({}, "/"));
+  EXPECT_FALSE(covers({}, "/?a"));
+  EXPECT_TRUE(covers({"*"}, "/?a=b&c"));
+  EXPECT_TRUE(covers({"q=*"}, "/?q=a+b"));
+  EXPECT_TRUE(covers({"q=a b", "q=a%2Bb"}, "/?q=a+b"));
+  EXPECT_FALSE(covers({"q=*"}, "/?q=1;r=2"));
+}
+
 TEST(Rules, TheFirstThatCoversDecides) {
-  const Rules rules({{"h.test", {{"GET"}}, {{"/a"}}, true}, {"h.test", {{"GET"}}, {}, false}});
+  const Rules rules(
+      {{"h.test", {{"GET"}}, {{"/a"}}, {}, true}, {"h.test", {{"GET"}}, {}, {}, false}});
   const auto judge = [&](std::string_view name, int port, std::string_view method) {
     return rules.judge(name, port, method, read_target("/a").value());
   };

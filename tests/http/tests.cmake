@@ -2,6 +2,7 @@ sbx_test(http
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/credentials_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/frames_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/message_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/target_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/http/properties.cc

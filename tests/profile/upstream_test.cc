@@ -18,6 +18,7 @@ TEST(Upstream, IsTakenApart) {
   EXPECT_EQ(ip_text(whole.value().host.network), "2001:db8::1");
   EXPECT_EQ(whole.value().port, 80);
   EXPECT_EQ(whole.value().authorization, "YW5uOnBAczpz");  // ann:p@s:s
+  EXPECT_EQ(parse_upstream("http://a:%C3%a9@h", "--x").value().authorization, "YTrDqQ==");
   EXPECT_EQ(parse_upstream("http://ann@h", "--x").value().authorization, "YW5uOg==");
 }
 

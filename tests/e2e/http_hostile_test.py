@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway's HTTP under clients and origins that mean harm: what is framed in two ways, echoes of a
+credential in every form, hellos that hide their name, streams that never end."""
+
+import base64
+import gzip
+import json
+import os
+import shutil
+import struct
+import unittest
+import zlib
+
+import harness
+from http_test import HOST, SECRET, URL, Http, OverHttp2
+
+PLAIN = "allowed.test:8081"
+BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",
+          "from": {"env": "TOKEN"}}
+
+# What the programs inside begin with.
+PRELUDE = """if True:
+    import os, socket, ssl, struct
+    TOKEN = os.environ.get("TOKEN", "")
+    def connected(protocols=(), port=8443, name="allowed.test", sni=None):
+        context = ssl.create_default_context()
+        context.check_hostname = sni is None
+        if protocols: context.set_alpn_protocols(list(protocols))
+        plain = socket.create_connection((name, port), timeout=20)
+        return context.wrap_socket(plain, server_hostname=sni or name)
+    def rest(s):
+        got = b""
+        try:
+            while part := s.recv(65536): got += part
+        except OSError: pass
+        return got
+    def request(target, *lines, method="GET", host="allowed.test:8443", body=b""):
+        head = [f"{method} {target} HTTP/1.1", f"Host: {host}", *lines]
+        return "\\r\\n".join([*head, "", ""]).encode("latin-1") + body
+    def ask(*arguments, **named):
+        with connected() as s:
+            s.sendall(request(*arguments, **named))
+            return rest(s)
+"""
+
+
+class Hostile(Http):
+    ENV = {"TOKEN": SECRET}
+
+    def inside(self, code, *flags):
+        body = "".join(f"    {line}\n" for line in code.strip("\n").splitlines())
+        answer = self.py(PRELUDE + body, *flags, "--timeout", "100s")
+        self.assertEqual(answer["exit_code"], 0, answer)
+        return answer
+
+    def canned(self, name, data):
+        with open(os.path.join(self.place, name), "wb") as file:
+            file.write(data)
+
+    def got(self, name):
+        with open(os.path.join(self.work, name), "rb") as file:
+            return file.read()
+
+
+class Framing(Hostile):
+    # After the published lists of ways to hide a transfer coding from one of two servers.
+    CODINGS = ["Transfer-Encoding: xchunked", "Transfer-Encoding : chunked", "Transfer-Encoding:\tchunked",
+               " Transfer-Encoding: chunked", "X: x\nTransfer-Encoding: chunked",
+               "Transfer-Encoding\n: chunked", "Transfer-Encoding: chunked\r\nTransfer-Encoding: x",
+               "Transfer-Encoding: x\r\nTransfer-Encoding: chunked", "Transfer-Encoding: \x0bchunked",
+               "Transfer-Encoding: 'chunked'", 'Transfer-Encoding: "chunked"', "Transfer-Encoding: chunked\x00",
+               "Transfer-Encoding: identity, chunked", "Transfer-Encoding: chunked, identity",
+               "Transfer_Encoding: chunked", "TRANSFER-ENCODING: CHUNKED", "Transfer-Encoding: chunk",
+               "Transfer-Encoding:\xffchunked", "Transfer-Encoding:\r\n chunked", "Transfer-Encoding: ,chunked",
+               "X: y\r\n\tTransfer-Encoding: chunked", "\x00Transfer-Encoding: chunked",
+               "Transfer-Encoding: chunked;q=1", "Transfer-Encoding: gzip, chunked"]
+    LENGTHS = ["Content-Length: 0x5", "Content-Length: 5 5", "Content-Length: -5", "Content-Length: 5\x00",
+               "Content-Length: 5\r\ncontent-length: 5", "Content-Length: ,5", "Content-Length : 5",
+               "Content-Length: 5\r\nContent_Length: 50", "Content-Length: 99999999999999999999",
+               "Content-Length: 5\n", "Content-Length:\r\n 5", "Content-Length: \xb2"]
+    CHUNKS = ["0x5\r\nhello\r\n0\r\n\r\n", "+5\r\nhello\r\n0\r\n\r\n", "5 \r\nhello\r\n0\r\n\r\n",
+              "5\nhello\r\n0\r\n\r\n", "5\r\nhelloX\r\n0\r\n\r\n", "-0\r\n\r\n", "\r\n0\r\n\r\n",
+              "FFFFFFFFFFFFFFFF5\r\nhello\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5;a\rb\r\nhello\r\n0\r\n\r\n",
+              "0\r\nContent-Length: 5\r\n\r\n", "0\r\nX: a\nb\r\n\r\n", "0\r\nTransfer_Encoding: x\r\n\r\n",
+              "5;" + "x" * 5000 + "\r\nhello\r\n0\r\n\r\n"]
+
+    def test_no_spelling_of_a_length_or_a_coding_passes_beside_another(self):
+        code = """
+def status(*lines, body):
+    got = ask("/", *lines, "Connection: close", method="POST", body=body.encode("latin-1"))
+    print(got.split(b" ")[1].decode() if got else "closed")
+for coding in %r:
+    status("Content-Length: 5", coding, body="0\\r\\n\\r\\n")
+for length in %r:
+    status(length, body="hello")
+for chunks in %r:
+    status("Transfer-Encoding: chunked", body=chunks)
+""" % (self.CODINGS, self.LENGTHS, self.CHUNKS)
+        answer = self.inside(code, *self.rules(({"host": HOST},)))
+        lines = answer["stdout"].splitlines()
+        tried = self.CODINGS + self.LENGTHS + self.CHUNKS
+        self.assertEqual(len(lines), len(tried), answer)
+        for line, what in zip(lines, tried):
+            self.assertIn(line, ("400", "403"), what)
+        # A coding of its own ends the head before a byte of it has gone on.
+        self.assertEqual([seen["body"] for seen in self.seen()], [], answer)
+
+    def test_a_head_that_is_too_large_is_refused(self):
+        answer = self.inside("""
+for lines in (["X: " + "a" * 70000], [f"X-{i}: {i}" for i in range(300)]):
+    print(ask("/", *lines).split(b" ")[1].decode())
+""", *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"].split(), ["400", "400"], answer)
+        self.assertEqual(self.seen(), [])
+
+    def test_trailers_go_on_both_ways(self):
+        self.canned("trailers", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-End\r\n\r\n"
+                                b"2\r\nok\r\n0\r\nX-End: yes\r\n\r\n")
+        answer = self.inside("""
+ask("/", "Transfer-Encoding: chunked", "Connection: close", method="POST",
+    body=b"2\\r\\nhi\\r\\n0\\r\\nX-Sent: too\\r\\n\\r\\n")
+print(ask("/canned/trailers").decode())
+""", *self.rules(({"host": HOST},)))
+        self.assertIn("X-End: yes", answer["stdout"])
+        self.assertEqual(self.seen()[0]["trailers"], ["X-Sent: too"])
+
+    def test_slow_half_closed_and_early(self):
+        """A body that comes byte by byte holds nobody up; an end of what is asked is none of the answer;
+        an answer that is there before the request is whole is passed on."""
+        answer = self.inside("""
+slow = connected()
+slow.sendall(request("/slow", "Content-Length: 20", "Connection: close", method="POST", body=b"x"))
+print(ask("/other", "Connection: close").split(b" ")[1].decode())
+for _ in range(19): slow.sendall(b"x")
+print(rest(slow).split(b" ")[1].decode())
+with socket.create_connection(("allowed.test", 8081), timeout=20) as half:
+    half.sendall(request("/half", host="allowed.test:8081"))
+    half.shutdown(socket.SHUT_WR)
+    print(rest(half).split(b" ")[1].decode())
+with connected() as early:
+    early.sendall(request("/early", "Content-Length: 100000000", method="POST", body=b"x" * 1000))
+    print(rest(early).split(b" ")[1].decode())
+""", *self.rules(({"host": HOST}, {"host": PLAIN}), allow=(HOST, PLAIN)))
+        self.assertEqual(answer["stdout"].split(), ["200", "200", "200", "413"], answer)
+        self.assertEqual([(seen["target"], seen["body"]) for seen in self.seen()],
+                         [("/other", ""), ("/slow", "x" * 20), ("/half", "")])
+
+    def test_what_is_compressed_is_not_unpacked(self):
+        """Without a credential nothing is looked for, and a bomb is for whoever asked for it."""
+        bomb = gzip.compress(bytes(20 << 20))
+        self.canned("bomb", b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(bomb)
+                    + bomb)
+        answer = self.inside("""
+got = ask("/canned/bomb")
+print(len(got) - got.index(b"\\r\\n\\r\\n") - 4)
+""", *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"], f"{len(bomb)}\n", answer)
+
+
+def chunked(*pieces, end=b"\r\n"):
+    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n" + end
+
+
+class Echoes(Hostile):
+    VALUE = SECRET.encode()
+    BASIC = base64.b64encode(b"me:" + VALUE)
+    INNER = base64.b64encode(b"x=" + VALUE + b"&")
+    HEAD = b"HTTP/1.1 200 OK\r\n"
+    SPLIT = b"Transfer-Encoding: chunked\r\n\r\n"
+    FORMS = {
+        "plain": HEAD + b"Content-Length: %d\r\n\r\n" % (len(VALUE) + 2) + b"<" + VALUE + b">",
+        "until-end": HEAD + b"\r\n<" + VALUE + b">",
+        "bytewise": HEAD + SPLIT + chunked(*map(bytes, zip(b"<" + VALUE + b">"))),
+        "base64": HEAD + SPLIT + chunked(BASIC[:7], BASIC[7:14], BASIC[14:35], BASIC[35:]),
+        "inner-base64": HEAD + SPLIT + chunked(INNER[:9], INNER[9:]),
+        "percent": HEAD + SPLIT + chunked(VALUE.replace(b"_", b"%5f")),
+        "header": HEAD + b"X-Echo: " + VALUE + b"\r\nContent-Length: 2\r\n\r\nok",
+        "cookie": HEAD + b"Set-Cookie: t=" + VALUE + b"; Path=/\r\nContent-Length: 2\r\n\r\nok",
+        "reason": b"HTTP/1.1 200 " + VALUE + b"\r\nContent-Length: 2\r\n\r\nok",
+        "trailer": HEAD + SPLIT + chunked(b"ok", end=b"X-Echo: " + VALUE + b"\r\n\r\n"),
+        "extension": HEAD + SPLIT + b"2;x=" + VALUE + b"\r\nok\r\n0;y=" + VALUE + b"\r\n\r\n",
+        "interim": b"HTTP/1.1 103 Early Hints\r\nLink: " + VALUE + b"\r\n\r\n" + HEAD
+                   + b"Content-Length: 2\r\n\r\nok",
+        "error": b"HTTP/1.1 401 No\r\nContent-Length: %d\r\n\r\n" % len(VALUE) + VALUE,
+    }
+    ENCODED = {
+        "gzip": b"Content-Encoding: gzip\r\n", "x-gzip": b"Content-Encoding: x-gzip\r\n",
+        "deflate": b"Content-Encoding: deflate\r\n", "twice": b"Content-Encoding: gzip, gzip\r\n",
+        "two-lines": b"Content-Encoding: identity\r\nContent-Encoding: gzip\r\n",
+        "unknown": b"Content-Encoding: zz\r\n",
+    }
+
+    def test_every_form_is_redacted_or_refused(self):
+        for name, data in self.FORMS.items():
+            self.canned(name, data)
+        packed = {"deflate": zlib.compress(self.VALUE), "twice": gzip.compress(gzip.compress(self.VALUE))}
+        for name, field in self.ENCODED.items():
+            body = packed.get(name, gzip.compress(self.VALUE))
+            self.canned(name, self.HEAD + field + b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self.canned("coding", self.HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n"
+                    + chunked(gzip.compress(self.VALUE)))
+        names = [*self.FORMS, *self.ENCODED, "coding"]
+        answer = self.inside(f"""
+for name in {names!r}:
+    open(name, "wb").write(ask("/canned/" + name, "Authorization: Bearer " + TOKEN))
+open("placeholder", "w").write(TOKEN)
+""", *self.rules(credentials=(BEARER,)))
+        forms = [self.VALUE, self.BASIC[4:-4], self.INNER[4:-4]]
+        placeholder = self.got("placeholder")
+        for name in names:
+            got = self.got(name)
+            for form in forms:
+                self.assertNotIn(form, got, name)
+            if name in self.FORMS:
+                self.assertRegex(got, rb"^HTTP/1.1 (103|200|401) ", name)
+            else:
+                self.assertRegex(got, rb"^HTTP/1.1 502 ", name)
+        for name in ("plain", "until-end", "header", "reason", "trailer", "interim", "error"):
+            self.assertIn(placeholder, self.got(name), name)
+        self.assertEqual({seen["headers"]["accept-encoding"] for seen in self.seen()}, {"identity"})
+        self.assertNotIn(SECRET, json.dumps(answer))
+
+    def test_websockets_are_searched_message_by_message(self):
+        answer = self.inside("""
+def upgraded(target):
+    s = connected()
+    s.sendall(request(target, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Authorization: Bearer " + TOKEN,
+                      "Sec-WebSocket-Extensions: permessage-deflate"))
+    got = b""
+    while b"\\r\\n\\r\\n" not in got: got += s.recv(4096)
+    assert b" 101 " in got, got
+    return s, got.split(b"\\r\\n\\r\\n", 1)[1]
+def frame(first, text, key=b"abcd"):
+    return bytes([first, 0x80 | len(text)]) + key + bytes(c ^ key[i % 4] for i, c in enumerate(text))
+def message(data):
+    text, pings = b"", b""
+    while data:
+        size = data[1] & 0x7f
+        if data[0] & 8: pings += data[2:2 + size]
+        else: text += data[2:2 + size]
+        data = data[2 + size:]
+    return text, pings
+s, got = upgraded("/ws-cut")
+while not got.endswith(b" end"): got += s.recv(4096)
+print(message(got) == (b"Bearer " + TOKEN.encode() + b" end", b"Bearer " + TOKEN.encode()))
+open("cut", "wb").write(got)
+s.close()
+s, got = upgraded("/ws")
+s.sendall(frame(0x81, b"hello"))
+print(s.recv(100) and "echoed")
+word = TOKEN.encode()
+s.sendall(frame(0x01, b"x" + word[:9], b"1234") + frame(0x00, word[9:], b"5678") + frame(0x80, b"y"))
+print(len(rest(s)) < len(word))
+for wrong in (frame(0xc1, b"hi"), frame(0x83, b"hi"), frame(0x80, b"hi"), frame(0x09, b"hi"), b"GET / HTTP/1.1"):
+    s, got = upgraded("/ws")
+    s.sendall(wrong)
+    print(s.recv(100) == wrong)
+    s.sendall(word)
+    print(len(rest(s)) < len(word))
+""", *self.rules(credentials=(BEARER,)))
+        self.assertEqual(answer["stdout"].split(), ["True", "echoed", "True"] + ["True"] * 10, answer)
+        self.assertNotIn(SECRET.encode()[20:], self.got("cut"))
+        self.assertTrue(all("sec-websocket-extensions" not in seen["headers"] for seen in self.seen()))
+        found = self.denials(answer, "http")
+        self.assertTrue(any("TOKEN" in each["grant"] for each in found.values()), found)
+
+
+class Hellos(Hostile):
+    def test_no_hello_makes_a_ruled_host_opaque(self):
+        """The server sends back what it is sent: a hello that comes back was passed on."""
+        code = """
+def record(payload, version=1):
+    return bytes([22, 3, version]) + struct.pack(">H", len(payload)) + payload
+def extension(kind, data): return struct.pack(">HH", kind, len(data)) + data
+def names(*entries):
+    listed = b"".join(bytes([kind]) + struct.pack(">H", len(name)) + name for kind, name in entries)
+    return extension(0, struct.pack(">H", len(listed)) + listed)
+def alpn(*entries):
+    listed = b"".join(bytes([len(entry)]) + entry for entry in entries)
+    return extension(16, struct.pack(">H", len(listed)) + listed)
+def hello(*extensions, version=b"\\3\\3", step=0):
+    data = b"".join(extensions)
+    body = (version + bytes(32) + b"\\0" + b"\\0\\4\\xc0\\x2b\\x13\\1" + b"\\1\\0" + struct.pack(">H", len(data)) + data)
+    message = b"\\1" + struct.pack(">I", len(body))[1:] + body
+    step = step or len(message)
+    return b"".join(record(message[i:i + step]) for i in range(0, len(message), step))
+good = names((0, b"allowed.test"))
+ech = extension(0xfe0d, b"\\0\\0\\1\\0\\1\\7" + struct.pack(">H", 32) + bytes(32) + struct.pack(">H", 64) + bytes(64))
+tried = {
+    "plain": hello(good), "ech": hello(good, ech), "ech first": hello(ech, good),
+    "ech of another": hello(ech, names((0, b"other.test"))), "none": hello(), "upper": hello(names((0, b"ALLOWED.test"))),
+    "dot": hello(names((0, b"allowed.test."))), "two": hello(names((0, b"allowed.test"), (0, b"other.test"))),
+    "kind": hello(names((7, b"allowed.test"))), "empty": hello(names((0, b""))), "twice": hello(good, good),
+    "nul": hello(names((0, b"allowed.test\\0.other.test"))), "in pieces": hello(good, step=7),
+    "h3": hello(good, alpn(b"h3")), "acme": hello(good, alpn(b"acme-tls/1")), "no protocol": hello(good, alpn()),
+    "empty protocol": hello(good, alpn(b"")), "old": hello(good, version=b"\\3\\1"), "ssl2": b"\\x80\\x2e\\1\\0\\2" + bytes(43),
+    "more": hello(good) + record(b"\\1" * 40), "data first": b"\\x17\\3\\3\\0\\1x" + hello(good),
+    "alert first": b"\\x15\\3\\1\\0\\2\\1\\0" + hello(good), "text first": b"x\\r\\n" + hello(good),
+}
+for name, data in tried.items():
+    with socket.create_connection(("allowed.test", 7000), timeout=20) as s:
+        s.sendall(data)
+        s.shutdown(socket.SHUT_WR)
+        got = rest(s)
+    print(name, "passed" if data[:20] in got or b"<end>" in got else "ended")
+"""
+        answer = self.inside(code, *self.rules(({"host": "allowed.test:7000"},), allow=("allowed.test:7000",)))
+        lines = answer["stdout"].splitlines()
+        self.assertEqual(len(lines), 23, answer)
+        self.assertEqual([line for line in lines if not line.endswith(" ended")], [])
+
+    def test_a_protocol_that_was_not_agreed_on_is_not_spoken(self):
+        answer = self.inside("""
+preface = b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes(3) + b"\\4" + bytes(5)
+for protocols in ([], ["http/1.1"], ["h2"], ["h2", "http/1.1"], ["h3"], ["http/1.1", "h2", "spdy/3"]):
+    with connected(protocols) as s:
+        s.sendall(preface)
+        got = rest(s)
+        print(s.selected_alpn_protocol(), got.split(b" ")[1].decode() if got else "closed")
+""", *self.rules(({"host": HOST},)))
+        lines = answer["stdout"].splitlines()
+        self.assertEqual(len(lines), 6, answer)
+        for line in lines:
+            self.assertIn(line.split(), (["None", "400"], ["http/1.1", "400"]), answer)
+        self.assertEqual(self.seen(), [])
+
+    def test_a_connection_is_not_negotiated_anew(self):
+        answer = self.sh("(printf 'R\\n'; sleep 2) | openssl s_client -tls1_2 -connect allowed.test:8443"
+                         " -servername allowed.test 2>&1 | grep -ci 'no renegotiation'",
+                         *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"], "1\n", answer)
+
+
+class Certificates(Hostile):
+    """Origins of the host's own, each wrong in a way of its own."""
+
+    SERVER = """if True:
+        import socket, ssl, sys, threading
+        def serve(port, cert, key):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(cert, key)
+            listening = socket.create_server(("10.77.0.2", port))
+            while True:
+                plain, _ = listening.accept()
+                try:
+                    with context.wrap_socket(plain, server_side=True) as s:
+                        s.recv(4096)
+                        s.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
+                except OSError: pass
+        for port, name in enumerate(sys.argv[2:], 9001):
+            threading.Thread(target=serve, args=(port, f"{sys.argv[1]}/{name}.pem", f"{sys.argv[1]}/leaf.key")).start()
+    """
+    KINDS = {"good": ("", "own.test", "serverAuth"), "name": ("", "another.test", "serverAuth"),
+             "expired": ("20200101000000Z", "own.test", "serverAuth"), "future": ("20900101000000Z", "own.test", "serverAuth"),
+             "client": ("", "own.test", "clientAuth"), "unsigned": None}
+
+    def test_each_is_refused_with_its_reason(self):
+        order, place = self.world.order, self.place
+        path = lambda name: os.path.join(place, name)
+        openssl = lambda *words: self.assertEqual(order(argv=["openssl", *words], cwd=place)["code"], 0, words)
+        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+        openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority")
+        openssl("req", *new, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=own.test")
+        openssl("req", "-x509", "-key", "leaf.key", "-out", "unsigned.pem", "-days", "2", "-subj", "/CN=own.test",
+                "-addext", "subjectAltName=DNS:own.test")
+        for name, kind in self.KINDS.items():
+            if kind is None:
+                continue
+            begin, host, usage = kind
+            with open(path("ca.conf"), "w") as file:
+                file.write("[ca]\ndefault_ca=c\n[c]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+                           "policy=p\nunique_subject=no\n[p]\ncommonName=supplied\n[e]\n"
+                           f"subjectAltName=DNS:{host}\nextendedKeyUsage={usage}\n")
+            open(path("index"), "w").close()
+            with open(path("serial"), "w") as file:
+                file.write("10\n")
+            dates = ("-startdate", begin, "-enddate", begin.replace("0101", "0201")) if begin else ("-days", "2")
+            openssl("ca", "-batch", "-config", "ca.conf", "-extensions", "e", "-cert", "ca.pem", "-keyfile", "ca.key",
+                    "-in", "leaf.csr", "-out", f"{name}.pem", "-notext", *dates)
+        order(argv=["/usr/bin/python3", "-c", self.SERVER, place, *self.KINDS], cwd=place, background="wrong")
+        for port in range(9001, 9001 + len(self.KINDS)):
+            order(argv=["bash", "-c", f"until exec 3<>/dev/tcp/10.77.0.2/{port}; do sleep 0.05; done"], cwd=place)
+        self.ENV = {"SSL_CERT_FILE": path("ca.pem")}
+        hosts = [f"own.test:{port}" for port in range(9001, 9001 + len(self.KINDS))]
+        answer = self.sh("".join(f"curl -sSk -m 20 -o out -w '%{{http_code}} ' https://{host}/; " for host in hosts),
+                         *self.rules([{"host": host} for host in hosts],
+                                     allow=(*hosts, *(f"10.77.0.2:{host[9:]}" for host in hosts))))
+        self.assertEqual(answer["stdout"].split(), ["200"] + ["502"] * 5, answer)
+        reasons = " ".join(self.denials(answer, "upstream"))
+        for reason in ("hostname mismatch", "expired", "not yet valid", "purpose", "self"):
+            self.assertIn(reason, reasons)
+
+
+class Streams(OverHttp2):
+    """HTTP/2 written by hand: nothing that a library would refuse to send is missing."""
+
+    FRAMES = """
+def frame(kind, flags, stream, payload=b""):
+    return struct.pack(">I", len(payload))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + payload
+def text(value): return (bytes([len(value)]) if len(value) < 127 else b"\\x7f" + varint(len(value) - 127)) + value
+def varint(n):
+    out = b""
+    while n > 127: out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+def block(*fields): return b"".join(b"\\0" + text(name) + text(value) for name, value in fields)
+GET = ((b":method", b"GET"), (b":scheme", b"https"), (b":authority", b"own.test:8445"), (b":path", b"/x"))
+POST = ((b":method", b"POST"), *GET[1:])
+def spoken(*frames, end=True):
+    s = connected(["h2"], 8445, "own.test")
+    assert s.selected_alpn_protocol() == "h2"
+    s.sendall(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + frame(4, 0, 0) + b"".join(frames))
+    return s
+def statuses(s, count=1):
+    # What is answered on each stream: 200, another status, or how it ended.
+    s.settimeout(5)
+    data, out = b"", {}
+    try:
+        while len(out) < count:
+            part = s.recv(65536)
+            if not part: break
+            data += part
+            while len(data) >= 9 and len(data) >= 9 + (size := int.from_bytes(data[:3], "big")):
+                kind, stream, payload = data[3], int.from_bytes(data[5:9], "big"), data[9:9 + size]
+                data = data[9 + size:]
+                if kind == 1: out.setdefault(stream, "200" if payload[:1] == b"\\x88" else "refused")
+                if kind == 3: out.setdefault(stream, "reset")
+                if kind == 7: return "gone"
+    except OSError: pass
+    return " ".join(out[stream] for stream in sorted(out)) or "closed"
+"""
+
+    def spoken(self, code):
+        body = "".join(f"    {line}\n" for line in (self.FRAMES + code).splitlines())
+        answer = self.py(PRELUDE + body, *self.ruled({"host": self.HOST}), "--timeout", "100s")
+        self.assertEqual(answer["exit_code"], 0, answer)
+        return answer
+
+    def test_what_would_be_more_than_one_request_elsewhere_is_none(self):
+        answer = self.spoken("""
+tried = [
+    (*GET, (b"x", b"a\\r\\nHost: other.test")), (*GET, (b"x", b"a\\nb")), (*GET, (b"x", b"a\\0b")), (*GET, (b"x\\r\\ny", b"a")),
+    (*GET, (b"x: y", b"a")), (*GET, (b"X", b"a")), (*GET, (b"", b"a")), (*GET, (b"transfer-encoding", b"chunked")),
+    (*GET, (b"connection", b"close")), (*GET, (b"content-length", b"5")), (*GET, (b":path", b"/y")), (*GET, (b"te", b"gzip")),
+    (*GET, (b"host", b"other.test")), (*GET[:3], (b":path", b"/x HTTP/1.1\\r\\nHost: other.test")), (*GET[:3], (b":path", b"")),
+    (*GET[:3], (b":path", b"x")), (*GET[:3], (b":path", b"https://other.test/")), (*GET[:3], (b":path", b"/x\\r\\ny")), GET[:3],
+    ((b":method", b"GET / HTTP/1.1\\r\\n"), *GET[1:]), ((b"x", b"a"), *GET), (*GET, (b":unknown", b"a")),
+    (*GET[:2], (b":authority", b"other.test"), GET[3]), (*GET[:2], (b":authority", b"own.test:8445@other.test"), GET[3]),
+    ((b":method", b"CONNECT"), (b":authority", b"own.test:8445")), ((b":method", b"CONNECT"), (b":protocol", b"websocket"), *GET[1:]),
+    (GET[0], (b":scheme", b"http://other.test/?"), *GET[2:]), (*GET, (b"host", b"own.test:8445"), (b"host", b"own.test:8445")),
+    (*GET, (b"content_length", b"5")),
+]
+print(statuses(spoken(frame(1, 5, 1, block(*GET)))))
+for fields in tried:
+    print(statuses(spoken(frame(1, 5, 1, block(*fields)))))
+for length, body in ((b"3", b"hello"), (b"9", b"hello"), (b"5, 5", b"hello"), (b"-5", b"hello")):
+    print(statuses(spoken(frame(1, 4, 1, block(*POST, (b"content-length", length))), frame(0, 1, 1, body))))
+""")
+        lines = answer["stdout"].splitlines()
+        self.assertEqual((lines[0], len(lines)), ("200", 34), answer)
+        self.assertEqual([i for i, line in enumerate(lines[1:]) if "200" in line], [], lines)
+
+    def test_a_thousand_resets_and_floods_leave_the_others_alone(self):
+        answer = self.spoken("""
+kept = spoken(frame(1, 4, 1, block(*POST)))
+for burst in range(4):
+    s = spoken()
+    try:
+        for i in range(1000):
+            stream = 1 + 2 * i
+            s.sendall(frame(1, 5, stream, block(*GET)) + frame(3, 0, stream, struct.pack(">I", 8)))
+    except OSError: pass
+    s.close()
+for flood in (frame(6, 0, 0, bytes(8)) * 20000, frame(4, 0, 0) * 20000, frame(9, 0, 1, b"x") * 2000,
+              frame(1, 0, 1, block(*GET)) + frame(9, 0, 1, block((b"x", b"y" * 120)) * 100) * 200, frame(0, 0, 1, b"") * 20000,
+              frame(1, 5, 1, block(*GET) + b"\\x40" + text(b"x") + text(b"y" * 4000) + b"\\xbe" * 16000)):
+    s = spoken()
+    try: s.sendall(flood)
+    except OSError: pass
+    s.close()
+kept.sendall(frame(0, 1, 1, b"body"))
+print(statuses(kept))
+print(statuses(spoken(frame(1, 5, 1, block(*GET)))))
+""")
+        self.assertEqual(answer["stdout"].split(), ["200", "200"], answer)
+        self.assertFalse([d for d in answer["denials"] if d["operation"] == "upstream"], answer["denials"])
+
+
+if __name__ == "__main__":
+    unittest.main()
