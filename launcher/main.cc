@@ -10,6 +10,7 @@
 
 #include "host_files/leftovers.h"
 #include "own_stack.h"
+#include "prepare.h"
 #include "scope.h"
 #include "verbs.h"
 
@@ -43,7 +44,9 @@ void run_verb() {
     invocation.verb = &verb;
     break;
   }
-  _exit(invocation.verb->run(invocation));  // the kernel destroys all that is left
+  const int status = invocation.verb->run(invocation);
+  sbx::end_http();
+  _exit(status);  // the kernel destroys all that is left
 }
 
 }  // namespace

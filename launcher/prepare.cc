@@ -282,24 +282,34 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
   return context;
 }
 
+// Tools of one session have one process, as long as they have one policy of HTTP.
+std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>>& started_http() {
+  static std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>> started;
+  return started;
+}
+
 // Where something will run. The invocation loses the variables that hold secrets: nobody else has
-// read them yet. Tools of one session have one process, as long as they have one policy of HTTP.
+// read them yet.
 Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
   const NetworkProfile& network = policy.sandbox.network;
   if (network.http.empty() && network.credentials.empty()) return policy;
   if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;
-  static std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>> started;
-  for (const auto& [of, process] : started) {
+  for (const auto& [of, process] : started_http()) {
     if (of.http != network.http || of.credentials != network.credentials) continue;
     return with_http(std::move(policy), process);
   }
   SBX_TRY(auto process,
           HttpProcess::start(policy.sandbox, const_cast<Environment&>(invocation.environment)));
-  started.emplace_back(network, process);
+  started_http().emplace_back(network, process);
   return with_http(std::move(policy), std::move(process));
 }
 
 }  // namespace
+
+// Policies may outlive this.
+void end_http() {
+  for (const auto& [of, process] : started_http()) process->end();
+}
 
 ProfileSearch profile_search(const Environment& environment) {
   ProfileSearch search;

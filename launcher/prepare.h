@@ -29,6 +29,9 @@ ProfileSearch profile_search(const Environment& environment);
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
                                        std::string_view tool = {});
 
+// Ends every sbx-http that was started for a policy, and what it was still waiting for.
+void end_http();
+
 // Where a session works that these options start, when no flag says: the current directory, as for
 // a run; empty where the profile makes a fresh one for each run. Errors: those of the profile, and
 // of a directory that is no workspace unless it is named.

@@ -213,6 +213,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   }
   Outcome outcome = run->outcome();
   audit.record(outcome);
+  end_http();
   if (is_read && form == Form::kText) _exit(outcome.exit_status);
   _exit(is_read ? answer(outcome, invocation, signal_fd, form) : unwritable());
 }

@@ -109,10 +109,12 @@ Result<std::unique_ptr<Authority>> Authority::make(const std::vector<HostRule>& 
   if (own == nullptr) return failed("X509_new");
   name_it(X509_get_subject_name(own), "O", "sbx");
   X509_set_issuer_name(own, X509_get_subject_name(own));
+  // The constraints hold for whoever knows them: mbed TLS, which Debian's libgit2 and so cargo are
+  // built with, takes no authority at all that has them as critical.
   if (!add_extension(own, own, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !add_extension(own, own, NID_key_usage, "critical,keyCertSign,cRLSign") ||
       !add_extension(own, own, NID_subject_key_identifier, "hash") ||
-      !add_extension(own, own, NID_name_constraints, "critical," + constraints(hosts)) ||
+      !add_extension(own, own, NID_name_constraints, constraints(hosts)) ||
       X509_sign(own, made->key_.get(), EVP_sha256()) == 0) {
     return failed("X509_sign");
   }

@@ -71,6 +71,12 @@ std::string template_of(const Credential& credential, std::string_view value) {
   return text.replace(text.find(kVariable), kVariable.size(), value);
 }
 
+// What stands before the placeholder, without case. GitHub's programs call a bearer a token.
+std::string scheme_of(std::string_view value, std::string_view placeholder) {
+  const std::string scheme = lower_case(value.substr(0, value.size() - placeholder.size()));
+  return scheme == "token " ? "bearer " : scheme;
+}
+
 // The part of `base64(before + word + after)` that is the same whatever stands around it.
 std::string inner_base64(std::string_view word, std::size_t shift) {
   std::string text(shift, '\0');
@@ -183,7 +189,7 @@ bool Credentials::put_in_field(const BoundSecret& each, Field& field) const {
     const std::string whole = template_of(each.text, each.placeholder);
     if (field.value != each.placeholder && field.value != whole &&
         !(field.value.ends_with(each.placeholder) && whole.ends_with(each.placeholder) &&
-          lower_case(field.value) == lower_case(whole))) {
+          scheme_of(field.value, each.placeholder) == scheme_of(whole, each.placeholder))) {
       return false;
     }
     field.value = template_of(each.text, each.secret);

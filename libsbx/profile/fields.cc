@@ -157,10 +157,10 @@ constexpr auto kHttpRuleFields = std::to_array<FieldSpec>({
                             "Patterns of the whole path: * is one segment, ** any number of them. "
                             "null: all.",
                             or_null(list(kPathSpec))),
-    brief(field<&HttpRule::query>(
+    field<&HttpRule::query>(
         "query",
         "Patterns of which one covers each parameter, such as page=*; []: no query. null: all.",
-        or_null(list(kArgumentSpec)))),
+        or_null(list(kArgumentSpec))),
     brief(field<&HttpRule::ask>("ask", "true: the operator is asked about each such request.",
                                 flag())),
 });

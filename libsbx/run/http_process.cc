@@ -137,7 +137,9 @@ Result<std::shared_ptr<HttpProcess>> HttpProcess::start(const SandboxPolicy& pol
   return made;
 }
 
-HttpProcess::~HttpProcess() {
+HttpProcess::~HttpProcess() { end(); }
+
+void HttpProcess::end() {
   reap_renewals(Clock::time_point::max());
   lose();
 }

@@ -52,6 +52,9 @@ class HttpProcess : public HttpSession, public HttpGate {
   HttpProcess(const HttpProcess&) = delete;
   HttpProcess& operator=(const HttpProcess&) = delete;
 
+  // With all that it was waiting for.
+  void end();
+
   bool covers(std::string_view name, int port) const override;
   bool covers_name(std::string_view name) const override;
   bool hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;

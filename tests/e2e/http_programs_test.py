@@ -3,9 +3,13 @@
 the session's authority but by what sbx sets, and each sends a credential that it never had."""
 
 import base64
+import hashlib
+import io
+import json
 import os
 import shutil
 import subprocess
+import tarfile
 import unittest
 import zipfile
 
@@ -113,6 +117,65 @@ public class Get {
         self.assertEqual(answer["stdout"], "content\n")
         wanted = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
         self.assertEqual({each["headers"].get("authorization") for each in seen}, {wanted})
+
+    @needs("git")
+    def test_git_clones_and_pushes_as_git_does(self):
+        """Over git's own protocol, with a password of a helper's that is the placeholder."""
+        repository = os.path.join(self.place, "git", "app.git")
+        subprocess.run(["git", "init", "-q", "--bare", "-b", "main", repository], check=True)
+        subprocess.run(["git", "-C", repository, "config", "http.receivepack", "true"], check=True)
+        helper = "!f() { echo username=me; echo password=$TOKEN; }; f"
+        answer, seen = self.through(
+            f"git config --global credential.helper '{helper}' && git config --global user.email a@b.test &&"
+            f" git clone -q {URL}/git/app.git got && cd got && git checkout -qb main && head -c 2000000"
+            " /dev/urandom > file && git add file && git -c user.name=n commit -qm m && git push -q origin main &&"
+            f" cd .. && git clone -q {URL}/git/app.git again && cmp got/file again/file && echo same",
+            {**self.BASIC})
+        self.assertEqual(answer["stdout"], "same\n")
+        self.assertIn("/git/app.git/git-receive-pack", [each["target"] for each in seen])
+
+    # Debian's own: another may be a shim that looks for its tools in a home that is not there.
+    @unittest.skipUnless(os.path.exists("/usr/bin/cargo"), "cargo is not installed")
+    def test_cargo_fetches_a_crate_and_asks_its_registry(self):
+        index = os.path.join(self.base, "index")
+        crate = self.www("crates/thing-1.0.0.crate", b"-")
+        with tarfile.open(crate, "w:gz") as archive:
+            for name, text in (("Cargo.toml", '[package]\nname = "thing"\nversion = "1.0.0"\n'), ("src/lib.rs", "")):
+                entry = tarfile.TarInfo("thing-1.0.0/" + name)
+                entry.size = len(text)
+                archive.addfile(entry, io.BytesIO(text.encode()))
+        with open(crate, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        self.write("index/config.json", json.dumps({"dl": f"{URL}/www/crates/{{crate}}-{{version}}.crate",
+                                                    "api": f"{URL}/www"}))
+        self.write("index/th/in/thing", json.dumps({"name": "thing", "vers": "1.0.0", "deps": [], "cksum": digest,
+                                                    "features": {}, "yanked": False}) + "\n")
+        self.www("api/v1/crates/thing/owners", b'{"users": [{"id": 1, "login": "ann", "name": "Ann"}]}')
+        repository = os.path.join(self.place, "git", "index.git")
+        run = lambda *words: subprocess.run(["git", "-C", index, *words], check=True, capture_output=True)
+        run("init", "-q", "-b", "master")
+        run("add", ".")
+        run("-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "m")
+        subprocess.run(["git", "clone", "-q", "--bare", index, repository], check=True)
+        self.write("work/.cargo/config.toml", f'[registries.own]\nindex = "{URL}/git/index.git"\n')
+        self.write("work/Cargo.toml", '[package]\nname = "x"\nversion = "0.1.0"\n[dependencies]\n'
+                   'thing = {version = "1", registry = "own"}\n')
+        self.write("work/src/lib.rs", "")
+        answer, seen = self.through("/usr/bin/cargo fetch -q && grep -c thing Cargo.lock &&"
+                                    " /usr/bin/cargo owner --list thing --registry own --token $TOKEN",
+                                    {"name": "TOKEN", "host": HOST, "header": "Authorization", "from": {"env": "TOKEN"}})
+        self.assertIn("ann", answer["stdout"])
+        self.assertIn("/www/crates/thing-1.0.0.crate", [each["target"] for each in seen])
+        self.assertEqual(seen[-1]["headers"]["authorization"], SECRET)
+
+    @needs("gh")
+    def test_gh_asks_githubs_api(self):
+        host = "api.github.com:443"
+        answer = self.sh("GH_TOKEN=$TOKEN gh api user; GH_TOKEN=$TOKEN gh api graphql -f query='{viewer{login}}'",
+                         *self.rules(credentials=({**self.BEARER, "host": host},), allow=(host,)), "--timeout", "60s")
+        self.assertEqual(answer["denials"], [], answer)
+        self.assertEqual([(each["target"], each["headers"]["authorization"]) for each in self.seen()],
+                         [("/user", f"Bearer {SECRET}"), ("/graphql", f"Bearer {SECRET}")], answer)
 
     @needs("git")
     def test_git_says_what_was_refused(self):

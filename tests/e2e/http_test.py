@@ -279,6 +279,51 @@ class Credentials(Http):
             self.assertEqual((answer["status"], answer["error"]["where"]),
                              ("error", "/network/credentials/0/from"), (source, answer["error"]))
 
+    def test_a_commands_value_is_asked_for_anew_once_it_is_old(self):
+        place = os.path.join(self.base, "aside")
+        os.mkdir(place)
+        os.chmod(place, 0o777)
+        script = self.write("aside/give", "cd %s; echo >> count; n=$(wc -l < count)\n"
+                            "[ $n -lt 3 ] || exec sleep 3600.0625\necho secret-value-number-$n\n" % place)
+        bound = {**self.BEARER, "value": "${secret}", "from": {"command": ["/bin/sh", script], "ttl_s": 1}}
+        code = f"curl -sS -m 20 -H \"Authorization: $TOKEN\" {URL}/"
+        answer = self.sh(f"{code} >a; sleep 1.1; {code} >b; sleep 1.1; curl -sS -m 1"
+                         f" -H \"Authorization: $TOKEN\" {URL}/ >c; true", *self.rules(credentials=(bound,)))
+        first, *_, last = [seen["headers"]["authorization"][:-1] for seen in self.seen()]
+        self.assertEqual((first, last), ("secret-value-number-",) * 2, answer)
+        self.assertEqual(self.seen()[-1]["headers"]["authorization"][-1], "2", answer)
+        for name in "ab":
+            with open(os.path.join(self.work, name)) as file:
+                self.assertNotIn("secret-value-number", file.read())
+        # One that hangs has gone with the run.
+        self.assertTrue(harness.until(lambda: not any(map(self.sleeps, filter(str.isdigit, os.listdir("/proc"))))))
+
+    @staticmethod
+    def sleeps(pid):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as file:
+                return b"sleep\0003600.0625" in file.read()
+        except OSError:
+            return False
+
+    def test_neither_plan_nor_record_nor_file_holds_the_value(self):
+        audit = os.path.join(self.base, "audit.jsonl")
+        command = (f"curl -sS -H \"Authorization: Bearer $TOKEN\" {URL}/ -o out; env > env; ulimit -c unlimited;"
+                   f" curl -sS -d $TOKEN {URL}/; kill -SEGV $$")
+        reply = self.raw("run", "--json", *self.bound(), "--audit", audit, "-c", command)
+        explained = self.raw("explain", "--json", *self.bound(), "-c", command)
+        texts = [reply.stdout, reply.stderr, explained.stdout, explained.stderr]
+        for root, _, names in os.walk(self.base):
+            for name in names:
+                with open(os.path.join(root, name), "rb") as file:
+                    texts.append(file.read())
+        self.assertEqual([seen["body"] for seen in self.seen()][1:], [""] * (len(self.seen()) - 1))
+        self.assertIn(b"network", explained.stdout)
+        self.assertTrue(any(b"http_exchanges" in text or b'"requests"' in text for text in texts))
+        for text in texts:
+            self.assertNotIn(SECRET.encode(), text)
+            self.assertNotIn(SECRET[8:].encode(), text)
+
     def test_nothing_inside_holds_the_value(self):
         order = self.world.order
         order(argv=["env", f"TOKEN={SECRET}", f"OTHER={SECRET}", "SSL_CERT_FILE=" +
@@ -382,6 +427,42 @@ class Asking(Http):
                           ("POST", HOST, "/second", 4, "/network/http/0")])
         self.assertEqual(len(asked[0]["digest"]), 64)
         self.assertEqual([(r["target"], r["body"]) for r in self.seen()], [("/first", "abc")])
+
+    # A client of MCP that is asked, and accepts the first request alone.
+    MCP = """if True:
+        import json, subprocess, sys
+        server = subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        def send(**message):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n"); server.stdin.flush()
+        send(id=1, method="initialize", params={"protocolVersion": "2025-11-25",
+             "capabilities": {"elicitation": {}}, "clientInfo": {"name": "t", "version": "1"}})
+        asked = []
+        for line in server.stdout:
+            message = json.loads(line)
+            if message.get("id") == 1 and "result" in message:
+                send(method="notifications/initialized")
+                send(id=2, method="tools/call", params={"name": "bash", "arguments": {"command": sys.argv[1]}})
+            elif message.get("method") == "elicitation/create":
+                asked.append(message["params"]["message"])
+                send(id=message["id"], result={"action": "accept" if len(asked) == 1 else "decline", "content": {}})
+            elif message.get("id") == 2: break
+        print(json.dumps({"asked": asked, "answer": message}))
+        server.stdin.close()
+        server.wait()
+    """
+
+    def test_a_client_of_mcp_is_asked_during_the_call(self):
+        command = f"for b in abc abcd; do curl -sS -m 70 -o out -w '%{{http_code}} ' -d $b '{URL}/first?k=v'; done"
+        reply = self.world.order(
+            argv=["env", "SSL_CERT_FILE=" + os.path.join(self.place, "cert.pem"), PYTHON, "-c", self.MCP,
+                  command, harness.SBX_RUN, "mcp", "--tool", "bash", *self.rules(self.RULE)], cwd=self.work)
+        self.assertEqual(reply["code"], 0, reply)
+        said = json.loads(reply["stdout"])
+        self.assertIn("200 403", json.dumps(said["answer"]), said)
+        self.assertEqual(len(said["asked"]), 2, said)
+        for word in ("POST", HOST, "/first", "3"):
+            self.assertIn(word, said["asked"][0])
+        self.assertEqual([seen["body"] for seen in self.seen()], ["abc"])
 
     def test_where_nobody_can_be_asked_it_is_refused_at_once(self):
         answer = self.sh(f"curl -sS -m 5 -o out -w '%{{http_code}} ' -d abc {URL}/x;"
