@@ -344,7 +344,11 @@ void Http1::send_answer(Head head) {
   client_.out += response_text(head);
   answering_ = Answering::kBody;
   const bool has_body = head.body != Body::kNone;
+  // One that is here as a whole is told of once, when it has gone on.
+  const bool is_here = head.body == Body::kLength &&
+                       head.length <= std::min<std::uint64_t>(server_.in.size(), kPiece);
   answer_ = std::move(head);
+  if (has_body && is_here) return;
   if (has_body) {
     context_.tell_exchange(peer_, number_, judged_.exchange);
   } else {
