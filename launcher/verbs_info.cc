@@ -98,13 +98,15 @@ int verb_explain(const Invocation& invocation) {
   if (!plan.ok()) return refuse(plan.error(), options.json);
   const Result<Judgement> judgement = judge(input.policy, input.request);
   if (!judgement.ok()) return refuse(judgement.error(), options.json);
+  const Result<std::string> kind = layer_kind_of(input);
+  if (!kind.ok()) return refuse(kind.error(), options.json);
   if (options.html) {
     const Error error =
-        become_plan_page(explain_json(plan.value(), input.policy, judgement.value()));
+        become_plan_page(explain_json(plan.value(), input.policy, judgement.value(), kind.value()));
     return refuse(error, false);
   }
-  return print(options.json ? explain_json(plan.value(), input.policy, judgement.value())
-                            : explain_text(plan.value(), input.policy, judgement.value()));
+  const auto explain = options.json ? explain_json : explain_text;
+  return print(explain(plan.value(), input.policy, judgement.value(), kind.value()));
 }
 
 int verb_doctor(const Invocation& invocation) {

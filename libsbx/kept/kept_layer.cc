@@ -124,6 +124,20 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
   return layer;
 }
 
+Result<KeptKind> KeptLayer::kind_of(const Environment& environment, const Policy& policy,
+                                    const View& places) {
+  SBX_TRY(const LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
+  SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
+  const Result<LayerState> state = read_layer_state(store, policy.sandbox.layer);
+  if (state.ok()) return state.value().kind;
+  if (state.error().code != ErrorCode::kLayerNotFound) return state.error();
+  const bool is_overlay =
+      store.may_overlay && std::all_of(roots.begin(), roots.end(), [](const std::string& root) {
+        return overlay_obstacle(root).empty();
+      });
+  return is_overlay ? KeptKind::kOverlay : KeptKind::kCopy;
+}
+
 Result<std::shared_ptr<KeptLayer>> KeptLayer::find(const LayerStore& store, const std::string& name,
                                                    bool only_looks) {
   std::shared_ptr<KeptLayer> layer(new KeptLayer(store, name));

@@ -34,6 +34,10 @@ class KeptLayer {
   static Result<std::shared_ptr<KeptLayer>> open(const Environment& environment,
                                                  const Policy& policy, const View& places,
                                                  RootLooks* looks = nullptr);
+  // Which kind the policy's layer has, or would be made as. Makes nothing but the store's
+  // directories. Errors: those of open(), but for kLayerInUse.
+  static Result<KeptKind> kind_of(const Environment& environment, const Policy& policy,
+                                  const View& places);
   // One that is there, for a look or an action: no root is added. Locked unless `only_looks`.
   static Result<std::shared_ptr<KeptLayer>> find(const LayerStore& store, const std::string& name,
                                                  bool only_looks);

@@ -36,7 +36,8 @@ std::string limit_value(const Policy& policy, std::string_view name) {
 
 }  // namespace
 
-std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
+std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
+                         const std::string& layer_kind) {
   std::string out = fmt::format("profile    {}\n", policy.run.name);
   out += fmt::format("command    {}\n", fmt::join(plan.argv, " "));
   out += fmt::format("cwd        {}\n", plan.cwd);
@@ -47,6 +48,9 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   }
   for (const ManagedMark& mark : policy.run.managed) {
     out += fmt::format("managed    {} (sha256 {})\n", mark.path, mark.sha256);
+  }
+  if (!layer_kind.empty()) {
+    out += fmt::format("layer      {} ({})\n", policy.sandbox.layer, layer_kind);
   }
   for (const std::string& warning : plan.warnings) out += "WARNING    " + warning + "\n";
   out += "view\n";
@@ -93,7 +97,8 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   return out;
 }
 
-std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement) {
+std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
+                         const std::string& layer_kind) {
   Json out;
   out["profile"] = policy.run.name;
   out["argv"] = Json::array();
@@ -101,6 +106,9 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   out["cwd"] = repair_utf8(plan.cwd);
   out["check"] = Json::parse(judgement_to_json(judgement));
   out["warnings"] = plan.warnings;
+  out["layer"] = layer_kind.empty()
+                     ? Json()
+                     : Json{{"name", repair_utf8(policy.sandbox.layer)}, {"kind", layer_kind}};
   out["managed"] = policy.run.managed.empty() ? Json() : Json::array();
   for (const ManagedMark& mark : policy.run.managed) {
     out["managed"].push_back({{"path", mark.path}, {"sha256", mark.sha256}});

@@ -10,7 +10,10 @@
 
 namespace sbx {
 
-std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement);
-std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement);
+// `layer_kind`: of the layer that writes are kept in; empty: none.
+std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
+                         const std::string& layer_kind);
+std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
+                         const std::string& layer_kind);
 
 }  // namespace sbx

@@ -450,6 +450,14 @@ void CommandRun::finish_layer() {
   outcome_.changes = layer_->changes();
 }
 
+Result<std::string> layer_kind_of(const RunInput& input) {
+  const Policy& policy = input.policy;
+  if (policy.sandbox.layer.empty()) return std::string();
+  SBX_TRY(const View places, inspect_roots(policy));
+  SBX_TRY(const KeptKind kind, KeptLayer::kind_of(input.inherited, policy, places));
+  return std::string(kept_kind_name(kind));
+}
+
 Result<LaunchPlan> plan_command(RunInput& input) {
   const SandboxLimits& limits = input.policy.sandbox.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();

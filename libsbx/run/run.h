@@ -168,6 +168,10 @@ class CommandRun {
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 
+// The kind of the layer that a run's writes would be kept in; empty: none. Errors: those of
+// KeptLayer::kind_of().
+Result<std::string> layer_kind_of(const RunInput& input);
+
 // The plan that run_command would execute, for `explain`. Probes the host where the policy may
 // have to fall back.
 Result<LaunchPlan> plan_command(RunInput& input);

@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "guard/names.h"
+#include "kept/look.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -116,6 +117,20 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   return {};
 }
 
+// A nameless overlay is not chosen by a look at the tree, as a kept layer is: what it cannot copy
+// up is looked for here, and then each write is held against it.
+ForeignOwners foreign_in(const SandboxInput& input, const View& view) {
+  if (!input.policy.sandbox.filesystem.overlay || input.layer != nullptr) {
+    return ForeignOwners::kNone;
+  }
+  for (const ViewRoot& root : view.roots) {
+    if (root.access != Access::kReadWrite) continue;
+    const ForeignOwners found = foreign_owners(root.node.path);
+    if (found != ForeignOwners::kNone) return found;
+  }
+  return ForeignOwners::kNone;
+}
+
 }  // namespace
 
 Sandbox::~Sandbox() {
@@ -157,10 +172,17 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
     SBX_CHECK_OK(list_narrowed(sandbox->view, input.policy));
     SBX_CHECK_OK(add_scratch(input, *sandbox));
   }
+  const ForeignOwners foreign = foreign_in(input, sandbox->view);
   SBX_TRY(sandbox->plan,
           make_plan(PlanInput{input.policy, input.request, input.facts, sandbox->view,
                               input.environment, input.use_pty, input.pty_rows, input.pty_columns,
-                              input.awaits_command, input.report_execs}));
+                              input.awaits_command, input.report_execs,
+                              foreign == ForeignOwners::kForeign}));
+  if (foreign == ForeignOwners::kTooMuch) {
+    sandbox->plan.warnings.emplace_back(
+        "overlay: there are too many files to be looked through; what is of an owner or group that "
+        "is not the caller's cannot be written (EOVERFLOW), and only --trace-denials names it");
+  }
   return sandbox;
 }
 

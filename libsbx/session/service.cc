@@ -154,7 +154,8 @@ Result<Explained> Service::explain(const Request& request, const Policy* policy)
   Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return named_by_request(plan.error());
   SBX_TRY(Judgement judgement, judge(own, request));
-  return Explained{std::move(plan).value(), std::move(own), std::move(judgement)};
+  SBX_TRY(std::string kind, layer_kind_of(input));
+  return Explained{std::move(plan).value(), std::move(own), std::move(judgement), std::move(kind)};
 }
 
 bool Service::cancel(ClientId client, std::string_view id) {

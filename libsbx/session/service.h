@@ -74,6 +74,7 @@ struct Explained {
   LaunchPlan plan;
   Policy policy;
   Judgement judgement;
+  std::string layer_kind;  // empty: no layer
 };
 
 class Service {

@@ -112,7 +112,9 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
     }
   }
   auto refusal = view_.move_refusal(file, path);
-  if (!refusal && policy_.sandbox.trace_denials) refusal = view_.refusal(file, path);
+  const bool is_traced = policy_.sandbox.trace_denials;
+  if (!refusal && (is_traced || plan_.reports_writes)) refusal = view_.refusal(file, path);
+  if (refusal && !is_traced && !refusal->is_by_overlay) refusal.reset();
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer, file.operation, refusal->target, 1, "", refusal->grant};
 }

@@ -287,7 +287,7 @@ std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
   const std::string shown = shown_as(path);
   if (shown != "overlay" && shown != "layer") return std::nullopt;
   if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
-  return FileRefusal{"mount", path, "filesystem.overlay = false"};
+  return FileRefusal{"mount", path, "filesystem.overlay = false", true};
 }
 
 // Overlayfs in a user namespace moves no directory that the real tree has: EXDEV.
@@ -305,7 +305,8 @@ std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const s
   if (lstat(real.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return std::nullopt;
   return FileRefusal{"mount", real,
                      "copy it and remove it, as mv does: an overlay moves no directory of the "
-                     "real tree"};
+                     "real tree",
+                     true};
 }
 
 // landlock(7): a right is had on a file when a rule on it or on any directory above grants it.

@@ -22,6 +22,7 @@ struct FileRefusal {
   const char* layer = "mount";  // or "landlock"
   std::string target;
   std::string grant;
+  bool is_by_overlay = false;  // which cannot copy it up
 };
 
 class FileView {

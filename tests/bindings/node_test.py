@@ -191,6 +191,33 @@ class Package(session_harness.Case):
                 shutil.copytree(os.path.join(KOFFI, name), os.path.join(self.modules, name))
         self.script(self.body("koffi"))
 
+    def test_a_layer_is_compared_committed_and_taken_back(self):
+        self.env["XDG_STATE_HOME"] = self.base + "/state"
+        os.mkdir(self.base + "/tree")
+        self.script("""
+import * as sbx from 'sbx';
+import fs from 'node:fs';
+const assert = (holds, what) => { if (!holds) throw new Error(`does not hold: ${what}`); };
+const s = await sbx.Session.open({ workspace: '../tree', flags: ['--layer', 'x'] });
+const r = await s.run('echo new > a; echo b > b');
+assert(r.layer.name === 'x' && r.layer.kind === 'overlay', r.layer);
+assert(fs.readdirSync('../tree').length === 0, 'the real tree');
+assert((await s.layer.diff()).includes('+new') && !(await s.layer.diff('b')).includes('+new'), 'diff');
+assert((await s.layer.changes()).every((c) => c.kind === 'created'), 'changes');
+assert(await s.layer.checkpoint('one') === 'one', 'checkpoint');
+await s.run('rm b');
+await s.layer.rollback('one');
+await s.layer.branch('y');
+assert((await s.layers()).map((l) => l.name).join() === 'x,y', 'layers');
+assert((await s.layer.commit('b')).length === 1 && fs.existsSync('../tree/b'), 'commit');
+assert((await s.layer.undo()).length === 1 && !fs.existsSync('../tree/b'), 'undo');
+await s.layer.discard('b');
+assert((await s.layer.changes()).length === 1, 'discard');
+const e = await s.layer.rollback('none').then(() => null, (error) => error);
+assert(e instanceof sbx.SbxError && e.code === 'layer_not_found', e);
+await s.close();
+""")
+
     def test_by_require(self):
         out = self.script("const sbx = require('sbx');\n"
                           "sbx.run('echo cjs').then((r) => console.log(r.stdout));", "test.cjs")

@@ -128,6 +128,41 @@ class Run(Case):
             assert sbx.run(["/no/such/program"]).error["code"] == "not_found"
         """)
 
+    def test_a_layer_is_compared_committed_and_taken_back(self):
+        with open(self.work + "/a", "w") as file:
+            file.write("old\n")
+        self.env["XDG_STATE_HOME"] = self.base + "/state"
+        self.script("""if 1:
+            import os, pathlib, sbx
+            with sbx.Session(workspace=".", flags=["--layer", "x"]) as session:
+                r = session.run("echo new > a; echo b > b")
+                assert r.layer == {"name": "x", "kind": "overlay"}, r.layer
+                assert pathlib.Path("a").read_text() == "old\\n" and not os.path.exists("b")
+                assert "+new" in session.layer.diff() and "+new" not in session.layer.diff("b")
+                assert [c["kind"] for c in session.layer.changes()] == ["modified", "created"]
+                assert session.layer.checkpoint("one") == "one"
+                session.run("rm b")
+                session.layer.rollback("one")
+                session.layer.branch("y")
+                assert [layer["name"] for layer in session.layers()] == ["x", "y"]
+                assert len(session.layer.commit("b")) == 1 and os.path.exists("b")
+                assert len(session.layer.undo()) == 1 and not os.path.exists("b")
+                session.layer.discard("b")
+                assert len(session.layer.changes()) == 1
+                try:
+                    session.layer.rollback("none")
+                    raise SystemExit("a label that is none is taken")
+                except sbx.SbxError as error:
+                    assert error.code == "layer_not_found", error
+                pathlib.Path("a").write_text("theirs\\n")
+                try:
+                    session.layer.commit()
+                    raise SystemExit("a conflict is committed")
+                except sbx.SbxError as error:
+                    assert error.code == "layer_conflict", error
+                assert pathlib.Path("a").read_text() == "theirs\\n"
+        """)
+
     def test_shows_what_was_written(self):
         self.script("import sbx\n"
                     "result = sbx.run('echo hi; echo no >&2; exit 3')\n"
@@ -331,7 +366,7 @@ class Session(Case):
 
     def test_belongs_to_the_process_that_opened_it(self):
         self.script("""if 1:
-            import os, sbx
+            import os, pathlib, sbx
             s = sbx.Session()
             pid = os.fork()
             if pid == 0:

@@ -141,6 +141,10 @@ class Host(Program):
     def test_runs_commands(self):
         self.scenario("run")
 
+    def test_keeps_compares_and_commits_a_layer(self):
+        self.env["XDG_STATE_HOME"] = os.path.join(self.base, "state")
+        self.scenario("layer")
+
     def test_of_the_first_release_runs_on_this_library(self):
         self.scenario("run", os.path.join(HERE, "first_release"))
 

@@ -397,6 +397,30 @@ static void untaken(void) {
   sbx_close(session);
 }
 
+/* `commit` is the operator's, which the one who opened is. */
+static void layer(void) {
+  char options[4096];
+  snprintf(options, sizeof options, "{\"workspace\": \"%s\", \"flags\": [\"--layer\", \"x\"]}",
+           workspace);
+  sbx_session* session = NULL;
+  sbx_error* error = NULL;
+  OK(sbx_open(options, &session, &error));
+  expect_run(session, "{\"command\": \"echo new > made\"}", "\"layer\":{\"name\":\"x\",\"kind\":");
+  CHECK(chdir(workspace) == 0 && access("made", F_OK) != 0);
+  expect_call(session, "layer.diff", "{}", "+new");
+  expect_call(session, "layer.checkpoint", "{\"label\": \"one\"}", "\"one\"");
+  expect_call_error(session, "layer.commit", "{}", "not_granted", "");
+  char token[512];
+  snprintf(token, sizeof token, "{\"token\": \"%s\"}", sbx_operator_token(session));
+  OK(sbx_call(session, "hello", token, NULL, &error));
+  expect_call(session, "layer.commit", "{}", "\"created\"");
+  CHECK(access("made", F_OK) == 0);
+  expect_call(session, "layer.undo", "{}", "made");
+  CHECK(access("made", F_OK) != 0);
+  expect_call(session, "layer.discard", "{}", "x");
+  sbx_close(session);
+}
+
 /* Of a machine whose managed policy shows the workspace read-only, and forbids `unconfined`. */
 static void managed(void) {
   expect_open_error("{\"profile\": \"unconfined\"}", "managed_policy", "--profile");
@@ -425,6 +449,7 @@ int main(int argc, char** argv) {
                    {"forks", forks},
                    {"subreaper", subreaper},
                    {"untaken", untaken},
+                   {"layer", layer},
                    {"managed", managed}};
   if (strncmp(name, "sigchld_", 8) == 0) {
     sigchld(name + 8);

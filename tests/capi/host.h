@@ -42,15 +42,20 @@ static inline sbx_session* open_session(void) {
   return session;
 }
 
-static inline void expect_run(sbx_session* session, const char* params, const char* wanted) {
+static inline void expect_call(sbx_session* session, const char* method, const char* params,
+                               const char* wanted) {
   sbx_error* error = NULL;
   char* result = NULL;
-  OK(sbx_call(session, "run", params, &result, &error));
+  OK(sbx_call(session, method, params, &result, &error));
   if (strstr(result, wanted) == NULL) {
     fprintf(stderr, "%s is not in %s\n", wanted, result);
     exit(1);
   }
   sbx_free(result);
+}
+
+static inline void expect_run(sbx_session* session, const char* params, const char* wanted) {
+  expect_call(session, "run", params, wanted);
 }
 
 #endif

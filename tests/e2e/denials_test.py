@@ -223,6 +223,33 @@ class Trace(Case):
         self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
                          [("open", path, "filesystem.overlay = false") for path in (foreign, inner)])
 
+    def test_nor_does_that_go_unsaid_without_a_trace(self):
+        groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
+        self.write("work/own", "x")
+        self.write("work/dir/in", "x")
+        command = "cat /nowhere foreign; echo x >> own; (echo x >> foreign); (echo x > dir/new); cat own"
+        answer = self.sh(command, "--overlay")
+        self.assertEqual([d for d in answer["denials"] if d["operation"] == "open"], [], answer)
+        if not groups:
+            self.skipTest("no second group to give a file to")
+        foreign = self.write("work/foreign", "x")
+        os.chmod(foreign, 0o664)
+        for path in (foreign, self.work + "/dir"):
+            os.chown(path, -1, groups[0])
+        answer = self.sh(command, "--overlay")
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [("open", path, "filesystem.overlay = false")
+                          for path in (foreign, self.work + "/dir")])
+        self.assertEqual(answer["stdout"], "xxx\n", answer)
+        self.assertEqual(answer["stderr"].count("Value too large"), 2, answer)
+        for path in (foreign, self.work + "/dir"):
+            os.chown(path, -1, os.getegid())
+        os.mkdir(self.work + "/many")
+        for i in range(20001):
+            os.symlink("x", f"{self.work}/many/{i}")
+        answer = self.sh("true", "--overlay")
+        self.assertIn("only --trace-denials names it", str(answer["sandbox"]["warnings"]))
+
     def test_a_read_only_place(self):
         self.write("outside/dir/file", "x")
         answer = self.trace(
