@@ -245,7 +245,7 @@ open("end", "w").close()
 """
 
     def test_many_files_cycles_and_depth(self):
-        many = 40000
+        many = 10000
         self.write("make.py", self.MAKE)
         answer = self.inside(f"/usr/bin/python3 {self.base}/make.py {many}", "x", "--ro",
                              self.base + "/make.py")
