@@ -14,6 +14,8 @@ if(SBX_STATIC AND NOT SBX_SANITIZE)
   set_target_properties(PkgConfig::CAPNG PROPERTIES INTERFACE_LINK_LIBRARIES ${CAPNG_ARCHIVE})
 endif()
 
+file(RELATIVE_PATH SBX_SOURCE_FROM_BUILD ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})  # as ccache has it
+string(REGEX REPLACE "/$" "" SBX_SOURCE_FROM_BUILD ${SBX_SOURCE_FROM_BUILD})
 add_library(sbx_options INTERFACE)
 target_compile_features(sbx_options INTERFACE cxx_std_20)
 target_compile_options(sbx_options INTERFACE
@@ -22,7 +24,10 @@ target_compile_options(sbx_options INTERFACE
   $<$<CXX_COMPILER_ID:Clang>:-fconstexpr-steps=20000000>  # the tables of redaction's keywords
   -fno-plt -fstack-protector-strong $<$<CONFIG:Release>:-fstack-clash-protection>
   $<$<AND:$<CONFIG:Release>,$<NOT:$<STREQUAL:$<TARGET_PROPERTY:TYPE>,SHARED_LIBRARY>>>:-fPIE>
-  -ffunction-sections -fdata-sections)
+  -ffunction-sections -fdata-sections
+  # The same bytes from any directory: what __FILE__ says begins at the top of the tree.
+  $<$<CONFIG:Release>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>
+  $<$<CONFIG:Release>:-ffile-prefix-map=${SBX_SOURCE_FROM_BUILD}/=>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64 AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # -Os copies short strings by `rep movsb`, whose start costs more than a call.
   target_compile_options(sbx_options INTERFACE $<$<CONFIG:Release>:-mstringop-strategy=libcall>)

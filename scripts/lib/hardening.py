@@ -34,6 +34,7 @@ class Elf:
         if data[:6] != b"\x7fELF\x02\x01":
             raise ValueError(f"{path} is no 64-bit little-endian ELF file")
         self.size = len(data)
+        self.says_where = f"{SOURCE}/".encode() in data
         self.type, = struct.unpack_from("<H", data, 16)
         segments, sections = struct.unpack_from("<QQ", data, 32)
         step, count, section_step, section_count = struct.unpack_from("<HHHH", data, 54)
@@ -76,6 +77,7 @@ IN_FILES = {
     "rpath": lambda elf: elf.entry(DT_RPATH) is None and elf.entry(DT_RUNPATH) is None,
     "stripped": lambda elf: SHT_SYMTAB not in elf.section_types,
     "size": lambda elf: elf.size <= MOST_BYTES,
+    "paths": lambda elf: not elf.says_where,
 }
 IN_COMMANDS = {
     "fortify": ("-D_FORTIFY_SOURCE=3",),

@@ -26,6 +26,7 @@ LACKING = {
     "w^x": [*GOOD, "-DWX"],
     "text": ["-O2", "-fno-pie", "-shared", "-Wl,-z,notext", "-mcmodel=large"],
     "rpath": [*DYNAMIC, "-Wl,-rpath,/nowhere"],
+    "paths": [*GOOD, f'-DWHERE="{SOURCE}/x"'],
     "stripped": [word for word in GOOD if word != "-s"],
 }
 
@@ -35,7 +36,8 @@ def build(directory, flags):
     with open(source, "w", encoding="utf-8") as file:
         file.write('#include <stdio.h>\nint value; int *where = &value;\n#ifdef WX\n'
                    '__asm__(".pushsection .wx,\\"awx\\"\\n.long 1\\n.popsection");\n#endif\n'
-                   'int main(void) { return puts("x") + *where; }\n')
+                   '#ifndef WHERE\n#define WHERE "x"\n#endif\n'
+                   'int main(void) { return puts(WHERE) + *where; }\n')
     subprocess.run(["gcc", *flags, source, "-o", program], check=True, timeout=60)
     return program
 
