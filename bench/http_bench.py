@@ -21,7 +21,7 @@ SBX_RUN = os.path.abspath(os.environ.get("SBX_RUN", "build/release/bin/sbx-run")
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "tests", "e2e"))
 import world  # noqa: E402
 
-NGINX = """daemon off; error_log stderr crit; pid PLACE/nginx.pid; worker_processes 1;
+NGINX = """daemon off; master_process off; error_log stderr crit; pid PLACE/nginx.pid; worker_processes 1;
 events {} stream { server { listen 127.0.0.1:9003 ssl; ssl_certificate PLACE/cert; ssl_certificate_key PLACE/key;
 proxy_pass 127.0.0.1:9001; proxy_ssl on; proxy_ssl_verify on; proxy_ssl_name own.test;
 proxy_ssl_trusted_certificate PLACE/cert; tcp_nodelay on; } }
