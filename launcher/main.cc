@@ -6,11 +6,14 @@
 #include <array>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "host_files/leftovers.h"
 #include "own_stack.h"
 #include "prepare.h"
+#include "rpc/socket_place.h"
 #include "scope.h"
 #include "verbs.h"
 
@@ -49,11 +52,20 @@ void run_verb() {
   _exit(status);  // the kernel destroys all that is left
 }
 
+// Whoever made it was killed.
+void remove_what_was_left() {
+  sbx::AllLeft left = sbx::Watchdog::read_told(STDIN_FILENO);
+  for (const std::string& path : left[sbx::Left::kSocket]) {
+    sbx::SocketPlace::remove_left(path, left[sbx::Left::kMark]);
+  }
+  sbx::Leftovers::remove_left(std::move(left));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc > 0 && argv[0] == sbx::kWatchdogName) {
-    sbx::Leftovers::remove_all_told(0);
+    remove_what_was_left();
     return 0;
   }
   argument_count = argc;

@@ -13,10 +13,9 @@
 #include "base/text.h"
 #include "flag_table.h"
 #include "flags.h"
-#include "host_files/remove_tree.h"
+#include "host_files/leftovers.h"
+#include "host_files/places.h"
 #include "json/writer.h"
-#include "own_workspace.h"
-#include "place_watchdog.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "rpc/server.h"
@@ -36,14 +35,6 @@ constexpr std::size_t kWarmSandboxes = 2;
 bool is_on_socket(const RunOptions& options) {
   return !options.socket.empty() || !options.session.empty();
 }
-
-// Removes the workspace that was made for a session which then did not come to be.
-struct WorkspaceGuard {
-  std::string path;
-  ~WorkspaceGuard() {
-    if (!path.empty()) remove_tree(path);
-  }
-};
 
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
@@ -154,26 +145,19 @@ class Serving {
       SBX_TRY(SocketPlace place, choose_place());
       place_.emplace(std::move(place));
     }
-    PlaceWatchdog watchdog;
-    WorkspaceGuard workspace;
-    const bool is_own = options_.workspace == kOwnWorkspace;
-    if (is_own) {
-      SBX_TRY(options_.workspace, choose_own_workspace(invocation_.environment));
-      workspace.path = options_.workspace;
-    }
-    if (place_ || is_own) {
-      SBX_CHECK_OK(watchdog.watch(place_ ? &*place_ : nullptr, workspace.path));
-    }
+    Leftovers leftovers;
+    if (place_) SBX_CHECK_OK(leftovers.announce(Left::kSocket, {place_->path()}));
     OwnedFd listener;
     if (place_) {
       bool is_taken = false;
       SBX_CHECK_OK(place_->listen(listener, is_taken));
-      SBX_CHECK_OK(watchdog.tell(place_->mark()));
+      SBX_CHECK_OK(leftovers.announce(Left::kMark, {place_->mark()}));
       if (is_taken) return answer_taken();
     }
-    if (is_own && mkdir(workspace.path.c_str(), 0700) != 0) {
-      return Error{ErrorCode::kSetupFailed, "mkdir(" + workspace.path + "): " + errno_text(errno),
-                   "--workspace", "name one that exists", errno};
+    const bool is_own = options_.workspace == kOwnWorkspace;
+    if (is_own) {
+      SBX_TRY(options_.workspace,
+              leftovers.make_workspace(workspace_places(invocation_.environment)));
     }
     SBX_TRY(SessionOptions session, prepare_session(options_, invocation_));
     session.name = options_.session;
@@ -224,7 +208,7 @@ class Serving {
 
   // Two starters at once: the first one's server serves both.
   Status answer_taken() const {
-    const std::string path = place_->directory().path + "/" + place_->name();
+    const std::string path = place_->path();
     if (options_.session.empty()) {
       return Error{ErrorCode::kSessionFailed, "another server answers on " + path, "--socket",
                    "end it, or name another socket"};
@@ -248,7 +232,7 @@ class Serving {
     Dispatcher dispatcher(service, &tools);
     Server server(dispatcher, std::move(options));
     if (place_) {
-      const std::string path = place_->directory().path + "/" + place_->name();
+      const std::string path = place_->path();
       write_all(STDOUT_FILENO, ready_json(path, token) + "\n");
       point_at_null(STDOUT_FILENO);
     } else {

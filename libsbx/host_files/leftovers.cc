@@ -10,7 +10,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <map>
 
 #include "base/files.h"
 #include "host_files/places.h"
@@ -18,8 +17,6 @@
 
 namespace sbx {
 namespace {
-
-constexpr std::size_t kMostTold = std::size_t{1} << 20;
 
 // Without a pid namespace the command's last descendants may outlive sbx-run by a moment, and write
 // while their files are removed.
@@ -62,28 +59,28 @@ Leftovers::~Leftovers() {
 
 Status Leftovers::enter_leaf(CgroupFacts& facts) {
   if (!facts.must_move) return {};
-  SBX_CHECK_OK(announce(Kind::kLeaf, {leaf_path(facts)}));
+  SBX_CHECK_OK(announce(Left::kLeaf, {leaf_path(facts)}));
   leaf_ = leaf_path(facts);
   return sbx::enter_leaf(facts);
 }
 
 Status Leftovers::make_cgroup(const CgroupFacts& facts, const CgroupLimits& limits) {
   SBX_TRY(const std::string path, new_box_path(facts));
-  SBX_CHECK_OK(announce(Kind::kBox, {path}));
+  SBX_CHECK_OK(announce(Left::kBox, {path}));
   SBX_TRY(CgroupBox box, make_box(path, limits));
   box_ = std::move(box);
   return {};
 }
 
 Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
-  SBX_CHECK_OK(announce(Kind::kStub, paths));
+  SBX_CHECK_OK(announce(Left::kStub, paths));
   return stubs_.make(paths);
 }
 
 Result<std::string> Leftovers::make_scratch(const std::string& base) {
   SBX_TRY(const std::string name, unused_name());
   const std::string path = base + "/sbx-" + name;
-  SBX_CHECK_OK(announce(Kind::kTree, {path}));
+  SBX_CHECK_OK(announce(Left::kTree, {path}));
   const bool made = mkdir(path.c_str(), 0700) == 0;
   if (made) scratch_ = path;
   if (made && mkdir((path + "/tmp").c_str(), 0700) == 0 &&
@@ -107,7 +104,7 @@ Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& pl
     const Result<std::string> real = real_path(place);
     SBX_TRY(const std::string name, unused_name());
     const std::string path = (real.ok() ? real.value() : place) + "/" + name;
-    SBX_CHECK_OK(announce(Kind::kTree, {path}));
+    SBX_CHECK_OK(announce(Left::kTree, {path}));
     if (mkdir(path.c_str(), 0700) == 0) {
       workspace_ = path;
       return path;
@@ -120,7 +117,7 @@ Result<std::string> Leftovers::make_workspace(const std::vector<std::string>& pl
 
 Status Leftovers::adopt_workspace(const std::string& path) {
   workspace_ = path;
-  return announce(Kind::kTree, {path});
+  return announce(Left::kTree, {path});
 }
 
 bool Leftovers::remove_workspace() {
@@ -138,40 +135,20 @@ bool Leftovers::ran_out_of_memory() const {
 
 bool Leftovers::ran_out_of_pids() const { return box_ && read_pids_events(*box_).value_or(0) > 0; }
 
-Status Leftovers::announce(Kind kind, const std::vector<std::string>& paths) {
-  if (paths.empty()) return {};
-  std::string text;
-  for (const std::string& path : paths) {
-    text += static_cast<char>(kind);
-    text += path;
-    text += '\0';
-  }
-  return watchdog_.tell(text);
-}
-
-void Leftovers::remove_all_told(int fd) {
-  const Result<std::string> all = read_up_to(fd, kMostTold);
-  if (!all.ok()) return;
-  const std::string& text = all.value();
-  std::map<Kind, std::vector<std::string>> told;
-  // What has no end was not told whole, and not made.
-  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos;
-       at = end + 1) {
-    told[static_cast<Kind>(text[at])].push_back(text.substr(at + 1, end - at - 1));
-  }
-  for (const std::string& path : told[Kind::kBox]) {
+void Leftovers::remove_left(AllLeft left) {
+  for (const std::string& path : left[Left::kBox]) {
     const CgroupBox box = open_box(path);
     if (box.directory.is_open() && kill_box(box).ok()) (void)remove_box(box, 2000).ok();
   }
   // Other watchdogs of the same process remove their boxes meanwhile.
-  for (const std::string& path : told[Kind::kLeaf]) {
+  for (const std::string& path : left[Left::kLeaf]) {
     for (int i = 0; i < 200 && !leave_leaf(path); ++i) {
       const struct timespec pause { 0, 10'000'000 };
       nanosleep(&pause, nullptr);
     }
   }
-  Stubs::remove_left(told[Kind::kStub]);
-  for (const std::string& path : told[Kind::kTree]) {
+  Stubs::remove_left(left[Left::kStub]);
+  for (const std::string& path : left[Left::kTree]) {
     if (is_own_directory(path)) remove_scratch(path);
   }
 }

@@ -38,6 +38,11 @@ class Leftovers {
   Result<std::string> make_workspace(const std::vector<std::string>& places);
   // Removes it now; false where something in it stays.
   bool remove_workspace();
+  // What this process itself removes before this goes, and the watchdog where it cannot. Errors:
+  // kSetupFailed.
+  Status announce(Left kind, const std::vector<std::string>& texts) {
+    return watchdog_.tell(kind, texts);
+  }
   // `path` is a workspace that this process made: it is removed with the rest.
   Status adopt_workspace(const std::string& path);
 
@@ -46,19 +51,14 @@ class Leftovers {
   bool may_linger() const {
     return !box_ && leaf_.empty() && scratch_.empty() && workspace_.empty();
   }
-  // What a program that is executed as kWatchdogName does: `fd` holds what the watchdog was told.
-  static void remove_all_told(int fd);
+  // What a program that is executed as kWatchdogName does about what its watchdog was told.
+  static void remove_left(AllLeft left);
 
   int cgroup_fd() const { return box_ ? box_->directory.get() : -1; }
   bool ran_out_of_memory() const;
   bool ran_out_of_pids() const;  // a fork was refused
 
  private:
-  // What the watchdog is to do about a path.
-  enum class Kind : char { kBox = 'b', kLeaf = 'l', kStub = 's', kTree = 't' };
-  // Tells the watchdog. Errors: kSetupFailed.
-  Status announce(Kind kind, const std::vector<std::string>& paths);
-
   std::optional<CgroupBox> box_;
   std::string leaf_;
   Stubs stubs_;

@@ -14,12 +14,14 @@
 #include <cerrno>
 #include <string>
 
+#include "base/files.h"
 #include "sys/calls.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::size_t kStackSize = std::size_t{32} << 10;
+constexpr std::size_t kMostTold = std::size_t{1} << 20;
 
 template <typename T>
 long word(T* pointer) {
@@ -53,8 +55,32 @@ void Watchdog::wait() {
   munmap(stack_, kStackSize);
 }
 
-Status Watchdog::tell(std::string_view text) {
+Status Watchdog::tell(Left kind, const std::vector<std::string>& texts) {
+  if (texts.empty()) return {};
   if (!is_started()) SBX_CHECK_OK(start());
+  std::string told;
+  for (const std::string& text : texts) {
+    told += static_cast<char>(kind);
+    told += text;
+    told += '\0';
+  }
+  return send_all(told);
+}
+
+AllLeft Watchdog::read_told(int fd) {
+  AllLeft told;
+  const Result<std::string> all = read_up_to(fd, kMostTold);
+  if (!all.ok()) return told;
+  const std::string& text = all.value();
+  // What has no end was not told whole, and not made.
+  for (std::size_t at = 0, end = 0; (end = text.find('\0', at)) != std::string::npos;
+       at = end + 1) {
+    told[static_cast<Left>(text[at])].push_back(text.substr(at + 1, end - at - 1));
+  }
+  return told;
+}
+
+Status Watchdog::send_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t sent = send(ours_.get(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;

@@ -7,7 +7,10 @@
 
 #include <sys/types.h>
 
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -16,6 +19,17 @@ namespace sbx {
 
 // The name that the program is executed by, argv[0], for what it then has to do.
 inline constexpr std::string_view kWatchdogName = "sbx-watchdog";
+
+// What it is to remove: each is told before it is made.
+enum class Left : char {
+  kBox = 'b',     // a cgroup
+  kLeaf = 'l',    // the cgroup that this process moved into
+  kStub = 's',    // what holds the place of a protected path
+  kTree = 't',    // a directory with all that is in it
+  kSocket = 'k',  // a path
+  kMark = 'm',    // which one was made there
+};
+using AllLeft = std::map<Left, std::vector<std::string>>;
 
 class Watchdog {
  public:
@@ -27,12 +41,15 @@ class Watchdog {
 
   bool is_started() const { return pid_ > 0; }
   // Starts it for the first. Errors: kSetupFailed.
-  Status tell(std::string_view text);
+  Status tell(Left kind, const std::vector<std::string>& texts);
+  // In the program that is executed as kWatchdogName: all that it was told, whole.
+  static AllLeft read_told(int fd);
   void dismiss();  // there is nothing to do
 
  private:
   static int watch(void* end);
   Status start();
+  Status send_all(std::string_view text);
   void wait();
 
   OwnedFd ours_;  // its end of file is what the watchdog waits for

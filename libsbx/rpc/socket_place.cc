@@ -16,6 +16,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/text.h"
+
 namespace sbx {
 namespace {
 
@@ -211,7 +213,7 @@ SocketPlace::SocketPlace(SocketPlace&& other) noexcept
       mark_(std::exchange(other.mark_, {})) {}
 
 Status SocketPlace::listen(OwnedFd& listener, bool& is_taken) {
-  const std::string path = directory_.path + "/" + name_;
+  const std::string path = this->path();
   sockaddr_un address{};
   if (!address_of(directory_, name_, address)) {
     return failed("too long a name for a socket:", path, 0, "at most 80 bytes");
@@ -262,6 +264,23 @@ void SocketPlace::remove() {
     remove_both();
   }
   mark_ = {};
+}
+
+std::string SocketPlace::mark() const {
+  return std::to_string(mark_.inode) + " " + std::to_string(mark_.changed_ns);
+}
+
+void SocketPlace::remove_left(const std::string& path, const std::vector<std::string>& marks) {
+  Result<Directory> directory = open_socket_directory(path);
+  if (!directory.ok()) return;
+  SocketPlace place(std::move(directory).value(), path.substr(path.rfind('/') + 1));
+  if (marks.empty()) return place.remove_unserved();
+  const std::string& mark = marks.back();
+  const std::size_t space = mark.find(' ');
+  const auto inode = parse_count(mark.substr(0, space), INT64_MAX);
+  const auto changed = parse_count(mark.substr(space + 1), INT64_MAX);
+  if (inode && changed) place.mark_ = {static_cast<ino_t>(*inode), *changed};
+  place.remove();
 }
 
 void SocketPlace::remove_unserved() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SocketPlace: a Unix socket in a directory that nobody else can write. Made without a race between
-// two servers, found by name however long its path is, and removed with what lies beside it; a
-// small watchdog process removes it when the server is killed first.
+// two servers, found by name however long its path is, and removed with what lies beside it.
 #pragma once
 
 #include <sys/types.h>
@@ -67,16 +66,18 @@ class SocketPlace {
   // Removes socket, token and lock, if they are still ours.
   void remove();
 
-  // For the watchdog, a copy of this in another process: the socket that was made, none where the
-  // mark is empty. One who was not told before the maker died removes what nobody serves on.
-  const SocketMark& mark() const { return mark_; }
-  void adopt(const SocketMark& mark) { mark_ = mark; }
-  void remove_unserved();
+  // For who removes it when the maker is killed: where it is to be, and which socket was made
+  // there.
+  std::string path() const { return directory_.path + "/" + name_; }
+  std::string mark() const;
+  // Removes that socket; without any mark, what nobody serves on.
+  static void remove_left(const std::string& path, const std::vector<std::string>& marks);
 
   const std::string& name() const { return name_; }
   const Directory& directory() const { return directory_; }
 
  private:
+  void remove_unserved();
   void remove_both() const;
 
   Directory directory_;

@@ -166,7 +166,7 @@ class Case(harness.Case):
         for top in (os.path.join(self.runtime, "sbx"), self.cache):
             for directory, _, files in os.walk(top):
                 depth = os.path.relpath(directory, top)
-                if depth != "." and (depth.startswith("session-") or "/session-" in depth):
+                if "workspaces/run-" in depth:
                     found.append(directory)
                 found += [os.path.join(directory, file) for file in files]
         sockets = os.path.join(self.runtime, "s.sock")
