@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "base/files.h"
+#include "base/loop.h"
 #include "process.h"
 
 namespace sbx::batch {
@@ -34,12 +34,6 @@ constexpr milliseconds kLongestStart{60'000};
 bool is_terminal() {
   const char* const term = getenv("TERM");
   return isatty(STDERR_FILENO) != 0 && term != nullptr && std::string_view(term) != "dumb";
-}
-
-int wait_ms(std::optional<std::chrono::steady_clock::time_point> until) {
-  if (!until) return -1;
-  const auto left = std::chrono::ceil<milliseconds>(*until - std::chrono::steady_clock::now());
-  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX));
 }
 
 }  // namespace
@@ -103,7 +97,7 @@ Status Batch::start_place(Lane started, std::string node, std::uint64_t jobs) {
     }
     if (!lane.is_open()) break;
     struct pollfd ready[2] = {{lane.fd(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-    if (poll(ready, 2, wait_ms(until)) < 0 && errno != EINTR) break;
+    if (poll(ready, 2, Loop::wait_ms(until)) < 0 && errno != EINTR) break;
     take_signal();
     if (signal_ != 0) return {};
     if (ready[0].revents != 0) lane.read();
@@ -162,7 +156,7 @@ void Batch::poll_once() {
   if (!waiting_.empty()) no_later_than(waiting_.begin()->first);
   if (shows_progress_) no_later_than(shown_ + kProgressEvery);
   if (job_) no_later_than(Clock::now() + kAskAfter);
-  if (poll(ready.data(), ready.size(), wait_ms(until)) < 0) return;
+  if (poll(ready.data(), ready.size(), Loop::wait_ms(until)) < 0) return;
   take_signal();
   if (ready[1].revents != 0) input_->read();
   for (std::size_t i = 0; i < places_.size(); ++i) {

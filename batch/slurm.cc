@@ -14,10 +14,10 @@
 
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <utility>
 
 #include "base/files.h"
+#include "base/loop.h"
 #include "base/pointers.h"
 #include "base/text.h"
 #include "rpc/framing.h"
@@ -152,10 +152,9 @@ bool Child::read_until(const std::string& last, milliseconds patience, int signa
       if (line->text == last) return true;
       lines.push_back(std::move(line->text));
     }
-    const auto left = std::chrono::ceil<milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return false;
+    if (Clock::now() >= until) return false;
     struct pollfd ready[2] = {{socket_.get(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
-    if (poll(ready, 2, static_cast<int>(std::min<std::int64_t>(left, INT_MAX))) < 0) return false;
+    if (poll(ready, 2, Loop::wait_ms(until)) < 0) return false;
     if (ready[1].revents != 0) return false;
     if (ready[0].revents != 0 && read_some(socket_.get(), reader) == IoState::kClosed) return false;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// poll(2), rounded up to whole milliseconds so that nothing spins.
+// poll(2): the caller's stdin may be a regular file, which epoll(7) does not take.
 #include "loop.h"
 
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "base/files.h"
+#include "base/loop.h"
 #include "base/owned_fd.h"
 
 namespace sbx {
@@ -21,12 +22,7 @@ constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 }  // namespace
 
 void PollTurn::wait() {
-  int timeout_ms = -1;
-  if (until_) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until_ - Clock::now()).count();
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-  }
-  if (poll(fds_.data(), fds_.size(), timeout_ms) >= 0) return;
+  if (poll(fds_.data(), fds_.size(), Loop::wait_ms(until_)) >= 0) return;
   for (pollfd& fd : fds_) fd.revents = 0;  // EINTR: a turn without news
 }
 

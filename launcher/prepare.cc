@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <climits>
 
 #include "base/files.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "host/protect.h"
 #include "host_files/places.h"
@@ -178,13 +178,11 @@ std::optional<int> named_descriptor(const std::string& source) {
 Status await_writer(int fifo, const std::string& path, const StdinWait& wait) {
   struct pollfd ready[3] = {
       {fifo, POLLIN, 0}, {wait.signal_fd, POLLIN, 0}, {wait.owner_fd, POLLIN, 0}};
-  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(wait.timeout_ms);
+  const auto until = Loop::Clock::now() + std::chrono::milliseconds(wait.timeout_ms);
   int count = 0;
   do {
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-    count = poll(ready, 3, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, INT_MAX)));
-  } while (count < 0 && errno == EINTR);
+    count = poll(ready, 3, Loop::wait_ms(until));
+  } while ((count < 0 && errno == EINTR) || (count == 0 && Loop::Clock::now() < until));
   if (ready[1].revents != 0 || ready[2].revents != 0) {
     return Error{ErrorCode::kCancelled, "cancelled before anybody wrote to " + path, "--stdin", ""};
   }

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "base/loop.h"
 #include "base/utf8.h"
 #include "process.h"
 #include "report/account.h"
@@ -142,14 +143,6 @@ class Writer {
   std::string account_;
 };
 
-int wait_ms(const CommandRun& run) {
-  const auto deadline = run.deadline();
-  if (!deadline) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(*deadline - CommandRun::Clock::now()).count();
-  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
-}
-
 }  // namespace
 
 bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run) {
@@ -167,7 +160,7 @@ bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<Comma
     const bool runs = run->pid() >= 0;
     if (is_read && runs && writer.is_over(kMostQueued)) run->hold_output(true);
     if (!runs || !writer.is_over(kFewQueued)) run->hold_output(false);
-    if (!writer.step(run->poll_fd(), wait_ms(*run), is_ready) && is_read) {
+    if (!writer.step(run->poll_fd(), Loop::wait_ms(run->deadline()), is_ready) && is_read) {
       is_read = false;
       run->hold_output(false);
       run->cancel();

@@ -8,11 +8,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <climits>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
+#include "base/loop.h"
 #include "base/text.h"
 #include "flag_table.h"
 #include "flags.h"
@@ -357,16 +357,9 @@ class LocalCall {
 
  private:
   void wait() {
-    using std::chrono::steady_clock;
-    int timeout_ms = -1;
-    if (const auto until = service_.deadline()) {
-      const auto left =
-          std::chrono::ceil<std::chrono::milliseconds>(*until - steady_clock::now()).count();
-      timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
-    }
     struct pollfd ready[3] = {
         {service_.poll_fd(), POLLIN, 0}, {signal_fd_, POLLIN, 0}, {owner_fd_, POLLIN, 0}};
-    if (poll(ready, 3, timeout_ms) <= 0) return;
+    if (poll(ready, 3, Loop::wait_ms(service_.deadline())) <= 0) return;
     if (ready[1].revents != 0) {
       struct signalfd_siginfo info {};
       if (read(signal_fd_, &info, sizeof info) == sizeof info) {

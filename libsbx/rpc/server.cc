@@ -9,17 +9,16 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <functional>
 #include <utility>
+
+#include "base/loop.h"
 
 namespace sbx {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// What an event is about; a connection's are its serial times two, plus one for its second end.
-enum : std::uint64_t { kService, kListener, kSignals, kOwner, kFirstConnection };
 
 Error failed(const char* what) {
   return Error{ErrorCode::kSetupFailed, std::string(what) + ": " + errno_text(errno), what,
@@ -38,13 +37,14 @@ class Server::Impl {
   }
 
   Status run() {
-    epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
-    if (!epoll_.is_open()) return failed("epoll_create1");
+    SBX_CHECK_OK(loop_.open());
     spare_.reset(open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!watch(service_.poll_fd(), kService) || !watch(options_.listener.get(), kListener) ||
-        !watch(options_.signal_fd, kSignals) || !watch(options_.owner_pidfd, kOwner)) {
-      return failed("epoll_ctl");
-    }
+    const bool is_watched =
+        watch(service_watch_, service_.poll_fd(), [] {}) &&  // it is stepped in every turn
+        watch(listener_watch_, options_.listener.get(), [this] { accept_clients(); }) &&
+        watch(signal_watch_, options_.signal_fd, [this] { on_signal(); }) &&
+        watch(owner_watch_, options_.owner_pidfd, [this] { on_owner(); });
+    if (!is_watched) return failed("epoll_ctl");
     idle_since_ = Clock::now();
     serve_clients();
     while (stage_ != Stage::kDone) {
@@ -66,10 +66,8 @@ class Server::Impl {
   };
   struct Client {
     std::unique_ptr<Connection> connection;
-    std::uint32_t events = 0;      // asked of epoll for its first end
-    std::uint32_t out_events = 0;  // for its second, where it has one
-    bool is_in_watched = false;
-    bool is_out_watched = false;
+    Loop::Watch in;
+    Loop::Watch out;               // of its second end, where it has one
     bool is_always_ready = false;  // a regular file: epoll(7) does not take it
   };
   using Clients = std::map<std::uint64_t, Client>;
@@ -82,23 +80,17 @@ class Server::Impl {
     return serial;
   }
 
-  bool watch(int fd, std::uint64_t key) const {
-    if (fd < 0) return true;
-    struct epoll_event event {};
-    event.events = EPOLLIN;
-    event.data.u64 = key;
-    return epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+  bool watch(Loop::Watch& watch, int fd, const std::function<void()>& callback) {
+    if (fd >= 0) watch = loop_.watch(fd, EPOLLIN, [callback](std::uint32_t) { callback(); });
+    return fd < 0 || watch.is_on();
   }
 
   // --- one turn of the loop
 
   void wait() {
-    std::array<struct epoll_event, 64> events{};
     const int at_most = wait_milliseconds();
     stage_before_ = stage_;
-    const int count =
-        epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), at_most);
-    for (int i = 0; i < count; ++i) on_event(events[static_cast<std::size_t>(i)]);
+    loop_.step(at_most);
   }
 
   int wait_milliseconds() const {
@@ -114,37 +106,19 @@ class Server::Impl {
                             (client.is_always_ready && client.connection->wants_input());
       if (is_ready) return 0;
     }
-    if (!until) return -1;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
-    return static_cast<int>(std::clamp<std::int64_t>(left, 0, 3'600'000));
+    return Loop::wait_ms(until);
   }
 
-  void on_event(const struct epoll_event& event) {
-    switch (event.data.u64) {
-      case kService:
-        return;  // step() is called in every turn
-      case kListener:
-        return accept_clients();
-      case kSignals:
-        return on_signal();
-      case kOwner:
-        options_.owner_pidfd = unwatch(options_.owner_pidfd);
-        return end(options_.limits.owner_gone);
-      default:
-        return on_client(event.data.u64 - kFirstConnection, event.events);
-    }
+  void on_owner() {
+    owner_watch_.stop();
+    end(options_.limits.owner_gone);
   }
 
-  void on_client(std::uint64_t key, std::uint32_t events) {
-    const auto found = clients_.find(key / 2);
-    if (found == clients_.end()) return;
-    Connection& connection = *found->second.connection;
-    const bool is_second_end = key % 2 == 1;
-    const bool is_closed = (events & (EPOLLERR | EPOLLHUP)) != 0;
-    if (is_closed && is_second_end) return connection.hang_up();
-    if (is_closed && connection.in_fd() == connection.out_fd()) connection.lose_reader();
-    if (!is_second_end && (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 &&
-        connection.wants_input()) {
+  static bool is_closed(std::uint32_t events) { return (events & (EPOLLERR | EPOLLHUP)) != 0; }
+
+  static void on_first_end(Connection& connection, std::uint32_t events) {
+    if (is_closed(events) && connection.in_fd() == connection.out_fd()) connection.lose_reader();
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0 && connection.wants_input()) {
       connection.read();
     }
   }
@@ -164,7 +138,7 @@ class Server::Impl {
       if (connection.is_gone() || (is_finished && at->first != stream_)) {
         at = remove(at);
       } else {
-        update(at->first, client);
+        update(client);
         ++at;
       }
     }
@@ -196,34 +170,29 @@ class Server::Impl {
     return clients_.erase(at);
   }
 
-  void update(std::uint64_t serial, Client& client) const {
+  void update(Client& client) {
     Connection& connection = *client.connection;
     const std::uint32_t in = connection.wants_input() ? EPOLLIN : 0U;
     const std::uint32_t out = connection.wants_output() ? EPOLLOUT : 0U;
-    const std::uint64_t key = kFirstConnection + serial * 2;
+    const auto on_in = [&connection](std::uint32_t events) { on_first_end(connection, events); };
     if (connection.in_fd() == connection.out_fd()) {
-      return ask(connection.in_fd(), in | out, key, client.events, client.is_in_watched);
+      return ask(client.in, connection.in_fd(), in | out, on_in);
     }
     if (in != 0 && !client.is_always_ready) {
-      ask(connection.in_fd(), in, key, client.events, client.is_in_watched);
-      client.is_always_ready = !client.is_in_watched;
-    } else if (client.is_in_watched) {
+      ask(client.in, connection.in_fd(), in, on_in);
+      client.is_always_ready = !client.in.is_on();
+    } else {
       // A pipe whose writers have gone reports that for ever (EPOLLHUP), asked or not.
-      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.in_fd(), nullptr);
-      client.is_in_watched = false;
+      client.in.stop();
     }
-    ask(connection.out_fd(), out, key + 1, client.out_events, client.is_out_watched);
+    ask(client.out, connection.out_fd(), out, [&connection](std::uint32_t events) {
+      if (is_closed(events)) connection.hang_up();
+    });
   }
 
-  void ask(int fd, std::uint32_t wanted, std::uint64_t key, std::uint32_t& asked,
-           bool& is_watched) const {
-    if (is_watched && wanted == asked) return;
-    struct epoll_event event {};
-    event.events = wanted;
-    event.data.u64 = key;
-    const int operation = is_watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (epoll_ctl(epoll_.get(), operation, fd, &event) == 0) is_watched = true;
-    asked = wanted;
+  void ask(Loop::Watch& watch, int fd, std::uint32_t wanted, const Loop::OnEvents& callback) {
+    if (watch.is_on()) return watch.want(wanted);
+    watch = loop_.watch(fd, wanted, callback);
   }
 
   // --- clients of the socket
@@ -274,11 +243,6 @@ class Server::Impl {
     stage_ = Stage::kDone;
   }
 
-  int unwatch(int fd) const {
-    if (fd >= 0) epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
-    return -1;
-  }
-
   void enter(Stage stage, std::chrono::milliseconds at_most) {
     stage_ = stage;
     stage_until_ = Clock::now() + at_most;
@@ -290,7 +254,7 @@ class Server::Impl {
       return;
     }
     if (options_.before_leaving) options_.before_leaving();
-    unwatch(options_.listener.get());
+    listener_watch_.stop();
     options_.listener.reset();
     for (auto& [serial, client] : clients_) client.connection->stop_reading();
     service_.end_all();
@@ -347,7 +311,11 @@ class Server::Impl {
   Dispatcher& dispatcher_;
   Service& service_;
   ServerOptions options_;
-  OwnedFd epoll_;
+  Loop loop_;
+  Loop::Watch service_watch_;
+  Loop::Watch listener_watch_;
+  Loop::Watch signal_watch_;
+  Loop::Watch owner_watch_;
   OwnedFd spare_;
   Clients clients_;
   std::uint64_t next_serial_ = 1;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One epoll set over the sets of all runs, and one list of their deadlines.
+// One loop over the loops of all runs.
 #include "session/session.h"
 
-#include <sys/epoll.h>
 #include <sys/random.h>
 
 #include <algorithm>
@@ -47,11 +46,13 @@ Outcome network_refusal(const Error& error) {
   return outcome;
 }
 
-bool add_to(int epoll, int fd, std::uint32_t events, std::uint64_t key) {
-  epoll_event event{};
-  event.events = events;
-  event.data.u64 = key;
-  return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+// What has been closed has left the set.
+void leave(Loop::Watch& watch, int fd) {
+  if (fd >= 0) {
+    watch.stop();
+  } else {
+    watch.forget();
+  }
 }
 
 Error watch_failed() {
@@ -62,12 +63,7 @@ Error watch_failed() {
 }  // namespace
 
 Session::Session(SessionOptions options)
-    : options_(std::move(options)),
-      epoll_(epoll_create1(EPOLL_CLOEXEC)),
-      approvals_(approval_record(options_.inherited)) {
-  if (options_.owner_pidfd >= 0 && !add_to(epoll_.get(), options_.owner_pidfd, EPOLLIN, 0)) {
-    owner_gone_ = true;  // unwatched, it might leave everything behind: nothing is started
-  }
+    : options_(std::move(options)), approvals_(approval_record(options_.inherited)) {
   if (!options_.approved.empty()) approvals_.grant(options_.approved);
   set_up_ = set_up();
 }
@@ -79,6 +75,12 @@ Session::~Session() {
 
 // What all runs share: this process moves to where their cgroups can be made, once.
 Status Session::set_up() {
+  SBX_CHECK_OK(loop_.open());
+  if (options_.owner_pidfd >= 0) {
+    owner_ = watch(options_.owner_pidfd, EPOLLIN, [this] { end_owner(); });
+    // Unwatched, it might leave everything behind: nothing is started.
+    owner_gone_ = !owner_.is_on();
+  }
   if (options_.own_workspace) {
     SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.sandbox.workspace));
   }
@@ -111,20 +113,25 @@ Status Session::act(std::vector<std::string> words, bool changes, LayerAction::R
   }
   Result<std::unique_ptr<LayerAction>> action = LayerAction::start(words, options_.inherited);
   const Key key = next_key_++;
-  if (!action.ok() || !add_to(epoll_.get(), action.value()->fd(), EPOLLIN, key)) {
+  Loop::Watch watched;
+  if (action.ok()) {
+    watched = watch(action.value()->fd(), EPOLLIN, [this, key] { step_action(key); });
+  }
+  if (!watched.is_on()) {
     if (changes) layer_->leave();
     return action.ok() ? watch_failed() : action.error();
   }
   action.value()->changes = changes;
   action.value()->reply = std::move(reply);
-  actions_[key] = std::move(action).value();
+  actions_.emplace(key, Action{std::move(action).value(), std::move(watched)});
   return {};
 }
 
 void Session::step_action(Key key) {
   const auto found = actions_.find(key);
-  if (found == actions_.end() || !found->second->step()) return;
-  const std::unique_ptr<LayerAction> action = std::move(found->second);
+  if (found == actions_.end() || !found->second.action->step()) return;
+  const std::unique_ptr<LayerAction> action = std::move(found->second.action);
+  found->second.watch.stop();
   actions_.erase(found);
   if (action->changes) {
     layer_->leave();
@@ -187,7 +194,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
   task->start(options_.facts, options_.inherited, pool_ && base == nullptr ? &*pool_ : nullptr,
               approvals_, layer_, &looks_);
   refill_at_ = Clock::now() + kPauseAfterStart;
-  if (task->is_running()) watch(next_key_++, task);
+  if (task->is_running()) follow(next_key_++, task);
   return task;
 }
 
@@ -208,8 +215,8 @@ Status Session::open_shell() {
   };
   auto made = std::make_unique<KeptShell>(std::move(host));
   SBX_CHECK_OK(made->open());
-  kept_shell_key_ = next_key_++;
-  if (!add_to(epoll_.get(), made->fd(), EPOLLIN, kept_shell_key_)) return watch_failed();
+  kept_shell_watch_ = watch(made->fd(), EPOLLIN, [] {});  // it is stepped in every step
+  if (!kept_shell_watch_.is_on()) return watch_failed();
   kept_shell_ = std::move(made);
   return {};
 }
@@ -247,13 +254,22 @@ Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request reques
   return task;
 }
 
-void Session::watch(Key key, const TaskPointer& task) {
-  if (!add_to(epoll_.get(), task->poll_fd(), EPOLLIN, key)) {
+Loop::Watch Session::watch(int fd, std::uint32_t events, std::function<void()> callback) {
+  return loop_.watch(fd, events, [this, callback = std::move(callback)](std::uint32_t) {
+    is_busy_ = true;
+    callback();
+  });
+}
+
+void Session::follow(Key key, const TaskPointer& task) {
+  Loop::Watch watched = watch(task->poll_fd(), EPOLLIN, [this, key] { step_task(key); });
+  if (!watched.is_on()) {
     task->refuse(error_outcome(watch_failed()));
     return;
   }
   Running& running = running_[key];
   running.task = task;
+  running.watch = std::move(watched);
   kept_bytes_ += task->kept_bytes();
   keys_[task.get()] = key;
   set_timer(key, running);
@@ -267,16 +283,17 @@ void Session::watch(Key key, const TaskPointer& task) {
 // It is followed beyond the task's end, until all of the output is on it.
 void Session::watch_screen(const TaskPointer& task) {
   if (task->terminal() == nullptr || task->terminal()->is_done()) return;
-  const Key key = next_key_++;
-  if (add_to(epoll_.get(), task->terminal()->poll_fd(), EPOLLIN, key)) screens_[key] = task;
+  Loop::Watch watched = watch(task->terminal()->poll_fd(), EPOLLIN, [] {});  // likewise
+  if (watched.is_on()) screens_.push_back({task, std::move(watched)});
 }
 
 void Session::step_screens() {
-  for (auto at = screens_.begin(); at != screens_.end();) {
-    TaskTerminal& terminal = *at->second->terminal();
+  for (Screen& screen : screens_) {
+    TaskTerminal& terminal = *screen.task->terminal();
     terminal.step();
-    at = terminal.is_done() ? screens_.erase(at) : std::next(at);
+    if (terminal.is_done()) leave(screen.watch, terminal.poll_fd());
   }
+  std::erase_if(screens_, [](const Screen& screen) { return screen.task->terminal()->is_done(); });
 }
 
 Session::TaskPointer Session::find(std::string_view id) const {
@@ -298,10 +315,15 @@ std::vector<Session::TaskPointer> Session::tasks() const { return {order_.begin(
 
 void Session::set_timer(Key key, Running& running) {
   const auto deadline = running.task->deadline();
-  if (deadline == running.timer) return;
-  if (running.timer) timers_.erase({*running.timer, key});
-  if (deadline) timers_.insert({*deadline, key});
-  running.timer = deadline;
+  if (deadline == running.deadline) return;
+  running.deadline = deadline;
+  running.timer.stop();
+  if (!deadline) return;
+  running.timer = loop_.at(*deadline, [this, key, &running] {
+    is_busy_ = true;
+    running.deadline.reset();
+    step_task(key);
+  });
 }
 
 void Session::terminate(Task& task, std::chrono::milliseconds grace) {
@@ -326,25 +348,18 @@ void Session::write_stdin(Task& task) {
   Running& running = running_.at(key->second);
   task.input().write();
   const bool wanted = task.input().is_waiting();
-  if (wanted == running.stdin_watched) return;
-  if (!wanted) {
-    // A pipe that has been closed has left the set.
-    running.stdin_watched = false;
-    if (task.input().fd() >= 0) {
-      epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, task.input().fd(), nullptr);
-    }
-    return;
-  }
-  running.stdin_watched = add_to(epoll_.get(), task.input().fd(), EPOLLOUT, key->second);
-  if (!running.stdin_watched) task.input().end(watch_failed());
+  if (wanted == running.stdin_watch.is_on()) return;
+  if (!wanted) return leave(running.stdin_watch, task.input().fd());
+  running.stdin_watch =
+      watch(task.input().fd(), EPOLLOUT, [this, own = key->second] { step_task(own); });
+  if (!running.stdin_watch.is_on()) task.input().end(watch_failed());
 }
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
   if (!changed_.empty() || (resetting_ && running_.empty())) return Clock::now();
-  std::optional<Clock::time_point> until;
-  if (!timers_.empty()) until = timers_.begin()->first;
-  for (const auto& [key, task] : screens_) {
-    const auto patience = task->terminal()->deadline();
+  std::optional<Clock::time_point> until = loop_.deadline();
+  for (const Screen& screen : screens_) {
+    const auto patience = screen.task->terminal()->deadline();
     if (patience && (!until || *patience < *until)) until = patience;
   }
   if (kept_shell_ != nullptr) {
@@ -368,29 +383,12 @@ void Session::refill() {
 }
 
 void Session::step() {
-  std::array<epoll_event, 64> events{};
-  const int count = epoll_wait(epoll_.get(), events.data(), events.size(), 0);
-  for (int i = 0; i < count; ++i) {
-    const Key key = events[static_cast<std::size_t>(i)].data.u64;
-    if (key == 0) {
-      end_owner();
-    } else if (actions_.contains(key)) {
-      step_action(key);
-    } else if (!screens_.contains(key) && key != kept_shell_key_) {
-      step_task(key);
-    }
-  }
-  std::vector<Key> due;
-  const auto now = Clock::now();
-  for (const auto& [time, key] : timers_) {
-    if (time > now) break;
-    due.push_back(key);
-  }
-  for (const Key key : due) step_task(key);
+  is_busy_ = false;
+  loop_.step();
   step_screens();
   if (kept_shell_ != nullptr) kept_shell_->step();
-  const bool is_quiet = count <= 0 && due.empty() && changed_.empty();
-  if (is_quiet && may_refill() && now >= refill_at_) refill();
+  const bool is_quiet = !is_busy_ && changed_.empty();
+  if (is_quiet && may_refill() && Clock::now() >= refill_at_) refill();
   if (resetting_ && running_.empty()) finish_reset();
   forget_old();
 }
@@ -411,7 +409,8 @@ void Session::step_task(Key key) {
     set_timer(key, running);
     return;
   }
-  if (running.timer) timers_.erase({*running.timer, key});
+  leave(running.watch, task->poll_fd());
+  leave(running.stdin_watch, task->input().fd());
   running_.erase(found);
   keys_.erase(task.get());
   if (running_.empty()) {
@@ -434,7 +433,7 @@ void Session::note_change(const TaskPointer& task) {
 std::vector<Session::TaskPointer> Session::take_changed() { return std::exchange(changed_, {}); }
 
 void Session::end_owner() {
-  epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, options_.owner_pidfd, nullptr);
+  owner_.stop();
   owner_gone_ = true;
   end_all("owner", std::chrono::milliseconds(0));
 }

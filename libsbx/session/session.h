@@ -7,16 +7,17 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/loop.h"
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/facts.h"
@@ -113,7 +114,7 @@ class Session {
   bool is_idle() const { return running_.empty() && !resetting_ && actions_.empty(); }
   bool has_lost_owner() const { return owner_gone_; }
 
-  int poll_fd() const { return epoll_.get(); }
+  int poll_fd() const { return loop_.fd(); }
   std::optional<Clock::time_point> deadline() const;
   void step();  // never blocks
 
@@ -124,19 +125,30 @@ class Session {
   std::vector<TaskPointer> take_changed();
 
  private:
+  using Key = std::uint64_t;
   struct Running {
     TaskPointer task;
-    std::optional<Clock::time_point> timer;
-    bool stdin_watched = false;
+    Loop::Watch watch;
+    Loop::Watch stdin_watch;
+    std::optional<Clock::time_point> deadline;
+    Loop::Timer timer;  // for that
   };
-  using Key = std::uint64_t;  // of a task that runs; 0: the owner
+  struct Action {
+    std::unique_ptr<LayerAction> action;
+    Loop::Watch watch;
+  };
+  struct Screen {
+    TaskPointer task;
+    Loop::Watch watch;
+  };
 
   Status set_up();
   Status check_room() const;
   Status open_shell();
   Status open_layer();
   void step_action(Key key);
-  void watch(Key key, const TaskPointer& task);
+  Loop::Watch watch(int fd, std::uint32_t events, std::function<void()> callback);
+  void follow(Key key, const TaskPointer& task);
   void step_task(Key key);
   void watch_screen(const TaskPointer& task);
   void step_screens();
@@ -149,22 +161,23 @@ class Session {
   void keep_within_bytes(Task& task);
 
   SessionOptions options_;
-  OwnedFd epoll_;
+  Loop loop_;
+  bool is_busy_ = false;  // something has happened in this step
+  Loop::Watch owner_;
   Leftovers leftovers_;  // of the session itself
   Approvals approvals_;
   std::shared_ptr<KeptLayer> layer_;
   RootLooks looks_;
   std::optional<WarmPool> pool_;
   Clock::time_point refill_at_{};
-  std::unordered_map<Key, std::unique_ptr<LayerAction>> actions_;
+  std::unordered_map<Key, Action> actions_;
   Status set_up_;
   Key next_key_ = 1;
   std::unordered_map<Key, Running> running_;
   std::unordered_map<const Task*, Key> keys_;
   std::unique_ptr<KeptShell> kept_shell_;  // once it has been asked for
-  Key kept_shell_key_ = 0;
-  std::unordered_map<Key, TaskPointer> screens_;  // that are followed, by keys of their own
-  std::set<std::pair<Clock::time_point, Key>> timers_;
+  Loop::Watch kept_shell_watch_;
+  std::vector<Screen> screens_;  // that are followed
   std::map<std::string, TaskPointer, std::less<>> tasks_;
   std::deque<TaskPointer> order_;  // tasks, by start
   std::vector<TaskPointer> changed_;
