@@ -9,6 +9,8 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMostReplies = std::size_t{4} << 10;
+// Of libvterm 0.1.4 to 0.3: the second half of a wide character is written behind the only column.
+constexpr int kLeastColumns = 2;
 constexpr std::uint32_t kSecondHalf = ~0U;  // of a wide character
 
 bool is_control(std::uint32_t code) { return code < 0x20 || (code >= 0x7f && code < 0xa0); }
@@ -72,7 +74,9 @@ std::string rendition(const VTermScreenCell& cell) {
 }  // namespace
 
 Screen::Screen(TerminalSize size)
-    : terminal_(vterm_new(size.rows, size.columns)), screen_(vterm_obtain_screen(terminal_.get())) {
+    : terminal_(vterm_new(size.rows, std::max(size.columns, kLeastColumns))),
+      screen_(vterm_obtain_screen(terminal_.get())),
+      size_(size) {
   static constexpr VTermScreenCallbacks kCallbacks = {nullptr, nullptr, moved,   changed,
                                                       nullptr, nullptr, nullptr, nullptr};
   vterm_set_utf8(terminal_.get(), 1);
@@ -131,8 +135,13 @@ std::string Screen::bounded(std::string_view bytes) {
       place_ = Place::kNumbers;
       numbers_.clear();
       digits_ = 0;
-    } else if (place_ == Place::kNumbers && byte != '\x1b' && byte != '\x18' && byte != '\x1a') {
+    } else if (place_ != Place::kText && code < 0x20 && byte != '\x1b' && byte != '\x18' &&
+               byte != '\x1a') {
       out += byte;  // a control within an escape is done at once
+    } else if (place_ == Place::kEscape && byte == '#') {
+      place_ = Place::kHash;
+    } else if (place_ == Place::kHash && code >= 0x20) {
+      place_ = code < 0x30 ? Place::kHash : Place::kText;
     } else {
       const bool is_text = place_ == Place::kText && byte != '\x1b';
       if (place_ == Place::kEscape) out += '\x1b';
@@ -152,20 +161,21 @@ void Screen::write(std::string_view bytes) {
 }
 
 void Screen::resize(TerminalSize size) {
-  vterm_set_size(terminal_.get(), std::clamp(size.rows, 1, TerminalSize::kMostRows),
-                 std::clamp(size.columns, 1, TerminalSize::kMostColumns));
+  size_.rows = std::clamp(size.rows, 1, TerminalSize::kMostRows);
+  size_.columns = std::clamp(size.columns, 1, TerminalSize::kMostColumns);
+  vterm_set_size(terminal_.get(), size_.rows, std::max(size_.columns, kLeastColumns));
+  // Rows that go off the top may take the cursor along, above the first one.
+  if (cursor_.row < 0 || cursor_.row >= size_.rows || cursor_.col < 0) {
+    constexpr std::string_view kHome = "\x1b[H";
+    vterm_input_write(terminal_.get(), kHome.data(), kHome.size());
+    place_ = Place::kText;
+  }
   vterm_screen_flush_damage(screen_);
-}
-
-TerminalSize Screen::size() const {
-  TerminalSize size;
-  vterm_get_size(terminal_.get(), &size.rows, &size.columns);
-  return size;
 }
 
 std::string Screen::text() const {
   std::string out;
-  const TerminalSize area = size();
+  const TerminalSize area = size_;
   for (int row = 0; row < area.rows; ++row) {
     const std::size_t begin = out.size();
     for (int column = 0; column < area.columns; ++column) {
@@ -182,7 +192,7 @@ std::string Screen::text() const {
 std::string Screen::repaint() const {
   std::string out = "\x1b[0m\x1b[H\x1b[2J";
   std::string drawn = "\x1b[0m";
-  const TerminalSize area = size();
+  const TerminalSize area = size_;
   for (int row = 0; row < area.rows; ++row) {
     out += "\x1b[" + std::to_string(row + 1) + ";1H";
     for (int column = 0; column < area.columns; ++column) {

@@ -5,6 +5,7 @@
 
 #include <vterm.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,9 +23,9 @@ class Screen {
   void write(std::string_view bytes);
   void resize(TerminalSize size);
 
-  TerminalSize size() const;
+  TerminalSize size() const { return size_; }
   int cursor_row() const { return cursor_.row; }
-  int cursor_column() const { return cursor_.col; }
+  int cursor_column() const { return std::min(cursor_.col, size_.columns - 1); }
   bool is_cursor_visible() const { return is_cursor_visible_; }
   // Every row, without the blanks at its end, and a newline behind each.
   std::string text() const;
@@ -42,17 +43,19 @@ class Screen {
   static void replied(const char* bytes, std::size_t size, void* self);
 
   // libvterm does what an escape asks for as often as that says, and REP behind a character without
-  // a width for ever: no number keeps more than four digits, and REP is done here.
+  // a width for ever: no number keeps more than four digits, and REP is done here. Lines of double
+  // size (ESC #) are left out: it looks for those of a row that a resize has taken away.
   std::string bounded(std::string_view bytes);
   void end_escape(std::string& out, char last);
 
-  enum class Place : char { kText, kEscape, kNumbers };
+  enum class Place : char { kText, kEscape, kHash, kNumbers };
   Place place_ = Place::kText;
   std::string numbers_;  // of the escape so far
   int digits_ = 0;
   std::string last_;  // character that was written
   std::unique_ptr<VTerm, Free> terminal_;
   VTermScreen* screen_;
+  TerminalSize size_;
   VTermPos cursor_{};
   bool is_cursor_visible_ = true;
   std::string replies_;

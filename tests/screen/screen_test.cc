@@ -31,6 +31,24 @@ TEST(Screen, WideAndCombinedCharactersStayWhole) {
             "e\xcc\x81!");
 }
 
+// libvterm wrote behind its cells.
+TEST(Screen, AWideCharacterInASingleColumnIsNoEnd) {
+  Screen screen({1, 2});
+  screen.write("\xe6\xbc\xa2\xcc\x81x\xe6\xbc\xa2");
+  EXPECT_EQ(screen.size(), (TerminalSize{1, 2}));
+  EXPECT_EQ(screen.text(), "x\n\xe6\xbc\xa2\n");
+  screen.resize({4, 1});
+  screen.resize({1, 3});
+  screen.write("\xcc\x81\xe6\xbc\xa2");
+  EXPECT_EQ(screen.size(), (TerminalSize{1, 3}));
+}
+
+TEST(Screen, LinesOfDoubleSizeAreLeftOut) {
+  Screen screen({10, 2});
+  screen.write("a\x1b#6b\x1b\r#3c\x1b# 8d");
+  EXPECT_EQ(first_row(screen), "cd");
+}
+
 TEST(Screen, ARepaintDrawsTheSame) {
   Screen screen({20, 4});
   screen.write(
