@@ -27,7 +27,7 @@ constexpr VerbBits kProfileVerb = verb_bits("profile");
 constexpr VerbBits kLearn = verb_bits("learn");
 constexpr VerbBits kTrust = verb_bits("trust untrust");
 constexpr VerbBits kTasks =
-    verb_bits("status output stdin attach screen resize wait kill list top reset");
+    verb_bits("status output stdin attach screen resize wait kill list reset");
 
 // For `start`, --timeout is the task's own.
 constexpr FlagRow kFlags[] = {
@@ -135,7 +135,7 @@ constexpr FlagRow kFlags[] = {
     {"--result-file", &Run::result_file, verb_bits("exec"), 0, "FILE", "for the JSON answer",
      kFile},
     {"--result-fd", &Run::result_fd, verb_bits("exec"), 0, "N", "descriptor for the JSON answer"},
-    {"--session", &Run::session, kTasks | kNamed, 0, "NAME",
+    {"--session", &Run::session, kTasks | kNamed | verb_bits("top"), 0, "NAME",
      "of the session (default: default; list, top: all; call, tool: one for this call alone)",
      kText, "One that serve is to serve."},
     {"--idle", &Run::idle, verb_bits("start shell serve"), verb_bits("start shell serve"), "TIME",

@@ -29,8 +29,12 @@ Result<std::string> ask(const std::string& session, const Invocation& invocation
 // The session that `start` and `shell` work in, which is started where none runs.
 Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation);
 
-// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it. The status.
-int finish(const std::string& text);
+// JSON was asked for, or stdout is no terminal.
+bool wants_json(const Invocation& invocation);
+
+// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it; with
+// `is_json` off an error is that line alone. The status.
+int finish(const std::string& text, bool is_json);
 
 // A request for the kept shell: -c, else what standard input holds.
 Result<nlohmann::json> shell_params(const RunOptions& options);

@@ -39,11 +39,15 @@ bool print(const std::string& text) {
   return false;
 }
 
+bool wants_json(const Invocation& invocation) {
+  const auto& words = invocation.arguments;
+  return std::find(words.begin(), words.end(), "--json") != words.end() ||
+         isatty(STDOUT_FILENO) == 0;
+}
+
 int refuse(const Error& error, const Invocation& invocation) {
   complain(error);
-  const auto& words = invocation.arguments;
-  const bool is_json = std::find(words.begin(), words.end(), "--json") != words.end();
-  if (is_json || isatty(STDOUT_FILENO) == 0) print(outcome_to_json(error_outcome(error)));
+  if (wants_json(invocation)) print(outcome_to_json(error_outcome(error)));
   return 125;
 }
 
@@ -79,9 +83,11 @@ json parsed(const std::string& text) {
   return value.ok() ? std::move(value).value() : json();
 }
 
-int finish(const std::string& text) {
+int finish(const std::string& text, bool is_json) {
   const json answer = parsed(text);
-  if (const auto error = error_of(answer)) complain(*error);
+  const auto error = error_of(answer);
+  if (error) complain(*error);
+  if (error && !is_json) return status_of(answer);
   return print(text) ? status_of(answer) : 125;
 }
 
@@ -448,7 +454,7 @@ int verb_start(const Invocation& invocation) {
   };
   const Result<std::string> answer = start();
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return finish(answer.value());
+  return finish(answer.value(), wants_json(invocation));
 }
 
 int verb_status(const Invocation& invocation) { return simple_verb(invocation, task_params); }
@@ -512,7 +518,7 @@ int verb_call(const Invocation& invocation) {
     return 125;
   }
   const bool is_result = method == "run" || method == "start" || method == "wait";
-  const int status = is_result ? finish(answer.value().text) : print(answer.value().text) ? 0 : 125;
+  const int status = is_result ? finish(answer.value().text, true) : print(answer.value().text) ? 0 : 125;
   return answer.value().signal != 0 && status != 125 ? 128 + answer.value().signal : status;
 }
 

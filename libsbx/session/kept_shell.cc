@@ -311,7 +311,9 @@ void KeptShell::advance() {
   call_ = std::make_unique<Call>(queue_.front());
   queue_.pop_front();
   Call& call = *call_;
-  call.denied_before = shell_->progress().denials;
+  const Outcome so_far = shell_->progress();
+  call.denied_before = so_far.denials;
+  call.connected_before = so_far.connections.size();
   if (call.task->kind() == TaskKind::kStreamedRun) {
     const auto sink = [this, task = call.task](OutputChannel channel) {
       return [this, task, channel](std::string_view text) {
@@ -385,6 +387,9 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   Outcome outcome = shell_->progress();
   outcome.denials = since(call.denied_before, std::move(outcome.denials));
   for (Denial& denial : outcome.denials) make_printable(denial);
+  auto& connections = outcome.connections;  // the oldest first, and none is forgotten
+  const std::size_t old = std::min(call.connected_before, connections.size());
+  connections.erase(connections.begin(), connections.begin() + static_cast<std::ptrdiff_t>(old));
   take_output(outcome, call.task->policy(), call.result);
   const EndReport end = report_end(ending);
   outcome.status = end.status;

@@ -91,6 +91,7 @@ class KeptShell {
     Loop::Timer timer;
     std::string cwd;
     std::vector<Denial> denied_before;
+    std::size_t connected_before = 0;
     Cause cause = Cause::kNone;  // what ends it otherwise
     int looks = 0;               // since then
     int alone = 0;               // of them: nothing but the shell itself was at work

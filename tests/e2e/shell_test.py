@@ -3,6 +3,7 @@
 
 import json
 import os
+import socket
 import sys
 import threading
 import unittest
@@ -69,6 +70,16 @@ class Calls(Case):
         self.assertEqual((result["status"], result["signal"]), ("signaled", "SIGKILL"), result)
         self.assertTrue(result["shell"]["restarted"])
         self.says("echo again", "again\n")
+
+    def test_connections_are_each_calls_own(self):
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        port = listener.getsockname()[1]
+        _, self.peer = self.server("--workspace", self.work, "--net", "allowlist", "--host-port", str(port))
+        connect = f"exec 9<>/dev/tcp/127.0.0.1/{port}; exec 9>&-"
+        for _ in range(2):
+            self.assertEqual([entry["port"] for entry in self.run_kept(connect)["connections"]], [port])
+        self.assertNotIn("connections", self.run_kept("true"))
 
     def flags(self):
         return "-" + self.run_kept("echo $-")["stdout"]

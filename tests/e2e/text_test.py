@@ -138,6 +138,15 @@ class OnATerminal(harness.Case):
             self.assertEqual(seen.count(b"sbx-run: "), 1, seen)
 
 
+    def test_a_task_that_cannot_begin_is_one_line_too(self):
+        env = {**ENVIRONMENT, "XDG_RUNTIME_DIR": self.base}
+        for more, status in ((["--", "no-such-program"], 127), (["-c", "rm -rf /opt/x"], 3)):
+            words = [harness.SBX_RUN, "start", "--idle", "1s", "--session", "text", *more]
+            terminal = Terminal(words, self.work, env)
+            self.assertEqual(terminal.finish(), status, terminal.output)
+            self.assertEqual((terminal.output.count(b"\n"), terminal.output.count(b'{"')), (1, 0), terminal.output)
+
+
 class OnPipes(harness.Case):
     def text(self, *arguments, status=0, **options):
         done = self.raw("--format", "text", *arguments, **options)
