@@ -10,6 +10,7 @@ sbx_room(host SOURCES
   host/probe.cc
   host/git_use.cc
   host/git_files.cc
+  host/fifos.cc
   host/globs.cc
   host/narrow_view.cc
   host/git_outside.cc

@@ -22,6 +22,7 @@
 #include "host/facts.h"
 #include "host/git_files.h"
 #include "host/git_outside.h"
+#include "host/fifos.h"
 #include "host/globs.h"
 #include "host/narrow_view.h"
 #include "host/protect.h"
@@ -399,7 +400,7 @@ class Inspector {
       view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
     }
     hide_link_targets();
-    return {};
+    return has_mounts_ ? hide_fifos(view_.roots) : Status();
   }
 
   bool lies_in_writable(const std::string& path) const {

@@ -96,6 +96,28 @@ class Roots(ViewCase):
             os.write(writer, b"hi\n")
             self.assertEqual(self.out(f"timeout 5 head -n 1 {base}/fifo", "--ro", base), "hi\n")
 
+    def test_in_something_writable_a_fifo_of_a_read_only_root_is_hidden(self):
+        for base in (self.base + "/shown", self.work + "/shown"):
+            os.makedirs(base + "/deep/rw")
+            fifos = [base + "/fifo", base + "/deep/fifo"]
+            for fifo in [*fifos, base + "/deep/rw/fifo"]:
+                os.mkfifo(fifo)
+            program = ("import os, sys\nfor p in sys.argv[1:]:\n"
+                       " try: os.open(p, os.O_RDWR); print('opened', p)\n"
+                       " except PermissionError: print('refused', p)\n")
+            answer = self.run_json("--ro", base, "--rw", base + "/deep/rw", "--", "python3", "-c",
+                                   program, *fifos, base + "/deep/rw/fifo")
+            self.assertEqual(answer["stdout"].split("\n")[:3],
+                             [f"refused {fifos[0]}", f"refused {fifos[1]}",
+                              f"opened {base}/deep/rw/fifo"], answer)
+
+    def test_a_root_with_very_many_fifos_is_an_error(self):
+        os.mkdir(self.base + "/many")
+        for i in range(257):
+            os.mkfifo(f"{self.base}/many/{i}")
+        self.assert_error(self.sh("touch ran", "--ro", self.base + "/many"), "path_refused")
+        self.assertFalse(os.path.exists(self.work + "/ran"))
+
     def test_a_hidden_path_is_refused_never_empty(self):
         self.write("work/secret/key", "hidden")
         self.write("work/.env", "hidden")
