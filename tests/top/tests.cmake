@@ -6,4 +6,4 @@ sbx_test(top
     ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
   LINK sbx_top sbx_screen util)
 target_compile_definitions(top_test PRIVATE SBX_TOP="$<TARGET_FILE:sbx-top>")
-add_dependencies(top_test sbx-top)
+add_dependencies(top_test sbx-top sbx-screen)
