@@ -119,12 +119,15 @@ def installed(package, version, program):
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", place,
                                        f"{package}@{version}"], stdin=subprocess.DEVNULL, capture_output=True,
-                                      timeout=150, check=False)
+                                      timeout=90, check=False)
                 if done.returncode == 0:
                     with open(os.path.join(place, package.replace("/", "_")), "w", encoding="utf-8"):
                         pass
                     return os.path.realpath(place), os.path.join(os.path.realpath(place), "node_modules", package, program)
-        except (OSError, subprocess.TimeoutExpired):
+                return None
+        except subprocess.TimeoutExpired:
+            return None
+        except OSError:
             continue
     return None
 
