@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <deque>
 #include <string>
 
@@ -15,28 +16,45 @@
 namespace sbx {
 namespace {
 
-bool is_fifo(const std::string& path, const dirent& entry) {
-  if (entry.d_type != DT_UNKNOWN) return entry.d_type == DT_FIFO;
-  struct stat info {};
-  return lstat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+Error look_failed(const char* call, const std::string& path) {
+  const int error = errno;
+  return Error{ErrorCode::kSetupFailed, std::string(call) + "(" + path + "): " + errno_text(error),
+               path, "", error};
+}
+
+// What is gone by now, no directory any more, or closed to the caller. Anything else could leave a
+// FIFO unseen.
+bool is_nothing_to_see(int error) {
+  return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EACCES;
 }
 
 // One more than kMaxHiddenFifos where there are more.
-std::vector<std::string> find_fifos(const std::string& base) {
-  std::vector<std::string> found;
+Result<std::vector<Node>> find_fifos(const std::string& base) {
+  std::vector<Node> found;
   std::deque<std::string> directories = {base};
   std::size_t seen = 0;
   for (; !directories.empty(); directories.pop_front()) {
-    Listing listing(AT_FDCWD, directories.front().c_str(), O_NOFOLLOW);
+    const std::string& directory = directories.front();
+    Listing listing(AT_FDCWD, directory.c_str(), O_NOFOLLOW);
+    if (!listing.is_open()) {
+      if (is_nothing_to_see(errno)) continue;
+      return look_failed("open", directory);
+    }
     while (const dirent* entry = listing.next()) {
       if (++seen > kMaxFifoEntries || found.size() > kMaxHiddenFifos) return found;
-      std::string path = directories.front() + "/" + entry->d_name;
-      if (is_fifo(path, *entry)) {
-        found.push_back(std::move(path));
-      } else if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) {
-        directories.push_back(std::move(path));
+      std::string path = directory + "/" + entry->d_name;
+      if (entry->d_type == DT_DIR) directories.push_back(path);
+      if (entry->d_type != DT_FIFO && entry->d_type != DT_UNKNOWN) continue;
+      struct stat info {};
+      if (lstat(path.c_str(), &info) != 0) {
+        if (is_nothing_to_see(errno)) continue;
+        return look_failed("lstat", path);
       }
+      if (S_ISDIR(info.st_mode)) directories.push_back(path);
+      if (!S_ISFIFO(info.st_mode)) continue;
+      found.push_back({std::move(path), NodeKind::kOther, info.st_dev, info.st_ino});
     }
+    if (errno != 0 && !is_nothing_to_see(errno)) return look_failed("getdents64", directory);
   }
   return found;
 }
@@ -67,18 +85,16 @@ Status hide_fifos(std::vector<ViewRoot>& roots) {
     if (root.access != Access::kReadOnly || !is_directory || !lies_in_writable(root, roots)) {
       continue;
     }
-    for (const std::string& path : find_fifos(root.node.path)) {
-      if (deepest_around(path, roots) != &root) continue;
+    SBX_TRY(const std::vector<Node> fifos, find_fifos(root.node.path));
+    for (const Node& fifo : fifos) {
+      if (deepest_around(fifo.path, roots) != &root) continue;
       if (hidden.size() == kMaxHiddenFifos) {
         return Error{ErrorCode::kPathRefused,
                      "more than " + std::to_string(kMaxHiddenFifos) + " FIFOs lie in " +
                          root.node.path + ", which would be writable inside",
                      root.where, "hide their directory, or show what does not hold it"};
       }
-      struct stat info {};
-      if (lstat(path.c_str(), &info) != 0) continue;
-      hidden.push_back(
-          {{path, NodeKind::kOther, info.st_dev, info.st_ino}, Access::kNone, root.where});
+      hidden.push_back({fifo, Access::kNone, root.where});
     }
   }
   roots.insert(roots.end(), hidden.begin(), hidden.end());

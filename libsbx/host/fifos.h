@@ -14,7 +14,7 @@ inline constexpr std::size_t kMaxFifoEntries = 16'384;  // that are looked at in
 inline constexpr std::size_t kMaxHiddenFifos = 256;
 
 // Adds a hidden root for each FIFO in a read-only root that lies in a writable one or in /tmp.
-// Errors: kPathRefused where they are too many.
+// Errors: kPathRefused where they are too many, kSetupFailed where a look fails.
 Status hide_fifos(std::vector<ViewRoot>& roots);
 
 }  // namespace sbx

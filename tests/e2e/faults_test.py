@@ -134,9 +134,10 @@ class Faults(harness.Case):
 
     def test_a_look_that_fails_never_leaves_anything_uncovered(self):
         """A denied program, a hidden file named through a symlink, hooks that a symlink leads to,
-        and those of a submodule."""
-        for directory in ("real/deep", "hooks", ".git/modules/sub/hooks"):
+        those of a submodule, and a FIFO in what is read-only."""
+        for directory in ("real/deep", "hooks", ".git/modules/sub/hooks", "shown/deep"):
             os.makedirs(os.path.join(self.work, directory))
+        os.mkfifo(os.path.join(self.work, "shown/deep/fifo"))
         os.symlink("real/deep", os.path.join(self.work, "way"))
         os.symlink("../hooks", os.path.join(self.work, ".git/hooks"))
         self.write("work/real/deep/hidden", "secret")
@@ -144,10 +145,12 @@ class Faults(harness.Case):
         self.write("work/.git/modules/sub/config", "")
         profile = self.profile({"filesystem": {"roots": [
             {"path": "${workspace}", "access": "rw"},
+            {"path": "${workspace}/shown", "access": "ro"},
             {"path": "${workspace}/way/hidden", "access": "none", "optional": True}]}})
         command = ("for p in /usr/bin/s[u] real/deep/hidde[n]; do test ! -s $p || echo open $p; "
                    "done; for p in hooks .git/modules/sub/hooks; do "
-                   "(: > $p/x) && echo open $p; rm -f $p/x; done")
+                   "(: > $p/x) && echo open $p; rm -f $p/x; done; "
+                   "(: <> shown/deep/fifo) && echo open fifo")
 
         def traced_with(*options):
             return subprocess.run(
