@@ -55,8 +55,8 @@ void run_verb() {
 // Whoever made it was killed.
 void remove_what_was_left() {
   sbx::AllLeft left = sbx::Watchdog::read_told(STDIN_FILENO);
-  for (const std::string& path : left[sbx::Left::kSocket]) {
-    sbx::SocketPlace::remove_left(path, left[sbx::Left::kMark]);
+  for (const std::string& place : left[sbx::Left::kSocket]) {
+    sbx::SocketPlace::remove_left(place, left[sbx::Left::kMark]);
   }
   sbx::Leftovers::remove_left(std::move(left));
 }

@@ -146,7 +146,7 @@ class Serving {
       place_.emplace(std::move(place));
     }
     Leftovers leftovers;
-    if (place_) SBX_CHECK_OK(leftovers.announce(Left::kSocket, {place_->path()}));
+    if (place_) SBX_CHECK_OK(leftovers.announce(Left::kSocket, {place_->place_mark()}));
     OwnedFd listener;
     if (place_) {
       bool is_taken = false;

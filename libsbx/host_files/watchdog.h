@@ -26,8 +26,8 @@ enum class Left : char {
   kLeaf = 'l',    // the cgroup that this process moved into
   kStub = 's',    // what holds the place of a protected path
   kTree = 't',    // a directory with all that is in it
-  kSocket = 'k',  // a path
-  kMark = 'm',    // which one was made there
+  kSocket = 'k',  // SocketPlace::place_mark()
+  kMark = 'm',    // SocketPlace::mark(), of the one that was made there
 };
 using AllLeft = std::map<Left, std::vector<std::string>>;
 

@@ -146,6 +146,13 @@ Listener look_for_listener(const Directory& directory, const std::string& name) 
   return Listener::kAlive;
 }
 
+// "DEVICE INODE ", of an open directory.
+std::string numbers_of(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return {};
+  return std::to_string(info.st_dev) + " " + std::to_string(info.st_ino) + " ";
+}
+
 SocketMark mark_of(const Directory& directory, const std::string& name) {
   struct stat info {};
   const bool is_socket =
@@ -270,10 +277,19 @@ std::string SocketPlace::mark() const {
   return std::to_string(mark_.inode) + " " + std::to_string(mark_.changed_ns);
 }
 
-void SocketPlace::remove_left(const std::string& path, const std::vector<std::string>& marks) {
-  Result<Directory> directory = open_socket_directory(path);
-  if (!directory.ok()) return;
-  SocketPlace place(std::move(directory).value(), path.substr(path.rfind('/') + 1));
+std::string SocketPlace::place_mark() const { return numbers_of(directory_.fd.get()) + path(); }
+
+void SocketPlace::remove_left(const std::string& place_mark,
+                              const std::vector<std::string>& marks) {
+  const std::size_t second = place_mark.find(' ', place_mark.find(' ') + 1);
+  if (second == std::string::npos) return;
+  const std::string path = place_mark.substr(second + 1);
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return;
+  const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
+  OwnedFd fd(open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd.is_open() || numbers_of(fd.get()) != place_mark.substr(0, second + 1)) return;
+  SocketPlace place(Directory{parent, std::move(fd)}, path.substr(slash + 1));
   if (marks.empty()) return place.remove_unserved();
   const std::string& mark = marks.back();
   const std::size_t space = mark.find(' ');

@@ -69,9 +69,11 @@ class SocketPlace {
   // For who removes it when the maker is killed: where it is to be, and which socket was made
   // there.
   std::string path() const { return directory_.path + "/" + name_; }
+  std::string place_mark() const;  // the directory's numbers, and the path
   std::string mark() const;
-  // Removes that socket; without any mark, what nobody serves on.
-  static void remove_left(const std::string& path, const std::vector<std::string>& marks);
+  // Removes that socket; without any mark, what nobody serves on. Nothing where another directory
+  // stands there by now: a command may have put it, or a symlink, in the way.
+  static void remove_left(const std::string& place_mark, const std::vector<std::string>& marks);
 
   const std::string& name() const { return name_; }
   const Directory& directory() const { return directory_; }
