@@ -518,7 +518,9 @@ int verb_call(const Invocation& invocation) {
     return 125;
   }
   const bool is_result = method == "run" || method == "start" || method == "wait";
-  const int status = is_result ? finish(answer.value().text, true) : print(answer.value().text) ? 0 : 125;
+  const int status = is_result                    ? finish(answer.value().text, true)
+                     : print(answer.value().text) ? 0
+                                                  : 125;
   return answer.value().signal != 0 && status != 125 ? 128 + answer.value().signal : status;
 }
 

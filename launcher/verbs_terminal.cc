@@ -183,7 +183,8 @@ int verb_shell(const Invocation& invocation) {
     return status.ok() ? status.value() : refuse(status.error(), invocation);
   }
   const Result<std::string> answer = shell_call(options, invocation);
-  return answer.ok() ? finish(answer.value(), wants_json(invocation)) : refuse(answer.error(), invocation);
+  return answer.ok() ? finish(answer.value(), wants_json(invocation))
+                     : refuse(answer.error(), invocation);
 }
 
 int verb_attach(const Invocation& invocation) {
