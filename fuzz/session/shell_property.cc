@@ -40,6 +40,7 @@ bool shell_holds(std::string_view bytes) {
     return is_status(ready->status) && ready->flags.find_first_of(" -;$'") == std::string::npos;
   }
   if (const auto* end = std::get_if<ShellEnd>(&*message)) return is_status(end->status);
+  if (const auto* begun = std::get_if<ShellBegun>(&*message)) return begun->word >= 0;
   const auto& pipes = std::get<ShellPipes>(*message);
   return pipes.out >= 0 && pipes.err >= 0;
 }

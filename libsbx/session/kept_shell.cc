@@ -36,7 +36,10 @@ constexpr milliseconds kLookAgain{60};
 constexpr milliseconds kWakeAgain{500};
 constexpr int kGentleLooks = 3;  // ^C, then SIGKILL
 constexpr int kMostLooks = 20;
+constexpr int kMostLooksBefore = 500;  // the call has begun
 constexpr int kMostAlone = 3;
+constexpr milliseconds kAtWork{10};
+constexpr int kMostTries = 50;  // to begin a call
 
 bool is_pipe(int fd) {
   struct stat about {};
@@ -164,7 +167,19 @@ Result<OwnedFd> KeptShell::open_pipe(int fd, int flags) const {
   return pipe;
 }
 
-void KeptShell::say(const std::string& word) { send_word(numbered_word(++said_, word)); }
+void KeptShell::say(std::string word) {
+  word_ = std::move(word);
+  send_word(numbered_word(++said_, word_));
+}
+
+void KeptShell::say_again() {
+  if (state_ != State::kOpening && state_ != State::kRunning && state_ != State::kReturning) return;
+  int waiting = 0;
+  // It takes what is there first, and says that it is ready once more.
+  if (!sending_.empty() || ioctl(words_.get(), FIONREAD, &waiting) != 0 || waiting > 0) return;
+  if (state_ == State::kRunning && call_->cause != Cause::kNone) word_ = forget_pipes_word();
+  send_word(numbered_word(said_, word_));
+}
 
 void KeptShell::send_word(std::string_view word) {
   sending_ += word;
@@ -196,12 +211,15 @@ void KeptShell::hear() {
 }
 
 void KeptShell::take(const ShellReady& ready) {
-  if (ready.word != said_) return;  // it was cut off before it took the word
+  if (ready.word != said_) return say_again();
   switch (state_) {
     case State::kOpened:
       return run_call();
     case State::kRunning: {
       flags_ = ready.flags;
+      if (!call_->has_begun && call_->cause == Cause::kNone && ++call_->tries < kMostTries) {
+        return say(word_);
+      }
       const bool has_left = call_->end && call_->end->was_in_cwd;
       if (!call_->end) last_status_ = ready.status;
       const bool returns = has_left && call_->task->request().cwd.has_value();
@@ -211,7 +229,14 @@ void KeptShell::take(const ShellReady& ready) {
       return;
     }
     case State::kOpening:  // cut off before there were any
-      finish_call(W_EXITCODE(ready.status, 0), {});
+      if (call_->cause == Cause::kNone && ++call_->tries < kMostTries) {
+        return say(pipes_word(call_->task->request().merge));
+      }
+      if (call_->cause == Cause::kNone) {
+        call_->error = Error{ErrorCode::kSetupFailed, "the kept shell has no pipes for the call",
+                             "shell", "see what it has open, and its ulimit -n"};
+      }
+      finish_call(0, {});
       state_ = State::kReady;
       return;
     case State::kStarting:
@@ -250,6 +275,13 @@ void KeptShell::take(const ShellPipes& pipes) {
   // Where it says that it is: its variable is the command's to spoil.
   call.cwd = pipes.cwd.starts_with('/') ? repair_utf8(pipes.cwd) : call.task->cwd();
   state_ = State::kOpened;
+}
+
+void KeptShell::take(const ShellBegun& begun) {
+  if (state_ != State::kRunning || begun.word != said_) return;
+  call_->has_begun = true;
+  call_->looks = 0;
+  (void)is_at_work_itself();
 }
 
 void KeptShell::take(const ShellEnd& end) {
@@ -333,10 +365,9 @@ void KeptShell::advance() {
 
 void KeptShell::run_call() {
   if (call_->cause != Cause::kNone) {
-    const std::string word = forget_pipes_word(call_->task->request().merge);
     finish_call(0, {});
     state_ = State::kReturning;
-    return say(word);
+    return say(forget_pipes_word());
   }
   const Request& request = call_->task->request();
   ShellCall wanted{request.command, {},    request.stdin_text, "", request.merge,
@@ -400,13 +431,15 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   outcome.error.reset();
   outcome.cwd = call.cwd;
   if (call.end && !call.end->was_in_cwd) {
-    const Error error{ErrorCode::kCwdNotVisible,
-                      "the kept shell cannot enter the directory: " + call.cwd, "/cwd",
-                      "make it, or show it with the profile's roots"};
+    call.error =
+        Error{ErrorCode::kCwdNotVisible, "the kept shell cannot enter the directory: " + call.cwd,
+              "/cwd", "make it, or show it with the profile's roots"};
+  }
+  if (call.error) {
     outcome.status = RunStatus::kError;
     outcome.exit_code.reset();
-    outcome.error = error;
-    outcome.exit_status = error_exit_status(error.code);
+    outcome.exit_status = error_exit_status(call.error->code);
+    outcome.error = call.error;
   }
   keep_background(call.out, OutputChannel::kOut);
   keep_background(call.err, OutputChannel::kErr);
@@ -444,7 +477,7 @@ void KeptShell::cancel(const Task& call) {
 void KeptShell::stop(Cause cause) {
   if (call_ == nullptr || call_->cause != Cause::kNone) return;
   call_->cause = cause;
-  if (state_ == State::kRunning) press();
+  press();
 }
 
 bool KeptShell::has_children() const {
@@ -454,21 +487,34 @@ bool KeptShell::has_children() const {
   return file.is_open() && read(file.get(), &byte, 1) == 1;
 }
 
+// Since the last look, and not only waiting for its turn on a processor.
+bool KeptShell::is_at_work_itself() {
+  clockid_t clock{};
+  struct timespec time {};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return false;
+  const auto now = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  return now - std::exchange(call_->shell_time, now) >= kAtWork;
+}
+
 // What is in the foreground goes first, by ^C and then by force; the shell only where it is at work
-// itself.
+// itself. One that has not begun does not begin any more, or soon.
 void KeptShell::press() {
   if (call_ == nullptr || shell_ == nullptr) return;
   const int master = shell_->terminal()->master();
   const pid_t front = tcgetpgrp(master);
   const bool is_alone = front == pid_ && !has_children();
   Call& call = *call_;
-  call.alone = is_alone ? call.alone + 1 : 0;
-  if (call.alone > kMostAlone || ++call.looks > kMostLooks) {
+  const bool is_at_work = is_at_work_itself();
+  if (!is_alone) call.alone = 0;
+  if (is_alone && is_at_work && call.has_begun) ++call.alone;
+  if (call.alone > kMostAlone || ++call.looks > (call.has_begun ? kMostLooks : kMostLooksBefore)) {
     killed_for_ = "the shell itself did not end the command in its time";
     shell_->cancel();
     return;
   }
-  if (!is_alone && call.looks <= kGentleLooks) {
+  if (!call.has_begun) {
+    // It has not been asked to run, or takes ^C for its own.
+  } else if (!is_alone && call.looks <= kGentleLooks) {
     ioctl(master, TIOCSIG, SIGINT);
   } else if (front > 1 && front != pid_ && is_inside(front)) {
     ::kill(-front, SIGKILL);

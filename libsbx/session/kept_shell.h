@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -93,8 +94,12 @@ class KeptShell {
     std::vector<Denial> denied_before;
     std::size_t connected_before = 0;
     Cause cause = Cause::kNone;  // what ends it otherwise
-    int looks = 0;               // since then
-    int alone = 0;               // of them: nothing but the shell itself was at work
+    int tries = 0;               // to begin it
+    bool has_begun = false;
+    int looks = 0;  // since it is to end
+    int alone = 0;  // of them: nothing but the shell itself was at work
+    std::chrono::nanoseconds shell_time{0};
+    std::optional<Error> error;  // instead of an end
     std::optional<ShellEnd> end;
   };
 
@@ -102,12 +107,14 @@ class KeptShell {
   void look_for_driver();
   Status take_driver();
   Result<OwnedFd> open_pipe(int fd, int flags) const;
-  void say(const std::string& word);  // with its number
+  void say(std::string word);  // with its number
+  void say_again();            // what ^C has taken
   void send_word(std::string_view word);
   void send();
   void hear();
   void take(const ShellReady& ready);
   void take(const ShellPipes& pipes);
+  void take(const ShellBegun& begun);
   void take(const ShellEnd& end);
   void run_call();
   void keep_background(const OwnedFd& of, OutputChannel channel);
@@ -118,6 +125,7 @@ class KeptShell {
   void press();
   bool is_inside(pid_t pid) const;
   bool has_children() const;
+  bool is_at_work_itself();
   void wake();
 
   Host host_;
@@ -132,7 +140,8 @@ class KeptShell {
   Loop::Watch says_watch_;
   Loop::Timer look_;
   int looks_ = 0;
-  int said_ = 0;  // words
+  int said_ = 0;      // words
+  std::string word_;  // the last of them
   std::string sending_;
   std::string heard_;
   bool wants_prompt_ = false;

@@ -4,27 +4,33 @@
 // backslashes keep aliases away.
 #include "session/shell_words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <climits>
+#include <initializer_list>
 
 #include "base/text.h"
 
 namespace sbx {
 namespace {
 
-constexpr std::string_view kPrompt = "prompt";
+// A word begins with it. What ^C has left of one does not, and is not run.
+constexpr std::string_view kWord = "sbx word ";
+constexpr std::string_view kPrompt = "sbx prompt";
 
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
 // loop of its own. What is traced is the command's text, not these words.
 constexpr const char* kDriver = R"(while \builtin :
 do { __sbx_flags=$-; \builtin set +xv; } 2>/dev/null
+[[ ${__sbx_twice-} ]] ||
 \builtin printf 'ready %s %s %s\0' "$__sbx_status" "$__sbx_word_number" "$__sbx_flags" >&51
-__sbx_status=0
+__sbx_status=0 __sbx_twice=
 IFS= \builtin read -r -d '' -u 50 __sbx_word || \exit
-[[ $__sbx_word == prompt* ]] && \builtin break
-\builtin eval "$__sbx_word"
+[[ $__sbx_word == 'sbx prompt'* ]] && \builtin break
+[[ $__sbx_word != 'sbx word '* ]] || \builtin eval "${__sbx_word#sbx word }"
 done
-if [[ $__sbx_word == prompt* ]]; then \builtin set -h ${__sbx_word#prompt}
+if [[ $__sbx_word == 'sbx prompt'* ]]; then \builtin set -h ${__sbx_word#sbx prompt}
 else \builtin eval "$__sbx_drive"; fi)";
 
 // Each descriptor is one of a pipe's, read and write in one.
@@ -55,6 +61,15 @@ std::string traced(const std::string& flags) {
   return out;
 }
 
+// The shell's descriptors of a call, those that are open: one that ^C ended has left some.
+std::string close_all(std::initializer_list<std::string_view> names) {
+  std::string word;
+  for (const std::string_view name : names) {
+    word += fmt::format("[[ ! ${{__sbx_{0}-}} ]] || \\exec {{__sbx_{0}}}>&-\n__sbx_{0}=\n", name);
+  }
+  return word;
+}
+
 }  // namespace
 
 std::string quote_for_shell(std::string_view text) {
@@ -81,7 +96,7 @@ std::vector<std::string> kept_shell_argv(const std::string& profile_shell) {
 }
 
 std::string pipes_word(bool merge) {
-  std::string word = R"(\exec {__sbx_out}< <(:))";
+  std::string word = close_all({"out", "err", "to", "too"}) + R"(\exec {__sbx_out}< <(:))";
   if (!merge) word += R"( {__sbx_err}< <(:))";
   const std::string err = merge ? "__sbx_out" : "__sbx_err";
   return word + R"(; \builtin printf 'pipes %s %s %s\0' "$__sbx_out" "$)" + err +
@@ -89,12 +104,13 @@ std::string pipes_word(bool merge) {
 }
 
 std::string call_word(const ShellCall& call) {
-  std::string word = R"(\exec {__sbx_to}>/proc/self/fd/"$__sbx_out" {__sbx_out}<&-)";
+  std::string word = R"(\builtin printf 'begun %s\0' "$__sbx_word_number" >&51
+\exec {__sbx_to}>/proc/self/fd/"$__sbx_out")";
   std::string redirects = R"( >&"$__sbx_to"-)";
   if (call.merge) {
     redirects += " 2>&1";
   } else {
-    word += R"( {__sbx_too}>/proc/self/fd/"$__sbx_err" {__sbx_err}<&-)";
+    word += R"( {__sbx_too}>/proc/self/fd/"$__sbx_err")";
     redirects += R"( 2>&"$__sbx_too"-)";
   }
   redirects += call.stdin_text
@@ -115,13 +131,10 @@ std::string call_word(const ShellCall& call) {
     run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
           " >/dev/null 2>&1; then " + run + R"(; else \builtin printf 'nowhere 1\0' >&51; fi)";
   }
-  word += "\n" + run + "\n\\exec {__sbx_to}>&-";
-  return call.merge ? word : word + " {__sbx_too}>&-";
+  return word + "\n" + close_all({"out", "err"}) + run + "\n" + close_all({"to", "too"});
 }
 
-std::string forget_pipes_word(bool merge) {
-  return std::string(R"(\exec {__sbx_out}<&-)") + (merge ? "" : " {__sbx_err}<&-");
-}
+std::string forget_pipes_word() { return close_all({"out", "err"}); }
 
 std::string return_word() { return R"(\builtin cd -- "$__sbx_back" >/dev/null 2>&1)"; }
 
@@ -131,10 +144,12 @@ std::string prompt_word(const std::string& flags) {
 }
 
 std::string numbered_word(int number, const std::string& word) {
-  return "__sbx_word_number=" + std::to_string(number) + "\n" + word;
+  return fmt::format(
+      "{}if (({}>__sbx_word_number)); then __sbx_word_number={}\n{}\nelse __sbx_twice=1; fi", kWord,
+      number, number, word);
 }
 
-std::string end_word() { return "\\exit"; }
+std::string end_word() { return std::string(kWord) + "\\exit"; }
 
 std::optional<ShellMessage> read_shell_message(std::string_view text) {
   const auto take = [&text] {
@@ -146,8 +161,10 @@ std::optional<ShellMessage> read_shell_message(std::string_view text) {
   constexpr int kMostStatus = 255;
   constexpr int kMostFd = 1 << 20;
   const std::string_view kind = take();
-  const std::optional<int> first = number(take(), kind == "pipes" ? kMostFd : kMostStatus);
+  const int most = kind == "pipes" ? kMostFd : (kind == "begun" ? INT_MAX : kMostStatus);
+  const std::optional<int> first = number(take(), most);
   if (!first) return std::nullopt;
+  if (kind == "begun" && text.empty()) return ShellBegun{*first};
   if (kind == "end" && text.empty()) return ShellEnd{*first};
   if (kind == "nowhere" && text.empty()) return ShellEnd{*first, false};
   if (kind != "pipes" && kind != "ready") return std::nullopt;

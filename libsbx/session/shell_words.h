@@ -38,17 +38,19 @@ struct ShellCall {
 
 // Pipes for what the call writes: answered with ShellPipes.
 std::string pipes_word(bool merge);
-// The call itself, answered with ShellEnd where nothing cuts it off.
+// The call itself, answered with ShellBegun, and with ShellEnd where nothing cuts it off.
 std::string call_word(const ShellCall& call);
 // Back to where the shell was before a call that had a cwd.
 std::string return_word();
 // The prompt is a person's, until the wake key.
 std::string prompt_word(const std::string& flags);
 std::string end_word();
-// Whether a word was begun is told by its number: ^C may have come before that.
+// Each word but prompt_word() and end_word() goes with its number, counted from 1: ^C may take it,
+// or some of it, from the shell, which then says that it is ready with the number before; said
+// again, it is run once at most.
 std::string numbered_word(int number, const std::string& word);
 // Instead of the call, which has been cancelled.
-std::string forget_pipes_word(bool merge);
+std::string forget_pipes_word();
 
 // The next word is awaited. After a call without ShellEnd, `status` is what it left.
 struct ShellReady {
@@ -61,11 +63,14 @@ struct ShellPipes {
   int err = -1;
   std::string cwd;  // $PWD, whatever that is
 };
+struct ShellBegun {
+  int word = 0;
+};
 struct ShellEnd {
   int status = 0;
   bool was_in_cwd = true;  // false: it has not run, since its directory cannot be entered
 };
-using ShellMessage = std::variant<ShellReady, ShellPipes, ShellEnd>;
+using ShellMessage = std::variant<ShellReady, ShellPipes, ShellBegun, ShellEnd>;
 
 // What stands before a NUL; nullopt for what the driver never says.
 std::optional<ShellMessage> read_shell_message(std::string_view text);

@@ -216,6 +216,22 @@ class Ends(Case):
         self.says("echo $x", "1\n")
         self.assertFalse(os.path.exists(self.work + "/no"))
 
+    def test_no_word_is_lost_to_ctrl_c_at_any_moment(self):
+        self.run_kept("x=1; (for i in {1..200}; do kill -INT $$; sleep 0.00$((RANDOM % 10)); done; echo > over) &")
+        for i in range(40):
+            result = self.run_kept(f"echo $x {i}")
+            self.assertEqual((result["shell"], result["stderr"]), (KEPT, ""), result)
+            self.assertIn((result["exit_code"], result["stdout"]), [(0, f"1 {i}\n"), (130, f"1 {i}\n"), (130, "")], result)
+        self.assertTrue(until(lambda: os.path.exists(self.work + "/over")))
+        self.says("echo $x", "1\n")
+
+    def test_calls_that_are_cut_off_leave_no_descriptor_open(self):
+        count = lambda: int(self.run_kept("ls /proc/$$/fd | wc -l")["stdout"])  # noqa: E731
+        before = count()
+        for _ in range(5):
+            self.assertEqual(self.run_kept("sleep 1000", timeout_ms=30)["status"], "timed_out")
+        self.assertEqual(count(), before)
+
     def test_streaming(self):
         number = self.peer.send("run", command="echo a; sleep 0.1; echo b", shell="kept", stream=True)
         self.assertEqual(self.peer.answer(number)["result"]["stdout"], "a\nb\n")

@@ -25,8 +25,14 @@ TEST(ShellWords, HoldNoNul) {
   EXPECT_NE(word.find(R"((\exit 3) || A='it'\''s' \eval '\builtin set -x;echo '\''x'\''')"),
             std::string::npos)
       << word;
-  EXPECT_EQ(prompt_word("himxB"), "prompt -x");
-  EXPECT_EQ(prompt_word("him"), "prompt");
+  EXPECT_EQ(prompt_word("himxB"), "sbx prompt -x");
+  EXPECT_EQ(prompt_word("him"), "sbx prompt");
+}
+
+TEST(ShellWords, AreRunOnceByTheirNumber) {
+  const std::string word = numbered_word(7, return_word());
+  EXPECT_TRUE(word.starts_with("sbx word if ((7>__sbx_word_number)); then")) << word;
+  EXPECT_TRUE(end_word().starts_with("sbx word ")) << end_word();
 }
 
 TEST(ShellWords, TakeBashWhereTheProfilesShellIsNone) {
@@ -44,6 +50,9 @@ TEST(ShellMessages, AreRead) {
   ASSERT_TRUE(pipes && std::holds_alternative<ShellPipes>(*pipes));
   EXPECT_EQ(std::get<ShellPipes>(*pipes).err, 12);
   EXPECT_EQ(std::get<ShellPipes>(*pipes).cwd, "/a b\nc");
+  const auto begun = read_shell_message("begun 1000");
+  ASSERT_TRUE(begun && std::holds_alternative<ShellBegun>(*begun));
+  EXPECT_EQ(std::get<ShellBegun>(*begun).word, 1000);
   const auto end = read_shell_message("nowhere 1");
   ASSERT_TRUE(end && std::holds_alternative<ShellEnd>(*end));
   EXPECT_FALSE(std::get<ShellEnd>(*end).was_in_cwd);
@@ -52,7 +61,8 @@ TEST(ShellMessages, AreRead) {
 TEST(ShellMessages, ThatTheDriverNeverSaysAreNone) {
   for (const char* text :
        {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1 2",
-        "end 99999999999999999999", "pipes 1", "pipes 1 -2 /", "pipes 2097152 1 /", "other 1"}) {
+        "end 99999999999999999999", "pipes 1", "pipes 1 -2 /", "pipes 2097152 1 /", "begun",
+        "begun x", "begun 1 2", "other 1"}) {
     EXPECT_FALSE(read_shell_message(text)) << text;
   }
 }
