@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace sbx {
@@ -91,7 +92,14 @@ void Canvas::put(int row, int column, const std::wstring& cells, unsigned look) 
   waddnwstr(stdscr, cells.data(), static_cast<int>(cells.size()));
 }
 
-void Canvas::show() { wrefresh(stdscr); }
+// A terminal that knows synchronized updates shows a drawing whole; others pass over the words.
+void Canvas::show() {
+  constexpr std::string_view kBeginUpdate = "\x1b[?2026h";
+  constexpr std::string_view kEndUpdate = "\x1b[?2026l";
+  (void)!write(STDOUT_FILENO, kBeginUpdate.data(), kBeginUpdate.size());
+  wrefresh(stdscr);
+  (void)!write(STDOUT_FILENO, kEndUpdate.data(), kEndUpdate.size());
+}
 
 int Canvas::key() {
   wint_t key = 0;
