@@ -385,8 +385,10 @@ Status set_command(LaunchPlan& plan, const PlanInput& input) {
   }
   SBX_TRY(plan.cwd, request_cwd(input.policy, input.request));
   Environment environment = input.environment;
-  const bool is_set = input.policy.run.environment.set.contains("HOME");
-  if (!plan.home.empty() && !is_set) environment["HOME"] = plan.home;
+  const auto& set = input.policy.run.environment.set;
+  if (!plan.home.empty() && !set.contains("HOME")) environment["HOME"] = plan.home;
+  // The caller's own is of another place: programs trust it where it names the directory.
+  if (!set.contains("PWD")) environment["PWD"] = plan.cwd;
   const auto tmp = environment.find("TMPDIR");
   if (!input.view.scratch.path.empty() && tmp != environment.end() && tmp->second == "/tmp") {
     tmp->second = input.view.scratch.path;  // unless the operator has set another

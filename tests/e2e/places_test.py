@@ -8,6 +8,8 @@ import subprocess
 import unittest
 
 import harness
+import mcp_client
+import session_harness
 
 SYSTEM = ["/", "/usr", "/usr/share", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/var", "/var/lib",
           "/opt", "/boot", "/dev", "/dev/shm", "/proc", "/sys"]
@@ -146,6 +148,46 @@ class Start(harness.Case):
         for here in ("/", "/usr", "/tmp"):
             self.assertEqual(self.sh("pwd", "--workspace", self.work, cwd=here)["stdout"],
                              self.work + "\n")
+
+
+class WorkingDirectory(session_harness.Case):
+    """PWD is where the command starts, whatever the caller's says."""
+
+    def test_every_way_to_run_a_command_says_it(self):
+        sub = os.path.join(self.work, "sub")
+        os.mkdir(sub)
+        env = {**self.env, "PWD": self.work, "OLDPWD": self.base}
+        seen = ["/usr/bin/python3", "-c", "import os; e = os.environ; print(e['PWD'], 'OLDPWD' in e)"]
+        flags = ["--workspace", self.work]
+        self.assertEqual(self.run_json(*flags, "--cwd", "sub", "--", *seen, env=env)["stdout"], f"{sub} False\n")
+        self.assertEqual(self.run_json("--workspace", sub, "--", *seen, env=env, cwd="/")["stdout"], f"{sub} False\n")
+        self.assertEqual(self.raw("exec", "--cwd", "sub", "--", *seen, env=env).stdout, f"{sub} False\n".encode())
+        self.assertEqual(self.run_json(*flags, "--env", "PWD=/x", "--", *seen, env=env)["stdout"], "/x False\n")
+        request = json.dumps({"argv": seen, "cwd": "sub"})
+        called = self.run_json("call", "run", *flags, stdin=None, input=request.encode(), env=env)
+        self.assertEqual(called["stdout"], f"{sub} False\n")
+        started = self.verb("start", *flags, "--cwd", "sub", "--", *seen, env=env)
+        self.verb("wait", started["task_id"], env=env)
+        self.assertEqual(self.verb("output", started["task_id"], env=env)["stdout"], f"{sub} False\n")
+        line = json.dumps({"id": "a", "argv": seen, "cwd": "sub"}) + "\n"
+        batch = self.run_json("batch", *flags, stdin=None, input=line.encode(), env=env)
+        self.assertEqual(batch["stdout"], f"{sub} False\n")
+
+    def test_a_warm_sandbox_and_a_tool_say_it_too(self):
+        os.mkdir(self.work + "/sub")
+        process, peer = self.server("--workspace", self.work, cwd="/", env={**self.env, "PWD": "/"})
+        for _ in range(3):
+            self.assertEqual(peer.call("run", command="pwd; echo $PWD", cwd="sub")["stdout"],
+                             f"{self.work}/sub\n" * 2)
+        peer.close()
+        self.assertEqual(process.wait(harness.BOUND), 0)
+        client = mcp_client.Client("--workspace", self.work, cwd="/", env={**self.env, "PWD": "/"})
+        self.addCleanup(client.process.kill)
+        client.send({"id": 1, "method": "tools/call", "params": {
+            "name": "code_execution", "arguments": {"command": "printenv PWD", "description": "see"},
+            "_meta": mcp_client.meta()}})
+        answer = client.wait(lambda message: message.get("id") == 1)
+        self.assertIn(self.work, json.dumps(answer["result"]))
 
 
 class Errors(harness.Case):

@@ -127,6 +127,22 @@ TEST(Planner, AcceptsAWorkingDirectoryBelowARoot) {
   }
 }
 
+TEST(Planner, SaysInPwdWhereTheCommandStarts) {
+  const auto pwd = [](const Sample& sample) {
+    const LaunchPlan plan = sample.plan().value();
+    const auto at = std::find_if(plan.environment.begin(), plan.environment.end(),
+                                 [](const std::string& e) { return e.starts_with("PWD="); });
+    return at == plan.environment.end() ? std::string() : *at;
+  };
+  Sample sample = shipped_sample("default");
+  EXPECT_EQ(pwd(sample), "PWD=/home/user/work");
+  sample.environment["PWD"] = "/home/user";
+  sample.request.cwd = "/usr/share";
+  EXPECT_EQ(pwd(sample), "PWD=/usr/share");
+  sample.policy.run.environment.set["PWD"] = sample.environment["PWD"] = "/elsewhere";
+  EXPECT_EQ(pwd(sample), "PWD=/elsewhere");  // the operator's word
+}
+
 TEST(Planner, ProtectsAPathReadOnlyAndItsParentsAsMountPoints) {
   const LaunchPlan plan = must_plan(shipped_sample("default"));
   EXPECT_TRUE(is_read_only(step_at(plan, "home/user/work/.git/hooks")));
