@@ -18,6 +18,7 @@
 #include "base/utf8.h"
 #include "model/exit_status.h"
 #include "run/answer.h"
+#include "session/shell_usage.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -346,6 +347,7 @@ void KeptShell::advance() {
   const Outcome so_far = shell_->progress();
   call.denied_before = so_far.denials;
   call.connected_before = so_far.connections.size();
+  call.used_before = usage_so_far(pid_);
   if (call.task->kind() == TaskKind::kStreamedRun) {
     const auto sink = [this, task = call.task](OutputChannel channel) {
       return [this, task, channel](std::string_view text) {
@@ -421,7 +423,9 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   auto& connections = outcome.connections;  // the oldest first, and none is forgotten
   const std::size_t old = std::min(call.connected_before, connections.size());
   connections.erase(connections.begin(), connections.begin() + static_cast<std::ptrdiff_t>(old));
+  const Usage used = shell_->is_running() ? usage_so_far(pid_) : outcome.usage;
   take_output(outcome, call.task->policy(), call.result);
+  outcome.usage = usage_since(call.used_before, used);
   const EndReport end = report_end(ending);
   outcome.status = end.status;
   outcome.limit = end.limit;

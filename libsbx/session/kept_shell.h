@@ -93,6 +93,7 @@ class KeptShell {
     std::string cwd;
     std::vector<Denial> denied_before;
     std::size_t connected_before = 0;
+    Usage used_before;
     Cause cause = Cause::kNone;  // what ends it otherwise
     int tries = 0;               // to begin it
     bool has_begun = false;

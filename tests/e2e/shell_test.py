@@ -81,6 +81,16 @@ class Calls(Case):
             self.assertEqual([entry["port"] for entry in self.run_kept(connect)["connections"]], [port])
         self.assertNotIn("connections", self.run_kept("true"))
 
+    def test_usage_is_each_calls_own(self):
+        busy = "python3 -c 'import time\nwhile time.process_time() < 0.3: pass'"
+        used = self.run_kept(busy)["usage"]
+        self.assertGreaterEqual(used["user_ms"] + used["system_ms"], 290, used)
+        self.assertGreater(used["max_rss_kb"], 1000, used)
+        less = self.run_kept("true")["usage"]
+        self.assertLess(less["user_ms"] + less["system_ms"], 150, less)
+        used = self.run_kept(busy + "; exit 3")["usage"]  # it ends the shell
+        self.assertGreaterEqual(used["user_ms"] + used["system_ms"], 290, used)
+
     def flags(self):
         return "-" + self.run_kept("echo $-")["stdout"]
 

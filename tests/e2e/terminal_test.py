@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks with a terminal: start --pty, attach, screen, resize, stdin --keys."""
 
+import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -202,6 +204,26 @@ class Programs(Case):
         self.shows(task, "42")
         self.keys(task, "C-d")
         self.assertEqual(self.ended(task)["exit_code"], 0)
+
+    def test_npm_init(self):
+        self.needs("npm")
+        task = self.task("npm init --no-update-notifier")
+        for question, answer in (("package name:", "named"), ("version:", "2.0.0"), ("description:", "by keys"),
+                                 ("entry point:", ""), ("test command:", "true"), ("git repository:", ""),
+                                 ("keywords:", ""), ("author:", ""), ("license:", "MIT")):
+            self.shows(task, question)
+            self.keys(task, "Enter", text=answer)
+        self.assertTrue(until(lambda: re.search("type:|Is this OK", self.screen(task))), self.screen(task))
+        if "type:" in self.screen(task):  # npm since 10.9 asks for that too
+            self.keys(task, "Enter")
+        self.shows(task, "Is this OK?")
+        self.assertIn('"version": "2.0.0"', self.screen(task))
+        self.keys(task, "Enter")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        with open(self.work + "/package.json") as file:
+            made = json.load(file)
+        self.assertEqual((made["name"], made["version"], made["license"], made["scripts"]),
+                         ("named", "2.0.0", "MIT", {"test": "true"}))
 
     def test_gdb(self):
         self.needs("gdb")
