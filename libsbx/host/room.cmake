@@ -15,6 +15,7 @@ sbx_room(host SOURCES
   host/narrow_view.cc
   host/git_outside.cc
   host/unowned.cc
+  host/owners.cc
   host/view.cc
   host/protect.cc
   host/witnesses.cc

@@ -19,6 +19,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "host/owners.h"
 #include "kept/merged.h"
 #include "kept/store.h"
 
@@ -26,46 +27,7 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMostEntries = 5'000'000;
-constexpr std::size_t kMostAtALaunch = 20'000;
 constexpr int kMaxDepth = 500;
-
-// As it would be inside, where the caller has no capabilities.
-bool may_change(int dirfd, const char* name, const struct stat& info) {
-  if (S_ISLNK(info.st_mode)) return false;
-  if (info.st_uid == geteuid()) return true;
-  if ((info.st_mode & S_IWOTH) != 0) return true;
-  if ((info.st_mode & S_IWGRP) == 0) return false;
-  return info.st_gid == getegid() ||
-         (geteuid() != 0 && faccessat(dirfd, name, W_OK, AT_EACCESS) == 0);
-}
-
-bool is_foreign(const struct stat& info) {
-  return info.st_uid != geteuid() || info.st_gid != getegid();
-}
-
-// What lies below that an overlay cannot copy up: a file is copied up by itself, a directory for
-// what changes in it.
-class Foreign {
- public:
-  ForeignOwners walk(int parent, const char* name, int depth) {
-    Listing listing(parent, name, O_NOFOLLOW);
-    ForeignOwners found = ForeignOwners::kNone;
-    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-      if (++seen_ > kMostAtALaunch || depth == kMaxDepth) return ForeignOwners::kTooMuch;
-      struct stat info {};
-      if (fstatat(listing.fd(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-      if (is_foreign(info) && may_change(listing.fd(), entry->d_name, info)) {
-        return ForeignOwners::kForeign;
-      }
-      if (S_ISDIR(info.st_mode)) found = walk(listing.fd(), entry->d_name, depth + 1);
-      if (found != ForeignOwners::kNone) break;
-    }
-    return found;
-  }
-
- private:
-  std::size_t seen_ = 0;
-};
 
 class Look {
  public:
@@ -226,13 +188,6 @@ std::string overlay_obstacle(const std::string& root) {
   Look look(info.st_dev);
   look.walk(AT_FDCWD, root.c_str(), 0);
   return look.obstacle();
-}
-
-ForeignOwners foreign_owners(const std::string& root) {
-  struct stat info {};
-  if (stat(root.c_str(), &info) != 0) return ForeignOwners::kNone;
-  if (is_foreign(info) && may_change(AT_FDCWD, root.c_str(), info)) return ForeignOwners::kForeign;
-  return Foreign().walk(AT_FDCWD, root.c_str(), 0);
 }
 
 Status copy_tree(const std::string& from, const std::string& to, std::size_t root,

@@ -14,12 +14,6 @@ namespace sbx {
 // looked at. Empty: it can.
 std::string overlay_obstacle(const std::string& root);
 
-// What a nameless overlay over the tree cannot copy up: kForeign, where something that the caller
-// could write is of an owner or group that is not mapped inside. kTooMuch: that was not to be told
-// by as many entries as a launch looks at.
-enum class ForeignOwners { kNone, kForeign, kTooMuch };
-ForeignOwners foreign_owners(const std::string& root);
-
 // Into the empty directory `to`, with modes, times, user attributes and hard links; what it is made
 // of goes into `records`. Sockets and devices, and what cannot be read, are left out. Blocks are
 // shared where the file system can. Errors: kSetupFailed.

@@ -45,7 +45,8 @@ struct FilterSpec {
   bool noexec_memfd = false;      // memory files only where they are sealed against execution
   // The supervisor hears of these and always lets them go on: for the report, never to enforce.
   bool report_execs = false;
-  bool report_paths = false;  // every call that takes a path, execs too
+  bool report_paths = false;    // every call that takes a path, execs too
+  bool report_changes = false;  // those that may change what a path names, renames too
   bool report_renames = false;
 };
 

@@ -44,6 +44,10 @@ class CheckBuilder {
     check_.rules.push_back({std::move(conditions), allow_});
     return *this;
   }
+  CheckBuilder& leave_if(ArgCondition condition) {
+    check_.rules.push_back({{std::move(condition)}, SECCOMP_RET_ALLOW});
+    return *this;
+  }
   CheckBuilder& refuse_if(std::vector<ArgCondition> conditions) {
     check_.rules.push_back({std::move(conditions), refuse_});
     return *this;
@@ -138,6 +142,9 @@ ArgCheck exec_check(const FilterSpec& spec) {
 // The mode of a call that makes no file is ignored by the kernel, and so here.
 ArgCheck mode_check(const FilterSpec& spec, const ModeArgs& args, bool reports) {
   CheckBuilder check(spec, reports ? FilterAction::kReport : FilterAction::kAllow);
+  if (reports && args.open_flags && !spec.report_paths) {
+    check.leave_if({*args.open_flags, O_ACCMODE | O_TRUNC | kMakesFile, {O_RDONLY}});
+  }
   check.allow_if({{args.mode, kSetIdBits, {0}}});
   if (args.open_flags) check.allow_if({{*args.open_flags, kMakesFile, {0}}});
   return check.otherwise_refuse();
@@ -202,17 +209,19 @@ bool rule_reports(CallRule rule, const FilterSpec& spec) {
     case CallRule::kCheckExec:
       return spec.report_paths || spec.report_execs;
     case CallRule::kRename:
-      return spec.report_paths || spec.report_renames;
+      return spec.report_paths || spec.report_changes || spec.report_renames;
     case CallRule::kNestedPath:
       return spec.report_paths && grants_namespaces(spec);
     case CallRule::kPath:
+      return spec.report_paths;
+    case CallRule::kChange:
     case CallRule::kCheckPathModeInArg1:
     case CallRule::kCheckPathModeInArg2:
     case CallRule::kCheckOpenModeInArg2:
     case CallRule::kCheckOpenModeInArg3:
     case CallRule::kCheckPathOwnerInArg1:
     case CallRule::kCheckPathOwnerInArg2:
-      return spec.report_paths;
+      return spec.report_paths || spec.report_changes;
     default:
       return false;
   }
@@ -269,6 +278,7 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
     case CallRule::kMediated:
       return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
     case CallRule::kPath:
+    case CallRule::kChange:
     case CallRule::kRename:
     case CallRule::kExec:
       return reports ? FilterAction::kReport : FilterAction::kAllow;

@@ -33,12 +33,18 @@ constexpr Call kFiles[] = {
 // Those that trace/file_call.cc can read. mkdir is among them: the kernel itself takes the set-uid
 // and set-gid bits out of its mode.
 constexpr Call kPaths[] = {
-    CALL(truncate), CALL(chdir), CALL(mkdirat), CALL(unlinkat), CALL(linkat), CALL(symlinkat), CALL(readlinkat), CALL(utimensat),
-    CALL(newfstatat), CALL(statx), CALL(faccessat), CALL(faccessat2), CALL(setxattr),
-    CALL(lsetxattr), CALL(removexattr), CALL(lremovexattr),
+    CALL(chdir), CALL(readlinkat), CALL(newfstatat), CALL(statx), CALL(faccessat), CALL(faccessat2),
 #ifdef __x86_64__
-    CALL(stat), CALL(lstat), CALL(access), CALL(mkdir), CALL(rmdir), CALL(link),
-    CALL(unlink), CALL(symlink), CALL(readlink), CALL(utime), CALL(utimes), CALL(futimesat),
+    CALL(stat), CALL(lstat), CALL(access), CALL(readlink),
+#endif
+};
+
+constexpr Call kChanges[] = {
+    CALL(truncate), CALL(mkdirat), CALL(unlinkat), CALL(linkat), CALL(symlinkat), CALL(utimensat),
+    CALL(setxattr), CALL(lsetxattr), CALL(removexattr), CALL(lremovexattr),
+#ifdef __x86_64__
+    CALL(mkdir), CALL(rmdir), CALL(link), CALL(unlink), CALL(symlink), CALL(utime), CALL(utimes),
+    CALL(futimesat),
 #endif
 };
 
@@ -347,6 +353,8 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kAllow, "files and directories; what may be opened is for the mounts and Landlock",
      kFiles},
     {CallRule::kPath, "the same by name: reported where the operator asked for a trace", kPaths},
+    {CallRule::kChange, "reported where an overlay may not be able to copy up what they change too",
+     kChanges},
     {CallRule::kRename, "reported where an overlay moves no directory of the real tree too",
      kRenames},
     {CallRule::kCheckModeInArg1, kNoSetId, kDescriptorMode},

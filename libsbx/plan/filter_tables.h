@@ -19,7 +19,8 @@ enum class CallRule : std::uint8_t {
   kRefuse,        // EPERM, and the supervisor hears of it
   kMediated,      // allowed, or made by the supervisor where the policy mediates connections
   kPath,          // allowed; the supervisor hears of it where paths are reported
-  kRename,        // as kPath, and where only renames are reported
+  kChange,        // as kPath, and where only changes are reported
+  kRename,        // as kChange, and where only renames are reported
   kExec,          // as kPath, and where only execs are reported
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
   kNestedPath,    // as kPath where the policy grants user namespaces, else as kAbsent
@@ -40,14 +41,15 @@ enum class CallRule : std::uint8_t {
   kCheckScheduleInArg0,    // as kDefaultOnly
   kCheckPriorityInArg1,    // allowed; nor on all processes of a user (PRIO_USER)
   kCheckIoPriorityInArg1,  // as kDefaultOnly; nor on all of a user (IOPRIO_WHO_USER)
-  // No set-uid and no set-gid bit in a mode; those with a path as kPath:
+  // No set-uid and no set-gid bit in a mode; those with a path as kChange, those that open as that
+  // where the flags tell of a change, else as kPath:
   kCheckModeInArg1,
   kCheckPathModeInArg1,
   kCheckPathModeInArg2,
   kCheckOpenModeInArg2,
   kCheckOpenModeInArg3,
   // No id that the user namespace does not map, in an owner and the group behind it; those with a
-  // path as kPath:
+  // path as kChange:
   kCheckOwnerInArg1,
   kCheckPathOwnerInArg1,
   kCheckPathOwnerInArg2,

@@ -62,7 +62,7 @@ struct LaunchPlan {
   std::string home;
   // The visible paths and how they are shown, for explain: path → "rw" | "ro" | "none" | …
   std::vector<std::pair<std::string, std::string>> shown;
-  bool reports_writes = false;  // that an overlay cannot copy up
+  bool reports_writes = false;  // that an overlay may not be able to copy up
   // With overlay: host directory and its ReportTag::kOverlay index order.
   std::vector<std::string> overlays;
 
@@ -80,7 +80,7 @@ struct PlanInput {
   unsigned pty_columns = 80;
   bool awaits_command = false;
   bool report_execs = false;   // that reach a denied program
-  bool report_writes = false;  // that an overlay cannot copy up
+  bool report_writes = false;  // that an overlay may not be able to copy up
 };
 
 // Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.

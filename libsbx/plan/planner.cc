@@ -321,7 +321,8 @@ class Planner {
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
-    spec.report_paths = (sandbox_.trace_denials || input_.report_writes) && may_read;
+    spec.report_paths = sandbox_.trace_denials && may_read;
+    spec.report_changes = input_.report_writes && may_read;
     spec.report_renames = sandbox_.filesystem.overlay && may_read;
     spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
     SBX_TRY(CompiledFilter filter, compile_filter(spec));

@@ -14,7 +14,7 @@
 
 #include "base/files.h"
 #include "guard/names.h"
-#include "kept/look.h"
+#include "host/owners.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -117,18 +117,17 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   return {};
 }
 
-// A nameless overlay is not chosen by a look at the tree, as a kept layer is: what it cannot copy
-// up is looked for here, and then each write is held against it.
-ForeignOwners foreign_in(const SandboxInput& input, const View& view) {
-  if (!input.policy.sandbox.filesystem.overlay || input.layer != nullptr) {
-    return ForeignOwners::kNone;
-  }
+// A nameless overlay is not chosen by a look at the tree, as a kept layer is: where it may lie over
+// something that it cannot copy up, each call that changes files is held against that. A launch
+// waits for a small tree's look only: that of a larger one costs more than the calls do.
+bool may_be_foreign(const SandboxInput& input, const View& view) {
+  constexpr std::size_t kMostAtALaunch = 1000;
+  if (!input.policy.sandbox.filesystem.overlay || input.layer != nullptr) return false;
+  std::vector<std::string> roots;
   for (const ViewRoot& root : view.roots) {
-    if (root.access != Access::kReadWrite) continue;
-    const ForeignOwners found = foreign_owners(root.node.path);
-    if (found != ForeignOwners::kNone) return found;
+    if (root.access == Access::kReadWrite) roots.push_back(root.node.path);
   }
-  return ForeignOwners::kNone;
+  return OwnerLook(std::move(roots)).look(kMostAtALaunch).value_or(true);
 }
 
 }  // namespace
@@ -172,17 +171,11 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
     SBX_CHECK_OK(list_narrowed(sandbox->view, input.policy));
     SBX_CHECK_OK(add_scratch(input, *sandbox));
   }
-  const ForeignOwners foreign = foreign_in(input, sandbox->view);
   SBX_TRY(sandbox->plan,
           make_plan(PlanInput{input.policy, input.request, input.facts, sandbox->view,
                               input.environment, input.use_pty, input.pty_rows, input.pty_columns,
                               input.awaits_command, input.report_execs,
-                              foreign == ForeignOwners::kForeign}));
-  if (foreign == ForeignOwners::kTooMuch) {
-    sandbox->plan.warnings.emplace_back(
-        "overlay: there are too many files to be looked through; what is of an owner or group that "
-        "is not the caller's cannot be written (EOVERFLOW), and only --trace-denials names it");
-  }
+                              may_be_foreign(input, sandbox->view)}));
   return sandbox;
 }
 

@@ -100,6 +100,21 @@ NamedFile opened(int dirfd, std::uint64_t address, std::uint64_t flags) {
 
 }  // namespace
 
+bool is_told_for_changes(int number) {
+  switch (number) {
+    case SYS_renameat:
+    case SYS_renameat2:
+    case SYS_execve:
+    case SYS_execveat:
+#ifdef __x86_64__
+    case SYS_rename:
+#endif
+      return false;
+    default:
+      return true;
+  }
+}
+
 std::vector<NamedFile> files_of(const sys::SeccompNotif& notification) {
   const sys::SeccompData& call = notification.data;
   const auto int_arg = [&](int index) { return static_cast<int>(call.args[index]); };

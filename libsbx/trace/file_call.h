@@ -35,4 +35,8 @@ struct NamedFile {
 // One for most calls, two for rename and link; none for a call that is not known.
 std::vector<NamedFile> files_of(const sys::SeccompNotif& call);
 
+// Whether the filter tells of the call only for what an overlay cannot copy up, where it does not
+// tell of every path: not of those whose reports have other reasons too.
+bool is_told_for_changes(int number);
+
 }  // namespace sbx

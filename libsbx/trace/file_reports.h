@@ -58,6 +58,7 @@ class FileReports {
   std::deque<sys::SeccompNotif> waiting_;
   std::optional<Clock::time_point> due_;  // of the answer about the first one
   int failures_ = 0;
+  bool all_is_own_ = false;  // there is nothing that an overlay cannot copy up
 };
 
 }  // namespace sbx

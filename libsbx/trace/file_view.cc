@@ -164,9 +164,13 @@ std::string FileView::link_grant(const std::string& path, bool to_write) const {
 
 std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd& found) {
   struct stat info {};
-  if (file.need == FileNeed::kLook || fstat(found.get(), &info) != 0) return std::nullopt;
+  const bool is_linked = std::string_view(file.operation) == "link";
+  if ((file.need == FileNeed::kLook && !is_linked) || fstat(found.get(), &info) != 0) {
+    return std::nullopt;
+  }
   const std::string real = path_of(found.get());
   if (!real.starts_with('/')) return std::nullopt;
+  if (is_linked) return by_overlay(info, real);
   const bool has_content = S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
   const std::uint64_t flags = mount_flags(found);
   if (plan_.wanted.has(Layer::kMount)) {
@@ -249,6 +253,10 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   struct stat parent {};
   if (fstat(directory.get(), &parent) == 0) {
     if (auto refusal = by_overlay(parent, real)) return refusal;
+  }
+  // What moves is copied up, what is removed is not.
+  if (exists && std::string_view(file.operation) == "rename" && file.need == FileNeed::kRemove) {
+    if (auto refusal = by_overlay(info, target)) return refusal;
   }
   std::uint64_t rights = file.landlock_rights;
   if (exists && S_ISDIR(info.st_mode)) {

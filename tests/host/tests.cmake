@@ -10,6 +10,7 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/git_files_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_use_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/narrow_view_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/owners_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/probe_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/unowned_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/witnesses_test.cc

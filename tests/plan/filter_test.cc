@@ -448,6 +448,32 @@ TEST(Filter, ReportsEveryCallThatTakesAPathWhereThatWasAskedFor) {
             SECCOMP_RET_ALLOW);
 }
 
+TEST(Filter, ReportsOnlyWhatMayChangeFilesWhereNoMoreWasAskedFor) {
+  FilterSpec spec;
+  spec.report_changes = true;
+  const CompiledFilter filter = compiled(spec);
+  const auto is_told = [&](const char* name, const Args& args = {}) {
+    return ret_of(filter, static_cast<std::uint32_t>(number_of(name)), args) ==
+           SECCOMP_RET_USER_NOTIF;
+  };
+  for (const char* name : {"unlinkat", "renameat2", "mkdirat", "linkat", "symlinkat", "mknodat",
+                           "fchmodat", "utimensat", "truncate", "setxattr", "lremovexattr"}) {
+    EXPECT_TRUE(is_told(name)) << name;
+  }
+  for (const char* name : {"execve", "newfstatat", "statx", "faccessat2", "chdir", "readlinkat"}) {
+    EXPECT_FALSE(is_told(name)) << name;
+  }
+  for (const std::uint64_t flags : {O_WRONLY, O_RDWR, O_RDONLY | O_TRUNC, O_RDONLY | O_CREAT,
+                                    O_RDWR | O_TMPFILE, O_WRONLY | O_APPEND | O_CLOEXEC}) {
+    EXPECT_TRUE(is_told("openat", {1, 2, flags, 0})) << flags;
+    EXPECT_TRUE(is_told("openat", {1, 2, flags | kGarbage, 0})) << flags;
+  }
+  for (const std::uint64_t flags :
+       {O_RDONLY, O_RDONLY | O_CLOEXEC | O_DIRECTORY, O_PATH | O_NOFOLLOW}) {
+    EXPECT_FALSE(is_told("openat", {1, 2, flags | kGarbage, 04755})) << flags;
+  }
+}
+
 TEST(Filter, ACallThatTheOperatorDeniesIsRefusedAndNotReported) {
   FilterSpec spec;
   spec.report_paths = true;
