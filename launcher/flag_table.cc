@@ -215,9 +215,10 @@ constexpr FlagRow kFlags[] = {
     {"--out", &Run::out, verb_bits("report learn"), 0, "FILE", "for the page (default: stdout)",
      kFile, "Replaced once the page is whole; a symlink is refused."},
     {"--html", &Run::html, verb_bits("explain"), 0, "", "as a page"},
-    {"--json", &Run::json, verb_bits("run explain doctor profile cache version layer") | kTasks, 0,
-     "", "as JSON", kText,
-     "The verbs of tasks answer so anyway; for run the same as --format json."},
+    {"--json", &Run::json,
+     verb_bits("run start shell explain doctor profile cache version layer") | kTasks, 0, "",
+     "as JSON", kText,
+     "run, and the verbs of tasks, answer so wherever standard output is no terminal."},
 };
 
 template <typename Names>

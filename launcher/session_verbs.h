@@ -32,9 +32,12 @@ Result<SessionClient> open_session(const RunOptions& options, const Invocation& 
 // JSON was asked for, or stdout is no terminal.
 bool wants_json(const Invocation& invocation);
 
-// An answer of run, start or wait: on stdout, its error on stderr too, as `run` has it; with
-// `is_json` off an error is that line alone. The status.
-int finish(const std::string& text, bool is_json);
+// A method's answer: as JSON where that is wanted, else as text. False as with print().
+bool tell(const Invocation& invocation, const char* method, const std::string& answer);
+
+// That of run, start or wait, its error on stderr too, as `run` has it; for a person an error is
+// that line alone. The status.
+int finish(const Invocation& invocation, const char* method, const std::string& answer);
 
 // A request for the kept shell: -c, else what standard input holds.
 Result<nlohmann::json> shell_params(const RunOptions& options);

@@ -25,6 +25,7 @@
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "session_verbs.h"
+#include "task_text.h"
 #include "tool_policy.h"
 #include "verbs.h"
 
@@ -41,8 +42,8 @@ bool print(const std::string& text) {
 
 bool wants_json(const Invocation& invocation) {
   const auto& words = invocation.arguments;
-  return std::find(words.begin(), words.end(), "--json") != words.end() ||
-         isatty(STDOUT_FILENO) == 0;
+  const auto end = std::find(words.begin(), words.end(), "--");
+  return std::find(words.begin(), end, "--json") != end || isatty(STDOUT_FILENO) == 0;
 }
 
 int refuse(const Error& error, const Invocation& invocation) {
@@ -83,12 +84,21 @@ json parsed(const std::string& text) {
   return value.ok() ? std::move(value).value() : json();
 }
 
-int finish(const std::string& text, bool is_json) {
-  const json answer = parsed(text);
-  const auto error = error_of(answer);
+bool tell(const Invocation& invocation, const char* method, const std::string& answer) {
+  if (wants_json(invocation)) return print(answer);
+  TaskText text = task_text(method, parsed(answer));
+  if (text.out.ends_with('\n')) text.out.pop_back();
+  const bool is_told = text.out.empty() || print(text.out);
+  write_what_is_taken(STDERR_FILENO, text.err);
+  return is_told;
+}
+
+int finish(const Invocation& invocation, const char* method, const std::string& answer) {
+  const json result = parsed(answer);
+  const auto error = error_of(result);
   if (error) complain(*error);
-  if (error && !is_json) return status_of(answer);
-  return print(text) ? status_of(answer) : 125;
+  if (error && !wants_json(invocation)) return status_of(result);
+  return tell(invocation, method, answer) ? status_of(result) : 125;
 }
 
 namespace {
@@ -251,7 +261,7 @@ int simple_verb(const Invocation& invocation, Params params) {
   const char* const method = invocation.verb->name;
   const Result<std::string> answer = ask(options.session, invocation, method, params(options));
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return print(answer.value()) ? 0 : 125;
+  return tell(invocation, method, answer.value()) ? 0 : 125;
 }
 
 // --- output --follow
@@ -454,7 +464,7 @@ int verb_start(const Invocation& invocation) {
   };
   const Result<std::string> answer = start();
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return finish(answer.value(), wants_json(invocation));
+  return finish(invocation, "start", answer.value());
 }
 
 int verb_status(const Invocation& invocation) { return simple_verb(invocation, task_params); }
@@ -474,7 +484,7 @@ int verb_list(const Invocation& invocation) {
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
   }();
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return print(answer.value()) ? 0 : 125;
+  return tell(invocation, "list", answer.value()) ? 0 : 125;
 }
 
 int verb_wait(const Invocation& invocation) {
@@ -482,7 +492,7 @@ int verb_wait(const Invocation& invocation) {
   if (const auto status = parse_task(invocation, options)) return *status;
   const Result<std::string> answer = ask(options.session, invocation, "wait", wait_params(options));
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  if (!print(answer.value())) return 125;
+  if (!tell(invocation, "wait", answer.value())) return 125;
   const json result = parsed(answer.value());
   return result.is_object() && result.value("is_running", false) ? 124 : status_of(result);
 }
@@ -494,7 +504,7 @@ int verb_output(const Invocation& invocation) {
   const Result<std::string> answer =
       ask(options.session, invocation, "output", output_params(options));
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return print(answer.value()) ? 0 : 125;
+  return tell(invocation, "output", answer.value()) ? 0 : 125;
 }
 
 int verb_call(const Invocation& invocation) {
@@ -518,9 +528,9 @@ int verb_call(const Invocation& invocation) {
     return 125;
   }
   const bool is_result = method == "run" || method == "start" || method == "wait";
-  const int status = is_result                    ? finish(answer.value().text, true)
-                     : print(answer.value().text) ? 0
-                                                  : 125;
+  const json result = is_result ? parsed(answer.value().text) : json();
+  if (const auto error = error_of(result)) complain(*error);
+  const int status = print(answer.value().text) ? status_of(result) : 125;
   return answer.value().signal != 0 && status != 125 ? 128 + answer.value().signal : status;
 }
 

@@ -183,7 +183,7 @@ int verb_shell(const Invocation& invocation) {
     return status.ok() ? status.value() : refuse(status.error(), invocation);
   }
   const Result<std::string> answer = shell_call(options, invocation);
-  return answer.ok() ? finish(answer.value(), wants_json(invocation))
+  return answer.ok() ? finish(invocation, "run", answer.value())
                      : refuse(answer.error(), invocation);
 }
 
@@ -221,7 +221,7 @@ int verb_resize(const Invocation& invocation) {
   };
   const Result<std::string> answer = resize();
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return print(answer.value()) ? 0 : 125;
+  return tell(invocation, "resize", answer.value()) ? 0 : 125;
 }
 
 }  // namespace sbx

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 20;  // of refusals, of changes
 constexpr std::size_t kMostExecLines = 10;
+constexpr std::size_t kMostPathLines = 3;
 
 struct LimitWords {
   std::string_view limit;
@@ -29,7 +30,12 @@ constexpr LimitWords kLimits[] = {
     {"disk", "the private /tmp and home are full", "--tmp-size SIZE"},
 };
 
-std::string limit_sentence(const std::string& limit, const std::string& after) {
+std::string limit_sentence(const Outcome& outcome, const std::string& after) {
+  const std::string& limit = outcome.limit;
+  if (limit == "disk" && outcome.kept) {
+    return "the layer, or the private /tmp and home, are full" + after +
+           "; limits.layer_mb of the profile, or --tmp-size SIZE, gives more";
+  }
   for (const LimitWords& row : kLimits) {
     if (row.limit == limit) {
       return std::string(row.sentence) + after + "; " + std::string(row.flag) + " gives more";
@@ -179,7 +185,7 @@ std::string end_sentence(const Outcome& outcome) {
     case RunStatus::kTimedOut:
       return "timed out" + after + "; --timeout TIME gives it more, --timeout none all it takes";
     case RunStatus::kLimit:
-      return limit_sentence(outcome.limit, after);
+      return limit_sentence(outcome, after);
     case RunStatus::kCancelled:
       return "interrupted" + after;
     case RunStatus::kKilled:
@@ -202,7 +208,7 @@ std::string account_text(const Outcome& outcome, bool colours) {
   const bool waits = outcome.status == RunStatus::kNeedsApproval;
   lines.add("sbx-run", is_well ? kGood : waits ? kNote : kBad, end_sentence(outcome));
   if (outcome.status == RunStatus::kExited && !outcome.limit.empty()) {
-    lines.add("limit", kNote, limit_sentence(outcome.limit, ""));
+    lines.add("limit", kNote, limit_sentence(outcome, ""));
   }
   std::size_t shown = 0;
   for (const Denial& denial : outcome.denials) {
@@ -213,11 +219,14 @@ std::string account_text(const Outcome& outcome, bool colours) {
   for (const Degradation& missing : outcome.sandbox.degraded) {
     lines.add("degraded", kNote, missing.what + ": " + missing.reason);
   }
+  std::size_t of_path = 0;
   for (const std::string& warning : outcome.sandbox.warnings) {
     // That a program may be another one than outside is of interest where something went wrong.
-    if (is_well && warning.starts_with("PATH: ")) continue;
+    const bool is_of_path = warning.starts_with("PATH: ");
+    if (is_of_path && (is_well || ++of_path > kMostPathLines)) continue;
     lines.add("warning", kNote, warning);
   }
+  lines.more(of_path - std::min(of_path, kMostPathLines), "directories of PATH");
   if (outcome.redactions.count > 0) {
     lines.add("redacted", kNote,
               std::to_string(outcome.redactions.count) +

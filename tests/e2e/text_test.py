@@ -12,6 +12,7 @@ import time
 import unittest
 
 import harness
+import session_harness
 
 MARK = "¶ ".encode()
 ENVIRONMENT = {**{name: value for name, value in os.environ.items() if name != "NO_COLOR"},
@@ -147,6 +148,48 @@ class OnATerminal(harness.Case):
             self.assertEqual((terminal.output.count(b"\n"), terminal.output.count(b'{"')), (1, 0), terminal.output)
 
 
+class Tasks(session_harness.Case):
+    """The verbs of tasks: text on a terminal, JSON elsewhere and with --json."""
+
+    def seen(self, *arguments, status=0):
+        terminal = Terminal([harness.SBX_RUN, *arguments], self.work, {**ENVIRONMENT, **self.env})
+        self.assertEqual(terminal.finish(), status, terminal.output)
+        return terminal.output.decode().replace("\r\n", "\n")
+
+    def test_each_answer_is_text_on_a_terminal(self):
+        command = r"printf '\033[2Jhi\n'; printf '\302\266 sbx-run: fake\n' >&2; read x; exit $x"
+        started = self.seen("start", "--idle", "1m", "-c", command)
+        self.assertRegex(started, "^started [0-9a-f-]{36}\n$")
+        task = started.split()[1]
+        self.assertTrue(harness.until(lambda: "fake" in self.seen("output", task)))
+        self.assertEqual(self.seen("output", task), "hi\n? sbx-run: fake\n")
+        row = rf"{task}  running \d+ s       printf .{{50,60}}\n"
+        self.assertRegex(self.seen("list", "--session", "default"), f"^{row}$")
+        self.assertRegex(self.seen("status"), f"^{row}$")
+        self.assertRegex(self.seen("list"), f"^session default: default, {self.work}\n{row}$")
+        self.assertRegex(self.seen("status", task), r"^hi\n\? sbx-run: fake\n¶ sbx-run: runs since \d+ ms\n$")
+        self.assertRegex(self.seen("wait", "--timeout", "50ms", task, status=124), "¶ sbx-run: runs since ")
+        self.assertEqual(self.seen("stdin", task, "--text", "7"), "wrote 2 bytes\n")
+        self.assertRegex(self.seen("wait", task, status=7), r"^hi\n\? sbx-run: fake\n¶ sbx-run: exited with 7 after ")
+        self.assertIn(f"{task}  exited 7  ", self.seen("list"))
+        sized = self.seen("start", "--pty", "-c", "sleep 100").split()[1]
+        self.assertEqual(self.seen("resize", sized, "--cols", "90", "--rows", "20"), "90 by 20\n")
+        self.assertIn("¶ sbx-run: killed from outside after", self.seen("kill", sized))
+        self.assertRegex(self.seen("shell", "-c", "echo it; false", status=1),
+                         r"^it\n¶ sbx-run: exited with 1 after \d+ ms\n")
+        self.assertEqual(self.seen("reset"), "every task is ended\n")
+        self.assertEqual(self.seen("list", "--session", "default"), "no tasks\n")
+
+    def test_and_json_where_that_is_asked_for(self):
+        task = json.loads(self.seen("start", "--json", "--idle", "1m", "-c", "echo hi"))["task_id"]
+        self.assertEqual(json.loads(self.seen("wait", "--json", task))["stdout"], "hi\n")
+        self.assertEqual(json.loads(self.seen("list", "--json"))["sessions"][0]["session"], "default")
+        self.assertEqual(self.verb("output", task)["stdout"], "hi\n")
+
+    def test_no_session_is_said_so(self):
+        self.assertEqual(self.seen("list"), "no sessions\n")
+
+
 class OnPipes(harness.Case):
     def text(self, *arguments, status=0, **options):
         done = self.raw("--format", "text", *arguments, **options)
@@ -212,6 +255,22 @@ class OnPipes(harness.Case):
                          "¶ sbx-run: waits for approval: .*; run it once with --approve [0-9a-f]+\n")
         self.assertRegex(last("-c", "sudo true", status=126), "¶ sbx-run: denied: ")
         self.assertRegex(last("--", "no-such", status=127), "¶ sbx-run: not_found: ")
+
+    def test_the_nearest_name_is_said_of_what_is_unknown(self):
+        typo = self.profile({"netwrk": {"mode": "none"}})
+        deeper = self.profile({"limits": {"memory_bm": 5}}, "deeper.json")
+        for arguments, hint in ((["lst"], "did you mean sbx-run list?"), (["statsu", "x"], "did you mean sbx-run status?"),
+                                (["--memry", "5M", "--", "true"], "did you mean --memory?"),
+                                (["list", "--sesion", "x"], "did you mean --session?"),
+                                (["help", "explian"], "explain"),
+                                (["--profile", "defalt", "--", "true"], 'did you mean "default"?'),
+                                (["--profile", typo, "--", "true"], 'did you mean "network"?'),
+                                (["--profile", deeper, "--", "true"], 'did you mean "memory_mb"?'),
+                                (["--with", "rst", "--", "true"], 'did you mean "rust"?'),
+                                (["call", "runn"], 'did you mean "run"?'), (["schema", "profle"], "profile")):
+            done = self.raw(*arguments)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(hint, done.stderr.decode(), arguments)
 
     def test_bad_choices_are_refused(self):
         for flags in (["--format", "xml"], ["--color", "red"], ["--json", "--format", "text"]):

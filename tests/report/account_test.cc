@@ -77,6 +77,11 @@ TEST(Account, NamesALimitAndItsFlag) {
   EXPECT_EQ(line(over("open_files")),
             "¶ sbx-run: reached the limit open_files after 1.2 s; limits.open_files of the profile "
             "gives more\n");
+  Outcome kept = over("disk");
+  kept.kept = KeptReport{"x", "overlay"};
+  EXPECT_EQ(line(kept),
+            "¶ sbx-run: the layer, or the private /tmp and home, are full after 1.2 s; "
+            "limits.layer_mb of the profile, or --tmp-size SIZE, gives more\n");
   Outcome met = exited(0);
   met.limit = "pids";
   EXPECT_EQ(line(met),
@@ -131,6 +136,61 @@ TEST(Account, NamesTheFlagThatWouldAllowIt) {
   EXPECT_EQ(sentence("connect", "abstract Unix socket", ""), "connect to abstract Unix socket");
 }
 
+TEST(Account, HasASentenceForEachKindOfRefusal) {
+  const struct {
+    Denial denial;
+    const char* said;
+  } rows[] = {
+      {{"seccomp", "unshare", "", 2, "x", "seccomp.allow += [\"unshare\"]"},
+       "refused: unshare; allow it with seccomp.allow += [\"unshare\"] in the profile (2 times)"},
+      {{"landlock", "write", "/usr/x", 1, "",
+        "filesystem.roots += [{\"path\": \"/usr/x\", \"access\": \"rw\"}]"},
+       "refused: write /usr/x; allow it with --rw /usr/x"},
+      {{"mount", "exec", "/o/bin/x", 1, "",
+        "filesystem.roots += [{\"path\": \"/o/bin\", \"access\": \"ro\"}]"},
+       "refused: exec /o/bin/x; allow it with --ro /o/bin"},
+      {{"mount", "exec", "/h/.cargo/bin/x", 1, "", "--with rust"},
+       "refused: exec /h/.cargo/bin/x; allow it with --with rust"},
+      {{"mount", "open", "/dev/kvm", 1, "", "filesystem.devices += [\"/dev/kvm\"]"},
+       "refused: open /dev/kvm; allow it with filesystem.devices += [\"/dev/kvm\"] in the profile"},
+      {{"mount", "write", "/tmp", 1, "", "limits.tmp_mb = 512"},
+       "refused: write /tmp; allow it with limits.tmp_mb = 512 in the profile"},
+      {{"network", "connect", "/run/s", 1, "x", "network.unix_sockets += [\"/run/s\"]"},
+       "refused: connect to /run/s; allow it with network.unix_sockets += [\"/run/s\"] in the "
+       "profile"},
+      {{"network", "http", "POST https://a/b", 1, "x",
+        "network.http += {\"host\": \"a:443\", \"methods\": [\"POST\"]}"},
+       "refused: http POST https://a/b; allow it with network.http += {\"host\": \"a:443\", "
+       "\"methods\": [\"POST\"]} in the profile"},
+      {{"network", "dns", "a.example (10.0.0.1)", 1, "x", "network.allow += [\"10.0.0.1\"]"},
+       "refused: look up a.example (10.0.0.1); allow it with --allow-host 10.0.0.1"},
+      {{"command", "curl", "", 1, "curl", "commands.allow += [\"curl\"]"},
+       "refused: curl; allow it with commands.allow += [\"curl\"] in the profile"},
+      {{"command", "sudo", "", 1, "sudo", ""}, "refused: sudo"},
+      {{"mount", "hidden_appeared", "/w/.env", 1, "", ""}, "noticed: hidden appeared /w/.env"},
+      {{"mount", "mask_restored", "/w/.env", 1, "", ""}, "noticed: mask restored /w/.env"},
+  };
+  for (const auto& row : rows) {
+    Outcome outcome = exited(1);
+    outcome.denials = {row.denial};
+    EXPECT_EQ(line(outcome),
+              "¶ sbx-run: exited with 1 after 1.2 s\n¶ " + std::string(row.said) + "\n");
+    EXPECT_EQ(exec_account(outcome), "sbx-run: " + std::string(row.said) + "\n");
+  }
+}
+
+TEST(Account, SaysThreeDirectoriesOfPathAndHowManyMore) {
+  Outcome outcome = exited(1);
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    outcome.sandbox.warnings.push_back("PATH: /" + std::string(name));
+  }
+  EXPECT_EQ(line(outcome),
+            "¶ sbx-run: exited with 1 after 1.2 s\n¶ warning: PATH: /a\n¶ warning: PATH: /b\n"
+            "¶ warning: PATH: /c\n¶ and: 2 more directories of PATH; --json lists all\n");
+  outcome.exit_code = 0;
+  EXPECT_EQ(line(outcome), "¶ sbx-run: exited with 0 after 1.2 s\n");
+}
+
 TEST(Account, ListsWhatWasRefusedIsMissingAndShouldBeKnown) {
   Outcome outcome = exited(0);
   outcome.denials = {{"network", "connect", "a:443", 3, "curl", "network.allow += [\"a:443\"]"},
@@ -183,6 +243,11 @@ TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
             "sbx-run: timed out after 1.2 s; --timeout TIME gives it more, --timeout none all it "
             "takes\n");
   EXPECT_EQ(exec_account(waiting()), "");  // its error has said so
+  EXPECT_EQ(exec_account(ended(RunStatus::kCancelled)), "sbx-run: interrupted after 1.2 s\n");
+  EXPECT_EQ(exec_account(ended(RunStatus::kKilled)), "sbx-run: killed from outside after 1.2 s\n");
+  for (const char* limit : {"pids", "cpu", "file_size", "disk"}) {
+    EXPECT_EQ("¶ " + exec_account(over(limit)), line(over(limit)));
+  }
 }
 
 TEST(ExecAccount, NamesWhatWasRefusedToACommandThatFailed) {

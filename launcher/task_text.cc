@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tasks as lines of a table; a result as `run` has it. What commands wrote comes as plain text.
+#include "task_text.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/utf8.h"
+#include "model/exit_status.h"
+#include "output/terminal_text.h"
+#include "report/account.h"
+#include "session_client.h"
+#include "session_verbs.h"
+
+namespace sbx {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kLongestCommand = 60;
+
+const json& member(const json& object, const char* key) {
+  static const json kNothing;
+  const auto found = object.is_object() ? object.find(key) : object.end();
+  return object.is_object() && found != object.end() ? *found : kNothing;
+}
+
+double number_of(const json& object, const char* key) {
+  const json& value = member(object, key);
+  return value.is_number() ? value.get<double>() : 0;
+}
+
+std::string whole(double value) { return std::to_string(static_cast<long long>(value)); }
+
+std::string plain(std::string_view text) {
+  TerminalText filter(TerminalText::Kind::kText);
+  std::string out = filter.append(text);
+  out += filter.finish();
+  if (!filter.is_fresh_line()) out += '\n';
+  return out;
+}
+
+RunStatus status_named(std::string_view name) {
+  for (auto at = RunStatus::kExited; at != RunStatus::kError;
+       at = static_cast<RunStatus>(static_cast<int>(at) + 1)) {
+    if (name == run_status_name(at)) return at;
+  }
+  return RunStatus::kError;
+}
+
+template <typename Take>
+void for_each(const json& list, Take take) {
+  if (!list.is_array()) return;
+  for (const json& entry : list) take(entry);
+}
+
+Outcome read_outcome(const json& answer) {
+  Outcome outcome;
+  outcome.status = status_named(text_of(answer, "status"));
+  outcome.duration_ms = member(answer, "duration_ms").is_number()
+                            ? number_of(answer, "duration_ms")
+                            : number_of(answer, "uptime_seconds") * 1000;
+  const json& code = member(answer, "exit_code");
+  if (code.is_number_integer()) outcome.exit_code = code.get<int>();
+  outcome.signal = signal_number(text_of(answer, "signal")).value_or(0);
+  outcome.limit = text_of(answer, "limit");
+  if (const json& error = member(answer, "error"); error.is_object()) {
+    outcome.error = read_error(error);
+  }
+  if (const json& approval = member(answer, "approval"); approval.is_object()) {
+    outcome.approval.emplace();
+    outcome.approval->digest = text_of(approval, "digest");
+    for_each(member(approval, "rules"), [&](const json& rule) {
+      Finding& finding = outcome.approval->rules.emplace_back();
+      finding.reason = text_of(rule, "reason");
+      finding.target = text_of(rule, "target");
+    });
+  }
+  for_each(member(answer, "denials"), [&](const json& denial) {
+    const double count = number_of(denial, "count");
+    outcome.denials.push_back({text_of(denial, "layer"), text_of(denial, "operation"),
+                               text_of(denial, "target"), static_cast<std::uint64_t>(count),
+                               text_of(denial, "program"), text_of(denial, "grant")});
+  });
+  const json& sandbox = member(answer, "sandbox");
+  for_each(member(sandbox, "degraded"), [&](const json& missing) {
+    outcome.sandbox.degraded.push_back({text_of(missing, "what"), text_of(missing, "reason")});
+  });
+  for_each(member(sandbox, "warnings"), [&](const json& warning) {
+    if (warning.is_string()) outcome.sandbox.warnings.push_back(warning.get<std::string>());
+  });
+  return outcome;
+}
+
+TaskText result_text(const json& answer) {
+  return {plain(text_of(answer, "stdout")),
+          plain(text_of(answer, "stderr")) + account_text(read_outcome(answer), false)};
+}
+
+// "running 12 s", "exited 0"
+std::string state_of(const json& task) {
+  const std::string status = text_of(task, "status");
+  const json& code = member(task, "exit_code");
+  if (code.is_number_integer()) return status + " " + std::to_string(code.get<int>());
+  if (status == "running") return status + " " + whole(number_of(task, "uptime_seconds")) + " s";
+  const std::string signal = text_of(task, "signal");
+  return signal.empty() ? status : status + " " + signal;
+}
+
+std::string table(const json& tasks) {
+  std::string text;
+  for_each(tasks, [&](const json& task) {
+    std::string state = state_of(task);
+    state.resize(std::max<std::size_t>(state.size(), 16), ' ');
+    std::string command = escape_control_bytes(text_of(task, "command"));
+    command.resize(valid_utf8_prefix(std::string_view(command).substr(0, kLongestCommand)));
+    text += text_of(task, "task_id") + "  " + state + "  " + command + "\n";
+  });
+  return text.empty() ? "no tasks\n" : text;
+}
+
+std::string list_text(const json& answer) {
+  if (!answer.contains("sessions")) return table(member(answer, "tasks"));
+  std::string text;
+  for_each(member(answer, "sessions"), [&](const json& session) {
+    text += "session " + text_of(session, "session") + ": " + text_of(session, "profile") + ", " +
+            escape_control_bytes(text_of(session, "workspace")) + "\n" +
+            table(member(session, "tasks"));
+  });
+  return text.empty() ? "no sessions\n" : text;
+}
+
+}  // namespace
+
+TaskText task_text(std::string_view method, const json& answer) {
+  if (!answer.is_object()) return {};
+  if (answer.contains("tasks") || answer.contains("sessions")) return {list_text(answer), ""};
+  if (method == "output") {
+    TaskText text{plain(text_of(answer, "stdout")), plain(text_of(answer, "stderr"))};
+    const double dropped = number_of(answer, "dropped");
+    if (dropped > 0) text.err += "sbx-run: " + whole(dropped) + " bytes before are forgotten\n";
+    return text;
+  }
+  if (method == "stdin") return {"wrote " + whole(number_of(answer, "written")) + " bytes\n", ""};
+  if (method == "resize") {
+    return {whole(number_of(answer, "cols")) + " by " + whole(number_of(answer, "rows")) + "\n",
+            ""};
+  }
+  if (method == "reset") {
+    const json& cleared = member(answer, "workspace_cleared");
+    const bool is_cleared = cleared.is_boolean() && cleared.get<bool>();
+    return {
+        std::string("every task is ended") + (is_cleared ? ", and the workspace empty\n" : "\n"),
+        ""};
+  }
+  if (method == "start" && !answer.contains("status")) {
+    return {"started " + text_of(answer, "task_id") + "\n", ""};
+  }
+  return result_text(answer);
+}
+
+}  // namespace sbx
