@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t kMaxEntries = 4096;
 constexpr std::size_t kMaxText = std::size_t{256} << 10;
 constexpr std::size_t kMaxAlternates = 64;
+constexpr std::size_t kMaxIncludes = 64;
 constexpr std::string_view kPrefix = "gitdir: ";
 
 // Of a repository that another checkout has as its own: what commits and their upkeep write.
@@ -221,7 +222,36 @@ void deny(View& view, std::string operation, std::string target, std::string gra
       {"mount", std::move(operation), std::move(target), 1, "git", std::move(grant)});
 }
 
-// Objects that lie in another repository. Whether they are there is not told.
+// What git reads besides and does not find, without a word. Whether it is there is not told.
+void name_unless_shown(std::string_view operation, const std::string& path, const std::string& base,
+                       const Policy& policy, View& view) {
+  const std::string real = resolve(path, base);
+  const std::string& place = real.empty() ? path : real;
+  const ViewRoot* root = root_of(view, place);
+  const auto holds = [&](const Node& node) { return is_below(place, node.path); };
+  const bool is_systems = policy.sandbox.filesystem.base == Base::kHost ||
+                          is_below(place, "/etc") ||
+                          std::any_of(view.system.begin(), view.system.end(), holds);
+  const bool shows = root == nullptr ? is_systems : root->access != Access::kNone;
+  if (!shows) deny(view, std::string(operation), path, root_grant(std::span(&path, 1), "ro"));
+}
+
+// Settings in other files; those of `~` are the private home's, which has none.
+void name_includes(const std::string& config, const Policy& policy, View& view) {
+  if (look(config).kind != NodeKind::kFile) return;
+  const Result<std::string> text = read_file(config, kMaxText);
+  if (!text.ok()) return;
+  std::vector<std::string> includes = read_git_config(text.value()).includes;
+  if (includes.size() > kMaxIncludes) includes.resize(kMaxIncludes);
+  for (const std::string& path : includes) {
+    if (path.empty() || path.front() == '~' || path.front() == '%') continue;
+    const std::string base = parent_of(config);
+    name_unless_shown(kGitInclude, path.front() == '/' ? path : join_path(base, path), base, policy,
+                      view);
+  }
+}
+
+// Objects that lie in another repository.
 void name_alternates(const std::string& objects, const Policy& policy, View& view) {
   const std::string path = join_path(objects, "info/alternates");
   if (look(path).kind != NodeKind::kFile) return;
@@ -231,11 +261,7 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
   for (const std::string_view line : split(text.value(), '\n')) {
     if (line.empty() || line.front() == '#' || ++count > kMaxAlternates) continue;
     const std::string other = line.front() == '/' ? std::string(line) : join_path(objects, line);
-    const std::string real = resolve(other, objects);
-    const ViewRoot* root = root_of(view, real.empty() ? other : real);
-    const bool shows = root == nullptr ? policy.sandbox.filesystem.base == Base::kHost
-                                       : root->access != Access::kNone;
-    if (!shows) deny(view, "git_alternates", other, root_grant(std::span(&other, 1), "ro"));
+    name_unless_shown("git_alternates", other, objects, policy, view);
   }
 }
 
@@ -271,6 +297,7 @@ Status add_git_outside(const Policy& policy, View& view) {
   }
   SBX_CHECK_OK(Adder(*found, root->access, view).run());
   name_alternates(join_path(found->common, "objects"), policy, view);
+  name_includes(join_path(found->common, "config"), policy, view);
   view.git_is_above = found->top != workspace && !view.git_shown.empty();
   return {};
 }

@@ -5,11 +5,16 @@
 // is shown. Reads only.
 #pragma once
 
+#include <string_view>
+
 #include "base/result.h"
 #include "host/view.h"
 #include "policy/policy.h"
 
 namespace sbx {
+
+// The operation of a denial that names settings which are included from what is not shown.
+inline constexpr std::string_view kGitInclude = "git_include";
 
 // Adds to view.roots, view.protects, view.git_shown and view.git_denied. Errors: kPathRefused where
 // what is there cannot be looked at.

@@ -110,6 +110,10 @@ std::string flag_of(std::string_view grant) {
     return "--host-port " +
            std::string(grant.substr(kPorts.size(), grant.size() - 1 - kPorts.size()));
   }
+  constexpr std::string_view kTmp = "limits.tmp_mb = ";
+  if (grant.starts_with(kTmp)) {
+    return "--tmp-size " + std::string(grant.substr(kTmp.size())) + "M";
+  }
   constexpr std::string_view kNetwork = "network.mode = ";
   if (grant.starts_with(kNetwork)) {
     const std::string_view mode = plain_string(grant, kNetwork.size());
@@ -127,6 +131,9 @@ bool is_finding(const Denial& denial) {
   // What happened, not what was refused, has a name of several words.
   return denial.layer == "mount" && denial.operation.find('_') != std::string::npos;
 }
+
+// Its grant is no setting, but what to do.
+bool is_advice(const Denial& denial) { return is_finding(denial) && flag_of(denial.grant).empty(); }
 
 std::string approval_sentence(const Approval& approval) {
   std::string text = "waits for approval";
@@ -170,7 +177,11 @@ std::string refusal_sentence(const Denial& denial) {
   if (denial.operation == "connect") text += " to";
   if (denial.operation == "dns") text = "look up";
   if (!denial.target.empty()) text += " " + denial.target;
-  if (!denial.grant.empty()) text += "; allow it with " + grant_text(denial.grant);
+  if (!denial.grant.empty() && is_advice(denial)) {
+    text += "; to let it pass, " + denial.grant;
+  } else if (!denial.grant.empty()) {
+    text += "; allow it with " + grant_text(denial.grant);
+  }
   if (denial.count > 1) text += " (" + std::to_string(denial.count) + " times)";
   return text;
 }

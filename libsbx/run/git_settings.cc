@@ -55,6 +55,11 @@ bool has_changed_since(const std::string& directory, std::int64_t began_ms) {
 
 }  // namespace
 
+bool names_git(const Request& request) {
+  const auto holds = [](const std::string& text) { return text.find("git") != std::string::npos; };
+  return holds(request.command) || std::any_of(request.argv.begin(), request.argv.end(), holds);
+}
+
 bool sets_git_config(const Request& request) {
   const Reading reading =
       request.argv.empty() ? read_shell(request.command) : read_argv(request.argv);

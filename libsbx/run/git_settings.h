@@ -13,6 +13,9 @@
 
 namespace sbx {
 
+// Whether git may be meant at all.
+bool names_git(const Request& request);
+
 // Whether a subcommand of git in the text sets something in a repository's configuration.
 bool sets_git_config(const Request& request);
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "host/cgroup.h"
+#include "host/git_outside.h"
 #include "host/view.h"
 #include "host_files/changes.h"
 #include "host_files/leftovers.h"
@@ -282,7 +283,9 @@ void CommandRun::conclude() {
 // What was found before the command, whether or not it ran into it.
 void CommandRun::add_findings() {
   if (sandbox_ == nullptr) return;
-  for (const Denial& denial : sandbox_->view.git_denied) denials_.add(denial);
+  for (const Denial& denial : sandbox_->view.git_denied) {
+    if (denial.operation != kGitInclude || names_git(input_.request)) denials_.add(denial);
+  }
   for (Denial& refused : refused_git_settings(input_.request, sandbox_->view, outcome_.err.text,
                                               outcome_.started_at_ms)) {
     denials_.add(std::move(refused));

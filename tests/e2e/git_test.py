@@ -142,6 +142,22 @@ class Worktree(GitCase):
         self.ok("git log", self.base + "/clone", "--ro", self.main + "/.git/objects")
 
 
+    def test_settings_that_are_included_from_elsewhere_are_named(self):
+        there = self.write("elsewhere.inc", "[user]\n\tnickname = there\n")
+        self.write("main/.git/near.inc", "[user]\n\tnickname = near\n")
+        for path in (there, "near.inc", "~/none.inc", "/etc/none.inc"):
+            self.git("config", "--add", "include.path", path)
+        self.git("config", "--add", "includeIf.gitdir:/.path", self.base + "/missing.inc")
+        answer = self.inside("git config --includes user.nickname", self.main)
+        told = [d for d in answer["denials"] if d["operation"] == "git_include"]
+        self.assertEqual([d["target"] for d in told], [there, self.base + "/missing.inc"], answer)
+        self.assertEqual(answer["stdout"], "near\n")
+        self.assertEqual(self.inside("true", self.main)["denials"], [])
+        answer = self.inside("git config --get-all --includes user.nickname", self.main, "--ro", there)
+        self.assertEqual(answer["stdout"], "there\nnear\n")
+        self.assertNotIn(there, [d["target"] for d in answer["denials"]])
+
+
 class Submodule(GitCase):
     def test_git_works_in_a_submodule_and_its_settings_stand(self):
         above = self.base + "/above"

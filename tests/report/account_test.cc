@@ -154,7 +154,13 @@ TEST(Account, HasASentenceForEachKindOfRefusal) {
       {{"mount", "open", "/dev/kvm", 1, "", "filesystem.devices += [\"/dev/kvm\"]"},
        "refused: open /dev/kvm; allow it with filesystem.devices += [\"/dev/kvm\"] in the profile"},
       {{"mount", "write", "/tmp", 1, "", "limits.tmp_mb = 512"},
-       "refused: write /tmp; allow it with limits.tmp_mb = 512 in the profile"},
+       "refused: write /tmp; allow it with --tmp-size 512M"},
+      {{"mount", "protected_created", "/w/.git/hooks", 1, "", "remove it from filesystem.protect"},
+       "noticed: protected created /w/.git/hooks; to let it pass, remove it from "
+       "filesystem.protect"},
+      {{"mount", "git_include", "/o/x", 1, "git",
+        "filesystem.roots += [{\"path\": \"/o/x\", \"access\": \"ro\"}]"},
+       "noticed: git include /o/x; allow it with --ro /o/x"},
       {{"network", "connect", "/run/s", 1, "x", "network.unix_sockets += [\"/run/s\"]"},
        "refused: connect to /run/s; allow it with network.unix_sockets += [\"/run/s\"] in the "
        "profile"},
