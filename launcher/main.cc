@@ -48,7 +48,7 @@ void run_verb() {
     break;
   }
   const int status = invocation.verb->run(invocation);
-  sbx::end_http();
+  sbx::session_http().end();
   _exit(status);  // the kernel destroys all that is left
 }
 

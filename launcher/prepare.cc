@@ -280,33 +280,23 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
   return context;
 }
 
-// Tools of one session have one process, as long as they have one policy of HTTP.
-std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>>& started_http() {
-  static std::vector<std::pair<NetworkProfile, std::shared_ptr<HttpProcess>>> started;
-  return started;
-}
-
 // Where something will run. The invocation loses the variables that hold secrets: nobody else has
 // read them yet.
 Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
   const NetworkProfile& network = policy.sandbox.network;
   if (network.http.empty() && network.credentials.empty()) return policy;
   if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;
-  for (const auto& [of, process] : started_http()) {
-    if (of.http != network.http || of.credentials != network.credentials) continue;
-    return with_http(std::move(policy), process);
-  }
-  SBX_TRY(auto process,
-          HttpProcess::start(policy.sandbox, const_cast<Environment&>(invocation.environment)));
-  started_http().emplace_back(network, process);
-  return with_http(std::move(policy), std::move(process));
+  SBX_TRY(auto http,
+          session_http().policy_for(network, const_cast<Environment&>(invocation.environment)));
+  return with_http(std::move(policy), std::move(http));
 }
 
 }  // namespace
 
-// Policies may outlive this.
-void end_http() {
-  for (const auto& [of, process] : started_http()) process->end();
+// Never destroyed: policies may outlive all else.
+HttpProcess& session_http() {
+  static auto& process = *new HttpProcess();
+  return process;
 }
 
 ProfileSearch profile_search(const Environment& environment) {
@@ -358,6 +348,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
   out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
   SBX_TRY(out.policy, with_http_started(std::move(out.policy), invocation));
+  out.http = &session_http();
   out.inherited = environment;
   out.approved = options.approve;
   return out;

@@ -8,6 +8,7 @@
 #include "base/owned_fd.h"
 #include "options.h"
 #include "profile/store.h"
+#include "run/http_process.h"
 #include "run/run.h"
 #include "session/session.h"
 #include "verbs.h"
@@ -29,8 +30,8 @@ ProfileSearch profile_search(const Environment& environment);
 Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
                                        std::string_view tool = {});
 
-// Ends every sbx-http that was started for a policy, and what it was still waiting for.
-void end_http();
+// The one of this process, which serves the policies of all its tools.
+HttpProcess& session_http();
 
 // Where a session works that these options start, when no flag says: the current directory, as for
 // a run; empty where the profile makes a fresh one for each run. Errors: those of the profile, and

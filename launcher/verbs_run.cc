@@ -139,13 +139,12 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
   if (!options.approve.empty()) approvals.grant(options.approve);
   AskPerson ask;
   if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
-    if (auto* const http = static_cast<HttpProcess*>(input.policy.sandbox.http.get());
-        http != nullptr && input.mode == OutputMode::kCapture) {
-      http->set_ask(
-          [http, signal_fd = input.signal_fd](std::uint64_t id, const HttpQuestion& about) {
-            http->answer(id, ask_at_terminal(about.method + " " + about.url, {}, signal_fd));
-            return true;
-          });
+    if (input.mode == OutputMode::kCapture) {
+      session_http().set_ask([signal_fd = input.signal_fd](std::uint64_t id,
+                                                           const HttpQuestion& about) {
+        session_http().answer(id, ask_at_terminal(about.method + " " + about.url, {}, signal_fd));
+        return true;
+      });
     }
     ask = [command = input.request.command, signal_fd = input.signal_fd](const Approval& approval) {
       return ask_at_terminal(command, approval, signal_fd);
@@ -213,7 +212,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   }
   Outcome outcome = run->outcome();
   audit.record(outcome);
-  end_http();
+  session_http().end();
   if (is_read && form == Form::kText) _exit(outcome.exit_status);
   _exit(is_read ? answer(outcome, invocation, signal_fd, form) : unwritable());
 }

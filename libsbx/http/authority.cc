@@ -99,8 +99,19 @@ std::string constraints(const std::vector<HostRule>& hosts) {
 
 }  // namespace
 
+OwnedStore read_store(const std::string& bundle) {
+  OwnedStore store(X509_STORE_new());
+  const OwnedBio bio(BIO_new_mem_buf(bundle.data(), static_cast<int>(bundle.size())));
+  while (X509* const authority = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    X509_STORE_add_cert(store.get(), authority);
+    X509_free(authority);
+  }
+  ERR_clear_error();  // of the end
+  return store;
+}
+
 Result<std::unique_ptr<Authority>> Authority::make(const std::vector<HostRule>& hosts,
-                                                   const std::string& bundle) {
+                                                   X509_STORE* store) {
   auto made = std::make_unique<Authority>();
   made->key_.reset(EVP_EC_gen("P-256"));
   if (!made->key_) return failed("EVP_EC_gen");
@@ -118,18 +129,18 @@ Result<std::unique_ptr<Authority>> Authority::make(const std::vector<HostRule>& 
       X509_sign(own, made->key_.get(), EVP_sha256()) == 0) {
     return failed("X509_sign");
   }
-  SBX_CHECK_OK(made->open(bundle));
+  SBX_CHECK_OK(made->open(store));
   return made;
 }
 
 Result<std::unique_ptr<Authority>> Authority::from_state(std::string_view state,
-                                                         const std::string& bundle) {
+                                                         X509_STORE* store) {
   auto made = std::make_unique<Authority>();
   const OwnedBio bio(BIO_new_mem_buf(state.data(), static_cast<int>(state.size())));
   made->key_.reset(PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, nullptr));
   made->certificate_.reset(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
   if (!made->key_ || !made->certificate_) return failed("PEM_read_bio");
-  SBX_CHECK_OK(made->open(bundle));
+  SBX_CHECK_OK(made->open(store));
   return made;
 }
 
@@ -185,7 +196,7 @@ std::string Authority::java_store(const std::string& bundle) const {
   return text;
 }
 
-Status Authority::open(const std::string& bundle) {
+Status Authority::open(X509_STORE* store) {
   leaf_key_.reset(EVP_EC_gen("P-256"));
   server_.reset(SSL_CTX_new(TLS_server_method()));
   client_.reset(SSL_CTX_new(TLS_client_method()));
@@ -201,13 +212,7 @@ Status Authority::open(const std::string& bundle) {
   SSL_CTX_set_num_tickets(server_.get(), 0);
   SSL_CTX_set_options(server_.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_verify(client_.get(), SSL_VERIFY_PEER, nullptr);
-  const OwnedBio bio(BIO_new_mem_buf(bundle.data(), static_cast<int>(bundle.size())));
-  X509_STORE* const store = SSL_CTX_get_cert_store(client_.get());
-  while (X509* const authority = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    X509_STORE_add_cert(store, authority);
-    X509_free(authority);
-  }
-  ERR_clear_error();  // of the end
+  SSL_CTX_set1_cert_store(client_.get(), store);
   return {};
 }
 

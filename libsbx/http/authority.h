@@ -26,20 +26,25 @@ struct FreeBy {
 using OwnedKey = std::unique_ptr<EVP_PKEY, FreeBy<EVP_PKEY, EVP_PKEY_free>>;
 using OwnedCertificate = std::unique_ptr<X509, FreeBy<X509, X509_free>>;
 using OwnedContext = std::unique_ptr<SSL_CTX, FreeBy<SSL_CTX, SSL_CTX_free>>;
+using OwnedStore = std::unique_ptr<X509_STORE, FreeBy<X509_STORE, X509_STORE_free>>;
+
+// What upstream servers are held against: the certificates of `bundle`, PEM.
+OwnedStore read_store(const std::string& bundle);
 
 class Authority {
  public:
-  // A new one. `bundle`: the authorities that upstream servers are held against, PEM.
+  // A new one.
   static Result<std::unique_ptr<Authority>> make(const std::vector<HostRule>& hosts,
-                                                 const std::string& bundle);
+                                                 X509_STORE* store);
   // The one that state() was taken of.
-  static Result<std::unique_ptr<Authority>> from_state(std::string_view state,
-                                                       const std::string& bundle);
+  static Result<std::unique_ptr<Authority>> from_state(std::string_view state, X509_STORE* store);
   std::string state() const;        // PEM: its key, its certificate
   std::string certificate() const;  // PEM
   // The authorities of `bundle` and this one as a store that Java reads (PKCS#12, by the password
   // that stores of certificates have there: changeit). Empty where it cannot be made.
   std::string java_store(const std::string& bundle) const;
+
+  X509_STORE* store() const { return SSL_CTX_get_cert_store(client_.get()); }
 
   // One that takes a client, as `name`. nullptr: out of memory.
   OwnedSsl accept(const std::string& name);
@@ -47,7 +52,7 @@ class Authority {
   OwnedSsl connect(const std::string& name);
 
  private:
-  Status open(const std::string& bundle);
+  Status open(X509_STORE* store);
   X509* leaf(const std::string& name);
 
   OwnedKey key_;

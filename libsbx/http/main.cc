@@ -77,16 +77,17 @@ sbx::Status serve(OwnedFd control) {
   }
   ready.insert(ready.end(), made.dropped.begin(), made.dropped.end());
   const int socket = control.get();
-  sbx::http::Service service(made.network, sbx::http::Credentials(std::move(made.secrets)),
-                             std::move(made.authority), std::move(control));
+  sbx::OwnedFd bundle = std::move(made.bundle);
+  sbx::http::Service service(std::move(control));
+  service.add_policy(std::move(made));
   sbx::Status jailed = service.open();
   if (jailed.ok()) jailed = sbx::enter_jail(kCalls);
   if (!jailed.ok()) {
     sbx::http::send_words(socket, {"E", "", jailed.error().message, jailed.error().hint});
     return jailed;
   }
-  sbx::http::send_words(socket, ready, made.bundle.get());
-  made.bundle.reset();
+  sbx::http::send_words(socket, ready, bundle.get());
+  bundle.reset();
   service.run();
   return {};
 }

@@ -20,6 +20,7 @@ sbx_room(http
     http/http2.cc
     http/judge.cc
     http/message.cc
+    http/realm.cc
     http/redactor.cc
     http/rules.cc
     http/service.cc

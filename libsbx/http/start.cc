@@ -152,15 +152,11 @@ Result<Started> start(const StartFiles& files) {
   SBX_TRY(const std::string variables, whole(files.environment));
   const EnvironmentBlock environment = read_environment(variables);
   SBX_TRY(const std::string authorities, read_authorities(environment, files.trust_path));
-  SBX_TRY(const std::string text, whole(files.state));
-  const std::vector<std::string> state = words_of(text);
-  if (!state.empty() && state.size() != 1 + 2 * out.network.credentials.size()) {
-    return Error{ErrorCode::kSetupFailed, "the state is of another policy", "", ""};
-  }
-  SBX_CHECK_OK(bind_secrets(out, environment, state));
-  out.dropped = variables_with(out.secrets, environment);
+  const OwnedStore store = read_store(authorities);
+  SBX_TRY(const std::string state, whole(files.state));
   if (state.empty()) {
-    SBX_TRY(out.authority, Authority::make(hosts_of(out.network), authorities));
+    SBX_CHECK_OK(bind_secrets(out, environment, {}));
+    SBX_TRY(out.authority, Authority::make(hosts_of(out.network), store.get()));
     std::string made;
     append_word(made, out.authority->state());
     for (const BoundSecret& each : out.secrets) {
@@ -169,14 +165,28 @@ Result<Started> start(const StartFiles& files) {
     }
     SBX_CHECK_OK(write_whole(files.state.get(), made));
   } else {
-    SBX_TRY(out.authority, Authority::from_state(state[0], authorities));
+    SBX_TRY(out, resume(files.rules, files.state, store.get()));
   }
+  out.dropped = variables_with(out.secrets, environment);
   out.bundle.reset(memfd_create("trust", MFD_CLOEXEC));
   if (!out.bundle.is_open()) return failed("memfd_create");
   const std::string gap = authorities.ends_with('\n') ? "" : "\n";
   const std::string bundle = authorities + gap + out.authority->certificate();
   out.bundle_size = bundle.size();
   SBX_CHECK_OK(write_whole(out.bundle.get(), bundle + out.authority->java_store(authorities)));
+  return out;
+}
+
+Result<Started> resume(const OwnedFd& rules, const OwnedFd& state, X509_STORE* store) {
+  Started out;
+  SBX_TRY(out.network, read_rules(rules));
+  SBX_TRY(const std::string text, whole(state));
+  const std::vector<std::string> words = words_of(text);
+  if (words.size() != 1 + 2 * out.network.credentials.size()) {
+    return Error{ErrorCode::kSetupFailed, "the state is of another policy", "", ""};
+  }
+  SBX_CHECK_OK(bind_secrets(out, {}, words));
+  SBX_TRY(out.authority, Authority::from_state(words[0], store));
   return out;
 }
 

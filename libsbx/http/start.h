@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Start: what the supervisor sends first → rules, secrets and their placeholders, the authority. A
-// process that takes another one's place gets all of it from the state that this one left.
+// Start: what the supervisor sends of a policy → rules, secrets and their placeholders, the
+// authority. A process that takes another one's place gets all of it from the state that this one
+// left.
 #pragma once
 
 #include <memory>
@@ -31,7 +32,11 @@ struct StartFiles {
   OwnedFd state;
 };
 
-// Errors: kBadValue with the pointer of a credential's source; kSetupFailed.
+// Before the jail. Errors: kBadValue with the pointer of a credential's source; kSetupFailed.
 Result<Started> start(const StartFiles& files);
+
+// In the jail: a policy that another process has started, by the state that it left; without a
+// bundle. Errors: kSetupFailed.
+Result<Started> resume(const OwnedFd& rules, const OwnedFd& state, X509_STORE* store);
 
 }  // namespace sbx::http

@@ -32,6 +32,7 @@ constexpr std::size_t kMostFds = 3;
 constexpr std::size_t kMostBundle = std::size_t{8} << 20;
 constexpr std::chrono::seconds kLongestSource{12};  // sbx-http gives a command ten
 constexpr std::chrono::seconds kLongestRenewal{10};
+constexpr std::chrono::seconds kLookEvery{5};
 constexpr const char* kName = "sbx-http";
 
 Error failed(const char* call) {
@@ -111,33 +112,85 @@ std::string_view HttpQuestion::host() const {
   return std::string_view(url).substr(at, url.size() - path().size() - at);
 }
 
-Result<std::shared_ptr<HttpProcess>> HttpProcess::start(const SandboxPolicy& policy,
-                                                        Environment& inherited) {
-  std::shared_ptr<HttpProcess> made(new HttpProcess());
-  made->trust_path = find_bundle();
-  const std::string text = network_to_json(policy.network);
-  SBX_TRY(made->rules_, memory_file("sbx-http-rules"));
-  if (!write_whole(made->rules_.get(), text.data(), text.size())) return failed("write");
-  SBX_TRY(made->environ_, memory_file("sbx-http-environ"));
-  SBX_CHECK_OK(write_environment(made->environ_.get(), inherited));
-  SBX_TRY(made->state_, memory_file("sbx-http-state"));
-  for (const HttpRule& rule : policy.network.http) {
-    if (auto host = parse_host_rule(rule.host)) made->hosts_.push_back(std::move(*host));
+HttpPolicy::HttpPolicy(HttpProcess& process, std::size_t number, const NetworkProfile& network)
+    : process_(process), number_(number) {
+  for (const HttpRule& rule : network.http) {
+    if (auto host = parse_host_rule(rule.host)) hosts_.push_back(std::move(*host));
   }
-  for (const Credential& credential : policy.network.credentials) {
-    if (auto host = parse_host_rule(credential.host)) made->hosts_.push_back(std::move(*host));
-    made->commands_.push_back(credential.from.command.value_or(std::vector<std::string>()));
+  for (const Credential& credential : network.credentials) {
+    if (auto host = parse_host_rule(credential.host)) hosts_.push_back(std::move(*host));
   }
-  SBX_CHECK_OK(made->launch());
-  SBX_CHECK_OK(made->await_ready());
-  for (const Credential& credential : policy.network.credentials) {
-    if (credential.from.env) forget(*credential.from.env, inherited);
-  }
-  for (const std::string& name : made->dropped) forget(name, inherited);
-  return made;
 }
 
-HttpProcess::~HttpProcess() { end(); }
+bool HttpPolicy::covers(std::string_view name, int port) const {
+  const auto address = parse_ip(name);
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
+    if (host.port ? *host.port != port : port != 80 && port != 443) return false;
+    if (host.kind == HostRule::Kind::kNetwork) return address && *address == host.network;
+    if (host.kind == HostRule::Kind::kName) return host.name == name;
+    return name.ends_with("." + host.name);
+  });
+}
+
+bool HttpPolicy::covers_name(std::string_view name) const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
+    if (host.kind == HostRule::Kind::kWildcard) return name.ends_with("." + host.name);
+    return host.name == name;
+  });
+}
+
+bool HttpPolicy::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) {
+  return process_.hand_over(number_, std::move(pair), std::move(sink));
+}
+
+// --- policies ---
+
+// The environment is that of the session's start: what a policy takes out of it, a later one may
+// have as its source as well.
+Status HttpProcess::open(const Environment& inherited) {
+  if (environ_.is_open()) return {};
+  trust_path_ = find_bundle();
+  SBX_CHECK_OK(loop_.open());
+  SBX_TRY(OwnedFd file, memory_file("sbx-http-environ"));
+  SBX_CHECK_OK(write_environment(file.get(), inherited));
+  environ_ = std::move(file);
+  return {};
+}
+
+Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile& network,
+                                                            Environment& inherited) {
+  for (const Known& each : policies_) {
+    if (each.text.http == network.http && each.text.credentials == network.credentials) {
+      return each.policy;
+    }
+  }
+  SBX_CHECK_OK(open(inherited));
+  Known made{network, {}, {}, std::make_shared<HttpPolicy>(*this, policies_.size(), network)};
+  made.policy->trust_path = trust_path_;
+  const std::string text = network_to_json(network);
+  SBX_TRY(made.rules, memory_file("sbx-http-rules"));
+  if (!write_whole(made.rules.get(), text.data(), text.size())) return failed("write");
+  SBX_TRY(made.state, memory_file("sbx-http-state"));
+  SBX_TRY(Child child, start_with(made));
+  const Status ready = await_ready(child, made);
+  if (!ready.ok()) {
+    child.end();
+    return ready.error();
+  }
+  for (const Credential& credential : network.credentials) {
+    if (credential.from.env) forget(*credential.from.env, inherited);
+  }
+  for (const std::string& name : made.policy->dropped) forget(name, inherited);
+  policies_.push_back(std::move(made));
+  if (policies_.size() == 1) {
+    SBX_CHECK_OK(serve_by(std::move(child)));
+  } else {
+    // It has read the sources, which the one that serves cannot any more.
+    child.end();
+    if (child_.pid >= 0 && !tell_policy(policies_.size() - 1)) lose();
+  }
+  return policies_.back().policy;
+}
 
 void HttpProcess::end() {
   reap_renewals(Clock::time_point::max());
@@ -145,31 +198,32 @@ void HttpProcess::end() {
 }
 
 // Its descriptors: none but its end of the control socket, as 3.
-Status HttpProcess::launch() {
+Result<HttpProcess::Child> HttpProcess::start_with(const Known& known) const {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return failed("socketpair");
-  control_.reset(ends[0]);
+  Child child;
+  child.control.reset(ends[0]);
   const OwnedFd theirs(ends[1]);
-  fcntl(control_.get(), F_SETFL, O_NONBLOCK);
-  SBX_TRY(pid_, start_companion(kName, theirs.get()));
-  ++generation_;
-  unanswered_ = 0;
-  if (!send({"S", trust_path, std::to_string(getpid())},
-            {rules_.get(), environ_.get(), state_.get()})) {
-    return failed("sendmsg");
+  fcntl(child.control.get(), F_SETFL, O_NONBLOCK);
+  SBX_TRY(child.pid, start_companion(kName, theirs.get()));
+  if (child.send({"S", trust_path_, std::to_string(getpid())},
+                 {known.rules.get(), environ_.get(), known.state.get()})) {
+    return child;
   }
-  return {};
+  const Error error = failed("sendmsg");
+  child.end();
+  return error;
 }
 
-Status HttpProcess::await_ready() {
-  const auto sources = static_cast<std::int64_t>(commands_.size() + 1);
+Status HttpProcess::await_ready(const Child& child, Known& known) {
+  const auto sources = static_cast<std::int64_t>(known.text.credentials.size() + 1);
   const auto until = Clock::now() + sources * kLongestSource;
   for (;;) {
-    pollfd ready{control_.get(), POLLIN, 0};
+    pollfd ready{child.control.get(), POLLIN, 0};
     if (poll(&ready, 1, Loop::wait_ms(until)) <= 0 && errno != EINTR) break;
     std::string text(kMostMessage, '\0');
     FdMessage<kMostFds> message(text.data(), text.size());
-    const ssize_t size = message.receive(control_.get());
+    const ssize_t size = message.receive(child.control.get());
     if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
     if (size <= 0) break;
     text.resize(static_cast<std::size_t>(size));
@@ -183,91 +237,91 @@ Status HttpProcess::await_ready() {
                    std::string(words[2]), std::string(words[1]), std::string(words[3])};
     }
     if (words[0] != "R" || words.size() < 3 || count < 1) break;
+    HttpPolicy& shown = *known.policy;
     const std::size_t credentials = std::min(number_of(words[2]), (words.size() - 3) / 2);
     std::size_t at = 3;
     for (std::size_t i = 0; i < credentials; ++i, at += 2) {
-      placeholders[std::string(words[at])] = words[at + 1];
+      shown.placeholders[std::string(words[at])] = words[at + 1];
     }
-    for (; at < words.size(); ++at) dropped.emplace_back(words[at]);
+    for (; at < words.size(); ++at) shown.dropped.emplace_back(words[at]);
     lseek(owned[0].get(), 0, SEEK_SET);
-    SBX_TRY(trust_bundle, read_up_to(owned[0].get(), 2 * kMostBundle));
-    const std::size_t bundle = std::min(number_of(words[1]), trust_bundle.size());
-    java_store = trust_bundle.substr(bundle);
-    trust_bundle.resize(bundle);
+    SBX_TRY(shown.trust_bundle, read_up_to(owned[0].get(), 2 * kMostBundle));
+    const std::size_t bundle = std::min(number_of(words[1]), shown.trust_bundle.size());
+    shown.java_store = shown.trust_bundle.substr(bundle);
+    shown.trust_bundle.resize(bundle);
     return {};
   }
-  lose();
   return Error{ErrorCode::kSetupFailed, "sbx-http has not become ready", kName,
                "look whether it lies beside sbx-run and is of the same version"};
 }
 
-bool HttpProcess::send(const Words& words, const std::vector<int>& fds) {
+// --- the process ---
+
+bool HttpProcess::Child::send(const Words& words, const std::vector<int>& fds) const {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (i > 0) text += '\0';
     text += words[i];
   }
   FdMessage<kMostFds> message(text.data(), text.size());
-  return message.send(control_.get(), fds.data(), fds.size()) >= 0;
+  return message.send(control.get(), fds.data(), fds.size()) >= 0;
 }
 
-bool HttpProcess::covers(std::string_view name, int port) const {
-  const auto address = parse_ip(name);
-  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
-    if (host.port ? *host.port != port : port != 80 && port != 443) return false;
-    if (host.kind == HostRule::Kind::kNetwork) return address && *address == host.network;
-    if (host.kind == HostRule::Kind::kName) return host.name == name;
-    return name.ends_with("." + host.name);
-  });
+void HttpProcess::Child::end() {
+  if (pid > 0) {
+    kill(pid, SIGKILL);
+    while (waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  pid = -1;
+  control.reset();
 }
 
-bool HttpProcess::covers_name(std::string_view name) const {
-  return std::any_of(hosts_.begin(), hosts_.end(), [&](const HostRule& host) {
-    if (host.kind == HostRule::Kind::kWildcard) return name.ends_with("." + host.name);
-    return host.name == name;
-  });
+Status HttpProcess::serve_by(Child child) {
+  child_ = std::move(child);
+  unanswered_ = 0;
+  watch_ = loop_.watch(child_.control.get(), EPOLLIN, [this](std::uint32_t) { take_reports(); });
+  if (!watch_.is_on()) return failed("epoll_ctl");
+  look_ = loop_.after(kLookEvery, [this] { look(); });
+  return {};
 }
 
-bool HttpProcess::send_pair(std::uint32_t id, const Held& held) {
-  return send({"C", std::to_string(id), held.pair.name, std::to_string(held.pair.port)},
-              {held.pair.client.get(), held.pair.server.get()});
+bool HttpProcess::tell_policy(std::size_t number) const {
+  const Known& known = policies_[number];
+  return child_.send({"N", std::to_string(number)}, {known.rules.get(), known.state.get()});
 }
 
-bool HttpProcess::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) {
-  if (pid_ < 0) look_after();
+bool HttpProcess::send_pair(std::uint32_t id, const Held& held) const {
+  return child_.send({"C", std::to_string(id), std::to_string(held.policy), held.pair.name,
+                      std::to_string(held.pair.port)},
+                     {held.pair.client.get(), held.pair.server.get()});
+}
+
+bool HttpProcess::hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink) {
+  if (child_.pid < 0) revive();
   const std::uint32_t id = next_id_++;
   Held& held = connections_[id];
-  held.pair = std::move(pair);
-  held.sink = std::move(sink);
+  held = {policy, std::move(pair), std::move(sink)};
   if (send_pair(id, held)) return true;
   if (errno == EPIPE || errno == ECONNRESET) {
-    look_after();  // the new one is given what the old one did not take
-    if (pid_ >= 0) return true;
+    lose();
+    revive();  // the new one is given what the old one did not take
+    if (child_.pid >= 0) return true;
   }
   connections_.erase(id);
   return false;
 }
 
-void HttpProcess::watch_in(Loop& loop, Loop::Watch& watch) {
-  watch.stop();
-  if (!control_.is_open()) return;
-  watch = loop.watch(control_.get(), EPOLLIN, [this, &watch](std::uint32_t) {
-    const std::uint64_t before = generation_;
-    take_reports();
-    if (generation_ != before || pid_ < 0) watch.stop();
-  });
-}
-
 void HttpProcess::take_reports() {
   constexpr int kMostAtOnce = 1024;
-  for (int i = 0; i < kMostAtOnce && control_.is_open(); ++i) {
+  for (int i = 0; i < kMostAtOnce && child_.control.is_open(); ++i) {
     if (!take_report()) return;
   }
 }
 
 bool HttpProcess::take_report() {
   std::string text(kMostMessage, '\0');
-  const ssize_t size = recv(control_.get(), text.data(), text.size(), MSG_DONTWAIT);
+  const ssize_t size = recv(child_.control.get(), text.data(), text.size(), MSG_DONTWAIT);
   if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
   if (size <= 0) {
     lose();
@@ -285,7 +339,7 @@ void HttpProcess::handle(const Words& words) {
   const std::string& kind = words[0];
   if (words.size() < 2) return;
   const std::uint64_t id = number_of(words[1]);
-  if (kind == "V") return renew(id);
+  if (kind == "V" && words.size() == 3) return renew(id, number_of(words[2]));
   if (kind == "A" && words.size() == 6) {
     if (!ask_ || !ask_(id, {words[2], words[3], words[4], words[5]})) answer(id, false);
     return;
@@ -318,19 +372,25 @@ void HttpProcess::handle(const Words& words) {
 }
 
 void HttpProcess::answer(std::uint64_t id, bool is_allowed) {
-  if (pid_ >= 0) send({"Q", std::to_string(id), is_allowed ? "1" : "0"});
+  if (child_.pid >= 0) child_.send({"Q", std::to_string(id), is_allowed ? "1" : "0"});
 }
 
 // The operator's side runs it, and only sbx-http reads what it prints.
-void HttpProcess::renew(std::size_t index) {
+void HttpProcess::renew(std::size_t policy, std::size_t index) {
+  if (policy >= policies_.size()) return;
+  const std::vector<Credential>& credentials = policies_[policy].text.credentials;
   int ends[2];
-  if (index >= commands_.size() || commands_[index].empty() || pipe2(ends, O_CLOEXEC) != 0) return;
+  if (index >= credentials.size() || !credentials[index].from.command ||
+      pipe2(ends, O_CLOEXEC) != 0) {
+    return;
+  }
   const OwnedFd output(ends[0]);
   const OwnedFd input(ends[1]);
-  const Result<pid_t> pid =
-      start_program({.arguments = commands_[index], .environment = environ, .output = input.get()});
+  const Result<pid_t> pid = start_program({.arguments = *credentials[index].from.command,
+                                           .environment = environ,
+                                           .output = input.get()});
   if (pid.ok()) renewing_.push_back({pid.value(), Clock::now() + kLongestRenewal});
-  send({"V", std::to_string(index)}, {output.get()});
+  child_.send({"V", std::to_string(policy), std::to_string(index)}, {output.get()});
 }
 
 // Those that have ended, and an end to those that have had their time.
@@ -344,30 +404,35 @@ void HttpProcess::reap_renewals(Clock::time_point now) {
   });
 }
 
-void HttpProcess::look_after() {
+// One that has stopped answering is told from one that has nothing to do by asking it.
+void HttpProcess::look() {
   constexpr int kMostUnanswered = 2;
+  look_ = loop_.after(kLookEvery, [this] { look(); });
   reap_renewals(Clock::now());
   take_reports();
-  if (pid_ >= 0 && unanswered_ >= kMostUnanswered) lose();
-  if (pid_ >= 0) {
+  if (child_.pid >= 0 && unanswered_ >= kMostUnanswered) lose();
+  if (child_.pid >= 0) {
     ++unanswered_;
-    if (send({"P", "0"}) || errno == EAGAIN) return;
-    lose();
+    if (!child_.send({"P", "0"}) && errno != EAGAIN) lose();
   }
-  if (!launch().ok()) return lose();
+  if (child_.pid < 0) revive();
+}
+
+void HttpProcess::revive() {
+  if (policies_.empty()) return;
+  Result<Child> child = start_with(policies_.front());
+  if (!child.ok()) return;
+  if (!serve_by(std::move(child).value()).ok()) return lose();
+  for (std::size_t number = 1; number < policies_.size(); ++number) {
+    if (!tell_policy(number)) return lose();
+  }
   for (const auto& [id, held] : connections_) static_cast<void>(send_pair(id, held));
 }
 
 // What it had taken is refused with it; the rest waits for the next one.
 void HttpProcess::lose() {
-  if (pid_ > 0) {
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-  pid_ = -1;
-  control_.reset();
-  ++generation_;
+  watch_.stop();
+  child_.end();
   std::vector<std::shared_ptr<HttpSink>> ended;
   for (auto it = connections_.begin(); it != connections_.end();) {
     if (it->second.pair.client.is_open()) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpProcess: the one sbx-http of a session, seen from the supervisor. It is started with the
-// policy's rules and the operator's environment, handed connections, asked whether it still
-// answers, and replaced when it does not. This process never has a secret that it did not have
-// already: what a new one needs of the old one's (the authority's key, values, placeholders) lies
-// in a file in memory that only these read.
+// first policy that needs it and the operator's environment, told of further policies, handed
+// connections together with the policy that they are under, asked whether it still answers, and
+// replaced when it does not. This process never has a secret that it did not have already: what a
+// new one needs of the old one's (the authority's key, values, placeholders) lies in a file in
+// memory for each policy that only these read.
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +25,6 @@
 #include "gateway/http_gate.h"
 #include "policy/environment.h"
 #include "policy/http.h"
-#include "policy/policy.h"
 
 namespace sbx {
 
@@ -38,41 +39,75 @@ struct HttpQuestion {
   std::string_view path() const;
 };
 
-class HttpProcess : public HttpSession, public HttpGate {
+class HttpProcess;
+
+// What it makes of one policy: what the sandboxes of that are shown, and which of their connections
+// it reads, by the rules of that and no other.
+class HttpPolicy : public HttpSession, public HttpGate {
  public:
-  static constexpr std::chrono::seconds kLookEvery{5};
-  static constexpr std::chrono::seconds kPatience{61};  // sbx-http asks for sixty
+  HttpPolicy(HttpProcess& process, std::size_t number, const NetworkProfile& network);
 
-  // Resolves every credential. What was one of the operator's variables, or held such a value, is
-  // taken out of `inherited` and of this process's own environment. Errors: kBadValue with the
-  // pointer of a credential's source; kPathNotFound where sbx-http is not installed; kSetupFailed.
-  static Result<std::shared_ptr<HttpProcess>> start(const SandboxPolicy& policy,
-                                                    Environment& inherited);
-  ~HttpProcess() override;
-  HttpProcess(const HttpProcess&) = delete;
-  HttpProcess& operator=(const HttpProcess&) = delete;
-
-  // With all that it was waiting for.
-  void end();
-
+  HttpProcess& process() const { return process_; }
   bool covers(std::string_view name, int port) const override;
   bool covers_name(std::string_view name) const override;
   bool hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;
 
-  // Its reports are taken where this loop runs; to be called anew when it may be another process.
-  void watch_in(Loop& loop, Loop::Watch& watch);
+ private:
+  HttpProcess& process_;
+  std::size_t number_;
+  std::vector<HostRule> hosts_;
+};
+
+class HttpProcess {
+ public:
+  HttpProcess() = default;
+  ~HttpProcess() { end(); }
+  HttpProcess(const HttpProcess&) = delete;
+  HttpProcess& operator=(const HttpProcess&) = delete;
+
+  // The same one for the same rules and credentials; this must outlive it. Resolves every
+  // credential of a new one, with the environment of the first call. What was one of the operator's
+  // variables, or held such a value, is taken out of `inherited` and of this process's own
+  // environment. Errors: kBadValue with the pointer of a credential's source; kPathNotFound where
+  // sbx-http is not installed; kSetupFailed.
+  Result<std::shared_ptr<HttpPolicy>> policy_for(const NetworkProfile& network,
+                                                 Environment& inherited);
+
+  // With all that it was waiting for.
+  void end();
+
+  // Its reports, for whoever waits for them: readable when step() has work, which is also due then.
+  // One that has ended, or has not answered twice, is replaced.
+  int poll_fd() const { return loop_.fd(); }
+  std::optional<Loop::Clock::time_point> deadline() const { return loop_.deadline(); }
+  void step() { loop_.step(); }
+  // Those that have come, now.
   void take_reports();
-  // One that has ended, or has not answered since the last look but one, is replaced.
-  void look_after();
 
   // Answers a question with answer(); without it, or where it gives false, nobody can be asked.
   using Ask = std::function<bool(std::uint64_t id, const HttpQuestion& question)>;
+  static constexpr std::chrono::seconds kPatience{61};  // sbx-http asks for sixty
   void set_ask(Ask ask) { ask_ = std::move(ask); }
   void answer(std::uint64_t id, bool is_allowed);
 
  private:
-  using Clock = std::chrono::steady_clock;
+  friend class HttpPolicy;
+  using Clock = Loop::Clock;
+  using Words = std::vector<std::string>;
+  struct Child {
+    pid_t pid = -1;
+    OwnedFd control;
+    bool send(const Words& words, const std::vector<int>& fds = {}) const;
+    void end();
+  };
+  struct Known {
+    NetworkProfile text;
+    OwnedFd rules;
+    OwnedFd state;
+    std::shared_ptr<HttpPolicy> policy;
+  };
   struct Held {
+    std::size_t policy = 0;
     HttpPair pair;  // until it is taken
     std::weak_ptr<HttpSink> sink;
   };
@@ -80,27 +115,29 @@ class HttpProcess : public HttpSession, public HttpGate {
     pid_t pid;
     Clock::time_point until;
   };
-  using Words = std::vector<std::string>;
 
-  HttpProcess() = default;
-  Status launch();
-  Status await_ready();
-  bool send(const Words& words, const std::vector<int>& fds = {});
-  bool send_pair(std::uint32_t id, const Held& held);
+  Status open(const Environment& inherited);
+  Result<Child> start_with(const Known& known) const;
+  static Status await_ready(const Child& child, Known& known);
+  Status serve_by(Child child);
+  bool tell_policy(std::size_t number) const;
+  bool hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink);
+  bool send_pair(std::uint32_t id, const Held& held) const;
   bool take_report();
   void handle(const Words& words);
-  void renew(std::size_t index);
+  void renew(std::size_t policy, std::size_t index);
   void reap_renewals(Clock::time_point now);
+  void look();
+  void revive();
   void lose();
 
-  std::vector<HostRule> hosts_;
-  std::vector<std::vector<std::string>> commands_;  // of credentials; empty: none
-  OwnedFd rules_;
+  std::string trust_path_;
   OwnedFd environ_;
-  OwnedFd state_;
-  OwnedFd control_;
-  pid_t pid_ = -1;
-  std::uint64_t generation_ = 0;
+  std::vector<Known> policies_;
+  Loop loop_;
+  Loop::Watch watch_;
+  Loop::Timer look_;
+  Child child_;
   std::vector<Renewal> renewing_;
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;

@@ -60,7 +60,7 @@ Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, Denia
   if (!policy.upstream_proxy.empty()) {
     SBX_TRY(options.upstream, parse_upstream(policy.upstream_proxy, "--upstream-proxy"));
   }
-  options.http = static_cast<HttpProcess*>(policy.http.get());
+  options.http = static_cast<HttpPolicy*>(policy.http.get());
   options.mode = policy.network.mode;
   options.allow = policy.hosts;
   options.host_ports = policy.network.host_ports;
@@ -216,33 +216,33 @@ OwnedFd RunNetwork::dial(int port) {
 // --- the loop and what is told at the end ---
 
 std::optional<std::chrono::steady_clock::time_point> RunNetwork::deadline() const {
-  const auto first = gateway_ == nullptr ? std::nullopt : gateway_->deadline();
-  const auto second = connects_ ? connects_->deadline() : std::nullopt;
-  return first && second ? std::min(*first, *second) : first ? first : second;
+  std::optional<std::chrono::steady_clock::time_point> first;
+  const auto take = [&first](const auto& other) {
+    if (other && (!first || *other < *first)) first = other;
+  };
+  if (gateway_ != nullptr) take(gateway_->deadline());
+  if (connects_) take(connects_->deadline());
+  if (http_ != nullptr) take(http_->deadline());
+  return first;
 }
 
 void RunNetwork::step() {
   if (gateway_ != nullptr) gateway_->step();
   if (connects_) connects_->step();
+  if (http_ != nullptr) http_->step();
 }
 
+// One that died while nothing ran is replaced here.
 Status RunNetwork::attend_http(const std::shared_ptr<HttpSession>& session) {
   if (session == nullptr) return {};
-  http_ = std::static_pointer_cast<HttpProcess>(session);
-  http_->watch_in(loop_, http_watch_);
-  look_after_http();
-  return {};
-}
-
-// A process that has stopped answering is told from one that has nothing to do by asking it.
-void RunNetwork::look_after_http() {
-  http_->look_after();
-  http_->watch_in(loop_, http_watch_);
-  http_timer_ = loop_.after(HttpProcess::kLookEvery, [this] { look_after_http(); });
+  http_ = &static_cast<HttpPolicy&>(*session).process();
+  http_watch_ = loop_.watch(http_->poll_fd(), EPOLLIN, [this](std::uint32_t) { http_->step(); });
+  http_->step();
+  return http_watch_.is_on() ? Status() : failed("epoll_ctl");
 }
 
 std::vector<AllowedConnection> RunNetwork::connections() const {
-  if (http_) http_->take_reports();
+  if (http_ != nullptr) http_->take_reports();
   return gateway_ == nullptr ? std::vector<AllowedConnection>() : gateway_->connections();
 }
 

@@ -62,7 +62,6 @@ class RunNetwork {
   Status publish(const PublishedPort& port);
   int ask(const InsideRequest& request, Connects::Answer answer);
   Status attend_http(const std::shared_ptr<HttpSession>& session);
-  void look_after_http();
   void refill(bool is_v6);
   OwnedFd dial(int port);
   void take_dns(ReportTag tag, OwnedFd fd);
@@ -73,9 +72,8 @@ class RunNetwork {
   ConnectRules rules_;
   bool mediates_ = false;
   int control_ = -1;
-  std::shared_ptr<HttpProcess> http_;
+  HttpProcess* http_ = nullptr;
   Loop::Watch http_watch_;
-  Loop::Timer http_timer_;
   std::unique_ptr<Gateway> gateway_;
   std::optional<Connects> connects_;
   std::deque<Connects::Answer> asked_;

@@ -27,18 +27,14 @@ constexpr std::int64_t kLongestBeginMs = 20'000;
 Service::Service(SessionOptions options)
     : session_(std::move(options)),
       audit_(Audit::open(session_.options().policy, session_.options().name)) {
-  if (http() == nullptr) return;
-  http()->set_ask([this](std::uint64_t question, const HttpQuestion& about) {
+  if (session_.options().http == nullptr) return;
+  session_.options().http->set_ask([this](std::uint64_t question, const HttpQuestion& about) {
     return ask_clients(question, about);
   });
 }
 
 Service::~Service() {
-  if (http() != nullptr) http()->set_ask(nullptr);
-}
-
-HttpProcess* Service::http() const {
-  return static_cast<HttpProcess*>(session_.options().policy.sandbox.http.get());
+  if (session_.options().http != nullptr) session_.options().http->set_ask(nullptr);
 }
 
 // --- clients ---
@@ -361,7 +357,7 @@ bool Service::decline(std::string_view digest) {
 bool Service::answer_question(std::string_view digest, bool is_allowed) {
   const auto found = questions_.find(digest);
   if (found == questions_.end()) return false;
-  http()->answer(found->second.question, is_allowed);
+  session_.options().http->answer(found->second.question, is_allowed);
   questions_.erase(found);
   return true;
 }

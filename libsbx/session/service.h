@@ -19,7 +19,6 @@
 #include "guard/verdict.h"
 #include "plan/plan.h"
 #include "report/audit_log.h"
-#include "run/http_process.h"
 #include "session/follower.h"
 #include "session/session.h"
 
@@ -193,7 +192,6 @@ class Service {
     bool is_large = false;
   };
 
-  HttpProcess* http() const;
   bool ask_clients(std::uint64_t question, const HttpQuestion& about);
   bool answer_question(std::string_view digest, bool is_allowed);
   Result<TaskPointer> begin(TaskKind kind, RunCall& command);

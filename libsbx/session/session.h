@@ -26,6 +26,7 @@
 #include "model/outcome.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
+#include "run/http_process.h"
 #include "session/approvals.h"
 #include "session/kept_shell.h"
 #include "session/layer_action.h"
@@ -45,12 +46,13 @@ struct SessionBounds {
 struct SessionOptions {
   std::string name;  // empty: one without a name
   Policy policy;
-  HostFacts facts;             // quick facts
-  Environment inherited;       // the operator's environment
-  bool own_workspace = false;  // made for this session: cleared by reset, removed at the end
-  int owner_pidfd = -1;        // everything ends with this process; -1: none
-  std::string approved;        // the digest of a request that may run once; empty: none
-  std::size_t warm = 0;        // sandboxes that are kept ready once there has been a command
+  HostFacts facts;              // quick facts
+  Environment inherited;        // the operator's environment
+  bool own_workspace = false;   // made for this session: cleared by reset, removed at the end
+  int owner_pidfd = -1;         // everything ends with this process; -1: none
+  std::string approved;         // the digest of a request that may run once; empty: none
+  std::size_t warm = 0;         // sandboxes that are kept ready once there has been a command
+  HttpProcess* http = nullptr;  // of all its policies, whose questions it answers; outlives it
   SessionBounds bounds{};
 };
 

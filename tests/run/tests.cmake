@@ -16,3 +16,12 @@ sbx_test(run_bare
     ${CMAKE_CURRENT_LIST_DIR}/supervisor_test.cc
   LINK sbx_all
   BARE_CLONE)
+sbx_test(http_process
+  SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/http_process_test.cc
+  LINK sbx_all)
+# Found beside the program that starts it.
+add_dependencies(http_process_test sbx-http)
+add_custom_command(TARGET http_process_test POST_BUILD
+  COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:sbx-http>
+    $<TARGET_FILE_DIR:http_process_test>/sbx-http)

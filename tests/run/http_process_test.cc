@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two policies under one sbx-http, over plain HTTP on socket pairs that stand for the gateway's.
+#include "run/http_process.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <tuple>
+
+#include "run/network.h"
+#include "support/temp_dir.h"
+
+namespace sbx {
+namespace {
+
+constexpr const char* kSecret = "secret_0123456789abcdef";
+constexpr int kLimitMs = 10'000;
+
+struct Sink : HttpSink {
+  void on_exchange(std::size_t /*number*/, HttpExchange exchange) override { last = exchange; }
+  void on_denial(Denial denial) override { denials.push_back(std::move(denial)); }
+  void on_end(std::uint64_t /*out*/, std::uint64_t /*in*/) override { has_ended = true; }
+  HttpExchange last;
+  std::vector<Denial> denials;
+  bool has_ended = false;
+};
+
+std::vector<pid_t> children() {
+  std::ifstream list("/proc/self/task/" + std::to_string(gettid()) + "/children");
+  std::vector<pid_t> pids;
+  for (pid_t pid = 0; list >> pid;) pids.push_back(pid);
+  return pids;
+}
+
+bool until(HttpProcess& process, const std::function<bool()>& is_so) {
+  for (int waited = 0; waited < kLimitMs; waited += 10) {
+    process.step();
+    if (is_so()) return true;
+    pollfd ready{process.poll_fd(), POLLIN, 0};
+    poll(&ready, 1, 10);
+  }
+  return false;
+}
+
+// What comes, until it holds `end`, or nothing more does.
+std::string read_until(int fd, std::string_view end) {
+  std::string text;
+  while (text.find(end) == std::string::npos) {
+    pollfd ready{fd, POLLIN, 0};
+    char piece[4096];
+    if (poll(&ready, 1, kLimitMs) <= 0) break;
+    const ssize_t got = read(fd, piece, sizeof piece);
+    if (got <= 0) break;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+// A connection of a command's, with an origin that answers one request.
+class Pair {
+ public:
+  Pair(HttpPolicy& policy, const std::string& request) : sink(std::make_shared<Sink>()) {
+    int client[2];
+    int server[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, client), 0);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server), 0);
+    client_.reset(client[0]);
+    server_.reset(server[0]);
+    EXPECT_EQ(write(client_.get(), request.data(), request.size()),
+              static_cast<ssize_t>(request.size()));
+    HttpPair pair{"a.test", 80, OwnedFd(client[1]), OwnedFd(server[1])};
+    EXPECT_TRUE(policy.hand_over(std::move(pair), sink));
+  }
+  // As it came to the origin; empty: the command was answered by sbx-http.
+  std::string at_origin() {
+    pollfd ready[2] = {{client_.get(), POLLIN, 0}, {server_.get(), POLLIN, 0}};
+    if (poll(ready, 2, kLimitMs) <= 0 || (ready[1].revents & POLLIN) == 0) return "";
+    return read_until(server_.get(), "\r\n\r\n");
+  }
+  std::string answer() { return read_until(client_.get(), "}"); }
+
+  std::shared_ptr<Sink> sink;
+
+ private:
+  OwnedFd client_;
+  OwnedFd server_;
+};
+
+std::string get(const std::string& path, const std::string& token = "") {
+  const std::string field = token.empty() ? "" : "Authorization: " + token + "\r\n";
+  return "GET " + path + " HTTP/1.1\r\nHost: a.test\r\n" + field + "\r\n";
+}
+
+class HttpProcessTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // No authority is asked here.
+    place_.file("bundle", "\n");
+    environment_ = {{"SSL_CERT_FILE", place_.at("bundle")}, {"TOKEN", kSecret}};
+    setenv("TOKEN", kSecret, 1);
+    first_ = add("/first", "FIRST");
+    second_ = add("/second", "SECOND");
+    ASSERT_TRUE(first_ && second_);
+  }
+  void TearDown() override {
+    process_.end();
+    unsetenv("TOKEN");
+    EXPECT_TRUE(children().empty());
+  }
+  // Both have the same source.
+  std::shared_ptr<HttpPolicy> add(const std::string& path, const std::string& name) {
+    NetworkProfile network;
+    network.mode = NetworkMode::kAllowlist;
+    network.allow = {"a.test"};
+    network.http = {{"a.test", std::nullopt, std::vector<std::string>{path}, std::nullopt, false}};
+    Credential credential;
+    credential.name = name;
+    credential.host = "a.test";
+    credential.header = "Authorization";
+    credential.from.env = "TOKEN";
+    network.credentials = {credential};
+    auto made = process_.policy_for(network, environment_);
+    EXPECT_TRUE(made.ok()) << made.error().where << " " << made.error().message;
+    return made.ok() ? made.value() : nullptr;
+  }
+  void expect_each_its_own() {
+    for (const auto& [policy, own, other] :
+         {std::tuple(first_, "/first", "/second"), std::tuple(second_, "/second", "/first")}) {
+      EXPECT_NE(Pair(*policy, get(own)).at_origin().find(own), std::string::npos) << own;
+      Pair refused(*policy, get(other));
+      EXPECT_EQ(refused.at_origin(), "");
+      EXPECT_NE(refused.answer().find(" 403 "), std::string::npos);
+      EXPECT_TRUE(until(process_, [&] { return !refused.sink->denials.empty(); }));
+    }
+  }
+
+  test::TempDir place_;
+  Environment environment_;
+  HttpProcess process_;
+  std::shared_ptr<HttpPolicy> first_;
+  std::shared_ptr<HttpPolicy> second_;
+};
+
+TEST_F(HttpProcessTest, OneProcessServesAllPolicies) {
+  EXPECT_EQ(children().size(), 1U);
+  EXPECT_EQ(add("/first", "FIRST"), first_);
+  EXPECT_EQ(children().size(), 1U);
+  EXPECT_EQ(process_.policy_for({}, environment_).ok(), true);
+  EXPECT_EQ(children().size(), 1U);
+}
+
+TEST_F(HttpProcessTest, AConnectionIsUnderTheRulesOfItsOwnPolicy) { expect_each_its_own(); }
+
+TEST_F(HttpProcessTest, EachPolicyHasItsOwnAuthorityAndPlaceholders) {
+  const std::string& placeholder = first_->placeholders["FIRST"];
+  EXPECT_EQ(placeholder.size(), std::string_view(kSecret).size());
+  EXPECT_NE(placeholder, second_->placeholders["SECOND"]);
+  EXPECT_EQ(first_->placeholders.size() + second_->placeholders.size(), 2U);
+  EXPECT_NE(first_->trust_bundle, second_->trust_bundle);
+  EXPECT_FALSE(environment_.contains("TOKEN"));
+  EXPECT_STREQ(getenv("TOKEN"), "");
+}
+
+// Without TLS a placeholder that is known is refused; the other policy's is a text like any other.
+TEST_F(HttpProcessTest, ACredentialIsKnownUnderItsOwnPolicyAlone) {
+  const std::string placeholder = second_->placeholders["SECOND"];
+  Pair own(*second_, get("/second", placeholder));
+  EXPECT_EQ(own.at_origin(), "");
+  EXPECT_NE(own.answer().find("SECOND"), std::string::npos);
+  const std::string seen = Pair(*first_, get("/first", placeholder)).at_origin();
+  EXPECT_NE(seen.find(placeholder), std::string::npos);
+  EXPECT_EQ(seen.find(kSecret), std::string::npos);
+}
+
+TEST_F(HttpProcessTest, ACrashRefusesWhatWasOpenAndTheNextConnectionStartsItAgain) {
+  Pair open(*second_, get("/second"));
+  EXPECT_NE(open.at_origin(), "");
+  const std::string placeholder = second_->placeholders["SECOND"];
+  const pid_t old = children().at(0);
+  kill(old, SIGKILL);
+  EXPECT_TRUE(until(process_, [&] { return open.sink->has_ended; }));
+  EXPECT_TRUE(children().empty());
+  expect_each_its_own();
+  EXPECT_EQ(children().size(), 1U);
+  // By the state that was left: the same placeholder.
+  Pair own(*second_, get("/second", placeholder));
+  EXPECT_EQ(own.at_origin(), "");
+  EXPECT_NE(own.answer().find("SECOND"), std::string::npos);
+}
+
+// While it has no time to answer: that is no reason to take it for dead.
+TEST_F(HttpProcessTest, ManyRunsThatBeginAtOnceDoNotEndIt) {
+  const pid_t pid = children().at(0);
+  kill(pid, SIGSTOP);
+  Policy policy;
+  policy.sandbox.network.mode = NetworkMode::kAllowlist;
+  policy.sandbox.http = first_;
+  LaunchPlan plan;
+  plan.clone_flags = CLONE_NEWNET;
+  DenialLedger denials;
+  std::array<Loop, 5> loops;
+  std::vector<std::unique_ptr<RunNetwork>> runs;
+  for (Loop& loop : loops) {
+    ASSERT_TRUE(loop.open().ok());
+    auto made = RunNetwork::create(policy, plan, loop, denials);
+    ASSERT_TRUE(made.ok());
+    runs.push_back(std::move(made).value());
+  }
+  kill(pid, SIGCONT);
+  EXPECT_EQ(children(), std::vector<pid_t>{pid});
+}
+
+TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
+  NetworkProfile network;
+  Credential credential;
+  credential.name = "X";
+  credential.host = "a.test";
+  credential.header = "X";
+  credential.from.env = "NOT_SET";
+  network.credentials = {credential};
+  const auto made = process_.policy_for(network, environment_);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.error().where, "/network/credentials/0/from");
+  EXPECT_EQ(children().size(), 1U);
+  expect_each_its_own();
+}
+
+}  // namespace
+}  // namespace sbx
