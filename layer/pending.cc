@@ -83,9 +83,14 @@ Status settle_copy(KeptLayer& layer, const std::vector<Step>& steps,
                                                   : layer_failure("rename(" + path + ")", errno);
 }
 
-// Each path in the copy becomes what is real.
+// In a copy of the copy each path becomes what is real: until the state names that, the layer is as
+// it was.
 Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
-  const std::string live = layer.state().stack.back();
+  Epochs& stack = layer.state().stack;
+  SBX_CHECK_OK(start_anew(layer, Epochs(stack)));
+  stack.erase(stack.end() - 2);
+  layer.drop_base();
+  const std::string live = stack.back();
   for (auto at = paths.rbegin(); at != paths.rend(); ++at) {
     const std::string tree = layer.store().part(live, at->first) + "/tree/" + at->second;
     if (unlink(tree.c_str()) != 0) rmdir(tree.c_str());
@@ -175,12 +180,15 @@ Status write_pending(KeptLayer& layer, const std::string& epoch, const std::stri
 
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
-  if (layer.state().kind == KeptKind::kCopy) return copy_again(layer, paths);
-  SBX_TRY(const std::string rest,
-          merge_stack(layer, [&](std::size_t root, const std::string& path) {
-            return !paths.contains({root, path});
-          }));
-  SBX_CHECK_OK(start_anew(layer, {rest}));
+  if (layer.state().kind == KeptKind::kCopy) {
+    SBX_CHECK_OK(copy_again(layer, paths));
+  } else {
+    SBX_TRY(const std::string rest,
+            merge_stack(layer, [&](std::size_t root, const std::string& path) {
+              return !paths.contains({root, path});
+            }));
+    SBX_CHECK_OK(start_anew(layer, {rest}));
+  }
   SBX_CHECK_OK(layer.save());
   collect_garbage(layer.store());
   return {};

@@ -40,6 +40,17 @@ OwnedFd open_directory(const std::string& path) {
   return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+// A process that is about to let go may still have a copy of the descriptor of one that was killed.
+Result<OwnedFd> lock_to_use(const LayerStore& store, const std::string& name, bool make) {
+  Result<OwnedFd> lock = lock_layer(store, name, make);
+  for (int looks = 0; looks < 20 && !lock.ok() && lock.error().code == ErrorCode::kLayerInUse;
+       ++looks) {
+    usleep(5000);
+    lock = lock_layer(store, name, make);
+  }
+  return lock;
+}
+
 // Those that a layer can lie over. Errors: kPathRefused.
 Result<std::vector<std::string>> layer_roots(const View& places, const std::string& store) {
   std::vector<std::string> roots;
@@ -96,7 +107,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
   SBX_TRY(LayerStore store, open_layer_store(environment, policy.sandbox.workspace));
   SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
   std::shared_ptr<KeptLayer> layer(new KeptLayer(std::move(store), name));
-  SBX_TRY(layer->lock_, lock_layer(layer->store_, name, true));
+  SBX_TRY(layer->lock_, lock_to_use(layer->store_, name, true));
   Result<LayerState> state = read_layer_state(layer->store_, name);
   if (access((layer->store_.layer(name) + "/" + kPendingCommit).c_str(), F_OK) == 0) {
     return Error{ErrorCode::kLayerInUse, "a commit of the layer is unfinished", "--layer",
@@ -142,7 +153,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::find(const LayerStore& store, cons
                                                    bool only_looks) {
   std::shared_ptr<KeptLayer> layer(new KeptLayer(store, name));
   if (!only_looks) {
-    SBX_TRY(layer->lock_, lock_layer(store, name, false));
+    SBX_TRY(layer->lock_, lock_to_use(store, name, false));
   }
   SBX_TRY(layer->state_, read_layer_state(store, name));
   return layer;
@@ -166,9 +177,13 @@ Status KeptLayer::enter() {
 
 Status KeptLayer::reload() {
   SBX_TRY(state_, read_layer_state(store_, name_));
+  drop_base();
+  return {};
+}
+
+void KeptLayer::drop_base() {
   base_ = {};
   has_base_ = false;
-  return {};
 }
 
 Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roots,

@@ -66,6 +66,8 @@ class KeptLayer {
   // Records what real files are that the layer touches and had not touched before.
   Status note_touched();
   const BaseRecords& base();
+  // The state names another epoch now.
+  void drop_base();
   // Everything that it changes, with absolute paths, sorted; bounded as list_changes() is.
   std::vector<Change> changes();
   // What somebody else has made of it meanwhile. Errors: those of read_layer_state().

@@ -114,10 +114,9 @@ void empty_trash(const std::string& path) {
   if (listing.next() == nullptr) return;
   const pid_t child = fork();
   if (child == 0) {
+    close_range(0, ~0U, 0);  // locks, which are not to be held by this
     if (fork() == 0) {
       setsid();
-      for (int fd = 0; fd < 3; ++fd) close(fd);
-      close_range(3, ~0U, 0);
       clear_tree(path);
     }
     _exit(0);

@@ -593,16 +593,19 @@ class Commits(Kept):
         self.assertEqual(os.listdir(self.work), [])
 
 
+@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
 class Kills(Kept):
     """SIGKILL of sbx-layer at each of its system calls."""
 
-    def prepare(self, base):
+    def prepare(self, base, kind="overlay"):
         work = os.path.join(base, "work")
         os.makedirs(os.path.join(work, "d"))
         for name in ("a", "gone", "d/in", "d/two"):
             with open(os.path.join(work, name), "w") as file:
                 file.write(name + "\n")
         os.symlink("a", os.path.join(work, "link"))
+        if kind == "copy":
+            os.link(os.path.join(work, "a"), os.path.join(work, "same"))
         environment = {**os.environ, "XDG_STATE_HOME": os.path.join(base, "state")}
         self.inside("echo new > a; rm gone; rm -r d; echo file > d; mkdir -p n/m; echo o > n/m/o; "
                     "rm link; ln -s n link; chmod 500 n/m", "x", cwd=work, env=environment)
@@ -614,7 +617,6 @@ class Kills(Kept):
              "--workspace", work], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
             timeout=harness.BOUND, check=False)
 
-    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
     def test_a_commit_killed_anywhere_is_finished_or_taken_back(self):
         template = tempfile.mkdtemp(dir=self.base)
         work, environment = self.prepare(template)
@@ -665,61 +667,97 @@ class Kills(Kept):
         self.assertEqual(done.returncode, 0, (action, done))
         seen, points = {}, []
         with open(trace, errors="replace") as file:
-            for match in filter(None, map(CALL.match, file)):
-                name = match.group(1)
+            for name in (match.group(1) for match in map(CALL.match, file) if match):
                 seen[name] = seen.get(name, 0) + 1
-                if name in ("mkdir", "mkdirat", "linkat", "symlinkat", "renameat2", "rename",
-                            "renameat", "unlink", "unlinkat", "rmdir", "fchmod", "write", "ftruncate",
-                            "fsync", "utimensat", "setxattr", "fsetxattr"):
+                if name not in SAME:
                     points.append((name, seen[name]))
         return points
 
-    @unittest.skipUnless(shutil.which("strace"), "strace is not installed")
-    def test_nothing_else_loses_anything_either(self):
-        """undo, discard, checkpoint, rollback and branch, killed at a call, and then once more."""
-        def diff(place, own, name="x"):
-            done = self.call(place, own, "diff", name)
-            return done.stdout if done.returncode == 0 else None
+    def prepared(self, action, kind):
+        """A workspace and its layer, as they are before the action; and its words."""
+        work, environment = self.prepare(tempfile.mkdtemp(dir=self.base), kind)
+        for words in ((["commit", "x"],) if action[0] == "undo" else (["checkpoint", "x", "first"],)):
+            done = self.call(work, environment, *words)
+            self.assertEqual(done.returncode, 0, done)
+        if action[0] != "undo":
+            self.inside("echo later > later", cwd=work, env=environment)
+        return work, environment, [os.path.join(work, word) if word in ("a", "d") else word
+                                   for word in action]
 
-        def prepared(action):
-            base = tempfile.mkdtemp(dir=self.base)
-            place, own = self.prepare(base)
-            for words in ((["commit", "x"],) if action[0] == "undo" else
-                          (["checkpoint", "x", "first"],)):
-                self.assertEqual(self.call(place, own, *words).returncode, 0)
-            if action[0] != "undo":
-                self.inside("echo later > later", cwd=place, env=own)
-            return base, place, own
+    def seen(self, work, environment, name="x"):
+        """The real tree, and what the layer makes of it."""
+        done = self.call(work, environment, "diff", name)
+        return tree(work), done.stdout if done.returncode == 0 else None
 
-        for action in (["undo", "x"], ["discard", "x"], ["discard", "x", "a"],
-                       ["checkpoint", "x", "second"], ["rollback", "x", "first"],
-                       ["branch", "x", "y"]):
-            base, place, own = prepared(action)
-            words = [os.path.join(place, word) if word == "a" else word for word in action]
-            before = (tree(place), diff(place, own))
-            points = self.points(place, own, words, os.path.join(base, "trace"))
-            after = (tree(place), diff(place, own))
-            self.assertTrue(points, action)
-            step = 1 if action[0] == "undo" else max(1, len(points) // 10)
-            for name, when in points[::step]:
-                with self.subTest(action=action, call=name, when=when):
-                    _, place, own = prepared(action)
-                    words = [os.path.join(place, word) if word == "a" else word for word in action]
-                    self.call(place, own, *words, inject=[
-                        "strace", "-qq", "-o", "/dev/null", f"--inject={name}:signal=KILL:when={when}"])
-                    if action[0] != "undo":
-                        self.assertEqual(tree(place), before[0])
-                    again = self.call(place, own, *words)
-                    if again.returncode != 0:  # it was done when it was killed
-                        self.assertIn(b"layer_not_found" if action[0] in ("undo", "discard") else
-                                      b"bad_value", again.stderr + again.stdout, again)
-                        if words[2:] == [os.path.join(place, "a")]:
-                            self.assertIn(b"path_not_found", again.stderr)
-                    self.assertEqual((tree(place), diff(place, own)), after)
-                    self.assertEqual(self.call(place, own, "list").returncode, 0)
-                    if action[0] == "branch":
-                        self.assertEqual(diff(place, own, "y"), after[1])
+    def kill_everywhere(self, action, kind):
+        work, environment, words = self.prepared(action, kind)
+        before = self.seen(work, environment)
+        points = self.points(work, environment, words, os.path.join(os.path.dirname(work), "trace"))
+        after = self.seen(work, environment)
+        self.assertGreater(len(points), 5, action)
 
+        def one(point):
+            work, environment, words = self.prepared(action, kind)
+            self.call(work, environment, *words, inject=[
+                "strace", "-qq", "-o", "/dev/null",
+                f"--inject={point[0]}:signal=KILL:when={point[1]}"])
+            real, patch = self.seen(work, environment)
+            wrong = []
+            if self.call(work, environment, "list").returncode != 0:
+                wrong.append("list")
+            if action[0] == "undo":
+                # Each file is what it was or what it becomes, whole.
+                wrong += [path for path, now in real.items() if now[0] == "file" and
+                          not path.rpartition(b"/")[2].startswith(b".sbx-") and
+                          now not in (before[0].get(path), after[0].get(path))]
+            elif real != before[0] or patch not in (before[1], after[1]):
+                wrong.append((real, patch))
+            again = self.call(work, environment, *words)
+            if again.returncode != 0:  # it was done when it was killed
+                told = again.stderr + again.stdout
+                codes = ((b"layer_not_found", b"path_not_found") if action[0] in ("undo", "discard")
+                         else (b"bad_value",))
+                if not any(code in told for code in codes):
+                    wrong.append(again)
+            if self.seen(work, environment) != after:
+                wrong.append(("after", self.seen(work, environment)))
+            if action[0] == "branch" and self.seen(work, environment, "y") != after:
+                wrong.append("the branch")
+            # And it is a layer as any other.
+            if self.call(work, environment, "list").returncode != 0:
+                wrong.append("list")
+            return (action, kind, point, wrong) if wrong else None
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            self.assertEqual([told for told in pool.map(one, points) if told], [])
+
+    def test_undo(self):
+        self.kill_everywhere(["undo", "x"], "overlay")
+        self.kill_everywhere(["undo", "x"], "copy")
+
+    def test_discard(self):
+        self.kill_everywhere(["discard", "x"], "overlay")
+
+    def test_discard_of_paths(self):
+        self.kill_everywhere(["discard", "x", "a", "d"], "overlay")
+
+    def test_discard_of_paths_in_a_copy(self):
+        self.kill_everywhere(["discard", "x", "a", "d"], "copy")
+
+    def test_checkpoint(self):
+        self.kill_everywhere(["checkpoint", "x", "second"], "overlay")
+        self.kill_everywhere(["checkpoint", "x", "second"], "copy")
+
+    def test_rollback(self):
+        self.kill_everywhere(["rollback", "x", "first"], "overlay")
+        self.kill_everywhere(["rollback", "x", "first"], "copy")
+
+    def test_branch(self):
+        self.kill_everywhere(["branch", "x", "y"], "overlay")
+        self.kill_everywhere(["branch", "x", "y"], "copy")
+
+
+class FullDisk(Kept):
     @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
     def test_a_full_disk_is_one_error_and_loses_nothing(self):
         flags = "-m" if harness.is_root() else "-Urm"
