@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "host/obstacles.h"
+#include "host/surroundings.h"
 
 namespace sbx {
 namespace {
@@ -153,12 +154,19 @@ Json managed_to_json(const Result<Managed>& managed) {
   return list;
 }
 
-std::string write_text(const HostFacts& facts, bool runs, long apparmor,
+void append_surroundings(std::string& text, const SurroundingsText& where, bool runs) {
+  append_line(text, fmt::format("runs in: {} ({})", where.name, where.means));
+  if (runs || where.unseal == nullptr) return;
+  append_line(text, fmt::format("{:15}mend: {}", "", where.unseal));
+}
+
+std::string write_text(const HostFacts& facts, bool runs, const HostHints& hints,
                        const Result<Managed>& managed) {
   std::string text;
   append_line(text,
               fmt::format("kernel {} ({}), uid {} ({}), capabilities: {}", facts.kernel_release,
                           facts.architecture, facts.uid, facts.user_name, facts.capabilities));
+  append_surroundings(text, surroundings_text(hints.surroundings), runs);
   append_line(text, "\nLayers");
   for (const LayerText& layer : kLayers) {
     const Obstacle obstacle = obstacle_of(layer.layer, facts);
@@ -187,7 +195,7 @@ std::string write_text(const HostFacts& facts, bool runs, long apparmor,
   }
   append_line(text, fmt::format("\nOverlay          upper layer on a tmpfs: {}",
                                 facts.overlay_on_tmpfs ? "ok" : "NO, on disk instead"));
-  if (apparmor == 1) {
+  if (hints.apparmor_restricts_userns == 1) {
     append_line(text,
                 "AppArmor         restricts user namespaces; the profile that allows them: "
                 "sbx-run doctor --apparmor");
@@ -209,7 +217,13 @@ Json layer_to_json(const LayerText& layer, const HostFacts& facts) {
           {"mend", or_null(obstacle.mend)}};
 }
 
-std::string write_json(const HostFacts& facts, bool runs, long apparmor,
+Json surroundings_to_json(const SurroundingsText& where, bool runs) {
+  return {{"kind", where.name},
+          {"means", where.means},
+          {"mend", runs || where.unseal == nullptr ? Json() : Json(where.unseal)}};
+}
+
+std::string write_json(const HostFacts& facts, bool runs, const HostHints& hints,
                        const std::string& executable, const Result<Managed>& managed) {
   Json layers = Json::object();
   for (const LayerText& layer : kLayers)
@@ -224,6 +238,7 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
       {"uid", facts.uid},
       {"capabilities", facts.capabilities},
       {"gid", facts.gid},
+      {"surroundings", surroundings_to_json(surroundings_text(hints.surroundings), runs)},
       {"layers", layers},
       {"landlock",
        {{"abi", facts.landlock_abi},
@@ -241,7 +256,9 @@ std::string write_json(const HostFacts& facts, bool runs, long apparmor,
         {"reason", has_cgroup ? Json() : Json(facts.cgroup.reason)},
         {"mend", has_cgroup ? Json() : Json(kCgroupMend)}}},
       {"overlay", {{"on_tmpfs", facts.overlay_on_tmpfs}}},
-      {"apparmor", {{"restricted", apparmor == 1}, {"profile", apparmor_profile_text(executable)}}},
+      {"apparmor",
+       {{"restricted", hints.apparmor_restricts_userns == 1},
+        {"profile", apparmor_profile_text(executable)}}},
       {"managed", managed_to_json(managed)},
       {"managed_error", managed.ok() ? Json() : Json(managed.error().message)},
       {"default_profile_runs", runs}};
@@ -264,11 +281,11 @@ std::string quote_for_apparmor(const std::string& path) {
 
 DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable,
                                 const Result<Managed>& managed) {
-  const long apparmor = read_host_hints().apparmor_restricts_userns;
+  const HostHints hints = read_host_hints();
   DoctorReport report;
   report.all_layers = default_profile_runs(facts) && managed.ok();
-  report.text = write_text(facts, report.all_layers, apparmor, managed);
-  report.json = write_json(facts, report.all_layers, apparmor, executable, managed);
+  report.text = write_text(facts, report.all_layers, hints, managed);
+  report.json = write_json(facts, report.all_layers, hints, executable, managed);
   return report;
 }
 

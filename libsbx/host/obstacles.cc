@@ -55,10 +55,12 @@ bool is_namespace(Layer layer) { return limit_name(layer) != nullptr; }
 constexpr const char* kAppArmorMend =
     "sbx-run doctor --apparmor | sudo tee /etc/apparmor.d/sbx-run && "
     "sudo apparmor_parser -r /etc/apparmor.d/sbx-run";
-constexpr const char* kContainerMend =
-    "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-    "--security-opt systempaths=unconfined … (or a seccomp profile that allows clone with "
-    "namespace flags, mount, umount2 and pivot_root)";
+
+// A filter is in force: where nothing tells whose, it is most likely a container's.
+const char* unseal(const HostHints& hints) {
+  const bool is_known = is_container(hints.surroundings);
+  return surroundings_text(is_known ? hints.surroundings : Surroundings::kContainer).unseal;
+}
 
 struct Cause {
   std::string text;
@@ -94,17 +96,22 @@ Cause cause_of_refused_namespace(Layer layer, int error, const HostHints& hints)
   // The kernel's own answer is EPERM; a security module's is EACCES.
   if (error == EACCES && !hints.apparmor_profile.empty()) {
     return {"AppArmor's profile '" + hints.apparmor_profile + "' confines sbx-run and forbids it",
-            hints.container ? kContainerMend : kAppArmorMend};
+            is_container(hints.surroundings) ? unseal(hints) : kAppArmorMend};
   }
   if (hints.seccomp_filtered) {
-    return {hints.container ? "this container's seccomp filter refuses it"
-                            : "a seccomp filter is in force (Seccomp: 2 in /proc/self/status); "
-                              "this looks like a container or another sandbox",
-            kContainerMend};
+    return {is_container(hints.surroundings)
+                ? "this container's seccomp filter refuses it"
+                : "a seccomp filter is in force (Seccomp: 2 in /proc/self/status); "
+                  "this looks like a container or another sandbox",
+            unseal(hints)};
   }
-  if (hints.container) {
+  if (is_container(hints.surroundings)) {
     return {"this container has neither the capability nor leave to make namespaces",
-            kContainerMend};
+            unseal(hints)};
+  }
+  if (layer == Layer::kUser && hints.surroundings == Surroundings::kChroot) {
+    return {"the process is in a chroot, where the kernel makes no user namespace",
+            surroundings_text(hints.surroundings).unseal};
   }
   if (layer == Layer::kUser) {
     return {
@@ -129,6 +136,10 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
       }
       [[fallthrough]];
     case EINVAL:
+      if (hints.surroundings == Surroundings::kChroot) {
+        return {"the process is in a chroot, whose / is no mount",
+                surroundings_text(hints.surroundings).unseal};
+      }
       return {"this kernel is built without that kind of namespace, or a seccomp filter hides it",
               "run a kernel with CONFIG_NAMESPACES and CONFIG_USER_NS"};
     case EAGAIN:
@@ -150,7 +161,7 @@ Cause cause_for_landlock(const Attempt& attempt, const HostHints& hints) {
             "boot with lsm=landlock,… before the modules that /sys/kernel/security/lsm lists"};
   }
   if (hints.seccomp_filtered) {
-    return {"a seccomp filter hides the call", kContainerMend};
+    return {"a seccomp filter hides the call", unseal(hints)};
   }
   return {"the kernel is older than 5.13 or built without Landlock",
           "run a kernel with CONFIG_SECURITY_LANDLOCK=y and lsm=landlock,… at boot"};
@@ -162,7 +173,7 @@ Cause cause_for_seccomp(const Attempt& attempt, const HostHints& hints) {
             "run a kernel with CONFIG_SECCOMP_FILTER=y"};
   }
   return {hints.seccomp_filtered ? "a filter already in force refuses another one" : "",
-          kContainerMend};
+          unseal(hints)};
 }
 
 }  // namespace
@@ -184,9 +195,7 @@ HostHints read_host_hints() {
   }
   hints.seccomp_filtered =
       read_small("/proc/self/status").find("\nSeccomp:\t2") != std::string::npos;
-  hints.container = ::access("/.dockerenv", F_OK) == 0 ||
-                    ::access("/run/.containerenv", F_OK) == 0 ||
-                    ::access("/run/systemd/container", F_OK) == 0;
+  hints.surroundings = read_surroundings();
   const std::string lsm = read_small("/sys/kernel/security/lsm");
   hints.lsm_known = !lsm.empty();
   hints.lsm_has_landlock = lsm.find("landlock") != std::string::npos;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/facts.h"
+#include "host/surroundings.h"
 
 namespace sbx {
 
@@ -17,8 +18,8 @@ struct HostHints {
   long apparmor_restricts_userns = -1;  // Ubuntu's apparmor_restrict_unprivileged_userns
   std::string apparmor_profile;         // what confines this process: "docker-default"; else empty
   bool seccomp_filtered = false;        // this process already has a filter
-  bool container = false;               // /.dockerenv, /run/.containerenv, container cgroup
-  bool lsm_known = false;               // /sys/kernel/security/lsm could be read
+  Surroundings surroundings = Surroundings::kHost;
+  bool lsm_known = false;  // /sys/kernel/security/lsm could be read
   bool lsm_has_landlock = false;
   bool privileged = false;  // effective uid 0
 };

@@ -16,6 +16,7 @@ sbx_room(host SOURCES
   host/git_outside.cc
   host/unowned.cc
   host/owners.cc
+  host/surroundings.cc
   host/view.cc
   host/protect.cc
   host/witnesses.cc

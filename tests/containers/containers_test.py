@@ -138,6 +138,8 @@ class Podman(unittest.TestCase):
                 self.skipTest(f"podman does not run here: {done.stderr[-300:]}")
             missing = re.findall(r"^  (\w+) +NO ", done.stdout, re.MULTILINE)
             self.assertEqual(sorted(missing), sorted(words), done.stdout)
+            self.assertIn("runs in: podman", done.stdout)
+            self.assertEqual("mend: podman run --security-opt seccomp=unconfined" in done.stdout, bool(words))
 
 
 class Manifests(unittest.TestCase):

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "host/surroundings.h"
+
 namespace sbx {
 namespace {
 
@@ -46,6 +48,20 @@ TEST(Doctor, AMachineThatGivesEverythingRunsTheDefaultProfile) {
     EXPECT_TRUE(layer["mend"].is_null()) << name;
   }
   EXPECT_TRUE(document["default_profile_runs"].get<bool>());
+}
+
+TEST(Doctor, SaysWhatItRunsIn) {
+  const DoctorReport report = make_doctor_report(good_facts(), "/usr/bin/sbx-run");
+  const SurroundingsText& here = surroundings_text(read_surroundings());
+  EXPECT_NE(report.text.find("runs in: " + std::string(here.name) + " ("), std::string::npos);
+  const Json where = Json::parse(report.json)["surroundings"];
+  EXPECT_EQ(where["kind"], here.name);
+  EXPECT_TRUE(where["mend"].is_null());  // nothing to mend
+  for (const Surroundings kind : {Surroundings::kChroot, Surroundings::kDocker,
+                                  Surroundings::kKubernetes, Surroundings::kContainer}) {
+    EXPECT_NE(surroundings_text(kind).unseal, nullptr);
+  }
+  EXPECT_STREQ(surroundings_text(Surroundings::kContainer).name, "container");
 }
 
 TEST(Doctor, AMissingLayerShowsItsReasonAndItsMendInBothForms) {

@@ -297,10 +297,18 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
   HostHints confined;
   confined.apparmor_profile = "caller";
   HostHints confined_container = confined;
-  confined_container.container = true;
+  confined_container.surroundings = Surroundings::kDocker;
   HostHints docker;
   docker.seccomp_filtered = true;
-  docker.container = true;
+  docker.surroundings = Surroundings::kDocker;
+  HostHints podman = docker;
+  podman.surroundings = Surroundings::kPodman;
+  HostHints pod = docker;
+  pod.surroundings = Surroundings::kKubernetes;
+  HostHints filtered = docker;
+  filtered.surroundings = Surroundings::kHost;
+  HostHints chroot;
+  chroot.surroundings = Surroundings::kChroot;
   HostHints no_landlock;
   no_landlock.lsm_known = true;
   const Case cases[] = {
@@ -318,6 +326,12 @@ TEST(Obstacles, NameTheCauseAndTheExactMend) {
       {"not the profile's doing", Layer::kUser, EPERM, confined, "chroot", "outside of a chroot"},
       {"Docker", Layer::kMount, EPERM, docker, "this container's seccomp filter",
        "--security-opt seccomp="},
+      {"podman", Layer::kMount, EPERM, podman, "this container's seccomp filter",
+       "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL"},
+      {"a pod", Layer::kUser, EPERM, pod, "this container's seccomp filter", "hostUsers: false"},
+      {"a filter of nobody's", Layer::kUser, EPERM, filtered, "looks like a container",
+       "have its runtime allow clone"},
+      {"a chroot", Layer::kUser, EPERM, chroot, "is in a chroot", "outside of the chroot"},
       {"chroot", Layer::kUser, EPERM, {}, "chroot", "outside of a chroot"},
       {"no user namespaces built in", Layer::kUser, EINVAL, {}, "built without", "CONFIG_USER_NS"},
       {"outer limit",
