@@ -3,6 +3,8 @@
 #include "task_text.h"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -41,11 +43,18 @@ std::string plain(std::string_view text) {
 }
 
 RunStatus status_named(std::string_view name) {
-  for (auto at = RunStatus::kExited; at != RunStatus::kError;
-       at = static_cast<RunStatus>(static_cast<int>(at) + 1)) {
-    if (name == run_status_name(at)) return at;
+  const auto* const at = std::find(std::begin(kRunStatuses), std::end(kRunStatuses), name);
+  return at == std::end(kRunStatuses) ? RunStatus::kError
+                                      : static_cast<RunStatus>(at - std::begin(kRunStatuses));
+}
+
+// What fills the disk of a run with a layer is that, as far as an answer tells.
+std::optional<Limit> limit_named(std::string_view name, bool has_layer) {
+  if (name.empty()) return std::nullopt;
+  for (const LimitRow& row : kLimits) {
+    if (row.ended == name && (row.limit != Limit::kTmp || !has_layer)) return row.limit;
   }
-  return RunStatus::kError;
+  return std::nullopt;
 }
 
 template <typename Take>
@@ -63,7 +72,7 @@ Outcome read_outcome(const json& answer) {
   const json& code = member(answer, "exit_code");
   if (code.is_number_integer()) outcome.exit_code = code.get<int>();
   outcome.signal = signal_number(text_of(answer, "signal")).value_or(0);
-  outcome.limit = text_of(answer, "limit");
+  outcome.limit = limit_named(text_of(answer, "limit"), member(answer, "layer").is_object());
   if (const json& error = member(answer, "error"); error.is_object()) {
     outcome.error = read_error(error);
   }

@@ -69,27 +69,20 @@ std::vector<std::string> landlock_list(int abi, bool covered) {
   return list;
 }
 
-// In the words of a result's sandbox.limits.
 struct LimitText {
-  const char* name;
-  std::string enforcer;  // cgroup2 | rlimit | watch | none
+  std::string name;
+  std::string enforcer;
 };
 
 std::vector<LimitText> limits_of(const HostFacts& facts) {
-  const bool cgroup = !facts.cgroup.base.empty();
-  // RLIMIT_NPROC does not bind global root, and counts other processes of the user where there is
-  // no user namespace.
-  const bool nproc = facts.uid != 0 && !facts.obstacle(Layer::kUser).present();
-  return {{"timeout", "watch"},
-          {"cpu", "watch"},
-          {"memory", cgroup ? "cgroup2" : "watch"},
-          {"pids", cgroup  ? "cgroup2"
-                   : nproc ? "rlimit"
-                           : "watch"},
-          {"open_files", "rlimit"},
-          {"file", "rlimit"},
-          {"tmp", facts.obstacle(Layer::kMount).present() ? "none" : "watch"},
-          {"output", "watch"}};
+  std::vector<LimitText> out;
+  for (const LimitRow& row : kLimits) {
+    const Enforcer enforcer =
+        limit_enforcer(row.limit, facts, !facts.obstacle(Layer::kUser).present(),
+                       !facts.obstacle(Layer::kMount).present());
+    out.push_back({std::string(row.name), std::string(enforcer_name(enforcer))});
+  }
+  return out;
 }
 
 constexpr const char* kCgroupMend =

@@ -151,4 +151,31 @@ HostFacts read_quick_facts(const char* home) {
   return facts;
 }
 
+bool rlimit_holds_pids(const HostFacts& facts, bool has_user_namespace) {
+  return has_user_namespace && facts.uid != 0;
+}
+
+Enforcer limit_enforcer(Limit limit, const HostFacts& facts, bool has_user_namespace,
+                        bool has_mount_view) {
+  const bool has_cgroup = !facts.cgroup.base.empty();
+  switch (limit) {
+    case Limit::kMemory:
+      return has_cgroup ? Enforcer::kCgroup : Enforcer::kWatch;
+    case Limit::kPids:
+      if (has_cgroup) return Enforcer::kCgroup;
+      return rlimit_holds_pids(facts, has_user_namespace) ? Enforcer::kRlimit : Enforcer::kWatch;
+    case Limit::kOpenFiles:
+    case Limit::kFile:
+      return Enforcer::kRlimit;
+    case Limit::kTmp:
+      return has_mount_view ? Enforcer::kWatch : Enforcer::kNone;
+    case Limit::kTimeout:
+    case Limit::kCpu:
+    case Limit::kLayer:
+    case Limit::kOutput:
+      break;
+  }
+  return Enforcer::kWatch;
+}
+
 }  // namespace sbx

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/limit.h"
 #include "profile/profile.h"
 
 namespace sbx {
@@ -75,6 +76,13 @@ struct Account {
 // Finds `id` in a file of passwd(5)'s or group(5)'s form, at most its first MiB. A static program
 // has no NSS: directory services are not asked.
 Account read_account(const char* path, unsigned id);
+
+// Whether RLIMIT_NPROC bounds one sandbox: it counts the processes of a user namespace since Linux
+// 5.14; global root is exempt from it, and without the namespace it counts the whole user.
+bool rlimit_holds_pids(const HostFacts& facts, bool has_user_namespace);
+// Who holds a limit where these layers are in force.
+Enforcer limit_enforcer(Limit limit, const HostFacts& facts, bool has_user_namespace,
+                        bool has_mount_view);
 
 // Fills obstacles, clone3, proc_mountable, seccomp_notify and overlay_on_tmpfs by trying each in a
 // child of its own. Takes some milliseconds. Changes nothing on the host.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -30,7 +31,14 @@ enum class RunStatus : std::uint8_t {
   kNeedsApproval,
   kError,
 };
-const char* run_status_name(RunStatus status);
+// In the order of RunStatus, as a result says them.
+inline constexpr std::string_view kRunStatuses[] = {
+    "exited", "signaled", "timed_out", "limit",          "cancelled",
+    "killed", "running",  "denied",    "needs_approval", "error",
+};
+constexpr std::string_view run_status_name(RunStatus status) {
+  return kRunStatuses[static_cast<std::size_t>(status)];
+}
 
 struct StreamText {
   std::string text;         // head, marker, tail; base64 when `base64`
@@ -123,7 +131,7 @@ struct Outcome {
   std::int64_t started_at_ms = 0;  // Unix time in milliseconds
   double duration_ms = 0;
   Usage usage;
-  std::string limit;  // which limit ended it; empty: none
+  std::optional<Limit> limit;  // which ended it
   std::vector<Denial> denials;
   std::vector<AllowedConnection> connections;  // oldest first, at most 1024
   std::uint64_t unlisted_connections = 0;      // beyond that

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "model/limit.h"
+
 namespace sbx {
 
 struct Degradation {
@@ -13,8 +15,8 @@ struct Degradation {
 };
 
 struct LimitReport {
-  std::string limit;     // timeout, cpu, memory, pids, open_files, file, tmp, output
-  std::string enforcer;  // cgroup2 | rlimit | watch | none
+  Limit limit;
+  Enforcer enforcer;
 };
 
 }  // namespace sbx

@@ -264,12 +264,12 @@ class Planner {
     builder_.add(op::SetLimit{resource, soft, hard});
   }
 
-  // RLIMIT_NPROC counts the processes of a user namespace since Linux 5.14, so it bounds one
-  // sandbox; global root is exempt from it, and without the namespace it counts the whole user.
-  bool pids_by_rlimit() const { return wants(Layer::kUser) && input_.facts.uid != 0; }
+  Enforcer enforcer(Limit limit) const {
+    return limit_enforcer(limit, input_.facts, wants(Layer::kUser), wants(Layer::kMount));
+  }
 
   bool watches_pids() const {
-    return sandbox_.limits.pids && !pids_by_rlimit() && input_.facts.cgroup.base.empty();
+    return sandbox_.limits.pids && enforcer(Limit::kPids) == Enforcer::kWatch;
   }
 
   void add_limits() {
@@ -281,7 +281,7 @@ class Planner {
       const auto bytes = static_cast<std::uint64_t>(*sandbox_.file_bytes);
       limit(RLIMIT_FSIZE, bytes, bytes);
     }
-    if (limits.pids && pids_by_rlimit()) {
+    if (limits.pids && rlimit_holds_pids(input_.facts, wants(Layer::kUser))) {
       // PID 1 is one of them. One more behind a cgroup, which is to refuse first: it counts
       // refusals.
       const std::uint64_t more = input_.facts.cgroup.base.empty() ? 1 : 2;
@@ -348,19 +348,18 @@ class Planner {
   void describe_limits() {
     const SandboxLimits& limits = sandbox_.limits;
     const RunPolicy& run = input_.policy.run;
-    auto& out = builder_.plan().limits;
-    const bool by_cgroup = !input_.facts.cgroup.base.empty();
-    if (run.limits.timeout_ms) out.push_back({"timeout", "watch"});
-    if (limits.cpu_ms) out.push_back({"cpu", "watch"});
-    if (limits.memory_mb) out.push_back({"memory", by_cgroup ? "cgroup2" : "watch"});
-    if (limits.pids) {
-      out.push_back({"pids", by_cgroup ? "cgroup2" : pids_by_rlimit() ? "rlimit" : "watch"});
-    }
-    if (limits.open_files) out.push_back({"open_files", "rlimit"});
-    if (sandbox_.file_bytes) out.push_back({"file", "rlimit"});
-    if (limits.tmp_mb) out.push_back({"tmp", wants(Layer::kMount) ? "watch" : "none"});
-    if (limits.layer_mb && !sandbox_.layer.empty()) out.push_back({"layer", "watch"});
-    if (run.output_bytes || run.limits.output_lines) out.push_back({"output", "watch"});
+    const auto add = [this](Limit limit, bool is_set) {
+      if (is_set) builder_.plan().limits.push_back({limit, enforcer(limit)});
+    };
+    add(Limit::kTimeout, run.limits.timeout_ms.has_value());
+    add(Limit::kCpu, limits.cpu_ms.has_value());
+    add(Limit::kMemory, limits.memory_mb.has_value());
+    add(Limit::kPids, limits.pids.has_value());
+    add(Limit::kOpenFiles, limits.open_files.has_value());
+    add(Limit::kFile, sandbox_.file_bytes.has_value());
+    add(Limit::kTmp, limits.tmp_mb.has_value());
+    add(Limit::kLayer, limits.layer_mb && !sandbox_.layer.empty());
+    add(Limit::kOutput, run.output_bytes || run.limits.output_lines);
   }
 
   const PlanInput& input_;

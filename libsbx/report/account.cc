@@ -18,30 +18,26 @@ constexpr std::size_t kMostExecLines = 10;
 constexpr std::size_t kMostPathLines = 3;
 
 struct LimitWords {
-  std::string_view limit;
+  Limit limit;
   std::string_view sentence;
   std::string_view flag;
 };
-constexpr LimitWords kLimits[] = {
-    {"memory", "ran out of memory", "--memory SIZE"},
-    {"pids", "ran out of processes", "--pids COUNT"},
-    {"cpu", "ran out of CPU time", "--cpu-time TIME"},
-    {"file_size", "a file grew too large", "--file-size SIZE"},
-    {"disk", "the private /tmp and home are full", "--tmp-size SIZE"},
+constexpr LimitWords kLimitWords[] = {
+    {Limit::kMemory, "ran out of memory", "--memory SIZE"},
+    {Limit::kPids, "ran out of processes", "--pids COUNT"},
+    {Limit::kCpu, "ran out of CPU time", "--cpu-time TIME"},
+    {Limit::kFile, "a file grew too large", "--file-size SIZE"},
+    {Limit::kTmp, "the private /tmp and home are full", "--tmp-size SIZE"},
 };
 
-std::string limit_sentence(const Outcome& outcome, const std::string& after) {
-  const std::string& limit = outcome.limit;
-  if (limit == "disk" && outcome.kept) {
-    return "the layer, or the private /tmp and home, are full" + after +
-           "; limits.layer_mb of the profile, or --tmp-size SIZE, gives more";
-  }
-  for (const LimitWords& row : kLimits) {
+std::string limit_sentence(std::optional<Limit> limit, const std::string& after) {
+  for (const LimitWords& row : kLimitWords) {
     if (row.limit == limit) {
       return std::string(row.sentence) + after + "; " + std::string(row.flag) + " gives more";
     }
   }
-  return "reached the limit " + limit + after + "; limits." + limit + " of the profile gives more";
+  if (limit != Limit::kLayer) return "reached a limit" + after;
+  return "the layer is full" + after + "; limits.layer_mb of the profile gives more";
 }
 
 std::string tenths(double value) {
@@ -196,7 +192,7 @@ std::string end_sentence(const Outcome& outcome) {
     case RunStatus::kTimedOut:
       return "timed out" + after + "; --timeout TIME gives it more, --timeout none all it takes";
     case RunStatus::kLimit:
-      return limit_sentence(outcome, after);
+      return limit_sentence(outcome.limit, after);
     case RunStatus::kCancelled:
       return "interrupted" + after;
     case RunStatus::kKilled:
@@ -210,7 +206,7 @@ std::string end_sentence(const Outcome& outcome) {
     case RunStatus::kError:
       break;
   }
-  return outcome.error ? error_line(*outcome.error) : run_status_name(outcome.status);
+  return outcome.error ? error_line(*outcome.error) : std::string(run_status_name(outcome.status));
 }
 
 std::string account_text(const Outcome& outcome, bool colours) {
@@ -218,8 +214,8 @@ std::string account_text(const Outcome& outcome, bool colours) {
   const bool is_well = outcome.status == RunStatus::kExited && outcome.exit_code.value_or(1) == 0;
   const bool waits = outcome.status == RunStatus::kNeedsApproval;
   lines.add("sbx-run", is_well ? kGood : waits ? kNote : kBad, end_sentence(outcome));
-  if (outcome.status == RunStatus::kExited && !outcome.limit.empty()) {
-    lines.add("limit", kNote, limit_sentence(outcome, ""));
+  if (outcome.status == RunStatus::kExited && outcome.limit) {
+    lines.add("limit", kNote, limit_sentence(outcome.limit, ""));
   }
   std::size_t shown = 0;
   for (const Denial& denial : outcome.denials) {

@@ -43,7 +43,7 @@ std::string audit_line(const AuditFacts& facts, const Outcome& outcome) {
     json.null();
   }
   write_text_or_null(json, "signal", outcome.signal != 0 ? signal_name(outcome.signal) : "");
-  if (!outcome.limit.empty()) write_member(json, "limit", outcome.limit);
+  if (outcome.limit) write_member(json, "limit", limit_row(*outcome.limit).ended);
   json.key("stdout_bytes");
   json.count(outcome.out.bytes);
   json.key("stderr_bytes");

@@ -22,16 +22,29 @@ std::vector<std::string> environment_names(const LaunchPlan& plan) {
   return names;
 }
 
-std::string limit_value(const Policy& policy, std::string_view name) {
+std::string limit_value(const Policy& policy, Limit limit) {
   const SandboxLimits& limits = policy.sandbox.limits;
-  if (name == "timeout") return fmt::format("{} ms", policy.run.limits.timeout_ms.value_or(0));
-  if (name == "cpu") return fmt::format("{} ms", limits.cpu_ms.value_or(0));
-  if (name == "memory") return fmt::format("{} MiB", limits.memory_mb.value_or(0));
-  if (name == "pids") return fmt::format("{}", limits.pids.value_or(0));
-  if (name == "open_files") return fmt::format("{}", limits.open_files.value_or(0));
-  if (name == "file") return fmt::format("{} bytes", policy.sandbox.file_bytes.value_or(0));
-  if (name == "tmp") return fmt::format("{} MiB", limits.tmp_mb.value_or(0));
-  return fmt::format("{} bytes", policy.run.output_bytes.value_or(0));
+  switch (limit) {
+    case Limit::kTimeout:
+      return fmt::format("{} ms", policy.run.limits.timeout_ms.value_or(0));
+    case Limit::kCpu:
+      return fmt::format("{} ms", limits.cpu_ms.value_or(0));
+    case Limit::kMemory:
+      return fmt::format("{} MiB", limits.memory_mb.value_or(0));
+    case Limit::kPids:
+      return fmt::format("{}", limits.pids.value_or(0));
+    case Limit::kOpenFiles:
+      return fmt::format("{}", limits.open_files.value_or(0));
+    case Limit::kFile:
+      return fmt::format("{} bytes", policy.sandbox.file_bytes.value_or(0));
+    case Limit::kTmp:
+      return fmt::format("{} MiB", limits.tmp_mb.value_or(0));
+    case Limit::kLayer:
+      return fmt::format("{} MiB", limits.layer_mb.value_or(0));
+    case Limit::kOutput:
+      return fmt::format("{} bytes", policy.run.output_bytes.value_or(0));
+  }
+  return "";
 }
 
 }  // namespace
@@ -86,8 +99,8 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   }
   out += "limits\n";
   for (const LimitReport& limit : plan.limits) {
-    out += fmt::format("  {:<10} {} ({})\n", limit.limit, limit_value(policy, limit.limit),
-                       limit.enforcer);
+    out += fmt::format("  {:<10} {} ({})\n", limit_name(limit.limit),
+                       limit_value(policy, limit.limit), enforcer_name(limit.enforcer));
   }
   out += fmt::format("environment\n  {}\n", fmt::join(environment_names(plan), " "));
   if (!plan.degraded.empty()) out += "degraded\n";
@@ -135,8 +148,8 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
                     {"host_ports", policy.sandbox.network.host_ports}};
   out["limits"] = Json::object();
   for (const LimitReport& limit : plan.limits) {
-    out["limits"][limit.limit] = {{"value", limit_value(policy, limit.limit)},
-                                  {"enforcer", limit.enforcer}};
+    out["limits"][std::string(limit_name(limit.limit))] = {
+        {"value", limit_value(policy, limit.limit)}, {"enforcer", enforcer_name(limit.enforcer)}};
   }
   out["environment"] = environment_names(plan);
   out["degraded"] = Json::array();

@@ -91,7 +91,8 @@ void write_sandbox(JsonWriter& json, const SandboxReport& sandbox) {
   write_layers(json, sandbox);
   json.key("limits");
   json.begin_object();
-  for (const LimitReport& limit : sandbox.limits) write_member(json, limit.limit, limit.enforcer);
+  for (const LimitReport& limit : sandbox.limits)
+    write_member(json, limit_name(limit.limit), enforcer_name(limit.enforcer));
   json.end_object();
   write_degraded(json, sandbox.degraded);
   write_array(json, "published", sandbox.published, [&](const Published& published) {
@@ -136,7 +137,7 @@ void write_outcome_members(JsonWriter& json, const Outcome& outcome, const Strea
   json.verbatim(outcome.result_json.value_or("null"));
   write_command(json, outcome);
   json.key("limit");
-  json.string_or_null(outcome.limit);
+  json.string_or_null(outcome.limit ? limit_row(*outcome.limit).ended : std::string_view());
   write_denials(json, outcome.denials);
   write_redactions(json, outcome.redactions);
   write_sandbox(json, outcome.sandbox);

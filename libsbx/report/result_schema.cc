@@ -21,10 +21,7 @@ constexpr const char* kResultSchema = R"json({
   "properties": {
     "status": {
       "description": "How the run ended. `error`: sbx could not run the command, or could not enforce what was required; `error` says why.",
-      "enum": [
-        "exited", "signaled", "timed_out", "limit", "cancelled", "killed", "running", "denied",
-        "needs_approval", "error"
-      ]
+      "enum": @statuses
     },
     "exit_code": {
       "description": "The command's own exit code; null unless it exited by itself.",
@@ -111,8 +108,8 @@ constexpr const char* kResultSchema = R"json({
       }
     },
     "limit": {
-      "description": "Which limit ended the run, such as memory, cpu, pids, output, file_size or disk; with exited, one that the command met and got over.",
-      "type": ["string", "null"]
+      "description": "Which limit ended the run; with exited, one that the command met and got over.",
+      "enum": @ended
     },
     "denials": {
       "description": "What the sandbox refused while the command ran, alike refusals counted together.",
@@ -211,9 +208,9 @@ constexpr const char* kResultSchema = R"json({
           "description": "What enforces each limit in force.",
           "type": "object",
           "propertyNames": {
-            "enum": ["timeout", "cpu", "memory", "pids", "open_files", "file", "tmp", "output"]
+            "enum": @limits
           },
-          "additionalProperties": {"enum": ["cgroup2", "rlimit", "watch", "none"]}
+          "additionalProperties": {"enum": @enforcers}
         },
         "degraded": {
           "description": "Each layer, limit or part that was wanted and is not in force.",
@@ -313,6 +310,28 @@ constexpr const char* kResultSchema = R"json({
 
 }  // namespace
 
-std::string result_schema_json() { return kResultSchema; }
+std::string result_schema_json() {
+  std::string schema = kResultSchema;
+  const auto fill = [&schema](std::string_view mark, const std::string& words) {
+    schema.replace(schema.find(mark), mark.size(), "[" + words.substr(2) + "]");
+  };
+  const auto quoted = [](std::string_view word) { return ", \"" + std::string(word) + "\""; };
+  std::string statuses;
+  std::string limits;
+  std::string enforcers;
+  std::string ended = ", null";
+  for (const std::string_view status : kRunStatuses) statuses += quoted(status);
+  for (const std::string_view enforcer : kEnforcers) enforcers += quoted(enforcer);
+  for (const LimitRow& row : kLimits) {
+    limits += quoted(row.name);
+    const bool is_new = !row.ended.empty() && ended.find(quoted(row.ended)) == std::string::npos;
+    if (is_new) ended += quoted(row.ended);
+  }
+  fill("@statuses", statuses);
+  fill("@limits", limits);
+  fill("@enforcers", enforcers);
+  fill("@ended", ended);
+  return schema;
+}
 
 }  // namespace sbx

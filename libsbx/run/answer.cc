@@ -27,17 +27,17 @@ void note_redactions(Outcome& outcome, const OutputStream& output) {
   }
 }
 
-bool holds(const Outcome& outcome, std::string_view limit) {
+bool holds(const Outcome& outcome, Limit limit) {
   const auto& limits = outcome.sandbox.limits;
   return std::any_of(limits.begin(), limits.end(),
                      [&](const LimitReport& report) { return report.limit == limit; });
 }
 
 // A limit that a program met as an error of a call: what it did about that is its own affair.
-std::string reached(const Supervised& supervised, const Leftovers& leftovers) {
-  if (supervised.has_filled_scratch) return "disk";
-  if (supervised.has_reached_pids || leftovers.ran_out_of_pids()) return "pids";
-  return "";
+std::optional<Limit> reached(const Supervised& supervised, const Leftovers& leftovers) {
+  if (supervised.has_filled_scratch) return Limit::kTmp;
+  if (supervised.has_reached_pids || leftovers.ran_out_of_pids()) return Limit::kPids;
+  return std::nullopt;
 }
 
 StreamText stream(OutputStream& output, bool exact) {
@@ -97,13 +97,13 @@ void take_output(Outcome& outcome, const Policy& policy, Supervised& supervised)
 
 void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers) {
   Ending ending = supervised.ending;
-  ending.holds_cpu = holds(outcome, "cpu");
-  ending.holds_file_size = holds(outcome, "file");
+  ending.holds_cpu = holds(outcome, Limit::kCpu);
+  ending.holds_file_size = holds(outcome, Limit::kFile);
   ending.ran_out_of_memory = leftovers.ran_out_of_memory();
   ending.reached = reached(supervised, leftovers);
   EndReport report = report_end(ending);
   outcome.status = report.status;
-  outcome.limit = std::move(report.limit);
+  outcome.limit = report.limit;
   outcome.exit_code = report.exit_code;
   outcome.signal = report.signal;
   outcome.exit_status = report.exit_status;

@@ -100,7 +100,7 @@ void take_terminate(RunState& state, const RunEvent& event, RunActions& out) {
 
 void take_look(RunState& state, const RunEvent& event, RunActions& out) {
   state.next_look = event.next_look;
-  if (event.limit.empty() || !stand(state, Cause::kLimit)) return;
+  if (!event.limit || !stand(state, Cause::kLimit)) return;
   state.limit = event.limit;
   kill(state, event.now, out);
 }
@@ -131,14 +131,14 @@ void take_broken(RunState& state, RunState::Time now) {
 }
 
 // What a program met as an error of a call is its own affair, unless it ended by it.
-std::string limit_of(const Ending& ending, int signal) {
-  if (!ending.limit.empty()) return ending.limit;
+std::optional<Limit> limit_of(const Ending& ending, int signal) {
+  if (ending.limit) return ending.limit;
   if (ending.cause == Cause::kEnded) {
     // The caller's own limits, and a signal that somebody sent, are none of ours.
-    if (signal == SIGXCPU && ending.holds_cpu) return "cpu";
-    if (signal == SIGXFSZ && ending.holds_file_size) return "file_size";
+    if (signal == SIGXCPU && ending.holds_cpu) return Limit::kCpu;
+    if (signal == SIGXFSZ && ending.holds_file_size) return Limit::kFile;
   }
-  return ending.ran_out_of_memory ? "memory" : "";
+  return ending.ran_out_of_memory ? std::optional(Limit::kMemory) : std::nullopt;
 }
 
 EndReport own_end(const Ending& ending, int signal) {
@@ -147,7 +147,7 @@ EndReport own_end(const Ending& ending, int signal) {
     const int code = WEXITSTATUS(*ending.wait_status);
     out.limit = ending.reached;
     out.exit_status = code;
-    out.status = code != 0 && !out.limit.empty() ? RunStatus::kLimit : RunStatus::kExited;
+    out.status = code != 0 && out.limit ? RunStatus::kLimit : RunStatus::kExited;
     if (out.status == RunStatus::kExited) out.exit_code = code;
     return out;
   }
@@ -221,12 +221,12 @@ EndReport report_end(const Ending& ending) {
   EndReport out;
   if (row.may_be_a_limit) {
     out.limit = limit_of(ending, was_signaled ? signal : 0);
-    if (!out.limit.empty() && (ending.cause == Cause::kLimit || !has_exited)) {
+    if (out.limit && (ending.cause == Cause::kLimit || !has_exited)) {
       out.status = RunStatus::kLimit;
       out.exit_status = 128 + signal;
       return out;
     }
-    out.limit.clear();
+    out.limit.reset();
   }
   if (row.is_own_end) return own_end(ending, signal);
   out.status = row.status;

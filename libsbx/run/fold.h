@@ -47,7 +47,7 @@ struct RunEvent {
   bool on = false;
   int number = 0;
   std::chrono::milliseconds grace{};
-  std::string limit{};
+  std::optional<Limit> limit{};
   Time next_look{};
 };
 
@@ -61,8 +61,8 @@ struct RunState {
 
   // --- what has come of it ---
   Cause cause = Cause::kNone;
-  std::string limit;      // with kLimit
-  int cancel_signal = 0;  // with kCancelled
+  std::optional<Limit> limit;  // with kLimit
+  int cancel_signal = 0;       // with kCancelled
   bool is_killed = false;
   bool is_init_gone = false;
   bool is_left = false;  // PID 1 stays, alone
@@ -94,19 +94,19 @@ RunActions fold(RunState& state, const RunEvent& event);
 // What is known of a run that has finished.
 struct Ending {
   Cause cause = Cause::kNone;
-  std::string limit;               // RunState's
+  std::optional<Limit> limit;      // RunState's
   int cancel_signal = 0;           // RunState's
   std::optional<int> wait_status;  // nullopt: nobody saw the command's end
   bool holds_cpu = false;          // these limits are ours
   bool holds_file_size = false;
   bool ran_out_of_memory = false;  // the kernel ended something for it
-  std::string reached;             // a limit that a program met as an error of a call
+  std::optional<Limit> reached;    // a limit that a program met as an error of a call
 };
 
 // What is said of it.
 struct EndReport {
   RunStatus status = RunStatus::kKilled;
-  std::string limit;
+  std::optional<Limit> limit;
   std::optional<int> exit_code;
   int signal = 0;
   int exit_status = 125;  // sbx-run's own

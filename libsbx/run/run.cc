@@ -32,15 +32,15 @@ using Clock = std::chrono::steady_clock;
 WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
   WatchLimits out;
   for (const LimitReport& limit : plan.limits) {
-    if (limit.limit == "pids" && limit.enforcer == "rlimit") {
+    if (limit.limit == Limit::kPids && limit.enforcer == Enforcer::kRlimit) {
       out.pids = limits.pids;
       out.kernel_holds_pids = true;
     }
-    if (limit.enforcer != "watch") continue;
-    if (limit.limit == "layer") out.layer_bytes = *limits.layer_mb << 20;
-    if (limit.limit == "memory") out.memory_bytes = *limits.memory_mb << 20;
-    if (limit.limit == "pids") out.pids = limits.pids;
-    if (limit.limit == "cpu") out.cpu_ms = limits.cpu_ms;
+    if (limit.enforcer != Enforcer::kWatch) continue;
+    if (limit.limit == Limit::kLayer) out.layer_bytes = *limits.layer_mb << 20;
+    if (limit.limit == Limit::kMemory) out.memory_bytes = *limits.memory_mb << 20;
+    if (limit.limit == Limit::kPids) out.pids = limits.pids;
+    if (limit.limit == Limit::kCpu) out.cpu_ms = limits.cpu_ms;
   }
   return out;
 }

@@ -231,10 +231,8 @@ void Supervisor::carry_out(const RunActions& actions) {
 
 void Supervisor::look() {
   int next_ms = 0;
-  std::optional<std::string> limit = tree_->look(next_ms);
-  feed({.kind = Kind::kLooked,
-        .limit = std::move(limit).value_or(""),
-        .next_look = Clock::now() + Milliseconds(next_ms)});
+  const std::optional<Limit> limit = tree_->look(next_ms);
+  feed({.kind = Kind::kLooked, .limit = limit, .next_look = Clock::now() + Milliseconds(next_ms)});
 }
 
 // In a pid namespace the end of PID 1 is the end of all. Elsewhere it must live to kill them.

@@ -302,17 +302,17 @@ bool TreeWatch::grows() {
   return is_urgent_;
 }
 
-std::optional<std::string> TreeWatch::look(int& next_ms) {
+std::optional<Limit> TreeWatch::look(int& next_ms) {
   if (auto limit = look_at_disk(next_ms)) return limit;
   const int disk_ms = next_ms;
   if (!limits_.memory_bytes && !limits_.cpu_ms && !limits_.pids) return std::nullopt;
-  std::optional<std::string> limit = look_at_processes(next_ms);
+  std::optional<Limit> limit = look_at_processes(next_ms);
   next_ms = std::min(next_ms, disk_ms);
   return limit;
 }
 
 // A tree of any size may have been written: it is counted in a process of its own.
-std::optional<std::string> TreeWatch::look_at_disk(int& next_ms) {
+std::optional<Limit> TreeWatch::look_at_disk(int& next_ms) {
   next_ms = kMostApartRestMs;
   if (!limits_.layer_bytes) return std::nullopt;
   next_ms = kCheckMs;
@@ -322,7 +322,7 @@ std::optional<std::string> TreeWatch::look_at_disk(int& next_ms) {
         const auto begun = Clock::now();
         std::int64_t bytes = 0;
         for (const std::string& part : limits.layer_parts) bytes += tree_bytes(part);
-        if (bytes > *limits.layer_bytes) return "disk";
+        if (bytes > *limits.layer_bytes) return std::string(limit_name(Limit::kLayer));
         const auto rest = std::max<Clock::duration>(std::chrono::milliseconds(kCheckMs * 2),
                                                     kRestFactor * (Clock::now() - begun));
         std::this_thread::sleep_for(rest);
@@ -333,12 +333,12 @@ std::optional<std::string> TreeWatch::look_at_disk(int& next_ms) {
   std::string limit;
   if (!disk_apart_->has_ended(limit)) return std::nullopt;
   disk_apart_.reset();
-  return limit.empty() ? std::nullopt : std::optional(limit);
+  return limit_of_name(limit);
 }
 
 // Of the looks of all trees together a bounded part of this process's time, which their commands
 // would choose otherwise.
-std::optional<std::string> TreeWatch::look_at_processes(int& next_ms) {
+std::optional<Limit> TreeWatch::look_at_processes(int& next_ms) {
   static Clock::time_point rest_until;
   if (apart_ != nullptr) return ask_apart(next_ms);
   const auto now = Clock::now();
@@ -349,7 +349,7 @@ std::optional<std::string> TreeWatch::look_at_processes(int& next_ms) {
   }
   const auto begun = worked();
   look_until_ = begun + kLongestLook;
-  std::optional<std::string> limit = look_once(next_ms);
+  std::optional<Limit> limit = look_once(next_ms);
   const auto took = worked() - begun;
   rest_until = std::max(rest_until, now) + kRestFactor * took;
   next_ms = std::max(next_ms, rest_after(took));
@@ -371,14 +371,14 @@ bool TreeWatch::takes_too_long() {
   return is_too_long_;
 }
 
-std::optional<std::string> TreeWatch::ask_apart(int& next_ms) {
+std::optional<Limit> TreeWatch::ask_apart(int& next_ms) {
   next_ms = kAskMs;
   has_filled_scratch_ = has_filled_scratch();
   if (apart_->has_noted()) has_reached_pids_ = true;
   std::string limit;
   if (!apart_->has_ended(limit)) return std::nullopt;
   apart_.reset();  // ended by somebody, where it does not say why: the next look is here again
-  return limit.empty() ? std::nullopt : std::optional(limit);
+  return limit_of_name(limit);
 }
 
 // In the process apart, to its end.
@@ -388,7 +388,7 @@ std::string TreeWatch::look_until_exceeded(Apart::Note& note) {
   for (;;) {
     const auto begun = worked();
     int next_ms = 0;
-    if (auto limit = look_once(next_ms)) return *limit;
+    if (const auto limit = look_once(next_ms)) return std::string(limit_name(*limit));
     next_ms = std::max(next_ms, std::min(rest_after(worked() - begun), kMostApartRestMs));
     for (; next_ms > 0 && !is_urgent_; next_ms -= kCheckMs) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min(next_ms, kCheckMs)));
@@ -403,7 +403,7 @@ void TreeWatch::note_pids() {
   if (note_ != nullptr) note_->store(true);
 }
 
-std::optional<std::string> TreeWatch::look_once(int& next_ms) {
+std::optional<Limit> TreeWatch::look_once(int& next_ms) {
   static const std::int64_t kTicks = sysconf(_SC_CLK_TCK);
   const auto now = Clock::now();
   const bool is_due = now >= estimate_due_;
@@ -414,7 +414,7 @@ std::optional<std::string> TreeWatch::look_once(int& next_ms) {
   if (limits_.pids) {
     // PID 1, which the kernel counts too, is none of the command's.
     if (sums.pids >= *limits_.pids && limits_.kernel_holds_pids) note_pids();
-    if (sums.pids > *limits_.pids && !limits_.kernel_holds_pids) return "pids";
+    if (sums.pids > *limits_.pids && !limits_.kernel_holds_pids) return Limit::kPids;
     // A fork takes some 100 µs; two cores at it make about 20 processes a millisecond.
     next_ms = static_cast<int>(std::min<std::int64_t>(
         next_ms, std::max<std::int64_t>(2, (*limits_.pids - sums.pids) / 20)));
@@ -427,7 +427,7 @@ std::optional<std::string> TreeWatch::look_once(int& next_ms) {
   int estimate_ms = 250;
   if (limits_.cpu_ms) {
     const std::int64_t left_ms = *limits_.cpu_ms - sums.cpu_ticks * 1000 / kTicks;
-    if (left_ms <= 0) return "cpu";
+    if (left_ms <= 0) return Limit::kCpu;
     static const std::int64_t kProcessors = std::max<long>(1, sysconf(_SC_NPROCESSORS_ONLN));
     estimate_ms = static_cast<int>(
         std::min<std::int64_t>(estimate_ms, std::max<std::int64_t>(5, left_ms / kProcessors)));
@@ -446,7 +446,7 @@ std::optional<std::string> TreeWatch::look_once(int& next_ms) {
       if (is_too_long_) return std::nullopt;
       // The sum counts shared pages for each process; only the exact figure ends a command.
       sums.resident_bytes = exact_memory();
-      if (sums.resident_bytes > *limits_.memory_bytes) return "memory";
+      if (sums.resident_bytes > *limits_.memory_bytes) return Limit::kMemory;
     }
     // Two cores touch new memory at some 4 MB a millisecond at the most.
     const std::int64_t left =

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/owned_fd.h"
+#include "model/limit.h"
 #include "run/memory_count.h"
 #include "trace/apart.h"
 
@@ -44,21 +45,20 @@ class TreeWatch {
   // Lists the sockets of its network namespace.
   void set_socket_diag(OwnedFd fd) { socket_diag_ = std::move(fd); }
 
-  // What was full, as far as a look has shown: "pids", "disk" for the scratch space.
+  // What was full, as far as a look has shown.
   bool has_reached_pids() const { return has_reached_pids_; }
   bool has_filled_scratch() const;
 
   // Looks once, for no longer than some milliseconds: a tree that takes more is looked at by a
-  // process apart from then on, which is asked here. The name of the limit that is exceeded
-  // ("memory", "cpu", "pids"), or nullopt. `next_ms` is when to look again at the latest, in
-  // milliseconds from now.
-  std::optional<std::string> look(int& next_ms);
+  // process apart from then on, which is asked here. The limit that is exceeded, or
+  // nullopt. `next_ms` is when to look again at the latest, in milliseconds from now.
+  std::optional<Limit> look(int& next_ms);
 
  private:
-  std::optional<std::string> look_once(int& next_ms);
-  std::optional<std::string> ask_apart(int& next_ms);
-  std::optional<std::string> look_at_disk(int& next_ms);
-  std::optional<std::string> look_at_processes(int& next_ms);
+  std::optional<Limit> look_once(int& next_ms);
+  std::optional<Limit> ask_apart(int& next_ms);
+  std::optional<Limit> look_at_disk(int& next_ms);
+  std::optional<Limit> look_at_processes(int& next_ms);
   std::string look_until_exceeded(Apart::Note& note);
   void note_pids();
   bool takes_too_long();

@@ -564,7 +564,7 @@ void KeptShell::note_end() {
     reason = "the command ended the shell (exit, exec or set -e) with code " +
              std::to_string(*ended.exit_code);
   } else if (reason.empty()) {
-    reason = std::string("the shell ended: ") + run_status_name(ended.status);
+    reason = "the shell ended: " + std::string(run_status_name(ended.status));
   }
   if (call_ != nullptr) {
     // Nothing runs any more: what is in the pipes is all.

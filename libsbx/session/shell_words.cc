@@ -4,8 +4,6 @@
 // backslashes keep aliases away.
 #include "session/shell_words.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <climits>
 #include <initializer_list>
@@ -65,7 +63,8 @@ std::string traced(const std::string& flags) {
 std::string close_all(std::initializer_list<std::string_view> names) {
   std::string word;
   for (const std::string_view name : names) {
-    word += fmt::format("[[ ! ${{__sbx_{0}-}} ]] || \\exec {{__sbx_{0}}}>&-\n__sbx_{0}=\n", name);
+    const std::string variable = "__sbx_" + std::string(name);
+    word += "[[ ! ${" + variable + "-} ]] || \\exec {" + variable + "}>&-\n" + variable + "=\n";
   }
   return word;
 }
@@ -144,9 +143,10 @@ std::string prompt_word(const std::string& flags) {
 }
 
 std::string numbered_word(int number, const std::string& word) {
-  return fmt::format(
-      "{}if (({}>__sbx_word_number)); then __sbx_word_number={}\n{}\nelse __sbx_twice=1; fi", kWord,
-      number, number, word);
+  const std::string digits = std::to_string(number);
+  return std::string(kWord) + "if ((" + digits +
+         ">__sbx_word_number)); then __sbx_word_number=" + digits + "\n" + word +
+         "\nelse __sbx_twice=1; fi";
 }
 
 std::string end_word() { return std::string(kWord) + "\\exit"; }

@@ -25,7 +25,8 @@ std::string_view err_of(const ToolResult& result) {
 }
 
 std::string_view limit_of(const ToolResult& result) {
-  return result.outcome == nullptr ? std::string_view() : result.outcome->limit;
+  if (result.outcome == nullptr || !result.outcome->limit) return {};
+  return limit_row(*result.outcome->limit).ended;
 }
 
 double duration_ms_of(const ToolResult& result) {
@@ -63,7 +64,7 @@ std::string reason(const ToolResult& result, const std::optional<Error>& error) 
     if (!approval.rules.empty()) text += ": " + approval.rules.front().reason;
     return text + " (the operator grants it with --approve " + approval.digest + ")";
   }
-  if (!error) return run_status_name(status_of(result));
+  if (!error) return std::string(run_status_name(status_of(result)));
   std::string text = error->message;
   // A place in the params, or a flag; the name of a rule or of a step tells a reader nothing.
   if (error->where.starts_with('/') || error->where.starts_with('-')) text += " at " + error->where;

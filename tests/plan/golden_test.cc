@@ -24,7 +24,7 @@ std::string summary(const LaunchPlan& plan) {
   }
   out += fmt::format("\nhome: {}\ncwd: {}\n", plan.home, plan.cwd);
   for (const auto& limit : plan.limits) {
-    out += fmt::format("limit: {} by {}\n", limit.limit, limit.enforcer);
+    out += fmt::format("limit: {} by {}\n", limit_name(limit.limit), enforcer_name(limit.enforcer));
   }
   for (const auto& [path, how] : plan.shown) out += fmt::format("shown: {} {}\n", path, how);
   for (const auto& degradation : plan.degraded) {

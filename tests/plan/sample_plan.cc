@@ -225,7 +225,7 @@ bool is_read_only(const Op* step) {
 
 std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit) {
   for (const LimitReport& report : plan.limits) {
-    if (report.limit == limit) return report.enforcer;
+    if (limit_name(report.limit) == limit) return std::string(enforcer_name(report.enforcer));
   }
   return "";
 }

@@ -25,7 +25,7 @@ Outcome exited(int code) {
   return outcome;
 }
 
-Outcome over(const char* limit) {
+Outcome over(Limit limit) {
   Outcome outcome = ended(RunStatus::kLimit);
   outcome.limit = limit;
   return outcome;
@@ -63,27 +63,22 @@ TEST(Account, SaysHowItEnded) {
 }
 
 TEST(Account, NamesALimitAndItsFlag) {
-  EXPECT_EQ(line(over("memory")),
+  EXPECT_EQ(line(over(Limit::kMemory)),
             "¶ sbx-run: ran out of memory after 1.2 s; --memory SIZE gives more\n");
-  EXPECT_EQ(line(over("pids")),
+  EXPECT_EQ(line(over(Limit::kPids)),
             "¶ sbx-run: ran out of processes after 1.2 s; --pids COUNT gives more\n");
-  EXPECT_EQ(line(over("cpu")),
+  EXPECT_EQ(line(over(Limit::kCpu)),
             "¶ sbx-run: ran out of CPU time after 1.2 s; --cpu-time TIME gives more\n");
-  EXPECT_EQ(line(over("file_size")),
+  EXPECT_EQ(line(over(Limit::kFile)),
             "¶ sbx-run: a file grew too large after 1.2 s; --file-size SIZE gives more\n");
-  EXPECT_EQ(line(over("disk")),
+  EXPECT_EQ(line(over(Limit::kTmp)),
             "¶ sbx-run: the private /tmp and home are full after 1.2 s; --tmp-size SIZE gives "
             "more\n");
-  EXPECT_EQ(line(over("open_files")),
-            "¶ sbx-run: reached the limit open_files after 1.2 s; limits.open_files of the profile "
-            "gives more\n");
-  Outcome kept = over("disk");
-  kept.kept = KeptReport{"x", "overlay"};
-  EXPECT_EQ(line(kept),
-            "¶ sbx-run: the layer, or the private /tmp and home, are full after 1.2 s; "
-            "limits.layer_mb of the profile, or --tmp-size SIZE, gives more\n");
+  EXPECT_EQ(
+      line(over(Limit::kLayer)),
+      "¶ sbx-run: the layer is full after 1.2 s; limits.layer_mb of the profile gives more\n");
   Outcome met = exited(0);
-  met.limit = "pids";
+  met.limit = Limit::kPids;
   EXPECT_EQ(line(met),
             "¶ sbx-run: exited with 0 after 1.2 s\n"
             "¶ limit: ran out of processes; --pids COUNT gives more\n");
@@ -243,7 +238,7 @@ TEST(ExecAccount, SaysNothingOfAnOrdinaryEnd) {
 }
 
 TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
-  EXPECT_EQ(exec_account(over("memory")),
+  EXPECT_EQ(exec_account(over(Limit::kMemory)),
             "sbx-run: ran out of memory after 1.2 s; --memory SIZE gives more\n");
   EXPECT_EQ(exec_account(ended(RunStatus::kTimedOut)),
             "sbx-run: timed out after 1.2 s; --timeout TIME gives it more, --timeout none all it "
@@ -251,7 +246,7 @@ TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
   EXPECT_EQ(exec_account(waiting()), "");  // its error has said so
   EXPECT_EQ(exec_account(ended(RunStatus::kCancelled)), "sbx-run: interrupted after 1.2 s\n");
   EXPECT_EQ(exec_account(ended(RunStatus::kKilled)), "sbx-run: killed from outside after 1.2 s\n");
-  for (const char* limit : {"pids", "cpu", "file_size", "disk"}) {
+  for (const Limit limit : {Limit::kPids, Limit::kCpu, Limit::kFile, Limit::kTmp, Limit::kLayer}) {
     EXPECT_EQ("¶ " + exec_account(over(limit)), line(over(limit)));
   }
 }

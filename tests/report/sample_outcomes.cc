@@ -21,13 +21,16 @@ Outcome full_outcome(RunStatus status) {
   outcome.started_at_ms = 1'769'860'800'123;
   outcome.duration_ms = 3.16;
   outcome.usage = {1.04, 1.06, 3400};
-  outcome.limit = "memory";
+  outcome.limit = Limit::kMemory;
   outcome.denials = {{"seccomp", "mount", "", 3, "mount", "seccomp.allow += \"mount\""},
                      {"network", "connect", "10.0.0.1:80", 1, "curl", ""}};
   outcome.sandbox.profile = "default";
   for (int i = 0; i < kLayerCount; ++i) outcome.sandbox.confirmed.add(static_cast<Layer>(i));
   outcome.sandbox.landlock_abi = 7;
-  outcome.sandbox.limits = {{"memory", "cgroup2"}, {"pids", "rlimit"}, {"timeout", "watch"}};
+  outcome.sandbox.limits = {{Limit::kMemory, Enforcer::kCgroup},
+                            {Limit::kPids, Enforcer::kRlimit},
+                            {Limit::kTimeout, Enforcer::kWatch},
+                            {Limit::kLayer, Enforcer::kWatch}};
   outcome.sandbox.degraded = {{"cgroup", "EPERM: Operation not permitted"}};
   outcome.sandbox.warnings = {"something to know"};
   outcome.changes = {{"src/a.c", "modified"}, {"b", "created"}};

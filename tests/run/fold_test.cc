@@ -50,7 +50,7 @@ const RunEvent kRelease{.kind = Kind::kHold};
 const RunEvent kNotAsked{.kind = Kind::kNotAsked};
 const RunEvent kBroken{.kind = Kind::kBroken};
 
-RunEvent looked(const std::string& limit) {
+RunEvent looked(std::optional<Limit> limit) {
   return {.kind = Kind::kLooked, .limit = limit, .next_look = at(1h)};
 }
 
@@ -67,7 +67,7 @@ const std::vector<CauseCase>& causes() {
   static const std::vector<CauseCase> rows = {
       {"the command ends", kTold, Cause::kEnded, "let_go "},
       {"the time is up", kTime, Cause::kTimedOut, "kill "},
-      {"a limit is exceeded", looked("memory"), Cause::kLimit, "kill "},
+      {"a limit is exceeded", looked(Limit::kMemory), Cause::kLimit, "kill "},
       {"a signal", kSigint, Cause::kCancelled, "kill "},
       {"the owner ends", kOwner, Cause::kOwnerGone, "kill "},
       {"the caller asks it to end", kTerminate, Cause::kKilled, "ask "},
@@ -98,7 +98,8 @@ TEST(Fold, OfTwoCausesTheFirstStandsInBothOrders) {
       life.take(second.event);
       EXPECT_EQ(life.state.cause, first.cause) << first.name << ", then " << second.name;
       const bool is_limit = first.cause == Cause::kLimit;
-      EXPECT_EQ(life.state.limit, is_limit ? "memory" : "") << second.name;
+      EXPECT_EQ(life.state.limit, is_limit ? std::optional(Limit::kMemory) : std::nullopt)
+          << second.name;
       const bool is_signal = first.cause == Cause::kCancelled;
       EXPECT_EQ(life.state.cancel_signal, is_signal ? SIGINT : 0) << second.name;
     }
@@ -184,7 +185,7 @@ TEST(Fold, LooksAtTheTreeWhenALookIsDueAndNoMoreOnceItIsKilled) {
   EXPECT_EQ(life.done, "");
   life.take(kTime, 25ms);
   EXPECT_EQ(life.done, "look ");
-  life.take(looked(""), 25ms);
+  life.take(looked(std::nullopt), 25ms);
   EXPECT_EQ(life.state.next_time(), at(1h));
   life.take(kOwner, 26ms);
   life.take(kTime, 1h);
@@ -278,7 +279,7 @@ struct EndCase {
   int exit_status;
   std::optional<int> exit_code{};
   int signal = 0;
-  std::string limit{};
+  std::optional<Limit> limit{};
 };
 
 Ending ended(int wait_status) {
@@ -292,7 +293,7 @@ Ending by(Cause cause, std::optional<int> wait_status = SIGKILL) {
   Ending out;
   out.cause = cause;
   out.wait_status = wait_status;
-  if (cause == Cause::kLimit) out.limit = "pids";
+  if (cause == Cause::kLimit) out.limit = Limit::kPids;
   if (cause == Cause::kCancelled) out.cancel_signal = SIGINT;
   return out;
 }
@@ -302,7 +303,7 @@ Ending with(Ending ending, void (*change)(Ending&)) {
   return ending;
 }
 
-void reach_disk(Ending& ending) { ending.reached = "disk"; }
+void reach_disk(Ending& ending) { ending.reached = Limit::kTmp; }
 void run_out_of_memory(Ending& ending) { ending.ran_out_of_memory = true; }
 void hold_cpu(Ending& ending) { ending.holds_cpu = true; }
 void hold_file_size(Ending& ending) { ending.holds_file_size = true; }
@@ -312,8 +313,15 @@ const std::vector<EndCase>& ends() {
   static const std::vector<EndCase> rows = {
       {"exit 0", ended(exited(0)), S::kExited, 0, 0},
       {"exit 3", ended(exited(3)), S::kExited, 3, 3},
-      {"exit 0 with a full disk", with(ended(exited(0)), reach_disk), S::kExited, 0, 0, 0, "disk"},
-      {"exit 1 with a full disk", with(ended(exited(1)), reach_disk), S::kLimit, 1, {}, 0, "disk"},
+      {"exit 0 with a full disk", with(ended(exited(0)), reach_disk), S::kExited, 0, 0, 0,
+       Limit::kTmp},
+      {"exit 1 with a full disk",
+       with(ended(exited(1)), reach_disk),
+       S::kLimit,
+       1,
+       {},
+       0,
+       Limit::kTmp},
       {"exit 1 after a kill for memory", with(ended(exited(1)), run_out_of_memory), S::kExited, 1,
        1},
       {"a signal", ended(SIGSEGV), S::kSignaled, 139, {}, SIGSEGV},
@@ -323,14 +331,14 @@ const std::vector<EndCase>& ends() {
        137,
        {},
        0,
-       "memory"},
+       Limit::kMemory},
       {"SIGXCPU of our limit",
        with(ended(SIGXCPU), hold_cpu),
        S::kLimit,
        128 + SIGXCPU,
        {},
        0,
-       "cpu"},
+       Limit::kCpu},
       {"SIGXCPU of another's", ended(SIGXCPU), S::kSignaled, 128 + SIGXCPU, {}, SIGXCPU},
       {"SIGXFSZ of our limit",
        with(ended(SIGXFSZ), hold_file_size),
@@ -338,14 +346,20 @@ const std::vector<EndCase>& ends() {
        128 + SIGXFSZ,
        {},
        0,
-       "file_size"},
+       Limit::kFile},
       {"SIGXFSZ of another's", ended(SIGXFSZ), S::kSignaled, 128 + SIGXFSZ, {}, SIGXFSZ},
       {"time", by(Cause::kTimedOut), S::kTimedOut, 124},
       {"time, with an exit in the last moment", by(Cause::kTimedOut, exited(0)), S::kTimedOut, 124},
       {"time, and memory", with(by(Cause::kTimedOut), run_out_of_memory), S::kTimedOut, 124},
-      {"a limit", by(Cause::kLimit), S::kLimit, 137, {}, 0, "pids"},
-      {"a limit, with an exit", by(Cause::kLimit, exited(0)), S::kLimit, 137, {}, 0, "pids"},
-      {"a limit, with another signal", by(Cause::kLimit, SIGABRT), S::kLimit, 134, {}, 0, "pids"},
+      {"a limit", by(Cause::kLimit), S::kLimit, 137, {}, 0, Limit::kPids},
+      {"a limit, with an exit", by(Cause::kLimit, exited(0)), S::kLimit, 137, {}, 0, Limit::kPids},
+      {"a limit, with another signal",
+       by(Cause::kLimit, SIGABRT),
+       S::kLimit,
+       134,
+       {},
+       0,
+       Limit::kPids},
       {"cancelled", by(Cause::kCancelled), S::kCancelled, 130},
       {"cancelled, with an exit", by(Cause::kCancelled, exited(0)), S::kCancelled, 130},
       {"cancelled, and memory",
@@ -354,7 +368,7 @@ const std::vector<EndCase>& ends() {
        137,
        {},
        0,
-       "memory"},
+       Limit::kMemory},
       {"the owner", by(Cause::kOwnerGone), S::kCancelled, 129},
       {"the owner, and memory",
        with(by(Cause::kOwnerGone), run_out_of_memory),
@@ -362,7 +376,7 @@ const std::vector<EndCase>& ends() {
        137,
        {},
        0,
-       "memory"},
+       Limit::kMemory},
       {"killed", by(Cause::kKilled), S::kKilled, 137, {}, SIGKILL},
       {"killed, by SIGTERM already", by(Cause::kKilled, SIGTERM), S::kKilled, 143, {}, SIGTERM},
       {"killed, with an exit", by(Cause::kKilled, exited(0)), S::kKilled, 137, {}, SIGKILL},
@@ -372,7 +386,7 @@ const std::vector<EndCase>& ends() {
        137,
        {},
        0,
-       "memory"},
+       Limit::kMemory},
       {"PID 1 ended from outside", by(Cause::kNone, std::nullopt), S::kKilled, 137, {}, SIGKILL},
       {"PID 1 ended for memory",
        with(by(Cause::kNone, std::nullopt), run_out_of_memory),
@@ -380,7 +394,7 @@ const std::vector<EndCase>& ends() {
        137,
        {},
        0,
-       "memory"},
+       Limit::kMemory},
   };
   return rows;
 }
@@ -388,7 +402,7 @@ const std::vector<EndCase>& ends() {
 TEST(Fold, EachEndingIsSaidInOneWay) {
   for (const EndCase& row : ends()) {
     const EndReport said = report_end(row.ending);
-    EXPECT_EQ(run_status_name(said.status), std::string(run_status_name(row.status))) << row.name;
+    EXPECT_EQ(run_status_name(said.status), run_status_name(row.status)) << row.name;
     EXPECT_EQ(said.exit_status, row.exit_status) << row.name;
     EXPECT_EQ(said.exit_code, row.exit_code) << row.name;
     EXPECT_EQ(said.signal, row.signal) << row.name;

@@ -49,7 +49,7 @@ TEST_F(WatchTest, ProcessesAreCountedWithoutPidOne) {
   EXPECT_EQ(within.look(next_ms_), std::nullopt);
   EXPECT_GE(next_ms_, 2);
   process(4);
-  EXPECT_EQ(within.look(next_ms_), "pids");
+  EXPECT_EQ(within.look(next_ms_), Limit::kPids);
 }
 
 TEST_F(WatchTest, ThreadsCountLikeProcesses) {
@@ -58,7 +58,7 @@ TEST_F(WatchTest, ThreadsCountLikeProcesses) {
   WatchLimits limits;
   limits.pids = 4;
   TreeWatch made = watch(limits);
-  EXPECT_EQ(made.look(next_ms_), "pids");
+  EXPECT_EQ(made.look(next_ms_), Limit::kPids);
 }
 
 TEST_F(WatchTest, WhereTheKernelHoldsTheNumberReachingItIsNotedOnly) {
@@ -85,7 +85,7 @@ TEST_F(WatchTest, ProcessorTimeOfAllIsHeldAgainstTheLimit) {
   EXPECT_LE(next_ms_, 250);
   limits.cpu_ms = 2000;
   TreeWatch beyond = watch(limits);
-  EXPECT_EQ(beyond.look(next_ms_), "cpu");
+  EXPECT_EQ(beyond.look(next_ms_), Limit::kCpu);
 }
 
 TEST_F(WatchTest, TheNearerTheLimitTheSoonerTheNextLook) {
@@ -111,7 +111,7 @@ TEST_F(WatchTest, WithoutAProcfsOfItsOwnTheDescendantsAreCounted) {
   WatchLimits limits;
   limits.pids = 0;
   TreeWatch made(limits, getpid());
-  EXPECT_EQ(made.look(next_ms_), "pids");
+  EXPECT_EQ(made.look(next_ms_), Limit::kPids);
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   TreeWatch alone(limits, getpid());
