@@ -74,9 +74,11 @@ struct LimitText {
   std::string enforcer;
 };
 
+// Those of any run: a layer's is for runs that have one.
 std::vector<LimitText> limits_of(const HostFacts& facts) {
   std::vector<LimitText> out;
   for (const LimitRow& row : kLimits) {
+    if (row.limit == Limit::kLayer) continue;
     const Enforcer enforcer =
         limit_enforcer(row.limit, facts, !facts.obstacle(Layer::kUser).present(),
                        !facts.obstacle(Layer::kMount).present());

@@ -80,8 +80,9 @@ TEST(ResultJson, CarriesEveryFieldOfAFullOutcome) {
                                         {"grant", "seccomp.allow += \"mount\""}}));
   EXPECT_EQ(answer["redactions"], Json({{"count", 0}, {"rules", Json::array()}}));
   EXPECT_EQ(answer["sandbox"]["layers"]["landlock"], 7);
-  EXPECT_EQ(answer["sandbox"]["limits"],
-            Json({{"memory", "cgroup2"}, {"pids", "rlimit"}, {"timeout", "watch"}}));
+  EXPECT_EQ(
+      answer["sandbox"]["limits"],
+      Json({{"memory", "cgroup2"}, {"pids", "rlimit"}, {"timeout", "watch"}, {"layer", "watch"}}));
   EXPECT_EQ(answer["sandbox"]["degraded"][0]["what"], "cgroup");
   EXPECT_EQ(answer["sandbox"]["warnings"], Json({"something to know"}));
   EXPECT_EQ(answer["changes"][0], Json({{"path", "src/a.c"}, {"kind", "modified"}}));
