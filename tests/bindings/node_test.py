@@ -110,6 +110,15 @@ const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000')
 await pool.close();
 assert(/session|cancelled|closed/.test((await cut).message), 'pool close');
 assert((await rejected(pool.run('true'))).code === 'session_failed', 'pool closed');
+const fs = await import('node:fs');
+const template = fs.mkdtempSync('template-');
+fs.writeFileSync(`${template}/a`, 'a');
+const graders = await sbx.createPool({ ...o, size: 2, template });
+const marks = await graders.map(Array(6).fill('ls; echo $RANDOM > b; rm a'));
+assert(marks.every((m) => m.exit_code === 0 && m.stdout === 'a\n' && m.layer && m.changes.length === 2), JSON.stringify(marks[0]));
+await graders.close();
+assert(fs.readdirSync(template).join() === 'a', 'the template stays');
+fs.rmSync(template, { recursive: true });
 // One at rest keeps nobody: the process ends here, and the session with it.
 const kept = await sbx.Session.open(o);
 await kept.start('sleep 1000');

@@ -510,6 +510,26 @@ for count in (0, -1):
         raise AssertionError
 """)
 
+    def test_each_command_has_a_layer_of_its_own_over_a_template(self):
+        self.script("""
+import os, tempfile, sbx
+with tempfile.TemporaryDirectory() as base:
+    template = os.path.join(base, "t")
+    os.mkdir(template)
+    open(os.path.join(template, "a"), "w").close()
+    with sbx.Executor(2, template=template) as e:
+        for r in e.map(["ls; echo $RANDOM > b; rm a"] * 6):
+            assert (r.stdout, r.exit_code) == ("a\\n", 0), r
+            assert r.layer and len(r.changes) == 2, r
+    assert os.listdir(template) == ["a"]
+    with sbx.Executor(2, template=template, keep_layers=True) as e:
+        names = {r.layer["name"] for r in e.map(["echo > b"] * 3)}
+        assert len(names) == 3, names
+    assert os.listdir(template) == ["a"]
+    with sbx.Executor(1, template=template, workspace=base) as e:
+        assert "--workspace" in str(e.submit("true").exception(60))
+""")
+
     def test_runs_no_more_than_its_workers_at_a_time(self):
         self.script("""
 import sbx

@@ -232,32 +232,38 @@ class Ends(Case):
             self.assertEqual(ids(self.results(self.out())), ["quick", "rest", "slow"])
             os.unlink(self.out())
 
-    def test_by_kills_at_random_moments_lose_and_double_nothing(self):
-        count = 150
+    def check_once_each(self, count, order):
+        """Every id once, the bad line once, and every line whole."""
+        results = self.results(self.out())
+        self.assertEqual(ids([result for result in results if result["id"]]),
+                         sorted(str(i) for i in range(count)))
+        self.assertEqual([result["line"] for result in results if not result["id"]], [count + 1])
+        if order == "input":
+            self.assertEqual([result["id"] for result in results],
+                             [str(i) for i in range(count)] + [None])
+        os.unlink(self.out())
+
+    def test_by_a_hundred_kills_at_random_moments_lose_and_double_nothing(self):
+        count = 300
         path = self.tasks([{"id": str(i), "command": "echo $$"} for i in range(count)] + ["bad"])
         choose = random.Random(7)
         for order in ("end", "input"):
-            for _ in range(15):
+            kills = 0
+            while kills < 50:
                 process = self.start(path, "--resume", "--jobs", "3", "--order", order)
                 try:
-                    process.wait(choose.uniform(0.02, 0.6))
+                    process.wait(choose.uniform(0.02, 0.25))
+                    self.check_once_each(count, order)  # it got through: from the start again
                 except subprocess.TimeoutExpired:
                     process.kill()
+                    kills += 1
                 process.communicate(timeout=BOUND)
             # A line that was being written.
             with open(self.out(), "a") as file:
                 file.write('{"id":"torn","stat')
             done = self.start(path, "--resume", "--order", order)
             done.communicate(timeout=BOUND)
-            results = self.results(self.out())
-            self.assertEqual(ids([result for result in results if result["id"]]),
-                             sorted(str(i) for i in range(count)))
-            self.assertEqual([result["line"] for result in results if not result["id"]],
-                             [count + 1])
-            if order == "input":
-                self.assertEqual([result["id"] for result in results],
-                                 [str(i) for i in range(count)] + [None])
-            os.unlink(self.out())
+            self.check_once_each(count, order)
             self.assert_nothing_left()
 
     def test_are_not_those_of_the_server(self):

@@ -324,71 +324,6 @@ class Credentials(Http):
             self.assertNotIn(SECRET.encode(), text)
             self.assertNotIn(SECRET[8:].encode(), text)
 
-    def test_nothing_inside_holds_the_value(self):
-        order = self.world.order
-        order(argv=["env", f"TOKEN={SECRET}", f"OTHER={SECRET}", "SSL_CERT_FILE=" +
-                    os.path.join(self.place, "cert.pem"), harness.SBX_RUN, *self.bound(), "-c",
-                    f"curl -sS -H \"Authorization: Bearer $TOKEN\" {URL}/ -o out; touch done; sleep 20"],
-              cwd=self.work, background="long")
-        self.assertTrue(harness.until(lambda: os.path.exists(os.path.join(self.work, "done"))))
-        found, helpers = [], []
-        tree = self.descendants(self.world.process.pid)
-        for pid in tree:
-            name = self.name_of(pid)
-            if name == "sbx-http":
-                helpers.append(pid)
-            elif name in ("sbx-run", "bash", "sleep") and self.holds(pid, SECRET.encode()):
-                found.append((pid, name))
-        os.kill(next(pid for pid in tree if self.name_of(pid) == "sbx-run"), signal.SIGKILL)
-        order(argv=["true"], cwd=self.work, wait="long")
-        self.assertEqual(found, [])
-        self.assertEqual(len(helpers), 1)
-
-    @staticmethod
-    def name_of(pid):
-        try:
-            with open(f"/proc/{pid}/comm") as file:
-                return file.read().strip()
-        except OSError:
-            return ""
-
-    @staticmethod
-    def descendants(root):
-        parents = {}
-        for entry in os.listdir("/proc"):
-            if entry.isdigit():
-                try:
-                    with open(f"/proc/{entry}/stat") as file:
-                        parents[int(entry)] = int(file.read().rsplit(")", 1)[1].split()[1])
-                except OSError:
-                    pass
-        out, wanted = [], [root]
-        while wanted:
-            parent = wanted.pop(0)
-            children = sorted(p for p, of in parents.items() if of == parent)
-            out += children
-            wanted += children
-        return out
-
-    @staticmethod
-    def holds(pid, value):
-        try:
-            with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
-                for line in maps:
-                    span, access = line.split()[:2]
-                    if "r" not in access or "[v" in line:
-                        continue
-                    start, end = (int(x, 16) for x in span.split("-"))
-                    memory.seek(start)
-                    try:
-                        if value in memory.read(end - start):
-                            return True
-                    except OSError:
-                        pass
-        except OSError:
-            pass
-        return False
-
 
 class Asking(Http):
     RULE = ({"host": HOST, "methods": ["POST"], "ask": True}, {"host": HOST, "methods": ["GET"]})
@@ -549,65 +484,6 @@ class Http2(OverHttp2):
         self.write("work/c.js", self.CLIENT % self.URL)
         answer = self.sh("node c.js", *self.ruled(credentials=(bound,)), "--with", "node")
         self.assertEqual(answer["stdout"].split(), ["60", "200", "true", "403", "403", "403"], answer)
-
-
-class Process(Http):
-    def started(self, command, *flags):
-        """Whether a run in the background has its sbx-http; its pids."""
-        self.world.order(argv=["env", "SSL_CERT_FILE=" + os.path.join(self.place, "cert.pem"),
-                               harness.SBX_RUN, *flags, "-c", command], cwd=self.work,
-                         background="long")
-        self.assertTrue(harness.until(self.helpers))
-        return self.helpers()
-
-    def helpers(self):
-        return [pid for pid in Credentials.descendants(self.world.process.pid)
-                if Credentials.name_of(pid) == "sbx-http"]
-
-    def waited(self):
-        return json.loads(self.world.order(argv=["true"], cwd=self.work, wait="long")["stdout"])
-
-    def test_it_is_one_it_is_jailed_and_it_goes_with_the_run(self):
-        (pid,) = self.started("touch ready; sleep 2", *self.rules(({"host": HOST},)))
-        self.assertTrue(harness.until(lambda: os.path.exists(os.path.join(self.work, "ready"))))
-        with open(f"/proc/{pid}/status") as file:
-            status = dict(line.split(":\t", 1) for line in file.read().splitlines() if ":\t" in line)
-        self.assertEqual((status["Seccomp"], status["NoNewPrivs"], int(status["CapEff"], 16),
-                          int(status["CapBnd"], 16)), ("2", "1", 0, 0))
-        with open(f"/proc/{pid}/limits") as file:
-            self.assertRegex(file.read(), r"core file size +0 +0")
-        self.assertEqual(os.getpgid(int(pid)), int(pid))  # a terminal's ^C is not for it
-        if harness.is_root():
-            for space in ("mnt", "net"):
-                self.assertNotEqual(os.readlink(f"/proc/{pid}/ns/{space}"),
-                                    os.readlink(f"/proc/self/ns/{space}"))
-            self.assertEqual(os.listdir(f"/proc/{pid}/root/"), [])
-            self.assertEqual(os.listdir(f"/proc/{pid}/cwd/"), [])
-        self.waited()
-        self.assertTrue(harness.until(lambda: not os.path.exists(f"/proc/{pid}")))
-
-    def test_one_that_dies_or_stops_is_replaced(self):
-        loop = (f"while [ ! -e end ]; do curl -sS -m 30 -o /dev/null -w '%{{http_code}}\\n'"
-                f" {URL}/ >> codes; sleep 0.2; done")
-        codes = os.path.join(self.work, "codes")
-
-        def good():
-            with open(codes) as file:
-                return file.read().count("200\n")
-
-        (first,) = self.started(loop, *self.rules(({"host": HOST},)), "--timeout", "100s")
-        self.assertTrue(harness.until(lambda: os.path.exists(codes) and good() > 1))
-        os.kill(first, signal.SIGKILL)
-        self.assertTrue(harness.until(lambda: self.helpers() not in ([], [first])))
-        before = good()
-        self.assertTrue(harness.until(lambda: good() > before + 1))
-        (second,) = self.helpers()
-        os.kill(second, signal.SIGSTOP)
-        self.assertTrue(harness.until(lambda: self.helpers() not in ([], [second]), 40))
-        before = good()
-        self.assertTrue(harness.until(lambda: good() > before + 1))
-        open(os.path.join(self.work, "end"), "w").close()
-        self.assertEqual(self.waited()["status"], "exited")
 
 
 if __name__ == "__main__":

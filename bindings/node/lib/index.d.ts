@@ -6,6 +6,11 @@ export interface OpenOptions {
   with?: string | string[];
   /** A directory; absent: one that the session makes and removes. */
   workspace?: string;
+  /** In place of workspace: each command works in this directory through a layer of its own,
+   *  which is thrown away at its end. */
+  template?: string;
+  /** With template: the layers stay, under the name that each result's `layer` has. */
+  keep_layers?: boolean;
   /** Further options of `sbx-run serve`, such as ['--ro', '/data']. */
   flags?: string[];
   /** The sbx-run to start in place of the one that came with this package. */

@@ -8,7 +8,8 @@ const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
 const { openTransport, program } = require('./transport.js');
 
-const OPENING = ['profile', 'with', 'workspace', 'flags', 'program', 'server_timeout_ms', 'transport'];
+const OPENING = ['profile', 'with', 'workspace', 'template', 'keep_layers', 'flags', 'program',
+  'server_timeout_ms', 'transport'];
 const COMMAND = ['cwd', 'env', 'timeout', 'input', 'files', 'network', 'merge', 'description',
   'outputKb', 'fileKb', 'approval'];
 
@@ -45,10 +46,12 @@ class Session {
 
   static async open(options = {}) {
     known(options, ...OPENING);
-    const { workspace, with: presets = [], flags = [], ...rest } = options;
+    const { workspace, template, keep_layers: keeps, with: presets = [], flags = [], ...rest } = options;
     const opening = { ...rest };
     if (workspace !== undefined) opening.workspace = path.resolve(workspace);
     const given = [...[presets].flat().map((name) => `--with=${name}`), ...flags];
+    if (template !== undefined) given.push(`--template=${path.resolve(template)}`);
+    if (keeps) given.push('--keep-layers');
     if (given.length > 0) opening.flags = given;
     return new Session(await openTransport(opening));
   }

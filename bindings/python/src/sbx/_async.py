@@ -22,8 +22,10 @@ class AsyncSession:
 
     def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
                  workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
-                 program: Optional[PathLike] = None) -> None:
-        self._options = options(profile, with_, workspace, flags, program)
+                 program: Optional[PathLike] = None, template: Optional[PathLike] = None,
+                 keep_layers: bool = False) -> None:
+        self._options = options(profile, with_, workspace, flags, program, template,
+                                keep_layers)
         self._open_core: Optional[Core] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
 

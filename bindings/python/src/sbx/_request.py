@@ -18,7 +18,8 @@ Time = Union[float, str]
 
 
 def options(profile: Optional[PathLike], presets: Presets, workspace: Optional[PathLike],
-            flags: Sequence[str], program: Optional[PathLike]) -> Dict[str, Any]:
+            flags: Sequence[str], program: Optional[PathLike],
+            template: Optional[PathLike] = None, keep_layers: bool = False) -> Dict[str, Any]:
     out: Dict[str, Any] = {}
     if profile is not None:
         out["profile"] = os.fspath(profile)
@@ -28,6 +29,10 @@ def options(profile: Optional[PathLike], presets: Presets, workspace: Optional[P
     if isinstance(flags, str):
         raise TypeError(f"flags is a list of strings, not {flags!r}")
     given = [f"--with={os.fspath(name)}" for name in names] + list(flags)
+    if template is not None:
+        given.append("--template=" + os.path.abspath(os.fspath(template)))
+    if keep_layers:
+        given.append("--keep-layers")
     if given:
         out["flags"] = given
     if program is not None:

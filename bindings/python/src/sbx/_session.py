@@ -66,12 +66,17 @@ class Session:
     workspace: a directory; None: one that the session makes and removes.
     flags: further options of `sbx-run serve`, such as ["--ro", "/data"].
     program: the sbx-run to start in place of the one that came with this package.
+    template: in place of workspace: each command works in this directory through a layer of its
+        own, which is thrown away at its end; with keep_layers it stays, under the name that the
+        result's `layer` has.
     """
 
     def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
                  workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
-                 program: Optional[PathLike] = None) -> None:
-        self._reader = _Reader(Core(options(profile, with_, workspace, flags, program)))
+                 program: Optional[PathLike] = None, template: Optional[PathLike] = None,
+                 keep_layers: bool = False) -> None:
+        self._reader = _Reader(Core(options(
+            profile, with_, workspace, flags, program, template, keep_layers)))
         self._core = self._reader.core
         self._end = weakref.finalize(self, self._reader.close)
 
