@@ -49,7 +49,9 @@ class DocsCase(Case):
     def run_server(self, configuration):
         server = configuration["mcpServers"]["sbx"]
         self.assertEqual((server["command"], server["args"][0]), ("sbx-run", "mcp"))
-        client = Client(*server["args"][1:], cwd=self.work)
+        self.assertIn("/home/you/project", server["args"])
+        here = [self.work if word == "/home/you/project" else word for word in server["args"][1:]]
+        client = Client(*here, cwd="/")
         self.addCleanup(client.close)
         client.initialize()
         tools = client.ask("tools/list")["result"]["tools"]
