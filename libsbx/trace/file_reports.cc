@@ -79,6 +79,7 @@ class FileLook {
 
  private:
   std::optional<Denial> denial_of(const NamedFile& file, const std::string& path);
+  std::optional<Denial> link_denial(const std::string& from, const std::string& to) const;
   std::string denied_program(std::string path) const;
 
   const LaunchPlan& plan_;
@@ -90,6 +91,7 @@ class FileLook {
 std::optional<Denial> FileLook::denial(const sys::SeccompNotif& call) {
   if (!root_.is_open()) root_ = open_root(call.pid);
   if (!root_.is_open()) return std::nullopt;
+  std::string linked;  // the file of a link, while its new name is looked at
   for (const NamedFile& file : files_of(call)) {
     if (file.address == 0) continue;  // the descriptor itself
     const auto name = read_path(call.pid, file.address);
@@ -97,6 +99,9 @@ std::optional<Denial> FileLook::denial(const sys::SeccompNotif& call) {
     const auto path = absolute_path(call.pid, file.dirfd, *name);
     if (!path) continue;
     std::optional<Denial> denial = denial_of(file, *path);
+    if (!denial && !linked.empty()) denial = link_denial(linked, *path);
+    const bool is_link = std::string_view(file.operation) == "link";
+    if (is_link && file.need == FileNeed::kLook) linked = *path;
     if (!denial) continue;
     denial->program = program_name(call.pid);
     return denial;  // the kernel stops at the first one as well
@@ -118,6 +123,13 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
   if (refusal && !is_traced && !refusal->is_by_overlay) refusal.reset();
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer, file.operation, refusal->target, 1, "", refusal->grant};
+}
+
+std::optional<Denial> FileLook::link_denial(const std::string& from, const std::string& to) const {
+  if (!policy_.sandbox.trace_denials) return std::nullopt;
+  const auto refusal = view_.link_refusal(from, to);
+  if (!refusal) return std::nullopt;
+  return Denial{refusal->layer, "link", refusal->target, 1, "", refusal->grant};
 }
 
 // The denied program that `path` leads to, or nothing.

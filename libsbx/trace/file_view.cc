@@ -317,6 +317,25 @@ std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const s
                      true};
 }
 
+std::optional<FileRefusal> FileView::link_refusal(const std::string& from,
+                                                  const std::string& to) const {
+  if (!plan_.wanted.has(Layer::kMount)) return std::nullopt;
+  const OwnedFd file = open_below(root_, from, O_PATH | O_NOFOLLOW);
+  const OwnedFd directory = open_below(root_, parent_of(to), O_PATH | O_DIRECTORY);
+  struct statx one {};
+  struct statx other {};
+  if (!file.is_open() || !directory.is_open() ||
+      statx(file.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &one) != 0 ||
+      statx(directory.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &other) != 0) {
+    return std::nullopt;
+  }
+  const bool is_one_system =
+      one.stx_dev_major == other.stx_dev_major && one.stx_dev_minor == other.stx_dev_minor;
+  if (!is_one_system || one.stx_mnt_id == other.stx_mnt_id) return std::nullopt;
+  return FileRefusal{"mount", path_of(file.get()),
+                     "a root that holds it and " + to + ", in place of two: EXDEV"};
+}
+
 // landlock(7): a right is had on a file when a rule on it or on any directory above grants it.
 std::optional<FileRefusal> FileView::by_landlock(const std::string& real, std::uint64_t rights,
                                                  const std::string& target) {

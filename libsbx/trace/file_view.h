@@ -35,6 +35,8 @@ class FileView {
   std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
   // The same, only for what an overlay cannot move.
   std::optional<FileRefusal> move_refusal(const NamedFile& file, const std::string& path);
+  // Of a hard link that nothing else refuses: two mounts of one file system are two to link(2).
+  std::optional<FileRefusal> link_refusal(const std::string& from, const std::string& to) const;
 
  private:
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);

@@ -6,7 +6,6 @@ import os
 import subprocess
 import time
 import unittest
-from unittest import mock
 
 import harness
 import session_harness
@@ -162,9 +161,6 @@ class MaskedProgramsInASession(session_harness.Case):
 class Trace(Case):
     def setUp(self):
         super().setUp()
-        here = mock.patch.dict(os.environ, PWD=self.work)  # the shell looks whether it is true
-        here.start()
-        self.addCleanup(here.stop)
         self.outside = os.path.join(self.base, "outside")
         os.mkdir(self.outside)
         self.secret = self.write("outside/secret", "s")
@@ -310,6 +306,16 @@ class Trace(Case):
             entry = self.only(answer, operation, f"{self.work}/{name}")
             self.assertEqual(entry["grant"], "remove it from filesystem.protect")
         self.assertEqual(self.entries(answer, "open", f"{self.work}/.git/other"), [])
+
+    def test_a_hard_link_between_two_roots(self):
+        os.mkdir(self.base + "/store")
+        stored = self.write("store/file", "x")
+        answer = self.trace("ln ../store/file here; ln ../store/file ../store/near; touch a; ln a b",
+                            "--rw", self.base + "/store")
+        told = [(d["operation"], d["target"], d["program"]) for d in answer["denials"]]
+        self.assertEqual(told, [("link", stored, "ln")], answer)
+        self.assertIn(self.work + "/here", answer["denials"][0]["grant"])
+        self.assertEqual(sorted(os.listdir(self.base + "/store")), ["file", "near"])
 
     def test_a_device_that_is_not_shown(self):
         if not os.path.exists("/dev/kmsg"):
