@@ -256,6 +256,27 @@ class OnPipes(harness.Case):
         self.assertRegex(last("-c", "sudo true", status=126), "¶ sbx-run: denied: ")
         self.assertRegex(last("--", "no-such", status=127), "¶ sbx-run: not_found: ")
 
+    def test_every_limit_has_its_sentence(self):
+        fill = "head -c 40M /dev/zero"
+        for flags, command, said in (
+                (["--pids", "20"], "for i in $(seq 200); do sleep 5 & done 2>/dev/null; wait",
+                 "ran out of processes.*; --pids COUNT gives more"),
+                (["--cpu-time", "1s"], "while :; do :; done", "ran out of CPU time after .*; --cpu-time TIME gives more"),
+                (["--file-size", "1M"], f"exec {fill} > large", "a file grew too large after .*; --file-size SIZE gives more"),
+                (["--tmp-size", "16M"], f"{fill} > /tmp/large",
+                 "the private /tmp and home are full.*; --tmp-size SIZE gives more\n"
+                 "¶ refused: write /tmp; allow it with --tmp-size 32M")):
+            account = self.raw("--format", "text", *flags, "-c", command).stderr.decode()
+            self.assertRegex(account, f"¶ (sbx-run|limit): {said}", flags)
+
+    def test_what_a_weaker_tier_lacks_is_said(self):
+        done = subprocess.run([harness.probe("docker_filter"), harness.SBX_RUN, "--format", "text", "--allow-degraded",
+                               "--", "true"], cwd=self.work, stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for layer in ("user", "mount", "pid", "net"):
+            self.assertRegex(done.stderr.decode(), f"¶ degraded: {layer}: .*EPERM.*seccomp filter")
+
     def test_the_nearest_name_is_said_of_what_is_unknown(self):
         typo = self.profile({"netwrk": {"mode": "none"}})
         deeper = self.profile({"limits": {"memory_bm": 5}}, "deeper.json")
