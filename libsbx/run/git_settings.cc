@@ -3,12 +3,16 @@
 // what the command says, in its text or its output, and by the trace that the lock leaves.
 #include "run/git_settings.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <span>
 #include <string>
 
+#include "base/files.h"
+#include "host/protect.h"
 #include "model/grant.h"
 #include "shell/arguments.h"
 #include "shell/reading.h"
@@ -85,6 +89,26 @@ std::vector<Denial> refused_git_settings(const Request& request, const View& vie
                        sets_git_config(request));
   if (!is_said) out.clear();
   return out;
+}
+
+std::optional<Denial> refused_git_clone(const Request& request, const std::string& workspace,
+                                        const std::vector<std::string>& stubs,
+                                        std::string_view printed) {
+  const std::string stub = workspace + "/" + std::string(kProjectSettings);
+  if (printed.find("already exists and is not an empty directory") == std::string_view::npos ||
+      !names_git(request) || std::find(stubs.begin(), stubs.end(), stub) == stubs.end()) {
+    return std::nullopt;
+  }
+  Listing listing(AT_FDCWD, workspace.c_str(), O_NOFOLLOW);
+  if (!listing.is_open()) return std::nullopt;
+  while (const dirent* entry = listing.next()) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != ".." && name != kProjectSettings) return std::nullopt;
+  }
+  return Denial{
+      "mount", "git_clone",
+      stub,    1,
+      "git",   "clone into a directory of its own (git clone URL DIR), or git init, git pull URL"};
 }
 
 }  // namespace sbx

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,5 +25,10 @@ bool sets_git_config(const Request& request);
 // lock) since the run began. `printed` is what the command wrote.
 std::vector<Denial> refused_git_settings(const Request& request, const View& view,
                                          std::string_view printed, std::int64_t began_ms);
+
+// `git clone URL .` in a workspace that holds nothing but the stub of .sbx. Else nothing.
+std::optional<Denial> refused_git_clone(const Request& request, const std::string& workspace,
+                                        const std::vector<std::string>& stubs,
+                                        std::string_view printed);
 
 }  // namespace sbx

@@ -290,6 +290,10 @@ void CommandRun::add_findings() {
                                               outcome_.started_at_ms)) {
     denials_.add(std::move(refused));
   }
+  if (auto clone = refused_git_clone(input_.request, policy_->sandbox.workspace,
+                                     sandbox_->plan.stubs, outcome_.err.text)) {
+    denials_.add(*std::move(clone));
+  }
   const auto path = base_environment_.find("PATH");
   if (path == base_environment_.end()) return;
   for (Denial& missing :

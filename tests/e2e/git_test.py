@@ -158,6 +158,15 @@ class Worktree(GitCase):
         self.assertNotIn(there, [d["target"] for d in answer["denials"]])
 
 
+    def test_a_clone_into_the_workspace_itself_says_why_it_cannot_be(self):
+        clone = ("git clone -q ../main .", self.work, "--ro", self.main)
+        (told,) = self.inside(*clone)["denials"]
+        self.assertEqual((told["operation"], told["target"]), ("git_clone", self.work + "/.sbx"))
+        self.assertIn("git clone URL DIR", told["grant"])
+        self.ok("git clone -q ../main dir; test -f dir/sub/file", self.work, "--ro", self.main)
+        self.assertEqual(self.inside(*clone)["denials"], [])  # not empty of its own
+
+
 class Submodule(GitCase):
     def test_git_works_in_a_submodule_and_its_settings_stand(self):
         above = self.base + "/above"
