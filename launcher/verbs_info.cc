@@ -9,6 +9,7 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "host/doctor.h"
+#include "kept/look.h"
 #include "output/rule_set.h"
 #include "plan/filter.h"
 #include "policy/params.h"
@@ -84,6 +85,31 @@ std::optional<int> parse_simple(const Invocation& invocation, RunOptions& option
   return std::nullopt;
 }
 
+// Of the workspace that a run would have here.
+DoctorLayers layers_here(const RunOptions& options, const Invocation& invocation,
+                         const HostFacts& facts) {
+  DoctorLayers out;
+  std::vector<std::string> warnings;
+  const Result<std::string> workspace = default_workspace(options, invocation, warnings);
+  out.workspace = workspace.ok() ? workspace.value() : ".";
+  if (facts.obstacle(Layer::kMount).present()) {
+    out.reason = "there is no mount layer";
+    return out;
+  }
+  const Result<NewLayer> layer = workspace.ok()
+                                     ? plan_new_layer(invocation.environment, workspace.value())
+                                     : Result<NewLayer>(workspace.error());
+  if (!layer.ok()) {
+    out.reason = layer.error().message;
+    return out;
+  }
+  out.directory = layer.value().directory;
+  out.is_overlay = layer.value().kind == KeptKind::kOverlay;
+  out.shares_blocks = layer.value().shares_blocks;
+  out.reason = layer.value().obstacle;
+  return out;
+}
+
 }  // namespace
 
 int verb_explain(const Invocation& invocation) {
@@ -118,8 +144,8 @@ int verb_doctor(const Invocation& invocation) {
       read_quick_facts(home == invocation.environment.end() ? nullptr : home->second.c_str());
   probe_layers(facts);
   facts.cgroup = find_cgroup();
-  const DoctorReport report =
-      make_doctor_report(facts, own_path(), read_managed(kManagedDirectory));
+  const DoctorReport report = make_doctor_report(facts, own_path(), read_managed(kManagedDirectory),
+                                                 layers_here(options, invocation, facts));
   return print(options.json ? report.json : report.text);
 }
 

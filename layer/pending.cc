@@ -66,13 +66,13 @@ Status settle_copy(KeptLayer& layer, const std::vector<Step>& steps,
   for (const auto& [key, record] : settled) {
     BaseRecord known = *record;
     known.stamp = stamp_of(key);
-    is.add(key.first, key.second, std::move(known));
+    is.add(key.first, key.second, known);
   }
   for (const TouchedKey& key : also) {
     const OwnedFd root(open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     BaseRecord known = look_at_real(root.get(), key.second);
     known.stamp = stamp_of(key);
-    is.add(key.first, key.second, std::move(known));
+    is.add(key.first, key.second, known);
   }
   for (const auto& [key, record] : layer.base().all()) is.add(key.first, key.second, record);
   const std::string path = layer.store().epoch(live) + "/base";

@@ -140,6 +140,30 @@ void append_managed(std::string& text, const Result<Managed>& managed) {
   }
 }
 
+void append_layers(std::string& text, const DoctorLayers& layers) {
+  if (layers.workspace.empty()) return;
+  const char* kind = layers.is_overlay          ? "overlay (userxattr)"
+                     : layers.directory.empty() ? "NONE"
+                     : layers.shares_blocks     ? "copy that shares blocks (reflinks)"
+                                                : "whole copy";
+  append_line(text, fmt::format("Kept layers      of {}: {}",
+                                escape_control_bytes(layers.workspace), kind));
+  if (!layers.directory.empty())
+    append_line(text, fmt::format("{:15}in:   {}", "", escape_control_bytes(layers.directory)));
+  if (!layers.reason.empty())
+    append_line(text, fmt::format("{:15}why:  {}", "", escape_control_bytes(layers.reason)));
+}
+
+Json layers_to_json(const DoctorLayers& layers) {
+  if (layers.workspace.empty()) return {};
+  const bool any = !layers.directory.empty();
+  return {{"workspace", layers.workspace},
+          {"kind", any ? Json(layers.is_overlay ? "overlay" : "copy") : Json()},
+          {"shares_blocks", layers.shares_blocks},
+          {"directory", any ? Json(layers.directory) : Json()},
+          {"reason", layers.reason.empty() ? Json() : Json(layers.reason)}};
+}
+
 Json managed_to_json(const Result<Managed>& managed) {
   if (!managed.ok() || managed.value().empty()) return {};
   Json list = Json::array();
@@ -156,7 +180,7 @@ void append_surroundings(std::string& text, const SurroundingsText& where, bool 
 }
 
 std::string write_text(const HostFacts& facts, bool runs, const HostHints& hints,
-                       const Result<Managed>& managed) {
+                       const Result<Managed>& managed, const DoctorLayers& layers) {
   std::string text;
   append_line(text,
               fmt::format("kernel {} ({}), uid {} ({}), capabilities: {}", facts.kernel_release,
@@ -190,6 +214,7 @@ std::string write_text(const HostFacts& facts, bool runs, const HostHints& hints
   }
   append_line(text, fmt::format("\nOverlay          upper layer on a tmpfs: {}",
                                 facts.overlay_on_tmpfs ? "ok" : "NO, on disk instead"));
+  append_layers(text, layers);
   if (hints.apparmor_restricts_userns == 1) {
     append_line(text,
                 "AppArmor         restricts user namespaces; the profile that allows them: "
@@ -219,7 +244,8 @@ Json surroundings_to_json(const SurroundingsText& where, bool runs) {
 }
 
 std::string write_json(const HostFacts& facts, bool runs, const HostHints& hints,
-                       const std::string& executable, const Result<Managed>& managed) {
+                       const std::string& executable, const Result<Managed>& managed,
+                       const DoctorLayers& kept) {
   Json layers = Json::object();
   for (const LayerText& layer : kLayers)
     layers[layer_name(layer.layer)] = layer_to_json(layer, facts);
@@ -251,6 +277,7 @@ std::string write_json(const HostFacts& facts, bool runs, const HostHints& hints
         {"reason", has_cgroup ? Json() : Json(facts.cgroup.reason)},
         {"mend", has_cgroup ? Json() : Json(kCgroupMend)}}},
       {"overlay", {{"on_tmpfs", facts.overlay_on_tmpfs}}},
+      {"kept_layers", layers_to_json(kept)},
       {"apparmor",
        {{"restricted", hints.apparmor_restricts_userns == 1},
         {"profile", apparmor_profile_text(executable)}}},
@@ -275,12 +302,12 @@ std::string quote_for_apparmor(const std::string& path) {
 }  // namespace
 
 DoctorReport make_doctor_report(const HostFacts& facts, const std::string& executable,
-                                const Result<Managed>& managed) {
+                                const Result<Managed>& managed, const DoctorLayers& layers) {
   const HostHints hints = read_host_hints();
   DoctorReport report;
   report.all_layers = default_profile_runs(facts) && managed.ok();
-  report.text = write_text(facts, report.all_layers, hints, managed);
-  report.json = write_json(facts, report.all_layers, hints, executable, managed);
+  report.text = write_text(facts, report.all_layers, hints, managed, layers);
+  report.json = write_json(facts, report.all_layers, hints, executable, managed, layers);
   return report;
 }
 

@@ -197,7 +197,7 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
     state_.dev = info.st_dev;
     state_.ino = info.st_ino;
   }
-  std::string obstacle = store_.may_overlay ? "" : "no overlay can keep its writes there";
+  std::string obstacle = store_.may_overlay ? "" : kNoUpper;
   for (const std::string& root : roots) {
     if (!obstacle.empty()) break;
     const auto known = looks == nullptr ? RootLooks::iterator() : looks->find(root);

@@ -180,6 +180,17 @@ class Copier {
   std::vector<std::string> relinked_;
 };
 
+// Tried with two files that have no name.
+bool may_share_blocks(const std::string& workspace, const std::string& store) {
+  struct stat from {};
+  struct stat to {};
+  if (stat(workspace.c_str(), &from) != 0 || stat(store.c_str(), &to) != 0) return false;
+  const OwnedFd source(open(store.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  const OwnedFd target(open(store.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  return from.st_dev == to.st_dev && source.is_open() && target.is_open() &&
+         write(source.get(), "x", 1) == 1 && ioctl(target.get(), FICLONE, source.get()) == 0;
+}
+
 }  // namespace
 
 std::string overlay_obstacle(const std::string& root) {
@@ -188,6 +199,16 @@ std::string overlay_obstacle(const std::string& root) {
   Look look(info.st_dev);
   look.walk(AT_FDCWD, root.c_str(), 0);
   return look.obstacle();
+}
+
+Result<NewLayer> plan_new_layer(const Environment& environment, const std::string& workspace) {
+  SBX_TRY(const LayerStore store, open_layer_store(environment, workspace));
+  NewLayer layer;
+  layer.directory = store.directory;
+  layer.shares_blocks = may_share_blocks(workspace, store.directory);
+  layer.obstacle = store.may_overlay ? overlay_obstacle(workspace) : kNoUpper;
+  if (!layer.obstacle.empty()) layer.kind = KeptKind::kCopy;
+  return layer;
 }
 
 Status copy_tree(const std::string& from, const std::string& to, std::size_t root,

@@ -874,6 +874,20 @@ class History(Kept):
         explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
         self.assertEqual(explained["layer"]["kind"], "copy", "as it was made")
 
+    def test_doctor_says_beforehand_which_kind_there_would_be(self):
+        def row():
+            return json.loads(self.raw("doctor", "--json").stdout)["kept_layers"]
+        self.assertEqual((row()["workspace"], row()["kind"], row()["reason"]),
+                         (os.path.realpath(self.work), "overlay", None))
+        self.assertIn("overlay (userxattr)", self.raw("doctor").stdout.decode())
+        self.put("one", "1\n")
+        os.link(self.work + "/one", self.work + "/two")
+        self.assertEqual((row()["kind"], row()["reason"]), ("copy", "files in it have several names"))
+        told = self.inside("true")
+        self.assertEqual(told["layer"]["kind"], "copy")
+        self.assertIn("why:  files in it have several names", self.raw("doctor").stdout.decode())
+        self.assertIsNone(json.loads(self.raw("doctor", "--json", cwd="/").stdout)["kept_layers"]["kind"])
+
     def test_the_list(self):
         self.assertEqual(json.loads(self.layer("list")), [])
         self.inside("echo 1 > a; echo 2 > b")

@@ -141,6 +141,32 @@ TEST(Doctor, AMaskedProcAndAListenerInForceAreSaid) {
   EXPECT_FALSE(Json::parse(report.json)["proc"]["mountable"].get<bool>());
 }
 
+TEST(Doctor, SaysWhatKeptLayersWouldBe) {
+  const auto report = [](const DoctorLayers& layers) {
+    return make_doctor_report(good_facts(), "/x", Managed{}, layers);
+  };
+  const auto row = [](const DoctorReport& told) { return Json::parse(told.json)["kept_layers"]; };
+  DoctorLayers layers{"/w\n", "/state", true, true, ""};
+  EXPECT_NE(report(layers).text.find("of /w\\x0a: overlay (userxattr)"), std::string::npos)
+      << report(layers).text;
+  EXPECT_EQ(row(report(layers)), Json({{"workspace", "/w\n"},
+                                       {"kind", "overlay"},
+                                       {"shares_blocks", true},
+                                       {"directory", "/state"},
+                                       {"reason", nullptr}}));
+  layers.is_overlay = false;
+  layers.reason = "files in it have several names";
+  EXPECT_NE(report(layers).text.find("copy that shares blocks"), std::string::npos);
+  EXPECT_EQ(row(report(layers))["kind"], "copy");
+  layers.shares_blocks = false;
+  EXPECT_NE(report(layers).text.find("whole copy"), std::string::npos);
+  EXPECT_NE(report(layers).text.find("why:  files in it have"), std::string::npos);
+  layers.directory.clear();
+  EXPECT_NE(report(layers).text.find(": NONE"), std::string::npos);
+  EXPECT_TRUE(row(report(layers))["kind"].is_null());
+  EXPECT_TRUE(row(report({})).is_null());
+}
+
 TEST(Doctor, TheDocumentIsJsonWhateverTheNamesHold) {
   HostFacts facts = good_facts();
   facts.kernel_release = "\xff\x01\"";
