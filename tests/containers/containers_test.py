@@ -142,9 +142,43 @@ class Podman(unittest.TestCase):
             self.assertEqual("mend: podman run --security-opt seccomp=unconfined" in done.stdout, bool(words))
 
 
+def lost(given, kept, at=""):
+    """Where `kept` lacks something of `given`, or has it otherwise."""
+    if isinstance(given, dict) and isinstance(kept, dict):
+        return [where for key, value in given.items() for where in lost(value, kept.get(key), f"{at}/{key}")]
+    if isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
+        return [where for i, value in enumerate(given) for where in lost(value, kept[i], f"{at}/{i}")]
+    return [] if given == kept else [at]
+
+
 class Manifests(unittest.TestCase):
-    """Kubernetes' own schema is not in any package here: their shape is held against what the page
-    says, and their security contexts are those of the containers above."""
+    """Their shape is held against what the page says and, where there is a kubectl, against its types;
+    their security contexts are those of the containers above."""
+
+    @staticmethod
+    def as_kubectl_reads(pod):
+        """Its types drop what they do not know; no server is asked."""
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(pod, file)
+            file.flush()
+            done = subprocess.run(["kubectl", "label", "--local", "-f", file.name, "-o", "json", "a=b"],
+                                  capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(done.stdout)
+
+    @unittest.skipUnless(shutil.which("kubectl"), "no kubectl here")
+    def test_hold_nothing_that_kubernetes_does_not_know(self):
+        version = json.loads(subprocess.run(["kubectl", "version", "--client", "-o", "json"], check=True,
+                                            capture_output=True, text=True, timeout=60).stdout)
+        minor = int(re.match(r"\d+", version["clientVersion"]["minor"])[0])
+        if minor < 30:
+            self.skipTest(f"kubectl 1.{minor} is older than hostUsers")
+        directory = os.path.join(SOURCE, "examples", "kubernetes")
+        for name in sorted(os.listdir(directory)):
+            with open(os.path.join(directory, name)) as file:
+                pod = json.load(file)
+            self.assertEqual(lost(pod, self.as_kubectl_reads(pod)), [], name)
+            pod["spec"]["hostUserz"] = False  # so would a misspelt key be found
+            self.assertEqual(lost(pod, self.as_kubectl_reads(pod)), ["/spec/hostUserz"])
 
     def test_are_objects_of_a_known_kind_with_limits(self):
         directory = os.path.join(SOURCE, "examples", "kubernetes")

@@ -25,6 +25,8 @@ PORT = 16000 + os.getpid() % 500 * 20
 @unittest.skipUnless(shutil.which("slurmctld") and shutil.which("slurmd"),
                      "no Slurm here (scripts/deps slurm)")
 class Cluster(unittest.TestCase):
+    BARE = ""  # nodes without namespaces
+
     @classmethod
     def setUpClass(cls):
         cls.base = tempfile.mkdtemp(prefix="sbx-slurm-")
@@ -34,7 +36,7 @@ class Cluster(unittest.TestCase):
         cls.private = os.path.join(cls.base, "private")  # the nodes do not have it
         os.mkdir(cls.private)
         cls.env = {**os.environ, "SBX_CLUSTER_PORT": str(PORT), "SBX_CLUSTER_EMPTY": cls.private,
-                   "SLURM_CONF": f"{cls.cluster}/slurm.conf"}
+                   "SBX_CLUSTER_BARE": cls.BARE, "SLURM_CONF": f"{cls.cluster}/slurm.conf"}
         cls.addClassCleanup(cls.command, f"{SOURCE}/scripts/cluster", "down", cls.cluster)
         done = cls.command(f"{SOURCE}/scripts/cluster", "up", cls.cluster, "2")
         assert done.returncode == 0, done.stderr
@@ -52,7 +54,7 @@ class Cluster(unittest.TestCase):
         self.work = tempfile.mkdtemp(dir=self.private)
 
     def idle(self):
-        return len(self.command("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").stdout.split())
+        return len(self.command("sinfo", "-h", "-p", "main", "-N", "-t", "idle", "-o", "%N").stdout.split())
 
     def tasks(self, lines):
         path = os.path.join(self.work, "tasks.jsonl")
@@ -103,6 +105,11 @@ class Batch(Cluster):
             words = [SBX_RUN, "batch", "--on", "slurm", *arguments, path]
             done = self.command(*words, cwd=self.work)
             self.assertEqual(done.returncode, 125, done)
+        # What the controller does not allow is its refusal, with its words.
+        done = self.command(SBX_RUN, "batch", "--on", "slurm", "--nodes", "2", "--partition", "narrow", path,
+                            cwd=self.work)
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn("ode count", done.stderr)
         done = self.command(SBX_RUN, "batch", "--nodes", "2", path)
         self.assertEqual(done.returncode, 125, done)
         self.assert_nothing_left()
@@ -134,3 +141,36 @@ class Batch(Cluster):
             self.assertLess(time.monotonic() - began, 20)
             self.assertEqual([result["id"] for result in self.results()], ["quick"])
             os.unlink(self.out)
+
+
+class Bare(Cluster):
+    """One of the two nodes gives no namespaces, neither to root nor to users."""
+    BARE = "node2"
+
+    def run_all(self, *flags):
+        count = 40
+        path = self.tasks([{"id": str(i), "command": "sleep 0.1"} for i in range(count)])
+        done = self.command(*self.arguments("--jobs", "1", *flags, path), cwd=self.work)
+        results = self.results()
+        self.assertEqual(sorted(int(result["id"]) for result in results), list(range(count)))
+        self.assert_nothing_left()
+        return done, results
+
+    def test_its_tasks_are_refused_with_the_reason(self):
+        done, results = self.run_all()
+        self.assertEqual(done.returncode, 1, done.stderr)
+        refused = [result for result in results if result["status"] == "error"]
+        self.assertGreater(len(refused), 0)
+        self.assertEqual({result["error"]["code"] for result in refused}, {"layer_unavailable"})
+        self.assertTrue(all(result["error"]["hint"] for result in refused), refused[0])
+        for result in results:
+            self.assertTrue(result["status"] == "error" or result["exit_code"] == 0, result)
+
+    def test_they_run_in_the_tier_that_is_left_where_that_is_allowed(self):
+        done, results = self.run_all("--allow-degraded")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        weaker = [result for result in results if result["sandbox"]["degraded"]]
+        self.assertTrue(0 < len(weaker) < len(results), len(weaker))
+        for result in weaker:
+            self.assertTrue(result["sandbox"]["layers"]["seccomp"], result["sandbox"])
+            self.assertFalse(result["sandbox"]["layers"]["mount"], result["sandbox"])
