@@ -63,6 +63,7 @@ void for_each(const json& list, Take take) {
   for (const json& entry : list) take(entry);
 }
 
+// What a person hears of it: one that waits for approval has no task, and --json has the rest.
 Outcome read_outcome(const json& answer) {
   Outcome outcome;
   outcome.status = status_named(text_of(answer, "status"));
@@ -76,27 +77,14 @@ Outcome read_outcome(const json& answer) {
   if (const json& error = member(answer, "error"); error.is_object()) {
     outcome.error = read_error(error);
   }
-  if (const json& approval = member(answer, "approval"); approval.is_object()) {
-    outcome.approval.emplace();
-    outcome.approval->digest = text_of(approval, "digest");
-    for_each(member(approval, "rules"), [&](const json& rule) {
-      Finding& finding = outcome.approval->rules.emplace_back();
-      finding.reason = text_of(rule, "reason");
-      finding.target = text_of(rule, "target");
-    });
-  }
   for_each(member(answer, "denials"), [&](const json& denial) {
     const double count = number_of(denial, "count");
     outcome.denials.push_back({text_of(denial, "layer"), text_of(denial, "operation"),
                                text_of(denial, "target"), static_cast<std::uint64_t>(count),
                                text_of(denial, "program"), text_of(denial, "grant")});
   });
-  const json& sandbox = member(answer, "sandbox");
-  for_each(member(sandbox, "degraded"), [&](const json& missing) {
+  for_each(member(member(answer, "sandbox"), "degraded"), [&](const json& missing) {
     outcome.sandbox.degraded.push_back({text_of(missing, "what"), text_of(missing, "reason")});
-  });
-  for_each(member(sandbox, "warnings"), [&](const json& warning) {
-    if (warning.is_string()) outcome.sandbox.warnings.push_back(warning.get<std::string>());
   });
   return outcome;
 }
