@@ -155,15 +155,19 @@ class Manifests(unittest.TestCase):
     """Their shape is held against what the page says and, where there is a kubectl, against its types;
     their security contexts are those of the containers above."""
 
-    @staticmethod
-    def as_kubectl_reads(pod):
+    def as_kubectl_reads(self, pod):
         """Its types drop what they do not know; no server is asked."""
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump(pod, file)
             file.flush()
-            done = subprocess.run(["kubectl", "label", "--local", "-f", file.name, "-o", "json", "a=b"],
+            done = subprocess.run(["kubectl", "set", "image", "--local", "-f", file.name, "-o", "json",
+                                   "*=other"],
                                   capture_output=True, text=True, timeout=60, check=True)
-        return json.loads(done.stdout)
+        read = json.loads(done.stdout)
+        for container in read["spec"]["containers"]:
+            self.assertEqual(container["image"], "other")
+            container["image"] = "YOUR_IMAGE"
+        return read
 
     @unittest.skipUnless(shutil.which("kubectl"), "no kubectl here")
     def test_hold_nothing_that_kubernetes_does_not_know(self):
