@@ -159,17 +159,22 @@ Status HttpProcess::open(const Environment& inherited) {
 
 Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile& network,
                                                             Environment& inherited) {
+  NetworkProfile read;  // what sbx-http reads of it
+  read.http = network.http;
+  read.credentials = network.credentials;
+  Known made;
+  made.text = network_to_json(read);
   for (const Known& each : policies_) {
-    if (each.text.http == network.http && each.text.credentials == network.credentials) {
-      return each.policy;
-    }
+    if (each.text == made.text) return each.policy;
   }
   SBX_CHECK_OK(open(inherited));
-  Known made{network, {}, {}, std::make_shared<HttpPolicy>(*this, policies_.size(), network)};
+  made.policy = std::make_shared<HttpPolicy>(*this, policies_.size(), network);
+  for (const Credential& each : network.credentials) {
+    made.commands.push_back(each.from.command.value_or(std::vector<std::string>()));
+  }
   made.policy->trust_path = trust_path_;
-  const std::string text = network_to_json(network);
   SBX_TRY(made.rules, memory_file("sbx-http-rules"));
-  if (!write_whole(made.rules.get(), text.data(), text.size())) return failed("write");
+  if (!write_whole(made.rules.get(), made.text.data(), made.text.size())) return failed("write");
   SBX_TRY(made.state, memory_file("sbx-http-state"));
   SBX_TRY(Child child, start_with(made));
   const Status ready = await_ready(child, made);
@@ -216,7 +221,7 @@ Result<HttpProcess::Child> HttpProcess::start_with(const Known& known) const {
 }
 
 Status HttpProcess::await_ready(const Child& child, Known& known) {
-  const auto sources = static_cast<std::int64_t>(known.text.credentials.size() + 1);
+  const auto sources = static_cast<std::int64_t>(known.commands.size() + 1);
   const auto until = Clock::now() + sources * kLongestSource;
   for (;;) {
     pollfd ready{child.control.get(), POLLIN, 0};
@@ -257,14 +262,15 @@ Status HttpProcess::await_ready(const Child& child, Known& known) {
 
 // --- the process ---
 
-bool HttpProcess::Child::send(const Words& words, const std::vector<int>& fds) const {
+bool HttpProcess::Child::send(std::initializer_list<std::string_view> words,
+                              std::initializer_list<int> fds) const {
   std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) text += '\0';
-    text += words[i];
+  for (const std::string_view word : words) {
+    text += word;
+    text += '\0';
   }
-  FdMessage<kMostFds> message(text.data(), text.size());
-  return message.send(control.get(), fds.data(), fds.size()) >= 0;
+  FdMessage<kMostFds> message(text.data(), text.size() - 1);
+  return message.send(control.get(), fds.begin(), fds.size()) >= 0;
 }
 
 void HttpProcess::Child::end() {
@@ -378,17 +384,13 @@ void HttpProcess::answer(std::uint64_t id, bool is_allowed) {
 // The operator's side runs it, and only sbx-http reads what it prints.
 void HttpProcess::renew(std::size_t policy, std::size_t index) {
   if (policy >= policies_.size()) return;
-  const std::vector<Credential>& credentials = policies_[policy].text.credentials;
+  const auto& commands = policies_[policy].commands;
   int ends[2];
-  if (index >= credentials.size() || !credentials[index].from.command ||
-      pipe2(ends, O_CLOEXEC) != 0) {
-    return;
-  }
+  if (index >= commands.size() || commands[index].empty() || pipe2(ends, O_CLOEXEC) != 0) return;
   const OwnedFd output(ends[0]);
   const OwnedFd input(ends[1]);
-  const Result<pid_t> pid = start_program({.arguments = *credentials[index].from.command,
-                                           .environment = environ,
-                                           .output = input.get()});
+  const Result<pid_t> pid =
+      start_program({.arguments = commands[index], .environment = environ, .output = input.get()});
   if (pid.ok()) renewing_.push_back({pid.value(), Clock::now() + kLongestRenewal});
   child_.send({"V", std::to_string(policy), std::to_string(index)}, {output.get()});
 }

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -97,12 +98,14 @@ class HttpProcess {
   struct Child {
     pid_t pid = -1;
     OwnedFd control;
-    bool send(const Words& words, const std::vector<int>& fds = {}) const;
+    bool send(std::initializer_list<std::string_view> words,
+              std::initializer_list<int> fds = {}) const;
     void end();
   };
   struct Known {
-    NetworkProfile text;
-    OwnedFd rules;
+    std::string text;                                // its rules and credentials, JSON
+    std::vector<std::vector<std::string>> commands;  // of credentials; empty: none
+    OwnedFd rules;                                   // the text
     OwnedFd state;
     std::shared_ptr<HttpPolicy> policy;
   };
