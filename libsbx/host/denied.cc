@@ -17,6 +17,7 @@
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "guard/names.h"
+#include "policy/environment.h"
 
 namespace sbx {
 namespace {
@@ -177,12 +178,10 @@ class Search {
 Status find_denied_programs(const Policy& policy, const std::string& search_path,
                             Witnesses* witnesses, View& view) {
   Search search(policy, witnesses, view);
-  for (const std::string_view directory : split(search_path, ':')) {
-    search.look_in(std::string(directory));
-  }
-  for (const char* directory :
-       {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}) {
-    search.look_in(directory);
+  for (const std::string_view path : {std::string_view(search_path), kSystemPath}) {
+    for (const std::string_view directory : split(path, ':')) {
+      search.look_in(std::string(directory));
+    }
   }
   return search.failure();
 }

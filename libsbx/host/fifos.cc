@@ -67,15 +67,6 @@ bool lies_in_writable(const ViewRoot& root, const std::vector<ViewRoot>& roots) 
          });
 }
 
-const ViewRoot* deepest_around(const std::string& path, const std::vector<ViewRoot>& roots) {
-  const ViewRoot* deepest = nullptr;
-  for (const ViewRoot& root : roots) {
-    if (!is_below(path, root.node.path)) continue;
-    if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
-  }
-  return deepest;
-}
-
 }  // namespace
 
 Status hide_fifos(std::vector<ViewRoot>& roots) {
@@ -87,7 +78,7 @@ Status hide_fifos(std::vector<ViewRoot>& roots) {
     }
     SBX_TRY(const std::vector<Node> fifos, find_fifos(root.node.path));
     for (const Node& fifo : fifos) {
-      if (deepest_around(fifo.path, roots) != &root) continue;
+      if (deepest_at(roots, fifo.path, &ViewRoot::path) != &root) continue;
       if (hidden.size() == kMaxHiddenFifos) {
         return Error{ErrorCode::kPathRefused,
                      "more than " + std::to_string(kMaxHiddenFifos) + " FIFOs lie in " +

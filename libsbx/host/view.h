@@ -35,6 +35,7 @@ struct ViewRoot {
   std::string where;
   bool noexec = false;
   bool is_git = false;  // no root of the policy: a part of git's repository that lies outside
+  const std::string& path() const { return node.path; }
   friend bool operator==(const ViewRoot&, const ViewRoot&) = default;
 };
 

@@ -43,11 +43,7 @@ std::vector<std::string> places(const Environment& environment, std::string_view
 }
 
 bool is_writable_inside(const std::string& path, const Policy& policy) {
-  const Root* deepest = nullptr;
-  for (const Root& root : policy.sandbox.filesystem.roots) {
-    if (!is_below(path, root.path)) continue;
-    if (deepest == nullptr || root.path.size() >= deepest->path.size()) deepest = &root;
-  }
+  const Root* const deepest = deepest_at(policy.sandbox.filesystem.roots, path, &Root::path);
   return deepest != nullptr && deepest->access == Access::kReadWrite;
 }
 

@@ -211,11 +211,7 @@ class FileWriter {
   }
 
   Status check_policy(std::size_t index, const std::string& path) const {
-    const ViewRoot* deepest = nullptr;
-    for (const ViewRoot& root : view_.roots) {
-      if (!is_below(path, root.node.path)) continue;
-      if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
-    }
+    const ViewRoot* const deepest = deepest_at(view_.roots, path, &ViewRoot::path);
     if (deepest == nullptr || deepest->access == Access::kNone) {
       return refused(index, path, "lies where the policy shows nothing",
                      "the operator grants it with filesystem.roots");

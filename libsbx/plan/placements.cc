@@ -71,11 +71,7 @@ void Placements::collect_denied(LaunchPlan& plan) {
 
 // Whether the deepest placement above the path is a directory of the host's.
 bool Placements::is_from_the_host(std::string_view path) const {
-  const Placement* deepest = nullptr;
-  for (const Placement& p : placements_) {
-    if (!is_below(path, p.path)) continue;
-    if (deepest == nullptr || p.path.size() > deepest->path.size()) deepest = &p;
-  }
+  const Placement* const deepest = deepest_at(placements_, path, &Placement::path);
   if (deepest == nullptr) return has_host_root_;
   return deepest->path != path &&
          (deepest->kind == PlacementKind::kBind || deepest->kind == PlacementKind::kOverlay);

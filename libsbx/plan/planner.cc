@@ -178,13 +178,8 @@ class Planner {
   // host is there, but only what Landlock grants can be used.
   Status check_cwd(const std::string& cwd) const {
     if (!wants(Layer::kLandlock)) return {};
-    const ViewRoot* deepest = nullptr;
     bool shown = sandbox_.filesystem.base == Base::kHost || cwd == "/";
-    for (const ViewRoot& root : input_.view.roots) {
-      if (!is_below(cwd, root.node.path)) continue;
-      if (deepest == nullptr || root.node.path.size() > deepest->node.path.size()) deepest = &root;
-    }
-    if (deepest != nullptr) {
+    if (const ViewRoot* const deepest = deepest_at(input_.view.roots, cwd, &ViewRoot::path)) {
       shown = deepest->access != Access::kNone;
     } else {
       for (const Node& node : input_.view.system) shown = shown || is_below(cwd, node.path);

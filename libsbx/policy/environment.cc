@@ -174,8 +174,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
     const auto found = inherited.find(name);
     if (found != inherited.end()) out[name] = found->second;
   }
-  if (!out.contains("PATH"))
-    out["PATH"] = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  if (!out.contains("PATH")) out["PATH"] = kSystemPath;
   out.erase("OLDPWD");
   // Without them a program may wait for an answer that nobody gives. The caller's own stand.
   for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);

@@ -14,6 +14,10 @@ namespace sbx {
 
 using Environment = std::map<std::string, std::string, std::less<>>;
 
+// Where programs are looked for when nobody says otherwise.
+inline constexpr std::string_view kSystemPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
 // A name whose value is likely a credential: TOKEN, SECRET, PASSWORD, KEY, CREDENTIAL … as a word
 // of the name, and a list of well-known ones.
 bool is_sensitive_name(std::string_view name);

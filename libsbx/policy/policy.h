@@ -3,6 +3,7 @@
 // and a Request held against it. Values only: no I/O, no JSON, no environment.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -140,6 +141,22 @@ inline bool is_below(std::string_view path, std::string_view ancestor) {
   if (size == 1 && ancestor[0] == '/') return true;
   return path.size() >= size && (path.size() == size || path[size] == '/') &&
          std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
+}
+
+// Which of `places` counts at `path`: the deepest that is it or holds it, the first of equals;
+// nullptr: none. `path_of` gives a place's normal path.
+template <typename Places, typename PathOf>
+const typename Places::value_type* deepest_at(const Places& places, std::string_view path,
+                                              PathOf path_of) {
+  const typename Places::value_type* deepest = nullptr;
+  std::size_t size = 0;
+  for (const auto& place : places) {
+    const std::string_view at = std::invoke(path_of, place);
+    if (!is_below(path, at) || (deepest != nullptr && at.size() <= size)) continue;
+    deepest = &place;
+    size = at.size();
+  }
+  return deepest;
 }
 
 // Where the request starts, absolute: its cwd below the workspace, or the workspace. For the judge,

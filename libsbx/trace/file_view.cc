@@ -379,11 +379,8 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
 
 // As the plan shows the deepest place that holds the path; empty where nothing does.
 std::string FileView::shown_as(const std::string& path) const {
-  const std::pair<std::string, std::string>* deepest = nullptr;
-  for (const auto& shown : plan_.shown) {
-    if (!is_below(path, shown.first)) continue;
-    if (deepest == nullptr || shown.first.size() > deepest->first.size()) deepest = &shown;
-  }
+  const auto* const deepest = deepest_at(
+      plan_.shown, path, [](const auto& shown) -> std::string_view { return shown.first; });
   return deepest == nullptr ? "" : deepest->second;
 }
 
