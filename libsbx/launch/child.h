@@ -45,6 +45,8 @@ struct ChildContext {
   int report_count = 0;
   bool send_before_exec = true;
   int landlock_fd = -1;
+  int pty_slave = -1;          // between op::OpenPty and op::TakePty
+  bool tells_stops = false;    // of the command
   bool has_low_ports = false;  // in the network namespace they need no capability
 
   // For the guards of PID 1.

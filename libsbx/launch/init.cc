@@ -78,15 +78,26 @@ void install_ask(bool has_pid_namespace) {
   ::_exit(0);
 }
 
+void tell(int control, ReportTag what) {
+  char tag = static_cast<char>(what);
+  FdMessage<1> message(&tag, 1);
+  message.send(control, nullptr, 0);
+}
+
 // Reaps whatever has ended. True once the command has.
 bool reap(ChildContext& context, pid_t command) {
   for (;;) {
     int status = 0;
     struct rusage usage {};
-    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
+    const pid_t pid =
+        ::wait4(-1, &status, context.tells_stops ? WNOHANG | WUNTRACED : WNOHANG, &usage);
     if (pid < 0 && errno == ECHILD) return true;  // nothing is left to wait for, nor to tell
     if (pid == 0 || (pid < 0 && errno != EINTR)) return false;
     if (pid != command) continue;
+    if (WIFSTOPPED(status)) {
+      tell(context.control, ReportTag::kStopped);
+      continue;
+    }
     context.state->wait_status = status;
     context.state->usage = usage;
     context.state->ended.store(1);
@@ -121,15 +132,24 @@ void answer(int control, int fd, int error) {
 // The command's process shared our memory until its exec, or its end, so it is known by now.
 void tell_begun(const ChildContext& context) {
   if (context.state->tells_begin.load() == 0 || context.state->executed.load() == 0) return;
-  char tag = static_cast<char>(ReportTag::kBegun);
-  FdMessage<1> message(&tag, 1);
-  message.send(context.control, nullptr, 0);
+  tell(context.control, ReportTag::kBegun);
+}
+
+// It may lead its group no longer.
+void continue_command(pid_t command) {
+  ::kill(command, SIGCONT);
+  ::kill(-command, SIGCONT);
+  ::kill(-command, SIGWINCH);  // it draws itself anew
 }
 
 // Makes what the supervisor asks for. Only it can write here: the command has no such descriptor.
-void serve(int control) {
+void serve(int control, pid_t command) {
   InsideRequest request;
   while (::recv(control, &request, sizeof request, MSG_DONTWAIT) == sizeof request) {
+    if (request.kind == InsideRequest::Kind::kContinue) {
+      continue_command(command);
+      continue;
+    }
     const int fd = make_inside_socket(request);
     answer(control, fd, fd < 0 ? errno : 0);
     if (fd >= 0) ::close(fd);
@@ -210,7 +230,7 @@ void run_init(ChildContext& context, pid_t command) noexcept {
     const int ready = ::ppoll(waiting, 3, nullptr, &open);
     const int ended = ready < 0 ? 0 : (waiting[0].revents | waiting[1].revents);
     if ((ended & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
-    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context.control);
+    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context.control, command);
     if (g_ask_to_end != 0) {
       g_ask_to_end = 0;
       ask_descendants_to_end(context.has_pid_namespace);

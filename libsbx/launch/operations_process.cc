@@ -111,11 +111,28 @@ int OpenPty::execute(ChildContext& context) const noexcept {
   if (slave < 0) return failure();
   const struct winsize size { rows, columns, 0, 0 };
   if (::ioctl(slave, TIOCSWINSZ, &size) != 0 || ::ioctl(slave, TIOCSCTTY, 0) != 0) return failure();
-  for (int fd = 0; fd < 3; ++fd) {
-    if (::dup2(slave, fd) < 0) return failure();
-  }
-  ::close(slave);
+  context.pty_slave = slave;
   return report_fd(context, ReportTag::kPty, ::fcntl(master.fd, F_DUPFD_CLOEXEC, 3));
+}
+
+int TakePty::execute(ChildContext& context) const noexcept {
+  const ScopedFd slave{context.pty_slave};
+  context.pty_slave = -1;
+  context.tells_stops = is_job;
+  if (is_job) {
+    const pid_t group = ::getpid();
+    sigset_t background;  // it is not in the foreground yet: SIGTTOU would stop it
+    sigset_t before;
+    ::sigemptyset(&background);
+    ::sigaddset(&background, SIGTTOU);
+    ::sigprocmask(SIG_BLOCK, &background, &before);
+    if (::setpgid(0, 0) != 0 || ::ioctl(slave.fd, TIOCSPGRP, &group) != 0) return failure();
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  }
+  for (int fd = 0; fd < 3; ++fd) {
+    if (::dup2(slave.fd, fd) < 0) return failure();
+  }
+  return 0;
 }
 
 int SetLimit::execute(ChildContext& /*context*/) const noexcept {

@@ -227,8 +227,9 @@ std::vector<Received> receive_reports(int control) {
     out.push_back({ReportTag::kAnswer, OwnedFd(), tags[1]});
     return out;
   }
-  if (count == 0 && size == 1 && static_cast<ReportTag>(tags[0]) == ReportTag::kBegun) {
-    out.push_back({ReportTag::kBegun, OwnedFd()});
+  const auto first = static_cast<ReportTag>(tags[0]);
+  if (count == 0 && size == 1 && (first == ReportTag::kBegun || first == ReportTag::kStopped)) {
+    out.push_back({first, OwnedFd()});
     return out;
   }
   if (count != static_cast<std::size_t>(size)) {

@@ -57,13 +57,14 @@ struct SharedState {
 struct CommandSlot;
 
 // What the supervisor may ask PID 1 for over the control socket: a socket made in the sandbox's
-// network namespace. Answers (ReportTag::kAnswer) come in the order of the requests.
+// network namespace, answered (ReportTag::kAnswer) in the order of the requests; or kContinue.
 struct InsideRequest {
   enum class Kind : std::uint8_t {
     kListen,      // TCP, bound to `address` and `port`
     kStream,      // TCP, unconnected
     kDns,         // UDP, bound to port 53 of every IPv4 address
     kSocketDiag,  // NETLINK_SOCK_DIAG, which lists what is in its namespace
+    kContinue,    // the command goes on after kStopped; nothing is answered
   };
   Kind kind = Kind::kListen;
   bool is_v6 = false;

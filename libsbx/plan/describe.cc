@@ -133,6 +133,9 @@ std::string Guard::describe(const LaunchPlan& plan) const {
 std::string OpenPty::describe(const LaunchPlan& plan) const {
   return fmt::format("open_pty {}", plan.text(path));
 }
+std::string TakePty::describe(const LaunchPlan& /*plan*/) const {
+  return is_job ? "take_pty job" : "take_pty";
+}
 std::string SetLimit::describe(const LaunchPlan& /*plan*/) const {
   return fmt::format("set_limit {} {} {}", resource, soft, hard);
 }

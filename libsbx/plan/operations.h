@@ -26,6 +26,7 @@ enum class ReportTag : std::uint8_t {
   kDnsTcp6,
   kAnswer,      // PID 1's to an InsideRequest (launch/spawn.h)
   kBegun,       // without a descriptor: the command's exec has succeeded
+  kStopped,     // without a descriptor: the command, a job, has been stopped
   kSocketDiag,  // lists the sockets of the network namespace
 };
 
@@ -341,11 +342,20 @@ struct NewSession {
   int execute(ChildContext& context) const noexcept;
 };
 
-// The master is sent out, the slave becomes 0, 1 and 2.
+// Of the session; the master is sent out.
 struct OpenPty {
   Text path;
   std::uint16_t rows;
   std::uint16_t columns;
+  static constexpr OrderRule kOrder = order::anywhere;
+  std::string describe(const LaunchPlan& plan) const;
+  int execute(ChildContext& context) const noexcept;
+};
+
+// The slave becomes 0, 1 and 2. A job is a group of its own, in the foreground; the session is
+// PID 1's, which tells when the job is stopped.
+struct TakePty {
+  bool is_job;
   static constexpr OrderRule kOrder = order::anywhere;
   std::string describe(const LaunchPlan& plan) const;
   int execute(ChildContext& context) const noexcept;

@@ -78,6 +78,7 @@ struct PlanInput {
   bool use_pty = false;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
+  bool is_job = false;  // with a pty: it can be stopped from there, and PID 1 tells of that
   bool awaits_command = false;
   bool report_execs = false;   // that reach a denied program
   bool report_writes = false;  // that an overlay may not be able to copy up

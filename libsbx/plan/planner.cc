@@ -59,13 +59,11 @@ class Planner {
     }
     add_host_name();
     builder_.add(op::NotDumpable{});
+    // A group can be stopped from its terminal only where its parent is of the same session.
+    if (input_.is_job) add_session();
     builder_.add(op::ForkCommand{});
-    builder_.add(op::NewSession{});
-    if (plan.use_pty) {
-      builder_.add(op::OpenPty{builder_.text("/dev/ptmx"),
-                               static_cast<std::uint16_t>(input_.pty_rows),
-                               static_cast<std::uint16_t>(input_.pty_columns)});
-    }
+    if (!input_.is_job) add_session();
+    if (plan.use_pty) builder_.add(op::TakePty{input_.is_job});
     add_limits();
     if (!plan.awaits_command) builder_.add(op::ChangeDir{builder_.text(plan.cwd)});
     if (!is_unconfined()) {
@@ -101,6 +99,14 @@ class Planner {
   bool wants(Layer layer) const { return builder_.plan().wanted.has(layer); }
 
   bool is_unconfined() const { return layers_of(sandbox_).empty(); }
+
+  void add_session() {
+    builder_.add(op::NewSession{});
+    if (!input_.use_pty) return;
+    builder_.add(op::OpenPty{builder_.text("/dev/ptmx"),
+                             static_cast<std::uint16_t>(input_.pty_rows),
+                             static_cast<std::uint16_t>(input_.pty_columns)});
+  }
 
   // --- layers ---
 

@@ -362,6 +362,7 @@ SandboxInput CommandRun::sandbox_input() {
   SandboxInput wanted{*policy_,         input_.request,    input_.facts,
                       input_.inherited, base_environment_, is_terminal(input_.mode),
                       input_.pty_rows,  input_.pty_columns};
+  wanted.is_job = input_.mode == OutputMode::kTerminal;
   wanted.layer = layer_.get();
   wanted.report_execs = has_unknown_names_;
   return wanted;
@@ -479,10 +480,11 @@ Result<LaunchPlan> plan_command(RunInput& input) {
   }
   const Policy& policy = fresh ? *fresh : input.policy;
   SBX_CHECK_OK(make_caches(policy.sandbox));
-  SBX_TRY(const std::unique_ptr<Sandbox> sandbox,
-          plan_sandbox(SandboxInput{policy, input.request, input.facts, input.inherited,
-                                    environment, input.mode == OutputMode::kTerminal,
-                                    input.pty_rows, input.pty_columns}));
+  SBX_TRY(
+      const std::unique_ptr<Sandbox> sandbox,
+      plan_sandbox(SandboxInput{policy, input.request, input.facts, input.inherited, environment,
+                                input.mode == OutputMode::kTerminal, input.pty_rows,
+                                input.pty_columns, input.mode == OutputMode::kTerminal}));
   return std::move(sandbox->plan);
 }
 

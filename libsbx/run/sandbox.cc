@@ -174,7 +174,7 @@ Result<std::unique_ptr<Sandbox>> plan_sandbox(const SandboxInput& input, Witness
   SBX_TRY(sandbox->plan,
           make_plan(PlanInput{input.policy, input.request, input.facts, sandbox->view,
                               input.environment, input.use_pty, input.pty_rows, input.pty_columns,
-                              input.awaits_command, input.report_execs,
+                              input.is_job, input.awaits_command, input.report_execs,
                               may_be_foreign(input, sandbox->view)}));
   return sandbox;
 }

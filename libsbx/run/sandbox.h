@@ -26,6 +26,7 @@ struct SandboxInput {
   bool use_pty = false;
   unsigned pty_rows = 24;
   unsigned pty_columns = 80;
+  bool is_job = false;  // of PlanInput
   bool awaits_command = false;
   const KeptLayer* layer = nullptr;  // that writes are kept in
   bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment

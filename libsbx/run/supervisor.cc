@@ -378,6 +378,10 @@ void Supervisor::take(Received& report) {
     case ReportTag::kBegun:
       has_begun_ = true;
       return;
+    case ReportTag::kStopped:
+      if (terminal_) terminal_->suspend();
+      (void)ask_inside(spawned_->control.get(), {.kind = InsideRequest::Kind::kContinue});
+      return;
   }
 }
 

@@ -12,6 +12,11 @@
 #include <utility>
 
 namespace sbx {
+namespace {
+
+constexpr int kMostRelayed = 64;  // of a few KiB, before it is suspended
+
+}  // namespace
 
 Terminal::Terminal(OwnedFd master, Loop& loop) : master_(std::move(master)), loop_(loop) {
   fcntl(master_.get(), F_SETFL, O_RDWR | O_NONBLOCK);
@@ -23,32 +28,18 @@ Terminal::~Terminal() { restore(); }
 
 void Terminal::restore() { caller_.restore(to_caller_.empty()); }
 
-// A session's own group has no parent in its session: the kernel would let it go on.
-void Terminal::take_suspension() {
-  struct termios inside {};
-  if (tcgetattr(master_.get(), &inside) != 0 || (inside.c_lflag & ISIG) == 0) return;
-  const cc_t key = inside.c_cc[VSUSP];
-  const std::size_t at = to_command_.find(static_cast<char>(key));
-  if (key == _POSIX_VDISABLE || at == std::string::npos) return;
-  pid_t front = 0;
-  pid_t session = 0;
-  if (ioctl(master_.get(), TIOCGPGRP, &front) != 0 ||
-      ioctl(master_.get(), TIOCGSID, &session) != 0 || front != session || front <= 1) {
-    return;
+void Terminal::suspend() {
+  // What it wrote before.
+  for (int i = 0; i < kMostRelayed && !is_hung_up_ && is_ready(master_.get(), POLLIN) &&
+                  (to_caller_.empty() || is_ready(caller_.out(), POLLOUT));
+       ++i) {
+    relay();
   }
-  to_command_.erase(at, 1);
-  suspend(front);
-}
-
-void Terminal::suspend(pid_t group) {
-  kill(-group, SIGSTOP);
   restore();
   // Here we stand until somebody says SIGCONT; at once, where nobody could.
   kill(0, SIGTSTP);
   caller_.resume();
   resize();
-  kill(-group, SIGCONT);
-  kill(-group, SIGWINCH);  // it draws itself anew
 }
 
 void Terminal::resize() {
@@ -81,7 +72,6 @@ void Terminal::update_interest() {
 void Terminal::relay() {
   if (!input_ended_ && to_command_.empty() && is_ready(STDIN_FILENO, POLLIN)) {
     if (!read_some(STDIN_FILENO, to_command_)) input_ended_ = true;
-    if (!is_hung_up_) take_suspension();
   }
   if (!is_hung_up_ && !to_command_.empty() && is_ready(master_.get(), POLLOUT)) {
     if (!write_some(master_.get(), to_command_)) to_command_.clear();

@@ -26,6 +26,9 @@ class Terminal {
   void resize();
   // Puts the caller's terminal back as it was. Idempotent.
   void restore();
+  // The command has been stopped (^Z): so is this process, with its group, until somebody lets it
+  // go on.
+  void suspend();
   // Whether something may still have to be relayed.
   bool is_open() const { return !is_hung_up_ || !to_caller_.empty(); }
 
@@ -33,9 +36,6 @@ class Terminal {
   // Moves what can be moved without blocking.
   void relay();
   void update_interest();
-  // ^Z, for a program that no shell inside would stop.
-  void take_suspension();
-  void suspend(pid_t group);
   void want(Loop::Watch& watch, int fd, std::uint32_t events);
 
   OwnedFd master_;

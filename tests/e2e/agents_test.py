@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import struct
@@ -201,6 +202,20 @@ class Agents(harness.Case):
         for _ in range(2):  # ^C clears the line; twice it leaves
             screen.type("\x03")
         self.assertEqual(screen.wait(60), 0)
+
+    def test_pi_is_stopped_and_goes_on(self):
+        shell = Screen(self, shell=["/bin/bash", "--norc", "--noprofile", "-i"], rows=40, columns=120)
+        shell.type("export TERM=xterm-256color PS1='outs''ide> '\r")
+        shell.expect(rb"outside> $")
+        shell.type(shlex.join([harness.SBX_RUN, *self.pi()]) + "\r")
+        shell.expect(rb"--no-session")
+        shell.expect(rb"0\.0%|\(ours\)", 60)
+        shell.type("\x1a")
+        shell.expect(rb"Stopped(?s:.*)outside> ", 30)
+        shell.type("fg\r")
+        shell.expect(rb"\(ours\)", 60)
+        shell.type("\x03\x03")
+        shell.expect(rb"outside> ", 60)
 
     def test_pi_is_stopped_in_a_shell_inside_and_goes_on(self):
         words = self.pi()

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import select
+import shutil
 import signal
 import struct
 import subprocess
@@ -243,9 +244,7 @@ class Terminal(harness.Case):
         self.assertEqual(screen.wait(), 7)
 
     def test_control_z_at_a_program_stops_sbx_run_and_fg_goes_on(self):
-        screen = Screen(self, shell=["/bin/bash", "--norc", "--noprofile", "-i"])
-        screen.type("PS1='outs''ide> '; stty -g >before\r")
-        screen.expect(rb"outside> ")
+        screen = self.outer_shell()
         screen.type(f"{harness.SBX_RUN} exec -c 'printf \"\\033[?1049h\"; echo he\"\"re; exec cat'\r")
         screen.expect(rb"\x1b\[\?1049hhere\r\n")
         screen.type("\x1a")
@@ -259,6 +258,102 @@ class Terminal(harness.Case):
         screen.expect(rb"again\r\nagain\r\n")
         screen.type("\x04")
         screen.expect(rb"\x1b\[\?1049l(?s:.*)outside> ")
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
+    def outer_shell(self):
+        """A shell with job control that runs sbx-run."""
+        screen = Screen(self, shell=["/bin/bash", "--norc", "--noprofile", "-i"])
+        screen.type("export TERM=xterm-256color PS1='outs''ide> '; stty -g >before\r")
+        screen.expect(rb"outside> ")
+        return screen
+
+    def left(self, screen):
+        """After a stop or an end: the outer shell's terminal is as it was."""
+        screen.expect(rb"outside> ")
+        screen.type("stty -g | cmp - before && echo sa''me\r")
+        screen.expect(rb"same\r\n(?s:.*)outside> ")
+
+    def test_an_editor_is_stopped_and_goes_on(self):
+        if shutil.which("vim.tiny") is None:
+            self.skipTest("vim.tiny is not installed")
+        screen = self.outer_shell()
+        screen.type(f"{harness.SBX_RUN} exec -- vim.tiny -u NONE -N file.txt\r")
+        screen.expect(rb"\x1b\[\?1049h(?s:.*)~")
+        screen.type("ifirst\x1b")
+        for line in ("second", "third"):
+            screen.type("\x1a")
+            screen.expect(rb"\x1b\[\?1049l(?s:.*)\[1\]\+  Stopped")
+            self.left(screen)
+            screen.type("fg\r")
+            screen.expect(rb"\x1b\[\?1049h(?s:.*)first")
+            screen.type(f"o{line}\x1b")
+        screen.type(":wq\r")
+        self.left(screen)
+        with open(self.work + "/file.txt") as file:
+            self.assertEqual(file.read(), "first\nsecond\nthird\n")
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_a_program_that_stops_itself_in_raw_mode_goes_on(self):
+        self.write("work/raw.py", (
+            "import os, signal, sys, termios, tty\n"
+            "before = termios.tcgetattr(0)\n"
+            "tty.setraw(0)\n"
+            "os.write(1, b'up')\n"
+            "while (got := os.read(0, 1)) != b'q':\n"
+            "    if got == b'\\x1a':\n"
+            "        termios.tcsetattr(0, termios.TCSADRAIN, before)\n"
+            "        os.kill(0, signal.SIGTSTP)\n"
+            "        tty.setraw(0)\n"
+            "        os.write(1, b'again')\n"))
+        screen = self.outer_shell()
+        screen.type(f"{harness.SBX_RUN} exec -c '{PYTHON} raw.py; echo st''atus=$?'\r")
+        for said in (rb"up", rb"again"):
+            screen.expect(said)
+            screen.type("\x1a")
+            screen.expect(rb"\[1\]\+  Stopped")
+            self.left(screen)
+            screen.type("fg\r")
+        screen.expect(rb"again")
+        screen.type("q")
+        screen.expect(rb"status=0(?s:.*)outside> ")
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
+    def test_what_is_stopped_ends_with_its_terminal(self):
+        screen = self.outer_shell()
+        screen.type(f"{harness.SBX_RUN} exec -c 'echo u''p $$; exec sleep 600'\r")
+        screen.expect(rb"up \d+\r\n")
+        screen.type("\x1a")
+        screen.expect(rb"Stopped")
+        screen.expect(rb"outside> ")
+        screen.type("jobs -p; echo\r")
+        pid = int(screen.expect(rb"[\r\n](\d+)\r\n").group(1))
+        self.assertEqual(os.readlink(f"/proc/{pid}/exe"), os.path.realpath(harness.SBX_RUN))
+        screen.close()
+        screen.status, screen.master = -signal.SIGKILL, os.open("/dev/null", os.O_RDONLY)
+        self.assertTrue(harness.until(lambda: not os.path.exists(f"/proc/{pid}")))
+
+    def test_a_shell_inside_keeps_what_it_stops(self):
+        screen = self.outer_shell()
+        screen.type(f"{harness.SBX_RUN} exec -- bash --norc --noprofile -i\r")
+        screen.type("PS1='ins''ide> '\r")
+        screen.expect(rb"inside> ")
+        screen.type("sh -c 'echo he''re; exec sleep 600'\r")
+        screen.expect(rb"here\r\n")
+        screen.type("\x1a")
+        screen.expect(rb"Stopped(?s:.*)inside> ")
+        screen.type("suspend\r")  # the shell itself
+        screen.expect(rb"\[1\]\+  Stopped")
+        self.left(screen)
+        screen.type("fg\r")
+        screen.expect(rb"inside> ")
+        screen.type("kill -KILL %1; exit 6\r")
+        screen.type("exit 6\r")
+        screen.expect(rb"outside> ")
+        screen.type("echo =$?\r")
+        screen.expect(rb"=6\r\n(?s:.*)outside> ")
         screen.type("exit\r")
         self.assertEqual(screen.wait(), 0)
 

@@ -129,6 +129,8 @@ TEST(Operation, DescribesItself) {
   expect(op::ForkCommand{}, "fork_command");
   expect(op::NewSession{}, "new_session");
   expect(op::OpenPty{a, 24, 80}, "open_pty /a");
+  expect(op::TakePty{false}, "take_pty");
+  expect(op::TakePty{true}, "take_pty job");
   expect(op::SetLimit{RLIMIT_CPU, 1, 2}, "set_limit 0 1 2");
   expect(op::ChangeDir{a}, "change_dir /a");
   expect(op::NoNewPrivs{}, "no_new_privs");
