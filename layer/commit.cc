@@ -16,7 +16,7 @@
 #include "epochs.h"
 #include "journal.h"
 #include "json/writer.h"
-#include "kept/look.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 #include "pending.h"
 #include "report/json_parts.h"

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "kept/look.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 
 namespace sbx {
@@ -164,7 +164,10 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
     const std::string source = layer.store().part(from, i) + "/tree";
     if (access(source.c_str(), F_OK) != 0) continue;
     BaseRecords made;
-    SBX_CHECK_OK(copy_tree(source, layer.store().part(to, i) + "/tree", i, made));
+    TreeCopy copy;
+    copy.root = i;
+    copy.is_own = true;
+    SBX_CHECK_OK(copy_tree(source, layer.store().part(to, i) + "/tree", copy, made));
     const OwnedFd tree(open(source.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     for (const auto& [key, record] : was.all()) {
       if (key.first != i) continue;
@@ -237,7 +240,10 @@ Status start_anew(KeptLayer& layer, const Epochs& below) {
     } else {
       BaseRecords records;
       for (std::size_t i = 0; i < state.roots.size(); ++i) {
-        SBX_CHECK_OK(copy_tree(state.roots[i], layer.store().part(live, i) + "/tree", i, records));
+        TreeCopy copy;
+        copy.root = i;
+        SBX_CHECK_OK(
+            copy_tree(state.roots[i], layer.store().part(live, i) + "/tree", copy, records));
       }
       SBX_CHECK_OK(records.save(layer.store().epoch(live) + "/base"));
     }

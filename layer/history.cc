@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <ctime>
 #include <set>
 
@@ -35,7 +36,7 @@ std::string size_text(std::int64_t bytes) {
   std::size_t unit = 0;
   auto size = static_cast<double>(bytes);
   for (; size >= 1024 && unit < 4; ++unit) size /= 1024;
-  std::string text = std::to_string(static_cast<std::int64_t>(size * 10 + 0.5));
+  std::string text = std::to_string(std::lround(size * 10));
   text.insert(text.size() - 1, text.size() == 1 ? "0." : ".");
   return text + kUnits[unit];
 }
@@ -80,7 +81,7 @@ bool is_label(const std::string& label) { return check_layer_name(label, "LABEL"
 
 std::string next_label(const LayerState& state) {
   for (std::size_t i = state.labels.size() + 1;; ++i) {
-    const std::string label = "checkpoint-" + std::to_string(i);
+    std::string label = "checkpoint-" + std::to_string(i);
     if (state.find_label(label) == nullptr) return label;
   }
 }
@@ -195,10 +196,7 @@ Done list_layers(const Action& action) {
             std::max<std::int64_t>(0, time(nullptr) - state.created_s),
             state.kind};
     for (const std::string& part : layer.value()->written()) row.size += tree_bytes(part);
-    bool is_whole = false;
-    for (const auto& [key, touched] : collect_touched(*layer.value(), is_whole)) {
-      if (touched.now.kind != BaseRecord::kDirectory) ++row.files;
-    }
+    row.files = count_files(*layer.value());
     rows.push_back(std::move(row));
   }
   Answer answer;

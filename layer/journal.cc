@@ -13,7 +13,7 @@
 
 #include "base/owned_fd.h"
 #include "base/text.h"
-#include "kept/look.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 #include "kept/store.h"
 #include "touched.h"
@@ -127,7 +127,7 @@ class Stepper {
     if (!back_ && step.link >= 0 && link_to(steps_.at(static_cast<std::size_t>(step.link)), to)) {
       return {};
     }
-    const OwnedFd from = open_readable(source);
+    const OwnedFd from = open_own(AT_FDCWD, source);
     if (!from.is_open()) return failed("read what is kept of");
     const OwnedFd target(openat(directory_.get(), temporary_.c_str(),
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));

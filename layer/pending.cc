@@ -11,7 +11,7 @@
 #include "base/files.h"
 #include "epochs.h"
 #include "host_files/remove_tree.h"
-#include "kept/look.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 
 namespace sbx {

@@ -5,14 +5,20 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <set>
 
+#include "kept/copy.h"
 #include "kept/merged.h"
 
 namespace sbx {
 namespace {
+
+std::int64_t change_time(const struct stat& info) {
+  return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+}
 
 class Collector {
  public:
@@ -46,11 +52,7 @@ class Collector {
   void take(std::size_t root, const MergedEntry& entry, int level, const std::string& level_name) {
     shown_.insert(entry.path);
     const BaseRecord* const known = base_.find(root, entry.path);
-    if (is_copy_ && known != nullptr &&
-        known->stamp ==
-            std::int64_t{entry.info.st_ctim.tv_sec} * 1'000'000'000 + entry.info.st_ctim.tv_nsec) {
-      return;
-    }
+    if (is_copy_ && known != nullptr && known->stamp == change_time(entry.info)) return;
     Touched touched;
     if (known != nullptr) touched.base = *known;
     if (entry.is_whiteout) {
@@ -116,6 +118,28 @@ TouchedMap collect_touched(KeptLayer& layer, bool& is_whole) {
   return out;
 }
 
+std::size_t count_files(KeptLayer& layer) {
+  const bool is_copy = layer.state().kind == KeptKind::kCopy;
+  std::size_t count = 0;
+  std::size_t known = 0;  // in a copy, of what it was made of
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    walk_merged(open_levels(layer.levels(i)), [&](const MergedEntry& entry) {
+      const BaseRecord* const was = is_copy ? layer.base().find(i, entry.path) : nullptr;
+      if (was != nullptr && was->kind != BaseRecord::kAbsent) ++known;
+      const bool is_same = was != nullptr && was->stamp == change_time(entry.info);
+      if (!is_same && !S_ISDIR(entry.info.st_mode)) ++count;
+      return true;
+    });
+  }
+  if (!is_copy) return count;
+  const auto& all = layer.base().all();
+  const auto were =
+      static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const auto& row) {
+        return row.second.kind != BaseRecord::kAbsent;
+      }));
+  return count + (were - known);
+}
+
 const char* change_kind(const BaseRecord& from, const BaseRecord& to) {
   if (to.kind == BaseRecord::kAbsent) return "deleted";
   if (from.kind == BaseRecord::kAbsent) return "created";
@@ -126,20 +150,7 @@ std::string absolute_path(const LayerState& state, const TouchedKey& key) {
   return state.roots.at(key.first) + "/" + key.second;
 }
 
-OwnedFd open_kept(const Touched& touched) { return open_readable(touched.file); }
-
-OwnedFd open_readable(const std::string& path) {
-  OwnedFd file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (file.is_open() || errno != EACCES) return file;
-  const OwnedFd handle(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
-  struct stat info {};
-  if (!handle.is_open() || fstat(handle.get(), &info) != 0 || !S_ISREG(info.st_mode)) return file;
-  const std::string by_number = "/proc/self/fd/" + std::to_string(handle.get());
-  if (chmod(by_number.c_str(), (info.st_mode & 07777) | 0400) != 0) return file;
-  file.reset(open(by_number.c_str(), O_RDONLY | O_CLOEXEC));
-  chmod(by_number.c_str(), info.st_mode & 07777);
-  return file;
-}
+OwnedFd open_kept(const Touched& touched) { return open_own(AT_FDCWD, touched.file); }
 
 std::string read_link(int dirfd, const std::string& path) {
   std::array<char, 4097> target{};

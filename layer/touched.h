@@ -27,13 +27,14 @@ using TouchedMap = std::map<TouchedKey, Touched>;
 // be looked at.
 TouchedMap collect_touched(KeptLayer& layer, bool& is_whole);
 
+// What the layer holds but directories, removals among it; nothing of that is read.
+std::size_t count_files(KeptLayer& layer);
+
 // "created", "modified", "deleted", "replaced"
 const char* change_kind(const BaseRecord& from, const BaseRecord& to);
 std::string absolute_path(const LayerState& state, const TouchedKey& key);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
-// A file of the store, in the same way.
-OwnedFd open_readable(const std::string& path);
 std::string read_link(int dirfd, const std::string& path);
 
 }  // namespace sbx

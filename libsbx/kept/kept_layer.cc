@@ -15,6 +15,8 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "host_files/changes.h"
+#include "host_files/remove_tree.h"
+#include "kept/copy.h"
 #include "kept/look.h"
 #include "kept/merged.h"
 
@@ -115,11 +117,11 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
   }
   if (state.ok()) {
     layer->state_ = std::move(state).value();
-    SBX_CHECK_OK(layer->add_roots(roots));
+    SBX_CHECK_OK(layer->add_roots(policy, roots));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
   } else if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
-    rmdir_layer(layer->store_, name);
+    throw_layer_away(layer->store_, name, layer->state_.stack);
     return made.error();
   }
   layer->remember(places);
@@ -212,12 +214,12 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
   }
   remember(places);
   SBX_TRY(const OwnedFd lock, lock_store(store_));
+  // A run that was killed may have left a part of a copy.
+  if (state_.kind == KeptKind::kCopy) collect_garbage(store_);
   SBX_TRY(const std::string epoch, make_epoch(store_, state_));
   state_.stack = {epoch};
   if (state_.kind == KeptKind::kCopy) {
-    for (std::size_t i = 0; i < roots.size(); ++i) {
-      SBX_CHECK_OK(copy_tree(roots[i], store_.part(epoch, i) + "/tree", i, base_));
-    }
+    for (std::size_t i = 0; i < roots.size(); ++i) SBX_CHECK_OK(copy_root(policy, i, base_));
     has_base_ = true;
     SBX_CHECK_OK(base_.save(store_.epoch(epoch) + "/base"));
   }
@@ -229,16 +231,33 @@ void KeptLayer::throw_away() {
   lock_ = OwnedFd();
 }
 
-Status KeptLayer::add_roots(const std::vector<std::string>& roots) {
+// The tree as it is now, into the epoch that is written to.
+Status KeptLayer::copy_root(const Policy& policy, std::size_t root, BaseRecords& records) {
+  TreeCopy copy;
+  copy.root = root;
+  if (const auto& most = policy.sandbox.limits.layer_mb) copy.most_bytes = *most << 20;
+  SBX_CHECK_OK(copy_tree(state_.roots[root], store_.part(state_.stack.back(), root) + "/tree", copy,
+                         records));
+  if (copy.left_out > 0) {
+    warnings_.push_back(
+        "layer: not in the copy (it cannot be read, or is a socket or a device): " +
+        state_.roots[root] + "/" + escape_control_bytes(copy.first_left_out) +
+        (copy.left_out == 1 ? "" : " and " + std::to_string(copy.left_out - 1) + " more"));
+  }
+  return {};
+}
+
+Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>& roots) {
   for (const std::string& root : roots) {
     if (std::find(state_.roots.begin(), state_.roots.end(), root) != state_.roots.end()) continue;
+    const std::size_t index = state_.roots.size();
+    const std::string part = store_.part(state_.stack.back(), index);
+    remove_tree(part);  // a run was killed while it made that
     state_.roots.push_back(root);
-    const std::size_t index = state_.roots.size() - 1;
     SBX_CHECK_OK(make_part(store_, state_.stack.back(), state_, index));
     if (state_.kind != KeptKind::kCopy) continue;
     BaseRecords records;
-    SBX_CHECK_OK(
-        copy_tree(root, store_.part(state_.stack.back(), index) + "/tree", index, records));
+    SBX_CHECK_OK(copy_root(policy, index, records));
     SBX_CHECK_OK(records.save(store_.epoch(state_.stack.back()) + "/base"));
   }
   return {};

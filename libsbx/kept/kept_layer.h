@@ -91,7 +91,8 @@ class KeptLayer {
       : store_(std::move(store)), name_(std::move(name)) {}
   Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places,
               RootLooks* looks);
-  Status add_roots(const std::vector<std::string>& roots);
+  Status add_roots(const Policy& policy, const std::vector<std::string>& roots);
+  Status copy_root(const Policy& policy, std::size_t root, BaseRecords& records);
   void remember(const View& places);
   Status make_way(std::size_t root, const std::string& path);
   void note_root(std::size_t root);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree → whether an overlay over it behaves as the tree itself; and a copy of one that does not.
+// A tree → whether an overlay over it behaves as the tree itself.
 #pragma once
 
 #include <string>
@@ -28,16 +28,5 @@ struct NewLayer {
 };
 // Makes nothing but the store's directories. Errors: those of open_layer_store().
 Result<NewLayer> plan_new_layer(const Environment& environment, const std::string& workspace);
-
-// Into the empty directory `to`, with modes, times, user attributes and hard links; what it is made
-// of goes into `records`. Sockets and devices, and what cannot be read, are left out. Blocks are
-// shared where the file system can. Errors: kSetupFailed.
-Status copy_tree(const std::string& from, const std::string& to, std::size_t root,
-                 BaseRecords& records);
-
-// Bytes, holes left out; blocks are shared where they can be. False and errno.
-bool copy_bytes(int from, int to);
-// Those of the user namespace but overlayfs' own.
-void copy_user_attributes(int from, int to);
 
 }  // namespace sbx

@@ -2,6 +2,7 @@ sbx_room(kept
   SOURCES
     kept/base_records.cc
     kept/command.cc
+    kept/copy.cc
     kept/files.cc
     kept/kept_layer.cc
     kept/look.cc

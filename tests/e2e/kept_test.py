@@ -212,6 +212,51 @@ class Copies(Kept):
         self.assertEqual(self.inside("cat one; ls", "y")["stdout"], "3\ngone\none\n")
         self.assertEqual(sorted(self.layer("diff", "x", "--name-only").split()), ["one", "two"])
 
+    def test_a_tree_larger_than_its_limit_is_one_error_and_leaves_nothing(self):
+        for i in range(40):
+            self.put(f"f{i}", "x" * 100_000)
+        profile = self.profile({"limits": {"layer_mb": 1}})
+        answer = self.sh("true", "--layer", "x", "--profile", profile)
+        self.assert_error(answer, "setup_failed")
+        self.assertIn("limits.layer_mb", answer["error"]["message"])
+        self.assertTrue(harness.until(lambda: self.left() == []), self.left())
+        self.assertEqual(json.loads(self.layer("list")), [])
+        self.inside("true")
+
+    def left(self):
+        """What lies in the store."""
+        return [name for top, inner, files in os.walk(os.path.join(self.state, "sbx/layers"))
+                for name in inner + files if top.endswith(("/pool", "/trash", "/names"))]
+
+    def test_what_a_killed_run_left_of_its_copy_goes_with_the_next(self):
+        self.inside("true", "other")
+        (store,) = [top for top, _, _ in os.walk(self.state) if top.endswith("/pool")]
+        os.makedirs(store + "/0123456789abcdef/0/tree/d")
+        self.inside("true")
+        self.assertNotIn("0123456789abcdef", os.listdir(store))
+        self.assertEqual(len(os.listdir(store)), 2)
+
+    @unittest.skipIf(harness.is_root(), "root reads everything")
+    def test_what_cannot_be_read_is_named(self):
+        for i in range(20):
+            self.put(f"d/{i}", "x", 0 if i == 10 else 0o644)
+        answer = self.inside("ls d | wc -l")
+        self.assertEqual(answer["stdout"], "19\n")
+        self.assertIn("not in the copy", str(answer["sandbox"]["warnings"]))
+        self.assertIn("/d/10", str(answer["sandbox"]["warnings"]))
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "")
+        self.inside("rm d/1")
+        self.layer("commit", "x")
+        self.assertTrue(os.path.exists(self.work + "/d/10"))
+
+    def test_what_its_command_shuts_stays_in_its_checkpoints(self):
+        self.inside("mkdir shut; echo in > shut/file; echo u > unread; chmod 0 shut unread")
+        self.layer("checkpoint", "x", "c")
+        self.inside("chmod 700 shut; rm -r shut unread")
+        self.layer("rollback", "x", "c")
+        told = self.inside("stat -c %a shut unread; chmod 700 shut unread; cat shut/file unread")
+        self.assertEqual(told["stdout"], "0\n0\nin\nu\n")
+
     @unittest.skipUnless(harness.is_root(), "needs another user's files")
     def test_owners_that_are_not_mapped(self):
         os.unlink(os.path.join(self.work, "two"))
@@ -618,8 +663,14 @@ class Kills(Kept):
             timeout=harness.BOUND, check=False)
 
     def test_a_commit_killed_anywhere_is_finished_or_taken_back(self):
+        self.kill_commit("overlay")
+
+    def test_a_commit_of_a_copy_killed_anywhere(self):
+        self.kill_commit("copy")
+
+    def kill_commit(self, kind):
         template = tempfile.mkdtemp(dir=self.base)
-        work, environment = self.prepare(template)
+        work, environment = self.prepare(template, kind)
         before = tree(work)
         trace = os.path.join(template, "trace")
         done = self.call(work, environment, "commit", "x",
@@ -641,7 +692,7 @@ class Kills(Kept):
         def one(number):
             name, when = points[number]
             base = tempfile.mkdtemp(dir=self.base)
-            place, own = self.prepare(base)
+            place, own = self.prepare(base, kind)
             self.call(place, own, "commit", "x", inject=[
                 "strace", "-qq", "-o", "/dev/null", f"--inject={name}:signal=KILL:when={when}"])
             back = number % 2 == 0
@@ -788,6 +839,34 @@ LAYER commit x > /dev/null; cat a; ls; wc -c < big
             self.assertNotIn("committed", out)
             self.assertEqual(out[0], "1", "one line says so")
             self.assertEqual(out[-5:], ["layer", "a", "big", "z", "6000000"], done)
+
+
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_disk_that_fills_while_a_tree_is_copied(self):
+        script = """
+set -e
+mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+for i in $(seq 40); do head -c 400000 /dev/zero | tr "\\0" y > f$i; done; ln f1 g1
+export XDG_STATE_HOME="$PLACE/state"
+"$SBX_RUN" --layer x -c true > "$OUT/run.json" || true
+for i in $(seq 50); do find ../state -name tree | grep -q . || break; sleep 0.1; done
+find ../state -name tree; ls | wc -l; "$SBX_RUN" layer list --json
+rm f3*; "$SBX_RUN" --layer x -c 'ls | wc -l' > "$OUT/again.json"
+"""
+        place = os.path.join(self.base, "disk")
+        os.mkdir(place)
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual((done.returncode, done.stdout.split()), (0, [b"41", b"[]"]), done)
+        with open(self.base + "/run.json") as file:
+            answer = json.load(file)
+        self.assert_error(answer, "setup_failed")
+        self.assertIn("No space left", answer["error"]["message"])
+        with open(self.base + "/again.json") as file:
+            self.assertEqual(json.load(file)["stdout"], "30\n")
 
 
 class History(Kept):
