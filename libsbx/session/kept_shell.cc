@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shell's pipes are reached through its descriptors, each opened anew: what it does to its own
-// ends does not change ours.
+// Words go one way, what is said of them the other; what calls write comes over pipes of their own.
 #include "session/kept_shell.h"
 
 #include <fcntl.h>
@@ -39,21 +38,11 @@ constexpr int kGentleLooks = 3;  // ^C, then SIGKILL
 constexpr int kMostLooks = 20;
 constexpr int kMostLooksBefore = 500;  // the call has begun
 constexpr int kMostAlone = 3;
-constexpr milliseconds kAtWork{10};
 constexpr int kMostTries = 50;  // to begin a call
-
-bool is_pipe(int fd) {
-  struct stat about {};
-  return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
-}
 
 OwnedFd open_again(int fd, int flags) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
   return OwnedFd(open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
-}
-
-std::string proc(pid_t pid, const std::string& name) {
-  return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
 // At most so many bytes. False at the end.
@@ -131,16 +120,12 @@ void KeptShell::look_for_driver() {
   shell_->cancel();
 }
 
-// The terminal's foreground is bash itself, once that has made itself its own group.
 Status KeptShell::take_driver() {
   const Error missing{ErrorCode::kSetupFailed, "the shell is not there yet", "shell", ""};
   if (shell_->terminal() == nullptr || !shell_->terminal()->has_master()) return missing;
-  pid_ = tcgetpgrp(shell_->terminal()->master());
-  if (pid_ <= 0) return missing;
-  pidfd_.reset(sys::pidfd_open(pid_, 0));
-  if (!pidfd_.is_open()) return missing;
-  SBX_TRY(OwnedFd says, open_pipe(kShellSaysFd, O_RDONLY));
-  SBX_TRY(words_, open_pipe(kShellWordsFd, O_WRONLY));
+  if (!process_.find(shell_->terminal()->master())) return missing;
+  SBX_TRY(OwnedFd says, process_.open_pipe(kShellSaysFd, O_RDONLY));
+  SBX_TRY(words_, process_.open_pipe(kShellWordsFd, O_WRONLY));
   fcntl(words_.get(), F_SETPIPE_SZ, kPipeBytes);
   says_ = std::move(says);
   heard_.clear();
@@ -148,24 +133,6 @@ Status KeptShell::take_driver() {
   says_watch_ = loop_.watch(says_.get(), EPOLLIN, [this](std::uint32_t) { hear(); });
   words_watch_ = loop_.watch(words_.get(), 0, [this](std::uint32_t) { send(); });
   return says_watch_.is_on() && words_watch_.is_on() ? Status() : missing;
-}
-
-// A process of the shell's terminal, and no other that got its number.
-bool KeptShell::is_inside(pid_t pid) const {
-  const pid_t session = tcgetsid(shell_->terminal()->master());
-  return session > 0 && getsid(pid) == session;
-}
-
-Result<OwnedFd> KeptShell::open_pipe(int fd, int flags) const {
-  const Error error{ErrorCode::kSetupFailed, "the shell has no such pipe", "shell", ""};
-  if (!is_inside(pid_)) return error;
-  const OwnedFd place(::open(proc(pid_, "fd/" + std::to_string(fd)).c_str(), O_PATH | O_CLOEXEC));
-  if (!place.is_open() || !is_pipe(place.get())) return error;
-  // It was the shell's until now, so that its number was nobody else's.
-  if (sys::pidfd_send_signal(pidfd_.get(), 0) != 0) return error;
-  OwnedFd pipe = open_again(place.get(), flags);
-  if (!pipe.is_open()) return error;
-  return pipe;
 }
 
 void KeptShell::say(std::string word) {
@@ -259,8 +226,8 @@ void KeptShell::take(const ShellPipes& pipes) {
   if (state_ != State::kOpening) return;
   const bool merge = call_->task->request().merge;
   // Ours to write too, so that it does not end before the call has begun.
-  Result<OwnedFd> out = open_pipe(pipes.out, O_RDWR);
-  Result<OwnedFd> err = merge ? Result<OwnedFd>(OwnedFd()) : open_pipe(pipes.err, O_RDWR);
+  Result<OwnedFd> out = process_.open_pipe(pipes.out, O_RDWR);
+  Result<OwnedFd> err = merge ? Result<OwnedFd>(OwnedFd()) : process_.open_pipe(pipes.err, O_RDWR);
   if (!out.ok() || !err.ok()) return;
   call_->out = std::move(out).value();
   call_->err = std::move(err).value();
@@ -282,7 +249,7 @@ void KeptShell::take(const ShellBegun& begun) {
   if (state_ != State::kRunning || begun.word != said_) return;
   call_->has_begun = true;
   call_->looks = 0;
-  (void)is_at_work_itself();
+  (void)process_.has_worked(call_->shell_time);
 }
 
 void KeptShell::take(const ShellEnd& end) {
@@ -347,7 +314,7 @@ void KeptShell::advance() {
   const Outcome so_far = shell_->progress();
   call.denied_before = so_far.denials;
   call.connected_before = so_far.connections.size();
-  call.used_before = usage_so_far(pid_);
+  call.used_before = usage_so_far(process_.pid());
   if (call.task->kind() == TaskKind::kStreamedRun) {
     const auto sink = [this, task = call.task](OutputChannel channel) {
       return [this, task, channel](std::string_view text) {
@@ -423,7 +390,7 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   auto& connections = outcome.connections;  // the oldest first, and none is forgotten
   const std::size_t old = std::min(call.connected_before, connections.size());
   connections.erase(connections.begin(), connections.begin() + static_cast<std::ptrdiff_t>(old));
-  const Usage used = shell_->is_running() ? usage_so_far(pid_) : outcome.usage;
+  const Usage used = shell_->is_running() ? usage_so_far(process_.pid()) : outcome.usage;
   take_output(outcome, call.task->policy(), call.result);
   outcome.usage = usage_since(call.used_before, used);
   const EndReport end = report_end(ending);
@@ -484,31 +451,13 @@ void KeptShell::stop(Cause cause) {
   press();
 }
 
-bool KeptShell::has_children() const {
-  const std::string path = proc(pid_, "task/" + std::to_string(pid_) + "/children");
-  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char byte = 0;
-  return file.is_open() && read(file.get(), &byte, 1) == 1;
-}
-
-// Since the last look, and not only waiting for its turn on a processor.
-bool KeptShell::is_at_work_itself() {
-  clockid_t clock{};
-  struct timespec time {};
-  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return false;
-  const auto now = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  return now - std::exchange(call_->shell_time, now) >= kAtWork;
-}
-
 // What is in the foreground goes first, by ^C and then by force; the shell only where it is at work
 // itself. One that has not begun does not begin any more, or soon.
 void KeptShell::press() {
   if (call_ == nullptr || shell_ == nullptr) return;
-  const int master = shell_->terminal()->master();
-  const pid_t front = tcgetpgrp(master);
-  const bool is_alone = front == pid_ && !has_children();
   Call& call = *call_;
-  const bool is_at_work = is_at_work_itself();
+  const bool is_alone = process_.is_alone();
+  const bool is_at_work = process_.has_worked(call.shell_time);
   if (!is_alone) call.alone = 0;
   if (is_alone && is_at_work && call.has_begun) ++call.alone;
   if (call.alone > kMostAlone || ++call.looks > (call.has_begun ? kMostLooks : kMostLooksBefore)) {
@@ -519,9 +468,9 @@ void KeptShell::press() {
   if (!call.has_begun) {
     // It has not been asked to run, or takes ^C for its own.
   } else if (!is_alone && call.looks <= kGentleLooks) {
-    ioctl(master, TIOCSIG, SIGINT);
-  } else if (front > 1 && front != pid_ && is_inside(front)) {
-    ::kill(-front, SIGKILL);
+    process_.interrupt();
+  } else {
+    process_.kill_front();
   }
   call.timer = loop_.after(kLookAgain, [this] { press(); });
 }
@@ -536,7 +485,7 @@ void KeptShell::show_prompt() {
 // While something else is in the foreground, the shell comes by itself before its next prompt.
 void KeptShell::wake() {
   const int master = shell_->terminal()->master();
-  if (tcgetpgrp(master) == pid_) {
+  if (process_.has_foreground()) {
     // As readline has it; a call may have left it otherwise.
     struct termios modes {};
     if (tcgetattr(master, &modes) == 0 && (modes.c_lflag & ICANON) != 0) {

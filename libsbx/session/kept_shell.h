@@ -6,8 +6,6 @@
 // step().
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -23,6 +21,7 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "run/fold.h"
+#include "session/shell_process.h"
 #include "session/shell_words.h"
 #include "session/task.h"
 
@@ -107,7 +106,6 @@ class KeptShell {
   void advance();
   void look_for_driver();
   Status take_driver();
-  Result<OwnedFd> open_pipe(int fd, int flags) const;
   void say(std::string word);  // with its number
   void say_again();            // what ^C has taken
   void send_word(std::string_view word);
@@ -124,17 +122,13 @@ class KeptShell {
   void fail_all(const Error& error);
   void stop(Cause cause);
   void press();
-  bool is_inside(pid_t pid) const;
-  bool has_children() const;
-  bool is_at_work_itself();
   void wake();
 
   Host host_;
   Loop loop_;
   State state_ = State::kNone;
   TaskPointer shell_;
-  pid_t pid_ = -1;
-  OwnedFd pidfd_;
+  ShellProcess process_;
   OwnedFd words_;
   OwnedFd says_;
   Loop::Watch words_watch_;

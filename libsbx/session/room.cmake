@@ -9,6 +9,7 @@ sbx_room(session
     session/screen_process.cc
     session/service.cc
     session/session.cc
+    session/shell_process.cc
     session/shell_usage.cc
     session/shell_words.cc
     session/stdin_queue.cc

@@ -135,6 +135,16 @@ class Calls(Case):
         self.says("set -x")
         self.assertEqual(self.run_kept("echo traced")["stderr"].lstrip("+"), " echo traced\n")
 
+    def test_another_file_is_not_taken_for_a_pipe_of_a_call(self):
+        self.write("work/other", "another file's\n")
+        said = r"printf 'pipes 9 9 /\0' > /proc/$$/fd/51"
+        self.says("exec 9<other", "")
+        self.says(f"(exec 9<&-; while [ ! -e over ]; do {said}; done) >/dev/null 2>&1 &")
+        for i in range(50):
+            result = self.run_kept(f"echo {i}")
+            self.assertEqual((result["stdout"], result["stderr"], result["exit_code"]), (f"{i}\n", "", 0), result)
+        self.says("touch over")
+
     def test_break_outside_of_a_loop_ends_the_call_alone(self):
         self.assertEqual(self.run_kept("x=2; break; echo no")["shell"], KEPT)
         self.says("for i in 1 2; do break; done; echo $i $x", "1 2\n")
@@ -182,7 +192,7 @@ class Ends(Case):
     def test_a_time_out_ends_the_foreground_and_keeps_the_shell(self):
         self.says("x=5")
         for command in ("sleep 1000", "while :; do sleep 0.2; done", "(while :; do :; done)",
-                        "trap '' INT; sleep 1000; trap - INT", "sleep 1000 | cat", "python3 -c 'import signal, time;"
+                        "trap '' INT; sleep 1000; trap - INT", "sleep 1000 | cat", "true | (trap '' INT; sleep 1000; sleep 1000)", "python3 -c 'import signal, time;"
                         "signal.signal(signal.SIGINT, signal.SIG_IGN); time.sleep(1000)'", "sleep 1000 & wait"):
             result = self.run_kept("echo begun; " + command, timeout_ms=300)
             self.assertEqual((result["status"], result["timed_out"], result["stdout"], result["shell"]),

@@ -2,6 +2,7 @@ sbx_test(session
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/approvals_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/keys_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/shell_process_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/shell_words_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/stdin_queue_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/task_output_test.cc

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// By proc(5), and the terminal's own knowledge of its session.
+#include "session/shell_process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/text.h"
+#include "sys/calls.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::chrono::milliseconds kAtWork{10};
+
+std::string proc(pid_t pid, const std::string& name) {
+  return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+bool is_pipe(int fd) {
+  struct stat about {};
+  return fstat(fd, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { closedir(directory); }
+};
+
+}  // namespace
+
+bool ShellProcess::find(int master) {
+  master_ = master;
+  pid_ = front();
+  if (pid_ <= 0) return false;
+  pidfd_.reset(sys::pidfd_open(pid_, 0));
+  return pidfd_.is_open();
+}
+
+pid_t ShellProcess::front() const { return tcgetpgrp(master_); }
+
+bool ShellProcess::is_inside(pid_t pid) const {
+  const pid_t session = tcgetsid(master_);
+  return session > 0 && getsid(pid) == session;
+}
+
+// Its leader may have ended before the others, as the first of a pipeline does.
+bool ShellProcess::is_group_inside(pid_t group) const {
+  if (is_inside(group)) return getpgid(group) == group;
+  const std::unique_ptr<DIR, CloseDirectory> all(opendir("/proc"));
+  for (const dirent* one = nullptr; all != nullptr && (one = readdir(all.get())) != nullptr;) {
+    const auto pid = parse_count(one->d_name, INT_MAX);
+    if (!pid) continue;
+    const auto number = static_cast<pid_t>(*pid);
+    if (getpgid(number) == group && is_inside(number)) return true;
+  }
+  return false;
+}
+
+Result<OwnedFd> ShellProcess::open_pipe(int fd, int flags) const {
+  const Error error{ErrorCode::kSetupFailed, "the shell has no such pipe", "shell", ""};
+  if (!is_inside(pid_)) return error;
+  const OwnedFd place(::open(proc(pid_, "fd/" + std::to_string(fd)).c_str(), O_PATH | O_CLOEXEC));
+  if (!place.is_open() || !is_pipe(place.get())) return error;
+  // It was the shell's until now, so that its number was nobody else's.
+  if (sys::pidfd_send_signal(pidfd_.get(), 0) != 0) return error;
+  const std::string path = "/proc/self/fd/" + std::to_string(place.get());
+  OwnedFd pipe(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
+  if (!pipe.is_open()) return error;
+  return pipe;
+}
+
+bool ShellProcess::has_foreground() const { return front() == pid_; }
+
+bool ShellProcess::is_alone() const {
+  if (!has_foreground()) return false;
+  const std::string path = proc(pid_, "task/" + std::to_string(pid_) + "/children");
+  const OwnedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char byte = 0;
+  return !file.is_open() || read(file.get(), &byte, 1) != 1;
+}
+
+void ShellProcess::interrupt() const { ioctl(master_, TIOCSIG, SIGINT); }
+
+void ShellProcess::kill_front() const {
+  const pid_t group = front();
+  if (group > 1 && group != pid_ && is_group_inside(group)) ::kill(-group, SIGKILL);
+}
+
+bool ShellProcess::has_worked(std::chrono::nanoseconds& until_now) const {
+  clockid_t clock{};
+  struct timespec time {};
+  if (clock_getcpuclockid(pid_, &clock) != 0 || clock_gettime(clock, &time) != 0) return false;
+  const auto now = std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+  return now - std::exchange(until_now, now) >= kAtWork;
+}
+
+}  // namespace sbx
