@@ -7,11 +7,15 @@ import os
 import resource
 import stat
 import subprocess
+import sys
 import unittest
 
 import chromium
 import harness
 from harness import BOUND, SBX_RUN
+
+sys.path.append(os.path.join(harness.SOURCE, "bench"))
+import page_bench  # noqa: E402
 
 HOSTILE = "</code></td></table><script>window.hacked = 1</script><img src=x onerror='window.hacked=2'>\"'&\x1b[2J"
 VOID = {"meta", "input", "br", "line", "rect"}
@@ -153,6 +157,20 @@ class Report(Case):
             page = file.read()
         self.assertLess(len(page), 50_000_000)
         self.assertEqual(page.count(b"<tr data-row>"), 100_000)
+
+    def test_memory_does_not_grow_with_the_log_nor_the_page_faster_than_its_bound(self):
+        for kind in page_bench.KINDS:
+            if kind.startswith("4 KB"):
+                continue  # the test above cuts those
+            path, peaks = os.path.join(self.base, "log.jsonl"), []
+            for records in (12_000, 24_000):  # more names than are counted apart, in both
+                page_bench.write_log(path, kind, records)
+                size, peak, _ = page_bench.measure("report", path)
+                self.assertLess(size, 50_000_000 // 100_000 * records, kind)
+                self.assertGreater(peak, 1000, kind)
+                peaks.append(peak)
+            self.assertLess(max(peaks), 16 << 10, (kind, peaks))
+            self.assertLess(peaks[1] - peaks[0], 1 << 10, (kind, peaks))
 
     def test_writes_nothing_where_there_is_no_log(self):
         os.mkfifo(f"{self.base}/fifo")
