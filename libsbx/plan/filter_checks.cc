@@ -222,6 +222,10 @@ bool rule_reports(CallRule rule, const FilterSpec& spec) {
     case CallRule::kCheckPathOwnerInArg1:
     case CallRule::kCheckPathOwnerInArg2:
       return spec.report_paths || spec.report_changes;
+    case CallRule::kHeldChange:
+    case CallRule::kCheckModeInArg1:
+    case CallRule::kCheckOwnerInArg1:
+      return spec.report_changes;
     default:
       return false;
   }
@@ -279,6 +283,7 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return spec.mediate_connect ? FilterAction::kMediate : FilterAction::kAllow;
     case CallRule::kPath:
     case CallRule::kChange:
+    case CallRule::kHeldChange:
     case CallRule::kRename:
     case CallRule::kExec:
       return reports ? FilterAction::kReport : FilterAction::kAllow;

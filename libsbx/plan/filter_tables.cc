@@ -19,8 +19,8 @@ constexpr Call kFiles[] = {
     CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range), CALL(ftruncate),
     CALL(fallocate), CALL(fadvise64), CALL(readahead), CALL(getdents64), CALL(getcwd),
     CALL(fchdir), CALL(umask), CALL(statfs), CALL(fstatfs),
-    CALL(fsetxattr), CALL(getxattr), CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr),
-    CALL(llistxattr), CALL(flistxattr), CALL(fremovexattr), CALL(sendfile), CALL(splice),
+    CALL(getxattr), CALL(lgetxattr), CALL(fgetxattr), CALL(listxattr),
+    CALL(llistxattr), CALL(flistxattr), CALL(sendfile), CALL(splice),
     CALL(tee), CALL(vmsplice), CALL(copy_file_range), CALL(pipe2), CALL(inotify_init1),
     CALL(inotify_add_watch), CALL(inotify_rm_watch),
 #ifdef __x86_64__
@@ -46,6 +46,10 @@ constexpr Call kChanges[] = {
     CALL(mkdir), CALL(rmdir), CALL(link), CALL(unlink), CALL(symlink), CALL(utime), CALL(utimes),
     CALL(futimesat),
 #endif
+};
+
+constexpr Call kHeldChanges[] = {
+    CALL(fsetxattr), CALL(fremovexattr),
 };
 
 constexpr Call kRenames[] = {
@@ -355,6 +359,7 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kPath, "the same by name: reported where the operator asked for a trace", kPaths},
     {CallRule::kChange, "reported where an overlay may not be able to copy up what they change too",
      kChanges},
+    {CallRule::kHeldChange, "the same of an open file, whose copying up it may begin", kHeldChanges},
     {CallRule::kRename, "reported where an overlay moves no directory of the real tree too",
      kRenames},
     {CallRule::kCheckModeInArg1, kNoSetId, kDescriptorMode},

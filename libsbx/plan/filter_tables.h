@@ -20,6 +20,7 @@ enum class CallRule : std::uint8_t {
   kMediated,      // allowed, or made by the supervisor where the policy mediates connections
   kPath,          // allowed; the supervisor hears of it where paths are reported
   kChange,        // as kPath, and where only changes are reported
+  kHeldChange,    // of what a descriptor holds: allowed; heard of where changes are reported
   kRename,        // as kChange, and where only renames are reported
   kExec,          // as kPath, and where only execs are reported
   kAbsent,        // ENOSYS, quietly, as from a kernel without the call
@@ -41,15 +42,15 @@ enum class CallRule : std::uint8_t {
   kCheckScheduleInArg0,    // as kDefaultOnly
   kCheckPriorityInArg1,    // allowed; nor on all processes of a user (PRIO_USER)
   kCheckIoPriorityInArg1,  // as kDefaultOnly; nor on all of a user (IOPRIO_WHO_USER)
-  // No set-uid and no set-gid bit in a mode; those with a path as kChange, those that open as that
-  // where the flags tell of a change, else as kPath:
+  // No set-uid and no set-gid bit in a mode; those with a path as kChange, without one as
+  // kHeldChange, those that open as kChange where the flags tell of one, else as kPath:
   kCheckModeInArg1,
   kCheckPathModeInArg1,
   kCheckPathModeInArg2,
   kCheckOpenModeInArg2,
   kCheckOpenModeInArg3,
   // No id that the user namespace does not map, in an owner and the group behind it; those with a
-  // path as kChange:
+  // path as kChange, without one as kHeldChange:
   kCheckOwnerInArg1,
   kCheckPathOwnerInArg1,
   kCheckPathOwnerInArg2,

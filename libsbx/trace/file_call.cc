@@ -50,6 +50,10 @@ constexpr Row kRows[] = {
     {SYS_fchmodat, "chmod", Need::kChange, 0, 1},
     {sys::kNrFchmodat2, "chmod", Need::kChange, 0, 1, 3},
     {SYS_fchownat, "chown", Need::kChange, 0, 1, 4},
+    {SYS_fchmod, "chmod", Need::kChange, 0, kNone},
+    {SYS_fchown, "chown", Need::kChange, 0, kNone},
+    {SYS_fsetxattr, "setxattr", Need::kChange, 0, kNone},
+    {SYS_fremovexattr, "setxattr", Need::kChange, 0, kNone},
     {SYS_utimensat, "utime", Need::kChange, 0, 1, 3},
     {SYS_setxattr, "setxattr", Need::kChange, kNone, 0},
     {SYS_lsetxattr, "setxattr", Need::kChange, kNone, 0, kNone, false},
@@ -139,10 +143,11 @@ std::vector<NamedFile> files_of(const sys::SeccompNotif& notification) {
   for (const Row& row : kRows) {
     if (row.number != call.nr) continue;
     NamedFile file{row.operation, row.need, row.dirfd == kNone ? AT_FDCWD : int_arg(row.dirfd),
-                   call.args[row.path]};
+                   row.path == kNone ? 0 : call.args[row.path]};
     const int flags = row.flags == kNone ? 0 : int_arg(row.flags);
     file.follows = row.follows && (flags & AT_SYMLINK_NOFOLLOW) == 0;
     file.may_be_empty = row.need == Need::kExec && (flags & AT_EMPTY_PATH) != 0;
+    file.is_held = row.path == kNone || (row.number == SYS_utimensat && file.address == 0);
     file.landlock_rights = row.rights;
     if (call.nr == SYS_unlinkat && (int_arg(2) & AT_REMOVEDIR) != 0) {
       file.operation = "rmdir";

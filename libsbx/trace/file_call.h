@@ -29,6 +29,7 @@ struct NamedFile {
   bool follows = true;                // a symlink at the end
   bool creates = false;               // where nothing is yet
   bool may_be_empty = false;          // an empty path means `dirfd` itself
+  bool is_held = false;               // no path: what the descriptor `dirfd` holds
   std::uint64_t landlock_rights = 0;  // on the file, or for kCreate and kRemove on its directory
 };
 

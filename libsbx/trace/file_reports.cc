@@ -88,15 +88,21 @@ class FileLook {
   FileView view_;
 };
 
+// As the caller means it; of what a descriptor holds, where that lies.
+std::optional<std::string> named_path(std::uint32_t tid, const NamedFile& file) {
+  if (file.is_held && file.dirfd >= 0) return absolute_path(tid, file.dirfd, "");
+  if (file.address == 0) return std::nullopt;
+  const auto name = read_path(tid, file.address);
+  if (!name || (name->empty() && !file.may_be_empty)) return std::nullopt;
+  return absolute_path(tid, file.dirfd, *name);
+}
+
 std::optional<Denial> FileLook::denial(const sys::SeccompNotif& call) {
   if (!root_.is_open()) root_ = open_root(call.pid);
   if (!root_.is_open()) return std::nullopt;
   std::string linked;  // the file of a link, while its new name is looked at
   for (const NamedFile& file : files_of(call)) {
-    if (file.address == 0) continue;  // the descriptor itself
-    const auto name = read_path(call.pid, file.address);
-    if (!name || (name->empty() && !file.may_be_empty)) continue;
-    const auto path = absolute_path(call.pid, file.dirfd, *name);
+    const auto path = named_path(call.pid, file);
     if (!path) continue;
     std::optional<Denial> denial = denial_of(file, *path);
     if (!denial && !linked.empty()) denial = link_denial(linked, *path);

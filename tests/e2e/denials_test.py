@@ -241,6 +241,32 @@ class Trace(Case):
         self.assertEqual(answer["stdout"], "xxx\n", answer)
         self.assertEqual(answer["stderr"].count("Value too large"), 4, answer)
 
+    def test_nor_of_a_file_that_is_only_held(self):
+        groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
+        if not groups:
+            self.skipTest("no second group to give a file to")
+        script = self.write("calls.py", r"""
+import os, sys
+fd = os.open("held", os.O_RDONLY)
+for call in (lambda: os.fchmod(fd, 0o600), lambda: os.fchown(fd, -1, os.getegid()),
+             lambda: os.utime(fd, (1, 1)), lambda: os.setxattr(fd, "user.a", b"a")):
+    try:
+        call()
+        print("ok")
+    except OSError as error:
+        print(error.strerror)
+""")
+        command = f"/usr/bin/python3 {script}"
+        held = self.write("work/held", "x")
+        own = self.sh(command, "--overlay", "--ro", script)
+        self.assertEqual((own["denials"], own["stdout"]), ([], "ok\n" * 4), own)
+        os.chown(held, -1, groups[0])
+        answer = self.sh(command, "--overlay", "--ro", script)
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [(operation, held, "filesystem.overlay = false")
+                          for operation in ("chmod", "chown", "utime", "setxattr")], answer)
+        self.assertEqual(answer["stdout"], "Value too large for defined data type\n" * 4)
+
     def test_nor_in_a_tree_that_no_launch_waits_for(self):
         groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
         if not groups:

@@ -457,7 +457,8 @@ TEST(Filter, ReportsOnlyWhatMayChangeFilesWhereNoMoreWasAskedFor) {
            SECCOMP_RET_USER_NOTIF;
   };
   for (const char* name : {"unlinkat", "renameat2", "mkdirat", "linkat", "symlinkat", "mknodat",
-                           "fchmodat", "utimensat", "truncate", "setxattr", "lremovexattr"}) {
+                           "fchmodat", "utimensat", "truncate", "setxattr", "lremovexattr",
+                           "fchmod", "fchown", "fsetxattr", "fremovexattr"}) {
     EXPECT_TRUE(is_told(name)) << name;
   }
   for (const char* name : {"execve", "newfstatat", "statx", "faccessat2", "chdir", "readlinkat"}) {
