@@ -297,6 +297,15 @@ ViewLayer KeptLayer::view() const {
   return out;
 }
 
+void KeptLayer::clear_marks() const {
+  if (state_.kind == KeptKind::kCopy) return;
+  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+    // The kernel's own directory, without any mode.
+    const std::string work = store_.part(state_.stack.back(), i) + "/work/work";
+    if (chmod(work.c_str(), 0700) == 0) remove_tree(work + "/incompat");
+  }
+}
+
 std::vector<std::string> KeptLayer::levels(std::size_t root) const {
   std::vector<std::string> out;
   if (state_.kind == KeptKind::kCopy) return {store_.part(state_.stack.back(), root) + "/tree"};

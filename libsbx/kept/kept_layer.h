@@ -50,6 +50,9 @@ class KeptLayer {
 
   // For the planner.
   ViewLayer view() const;
+  // Before each mount of it: of a volatile one before it the kernel keeps a mark, and refuses the
+  // next one while that is there.
+  void clear_marks() const;
   // Upper directories of a root, the topmost first.
   std::vector<std::string> levels(std::size_t root) const;
   // In bytes, with checkpoints; beyond those of the epoch that is written to.

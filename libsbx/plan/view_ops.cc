@@ -245,6 +245,7 @@ class ViewPlanner {
   }
 
   // The store of the layers, once for all: upper and work directory must lie on one mount.
+  // Volatile: else the kernel would write out the whole file system at the end of every run.
   void place_kept(const Placement& placement) {
     const std::string store = "proc/kept";
     if (!made_.contains(store)) {
@@ -260,7 +261,7 @@ class ViewPlanner {
       ((options += store + "/") += lower) += ":";
     }
     options += real + ",upperdir=" + store + "/" + placement.kept->upper + ",workdir=" + store +
-               "/" + placement.kept->work + ",userxattr";
+               "/" + placement.kept->work + ",userxattr,volatile";
     add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), text(options),
                   MS_NOSUID | MS_NODEV});
   }

@@ -188,6 +188,7 @@ Status prepare_sandbox(const SandboxInput& input, Sandbox& sandbox) {
     if (limits.pids) wanted.pids = *limits.pids + 1;
     SBX_CHECK_OK(sandbox.leftovers.make_cgroup(input.facts.cgroup, wanted));
   }
+  if (input.layer != nullptr) input.layer->clear_marks();
   return sandbox.leftovers.make_stubs(sandbox.plan.stubs);
 }
 

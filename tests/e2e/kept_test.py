@@ -104,6 +104,26 @@ class Runs(Kept):
         plain = self.sh("cat a")
         self.assertEqual((plain["stdout"], plain["layer"]), ("old\n", None))
 
+    def test_the_end_of_a_run_does_not_wait_for_the_disk(self):
+        for i in range(3):
+            mounts = self.inside(f"grep ' {self.work} ' /proc/self/mounts; echo {i} >> a")["stdout"]
+            self.assertRegex(mounts, "^overlay .*volatile")
+        # Nor does the mark of one that was killed refuse the next.
+        killed = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c", "echo killed >> a; sleep 60"],
+                                  cwd=self.work, env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, killed)
+        upper = [os.path.join(top, "upper/a") for top, inner, _ in os.walk(self.state) if "upper" in inner]
+
+        def text():
+            with open(upper[0]) as file:
+                return file.read()
+
+        self.assertTrue(harness.until(lambda: "killed" in text()))
+        killed.kill()
+        killed.wait()
+        self.assertEqual(self.inside("cat a")["stdout"], "0\n1\n2\nkilled\n")
+
     def test_what_the_layer_has_not_touched_shows_through(self):
         self.put("a", "1\n")
         self.inside("echo x > x")
