@@ -235,6 +235,32 @@ class Programs(Case):
         self.assertEqual(self.ended(task)["exit_code"], 0)
 
 
+class KeptShell(Programs):
+    """The same programs, started at the prompt of the kept shell."""
+
+    count = 0
+
+    def task(self, command, **more):
+        task = self.peer.call("shell")["task_id"]
+        self.peer.call("attach", task_id=task)
+        self.keys(task, "Enter", text=f"clear; echo rea''dy={self.count}")
+        self.shows(task, f"ready={self.count}")  # and nothing of the program before
+        self.count += 1
+        self.keys(task, "Enter", text=f"{command}; echo sta''tus=$?")
+        return task
+
+    def ended(self, task):
+        self.assertTrue(until(lambda: re.search(r"status=\d+", self.screen(task))), self.screen(task))
+        said = self.peer.call("run", command="echo still here", shell="kept")
+        self.assertEqual((said["stdout"], said["shell"]["kept"]), ("still here\n", True))
+        return {"exit_code": int(re.findall(r"status=(\d+)", self.screen(task))[-1])}
+
+    def test_each_runs_and_leaves_the_shell(self):
+        for name in [name for name in vars(Programs) if name.startswith("test_")]:
+            with self.subTest(program=name):
+                getattr(self, name)()
+
+
 class Attached(session_harness.Case):
     def start(self, command):
         return self.verb("start", "--session", "a", "--pty", "-c", command)["task_id"]
