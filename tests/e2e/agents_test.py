@@ -17,6 +17,7 @@ import tomllib
 import unittest
 
 import harness
+import nested_test
 from exec_test import Screen
 from model_server import ModelServer
 
@@ -174,7 +175,9 @@ class Agents(harness.Case):
         return [*self.flags(place), "--", "node", file, "--auth-type", "openai", "--yolo"]
 
     def once(self, words):
-        done = self.raw(*words, "-p", "do it", timeout=120)
+        self.heard(self.raw(*words, "-p", "do it", timeout=120))
+
+    def heard(self, done):
         self.assertEqual(done.returncode, 0, (done.stdout[-2000:], done.stderr[-2000:]))
         said = done.stdout.decode()
         self.assertIn("the-model-heard", said)
@@ -186,6 +189,37 @@ class Agents(harness.Case):
 
     def test_qwen_runs_its_child_commands(self):
         self.once(self.qwen())
+
+    def mcp_settings(self):
+        """sbx-run as an MCP server of qwen's, as docs/agents.md has it."""
+        (server,) = [server for block in blocks("json") for server in [json.loads(block).get("mcpServers")] if server]
+        words = [self.work if word == PROJECT else word for word in server["sbx"]["args"]]
+        server["sbx"] = {"command": harness.SBX_RUN, "args": words}
+        self.write("work/.qwen/settings.json", json.dumps({"mcpServers": server}))
+        self.model.tool = "mcp__sbx__shell"
+        self.model.command = "echo from-the-child; echo filters=$(awk '/^Seccomp_filters/ { print $2 }' /proc/self/status)"
+
+    def runs_in(self, sandboxes, done):
+        self.heard(done)
+        with open("/proc/self/status", encoding="ascii") as status:
+            here = int(re.search(r"^Seccomp_filters:\s+(\d+)", status.read(), re.M).group(1))
+        self.assertIn(f"filters={here + sandboxes}".encode(), done.stdout)
+
+    def test_qwen_outside_starts_sbx_as_its_mcp_server(self):
+        words = self.qwen()
+        self.mcp_settings()
+        pairs = [words[i + 1].split("=", 1) for i, word in enumerate(words) if word == "--env"]
+        done = subprocess.run([*words[words.index("--") + 1:], "-p", "do it"], cwd=self.work, stdin=subprocess.DEVNULL,
+                              env={**os.environ, **dict(pairs), "HOME": self.work}, capture_output=True, timeout=120,
+                              check=False)
+        self.runs_in(1, done)
+
+    @unittest.skipIf(harness.is_root(), nested_test.AS_USER)
+    def test_qwen_inside_starts_sbx_as_its_mcp_server(self):
+        words = self.qwen()
+        self.mcp_settings()
+        shown = ["--with", "nested", "--ro", os.path.dirname(harness.SBX_RUN), "--env", f"HOME={self.work}"]
+        self.runs_in(2, self.raw(*words[:1], *shown, *words[1:], "-p", "do it", timeout=120))
 
     def interactive(self, words, ready):
         screen = Screen(self, shell=[harness.SBX_RUN, *words], rows=40, columns=120)
@@ -201,6 +235,13 @@ class Agents(harness.Case):
         screen = self.interactive(self.pi(), rb"\x1b\[\?2004h")
         for _ in range(2):  # ^C clears the line; twice it leaves
             screen.type("\x03")
+        self.assertEqual(screen.wait(60), 0)
+
+    def test_qwen_on_a_terminal_is_resized_interrupted_and_left(self):
+        screen = self.interactive(self.qwen(), rb"Type your message")
+        screen.type("\x03")
+        screen.expect(rb"again")  # to leave
+        screen.type("\x03")
         self.assertEqual(screen.wait(60), 0)
 
     def test_pi_is_stopped_and_goes_on(self):

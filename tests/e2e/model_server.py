@@ -10,9 +10,10 @@ import threading
 class ModelServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, command):
+    def __init__(self, command, tool=None):  # None: the agent's own tool for commands
         super().__init__(("127.0.0.1", 0), Handler)
         self.command = command
+        self.tool = tool
         self.requests = []
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -34,15 +35,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.server.requests.append(request)
         names = [tool["function"]["name"] for tool in request.get("tools", [])]
-        shell = next((name for name in names if name in ("bash", "shell", "run_shell_command")), None)
+        shell = self.server.tool or next((name for name in names if name in ("bash", "shell", "run_shell_command")), None)
         results = [message for message in request["messages"] if message["role"] == "tool"]
         if shell is None or results:
             said = json.dumps(results[-1]["content"]) if results else "no tool"
             delta, why = {"role": "assistant", "content": "the-model-heard " + said}, "stop"
         else:
+            more = {} if self.server.tool else {"description": "try it", "is_background": False}
             call = {"index": 0, "id": "call_1", "type": "function",
-                    "function": {"name": shell, "arguments": json.dumps(
-                        {"command": self.server.command, "description": "try it", "is_background": False})}}
+                    "function": {"name": shell, "arguments": json.dumps({"command": self.server.command, **more})}}
             delta, why = {"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls"
         head = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
