@@ -220,6 +220,12 @@ void Connection::origin_failed(const std::string& reason) {
   limit_ = context_.loop().after(kHandshakeLimit, [this] { end(); });
 }
 
+// None is one as well: HTTP/1.
+bool Connection::is_offered(std::string_view protocol) const {
+  return protocol.empty() || (offers_h2_ && protocol == kH2.substr(1)) ||
+         (offers_h1_ && protocol == kH1.substr(1));
+}
+
 bool Connection::step_origin() {
   switch (server_.handshake()) {
     case Stream::Handshake::kWaits:
@@ -228,7 +234,12 @@ bool Connection::step_origin() {
       const unsigned char* chosen = nullptr;
       unsigned size = 0;
       SSL_get0_alpn_selected(server_.ssl(), &chosen, &size);
-      is_h2_ = std::string_view(reinterpret_cast<const char*>(chosen), size) == kH2.substr(1);
+      const std::string_view protocol(reinterpret_cast<const char*>(chosen), size);
+      if (!is_offered(protocol)) {
+        origin_failed("it has chosen a protocol that was not offered");
+        return true;
+      }
+      is_h2_ = protocol == kH2.substr(1);
       stage_ = Stage::kClient;
       limit_ = context_.loop().after(kHandshakeLimit, [this] { end(); });
       return true;

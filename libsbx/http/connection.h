@@ -30,6 +30,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool step_hello();
   bool begin_origin();
   bool step_origin();
+  bool is_offered(std::string_view protocol) const;
   bool step_client();
   bool step_dialogue();
   void begin_dialogue();

@@ -14,7 +14,6 @@ namespace sbx::http {
 namespace {
 
 constexpr auto kLinger = std::chrono::seconds(2);
-constexpr int kMostInterim = 32;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
 // RFC 6455, section 4.2.2.
@@ -198,7 +197,7 @@ void Http1::refuse(const Refusal& refusal, bool can_go_on) {
     Head head;
     head.status = refusal.status;
     head.reason = reason_phrase(refusal.status);
-    head.fields = {{"Content-Type", "application/json"},
+    head.fields = {{"Content-Type", std::string(refusal_type(request_.fields))},
                    {"Content-Length", std::to_string(body.size())},
                    {"Connection", goes_on ? "keep-alive" : "close"}};
     client_.out += response_text(head);

@@ -206,9 +206,12 @@ bool Http2::pump(Side side) {
   Stream& socket = stream(side);
   bool moves = false;
   if (!socket.in.empty() && stream(other(side)).out.size() < Stream::kMostOut) {
-    const std::string bytes = std::exchange(socket.in, {});
+    // Few bytes can stand for many headers: what they become goes out before more is read.
+    constexpr std::size_t kPiece = std::size_t{32} << 10;
+    const std::size_t size = std::min(socket.in.size(), kPiece);
     const ssize_t used = nghttp2_session_mem_recv(
-        session, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+        session, reinterpret_cast<const std::uint8_t*>(socket.in.data()), size);
+    socket.in.erase(0, size);
     moves = true;
     if (used < 0) {
       if (side == kClient) {
@@ -399,6 +402,9 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
   std::erase_if(fields, [](const Field& field) { return field.name.starts_with(':'); });
   for (Field& field : fields) field.value = redacted(values, field.value);
   append(head, fields);
+  if (status < 200 && ++exchange.interim > kMostInterim) {
+    return refuse(exchange, {502, "the origin sends interim answers without end", ""});
+  }
   if (status < 200) {
     const std::vector<nghttp2_nv> interim = values_of(head);
     nghttp2_submit_headers(sessions_[kClient].get(), NGHTTP2_FLAG_NONE, exchange.ids[kClient],
@@ -539,7 +545,7 @@ void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
   const bool has_body = exchange.head.method != "HEAD";
   submit(kClient, exchange,
          {{":status", std::to_string(refusal.status)},
-          {"content-type", "application/json"},
+          {"content-type", std::string(refusal_type(exchange.head.fields))},
           {"content-length", std::to_string(flow.data.size())}},
          has_body);
   wake_();

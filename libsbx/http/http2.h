@@ -47,6 +47,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     Judged judged;
     Flow flows[2];     // to the client, to the server
     std::string held;  // of the request's body: it may begin a placeholder
+    int interim = 0;   // answers before the last
     bool is_refused = false;
     bool has_answer = false;
     bool has_told = false;

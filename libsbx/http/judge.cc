@@ -182,22 +182,33 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
   return judged;
 }
 
+// npm shows the member `error` alone.
 std::string refusal_json(const Peer& peer, const HttpExchange& exchange, const Refusal& refusal) {
+  const std::string sentence =
+      refusal.grant.empty()
+          ? "the sandbox has no answer of " + peer.authority() + ": " + refusal.reason
+          : "refused by the sandbox's policy: " + refusal.reason + " (grant: " + refusal.grant +
+                ")";
   std::string text;
   JsonWriter json(text);
   json.begin_object();
-  for (const auto& [key, value] :
-       {std::pair<const char*, std::string_view>{"error", "refused by the sandbox's policy"},
-        {"reason", refusal.reason},
-        {"host", peer.authority()},
-        {"method", exchange.method},
-        {"path", exchange.path},
-        {"grant", refusal.grant}}) {
+  for (const auto& [key, value] : {std::pair<const char*, std::string_view>{"error", sentence},
+                                   {"reason", refusal.reason},
+                                   {"host", peer.authority()},
+                                   {"method", exchange.method},
+                                   {"path", exchange.path},
+                                   {"grant", refusal.grant}}) {
     json.key(key);
     json.string(value);
   }
   json.end_object();
   return text + "\n";
+}
+
+std::string_view refusal_type(const Fields& asked) {
+  const Field* const agent = find_field(asked, "user-agent");
+  const bool is_git = agent != nullptr && agent->value.starts_with("git/");
+  return is_git ? "text/plain" : "application/json";
 }
 
 void tell_refusal(Context& context, const Peer& peer, std::size_t number, HttpExchange& exchange,

@@ -76,6 +76,8 @@ Refusal not_allowed(const Judged& judged);
 
 // The body that a program is shown for it.
 std::string refusal_json(const Peer& peer, const HttpExchange& exchange, const Refusal& refusal);
+// Its content type: git shows people what is plain text, and nothing else. `asked`: of the request.
+std::string_view refusal_type(const Fields& asked);
 // To the record and the denials.
 void tell_refusal(Context& context, const Peer& peer, std::size_t number, HttpExchange& exchange,
                   const Refusal& refusal);

@@ -45,6 +45,7 @@ struct Head {
   bool keeps_alive = true;  // what it says of the connection
 };
 
+inline constexpr int kMostInterim = 32;  // answers before the last
 inline constexpr std::size_t kMostHead = std::size_t{64} << 10;
 
 // Where the head at the front of `bytes` ends; 0: not here yet. Errors: kBadValue for what is no

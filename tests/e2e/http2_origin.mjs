@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of HTTP/2 alone: node http2_origin.mjs CERT KEY ADDRESS PORT. It answers with what it
-// was asked, as JSON, and trailers; /big with 8 MiB; /push with an interim answer before.
+// was asked, as JSON, and trailers; /big with 8 MiB; /early with an interim
+// answer before, /hints with a thousand.
 import {readFileSync} from 'node:fs';
 import {createSecureServer} from 'node:http2';
 
@@ -18,10 +19,14 @@ server.on('stream', (stream, headers) => {
       stream.end(Buffer.alloc(8 << 20, 'x'));
       return;
     }
+    if (headers[':path'] === '/hints') {
+      for (let i = 0; i < 1000; ++i) stream.additionalHeaders({':status': 103, link: 'x'.repeat(4000)});
+    }
     if (headers[':path'] === '/early') stream.additionalHeaders({':status': 103, link: '</a>'});
     stream.respond({':status': 200, 'content-type': 'application/json'}, {waitForTrailers: true});
     stream.on('wantTrailers', () => stream.sendTrailers({'x-end': 'yes'}));
     stream.end(JSON.stringify({headers, body}));
   });
 });
+process.on('uncaughtException', () => {});  // of streams that were reset meanwhile
 server.listen(Number(port), address);

@@ -12,6 +12,8 @@ import unittest
 import zlib
 
 import harness
+from http_process_test import descendants, name_of
+from network_test import PYTHON
 from http_test import HOST, SECRET, URL, Http, OverHttp2
 
 PLAIN = "allowed.test:8081"
@@ -144,6 +146,53 @@ with connected() as early:
         self.assertEqual(answer["stdout"].split(), ["200", "200", "200", "413"], answer)
         self.assertEqual([(seen["target"], seen["body"]) for seen in self.seen()],
                          [("/other", ""), ("/slow", "x" * 20), ("/half", "")])
+
+    # What an origin could say that two readers would take apart in two ways, or that has no end.
+    ANSWERS = ["HTTP/1.1 200 OK\r\nX: a\nSet-Cookie: b\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nX: a\rSet-Cookie: b\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nX: a\0b\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nX : a\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 O\rK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 O\0K\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent_Length: 3\r\n\r\nokx",
+               "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+               "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, identity\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+               "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+               "HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok", "ok", "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+               "HTTP/1.1 204 No\r\nContent-Length: 2\r\n\r\nok", "\x16\x03\x01\0\x05hello\r\n\r\n",
+               "HTTP/1.1 200 OK\r\nX: " + "x" * 70000 + "\r\nContent-Length: 2\r\n\r\nok", "x" * 200000,
+               "HTTP/1.1 200 OK\r\n" + "X: y\r\n" * 300 + "Content-Length: 2\r\n\r\nok",
+               "HTTP/1.1 103 Hint\r\n\r\n" * 100 + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"]
+
+    def test_no_answer_passes_that_could_be_read_in_two_ways(self):
+        for i, text in enumerate(self.ANSWERS):
+            self.canned(str(i), text.encode("latin-1"))
+        answer = self.inside(f"""
+for i in range({len(self.ANSWERS)}):
+    got = ask(f"/canned/{{i}}")
+    while got.startswith(b"HTTP/1.1 103"): got = got[got.index(b"\\r\\n\\r\\n") + 4:]
+    print(got.split(b" ")[1].decode() if got else "closed", b"Set-Cookie" in got)
+""", *self.rules(({"host": HOST},)))
+        for text, line in zip(self.ANSWERS, answer["stdout"].splitlines(), strict=True):
+            self.assertEqual(line, "502 False", text[:100])
+
+    def test_many_that_are_slow_hold_nobody_up(self):
+        """Three hundred connections that each have said a part of something: a hello, a head, a body, a chunk."""
+        answer = self.inside("""
+waiting = []
+for i in range(100):
+    waiting.append(socket.create_connection(("allowed.test", 8081), timeout=20))
+    waiting[-1].sendall(b"\\x16\\x03\\x01\\x02")
+for part in (b"GET / HT", b"GET / HTTP/1.1\\r\\nHo", request("/", "Content-Length: 9", method="POST", body=b"x"),
+             request("/", "Transfer-Encoding: chunked", method="POST", body=b"5\\r\\nhe")):
+    for i in range(50):
+        waiting.append(connected())
+        waiting[-1].sendall(part)
+for i in range(20): print(ask("/x", "Connection: close").split(b" ")[1].decode())
+""", *self.rules(({"host": HOST}, {"host": PLAIN}), allow=(HOST, PLAIN)))
+        self.assertEqual(answer["stdout"].split(), ["200"] * 20, answer)
 
     def test_what_is_compressed_is_not_unpacked(self):
         """Without a credential nothing is looked for, and a bomb is for whoever asked for it."""
@@ -337,9 +386,12 @@ class Certificates(Hostile):
 
     SERVER = """if True:
         import socket, ssl, sys, threading
-        def serve(port, cert, key):
+        def serve(port, path, is_old):
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(cert, key)
+            context.set_ciphers("DEFAULT@SECLEVEL=0")
+            context.minimum_version = ssl.TLSVersion.TLSv1
+            if is_old: context.maximum_version = ssl.TLSVersion.TLSv1_1
+            context.load_cert_chain(path + ".pem", path + ".key")
             listening = socket.create_server(("10.77.0.2", port))
             while True:
                 plain, _ = listening.accept()
@@ -349,47 +401,86 @@ class Certificates(Hostile):
                         s.sendall(b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok")
                 except OSError: pass
         for port, name in enumerate(sys.argv[2:], 9001):
-            threading.Thread(target=serve, args=(port, f"{sys.argv[1]}/{name}.pem", f"{sys.argv[1]}/leaf.key")).start()
+            threading.Thread(target=serve, args=(port, f"{sys.argv[1]}/{name}", name == "old")).start()
     """
-    KINDS = {"good": ("", "own.test", "serverAuth"), "name": ("", "another.test", "serverAuth"),
-             "expired": ("20200101000000Z", "own.test", "serverAuth"), "future": ("20900101000000Z", "own.test", "serverAuth"),
-             "client": ("", "own.test", "clientAuth"), "unsigned": None}
+    # What is wrong with each: its names, its use, more words for openssl-ca, who has signed it; and the reason.
+    OWN, SERVES = "subjectAltName=DNS:own.test", "extendedKeyUsage=serverAuth"
+    DATED = lambda begin, end: ("-startdate", begin + "0101000000Z", "-enddate", end + "0101000000Z")
+    KINDS = {
+        "good": ((OWN, SERVES), (), "ca", None),
+        "name": (("subjectAltName=DNS:another.test", SERVES), (), "ca", "hostname mismatch"),
+        "subject": ((SERVES,), (), "ca", "hostname mismatch"),
+        "partial": (("subjectAltName=DNS:o*n.test,DNS:*.own.test", SERVES), (), "ca", "hostname mismatch"),
+        "address": (("subjectAltName=IP:10.77.0.2,email:a@own.test,URI:https://own.test", SERVES), (), "ca", "hostname mismatch"),
+        "nul": (("subjectAltName=DNS:own.testx.other.test", SERVES), (), "ca", "hostname mismatch"),
+        "expired": ((OWN, SERVES), DATED("2020", "2021"), "ca", "has expired"),
+        "future": ((OWN, SERVES), DATED("2090", "2091"), "ca", "not yet valid"),
+        "client": ((OWN, "extendedKeyUsage=clientAuth"), (), "ca", "purpose"),
+        "sha1": ((OWN, SERVES), ("-md", "sha1"), "ca", "too weak"),
+        "small": ((OWN, SERVES), (), "ca", "key too weak"),
+        "old": ((OWN, SERVES), (), "ca", "protocol"),
+        "critical": ((OWN, SERVES, "1.2.3.4=critical,ASN1:NULL"), (), "ca", "unhandled critical extension"),
+        "stranger": ((OWN, SERVES), (), "stranger-ca", "unable to get local issuer"),
+        "same name": ((OWN, SERVES), (), "same-ca", "signature failure|local issuer"),
+        "of a leaf": ((OWN, SERVES), (), "good", "invalid CA|issuer|basic constraints"),
+        "constrained": ((OWN, SERVES), (), "narrow-ca", "permitted subtree"),
+        "old authority": ((OWN, SERVES), (), "old-ca", "has expired"),
+        "unsigned": ((OWN,), (), None, "self-signed|self signed"),
+        "altered": ((OWN, SERVES), (), "ca", "signature failure|bad signature|asn1"),
+    }
+
+    def make(self, name, extensions, more, issuer, subject="own.test"):
+        order, place = self.world.order, self.place
+        openssl = lambda *words: self.assertEqual(order(argv=["openssl", *words], cwd=place)["code"], 0, words)
+        kind = ("rsa:1024",) if name == "small" else ("ec", "-pkeyopt", "ec_paramgen_curve:prime256v1")
+        openssl("req", "-newkey", *kind, "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={subject}")
+        files = {"own.conf": "[ca]\ndefault_ca=c\n[c]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
+                             "policy=p\nunique_subject=no\n[p]\ncommonName=supplied\n[e]\n" + "\n".join(extensions) + "\n",
+                 "index": "", "serial": "%x\n" % (len(os.listdir(place)) + 16)}
+        for file, text in files.items():
+            with open(os.path.join(place, file), "w") as out:
+                out.write(text)
+        signer = ("-selfsign", "-keyfile", f"{name}.key") if issuer is None else \
+            ("-cert", f"{issuer}.pem", "-keyfile", f"{issuer}.key")
+        openssl("ca", "-batch", "-config", "own.conf", "-extensions", "e", *signer, "-in", f"{name}.csr", "-out",
+                f"{name}.pem", "-notext", *(more if "-startdate" in more else (*more, "-days", "2")))
 
     def test_each_is_refused_with_its_reason(self):
         order, place = self.world.order, self.place
         path = lambda name: os.path.join(place, name)
-        openssl = lambda *words: self.assertEqual(order(argv=["openssl", *words], cwd=place)["code"], 0, words)
-        new = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
-        openssl("req", "-x509", *new, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=an authority")
-        openssl("req", *new, "-keyout", "leaf.key", "-out", "leaf.csr", "-subj", "/CN=own.test")
-        openssl("req", "-x509", "-key", "leaf.key", "-out", "unsigned.pem", "-days", "2", "-subj", "/CN=own.test",
-                "-addext", "subjectAltName=DNS:own.test")
-        for name, kind in self.KINDS.items():
-            if kind is None:
-                continue
-            begin, host, usage = kind
-            with open(path("ca.conf"), "w") as file:
-                file.write("[ca]\ndefault_ca=c\n[c]\ndatabase=index\nserial=serial\nnew_certs_dir=.\ndefault_md=sha256\n"
-                           "policy=p\nunique_subject=no\n[p]\ncommonName=supplied\n[e]\n"
-                           f"subjectAltName=DNS:{host}\nextendedKeyUsage={usage}\n")
-            open(path("index"), "w").close()
-            with open(path("serial"), "w") as file:
-                file.write("10\n")
-            dates = ("-startdate", begin, "-enddate", begin.replace("0101", "0201")) if begin else ("-days", "2")
-            openssl("ca", "-batch", "-config", "ca.conf", "-extensions", "e", "-cert", "ca.pem", "-keyfile", "ca.key",
-                    "-in", "leaf.csr", "-out", f"{name}.pem", "-notext", *dates)
-        order(argv=["/usr/bin/python3", "-c", self.SERVER, place, *self.KINDS], cwd=place, background="wrong")
-        for port in range(9001, 9001 + len(self.KINDS)):
+        is_authority = ("basicConstraints=critical,CA:TRUE", "keyUsage=keyCertSign")
+        self.make("ca", is_authority, (), None, "an authority")
+        self.make("stranger-ca", is_authority, (), None, "a stranger")
+        self.make("same-ca", is_authority, (), None, "an authority")
+        self.make("narrow-ca", (*is_authority, "nameConstraints=critical,permitted;DNS:other.test"), (), "ca", "narrow")
+        self.make("old-ca", is_authority, Certificates.DATED("2020", "2021"), "ca", "old")
+        for name, (extensions, more, issuer, _) in self.KINDS.items():
+            self.make(name, extensions, more, issuer)
+            if issuer in ("good", "narrow-ca", "old-ca"):
+                with open(path(f"{name}.pem"), "a") as file, open(path(f"{issuer}.pem")) as chain:
+                    file.write(chain.read())
+        with open(path("altered.pem")) as file:
+            lines = file.read().splitlines()
+        last = bytearray(base64.b64decode("".join(lines[1:-1])))
+        last[-1] ^= 1
+        with open(path("altered.pem"), "w") as file:
+            file.write("\n".join([lines[0], base64.b64encode(last).decode(), lines[-1], ""]))
+        order(argv=[PYTHON, "-c", self.SERVER, place, *self.KINDS], cwd=place, background="wrong")
+        ports = range(9001, 9001 + len(self.KINDS))
+        for port in ports:
             order(argv=["bash", "-c", f"until exec 3<>/dev/tcp/10.77.0.2/{port}; do sleep 0.05; done"], cwd=place)
         self.ENV = {"SSL_CERT_FILE": path("ca.pem")}
-        hosts = [f"own.test:{port}" for port in range(9001, 9001 + len(self.KINDS))]
+        hosts = [f"own.test:{port}" for port in ports]
         answer = self.sh("".join(f"curl -sSk -m 20 -o out -w '%{{http_code}} ' https://{host}/; " for host in hosts),
                          *self.rules([{"host": host} for host in hosts],
-                                     allow=(*hosts, *(f"10.77.0.2:{host[9:]}" for host in hosts))))
-        self.assertEqual(answer["stdout"].split(), ["200"] + ["502"] * 5, answer)
-        reasons = " ".join(self.denials(answer, "upstream"))
-        for reason in ("hostname mismatch", "expired", "not yet valid", "purpose", "self"):
-            self.assertIn(reason, reasons)
+                                     allow=(*hosts, *(f"10.77.0.2:{port}" for port in ports))))
+        reasons = self.denials(answer, "upstream")
+        for port, code, (name, kind) in zip(ports, answer["stdout"].split(), self.KINDS.items()):
+            with self.subTest(name):
+                self.assertEqual(code, "502" if kind[3] else "200", reasons)
+                if kind[3]:
+                    (reason,) = [each for each in reasons if f":{port}/" in each]
+                    self.assertRegex(reason, kind[3])
 
 
 class Streams(OverHttp2):
@@ -460,29 +551,99 @@ for length, body in ((b"3", b"hello"), (b"9", b"hello"), (b"5, 5", b"hello"), (b
         self.assertEqual((lines[0], len(lines)), ("200", 34), answer)
         self.assertEqual([i for i, line in enumerate(lines[1:]) if "200" in line], [], lines)
 
-    def test_a_thousand_resets_and_floods_leave_the_others_alone(self):
+    FLOODS = """
+reset = struct.pack(">I", 8)
+bomb = block(*GET) + b"\\x40" + text(b"x") + text(b"y" * 4000) + b"\\xbe" * 16000
+def thousand(*frames): return b"".join(f(1 + 2 * i) for i in range(2000) for f in frames)
+floods = {
+    "rapid reset": thousand(lambda id: frame(1, 5, id, block(*GET)), lambda id: frame(3, 0, id, reset)),
+    "reset of what is refused": thousand(lambda id: frame(1, 5, id, block(*GET[:3], (b":path", b"/%2e%2e/"))),
+                                         lambda id: frame(3, 0, id, reset)),
+    "streams": thousand(lambda id: frame(1, 4, id, block(*POST))),
+    "ping": frame(6, 0, 0, bytes(8)) * 200000, "settings": frame(4, 0, 0) * 200000,
+    "settings of many": frame(4, 0, 0, struct.pack(">HI", 3, 100) * 2000),
+    "continuations": frame(1, 0, 1, block(*GET)) + frame(9, 0, 1, block((b"x", b"y" * 120)) * 100) * 1000,
+    "continuations of nothing": frame(1, 0, 1, block(*GET)) + frame(9, 0, 1) * 100000,
+    "continuation of none": frame(9, 4, 1, block(*GET)), "data": frame(0, 0, 1, b"x") * 1000,
+    "nothing": frame(1, 4, 1, block(*POST)) + frame(0, 0, 1) * 200000,
+    "bomb": frame(1, 5, 1, bomb), "bombs": b"".join(frame(1, 5, 1 + 2 * i, bomb if i == 0 else block(*GET) + b"\\xbe" * 16000)
+                                                    for i in range(100)),
+    "table": frame(1, 5, 1, b"\\x3f\\xe1\\xff\\xff\\xff\\x0f" + block(*GET)),
+    "window": frame(8, 0, 0, struct.pack(">I", 0x7fffffff)) * 2, "no window": frame(8, 0, 0, bytes(4)),
+    "priorities": b"".join(frame(2, 0, 1 + 2 * i, bytes(5)) for i in range(50000)),
+    "large": frame(0, 0, 1, bytes(20000)), "push": frame(5, 4, 1, struct.pack(">I", 2) + block(*GET)),
+    "even": frame(1, 5, 2, block(*GET)), "backwards": frame(1, 5, 5, block(*GET)) + frame(1, 5, 3, block(*GET)),
+    "itself": frame(1, 0x25, 1, struct.pack(">IB", 1, 1) + block(*GET)), "padding": frame(1, 0xd, 1, b"\\xff" + block(*GET)),
+}
+"""
+
+    # The others end their connection.
+    SURVIVED = {"streams", "nothing", "priorities", "backwards"}
+    EITHER = {"ping", "settings"}  # by how many are read at once
+
+    def test_an_origin_that_never_comes_to_its_answer_is_not_waited_for(self):
         answer = self.spoken("""
-kept = spoken(frame(1, 4, 1, block(*POST)))
-for burst in range(4):
-    s = spoken()
-    try:
-        for i in range(1000):
-            stream = 1 + 2 * i
-            s.sendall(frame(1, 5, stream, block(*GET)) + frame(3, 0, stream, struct.pack(">I", 8)))
-    except OSError: pass
-    s.close()
-for flood in (frame(6, 0, 0, bytes(8)) * 20000, frame(4, 0, 0) * 20000, frame(9, 0, 1, b"x") * 2000,
-              frame(1, 0, 1, block(*GET)) + frame(9, 0, 1, block((b"x", b"y" * 120)) * 100) * 200, frame(0, 0, 1, b"") * 20000,
-              frame(1, 5, 1, block(*GET) + b"\\x40" + text(b"x") + text(b"y" * 4000) + b"\\xbe" * 16000)):
-    s = spoken()
-    try: s.sendall(flood)
-    except OSError: pass
-    s.close()
-kept.sendall(frame(0, 1, 1, b"body"))
-print(statuses(kept))
+s = spoken(frame(1, 5, 1, block(*GET[:3], (b":path", b"/hints"))))
+data = b""
+while b"without end" not in data: data += (got := s.recv(65536)); assert got
 print(statuses(spoken(frame(1, 5, 1, block(*GET)))))
 """)
-        self.assertEqual(answer["stdout"].split(), ["200", "200"], answer)
+        self.assertEqual(answer["stdout"], "200\n", answer)
+        self.assertRegex(" ".join(self.denials(answer, "upstream")), "interim answers without end")
+
+    def test_a_thousand_resets_and_floods_leave_the_others_alone(self):
+        """Each ends, or is passed over; the connections beside it stay, and so does the process, in little memory."""
+        code = PRELUDE + "".join(f"    {line}\n" for line in (self.FRAMES + self.FLOODS + """
+import threading, time
+def outcome(s):
+    # Whether it still answers once all of that has been read.
+    data = b""
+    try:
+        while part := s.recv(65536):
+            data += part
+            while len(data) >= 9 and len(data) >= 9 + (size := int.from_bytes(data[:3], "big")):
+                kind, payload = data[3], data[9:9 + size]
+                if kind == 7: return "ended"
+                if kind == 6 and payload == b"are you?": return "survived"
+                data = data[9 + size:]
+    except TimeoutError: return "hangs"
+    except OSError: pass
+    return "ended"
+kept = spoken(frame(1, 4, 1, block(*POST)))
+for name, flood in floods.items():
+    s = spoken()
+    def send():
+        try: s.sendall(flood + frame(6, 0, 0, b"are you?"))
+        except OSError: pass
+    sending = threading.Thread(target=send, daemon=True)
+    sending.start()
+    print(f"{name}: {outcome(s)}")
+    s.close()
+    sending.join()
+kept.sendall(frame(0, 1, 1, b"body"))
+print("kept:", statuses(kept))
+print("new:", statuses(spoken(frame(1, 5, 1, block(*GET)))), flush=True)
+open("done", "w").close()
+while not os.path.exists("end"): time.sleep(0.05)
+""").splitlines())
+        self.write("work/flood.py", "if True:\n" + code.split("\n", 1)[1])
+        self.world.order(argv=["env", f"SSL_CERT_FILE={self.cert}", harness.SBX_RUN, "run", "--json",
+                               *self.ruled({"host": self.HOST}), "--timeout", "110s", "--", PYTHON, "flood.py"],
+                         cwd=self.work, background="long")
+        harness.until(lambda: os.path.exists(os.path.join(self.work, "done")), 100)
+        peaks = []
+        for pid in descendants(self.world.process.pid):
+            if name_of(pid) == "sbx-http":
+                with open(f"/proc/{pid}/status") as file:
+                    peaks += [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
+        open(os.path.join(self.work, "end"), "w").close()
+        answer = json.loads(self.world.order(argv=["true"], cwd=self.work, wait="long")["stdout"])
+        said = dict(line.split(": ") for line in answer["stdout"].splitlines())
+        self.assertEqual((said.pop("kept"), said.pop("new")), ("200", "200"), answer)
+        self.assertEqual(len(said), 23)
+        self.assertEqual({name for name, how in said.items() if how == "survived"} - self.EITHER, self.SURVIVED)
+        self.assertNotIn("hangs", said.values())
+        self.assertLess(max(peaks), 40 << 10)  # KiB
         self.assertFalse([d for d in answer["denials"] if d["operation"] == "upstream"], answer["denials"])
 
 

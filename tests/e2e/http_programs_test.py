@@ -177,12 +177,20 @@ public class Get {
         self.assertEqual([(each["target"], each["headers"]["authorization"]) for each in self.seen()],
                          [("/user", f"Bearer {SECRET}"), ("/graphql", f"Bearer {SECRET}")], answer)
 
-    @needs("git")
-    def test_git_says_what_was_refused(self):
-        answer = self.sh(f"git clone -q {URL}/r.git got", *self.rules(
-            http=({"host": HOST, "paths": ["/other/**"]},)))
-        self.assertIn("403", answer["stderr"])
-        self.assertIn("http", {each["operation"] for each in answer["denials"]})
+    def test_what_a_program_prints_says_what_was_refused_and_what_would_allow_it(self):
+        """curl shows the answer, npm its member `error`, git what is plain text."""
+        self.write("work/.npmrc", f"registry={URL}/\n")
+        for program, command in (("curl", f"curl -sS {URL}/x"), ("git", f"git ls-remote {URL}/r.git"),
+                                 ("npm", "npm ping --fetch-retries=0")):
+            if shutil.which(program) is None:
+                print(f"{program} is not installed")
+                continue
+            with self.subTest(program):
+                answer = self.sh(f"{command} 2>&1", *self.rules(http=({"host": HOST, "paths": ["/other/**"]},)),
+                                 "--timeout", "60s")
+                self.assertIn("refused by the sandbox's policy: no rule of network.http allows it", answer["stdout"])
+                self.assertIn("grant: network.http +=", answer["stdout"].replace("\\", ""))
+                self.assertIn("http", {each["operation"] for each in answer["denials"]})
 
     @unittest.skipUnless(os.path.exists("/usr/bin/pip3"), "pip is not installed")
     def test_pip_downloads_from_an_index(self):
