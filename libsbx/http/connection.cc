@@ -17,6 +17,7 @@ namespace {
 
 constexpr auto kHandshakeLimit = std::chrono::seconds(20);
 constexpr int kMostRounds = 16;
+constexpr int kMostSteps = 4;  // whose bytes go out together
 constexpr std::string_view kH1 = "\x08http/1.1";
 constexpr std::string_view kH2 = "\x02h2";
 
@@ -291,7 +292,8 @@ bool Connection::step_dialogue() {
   if (no_server_.empty()) server_.flush();
   if (server_.out.size() < Stream::kMostOut) client_.fill();
   if (no_server_.empty() && client_.out.size() < Stream::kMostOut) server_.fill();
-  bool moves = dialogue_->advance();
+  bool moves = false;
+  for (int i = 0; i < kMostSteps && dialogue_->advance(); ++i) moves = true;
   const bool had_ended = client_.has_ended_output();
   client_.flush();
   if (no_server_.empty()) server_.flush();

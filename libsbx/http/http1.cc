@@ -104,7 +104,7 @@ bool Http1::read_head() {
 
 void Http1::begin() {
   // What the origin says before it was asked is no answer.
-  if (no_server_.empty()) server_.fill();
+  if (no_server_.empty()) server_.fill_now();
   if (!server_.in.empty()) return close_politely();
   left_ = request_.length;
   chunks_.reset();

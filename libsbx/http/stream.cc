@@ -5,19 +5,24 @@
 #include <openssl/err.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 
 namespace sbx::http {
 
 bool Stream::watch(Loop& loop, std::function<void()> on_ready) {
-  watch_ =
-      loop.watch(socket_.get(), EPOLLIN, [call = std::move(on_ready)](std::uint32_t) { call(); });
+  watch_ = loop.watch(socket_.get(), EPOLLIN, [this, call = std::move(on_ready)](std::uint32_t) {
+    may_read_ = true;
+    call();
+  });
   return watch_.is_on();
 }
 
 void Stream::use(OwnedSsl ssl) {
   ssl_ = std::move(ssl);
   SSL_set_fd(ssl_.get(), socket_.get());
+  SSL_set_read_ahead(ssl_.get(), 1);
+  SSL_set_default_read_buffer_len(ssl_.get(), kMostIn / 2);
 }
 
 bool Stream::take_tls_error(int result) {
@@ -50,39 +55,36 @@ Stream::Handshake Stream::handshake() {
 }
 
 bool Stream::fill() {
-  constexpr std::size_t kStep = std::size_t{16} << 10;
-  wants_write_ = false;
-  while (!at_end_ && !is_broken_ && in.size() < kMostIn) {
-    const std::size_t before = in.size();
-    in.resize(before + kStep);
-    std::size_t count = 0;
-    bool goes_on = true;
-    if (ssl_) {
-      ERR_clear_error();
-      const int result = SSL_read_ex(ssl_.get(), in.data() + before, kStep, &count);
-      if (result != 1) {
-        // An end without a farewell is one as well: whoever counts on the length sees it.
-        const bool is_end = SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL &&
-                            ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-        if (is_end) {
-          at_end_ = true;
-        } else {
-          take_tls_error(result);
-        }
-        goes_on = false;
-      }
-    } else {
-      const ssize_t got = recv(socket_.get(), in.data() + before, kStep, MSG_DONTWAIT);
-      if (got == 0) at_end_ = true;
-      if (got < 0 && errno != EAGAIN && errno != EINTR) is_broken_ = true;
-      if (got > 0) count = static_cast<std::size_t>(got);
-      goes_on = got > 0;
-    }
-    in.resize(before + count);
+  static std::array<char, std::size_t{16} << 10> piece;  // a record's most
+  if (may_read_) wants_write_ = false;
+  while (may_read_ && !at_end_ && !is_broken_ && in.size() < kMostIn) {
+    const std::size_t count = ssl_ ? read_tls(piece) : read_plain(piece);
+    in.append(piece.data(), count);
     bytes_read_ += count;
-    if (!goes_on) break;
+    // Else a further call would most likely find nothing; the loop tells when there is more.
+    const bool has_more = ssl_ && SSL_has_pending(ssl_.get()) == 1;
+    if (count == 0 || (count < piece.size() && !has_more)) may_read_ = false;
   }
   return !is_broken_;
+}
+
+std::size_t Stream::read_tls(std::span<char> to) {
+  std::size_t count = 0;
+  ERR_clear_error();
+  const int result = SSL_read_ex(ssl_.get(), to.data(), to.size(), &count);
+  if (result == 1) return count;
+  // An end without a farewell is one as well: whoever counts on the length sees it.
+  at_end_ = SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL &&
+            ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+  if (!at_end_) take_tls_error(result);
+  return 0;
+}
+
+std::size_t Stream::read_plain(std::span<char> to) {
+  const ssize_t got = recv(socket_.get(), to.data(), to.size(), MSG_DONTWAIT);
+  if (got == 0) at_end_ = true;
+  if (got < 0 && errno != EAGAIN && errno != EINTR) is_broken_ = true;
+  return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
 bool Stream::flush() {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/loop.h"
@@ -39,9 +40,15 @@ class Stream {
   // kHello: the other side's hello has come, and nobody has said yet what to answer.
   Handshake handshake();
 
-  // Reads what is there, writes what waits. False: it is broken.
+  // Reads what is there, as far as the loop has told of any; writes what waits. False: it is
+  // broken.
   bool fill();
   bool flush();
+  // Reads whatever has been told.
+  bool fill_now() {
+    may_read_ = true;
+    return fill();
+  }
   // What is waited for from now on.
   void update(bool wants_input);
 
@@ -58,6 +65,8 @@ class Stream {
 
  private:
   bool take_tls_error(int result);
+  std::size_t read_tls(std::span<char> to);
+  std::size_t read_plain(std::span<char> to);
 
   OwnedFd socket_;
   OwnedSsl ssl_;
@@ -66,6 +75,7 @@ class Stream {
   bool is_broken_ = false;
   bool ends_ = false;
   bool has_ended_ = false;
+  bool may_read_ = true;
   bool wants_write_ = false;  // TLS does, whatever it was asked for
   std::uint64_t bytes_read_ = 0;
   std::uint64_t bytes_written_ = 0;

@@ -126,6 +126,7 @@ class HttpProcess {
   bool tell_policy(std::size_t number) const;
   bool hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink);
   bool send_pair(std::uint32_t id, const Held& held) const;
+  void pause();
   bool take_report();
   void handle(const Words& words);
   void renew(std::size_t policy, std::size_t index);
@@ -140,6 +141,7 @@ class HttpProcess {
   Loop loop_;
   Loop::Watch watch_;
   Loop::Timer look_;
+  Loop::Timer pause_;
   Child child_;
   std::vector<Renewal> renewing_;
   int unanswered_ = 0;

@@ -1,5 +1,6 @@
 sbx_test(http
   SOURCES
+    ${CMAKE_CURRENT_LIST_DIR}/connection_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/corpus_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/credentials_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/frames_test.cc

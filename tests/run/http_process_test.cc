@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two policies under one sbx-http, over plain HTTP on socket pairs that stand for the gateway's.
+// Two policies under one sbx-http, on socket pairs that stand for the gateway's.
 #include "run/http_process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <tuple>
 
+#include "http/authority.h"
 #include "run/network.h"
 #include "support/temp_dir.h"
 
@@ -68,16 +73,23 @@ std::string read_until(int fd, std::string_view end) {
 // A connection of a command's, with an origin that answers one request.
 class Pair {
  public:
-  Pair(HttpPolicy& policy, const std::string& request) : sink(std::make_shared<Sink>()) {
-    int client[2];
-    int server[2];
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, client), 0);
-    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, server), 0);
-    client_.reset(client[0]);
-    server_.reset(server[0]);
+  Pair(HttpPolicy& policy, const std::string& request) : Pair(policy, 80) {
     EXPECT_EQ(write(client_.get(), request.data(), request.size()),
               static_cast<ssize_t>(request.size()));
-    HttpPair pair{"a.test", 80, OwnedFd(client[1]), OwnedFd(server[1])};
+  }
+  Pair(HttpPolicy& policy, int port) : sink(std::make_shared<Sink>()) {
+    int client[2];
+    int server[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, client), 0);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, server), 0);
+    for (const int end : {client[1], server[1]}) fcntl(end, F_SETFL, O_NONBLOCK);
+    const timeval patience{kLimitMs / 1000, 0};
+    for (const int end : {client[0], server[0]}) {
+      setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    }
+    client_.reset(client[0]);
+    server_.reset(server[0]);
+    HttpPair pair{"a.test", port, OwnedFd(client[1]), OwnedFd(server[1])};
     EXPECT_TRUE(policy.hand_over(std::move(pair), sink));
   }
   // As it came to the origin; empty: the command was answered by sbx-http.
@@ -87,6 +99,8 @@ class Pair {
     return read_until(server_.get(), "\r\n\r\n");
   }
   std::string answer() { return read_until(client_.get(), "}"); }
+  int client() const { return client_.get(); }
+  int server() const { return server_.get(); }
 
   std::shared_ptr<Sink> sink;
 
@@ -100,14 +114,61 @@ std::string get(const std::string& path, const std::string& token = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: a.test\r\n" + field + "\r\n";
 }
 
+std::string read_tls(SSL* ssl, std::string_view end) {
+  std::string text;
+  char piece[4096];
+  while (text.find(end) == std::string::npos) {
+    const int got = SSL_read(ssl, piece, sizeof piece);
+    if (got <= 0) break;
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+// A client that trusts `bundle` alone asks; the request as the origin has read it, or none.
+std::string at_tls_origin(HttpPolicy& policy, http::Authority& origin, const std::string& bundle,
+                          const std::string& request) {
+  Pair pair(policy, 443);
+  std::thread asks([&] {
+    const http::OwnedStore store = http::read_store(bundle);
+    const http::OwnedContext context(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set1_cert_store(context.get(), store.get());
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    const http::OwnedSsl ssl(SSL_new(context.get()));
+    SSL_set1_host(ssl.get(), "a.test");
+    SSL_set_tlsext_host_name(ssl.get(), "a.test");
+    SSL_set_fd(ssl.get(), pair.client());
+    if (SSL_connect(ssl.get()) == 1) {
+      SSL_write(ssl.get(), request.data(), static_cast<int>(request.size()));
+      read_tls(ssl.get(), "\r\n\r\n");
+    }
+    shutdown(pair.client(), SHUT_RDWR);
+  });
+  std::string asked;
+  std::atomic<bool> is_over = false;
+  std::thread answers([&] {
+    const http::OwnedSsl ssl = origin.accept("a.test");
+    SSL_set_fd(ssl.get(), pair.server());
+    if (SSL_accept(ssl.get()) == 1) asked = read_tls(ssl.get(), "\r\n\r\n");
+    constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    if (!asked.empty()) SSL_write(ssl.get(), kAnswer.data(), kAnswer.size());
+    is_over = true;
+  });
+  EXPECT_TRUE(until(policy.process(), [&] { return is_over.load(); }));
+  asks.join();
+  answers.join();
+  return asked;
+}
+
 class HttpProcessTest : public testing::Test {
  protected:
   void SetUp() override {
 #ifdef __SANITIZE_ADDRESS__
     GTEST_SKIP() << "sbx-http's filter has no room for a sanitizer";
 #endif
-    // No authority is asked here.
-    place_.file("bundle", "\n");
+    const std::vector<HostRule> hosts = {*parse_host_rule("a.test")};
+    origin_ = std::move(http::Authority::make(hosts, http::read_store("").get())).value();
+    place_.file("bundle", origin_->certificate());
     environment_ = {{"SSL_CERT_FILE", place_.at("bundle")}, {"TOKEN", kSecret}};
     setenv("TOKEN", kSecret, 1);
     first_ = add("/first", "FIRST");
@@ -147,6 +208,7 @@ class HttpProcessTest : public testing::Test {
   }
 
   test::TempDir place_;
+  std::unique_ptr<http::Authority> origin_;
   Environment environment_;
   HttpProcess process_;
   std::shared_ptr<HttpPolicy> first_;
@@ -182,6 +244,26 @@ TEST_F(HttpProcessTest, ACredentialIsKnownUnderItsOwnPolicyAlone) {
   const std::string seen = Pair(*first_, get("/first", placeholder)).at_origin();
   EXPECT_NE(seen.find(placeholder), std::string::npos);
   EXPECT_EQ(seen.find(kSecret), std::string::npos);
+}
+
+TEST_F(HttpProcessTest, OverTlsTheOnesAuthorityAndPlaceholderAreOfNoUseToTheOther) {
+  signal(SIGPIPE, SIG_IGN);
+  const std::string first = first_->placeholders["FIRST"];
+  const std::string second = second_->placeholders["SECOND"];
+  const auto ask = [&](HttpPolicy& policy, HttpPolicy& trusted, const std::string& path,
+                       const std::string& token) {
+    return at_tls_origin(policy, *origin_, trusted.trust_bundle, get(path, token));
+  };
+  EXPECT_NE(ask(*first_, *first_, "/first", first).find(kSecret), std::string::npos);
+  EXPECT_NE(ask(*second_, *second_, "/second", second).find(kSecret), std::string::npos);
+  for (const auto& [policy, path, token] :
+       {std::tuple(first_, "/first", second), std::tuple(second_, "/second", first)}) {
+    const std::string asked = ask(*policy, *policy, path, token);
+    EXPECT_NE(asked.find(token), std::string::npos);
+    EXPECT_EQ(asked.find(kSecret), std::string::npos);
+  }
+  EXPECT_EQ(ask(*first_, *second_, "/first", first), "");
+  EXPECT_EQ(ask(*second_, *first_, "/second", second), "");
 }
 
 TEST_F(HttpProcessTest, ACrashRefusesWhatWasOpenAndTheNextConnectionStartsItAgain) {

@@ -19,7 +19,7 @@ sbx_test(run_bare
 sbx_test(http_process
   SOURCES
     ${CMAKE_CURRENT_LIST_DIR}/http_process_test.cc
-  LINK sbx_all)
+  LINK sbx_all sbx_http)
 # Found beside the program that starts it.
 add_dependencies(http_process_test sbx-http)
 add_custom_command(TARGET http_process_test POST_BUILD

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// A client and an origin over TLS on socket pairs, each a thread that blocks; between them a
+// Connection.
+#include "http/connection.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace sbx::http {
+namespace {
+
+constexpr const char* kName = "own.test";
+
+struct World : Context {
+  World() {
+    signal(SIGPIPE, SIG_IGN);
+    EXPECT_TRUE(loop_.open().ok());
+    const std::vector<HostRule> hosts = {*parse_host_rule(kName)};
+    origin = std::move(Authority::make(hosts, read_store("").get())).value();
+    own = std::move(Authority::make(hosts, read_store(origin->certificate()).get())).value();
+  }
+  Loop& loop() override { return loop_; }
+  const Rules& rules() const override { return rules_; }
+  Credentials& credentials() override { return credentials_; }
+  Authority& authority() override { return *own; }
+  void tell_exchange(const Peer& /*peer*/, std::size_t /*number*/,
+                     const HttpExchange& /*exchange*/) override {}
+  void tell_denial(const Peer& /*peer*/, const std::string& operation, const std::string& target,
+                   const std::string& /*grant*/) override {
+    denials += operation + " " + target + "\n";
+  }
+  void ask(const Peer& /*peer*/, const Judged& /*judged*/, const std::string& /*size*/,
+           Answer answer) override {
+    answer(false);
+  }
+  void renew_values(const Peer& /*peer*/, std::function<void()> then) override { then(); }
+
+  Loop loop_;
+  Rules rules_{{}};
+  Credentials credentials_{{}};
+  std::unique_ptr<Authority> origin;
+  std::unique_ptr<Authority> own;
+  std::string denials;
+};
+
+std::pair<OwnedFd, OwnedFd> pair_of() {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);
+  const timeval patience{20, 0};
+  setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  return {OwnedFd(ends[0]), OwnedFd(ends[1])};
+}
+
+// What has come until the end, or until nobody says anything more.
+std::string rest(SSL* ssl) {
+  std::string text;
+  char piece[4096];
+  for (int got = 0; (got = SSL_read(ssl, piece, sizeof piece)) > 0;) {
+    text.append(piece, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+using Party = std::function<void(SSL* ssl)>;
+
+// What the client was answered, by a connection that `origin` has the other end of.
+std::string answered(World& world, const Party& prepare, const Party& origin) {
+  auto [client_end, client] = pair_of();
+  auto [origin_end, server] = pair_of();
+  std::string answer;
+  std::thread asks([&world, &answer, end = std::move(client_end)] {
+    const OwnedStore store = read_store(world.own->certificate());
+    const OwnedContext context(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set1_cert_store(context.get(), store.get());
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    const OwnedSsl ssl(SSL_new(context.get()));
+    static constexpr unsigned char kH1[] = "\x08http/1.1";
+    SSL_set_alpn_protos(ssl.get(), kH1, sizeof kH1 - 1);
+    SSL_set_tlsext_host_name(ssl.get(), kName);
+    SSL_set_fd(ssl.get(), end.get());
+    if (SSL_connect(ssl.get()) != 1) return;
+    constexpr std::string_view kAsked =
+        "GET / HTTP/1.1\r\nHost: own.test\r\nConnection: close\r\n\r\n";
+    SSL_write(ssl.get(), kAsked.data(), static_cast<int>(kAsked.size()));
+    answer = rest(ssl.get());
+  });
+  OwnedSsl ssl = world.origin->accept(kName);
+  prepare(ssl.get());
+  std::thread serves([&origin, end = std::move(origin_end), ssl = std::move(ssl)] {
+    SSL_set_fd(ssl.get(), end.get());
+    if (SSL_accept(ssl.get()) == 1) origin(ssl.get());
+  });
+  bool is_over = false;
+  auto connection =
+      std::make_shared<Connection>(world, Peer{1, kName, 443, false}, std::move(client),
+                                   std::move(server), [&](auto, auto) { is_over = true; });
+  connection->start();
+  for (int i = 0; i < 4000 && !is_over; ++i) world.loop_.step(10);
+  EXPECT_TRUE(is_over);
+  connection.reset();
+  asks.join();
+  serves.join();
+  return answer;
+}
+
+constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+void serve(SSL* ssl) {
+  char piece[4096];
+  if (SSL_read(ssl, piece, sizeof piece) > 0) SSL_write(ssl, kOk.data(), kOk.size());
+  SSL_shutdown(ssl);
+}
+
+void choose(SSL* ssl, const char* protocol) {
+  SSL_CTX_set_alpn_select_cb(
+      SSL_get_SSL_CTX(ssl),
+      [](SSL*, const unsigned char** out, unsigned char* size, const unsigned char*, unsigned,
+         void* chosen) {
+        *out = static_cast<const unsigned char*>(chosen);
+        *size = static_cast<unsigned char>(strlen(static_cast<const char*>(chosen)));
+        return SSL_TLSEXT_ERR_OK;
+      },
+      const_cast<char*>(protocol));
+}
+
+TEST(Connection, AnswersWhatTheOriginAnswers) {
+  World world;
+  EXPECT_TRUE(answered(
+                  world, [](SSL*) {}, serve)
+                  .ends_with("\r\n\r\nok"));
+  EXPECT_EQ(world.denials, "");
+}
+
+TEST(Connection, AnOriginChoosesNoProtocolThatWasNotOffered) {
+  for (const char* const protocol : {"h2", "h3", "http/1.0", "spdy/3"}) {
+    World world;
+    const std::string answer = answered(
+        world, [&](SSL* ssl) { choose(ssl, protocol); }, serve);
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 502 ")) << protocol << answer;
+    EXPECT_NE(world.denials.find("upstream"), std::string::npos);
+  }
+  World world;
+  EXPECT_TRUE(answered(
+                  world, [](SSL* ssl) { choose(ssl, "http/1.1"); }, serve)
+                  .ends_with("ok"));
+}
+
+TEST(Connection, AnOriginDoesNotNegotiateAnew) {
+  World world;
+  static int hellos = 0;
+  const std::string answer = answered(
+      world,
+      [](SSL* ssl) {
+        SSL_set_max_proto_version(ssl, TLS1_2_VERSION);
+        SSL_set_info_callback(ssl, [](const SSL* session, int where, int) {
+          const bool is_step = (where & SSL_CB_ACCEPT_LOOP) == SSL_CB_ACCEPT_LOOP;
+          if (is_step && SSL_get_state(session) == TLS_ST_SR_CLNT_HELLO) ++hellos;
+        });
+      },
+      [&](SSL* ssl) {
+        char piece[4096];
+        if (SSL_read(ssl, piece, sizeof piece) <= 0) return;
+        SSL_clear_options(ssl, SSL_OP_NO_RENEGOTIATION);
+        EXPECT_EQ(SSL_renegotiate(ssl), 1);
+        SSL_do_handshake(ssl);  // asks for it
+        SSL_read(ssl, piece, sizeof piece);
+        SSL_write(ssl, kOk.data(), kOk.size());
+      });
+  EXPECT_EQ(hellos, 1);
+  EXPECT_TRUE(answer.starts_with("HTTP/1.1 502 ")) << answer;
+}
+
+TEST(Connection, AnAnswerThatIsCutOffIsNotWhole) {
+  World world;
+  const std::string answer = answered(
+      world, [](SSL*) {},
+      [](SSL* ssl) {
+        char piece[4096];
+        if (SSL_read(ssl, piece, sizeof piece) <= 0) return;
+        constexpr std::string_view kPart = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart";
+        SSL_write(ssl, kPart.data(), kPart.size());
+      });
+  EXPECT_TRUE(answer.ends_with("\r\n\r\npart")) << answer;
+}
+
+}  // namespace
+}  // namespace sbx::http
