@@ -372,10 +372,27 @@ class Verbs(harness.Case):
         self.assertEqual((done.returncode, done.stderr), (0, b""), done)
         return done.stdout.decode()
 
+    def verbs(self):
+        hint = self.run_json("help", "no-such-verb")["error"]["hint"]
+        names = hint.removeprefix("one of ").split(", ")
+        self.assertGreater(len(names), 30)
+        return names
+
     def test_every_verb_has_help(self):
-        for verb in ([], ["run"], ["exec"], ["explain"], ["doctor"], ["profile"], ["schema"], ["version"]):
+        self.assertIn("--help", self.text("--help"))
+        for verb in self.verbs():
             with self.subTest(verb=verb):
-                self.assertIn("--help", self.text(*verb, "--help"))
+                said = self.text("help", verb)
+                self.assertIn("--help", said)
+                self.assertIn("\nExample:\n", said)
+                self.assertEqual(self.text(verb, "--help"), said)
+
+    def test_every_verb_complains_in_one_line(self):
+        for verb in self.verbs():
+            with self.subTest(verb=verb):
+                done = self.raw(verb, "--no-such-flag")
+                self.assertEqual(done.returncode, 125)
+                self.assertRegex(done.stderr, rb"^sbx-run: bad_flag: [^\n]+ \([^\n]+\)\n$")
 
     def test_version_and_doctor_answer_as_text_and_json(self):
         self.assertTrue(self.text("--version").startswith("sbx-run "))
