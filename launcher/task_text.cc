@@ -79,9 +79,11 @@ Outcome read_outcome(const json& answer) {
   }
   for_each(member(answer, "denials"), [&](const json& denial) {
     const double count = number_of(denial, "count");
-    outcome.denials.push_back({text_of(denial, "layer"), text_of(denial, "operation"),
-                               text_of(denial, "target"), static_cast<std::uint64_t>(count),
-                               text_of(denial, "program"), text_of(denial, "grant")});
+    const auto layer = refuser_of_name(text_of(denial, "layer"));
+    if (!layer) return;
+    outcome.denials.push_back({*layer, text_of(denial, "operation"), text_of(denial, "target"),
+                               static_cast<std::uint64_t>(count), text_of(denial, "program"),
+                               text_of(denial, "grant")});
   });
   for_each(member(member(answer, "sandbox"), "degraded"), [&](const json& missing) {
     outcome.sandbox.degraded.push_back({text_of(missing, "what"), text_of(missing, "reason")});

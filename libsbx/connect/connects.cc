@@ -243,7 +243,7 @@ void Connects::decide_by_owner(Errand& errand) {
 
 void Connects::count(const Errand& errand, std::string operation, std::string where,
                      std::string grant) {
-  denials_.count({"network", std::move(operation), std::move(where), 1,
+  denials_.count({Refuser::kNetwork, std::move(operation), std::move(where), 1,
                   program_name(static_cast<std::uint32_t>(errand.call.tid)), std::move(grant)});
 }
 

@@ -8,7 +8,7 @@ namespace sbx {
 
 void GatewayContext::deny(std::string operation, std::string target, std::string grant,
                           std::string program) {
-  denials.count({"network", std::move(operation), std::move(target), 1, std::move(program),
+  denials.count({Refuser::kNetwork, std::move(operation), std::move(target), 1, std::move(program),
                  std::move(grant)});
 }
 

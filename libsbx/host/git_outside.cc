@@ -219,7 +219,7 @@ class Adder {
 
 void deny(View& view, std::string operation, std::string target, std::string grant) {
   view.git_denied.push_back(
-      {"mount", std::move(operation), std::move(target), 1, "git", std::move(grant)});
+      {Refuser::kMount, std::move(operation), std::move(target), 1, "git", std::move(grant)});
 }
 
 // What git reads besides and does not find, without a word. Whether it is there is not told.

@@ -5,14 +5,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sbx {
 
+// What refused, by the names of a denial's `layer`.
+enum class Refuser : std::uint8_t { kSeccomp, kLandlock, kMount, kNetwork, kCommand };
+inline constexpr std::string_view kRefusers[] = {"seccomp", "landlock", "mount", "network",
+                                                 "command"};
+constexpr std::string_view refuser_name(Refuser refuser) {
+  return kRefusers[static_cast<std::size_t>(refuser)];
+}
+constexpr std::optional<Refuser> refuser_of_name(std::string_view name) {
+  for (std::size_t index = 0; index < std::size(kRefusers); ++index) {
+    if (kRefusers[index] == name) return static_cast<Refuser>(index);
+  }
+  return std::nullopt;
+}
+
 struct Denial {
-  std::string layer;      // seccomp | landlock | mount | network | command
+  Refuser layer = Refuser::kMount;
   std::string operation;  // a word of ours: "mount", "connect", "protected_created" …
   std::string target;     // path, address or empty
   std::uint64_t count = 1;

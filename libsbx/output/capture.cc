@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
+#include <utility>
 
 #include "base/utf8.h"
 #include "json/base64.h"
@@ -19,10 +19,14 @@ std::size_t as_cap(std::int64_t limit) {
   return static_cast<std::size_t>(std::max<std::int64_t>(limit, 0));
 }
 
-// Appends without std::string's doubling past what the cap will ever need.
+constexpr std::size_t kMarkerRoom = 96;
+
+// Appends without std::string's doubling past what the cap and a marker will ever need.
 void append_within(std::string& text, std::string_view bytes, std::size_t cap) {
   const std::size_t size = text.size() + bytes.size();
-  if (size > text.capacity()) text.reserve(std::max(size, std::min(cap, text.capacity() * 2)));
+  if (size > text.capacity()) {
+    text.reserve(std::max(size, std::min(cap, text.capacity() * 2)) + kMarkerRoom);
+  }
   text.append(bytes);
 }
 
@@ -62,12 +66,9 @@ struct Capture::Kept {
 };
 
 Capture::Capture(CaptureLimits limits) : limits_(limits) {
-  if (limits_.bytes) {
-    head_cap_ = as_cap(*limits_.bytes) / kHeadShare;
-    tail_cap_ = as_cap(*limits_.bytes) - head_cap_;
-  } else {
-    head_cap_ = std::numeric_limits<std::size_t>::max();
-  }
+  if (!limits_.bytes) return;
+  cap_ = as_cap(*limits_.bytes);
+  head_cap_ = cap_ / kHeadShare;
 }
 
 void Capture::append(std::string_view bytes) {
@@ -75,49 +76,42 @@ void Capture::append(std::string_view bytes) {
   total_ += bytes.size();
   if (limits_.lines) newlines_ += count_newlines(bytes);
   open_line_ = bytes.back() != '\n';
-  if (head_.size() < head_cap_) {
-    const std::string_view first = bytes.substr(0, head_cap_ - head_.size());
-    append_within(head_, first, head_cap_);
+  if (text_.size() < cap_) {
+    const std::string_view first = bytes.substr(0, cap_ - text_.size());
+    append_within(text_, first, cap_);
     bytes.remove_prefix(first.size());
   }
-  if (!bytes.empty() && tail_cap_ > 0) append_to_tail(bytes);
+  if (!bytes.empty() && cap_ > head_cap_) append_to_ring(bytes);
 }
 
-void Capture::append_to_tail(std::string_view bytes) {
-  if (bytes.size() >= tail_cap_) {
-    tail_.assign(bytes.substr(bytes.size() - tail_cap_));
-    tail_start_ = 0;
+void Capture::append_to_ring(std::string_view bytes) {
+  const std::size_t size = cap_ - head_cap_;
+  char* const ring = text_.data() + head_cap_;
+  if (bytes.size() >= size) {
+    std::memcpy(ring, bytes.data() + bytes.size() - size, size);
+    oldest_ = 0;
     return;
   }
-  if (tail_.size() < tail_cap_) {
-    const std::string_view first = bytes.substr(0, tail_cap_ - tail_.size());
-    append_within(tail_, first, tail_cap_);
-    bytes.remove_prefix(first.size());
-  }
-  const std::size_t to_end = std::min(bytes.size(), tail_cap_ - tail_start_);
-  std::memcpy(tail_.data() + tail_start_, bytes.data(), to_end);
-  std::memcpy(tail_.data(), bytes.data() + to_end, bytes.size() - to_end);
-  tail_start_ = (tail_start_ + bytes.size()) % tail_cap_;
+  const std::size_t to_end = std::min(bytes.size(), size - oldest_);
+  std::memcpy(ring + oldest_, bytes.data(), to_end);
+  std::memcpy(ring, bytes.data() + to_end, bytes.size() - to_end);
+  oldest_ = (oldest_ + bytes.size()) % size;
 }
 
-// `whole` is storage for the views returned: head and tail as they are kept, one after the other.
-Capture::Kept Capture::select(std::string& whole) const {
-  whole.reserve(head_.size() + tail_.size());
-  whole.append(head_).append(tail_, tail_start_).append(tail_, 0, tail_start_);
+// Views of text_, whose ring is in order.
+Capture::Kept Capture::select() const {
+  const std::string_view whole = text_;
   const std::uint64_t lines = newlines_ + (open_line_ ? 1 : 0);
-  const bool too_many_lines = limits_.lines && lines > as_cap(*limits_.lines);
-  Kept kept;
-  kept.cut_by_lines = too_many_lines;
+  Kept kept{whole, {}, limits_.lines && lines > as_cap(*limits_.lines)};
   if (whole.size() == total_) {
-    kept.head = whole;
-    if (too_many_lines) kept.tail = whole;
+    if (kept.cut_by_lines) kept.tail = whole;
   } else {
-    kept.head = std::string_view(whole).substr(0, head_.size());
-    kept.tail = std::string_view(whole).substr(head_.size());
+    kept.head = whole.substr(0, head_cap_);
+    kept.tail = whole.substr(head_cap_);
     kept.head.remove_suffix(cut_character_suffix(kept.head));
     kept.tail.remove_prefix(cut_character_prefix(kept.tail));
   }
-  if (too_many_lines) {
+  if (kept.cut_by_lines) {
     const std::size_t head_lines = as_cap(*limits_.lines) / kHeadShare;
     kept.head = first_lines(kept.head, head_lines);
     kept.tail = last_lines(kept.tail, as_cap(*limits_.lines) - head_lines);
@@ -125,33 +119,39 @@ Capture::Kept Capture::select(std::string& whole) const {
   return kept;
 }
 
-CapturedText Capture::finish(bool exact_bytes) const {
+std::string Capture::marker(const Kept& kept, std::uint64_t left_out) const {
+  std::string marker;
+  if (!kept.head.empty() && kept.head.back() != '\n') marker += '\n';
+  marker += "[... " + std::to_string(left_out) + " bytes";
+  if (kept.cut_by_lines) {
+    const std::uint64_t here = count_newlines(kept.head) + count_newlines(kept.tail);
+    marker += ", " + std::to_string(newlines_ - here) + " lines";
+  }
+  return marker + " left out ...]\n";
+}
+
+CapturedText Capture::finish(bool exact_bytes) {
   CapturedText result;
   result.bytes = total_;
-  if (total_ == 0) return result;
-  std::string whole;
-  const Kept kept = select(whole);
+  if (oldest_ != 0) {
+    const auto ring = text_.begin() + static_cast<std::ptrdiff_t>(head_cap_);
+    std::rotate(ring, ring + static_cast<std::ptrdiff_t>(oldest_), text_.end());
+  }
+  const Kept kept = select();
   const std::uint64_t left_out = total_ - kept.head.size() - kept.tail.size();
   result.truncated = left_out > 0;
-  std::string marker;
   if (result.truncated) {
-    if (!kept.head.empty() && kept.head.back() != '\n') marker += '\n';
-    marker += "[... " + std::to_string(left_out) + " bytes";
-    if (kept.cut_by_lines) {
-      const std::uint64_t here = count_newlines(kept.head) + count_newlines(kept.tail);
-      marker += ", " + std::to_string(newlines_ - here) + " lines";
-    }
-    marker += " left out ...]\n";
+    const std::size_t gap = text_.size() - kept.head.size() - kept.tail.size();
+    text_.replace(kept.head.size(), gap, marker(kept, left_out));
   }
-  result.base64 = exact_bytes && !(is_valid_utf8(kept.head) && is_valid_utf8(kept.tail));
-  if (result.base64) {
-    result.text = base64_encode(std::string(kept.head) + marker + std::string(kept.tail));
-    return result;
+  if (is_valid_utf8(text_)) {
+    result.text = std::move(text_);
+  } else if (exact_bytes) {
+    result.text = base64_encode(text_);
+    result.base64 = true;
+  } else {
+    append_repaired_utf8(result.text, text_);
   }
-  result.text.reserve(kept.head.size() + marker.size() + kept.tail.size());
-  append_repaired_utf8(result.text, kept.head);
-  result.text += marker;
-  append_repaired_utf8(result.text, kept.tail);
   return result;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,24 +41,25 @@ class Capture {
   // split is left out whole and counted. Each maximal ill-formed sequence of UTF-8 becomes one
   // U+FFFD. With `exact_bytes`, kept bytes that are not UTF-8 are given as base64 of head + marker
   // + tail. The marker is `[... N bytes left out ...]`, or `[... N bytes, M lines left out ...]`
-  // where the line limit cut; N is exact.
-  CapturedText finish(bool exact_bytes) const;
+  // where the line limit cut; N is exact. Once: what is kept becomes the text, without a copy where
+  // it is UTF-8.
+  CapturedText finish(bool exact_bytes);
 
  private:
   struct Kept;
 
-  void append_to_tail(std::string_view bytes);
-  Kept select(std::string& whole) const;
+  void append_to_ring(std::string_view bytes);
+  Kept select() const;
+  std::string marker(const Kept& kept, std::uint64_t left_out) const;
 
   CaptureLimits limits_;
-  std::size_t head_cap_ = 0;
-  std::size_t tail_cap_ = 0;
+  std::size_t cap_ = std::numeric_limits<std::size_t>::max();
+  std::size_t head_cap_ = cap_;
   std::uint64_t total_ = 0;
   std::uint64_t newlines_ = 0;  // counted only under a line limit
   bool open_line_ = false;      // the last byte was not a newline
-  std::string head_;
-  std::string tail_;            // a ring once it has tail_cap_ bytes
-  std::size_t tail_start_ = 0;  // its oldest byte
+  std::string text_;            // head, and tail: a ring once there are cap_ bytes
+  std::size_t oldest_ = 0;      // of the ring
 };
 
 }  // namespace sbx

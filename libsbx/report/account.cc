@@ -125,7 +125,7 @@ std::string grant_text(std::string_view grant) {
 
 bool is_finding(const Denial& denial) {
   // What happened, not what was refused, has a name of several words.
-  return denial.layer == "mount" && denial.operation.find('_') != std::string::npos;
+  return denial.layer == Refuser::kMount && denial.operation.find('_') != std::string::npos;
 }
 
 // Its grant is no setting, but what to do.

@@ -36,7 +36,7 @@ void write_strings(JsonWriter& json, std::string_view key, const std::vector<std
 }
 
 void write_denial_members(JsonWriter& json, const Denial& denial) {
-  write_member(json, "layer", denial.layer);
+  write_member(json, "layer", refuser_name(denial.layer));
   write_member(json, "operation", denial.operation);
   write_member(json, "target", denial.target);
   json.key("count");

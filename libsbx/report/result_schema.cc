@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The draft-07 schema of the answer, as it is printed by `sbx-run schema result`. json.cc writes
 // what this describes; tests validate one against the other.
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/denial.h"
+#include "model/layer.h"
+#include "model/limit.h"
+#include "model/outcome.h"
 #include "report/json.h"
 
 namespace sbx {
@@ -120,7 +128,7 @@ constexpr const char* kResultSchema = R"json({
         "properties": {
           "layer": {
             "description": "What refused it.",
-            "enum": ["seccomp", "landlock", "mount", "network", "command"]
+            "enum": @refusers
           },
           "operation": {"description": "What was tried, such as mount.", "type": "string"},
           "target": {
@@ -186,23 +194,8 @@ constexpr const char* kResultSchema = R"json({
         "layers": {
           "description": "Each layer that was in force; landlock holds its ABI version.",
           "type": "object", "additionalProperties": false,
-          "required": [
-            "user", "mount", "pid", "net", "ipc", "uts", "cgroup", "seccomp", "landlock",
-            "no_new_privs", "capabilities"
-          ],
-          "properties": {
-            "user": {"type": "boolean"},
-            "mount": {"type": "boolean"},
-            "pid": {"type": "boolean"},
-            "net": {"type": "boolean"},
-            "ipc": {"type": "boolean"},
-            "uts": {"type": "boolean"},
-            "cgroup": {"type": "boolean"},
-            "seccomp": {"type": "boolean"},
-            "landlock": {"anyOf": [{"const": false}, {"type": "integer", "minimum": 1}]},
-            "no_new_privs": {"type": "boolean"},
-            "capabilities": {"type": "boolean"}
-          }
+          "required": @layers,
+          "properties": {@layer_types}
         },
         "limits": {
           "description": "What enforces each limit in force.",
@@ -312,25 +305,36 @@ constexpr const char* kResultSchema = R"json({
 
 std::string result_schema_json() {
   std::string schema = kResultSchema;
-  const auto fill = [&schema](std::string_view mark, const std::string& words) {
-    schema.replace(schema.find(mark), mark.size(), "[" + words.substr(2) + "]");
+  const auto fill = [&schema](std::string_view mark, std::string_view words) {
+    schema.replace(schema.find(mark), mark.size(), words);
   };
   const auto quoted = [](std::string_view word) { return ", \"" + std::string(word) + "\""; };
-  std::string statuses;
-  std::string limits;
-  std::string enforcers;
-  std::string ended = ", null";
-  for (const std::string_view status : kRunStatuses) statuses += quoted(status);
-  for (const std::string_view enforcer : kEnforcers) enforcers += quoted(enforcer);
+  const auto fill_list = [&](std::string_view mark, const auto& words) {
+    std::string list;
+    for (const std::string_view word : words) list += quoted(word);
+    fill(mark, "[" + list.substr(2) + "]");
+  };
+  std::vector<std::string_view> limits;
+  std::string ended = "[null";
   for (const LimitRow& row : kLimits) {
-    limits += quoted(row.name);
+    limits.push_back(row.name);
     const bool is_new = !row.ended.empty() && ended.find(quoted(row.ended)) == std::string::npos;
     if (is_new) ended += quoted(row.ended);
   }
-  fill("@statuses", statuses);
-  fill("@limits", limits);
-  fill("@enforcers", enforcers);
-  fill("@ended", ended);
+  std::string types;
+  for (const std::string_view layer : kLayerNames) {
+    const bool has_version = layer == layer_name(Layer::kLandlock);
+    types += quoted(layer) + (has_version ? R"(: {"anyOf": [{"const": false}, )"
+                                            R"({"type": "integer", "minimum": 1}]})"
+                                          : R"(: {"type": "boolean"})");
+  }
+  fill_list("@statuses", kRunStatuses);
+  fill_list("@limits", limits);
+  fill_list("@enforcers", kEnforcers);
+  fill_list("@refusers", kRefusers);
+  fill_list("@layers", kLayerNames);
+  fill("@layer_types", types.substr(2));
+  fill("@ended", ended + "]");
   return schema;
 }
 

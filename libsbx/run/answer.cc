@@ -131,7 +131,8 @@ Outcome error_outcome(const Error& error) {
   if (is_network_refusal(error)) {
     outcome.status = RunStatus::kDenied;
     outcome.exit_status = 126;
-    outcome.denials.push_back({"network", "network", "", 1, "", std::string(kNetworkGrant)});
+    outcome.denials.push_back(
+        {Refuser::kNetwork, "network", "", 1, "", std::string(kNetworkGrant)});
   }
   return outcome;
 }

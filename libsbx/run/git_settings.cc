@@ -77,8 +77,8 @@ std::vector<Denial> refused_git_settings(const Request& request, const View& vie
     static constexpr std::string_view kName = "/config";
     if (node.kind != NodeKind::kFile || !node.path.ends_with(kName)) return;
     if (!has_changed_since(node.path.substr(0, node.path.size() - kName.size()), began_ms)) return;
-    out.push_back(
-        {"mount", "write", node.path, 1, "git", root_grant(std::span(&node.path, 1), "rw")});
+    out.push_back({Refuser::kMount, "write", node.path, 1, "git",
+                   root_grant(std::span(&node.path, 1), "rw")});
   };
   for (const ViewProtect& protect : view.protects) take(protect.node);
   for (const ViewRoot& root : view.roots) {
@@ -105,10 +105,12 @@ std::optional<Denial> refused_git_clone(const Request& request, const std::strin
     const std::string_view name = entry->d_name;
     if (name != "." && name != ".." && name != kProjectSettings) return std::nullopt;
   }
-  return Denial{
-      "mount", "git_clone",
-      stub,    1,
-      "git",   "clone into a directory of its own (git clone URL DIR), or git init, git pull URL"};
+  return Denial{Refuser::kMount,
+                "git_clone",
+                stub,
+                1,
+                "git",
+                "clone into a directory of its own (git clone URL DIR), or git init, git pull URL"};
 }
 
 }  // namespace sbx

@@ -35,13 +35,13 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
   for (const ViewProtect& protect : plan.report_created) {
     struct stat info {};
     if (lstat(protect.node.path.c_str(), &info) != 0) continue;
-    denials.add({"mount", "protected_created", protect.node.path, 1, "",
+    denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
                  "remove it from filesystem.protect"});
   }
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path);
     if (now && *now == then) continue;
-    denials.add({"mount", "protected_changed", then.path, 1, "", ""});
+    denials.add({Refuser::kMount, "protected_changed", then.path, 1, "", ""});
   }
   compare_patterns(denials);
   if (git_) compare_git(denials);
@@ -54,7 +54,7 @@ void HeldFiles::compare_patterns(DenialLedger& denials) const {
     const char* const operation = pattern.hides ? "hidden_appeared" : "protected_created";
     const Result<std::vector<std::string>> now = expand_glob(pattern.base, pattern.text, "");
     if (!now.ok()) {
-      denials.add({"mount", operation, pattern.base + "/" + pattern.text, 1, "", ""});
+      denials.add({Refuser::kMount, operation, pattern.base + "/" + pattern.text, 1, "", ""});
       continue;
     }
     std::vector<std::string> fresh;
@@ -62,7 +62,7 @@ void HeldFiles::compare_patterns(DenialLedger& denials) const {
                         pattern.matches.end(), std::back_inserter(fresh));
     if (fresh.size() > kMost) fresh.resize(kMost);
     for (const std::string& path : fresh) {
-      denials.add({"mount", operation, pattern.base + "/" + path, 1, "", ""});
+      denials.add({Refuser::kMount, operation, pattern.base + "/" + path, 1, "", ""});
     }
   }
 }
@@ -76,7 +76,7 @@ void HeldFiles::compare_git(DenialLedger& denials) const {
     };
     if (std::any_of(known.begin(), known.end(), names_it)) continue;
     if (std::find(lifted_.begin(), lifted_.end(), path) != lifted_.end()) continue;
-    denials.add({"mount", "git_redirected", path, 1, "",
+    denials.add({Refuser::kMount, "git_redirected", path, 1, "",
                  "remove what lies below .git from filesystem.protect"});
   }
 }

@@ -373,7 +373,7 @@ void HttpProcess::handle(const Words& words) {
   if (kind == "Z" && words.size() == 4) {
     sink->on_end(number_of(words[2]), number_of(words[3]));
   } else if (kind == "D" && words.size() == 5) {
-    sink->on_denial({"network", words[2], words[3], 1, "", words[4]});
+    sink->on_denial({Refuser::kNetwork, words[2], words[3], 1, "", words[4]});
   } else if (kind == "X" && words.size() == 11) {
     HttpExchange exchange{static_cast<std::int64_t>(number_of(words[3])),
                           words[4],

@@ -70,7 +70,7 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
     });
     if (is_named) continue;
     out.push_back(
-        {"mount", "exec", target.value(), 1, "", shows(directory.value(), target.value())});
+        {Refuser::kMount, "exec", target.value(), 1, "", shows(directory.value(), target.value())});
   }
   return out;
 }

@@ -203,7 +203,7 @@ void CommandRun::refuse(const Judgement& judgement) {
   for (const Finding& finding : judgement.findings) {
     if (finding.verdict != Verdict::kDeny) break;
     const bool by_name = !finding.program.empty() && finding.target.empty();
-    denials_.add({"command", by_name ? finding.program : finding.id, finding.target, 1,
+    denials_.add({Refuser::kCommand, by_name ? finding.program : finding.id, finding.target, 1,
                   finding.program, finding.grant});
   }
   const Finding& first = judgement.findings.front();
@@ -444,7 +444,7 @@ void CommandRun::finish(Supervised& supervised) {
   supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
   if (supervised.has_filled_scratch) {
     denials_.add(
-        {"mount", "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
+        {Refuser::kMount, "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
   }
   decide(outcome_, supervised, sandbox_->leftovers);
   name_loss(outcome_, denials_.entries());

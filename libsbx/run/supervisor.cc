@@ -477,7 +477,7 @@ void Supervisor::add_losses() const {
                              : loss.end == Loss::End::kReported ? "mask_lost"
                                                                 : kMaskLostRunEnded;
     const auto* const guard = input_.plan.ops.at(loss.step).as<op::Guard>();
-    input_.denials.add({"mount", what, input_.plan.text(guard->path), loss.count, "", ""});
+    input_.denials.add({Refuser::kMount, what, input_.plan.text(guard->path), loss.count, "", ""});
   }
 }
 

@@ -42,7 +42,7 @@ Outcome network_refusal(const Error& error) {
   outcome.status = RunStatus::kDenied;
   outcome.exit_status = error_exit_status(ErrorCode::kDenied);
   outcome.error = error;
-  outcome.denials.push_back({"network", "request", "", 1, "", std::string(kNetworkGrant)});
+  outcome.denials.push_back({Refuser::kNetwork, "request", "", 1, "", std::string(kNetworkGrant)});
   return outcome;
 }
 

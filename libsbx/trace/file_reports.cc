@@ -119,7 +119,7 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
   if (file.need == FileNeed::kExec) {
     const std::string program = denied_program(path);
     if (!program.empty()) {
-      const char* const layer = plan_.wanted.has(Layer::kMount) ? "mount" : "landlock";
+      const Refuser layer = plan_.wanted.has(Layer::kMount) ? Refuser::kMount : Refuser::kLandlock;
       return Denial{layer, file.operation, program, 1, "", grant_for_program(policy_, program)};
     }
   }
@@ -165,9 +165,11 @@ constexpr std::string_view kAllIsOwn("\0\0", 2);
 std::string answer_of(const std::optional<Denial>& denial) {
   if (!denial) return std::string(1, '\0');
   std::string answer;
-  for (const std::string* const text :
-       {&denial->layer, &denial->operation, &denial->target, &denial->program, &denial->grant}) {
-    answer.append(*text).push_back('\0');
+  for (const std::string_view text :
+       {refuser_name(denial->layer), std::string_view(denial->operation),
+        std::string_view(denial->target), std::string_view(denial->program),
+        std::string_view(denial->grant)}) {
+    answer.append(text).push_back('\0');
   }
   return answer;
 }
@@ -176,7 +178,9 @@ std::optional<Denial> denial_in(std::string_view answer) {
   const auto texts = split(answer, '\0');
   if (texts.size() != 6) return std::nullopt;
   const auto text = [&](std::size_t index) { return std::string(texts[index]); };
-  return Denial{text(0), text(1), text(2), 1, text(3), text(4)};
+  const std::optional<Refuser> layer = refuser_of_name(texts[0]);
+  if (!layer) return std::nullopt;
+  return Denial{*layer, text(1), text(2), 1, text(3), text(4)};
 }
 
 // Whether an overlay lies over something that it cannot copy up: looked for between calls, once

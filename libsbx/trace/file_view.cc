@@ -133,11 +133,11 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   // EACCES from a directory that the host shows as well is the host's refusal.
   if (error == EACCES && shown_as(path) != "none") return std::nullopt;
   if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
-    return FileRefusal{"mount", path, "filesystem.devices += [" + quoted(path) + "]"};
+    return FileRefusal{Refuser::kMount, path, "filesystem.devices += [" + quoted(path) + "]"};
   }
   std::string through = link_grant(looked_at, writes(file.need));
   if (through.empty()) through = grant(looked_at, writes(file.need));
-  return FileRefusal{"mount", path, std::move(through)};
+  return FileRefusal{Refuser::kMount, path, std::move(through)};
 }
 
 // No root is a symlink, nor shown at one: what holds the first of them is, and what that leads to.
@@ -175,14 +175,14 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
   const std::uint64_t flags = mount_flags(found);
   if (plan_.wanted.has(Layer::kMount)) {
     if (is_mask(info) && shown_as(real) == "none") {
-      return FileRefusal{"mount", real, grant(real, writes(file.need))};
+      return FileRefusal{Refuser::kMount, real, grant(real, writes(file.need))};
     }
     if (writes(file.need) && has_content && (flags & ST_RDONLY) != 0) {
-      return FileRefusal{"mount", real, grant(real, true)};
+      return FileRefusal{Refuser::kMount, real, grant(real, true)};
     }
     if (file.need == FileNeed::kExec && S_ISREG(info.st_mode) && (flags & ST_NOEXEC) != 0) {
       const bool listed = policy_.sandbox.filesystem.base == Base::kTools;
-      return FileRefusal{"mount", real, listed ? "filesystem.base = \"system\"" : ""};
+      return FileRefusal{Refuser::kMount, real, listed ? "filesystem.base = \"system\"" : ""};
     }
   }
   if (writes(file.need) && has_content) {
@@ -190,7 +190,7 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
   }
   if (file.need == FileNeed::kRead && S_ISDIR(info.st_mode) && is_a_way(real, info) &&
       has_more(real, found)) {
-    return FileRefusal{"mount", real, grant(real, false)};
+    return FileRefusal{Refuser::kMount, real, grant(real, false)};
   }
   std::uint64_t rights = file.landlock_rights;
   if (!S_ISREG(info.st_mode)) rights &= ~sys::kLandlockFsTruncate;  // nothing to cut: not asked for
@@ -236,18 +236,18 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
     const bool is_stub =
         std::find(plan_.stubs.begin(), plan_.stubs.end(), target) != plan_.stubs.end();
     if (!is_stub && (!is_mask(info) || shown_as(target) != "protected")) return std::nullopt;
-    return FileRefusal{"mount", target, grant(target, true)};
+    return FileRefusal{Refuser::kMount, target, grant(target, true)};
   }
   if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
   if (plan_.wanted.has(Layer::kMount)) {
     // A mount point of ours can be neither moved nor removed.
     if (exists && is_mount_root(entry)) {
       const bool is_hidden = shown_as(target) == "none";
-      return FileRefusal{"mount", target,
+      return FileRefusal{Refuser::kMount, target,
                          is_hidden ? grant(target, true) : grant_within(real, target)};
     }
     if ((mount_flags(directory) & ST_RDONLY) != 0) {
-      return FileRefusal{"mount", target, grant_within(real, target)};
+      return FileRefusal{Refuser::kMount, target, grant_within(real, target)};
     }
   }
   struct stat parent {};
@@ -295,7 +295,7 @@ std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
   const std::string shown = shown_as(path);
   if (shown != "overlay" && shown != "layer") return std::nullopt;
   if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
-  return FileRefusal{"mount", path, "filesystem.overlay = false", true};
+  return FileRefusal{Refuser::kMount, path, "filesystem.overlay = false", true};
 }
 
 // Overlayfs in a user namespace moves no directory that the real tree has: EXDEV.
@@ -311,7 +311,7 @@ std::optional<FileRefusal> FileView::move_refusal(const NamedFile& file, const s
   const std::string shown = shown_as(real);
   if (shown != "overlay" && shown != "layer") return std::nullopt;
   if (lstat(real.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return std::nullopt;
-  return FileRefusal{"mount", real,
+  return FileRefusal{Refuser::kMount, real,
                      "copy it and remove it, as mv does: an overlay moves no directory of the "
                      "real tree",
                      true};
@@ -332,7 +332,7 @@ std::optional<FileRefusal> FileView::link_refusal(const std::string& from,
   const bool is_one_system =
       one.stx_dev_major == other.stx_dev_major && one.stx_dev_minor == other.stx_dev_minor;
   if (!is_one_system || one.stx_mnt_id == other.stx_mnt_id) return std::nullopt;
-  return FileRefusal{"mount", path_of(file.get()),
+  return FileRefusal{Refuser::kMount, path_of(file.get()),
                      "a root that holds it and " + to + ", in place of two: EXDEV"};
 }
 
@@ -348,7 +348,8 @@ std::optional<FileRefusal> FileView::by_landlock(const std::string& real, std::u
   if ((rights & ~granted) == 0) return std::nullopt;
   constexpr std::uint64_t kOnlyReads =
       sys::kLandlockFsReadFile | sys::kLandlockFsReadDir | sys::kLandlockFsExecute;
-  return FileRefusal{"landlock", target, grant(target, (rights & ~granted & ~kOnlyReads) != 0)};
+  return FileRefusal{Refuser::kLandlock, target,
+                     grant(target, (rights & ~granted & ~kOnlyReads) != 0)};
 }
 
 void FileView::read_rules() {

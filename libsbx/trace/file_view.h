@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/owned_fd.h"
+#include "model/denial.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 #include "trace/file_call.h"
@@ -19,7 +20,7 @@
 namespace sbx {
 
 struct FileRefusal {
-  const char* layer = "mount";  // or "landlock"
+  Refuser layer = Refuser::kMount;  // or Landlock
   std::string target;
   std::string grant;
   bool is_by_overlay = false;  // which cannot copy it up

@@ -20,7 +20,7 @@ namespace sbx {
 namespace {
 
 Denial denial_of(int number, CallFault fault, std::string program) {
-  Denial denial{"seccomp", syscall_name(number), "", 1, std::move(program), ""};
+  Denial denial{Refuser::kSeccomp, syscall_name(number), "", 1, std::move(program), ""};
   // The kernel has no other ids in there to give a file to: a grant would change nothing.
   if (fault == CallFault::kForeignId) {
     denial.target = "an owner or group that is not mapped inside";

@@ -108,7 +108,8 @@ TEST_F(ConnectsTest, WithoutANetworkOfItsOwnARefusedDestinationIsNotConnectedTo)
                   }),
             EACCES);
   EXPECT_FALSE(test::has_client(listener));
-  EXPECT_EQ(denial(), (Denial{"network", "connect", endpoint_text(destination), 2, "prober", ""}));
+  EXPECT_EQ(denial(),
+            (Denial{Refuser::kNetwork, "connect", endpoint_text(destination), 2, "prober", ""}));
 }
 
 TEST_F(ConnectsTest, DestinationsBeyondTheBoundAreCountedAsOthers) {
@@ -127,7 +128,7 @@ TEST_F(ConnectsTest, DestinationsBeyondTheBoundAreCountedAsOthers) {
   EXPECT_EQ(entries[128].count, 1U);
   EXPECT_EQ(entries[255].target, "127.0.0.1:256");
   EXPECT_EQ(entries[255].count, 1U);
-  EXPECT_EQ(entries[256], (Denial{"network", "connect", "(others)", 44, "", ""}));
+  EXPECT_EQ(entries[256], (Denial{Refuser::kNetwork, "connect", "(others)", 44, "", ""}));
 }
 
 TEST_F(ConnectsTest, ASocketOfTheHostIsRefusedWithTheGrantThatListsIt) {
@@ -139,7 +140,7 @@ TEST_F(ConnectsTest, ASocketOfTheHostIsRefusedWithTheGrantThatListsIt) {
                   }),
             EACCES);
   EXPECT_FALSE(test::has_client(listener));
-  EXPECT_EQ(denial(), (Denial{"network", "connect", "./s", 1, "prober",
+  EXPECT_EQ(denial(), (Denial{Refuser::kNetwork, "connect", "./s", 1, "prober",
                               "network.unix_sockets += [\"" + directory_.at("s") + "\"]"}));
 }
 
@@ -165,7 +166,8 @@ TEST_F(ConnectsTest, AnAbstractNameOfTheHostIsRefused) {
   const OwnedFd listener = unix_listener(name);
   EXPECT_EQ(serve({}, [&] { return try_unix(name); }), ECONNREFUSED);
   EXPECT_FALSE(test::has_client(listener));
-  EXPECT_EQ(denial(), (Denial{"network", "connect", "abstract Unix socket", 1, "prober", ""}));
+  EXPECT_EQ(denial(),
+            (Denial{Refuser::kNetwork, "connect", "abstract Unix socket", 1, "prober", ""}));
 }
 
 TEST_F(ConnectsTest, AnAbstractNameBelongsToTheNetworkNamespace) {
@@ -229,7 +231,7 @@ TEST_F(ConnectsTest, WhatTheGatewayWouldNotRelayIsRefused) {
   rules.mode = NetworkMode::kAllowlist;
   rules.own_network = true;
   EXPECT_EQ(serve(rules, [] { return try_tcp({ipv4(192, 0, 2, 1), 81}); }), ECONNREFUSED);
-  EXPECT_EQ(denial(), (Denial{"network", "connect", "192.0.2.1:81", 1, "prober",
+  EXPECT_EQ(denial(), (Denial{Refuser::kNetwork, "connect", "192.0.2.1:81", 1, "prober",
                               "network.allow += [\"192.0.2.1:81\"]"}));
 }
 

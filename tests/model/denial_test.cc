@@ -9,41 +9,44 @@
 namespace sbx {
 namespace {
 
-Denial refusal(const std::string& layer, const std::string& operation, const std::string& target) {
+Denial refusal(Refuser layer, const std::string& operation, const std::string& target) {
   return {layer, operation, target, 1, "curl", "grant of " + target};
 }
 
 TEST(DenialLedger, CountsWhatIsAlikeInOneEntry) {
   DenialLedger ledger;
-  ledger.count(refusal("network", "connect", "a:80"));
-  ledger.count(refusal("network", "connect", "a:80"));
-  Denial thrice = refusal("network", "connect", "a:80");
+  ledger.count(refusal(Refuser::kNetwork, "connect", "a:80"));
+  ledger.count(refusal(Refuser::kNetwork, "connect", "a:80"));
+  Denial thrice = refusal(Refuser::kNetwork, "connect", "a:80");
   thrice.count = 3;
   ledger.count(thrice);
   const auto entries = ledger.entries();
   ASSERT_EQ(entries.size(), 1U);
-  EXPECT_EQ(entries[0], (Denial{"network", "connect", "a:80", 5, "curl", "grant of a:80"}));
+  EXPECT_EQ(entries[0], (Denial{Refuser::kNetwork, "connect", "a:80", 5, "curl", "grant of a:80"}));
 }
 
 TEST(DenialLedger, KeepsApartWhatDiffersInAnyField) {
   DenialLedger ledger;
-  const Denial first = refusal("mount", "open", "/a");
+  const Denial first = refusal(Refuser::kMount, "open", "/a");
   ledger.count(first);
   for (std::string Denial::*const field :
-       {&Denial::layer, &Denial::operation, &Denial::target, &Denial::program, &Denial::grant}) {
+       {&Denial::operation, &Denial::target, &Denial::program, &Denial::grant}) {
     Denial other = first;
     other.*field = "landlock";
     ledger.count(other);
   }
+  Denial by_another = first;
+  by_another.layer = Refuser::kLandlock;
+  ledger.count(by_another);
   EXPECT_EQ(ledger.entries().size(), 6U);
 }
 
 TEST(DenialLedger, ListsThemAsTheyCame) {
   DenialLedger ledger;
-  ledger.count(refusal("network", "dns", "z"));
-  ledger.count(refusal("mount", "open", "/y"));
-  ledger.count(refusal("network", "dns", "a"));
-  ledger.count(refusal("network", "dns", "z"));
+  ledger.count(refusal(Refuser::kNetwork, "dns", "z"));
+  ledger.count(refusal(Refuser::kMount, "open", "/y"));
+  ledger.count(refusal(Refuser::kNetwork, "dns", "a"));
+  ledger.count(refusal(Refuser::kNetwork, "dns", "z"));
   const auto entries = ledger.entries();
   ASSERT_EQ(entries.size(), 3U);
   EXPECT_EQ(entries[0].target, "z");
@@ -54,35 +57,36 @@ TEST(DenialLedger, ListsThemAsTheyCame) {
 TEST(DenialLedger, CountsWhatIsTooMuchInALastEntryThatStandsForOthers) {
   DenialLedger ledger;
   for (int i = 0; i < 400; ++i) {
-    ledger.count(refusal("network", "connect", "host" + std::to_string(i)));
+    ledger.count(refusal(Refuser::kNetwork, "connect", "host" + std::to_string(i)));
   }
-  ledger.count(refusal("network", "connect", "host7"));  // one that has an entry
-  ledger.count(refusal("network", "udp", "host500"));    // others of another operation
+  ledger.count(refusal(Refuser::kNetwork, "connect", "host7"));  // one that has an entry
+  ledger.count(refusal(Refuser::kNetwork, "udp", "host500"));    // others of another operation
   const auto entries = ledger.entries();
   ASSERT_EQ(entries.size(), DenialLedger::kMostOfALayer + 2);
   for (std::size_t i = 0; i < DenialLedger::kMostOfALayer; ++i) {
     EXPECT_EQ(entries[i].target, "host" + std::to_string(i));
     EXPECT_EQ(entries[i].count, i == 7 ? 2U : 1U);
   }
-  EXPECT_EQ(entries[256], (Denial{"network", "connect", "(others)", 144, "", ""}));
-  EXPECT_EQ(entries[257], (Denial{"network", "udp", "(others)", 1, "", ""}));
+  EXPECT_EQ(entries[256], (Denial{Refuser::kNetwork, "connect", "(others)", 144, "", ""}));
+  EXPECT_EQ(entries[257], (Denial{Refuser::kNetwork, "udp", "(others)", 1, "", ""}));
 }
 
 TEST(DenialLedger, DoesNotLetOneLayersRefusalsCrowdOutAnothers) {
   DenialLedger ledger;
-  for (int i = 0; i < 300; ++i) ledger.count(refusal("seccomp", "mount", std::to_string(i)));
-  ledger.count(refusal("network", "connect", "a:80"));
+  for (int i = 0; i < 300; ++i)
+    ledger.count(refusal(Refuser::kSeccomp, "mount", std::to_string(i)));
+  ledger.count(refusal(Refuser::kNetwork, "connect", "a:80"));
   const auto entries = ledger.entries();
   ASSERT_EQ(entries.size(), 258U);
   EXPECT_EQ(entries[256].target, "a:80");
-  EXPECT_EQ(entries[257], (Denial{"seccomp", "mount", "(others)", 44, "", ""}));
+  EXPECT_EQ(entries[257], (Denial{Refuser::kSeccomp, "mount", "(others)", 44, "", ""}));
 }
 
 TEST(DenialLedger, AlwaysNamesWhatWasFoundOutAboutTheRun) {
   DenialLedger ledger;
-  for (int i = 0; i < 300; ++i) ledger.count(refusal("mount", "open", std::to_string(i)));
-  ledger.add({"mount", "protected_created", "/w/.git/hooks", 1, "", ""});
-  ledger.add({"mount", "protected_created", "/w/.envrc", 1, "", ""});
+  for (int i = 0; i < 300; ++i) ledger.count(refusal(Refuser::kMount, "open", std::to_string(i)));
+  ledger.add({Refuser::kMount, "protected_created", "/w/.git/hooks", 1, "", ""});
+  ledger.add({Refuser::kMount, "protected_created", "/w/.envrc", 1, "", ""});
   const auto entries = ledger.entries();
   ASSERT_EQ(entries.size(), 259U);
   EXPECT_EQ(entries[256].target, "/w/.git/hooks");
@@ -93,7 +97,7 @@ TEST(DenialLedger, AlwaysNamesWhatWasFoundOutAboutTheRun) {
 TEST(DenialLedger, CutsTextsThatTheCommandMadeLong) {
   DenialLedger ledger;
   for (int i = 0; i < 3; ++i) {
-    ledger.count({"mount", "open", std::string(1 << 20, 'a') + std::to_string(i), 1,
+    ledger.count({Refuser::kMount, "open", std::string(1 << 20, 'a') + std::to_string(i), 1,
                   std::string(1 << 20, 'b'), std::string(1 << 20, 'c')});
   }
   const auto entries = ledger.entries();
@@ -105,7 +109,7 @@ TEST(DenialLedger, CutsTextsThatTheCommandMadeLong) {
 }
 
 TEST(MakePrintable, ShowsBytesThatATerminalWouldObey) {
-  Denial denial{"network",
+  Denial denial{Refuser::kNetwork,
                 "dns",
                 "a\x1b[2J\n",
                 1,
@@ -113,7 +117,8 @@ TEST(MakePrintable, ShowsBytesThatATerminalWouldObey) {
                 "b\r",
                 "grant \x9b"};
   make_printable(denial);
-  EXPECT_EQ(denial, (Denial{"network", "dns", "a\\x1b[2J\\x0a", 1, "\\xffb\\x0d", "grant \\x9b"}));
+  EXPECT_EQ(denial,
+            (Denial{Refuser::kNetwork, "dns", "a\\x1b[2J\\x0a", 1, "\\xffb\\x0d", "grant \\x9b"}));
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(Account, SaysWhyNothingRan) {
 
 TEST(Account, NamesTheFlagThatWouldAllowIt) {
   const auto sentence = [](const char* operation, const char* target, const char* grant) {
-    return refusal_sentence({"x", operation, target, 1, "p", grant});
+    return refusal_sentence({Refuser::kMount, operation, target, 1, "p", grant});
   };
   EXPECT_EQ(sentence("connect", "pypi.org:443", "network.allow += [\"pypi.org:443\"]"),
             "connect to pypi.org:443; allow it with --allow-host pypi.org:443");
@@ -136,40 +136,43 @@ TEST(Account, HasASentenceForEachKindOfRefusal) {
     Denial denial;
     const char* said;
   } rows[] = {
-      {{"seccomp", "unshare", "", 2, "x", "seccomp.allow += [\"unshare\"]"},
+      {{Refuser::kSeccomp, "unshare", "", 2, "x", "seccomp.allow += [\"unshare\"]"},
        "refused: unshare; allow it with seccomp.allow += [\"unshare\"] in the profile (2 times)"},
-      {{"landlock", "write", "/usr/x", 1, "",
+      {{Refuser::kLandlock, "write", "/usr/x", 1, "",
         "filesystem.roots += [{\"path\": \"/usr/x\", \"access\": \"rw\"}]"},
        "refused: write /usr/x; allow it with --rw /usr/x"},
-      {{"mount", "exec", "/o/bin/x", 1, "",
+      {{Refuser::kMount, "exec", "/o/bin/x", 1, "",
         "filesystem.roots += [{\"path\": \"/o/bin\", \"access\": \"ro\"}]"},
        "refused: exec /o/bin/x; allow it with --ro /o/bin"},
-      {{"mount", "exec", "/h/.cargo/bin/x", 1, "", "--with rust"},
+      {{Refuser::kMount, "exec", "/h/.cargo/bin/x", 1, "", "--with rust"},
        "refused: exec /h/.cargo/bin/x; allow it with --with rust"},
-      {{"mount", "open", "/dev/kvm", 1, "", "filesystem.devices += [\"/dev/kvm\"]"},
+      {{Refuser::kMount, "open", "/dev/kvm", 1, "", "filesystem.devices += [\"/dev/kvm\"]"},
        "refused: open /dev/kvm; allow it with filesystem.devices += [\"/dev/kvm\"] in the profile"},
-      {{"mount", "write", "/tmp", 1, "", "limits.tmp_mb = 512"},
+      {{Refuser::kMount, "write", "/tmp", 1, "", "limits.tmp_mb = 512"},
        "refused: write /tmp; allow it with --tmp-size 512M"},
-      {{"mount", "protected_created", "/w/.git/hooks", 1, "", "remove it from filesystem.protect"},
+      {{Refuser::kMount, "protected_created", "/w/.git/hooks", 1, "",
+        "remove it from filesystem.protect"},
        "noticed: protected created /w/.git/hooks; to let it pass, remove it from "
        "filesystem.protect"},
-      {{"mount", "git_include", "/o/x", 1, "git",
+      {{Refuser::kMount, "git_include", "/o/x", 1, "git",
         "filesystem.roots += [{\"path\": \"/o/x\", \"access\": \"ro\"}]"},
        "noticed: git include /o/x; allow it with --ro /o/x"},
-      {{"network", "connect", "/run/s", 1, "x", "network.unix_sockets += [\"/run/s\"]"},
+      {{Refuser::kNetwork, "connect", "/run/s", 1, "x", "network.unix_sockets += [\"/run/s\"]"},
        "refused: connect to /run/s; allow it with network.unix_sockets += [\"/run/s\"] in the "
        "profile"},
-      {{"network", "http", "POST https://a/b", 1, "x",
+      {{Refuser::kNetwork, "http", "POST https://a/b", 1, "x",
         "network.http += {\"host\": \"a:443\", \"methods\": [\"POST\"]}"},
        "refused: http POST https://a/b; allow it with network.http += {\"host\": \"a:443\", "
        "\"methods\": [\"POST\"]} in the profile"},
-      {{"network", "dns", "a.example (10.0.0.1)", 1, "x", "network.allow += [\"10.0.0.1\"]"},
+      {{Refuser::kNetwork, "dns", "a.example (10.0.0.1)", 1, "x",
+        "network.allow += [\"10.0.0.1\"]"},
        "refused: look up a.example (10.0.0.1); allow it with --allow-host 10.0.0.1"},
-      {{"command", "curl", "", 1, "curl", "commands.allow += [\"curl\"]"},
+      {{Refuser::kCommand, "curl", "", 1, "curl", "commands.allow += [\"curl\"]"},
        "refused: curl; allow it with commands.allow += [\"curl\"] in the profile"},
-      {{"command", "sudo", "", 1, "sudo", ""}, "refused: sudo"},
-      {{"mount", "hidden_appeared", "/w/.env", 1, "", ""}, "noticed: hidden appeared /w/.env"},
-      {{"mount", "mask_restored", "/w/.env", 1, "", ""}, "noticed: mask restored /w/.env"},
+      {{Refuser::kCommand, "sudo", "", 1, "sudo", ""}, "refused: sudo"},
+      {{Refuser::kMount, "hidden_appeared", "/w/.env", 1, "", ""},
+       "noticed: hidden appeared /w/.env"},
+      {{Refuser::kMount, "mask_restored", "/w/.env", 1, "", ""}, "noticed: mask restored /w/.env"},
   };
   for (const auto& row : rows) {
     Outcome outcome = exited(1);
@@ -194,8 +197,9 @@ TEST(Account, SaysThreeDirectoriesOfPathAndHowManyMore) {
 
 TEST(Account, ListsWhatWasRefusedIsMissingAndShouldBeKnown) {
   Outcome outcome = exited(0);
-  outcome.denials = {{"network", "connect", "a:443", 3, "curl", "network.allow += [\"a:443\"]"},
-                     {"mount", "protected_created", "/w/.git/hooks/x", 1, "", ""}};
+  outcome.denials = {
+      {Refuser::kNetwork, "connect", "a:443", 3, "curl", "network.allow += [\"a:443\"]"},
+      {Refuser::kMount, "protected_created", "/w/.git/hooks/x", 1, "", ""}};
   outcome.sandbox.degraded = {{"cgroup", "EPERM: Operation not permitted"}};
   outcome.sandbox.warnings = {"something to know"};
   outcome.redactions = {2, {"github-token"}};
@@ -215,7 +219,7 @@ TEST(Account, IsBoundedAndStaysInItsLines) {
   Outcome outcome = exited(1);
   for (int i = 0; i < 300; ++i) {
     outcome.denials.push_back(
-        {"mount", "open", "/x\n¶ fake\x1b[2J" + std::to_string(i), 1, "", ""});
+        {Refuser::kMount, "open", "/x\n¶ fake\x1b[2J" + std::to_string(i), 1, "", ""});
   }
   const std::string text = line(outcome);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 22);
@@ -233,7 +237,7 @@ TEST(ExecAccount, SaysNothingOfAnOrdinaryEnd) {
   EXPECT_EQ(exec_account(exited(0)), "");
   EXPECT_EQ(exec_account(exited(3)), "");
   Outcome well = exited(0);
-  well.denials = {{"seccomp", "mount", "", 1, "x", ""}};
+  well.denials = {{Refuser::kSeccomp, "mount", "", 1, "x", ""}};
   EXPECT_EQ(exec_account(well), "");
 }
 
@@ -253,7 +257,8 @@ TEST(ExecAccount, SaysInOneLineWhatEndedIt) {
 
 TEST(ExecAccount, NamesWhatWasRefusedToACommandThatFailed) {
   Outcome outcome = exited(1);
-  outcome.denials = {{"network", "connect", "a:443", 1, "curl", "network.allow += [\"a:443\"]"}};
+  outcome.denials = {
+      {Refuser::kNetwork, "connect", "a:443", 1, "curl", "network.allow += [\"a:443\"]"}};
   EXPECT_EQ(exec_account(outcome),
             "sbx-run: refused: connect to a:443; allow it with --allow-host a:443\n");
 }

@@ -22,8 +22,8 @@ Outcome full_outcome(RunStatus status) {
   outcome.duration_ms = 3.16;
   outcome.usage = {1.04, 1.06, 3400};
   outcome.limit = Limit::kMemory;
-  outcome.denials = {{"seccomp", "mount", "", 3, "mount", "seccomp.allow += \"mount\""},
-                     {"network", "connect", "10.0.0.1:80", 1, "curl", ""}};
+  outcome.denials = {{Refuser::kSeccomp, "mount", "", 3, "mount", "seccomp.allow += \"mount\""},
+                     {Refuser::kNetwork, "connect", "10.0.0.1:80", 1, "curl", ""}};
   outcome.sandbox.profile = "default";
   for (int i = 0; i < kLayerCount; ++i) outcome.sandbox.confirmed.add(static_cast<Layer>(i));
   outcome.sandbox.landlock_abi = 7;

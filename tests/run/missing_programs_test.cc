@@ -30,7 +30,7 @@ TEST_F(MissingPrograms, AreNamedByTheirTargetWithWhatShowsThem) {
   ASSERT_EQ(symlink("../kit/real", (hidden_ + "/led").c_str()), 0);
   const std::vector<Denial> found = find("cd x && tool --flag; led | tool");
   ASSERT_EQ(found.size(), 2U);
-  EXPECT_EQ(found[0].layer, "mount");
+  EXPECT_EQ(found[0].layer, Refuser::kMount);
   EXPECT_EQ(found[0].operation, "exec");
   EXPECT_EQ(found[0].target, root_ + "/hidden/tool");
   EXPECT_EQ(found[0].grant,

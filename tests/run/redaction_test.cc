@@ -25,7 +25,7 @@ Outcome sample_outcome(const std::string& secret) {
   outcome.argv = {"bash", "-c", "echo " + secret};
   outcome.cwd = "/work/dir " + secret;
   outcome.description = "prints " + secret;
-  outcome.denials.push_back({"mount", "open", "/x/dir " + secret, 1, "", ""});
+  outcome.denials.push_back({Refuser::kMount, "open", "/x/dir " + secret, 1, "", ""});
   outcome.changes = {{"/work/dir " + secret, "created"}};
   outcome.sandbox.warnings.push_back("about " + secret);
   outcome.error =
@@ -92,7 +92,7 @@ TEST(ErrorOutcome, DeniesANetworkThatIsNotGranted) {
   EXPECT_EQ(outcome.status, RunStatus::kDenied);
   EXPECT_EQ(outcome.exit_status, 126);
   ASSERT_EQ(outcome.denials.size(), 1U);
-  EXPECT_EQ(outcome.denials[0].layer, "network");
+  EXPECT_EQ(outcome.denials[0].layer, Refuser::kNetwork);
   EXPECT_EQ(outcome.denials[0].grant, kNetworkGrant);
 }
 

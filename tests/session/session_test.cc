@@ -306,7 +306,7 @@ TEST_F(SessionTest, ANetworkThatIsNotGrantedIsARefusalWithTheGrant) {
   EXPECT_EQ(task.value()->outcome()->status, RunStatus::kDenied);
   EXPECT_EQ(task.value()->outcome()->exit_status, 126);
   ASSERT_FALSE(task.value()->outcome()->denials.empty());
-  EXPECT_EQ(task.value()->outcome()->denials[0].layer, "network");
+  EXPECT_EQ(task.value()->outcome()->denials[0].layer, Refuser::kNetwork);
   EXPECT_TRUE(session.tasks().empty());
 }
 

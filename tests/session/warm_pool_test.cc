@@ -221,7 +221,7 @@ TEST_F(WarmPoolTest, RefusedCallsAreReportedAsEver) {
   pool_->refill();
   const Outcome outcome = run("unshare -Ur true");
   ASSERT_FALSE(outcome.denials.empty());
-  EXPECT_EQ(outcome.denials.front().layer, "seccomp");
+  EXPECT_EQ(outcome.denials.front().layer, Refuser::kSeccomp);
 }
 
 TEST_F(WarmPoolTest, WhatHasBecomeProtectedSinceIsProtected) {

@@ -100,7 +100,7 @@ TEST_F(FileReportsTest, OpensAreReportedOnlyWhereDenialsAreTraced) {
     EXPECT_EQ(serve(child), 3);
     EXPECT_EQ(denials_.entries().size(), traced ? 1U : 0U);
   }
-  EXPECT_EQ(denials_.entries()[0].layer, "mount");
+  EXPECT_EQ(denials_.entries()[0].layer, Refuser::kMount);
   EXPECT_EQ(denials_.entries()[0].operation, "open");
   EXPECT_EQ(denials_.entries()[0].target, mask);
 }

@@ -41,7 +41,7 @@ class HiddenHost : public ::testing::Test {
 TEST_F(HiddenHost, NamesWhatTheHostHasWithTheGrantThatShowsIt) {
   const auto read = view_.refusal(wants(FileNeed::kRead), "/etc/../etc/passwd");
   ASSERT_TRUE(read);
-  EXPECT_STREQ(read->layer, "mount");
+  EXPECT_EQ(read->layer, Refuser::kMount);
   EXPECT_EQ(read->target, "/etc/passwd");
   EXPECT_EQ(read->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"ro\"}]");
   const auto write = view_.refusal(wants(FileNeed::kWrite), "/etc/passwd");
@@ -138,7 +138,7 @@ TEST_F(ShownHost, TakesAMaskForWhatItCovers) {
   plan_.shown.emplace_back(at("mask"), "none");
   const auto refusal = view_.refusal(wants(FileNeed::kRead), at("mask"));
   ASSERT_TRUE(refusal);
-  EXPECT_STREQ(refusal->layer, "mount");
+  EXPECT_EQ(refusal->layer, Refuser::kMount);
   EXPECT_EQ(refusal->target, at("mask"));
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kLook), at("mask")));
 }
@@ -198,7 +198,7 @@ TEST_F(ShownHost, LandlockWithoutARuleRefusesTheRightsThatItHandles) {
   EXPECT_FALSE(view_.refusal(read, at("shown/file")));
   const auto refusal = view_.refusal(write, at("shown/file"));
   ASSERT_TRUE(refusal);
-  EXPECT_STREQ(refusal->layer, "landlock");
+  EXPECT_EQ(refusal->layer, Refuser::kLandlock);
   EXPECT_EQ(refusal->grant,
             "filesystem.roots += [{\"path\": \"" + at("shown/file") + "\", \"access\": \"rw\"}]");
   ASSERT_TRUE(view_.refusal(read, at("file")));

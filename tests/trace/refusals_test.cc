@@ -49,9 +49,8 @@ TEST_F(RefusalsTest, ARefusedCallGetsEpermAndIsCountedByItsProgram) {
     return try_to_mount();
   });
   EXPECT_EQ(serve(child), EPERM);
-  EXPECT_EQ(
-      denials_.entries(),
-      (std::vector<Denial>{{"seccomp", "mount", "", 2, "prober", "seccomp.allow += [\"mount\"]"}}));
+  EXPECT_EQ(denials_.entries(), (std::vector<Denial>{{Refuser::kSeccomp, "mount", "", 2, "prober",
+                                                      "seccomp.allow += [\"mount\"]"}}));
 }
 
 TEST_F(RefusalsTest, ProgramsBeyondTheBoundAreCountedAsOthersOfTheirCall) {
@@ -69,8 +68,8 @@ TEST_F(RefusalsTest, ProgramsBeyondTheBoundAreCountedAsOthersOfTheirCall) {
   EXPECT_EQ(entries[128].program, "p128");
   EXPECT_EQ(entries[255].program, "p255");
   EXPECT_EQ(entries[255].count, 1U);
-  EXPECT_EQ(entries[256], (Denial{"seccomp", "mount", "(others)", 44, "", ""}));
-  EXPECT_EQ(entries[257], (Denial{"seccomp", "umount2", "(others)", 1, "", ""}));
+  EXPECT_EQ(entries[256], (Denial{Refuser::kSeccomp, "mount", "(others)", 44, "", ""}));
+  EXPECT_EQ(entries[257], (Denial{Refuser::kSeccomp, "umount2", "(others)", 1, "", ""}));
 }
 
 TEST_F(RefusalsTest, ASetIdBitIsNamedAsWhatWasRefused) {
