@@ -151,9 +151,9 @@ int main(int argc, char** argv) {
         {"a new sandbox", [&] { return sandboxed(nullptr); }, [] {}, {}},
         {"a warm sandbox", [&] { return sandboxed(&pool); }, [&] { pool.refill(); }, {}}};
   };
-  sbx::WarmPool one(policy, facts, environment, 1);
+  sbx::WarmPool one(std::make_shared<const sbx::Policy>(policy), facts, environment, 1);
   std::vector<Contender> times = contenders(one);
-  sbx::WarmPool some(policy, facts, environment, 4);
+  sbx::WarmPool some(std::make_shared<const sbx::Policy>(policy), facts, environment, 4);
   std::vector<Contender> rates = contenders(some);
   for (Contender& launcher : read_launchers(argc, argv)) rates.push_back(std::move(launcher));
   const bool measured = measure_times(times, rounds) && measure_rates(rates, rounds / 20 + 1);

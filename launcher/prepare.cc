@@ -346,8 +346,9 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   const std::vector<std::string> state = writable_state(policy.sandbox.filesystem, environment);
   policy = with_own_files(std::move(policy), state);
   std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
-  out.policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
-  SBX_TRY(out.policy, with_http_started(std::move(out.policy), invocation));
+  policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
+  SBX_TRY(policy, with_http_started(std::move(policy), invocation));
+  out.policy = std::make_shared<const Policy>(std::move(policy));
   out.http = &session_http();
   out.inherited = environment;
   out.approved = options.approve;
@@ -365,16 +366,16 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
   request.approval = options.approve;
   if (!options.description.empty()) request.description = options.description;
   SBX_CHECK_OK(check_command(options));
-  const bool is_fresh = out.policy.run.workspace.mode == WorkspaceMode::kFresh;
+  const bool is_fresh = out.policy->run.workspace.mode == WorkspaceMode::kFresh;
   if (!options.cwd.empty() && is_fresh) {
     request.cwd = options.cwd;  // relative to what does not exist yet
   } else if (!options.cwd.empty()) {
     const std::string path = options.cwd.starts_with('/')
                                  ? options.cwd
-                                 : out.policy.sandbox.workspace + "/" + options.cwd;
+                                 : out.policy->sandbox.workspace + "/" + options.cwd;
     SBX_TRY(request.cwd, real_directory(path, "--cwd", ErrorCode::kCwdNotVisible));
   } else if (!options.workspace.empty() && !is_fresh) {
-    SBX_CHECK_OK(choose_start(request, out.policy));
+    SBX_CHECK_OK(choose_start(request, *out.policy));
   }
   return out;
 }

@@ -16,7 +16,7 @@
 namespace sbx {
 
 struct Prepared {
-  Policy policy;
+  SharedPolicy policy;
   Request request;
   HostFacts facts;
 };

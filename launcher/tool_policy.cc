@@ -23,7 +23,7 @@ Result<SessionOptions> prepare_tool(const RunOptions& options, const Invocation&
 }
 
 ToolRunner::FindPolicy tool_policies(const RunOptions& options, const Invocation& invocation) {
-  return [&options, &invocation](std::string_view tool) -> Result<Policy> {
+  return [&options, &invocation](std::string_view tool) -> Result<SharedPolicy> {
     SBX_TRY(SessionOptions out, prepare_tool(options, invocation, tool));
     return std::move(out.policy);
   };

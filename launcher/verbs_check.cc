@@ -28,7 +28,7 @@ int verb_check(const Invocation& invocation) {
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<Prepared> prepared = prepare(options, invocation);
   if (!prepared.ok()) return refuse(prepared.error());
-  const Policy& policy = prepared.value().policy;
+  const Policy& policy = *prepared.value().policy;
   const Request& request = prepared.value().request;
   const Environment base =
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);

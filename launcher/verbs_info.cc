@@ -118,7 +118,7 @@ int verb_explain(const Invocation& invocation) {
   if (options.program.empty() && options.command.empty()) options.command = "true";
   Result<Prepared> prepared = prepare(options, invocation);
   if (!prepared.ok()) return refuse(prepared.error(), options.json);
-  RunInput input{prepared.value().policy, prepared.value().request, prepared.value().facts,
+  RunInput input{*prepared.value().policy, prepared.value().request, prepared.value().facts,
                  invocation.environment};
   Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return refuse(plan.error(), options.json);

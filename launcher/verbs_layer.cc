@@ -59,8 +59,8 @@ Result<std::vector<std::string>> layer_words(const RunOptions& options,
   std::string workspace;
   if (options.what == "commit") {
     SBX_TRY(const SessionOptions session, prepare_session(options, invocation));
-    workspace = session.policy.sandbox.workspace;
-    SBX_CHECK_OK(add_policy_words(words, session.policy));
+    workspace = session.policy->sandbox.workspace;
+    SBX_CHECK_OK(add_policy_words(words, *session.policy));
   } else {
     std::vector<std::string> warnings;
     SBX_TRY(workspace, default_workspace(options, invocation, warnings));

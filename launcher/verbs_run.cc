@@ -160,12 +160,12 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
                              int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
   SBX_TRY(const Prepared prepared, prepare(options, invocation));
-  for (const std::string& warning : prepared.policy.run.warnings) warn(warning);
+  for (const std::string& warning : prepared.policy->run.warnings) warn(warning);
   OwnedFd owner;
   if (!options.owner_pid.empty()) {
     SBX_TRY(owner, owner_descriptor(options.owner_pid));
   }
-  RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
+  RunInput input{*prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.mode = terminal ? OutputMode::kTerminal : OutputMode::kPass;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
@@ -176,7 +176,7 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   }
   Approvals approvals(approval_record(invocation.environment));
   let_people_decide(input, options, approvals);
-  SBX_TRY(Audit audit, Audit::open(prepared.policy));
+  SBX_TRY(Audit audit, Audit::open(*prepared.policy));
   CommandRun run(std::move(input));
   Outcome outcome = run.run();
   audit.record(outcome);
@@ -191,16 +191,16 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   OwnedFd stdin_file;
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   StdinWait wait{StdinWait{}.timeout_ms, signal_fd, owner.get()};
-  wait.timeout_ms = prepared.policy.run.limits.timeout_ms.value_or(wait.timeout_ms);
+  wait.timeout_ms = prepared.policy->run.limits.timeout_ms.value_or(wait.timeout_ms);
   SBX_TRY(const int stdin_fd, choose_stdin(options.stdin_source, stdin_file, wait));
-  RunInput input{prepared.policy, prepared.request, prepared.facts, invocation.environment};
+  RunInput input{*prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.merge = options.merge;
   input.stdin_fd = stdin_fd;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   Approvals approvals(approval_record(invocation.environment));
   let_people_decide(input, options, approvals);
-  SBX_TRY(Audit audit, Audit::open(prepared.policy));
+  SBX_TRY(Audit audit, Audit::open(*prepared.policy));
   std::unique_ptr<CommandRun> run;
   bool is_read = true;
   if (form != Form::kJson) {

@@ -162,7 +162,7 @@ class Serving {
     SBX_TRY(SessionOptions session, prepare_session(options_, invocation_));
     session.name = options_.session;
     // Where each run has a workspace of its own, there is none of the session's to clear.
-    const bool is_fresh = session.policy.run.workspace.mode == WorkspaceMode::kFresh;
+    const bool is_fresh = session.policy->run.workspace.mode == WorkspaceMode::kFresh;
     session.own_workspace = is_own && !is_fresh;
     session.warm = kWarmSandboxes;
     session.owner_pidfd = owner.get();
@@ -171,7 +171,7 @@ class Serving {
       server.limits.idle = std::chrono::milliseconds(*parse_duration_ms(options_.idle));
     }
     SBX_TRY(server.greeting.operator_token, make_token());
-    server.greeting.members = greeting_members(options_, flags_, session.policy);
+    server.greeting.members = greeting_members(options_, flags_, *session.policy);
     server.listener = std::move(listener);
     server.signal_fd = signals.get();
     server.owner_pidfd = owner.get();

@@ -85,8 +85,8 @@ Result<int> call_in_process(const RunOptions& options, const Invocation& invocat
   SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
   session.owner_pidfd = owner.get();
   Service service(std::move(session));
-  ToolRunner runner(service,
-                    [&](std::string_view) -> Result<Policy> { return service.options().policy; });
+  ToolRunner runner(
+      service, [&](std::string_view) -> Result<SharedPolicy> { return service.options().policy; });
   SBX_TRY(ToolCall call, runner.decode(options.name, params));
   SBX_CHECK_OK(check_background(call));
   int signal = 0;

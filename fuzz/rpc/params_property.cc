@@ -3,6 +3,8 @@
 #include "params_property.h"
 
 #include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
 
 #include "policy/params.h"
 #include "policy/request.h"
@@ -15,7 +17,9 @@ bool is_positive(const std::optional<std::int64_t>& count) { return !count || *c
 }  // namespace
 
 bool params_hold(std::string_view text) {
-  const auto decoded = sbx::parse_request(text, "/params");
+  const auto document = sbx::read_params(text);
+  const auto decoded = document.ok() ? sbx::decode_request(document.value(), "/params")
+                                     : sbx::Result<sbx::Request>(document.error());
   if (!decoded.ok()) {
     const sbx::Error& error = decoded.error();
     return !error.message.empty() && (error.where.empty() || error.where.starts_with('/'));
@@ -32,6 +36,6 @@ bool params_hold(std::string_view text) {
   policy.sandbox.workspace = "/work";
   policy.run.limits.timeout_ms = 1000;
   policy.run.environment.request = true;
-  const auto applied = sbx::apply_request(policy, request);
-  return !applied.ok() || applied.value().run.limits.timeout_ms.value_or(1001) <= 1000;
+  const auto applied = sbx::apply_request(std::make_shared<const sbx::Policy>(policy), request);
+  return !applied.ok() || applied.value()->run.limits.timeout_ms.value_or(1001) <= 1000;
 }

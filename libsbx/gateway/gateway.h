@@ -83,9 +83,6 @@ class Gateway {
   // Whether a connection to `destination` would be relayed rather than reset: what to make
   // listeners for. An address that a name was answered with stands for that name.
   bool would_relay(const Endpoint& destination);
-  // Ports that the rules and host_ports name, sorted: all that can be bound in advance. In
-  // kOutbound every other port is possible too.
-  std::vector<std::uint16_t> listen_ports() const { return context_.rules.ports(); }
   // Who asks from this UDP port of the sandbox's: named in the denials of its DNS questions.
   void note_asker(std::uint16_t port, const std::string& program) {
     context_.askers.note(port, program);

@@ -98,12 +98,4 @@ bool Rules::allows_resolved(const IpAddress& address, std::span<const IpAddress>
   return !is_guarded(address, own) || is_listed_guarded(address);
 }
 
-std::vector<std::uint16_t> Rules::ports() const {
-  std::set<std::uint16_t> ports = host_ports_;
-  for (const auto& [name, port] : names_) ports.insert(port);
-  for (const auto& [name, port] : wildcards_) ports.insert(port);
-  for (const NetworkRule& rule : networks_) ports.insert(rule.port);
-  return {ports.begin(), ports.end()};
-}
-
 }  // namespace sbx

@@ -35,9 +35,6 @@ class Rules {
   bool allows_resolved(const Endpoint& destination, std::span<const IpAddress> own) const;
   bool allows_resolved(const IpAddress& address, std::span<const IpAddress> own) const;
 
-  // Of all rules and host ports, sorted.
-  std::vector<std::uint16_t> ports() const;
-
  private:
   struct NetworkRule {
     IpAddress network;

@@ -108,8 +108,6 @@ struct Spawned {
   Spawned(Spawned&&) noexcept;
   Spawned& operator=(Spawned&&) = delete;
   ~Spawned();
-
-  std::uint32_t confirmed_bits() const { return state->confirmed.load(); }
 };
 
 // Errors: kLayerUnavailable when the clone itself is refused (sys_errno says how), kSetupFailed for

@@ -72,11 +72,6 @@ const json* present(const json& object, const char* key) {
   return at == object.end() || at->is_null() ? nullptr : &*at;
 }
 
-Result<Request> parse_request(std::string_view params, const std::string& pointer) {
-  SBX_TRY(const json document, read_params(params));
-  return decode_request(document, pointer);
-}
-
 Result<Request> decode_request(const json& params, const std::string& pointer) {
   const std::vector<Error> errors = check_fields(params, kRequestSpec, pointer);
   if (!errors.empty()) return first_error(errors, pointer);

@@ -13,12 +13,10 @@
 
 namespace sbx {
 
-// Null is absent. Errors: those of read_json_strict() and check_fields(), kMissingField for neither
-// command nor argv, kBadValue for both of two that exclude each other. `where` is a JSON pointer
-// behind `pointer`; of several errors the first in the order of the table's keys is answered.
-Result<Request> parse_request(std::string_view params, const std::string& pointer = "");
-
-// The same for a document that read_json_strict() has made.
+// Of a document that read_params() has made; null is absent. Errors: those of check_fields(),
+// kMissingField for neither command nor argv, kBadValue for both of two that exclude each other.
+// `where` is a JSON pointer behind `pointer`; of several errors the first in the order of the
+// table's keys is answered.
 Result<Request> decode_request(const nlohmann::json& params, const std::string& pointer = "");
 
 // `text` as JSON within the bounds of a request: 16 MiB, 64 levels.

@@ -106,6 +106,9 @@ struct Policy {
   RunPolicy run;
 };
 
+// One that many runs have: it is copied only for a run that asks for something of its own.
+using SharedPolicy = std::shared_ptr<const Policy>;
+
 // What ${workspace} stands for until a run has made its fresh workspace: a path that never exists.
 inline constexpr std::string_view kFreshWorkspace = "/nonexistent/sbx-workspace";
 

@@ -14,18 +14,34 @@ namespace {
 
 using Limit = std::optional<std::int64_t>;
 
+// The shared one until something is to be changed: then a copy.
+class OwnPolicy {
+ public:
+  explicit OwnPolicy(const SharedPolicy& shared) : shared_(shared) {}
+
+  const Policy& now() const { return own_ ? *own_ : *shared_; }
+  Policy& edit() {
+    if (!own_) own_ = std::make_shared<Policy>(*shared_);
+    return *own_;
+  }
+  SharedPolicy take() { return own_ ? std::move(own_) : shared_; }
+
+ private:
+  const SharedPolicy& shared_;
+  std::shared_ptr<Policy> own_;
+};
+
 // `limit` and `ceiling` in `unit`s of the request's value. No limit: any value lowers it. No
 // ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away.
-Status lower_or_raise(Limit& limit, const Limit& ceiling, const Limit& wanted, std::int64_t unit,
+Status lower_or_raise(Limit& limit, const Limit& ceiling, std::int64_t wanted, std::int64_t unit,
                       const std::string& name) {
-  if (!wanted) return {};
-  const std::int64_t value = *wanted * unit;
+  const std::int64_t value = wanted * unit;
   if (limit) {
     const std::int64_t highest = std::max(*limit, ceiling ? *ceiling * unit : 0);
     if (value > highest) {
       // A limit that a flag set in bytes may lie between two values of the request's.
       return Error{ErrorCode::kAboveCeiling,
-                   name + " " + std::to_string(*wanted) + " is above the ceiling of " +
+                   name + " " + std::to_string(wanted) + " is above the ceiling of " +
                        std::to_string(highest / unit),
                    "/" + name, "ask for less, or have the operator raise ceilings." + name};
     }
@@ -34,15 +50,17 @@ Status lower_or_raise(Limit& limit, const Limit& ceiling, const Limit& wanted, s
   return {};
 }
 
-Status apply_network(SandboxPolicy& sandbox, const std::optional<bool>& wanted) {
-  if (!wanted) return {};
-  if (*wanted) {
-    if (sandbox.network.mode != NetworkMode::kNone) return {};
+Status apply_network(OwnPolicy& own, bool wanted) {
+  const NetworkMode mode = own.now().sandbox.network.mode;
+  if (wanted) {
+    if (mode != NetworkMode::kNone) return {};
     return Error{ErrorCode::kNotGranted, "the profile grants no network", "/network",
                  std::string("the operator grants it with ") + std::string(kNetworkGrant)};
   }
+  if (mode == NetworkMode::kNone) return {};
+  SandboxPolicy& sandbox = own.edit().sandbox;
   // Mode open shares the host's network namespace, which mode none must not.
-  if (sandbox.network.mode == NetworkMode::kOpen) sandbox.isolation.namespaces.add(Layer::kNet);
+  if (mode == NetworkMode::kOpen) sandbox.isolation.namespaces.add(Layer::kNet);
   sandbox.network.mode = NetworkMode::kNone;
   return {};
 }
@@ -50,7 +68,6 @@ Status apply_network(SandboxPolicy& sandbox, const std::optional<bool>& wanted) 
 bool has_nul(const std::string& text) { return text.find('\0') != std::string::npos; }
 
 Status apply_env(EnvironmentProfile& environment, const std::map<std::string, std::string>& env) {
-  if (env.empty()) return {};
   if (!environment.request) {
     return Error{ErrorCode::kNotGranted, "the profile lets no request set variables", "/env",
                  "the operator grants it with environment.request = true"};
@@ -73,21 +90,28 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 
 }  // namespace
 
-Result<Policy> apply_request(const Policy& policy, const Request& request, bool is_task) {
-  Policy out = policy;
-  RunPolicy& run = out.run;
-  const LimitsProfile& ceilings = run.ceilings;
-  SBX_CHECK_OK(lower_or_raise(run.limits.timeout_ms, ceilings.timeout_ms, request.timeout_ms, 1,
-                              "timeout_ms"));
-  if (is_task && !request.timeout_ms) run.limits.timeout_ms.reset();
-  SBX_CHECK_OK(
-      lower_or_raise(run.output_bytes, ceilings.output_kb, request.output_kb, 1024, "output_kb"));
-  SBX_CHECK_OK(
-      lower_or_raise(out.sandbox.file_bytes, ceilings.file_kb, request.file_kb, 1024, "file_kb"));
-  SBX_CHECK_OK(apply_network(out.sandbox, request.network));
-  SBX_CHECK_OK(apply_env(run.environment, request.env));
-  if (const auto cwd = request_cwd(policy, request); !cwd.ok()) return cwd.error();
-  return out;
+Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& request,
+                                   bool is_task) {
+  OwnPolicy own(policy);
+  const LimitsProfile& ceilings = policy->run.ceilings;
+  if (request.timeout_ms) {
+    SBX_CHECK_OK(lower_or_raise(own.edit().run.limits.timeout_ms, ceilings.timeout_ms,
+                                *request.timeout_ms, 1, "timeout_ms"));
+  } else if (is_task && policy->run.limits.timeout_ms) {
+    own.edit().run.limits.timeout_ms.reset();
+  }
+  if (request.output_kb) {
+    SBX_CHECK_OK(lower_or_raise(own.edit().run.output_bytes, ceilings.output_kb, *request.output_kb,
+                                1024, "output_kb"));
+  }
+  if (request.file_kb) {
+    SBX_CHECK_OK(lower_or_raise(own.edit().sandbox.file_bytes, ceilings.file_kb, *request.file_kb,
+                                1024, "file_kb"));
+  }
+  if (request.network) SBX_CHECK_OK(apply_network(own, *request.network));
+  if (!request.env.empty()) SBX_CHECK_OK(apply_env(own.edit().run.environment, request.env));
+  if (const auto cwd = request_cwd(*policy, request); !cwd.ok()) return cwd.error();
+  return own.take();
 }
 
 Error named_by_request(Error error) {

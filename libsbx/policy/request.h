@@ -11,8 +11,9 @@ namespace sbx {
 // What the request changes: limits, network, variables. Its files, stdin, cwd and description are
 // the run's. Errors, with `where` a pointer into the params: kAboveCeiling naming the value, the
 // ceiling and its setting; kNotGranted naming the setting; kPathRefused for a cwd with "..".
-// `is_task`: there is no time limit but the request's own.
-Result<Policy> apply_request(const Policy& policy, const Request& request, bool is_task = false);
+// `is_task`: there is no time limit but the request's own. The same policy where nothing changes.
+Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& request,
+                                   bool is_task = false);
 
 // Whether the error is a refusal of the operator's (status `denied`) and no mistake in the params.
 // Only /network is one: what is asked for there may be granted, and the answer says how.

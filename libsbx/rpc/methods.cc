@@ -299,7 +299,7 @@ Status explain(MethodCall& call) {
   SBX_TRY(const Explained explained, call.service.explain(call.params.request));
   call.reply(WriteValue([&](JsonWriter& json) {
     json.verbatim(
-        explain_json(explained.plan, explained.policy, explained.judgement, explained.layer_kind));
+        explain_json(explained.plan, *explained.policy, explained.judgement, explained.layer_kind));
   }));
   return {};
 }

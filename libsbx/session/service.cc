@@ -26,7 +26,7 @@ constexpr std::int64_t kLongestBeginMs = 20'000;
 
 Service::Service(SessionOptions options)
     : session_(std::move(options)),
-      audit_(Audit::open(session_.options().policy, session_.options().name)) {
+      audit_(Audit::open(*session_.options().policy, session_.options().name)) {
   if (session_.options().http == nullptr) return;
   session_.options().http->set_ask([this](std::uint64_t question, const HttpQuestion& about) {
     return ask_clients(question, about);
@@ -77,8 +77,8 @@ Follower::Notify Service::notify_of(ClientId client) const {
 
 // --- commands ---
 
-const Policy& Service::policy_or_own(const Policy* policy) const {
-  return policy == nullptr ? session_.options().policy : *policy;
+const SharedPolicy& Service::policy_or_own(const SharedPolicy& policy) const {
+  return policy == nullptr ? session_.options().policy : policy;
 }
 
 // What ends at once is logged here, the rest when it ends: step().
@@ -134,22 +134,22 @@ Status Service::try_start(Ask& ask, RunCall& command) {
 
 void Service::start(Ask ask, RunCall command) { finish(ask, try_start(ask, command)); }
 
-Result<Judgement> Service::check(const Request& request, const Policy* policy) const {
-  SBX_TRY(const Policy own, apply_request(policy_or_own(policy), request));
-  const Environment base = make_environment(own, options().inherited, options().facts.user_name);
-  if (Status size = check_exec_size(own, request, base); !size.ok()) {
+Result<Judgement> Service::check(const Request& request, const SharedPolicy& policy) const {
+  SBX_TRY(const SharedPolicy own, apply_request(policy_or_own(policy), request));
+  const Environment base = make_environment(*own, options().inherited, options().facts.user_name);
+  if (Status size = check_exec_size(*own, request, base); !size.ok()) {
     return named_by_request(size.error());
   }
-  return judge(own, request);
+  return judge(*own, request);
 }
 
-Result<Explained> Service::explain(const Request& request, const Policy* policy) const {
-  SBX_TRY(Policy own, apply_request(policy_or_own(policy), request));
-  RunInput input{own, request, options().facts, options().inherited};
+Result<Explained> Service::explain(const Request& request, const SharedPolicy& policy) const {
+  SBX_TRY(SharedPolicy own, apply_request(policy_or_own(policy), request));
+  RunInput input{*own, request, options().facts, options().inherited};
   input.merge = request.merge;
   Result<LaunchPlan> plan = plan_command(input);
   if (!plan.ok()) return named_by_request(plan.error());
-  SBX_TRY(Judgement judgement, judge(own, request));
+  SBX_TRY(Judgement judgement, judge(*own, request));
   SBX_TRY(std::string kind, layer_kind_of(input));
   return Explained{std::move(plan).value(), std::move(own), std::move(judgement), std::move(kind)};
 }
@@ -532,7 +532,7 @@ std::optional<Service::Clock::time_point> Service::deadline() const {
 }
 
 Status Service::act(const LayerCall& call, LayerAction::Reply reply) {
-  const Policy& policy = options().policy;
+  const Policy& policy = *options().policy;
   const KeptLayer* const own = session_.layer();
   if (call.name.empty() && own == nullptr && call.action != "list") {
     return Error{ErrorCode::kBadValue, "the session holds no layer", "/name",

@@ -53,9 +53,9 @@ struct Ask {
 // What `run` and `start` take.
 struct RunCall {
   Request request;
-  const Policy* policy = nullptr;  // stands for the session's own; must live until the call returns
-  bool is_followed = false;        // the caller is told what the command writes
-  bool in_shell = false;           // `run` in the kept shell
+  SharedPolicy policy = nullptr;              // stands for the session's own
+  bool is_followed = false;                   // the caller is told what the command writes
+  bool in_shell = false;                      // `run` in the kept shell
   std::optional<TerminalSize> terminal = {};  // of a task that gets one
   std::string match = {};  // only whole lines that match this expression; of a task
 };
@@ -71,7 +71,7 @@ struct OutputCall {
 
 struct Explained {
   LaunchPlan plan;
-  Policy policy;
+  SharedPolicy policy;
   Judgement judgement;
   std::string layer_kind;  // empty: no layer
 };
@@ -99,8 +99,8 @@ class Service {
   void start(Ask ask, RunCall command);
   // The kept shell's task. Errors: those of its start.
   Result<TaskPointer> shell();
-  Result<Judgement> check(const Request& request, const Policy* policy = nullptr) const;
-  Result<Explained> explain(const Request& request, const Policy* policy = nullptr) const;
+  Result<Judgement> check(const Request& request, const SharedPolicy& policy = nullptr) const;
+  Result<Explained> explain(const Request& request, const SharedPolicy& policy = nullptr) const;
   // A call of this client that has not been answered yet: its command is killed, its reply says so.
   // False: there is none.
   bool cancel(ClientId client, std::string_view id);
@@ -201,7 +201,7 @@ class Service {
   Status try_write_stdin(Ask& ask, std::string_view task_id, std::string text, bool close);
   Result<TaskPointer> find(std::string_view task_id);
   Result<TaskPointer> find_terminal(std::string_view task_id);
-  const Policy& policy_or_own(const Policy* policy) const;
+  const SharedPolicy& policy_or_own(const SharedPolicy& policy) const;
 
   void finish(Ask& ask, Status status);
   void answer(Ask ask, Result<TaskPointer> result, bool is_large = false);

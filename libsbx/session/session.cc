@@ -82,17 +82,17 @@ Status Session::set_up() {
     owner_gone_ = !owner_.is_on();
   }
   if (options_.own_workspace) {
-    SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy.sandbox.workspace));
+    SBX_CHECK_OK(leftovers_.adopt_workspace(options_.policy->sandbox.workspace));
   }
   SBX_CHECK_OK(open_layer());
-  choose_cgroup(options_.policy, options_.facts);
+  choose_cgroup(*options_.policy, options_.facts);
   return leftovers_.enter_leaf(options_.facts.cgroup);
 }
 
 // Held as long as the session is there. Where each run has a workspace of its own, it says itself
 // that there is none.
 Status Session::open_layer() {
-  const Policy& policy = options_.policy;
+  const Policy& policy = *options_.policy;
   if (policy.sandbox.each_layer != EachLayer::kNone) {
     SBX_TRY(const LayerStore store, open_layer_store(options_.inherited, policy.sandbox.workspace));
     throw_forgotten_away(store);
@@ -159,16 +159,16 @@ Status Session::check_room() const {
   return {};
 }
 
-Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, const Policy* base,
-                                            TerminalSize size) {
-  const Policy& granted = base == nullptr ? options_.policy : *base;
+Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
+                                            const SharedPolicy& base, TerminalSize size) {
+  const SharedPolicy& granted = base == nullptr ? options_.policy : base;
   forget_old();
   SBX_CHECK_OK(check_room());
-  Result<Policy> policy = apply_request(granted, request, has_id(kind));
+  Result<SharedPolicy> policy = apply_request(granted, request, has_id(kind));
   std::optional<Error> refused;
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;
-  Policy own = refused ? granted : std::move(policy).value();
+  SharedPolicy own = refused ? granted : std::move(policy).value();
   std::string id = has_id(kind) ? make_uuid() : std::string();
   if (has_id(kind) && id.empty()) {
     return Error{ErrorCode::kSessionFailed, "getrandom: " + errno_text(errno), "getrandom", "",
@@ -183,7 +183,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request, cons
     task->refuse(error_outcome(set_up_.error()));
     return task;
   }
-  const bool has_own_layers = options_.policy.sandbox.each_layer != EachLayer::kNone;
+  const bool has_own_layers = options_.policy->sandbox.each_layer != EachLayer::kNone;
   if (!pool_ && options_.warm > 0 && !has_own_layers) {
     // A waiting sandbox does not see what is written to a layer while it waits: there is one, made
     // while nothing runs.
@@ -205,7 +205,7 @@ Status Session::open_shell() {
   KeptShell::Host host;
   host.start = [this]() -> Result<TaskPointer> {
     Request request;
-    request.argv = kept_shell_argv(options_.policy.sandbox.commands.shell);
+    request.argv = kept_shell_argv(options_.policy->sandbox.commands.shell);
     request.command = "bash (kept)";
     return start(TaskKind::kTerminal, std::move(request));
   };
@@ -231,12 +231,12 @@ void Session::note_typing(const Task& task) {
 }
 
 Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request request,
-                                                   const Policy* base) {
-  const Policy& granted = base == nullptr ? options_.policy : *base;
+                                                   const SharedPolicy& base) {
+  const SharedPolicy& granted = base == nullptr ? options_.policy : base;
   forget_old();
   SBX_CHECK_OK(check_room());
   SBX_CHECK_OK(KeptShell::check(request));
-  Result<Policy> policy = apply_request(granted, request);
+  Result<SharedPolicy> policy = apply_request(granted, request);
   const bool is_refused = !policy.ok() && is_network_refusal(policy.error());
   if (!policy.ok() && !is_refused) return policy.error();
   auto task = std::make_shared<Task>(kind, std::string(), policy.ok() ? policy.value() : granted,
@@ -466,10 +466,10 @@ void Session::finish_reset() {
   kept_bytes_ = 0;
   pool_.reset();  // what holds a place in the workspace for it is about to go
   reset_status_ = {};
-  if (!options_.own_workspace || clear_tree(options_.policy.sandbox.workspace)) return;
+  if (!options_.own_workspace || clear_tree(options_.policy->sandbox.workspace)) return;
   reset_status_ = Error{ErrorCode::kSessionFailed,
-                        "the workspace cannot be cleared: " + options_.policy.sandbox.workspace, "",
-                        "remove by hand what is left in it"};
+                        "the workspace cannot be cleared: " + options_.policy->sandbox.workspace,
+                        "", "remove by hand what is left in it"};
 }
 
 void Session::forget_old() {

@@ -44,8 +44,8 @@ struct SessionBounds {
 };
 
 struct SessionOptions {
-  std::string name;  // empty: one without a name
-  Policy policy;
+  std::string name;             // empty: one without a name
+  SharedPolicy policy;          // never null
   HostFacts facts;              // quick facts
   Environment inherited;        // the operator's environment
   bool own_workspace = false;   // made for this session: cleared by reset, removed at the end
@@ -76,11 +76,12 @@ class Session {
   // apply_request(); kTooMany; kSessionFailed during a reset.
   // `base` stands for the session's own policy, for this one.
   // `size` is the terminal's, of one that has one.
-  Result<TaskPointer> start(TaskKind kind, Request request, const Policy* base = nullptr,
+  Result<TaskPointer> start(TaskKind kind, Request request, const SharedPolicy& base = nullptr,
                             TerminalSize size = {});
 
   // The same, in the kept shell.
-  Result<TaskPointer> run_in_shell(TaskKind kind, Request request, const Policy* base = nullptr);
+  Result<TaskPointer> run_in_shell(TaskKind kind, Request request,
+                                   const SharedPolicy& base = nullptr);
   // Its task, which is started where there is none.
   Result<TaskPointer> shell();
   // Somebody types into a task's terminal.

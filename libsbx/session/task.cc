@@ -31,12 +31,12 @@ TaskOutputLimits output_limits(const Policy& policy) {
 
 }  // namespace
 
-Task::Task(TaskKind kind, std::string id, Policy policy, Request request, TerminalSize size)
+Task::Task(TaskKind kind, std::string id, SharedPolicy policy, Request request, TerminalSize size)
     : kind_(kind),
       id_(std::move(id)),
       policy_(std::move(policy)),
       request_(std::move(request)),
-      output_(output_limits(policy_)) {
+      output_(output_limits(*policy_)) {
   using std::chrono::duration_cast;
   started_ = Clock::now();
   started_at_ms_ =
@@ -47,9 +47,9 @@ Task::Task(TaskKind kind, std::string id, Policy policy, Request request, Termin
 
 std::string Task::cwd() const {
   if (!is_running() && !outcome_.cwd.empty()) return outcome_.cwd;
-  if (!request_.cwd) return policy_.sandbox.workspace;
+  if (!request_.cwd) return policy_->sandbox.workspace;
   return request_.cwd->starts_with('/') ? *request_.cwd
-                                        : policy_.sandbox.workspace + "/" + *request_.cwd;
+                                        : policy_->sandbox.workspace + "/" + *request_.cwd;
 }
 
 double Task::uptime_seconds() const {
@@ -59,10 +59,10 @@ double Task::uptime_seconds() const {
 
 RunInput Task::run_input(const HostFacts& facts, const Environment& inherited,
                          Approvals& approvals) {
-  RunInput input{policy_, request_, facts, inherited};
+  RunInput input{*policy_, request_, facts, inherited};
   input.is_alone = false;
   input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
-    return decide_request(approvals, policy_, request_, judgement, cwd, nullptr);
+    return decide_request(approvals, *policy_, request_, judgement, cwd, nullptr);
   };
   return input;
 }
@@ -80,7 +80,7 @@ void Task::conclude(Outcome outcome, ShellReport report) {
   shell_ = std::move(report);
   outcome.description = request_.description;
   outcome.command = request_.command;
-  outcome.argv = request_argv(policy_, request_);
+  outcome.argv = request_argv(*policy_, request_);
   outcome.started_at_ms = started_at_ms_;
   ended_at_ = Clock::now();
   outcome.duration_ms = 1000 * uptime_seconds();
@@ -123,8 +123,8 @@ void Task::prepare_terminal(RunInput& input) {
   input.pty_rows = static_cast<unsigned>(terminal_->size().rows);
   input.pty_columns = static_cast<unsigned>(terminal_->size().columns);
   input.inherited["TERM"] = "xterm-256color";
-  Result<RedactionInput> redaction =
-      choose_redaction(policy_, make_environment(policy_, input.inherited, input.facts.user_name));
+  Result<RedactionInput> redaction = choose_redaction(
+      *policy_, make_environment(*policy_, input.inherited, input.facts.user_name));
   if (redaction.ok()) terminal_->set_redaction(std::move(redaction).value());
 }
 
@@ -143,11 +143,11 @@ Status Task::prepare_input(RunInput& input) {
 void Task::refuse(Outcome outcome) {
   run_.reset();
   outcome.command = request_.command;
-  outcome.argv = request_argv(policy_, request_);
+  outcome.argv = request_argv(*policy_, request_);
   outcome.description = request_.description;
   outcome.cwd = cwd();
-  outcome.sandbox.profile = policy_.run.name;
-  outcome.sandbox.managed = policy_.run.managed;
+  outcome.sandbox.profile = policy_->run.name;
+  outcome.sandbox.managed = policy_->run.managed;
   outcome_ = std::move(outcome);
   ended_at_ = Clock::now();
 }

@@ -42,14 +42,14 @@ class Task {
  public:
   using Clock = CommandRun::Clock;
 
-  Task(TaskKind kind, std::string id, Policy policy, Request request, TerminalSize size = {});
+  Task(TaskKind kind, std::string id, SharedPolicy policy, Request request, TerminalSize size = {});
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
   // --- what it is ---
   TaskKind kind() const { return kind_; }
   const std::string& id() const { return id_; }  // a UUID; empty for a run
-  const Policy& policy() const { return policy_; }
+  const Policy& policy() const { return *policy_; }
   const Request& request() const { return request_; }
   std::string cwd() const;
   pid_t pid() const { return pid_; }  // that it started with; -1 when it never ran
@@ -107,7 +107,7 @@ class Task {
 
   TaskKind kind_;
   std::string id_;
-  Policy policy_;
+  const SharedPolicy policy_;
   Request request_;
   TaskOutput output_;
   StdinQueue stdin_;

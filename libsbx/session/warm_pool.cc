@@ -40,31 +40,32 @@ bool is_spent(const Spawned& spawned) {
 
 }  // namespace
 
-WarmPool::WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size,
+WarmPool::WarmPool(SharedPolicy policy, HostFacts facts, Environment inherited, std::size_t size,
                    const KeptLayer* layer)
     : policy_(std::move(policy)),
       facts_(std::move(facts)),
       inherited_(std::move(inherited)),
-      environment_(make_environment(policy_, inherited_, facts_.user_name)),
+      environment_(make_environment(*policy_, inherited_, facts_.user_name)),
       size_(size),
       layer_(layer),
-      is_broken_(!can_wait(policy_, facts_)) {
-  choose_cgroup(policy_, facts_);
+      is_broken_(!can_wait(*policy_, facts_)) {
+  choose_cgroup(*policy_, facts_);
 }
 
 WarmPool::~WarmPool() = default;
 
 SandboxInput WarmPool::own_input(const Request& request) {
-  SandboxInput input{policy_, request, facts_, inherited_, environment_};
+  SandboxInput input{*policy_, request, facts_, inherited_, environment_};
   input.awaits_command = true;
   input.layer = layer_;
   return input;
 }
 
 bool WarmPool::fits(const SandboxInput& wanted) const {
-  const SandboxPolicy& mine = policy_.sandbox;
+  const SandboxPolicy& mine = policy_->sandbox;
+  const bool is_mine = &wanted.policy == policy_.get() || wanted.policy.sandbox == mine;
   const Result<std::string> cwd = request_cwd(wanted.policy, wanted.request);
-  return !wanted.use_pty && !wanted.report_execs && mine == wanted.policy.sandbox && cwd.ok() &&
+  return !wanted.use_pty && !wanted.report_execs && is_mine && cwd.ok() &&
          is_below(cwd.value(), mine.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }

@@ -20,7 +20,7 @@ namespace sbx {
 class WarmPool : public ReadySandboxes {
  public:
   // `size` sandboxes are kept ready, in the session's layer where it has one; null: none.
-  WarmPool(Policy policy, HostFacts facts, Environment inherited, std::size_t size,
+  WarmPool(SharedPolicy policy, HostFacts facts, Environment inherited, std::size_t size,
            const KeptLayer* layer = nullptr);
   ~WarmPool() override;
   WarmPool(const WarmPool&) = delete;
@@ -63,7 +63,7 @@ class WarmPool : public ReadySandboxes {
   bool fits(const SandboxInput& wanted) const;
   bool is_current(const SandboxInput& wanted);
 
-  Policy policy_;
+  const SharedPolicy policy_;
   HostFacts facts_;
   Environment inherited_;
   Environment environment_;

@@ -32,10 +32,9 @@ ToolResult result_of(const ToolCall& call, const TaskPointer& task, std::uint64_
 Result<const ToolRunner::Kept*> ToolRunner::policy_of(std::string_view tool) {
   const auto found = policies_.find(tool);
   if (found != policies_.end()) return &found->second;
-  SBX_TRY(Policy policy, find_policy_(tool));
-  Kept kept;
-  kept.settings = tool_settings(policy);
-  kept.policy = std::make_shared<const Policy>(std::move(policy));
+  SBX_TRY(SharedPolicy policy, find_policy_(tool));
+  Kept kept{std::move(policy), {}};
+  kept.settings = tool_settings(*kept.policy);
   return &policies_.emplace(tool, std::move(kept)).first->second;
 }
 
@@ -68,7 +67,7 @@ void ToolRunner::run(Caller caller, ToolCall call, Done done) {
   if (mode == ToolMode::kRun || mode == ToolMode::kBackground) {
     const Result<const Kept*> kept = policy_of(running->call.tool);
     if (!kept.ok()) return finish(*running, kept.error());
-    RunCall command{running->call.request, kept.value()->policy.get()};
+    RunCall command{running->call.request, kept.value()->policy};
     command.is_followed = mode == ToolMode::kBackground || running->caller.is_streamed;
     if (mode == ToolMode::kRun) return service_.run(ask(running), std::move(command));
     return service_.start(ask(running), std::move(command));

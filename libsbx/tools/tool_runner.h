@@ -21,7 +21,7 @@ namespace sbx {
 class ToolRunner {
  public:
   // The policy that a tool runs under; found once a tool.
-  using FindPolicy = std::function<Result<Policy>(std::string_view tool)>;
+  using FindPolicy = std::function<Result<SharedPolicy>(std::string_view tool)>;
   using Done = std::function<void(const ToolAnswer& answer)>;
 
   struct Caller {
@@ -55,7 +55,7 @@ class ToolRunner {
     Done done;
   };
   struct Kept {
-    std::shared_ptr<const Policy> policy;
+    SharedPolicy policy;
     ToolSettings settings;
   };
 

@@ -516,15 +516,6 @@ TEST(Gateway, IsNotForTheHostsOwnNetwork) {
   EXPECT_FALSE(Gateway::create(options, denials).ok());
 }
 
-TEST(Gateway, NamesThePortsThatCanBeBoundInAdvance) {
-  GatewayOptions options;
-  DenialLedger denials;
-  options.allow = {*parse_host_rule("a.test"), *parse_host_rule("10.0.0.0/8:5432")};
-  options.host_ports = {99};
-  const auto gateway = Gateway::create(options, denials);
-  EXPECT_EQ(gateway.value()->listen_ports(), (std::vector<std::uint16_t>{80, 99, 443, 5432}));
-}
-
 // --- through an upstream proxy
 
 class UpstreamTest : public GatewayTest {

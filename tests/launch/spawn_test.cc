@@ -316,7 +316,7 @@ TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
   TinyRun run(plan);
   ASSERT_TRUE(run.started());
   run.wait();
-  EXPECT_EQ(run.spawned().confirmed_bits(), 1U << first);
+  EXPECT_EQ(run.spawned().state->confirmed.load(), 1U << first);
 }
 
 TEST(Spawn, HandsOutWhatAStepReports) {

@@ -13,6 +13,11 @@
 namespace sbx {
 namespace {
 
+Result<Request> parse_request(const std::string& params, const std::string& pointer = "") {
+  SBX_TRY(const nlohmann::json document, read_params(params));
+  return decode_request(document, pointer);
+}
+
 Request decoded(const std::string& params) {
   const auto request = parse_request(params);
   if (!request.ok()) {

@@ -26,12 +26,26 @@ Request sample_request() {
   return request;
 }
 
-TEST(ApplyRequest, LeavesThePolicyAsItIsWhereNothingIsAsked) {
-  const auto applied = apply_request(sample_policy(), sample_request());
+Result<SharedPolicy> apply_to(const Policy& policy, const Request& request) {
+  return apply_request(std::make_shared<const Policy>(policy), request);
+}
+
+TEST(ApplyRequest, IsTheSamePolicyWhereNothingIsAsked) {
+  const auto policy = std::make_shared<const Policy>(sample_policy());
+  Request request = sample_request();
+  request.network = false;  // there is none
+  const auto applied = apply_request(policy, request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().run.limits.timeout_ms, 120'000);
-  EXPECT_EQ(applied.value().run.output_bytes, 100 * 1024);
-  EXPECT_EQ(applied.value().sandbox.file_bytes, 256 * 1024);
+  EXPECT_EQ(applied.value(), policy);
+}
+
+TEST(ApplyRequest, ATaskHasNoTimeLimitButItsOwn) {
+  const auto policy = std::make_shared<const Policy>(sample_policy());
+  Request request = sample_request();
+  EXPECT_FALSE(apply_request(policy, request, true).value()->run.limits.timeout_ms);
+  EXPECT_EQ(policy->run.limits.timeout_ms, 120'000);
+  request.timeout_ms = 5;
+  EXPECT_EQ(apply_request(policy, request, true).value()->run.limits.timeout_ms, 5);
 }
 
 // C3
@@ -40,24 +54,24 @@ TEST(ApplyRequest, LowersEveryLimit) {
   request.timeout_ms = 1;
   request.output_kb = 1;
   request.file_kb = 1;
-  const auto applied = apply_request(sample_policy(), request);
+  const auto applied = apply_to(sample_policy(), request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().run.limits.timeout_ms, 1);
-  EXPECT_EQ(applied.value().run.output_bytes, 1024);
-  EXPECT_EQ(applied.value().sandbox.file_bytes, 1024);
+  EXPECT_EQ(applied.value()->run.limits.timeout_ms, 1);
+  EXPECT_EQ(applied.value()->run.output_bytes, 1024);
+  EXPECT_EQ(applied.value()->sandbox.file_bytes, 1024);
 }
 
 TEST(ApplyRequest, RaisesUpToTheCeilingAndNoFurther) {
   Request request = sample_request();
   request.timeout_ms = 600'000;
   request.output_kb = 1024;
-  const auto raised = apply_request(sample_policy(), request);
+  const auto raised = apply_to(sample_policy(), request);
   ASSERT_TRUE(raised.ok());
-  EXPECT_EQ(raised.value().run.limits.timeout_ms, 600'000);
-  EXPECT_EQ(raised.value().run.output_bytes, 1024 * 1024);
+  EXPECT_EQ(raised.value()->run.limits.timeout_ms, 600'000);
+  EXPECT_EQ(raised.value()->run.output_bytes, 1024 * 1024);
 
   request.timeout_ms = 600'001;
-  const auto refused = apply_request(sample_policy(), request);
+  const auto refused = apply_to(sample_policy(), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kAboveCeiling);
   EXPECT_EQ(refused.error().where, "/timeout_ms");
@@ -68,9 +82,9 @@ TEST(ApplyRequest, RaisesUpToTheCeilingAndNoFurther) {
 TEST(ApplyRequest, TakesTheLimitForAnAbsentCeiling) {
   Request request = sample_request();
   request.file_kb = 256;
-  EXPECT_TRUE(apply_request(sample_policy(), request).ok());
+  EXPECT_TRUE(apply_to(sample_policy(), request).ok());
   request.file_kb = 257;
-  const auto refused = apply_request(sample_policy(), request);
+  const auto refused = apply_to(sample_policy(), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kAboveCeiling);
   EXPECT_EQ(refused.error().message, "file_kb 257 is above the ceiling of 256");
@@ -81,9 +95,9 @@ TEST(ApplyRequest, MayLimitWhatHasNoLimit) {
   policy.sandbox.file_bytes.reset();
   Request request = sample_request();
   request.file_kb = 5000;
-  const auto applied = apply_request(policy, request);
+  const auto applied = apply_to(policy, request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().sandbox.file_bytes, 5000 * 1024);
+  EXPECT_EQ(applied.value()->sandbox.file_bytes, 5000 * 1024);
 }
 
 TEST(ApplyRequest, KeepsALimitThatLiesAboveItsCeiling) {
@@ -91,23 +105,23 @@ TEST(ApplyRequest, KeepsALimitThatLiesAboveItsCeiling) {
   policy.run.ceilings.timeout_ms = 1000;
   Request request = sample_request();
   request.timeout_ms = 120'000;
-  EXPECT_TRUE(apply_request(policy, request).ok());
+  EXPECT_TRUE(apply_to(policy, request).ok());
 }
 
 // C4
 TEST(ApplyRequest, RefusesANetworkThatIsNotGranted) {
   Request request = sample_request();
   request.network = true;
-  const auto refused = apply_request(sample_policy(), request);
+  const auto refused = apply_to(sample_policy(), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_TRUE(is_network_refusal(refused.error()));
   EXPECT_NE(refused.error().hint.find("network.mode"), std::string::npos);
 
   Policy granting = sample_policy();
   granting.sandbox.network.mode = NetworkMode::kAllowlist;
-  const auto granted = apply_request(granting, request);
+  const auto granted = apply_to(granting, request);
   ASSERT_TRUE(granted.ok());
-  EXPECT_EQ(granted.value().sandbox.network.mode, NetworkMode::kAllowlist);
+  EXPECT_EQ(granted.value()->sandbox.network.mode, NetworkMode::kAllowlist);
 }
 
 TEST(ApplyRequest, TakesTheNetworkAwayWhereTheRequestWantsNone) {
@@ -115,16 +129,16 @@ TEST(ApplyRequest, TakesTheNetworkAwayWhereTheRequestWantsNone) {
   policy.sandbox.network.mode = NetworkMode::kOpen;
   Request request = sample_request();
   request.network = false;
-  const auto applied = apply_request(policy, request);
+  const auto applied = apply_to(policy, request);
   ASSERT_TRUE(applied.ok());
-  EXPECT_EQ(applied.value().sandbox.network.mode, NetworkMode::kNone);
-  EXPECT_TRUE(applied.value().sandbox.isolation.namespaces.has(Layer::kNet));
+  EXPECT_EQ(applied.value()->sandbox.network.mode, NetworkMode::kNone);
+  EXPECT_TRUE(applied.value()->sandbox.isolation.namespaces.has(Layer::kNet));
 }
 
 TEST(ApplyRequest, RefusesVariablesThatTheProfileDoesNotGrant) {
   Request request = sample_request();
   request.env = {{"A", "1"}};
-  const auto refused = apply_request(sample_policy(), request);
+  const auto refused = apply_to(sample_policy(), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kNotGranted);
   EXPECT_EQ(refused.error().where, "/env");
@@ -139,7 +153,7 @@ TEST(ApplyRequest, NeverSetsWhatChangesOtherPrograms) {
   for (const char* name : {"LD_PRELOAD", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"}) {
     Request request = sample_request();
     request.env = {{name, "x"}};
-    const auto refused = apply_request(policy, request);
+    const auto refused = apply_to(policy, request);
     ASSERT_FALSE(refused.ok()) << name;
     EXPECT_EQ(refused.error().code, ErrorCode::kNotGranted);
     EXPECT_EQ(refused.error().where, std::string("/env/") + name);
@@ -154,7 +168,7 @@ TEST(ApplyRequest, RefusesVariablesThatAreNone) {
        std::map<std::string, std::string>{{"", "x"}, {"A=B", "x"}, {nul, "x"}, {"A", nul}}) {
     Request request = sample_request();
     request.env = {{name, value}};
-    const auto refused = apply_request(policy, request);
+    const auto refused = apply_to(policy, request);
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, ErrorCode::kBadValue);
   }
@@ -166,9 +180,9 @@ TEST(ApplyRequest, LetsTheOperatorsOwnVariablesWin) {
   policy.run.environment.set = {{"MODE", "operator"}};
   Request request = sample_request();
   request.env = {{"MODE", "caller"}, {"OTHER", "caller"}};
-  const auto applied = apply_request(policy, request);
+  const auto applied = apply_to(policy, request);
   ASSERT_TRUE(applied.ok());
-  const Environment environment = make_environment(applied.value(), {}, "user");
+  const Environment environment = make_environment(*applied.value(), {}, "user");
   EXPECT_EQ(environment.at("MODE"), "operator");
   EXPECT_EQ(environment.at("OTHER"), "caller");
 }
@@ -176,7 +190,7 @@ TEST(ApplyRequest, LetsTheOperatorsOwnVariablesWin) {
 TEST(ApplyRequest, RefusesACwdThatLeavesByDots) {
   Request request = sample_request();
   request.cwd = "a/../../b";
-  const auto refused = apply_request(sample_policy(), request);
+  const auto refused = apply_to(sample_policy(), request);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, ErrorCode::kPathRefused);
   EXPECT_EQ(refused.error().where, "/cwd");

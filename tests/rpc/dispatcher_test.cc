@@ -33,7 +33,7 @@ class DispatcherTest : public testing::Test {
   void SetUp() override {
     SessionOptions& options = session_.options;
     options.name = "named";
-    options.policy.run.audit.file = session_.workspace + ".audit";
+    session_.change([&](Policy& policy) { policy.run.audit.file = session_.workspace + ".audit"; });
     service_.emplace(std::move(options));
     dispatcher_.emplace(*service_);
     client_ = service_->add_client(noting(events_));
@@ -514,12 +514,12 @@ TEST_F(DispatcherTest, AReplyMayCallAgain) {
 
 TEST_F(DispatcherTest, AToolIsRunUnderItsOwnPolicy) {
   int found = 0;
-  ToolRunner tools(*service_, [&](std::string_view) -> Result<Policy> {
+  ToolRunner tools(*service_, [&](std::string_view) -> Result<SharedPolicy> {
     ++found;
-    Policy policy = service_->options().policy;
+    Policy policy = *service_->options().policy;
     policy.sandbox.commands.shell = "sh";
     policy.run.environment.set["OF_THE_TOOL"] = "yes";
-    return policy;
+    return std::make_shared<const Policy>(std::move(policy));
   });
   dispatcher_.emplace(*service_, &tools);
   const json answer = call("tool", {{"name", "execute_command"},

@@ -88,7 +88,8 @@ TEST(ErrorOutcome, DeniesANetworkThatIsNotGranted) {
   policy.sandbox.workspace = "/work";
   Request request;
   request.network = true;
-  const Outcome outcome = error_outcome(apply_request(policy, request).error());
+  const Outcome outcome =
+      error_outcome(apply_request(std::make_shared<const Policy>(policy), request).error());
   EXPECT_EQ(outcome.status, RunStatus::kDenied);
   EXPECT_EQ(outcome.exit_status, 126);
   ASSERT_EQ(outcome.denials.size(), 1U);

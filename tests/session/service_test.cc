@@ -115,10 +115,10 @@ TEST_F(ServiceTest, AMistakeInARequestIsAnError) {
 
 TEST_F(ServiceTest, APolicyOfItsOwnStandsForTheSessions) {
   open();
-  Policy policy = service_->options().policy;
+  Policy policy = *service_->options().policy;
   policy.run.environment.set["OWN"] = "yes";
   RunCall command = shell("echo $OWN");
-  command.policy = &policy;
+  command.policy = std::make_shared<const Policy>(policy);
   const Answer answer = call([&](Ask ask) { service_->run(std::move(ask), std::move(command)); });
   EXPECT_EQ(answer.task->outcome()->out.text, "yes\n");
   EXPECT_EQ(run("echo [$OWN]")->outcome()->out.text, "[]\n");

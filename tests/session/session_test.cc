@@ -195,8 +195,10 @@ TEST_F(SessionTest, ARunReadsItsInputToTheEnd) {
 
 // The time limit of a run is none of a task, unless it asks for one.
 TEST_F(SessionTest, ATaskHasOnlyTheTimeLimitThatItAsksFor) {
-  options_.policy.run.limits.timeout_ms = 100;
-  options_.policy.run.ceilings.timeout_ms = 1000;
+  default_.change([](Policy& policy) {
+    policy.run.limits.timeout_ms = 100;
+    policy.run.ceilings.timeout_ms = 1000;
+  });
   Session session(options_);
   const auto unlimited = start(session, "sleep 0.6");
   Request request = shell("sleep 100");

@@ -37,7 +37,8 @@ class WarmPoolTest : public testing::Test {
     ASSERT_TRUE(loaded.ok()) << loaded.error().message;
     profile_ = loaded.value().profile;
     policy_ = policy_with({});
-    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 2);
+    pool_.emplace(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_,
+                  2);
   }
   void TearDown() override {
     pool_.reset();
@@ -127,7 +128,8 @@ class WarmPoolWithAHiddenFile : public WarmPoolTest {
     profile_.filesystem.roots.push_back({hidden_, Access::kNone, false, "", false});
     profile_.filesystem.replaced = ReplacedMode::kReport;
     policy_ = policy_with({});
-    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 2);
+    pool_.emplace(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_,
+                  2);
     pool_->refill();
   }
   std::string hidden_;
@@ -146,7 +148,8 @@ TEST_F(WarmPoolWithAHiddenFile, ASandboxThatLosesItOnItsWayToACommandDoesNotBegi
   for (const ReplacedMode mode : {ReplacedMode::kReport, ReplacedMode::kRestore}) {
     profile_.filesystem.replaced = mode;
     policy_ = policy_with({});
-    pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+    pool_.emplace(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_,
+                  1);
     pool_->refill();
     Request request;
     request.command = "cat hidden";
@@ -248,7 +251,7 @@ TEST_F(WarmPoolTest, ADeniedProgramThatHasComeSinceIsDenied) {
   profile_.filesystem.roots.push_back({programs, Access::kReadOnly, false, ""});
   policy_ = policy_with({});
   inherited_["PATH"] = programs + ":/usr/bin:/bin";
-  pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+  pool_.emplace(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_, 1);
   std::this_thread::sleep_for(std::chrono::milliseconds(150));
   pool_->refill();
   EXPECT_EQ(run("echo one").out.text, "one\n");
@@ -360,7 +363,8 @@ TEST_F(WarmPoolTest, ASandboxThatIsKilledOnItsWayToACommandIsReplacedByANewOne) 
 // A zombie among our children is the PID 1 of an earlier run, until the refill after the next.
 TEST_F(WarmPoolTest, AWaitingSandboxOutlivesTheOther) {
   for (int round = 0; round < 6; ++round) {
-    WarmPool pool(policy_, read_quick_facts(nullptr), inherited_, 2);
+    WarmPool pool(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_,
+                  2);
     pool.refill();
     const std::vector<pid_t> first = first_processes();
     ASSERT_EQ(first.size(), 1U);
@@ -396,7 +400,7 @@ TEST_F(WarmPoolTest, ItsEndEndsTheWaitingSandboxes) {
   errno = 0;
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);
   EXPECT_EQ(errno, ECHILD);
-  pool_.emplace(policy_, read_quick_facts(nullptr), inherited_, 1);
+  pool_.emplace(std::make_shared<const Policy>(policy_), read_quick_facts(nullptr), inherited_, 1);
 }
 
 }  // namespace

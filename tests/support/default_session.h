@@ -27,15 +27,22 @@ class DefaultSession {
     workspace = path;
     PolicyContext context;
     context.workspace = workspace;
-    options.policy = make_policy(load_profile("default", ProfileSearch{}).value().profile,
-                                 OperatorFlags{}, context)
-                         .value();
+    options.policy = std::make_shared<const Policy>(
+        make_policy(load_profile("default", ProfileSearch{}).value().profile, OperatorFlags{},
+                    context)
+            .value());
     options.facts = read_quick_facts(nullptr);
     options.inherited = {{"PATH", "/usr/bin:/bin"}};
   }
   ~DefaultSession() { std::filesystem::remove_all(workspace); }
   DefaultSession(const DefaultSession&) = delete;
   DefaultSession& operator=(const DefaultSession&) = delete;
+
+  void change(const std::function<void(Policy&)>& edit) {
+    auto policy = std::make_shared<Policy>(*options.policy);
+    edit(*policy);
+    options.policy = std::move(policy);
+  }
 
   std::string workspace;
   SessionOptions options;
