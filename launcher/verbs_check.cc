@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include "flags.h"
-#include "guard/verdict.h"
-#include "policy/exec_size.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "report/judgement.h"
+#include "run/run.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -32,9 +31,7 @@ int verb_check(const Invocation& invocation) {
   const Request& request = prepared.value().request;
   const Environment base =
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
-  if (const Status size = check_exec_size(policy, request, base); !size.ok())
-    return refuse(size.error());
-  const Result<Judgement> judgement = judge(policy, request);
+  const Result<Judgement> judgement = judge_command(policy, request, base);
   if (!judgement.ok()) return refuse(judgement.error());
   if (write_all(STDOUT_FILENO, judgement_to_json(judgement.value()) + "\n")) {
     return judgement_exit_status(judgement.value().verdict);

@@ -120,19 +120,14 @@ int verb_explain(const Invocation& invocation) {
   if (!prepared.ok()) return refuse(prepared.error(), options.json);
   RunInput input{*prepared.value().policy, prepared.value().request, prepared.value().facts,
                  invocation.environment};
-  Result<LaunchPlan> plan = plan_command(input);
-  if (!plan.ok()) return refuse(plan.error(), options.json);
-  const Result<Judgement> judgement = judge(input.policy, input.request);
-  if (!judgement.ok()) return refuse(judgement.error(), options.json);
-  const Result<std::string> kind = layer_kind_of(input);
-  if (!kind.ok()) return refuse(kind.error(), options.json);
+  const Result<Explained> explained = explain_command(input);
+  if (!explained.ok()) return refuse(explained.error(), options.json);
+  const auto& [plan, judgement, kind] = explained.value();
   if (options.html) {
-    const Error error =
-        become_plan_page(explain_json(plan.value(), input.policy, judgement.value(), kind.value()));
-    return refuse(error, false);
+    return refuse(become_plan_page(explain_json(plan, input.policy, judgement, kind)), false);
   }
   const auto explain = options.json ? explain_json : explain_text;
-  return print(explain(plan.value(), input.policy, judgement.value(), kind.value()));
+  return print(explain(plan, input.policy, judgement, kind));
 }
 
 int verb_doctor(const Invocation& invocation) {

@@ -296,10 +296,10 @@ Status check(MethodCall& call) {
 }
 
 Status explain(MethodCall& call) {
-  SBX_TRY(const Explained explained, call.service.explain(call.params.request));
+  SBX_TRY(const ExplainedRequest explained, call.service.explain(call.params.request));
   call.reply(WriteValue([&](JsonWriter& json) {
-    json.verbatim(
-        explain_json(explained.plan, *explained.policy, explained.judgement, explained.layer_kind));
+    json.verbatim(explain_json(explained.run.plan, *explained.policy, explained.run.judgement,
+                               explained.run.layer_kind));
   }));
   return {};
 }

@@ -163,13 +163,7 @@ Status CommandRun::open_layer() {
 
 // What the command policy says of the request. False: the outcome says why it does not run.
 bool CommandRun::pass_policy() {
-  // Nobody is asked about what no answer could run.
-  if (const Status size = check_exec_size(input_.policy, input_.request, base_environment_);
-      !size.ok()) {
-    fail(size.error());
-    return false;
-  }
-  const Result<Judgement> judged = judge(input_.policy, input_.request);
+  const Result<Judgement> judged = judge_command(input_.policy, input_.request, base_environment_);
   if (!judged.ok()) {
     fail(judged.error());
     return false;
@@ -458,6 +452,14 @@ void CommandRun::finish_layer() {
   outcome_.changes = layer_->changes();
 }
 
+Result<Judgement> judge_command(const Policy& policy, const Request& request,
+                                const Environment& base) {
+  SBX_CHECK_OK(check_exec_size(policy, request, base));
+  return judge(policy, request);
+}
+
+namespace {
+
 Result<std::string> layer_kind_of(const RunInput& input) {
   const Policy& policy = input.policy;
   if (policy.sandbox.layer.empty()) return std::string();
@@ -486,6 +488,15 @@ Result<LaunchPlan> plan_command(RunInput& input) {
                                 input.mode == OutputMode::kTerminal, input.pty_rows,
                                 input.pty_columns, input.mode == OutputMode::kTerminal}));
   return std::move(sandbox->plan);
+}
+
+}  // namespace
+
+Result<Explained> explain_command(RunInput& input) {
+  SBX_TRY(LaunchPlan plan, plan_command(input));
+  SBX_TRY(Judgement judgement, judge(input.policy, input.request));
+  SBX_TRY(std::string kind, layer_kind_of(input));
+  return Explained{std::move(plan), std::move(judgement), std::move(kind)};
 }
 
 }  // namespace sbx

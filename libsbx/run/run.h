@@ -168,12 +168,19 @@ class CommandRun {
   std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
 };
 
-// The kind of the layer that a run's writes would be kept in; empty: none. Errors: those of
-// KeptLayer::kind_of().
-Result<std::string> layer_kind_of(const RunInput& input);
+// What the command policy says of the request, whose size is looked at first: nobody is asked about
+// what no answer could run. `base`: make_environment() of the policy. Errors: those of
+// check_exec_size() and judge().
+Result<Judgement> judge_command(const Policy& policy, const Request& request,
+                                const Environment& base);
 
-// The plan that run_command would execute, for `explain`. Probes the host where the policy may
-// have to fall back.
-Result<LaunchPlan> plan_command(RunInput& input);
+// What a run of the input would be, without one. Probes the host where the policy may have to fall
+// back.
+struct Explained {
+  LaunchPlan plan;
+  Judgement judgement;
+  std::string layer_kind;  // of the layer that its writes would be kept in; empty: none
+};
+Result<Explained> explain_command(RunInput& input);
 
 }  // namespace sbx

@@ -10,7 +10,6 @@
 #include "base/hex.h"
 #include "base/text.h"
 #include "kept/command.h"
-#include "policy/exec_size.h"
 #include "policy/request.h"
 #include "session/keys.h"
 
@@ -137,21 +136,19 @@ void Service::start(Ask ask, RunCall command) { finish(ask, try_start(ask, comma
 Result<Judgement> Service::check(const Request& request, const SharedPolicy& policy) const {
   SBX_TRY(const SharedPolicy own, apply_request(policy_or_own(policy), request));
   const Environment base = make_environment(*own, options().inherited, options().facts.user_name);
-  if (Status size = check_exec_size(*own, request, base); !size.ok()) {
-    return named_by_request(size.error());
-  }
-  return judge(*own, request);
+  Result<Judgement> judgement = judge_command(*own, request, base);
+  if (!judgement.ok()) return named_by_request(judgement.error());
+  return judgement;
 }
 
-Result<Explained> Service::explain(const Request& request, const SharedPolicy& policy) const {
+Result<ExplainedRequest> Service::explain(const Request& request,
+                                          const SharedPolicy& policy) const {
   SBX_TRY(SharedPolicy own, apply_request(policy_or_own(policy), request));
   RunInput input{*own, request, options().facts, options().inherited};
   input.merge = request.merge;
-  Result<LaunchPlan> plan = plan_command(input);
-  if (!plan.ok()) return named_by_request(plan.error());
-  SBX_TRY(Judgement judgement, judge(*own, request));
-  SBX_TRY(std::string kind, layer_kind_of(input));
-  return Explained{std::move(plan).value(), std::move(own), std::move(judgement), std::move(kind)};
+  Result<Explained> explained = explain_command(input);
+  if (!explained.ok()) return named_by_request(explained.error());
+  return ExplainedRequest{std::move(own), std::move(explained).value()};
 }
 
 bool Service::cancel(ClientId client, std::string_view id) {

@@ -69,11 +69,9 @@ struct OutputCall {
   std::string match = {};
 };
 
-struct Explained {
-  LaunchPlan plan;
+struct ExplainedRequest {
   SharedPolicy policy;
-  Judgement judgement;
-  std::string layer_kind;  // empty: no layer
+  Explained run;
 };
 
 class Service {
@@ -100,7 +98,8 @@ class Service {
   // The kept shell's task. Errors: those of its start.
   Result<TaskPointer> shell();
   Result<Judgement> check(const Request& request, const SharedPolicy& policy = nullptr) const;
-  Result<Explained> explain(const Request& request, const SharedPolicy& policy = nullptr) const;
+  Result<ExplainedRequest> explain(const Request& request,
+                                   const SharedPolicy& policy = nullptr) const;
   // A call of this client that has not been answered yet: its command is killed, its reply says so.
   // False: there is none.
   bool cancel(ClientId client, std::string_view id);

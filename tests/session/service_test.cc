@@ -231,9 +231,9 @@ TEST_F(ServiceTest, ChecksAndExplainsWithoutRunning) {
   const Result<Judgement> allowed = service_->check(request);
   ASSERT_TRUE(allowed.ok());
   EXPECT_EQ(allowed.value().verdict, Verdict::kAllow);
-  const Result<Explained> explained = service_->explain(request);
+  const Result<ExplainedRequest> explained = service_->explain(request);
   ASSERT_TRUE(explained.ok());
-  EXPECT_EQ(explained.value().plan.argv.back(), "touch made");
+  EXPECT_EQ(explained.value().run.plan.argv.back(), "touch made");
   EXPECT_FALSE(std::filesystem::exists(session_.workspace + "/made"));
   request.command = "sudo id";
   EXPECT_EQ(service_->check(request).value().verdict, Verdict::kDeny);

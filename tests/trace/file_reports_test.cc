@@ -81,8 +81,8 @@ TEST_F(FileReportsTest, AnExecOfADeniedProgramIsReportedAndGoesOn) {
     return try_to_execute(program);
   });
   EXPECT_EQ(serve(child), EACCES);  // the kernel's answer: it has no execute permission
-  EXPECT_EQ(denials_.entries(), (std::vector<Denial>{{"landlock", "exec", program, 2, "prober",
-                                                      "commands.deny -= [\"prog\"]"}}));
+  EXPECT_EQ(denials_.entries(), (std::vector<Denial>{{Refuser::kLandlock, "exec", program, 2,
+                                                      "prober", "commands.deny -= [\"prog\"]"}}));
 }
 
 TEST_F(FileReportsTest, OpensAreReportedOnlyWhereDenialsAreTraced) {
@@ -120,7 +120,7 @@ TEST_F(FileReportsTest, NamesBeyondTheBoundAreCountedAsOthersOfTheirOperation) {
   EXPECT_EQ(entries[128].target, "/nowhere/128");
   EXPECT_EQ(entries[255].target, "/nowhere/255");
   EXPECT_EQ(entries[255].count, 1U);
-  EXPECT_EQ(entries[256], (Denial{"landlock", "exec", "(others)", 44, "", ""}));
+  EXPECT_EQ(entries[256], (Denial{Refuser::kLandlock, "exec", "(others)", 44, "", ""}));
 }
 
 TEST_F(FileReportsTest, APathThatCannotBeReadGoesOnUnreported) {
