@@ -295,9 +295,15 @@ bool Connection::step_dialogue() {
   bool moves = false;
   for (int i = 0; i < kMostSteps && dialogue_->advance(); ++i) moves = true;
   const bool had_ended = client_.has_ended_output();
+  const auto count_full = [this] {
+    return int{client_.out.size() >= Stream::kMostOut} +
+           int{server_.out.size() >= Stream::kMostOut};
+  };
+  const int full = count_full();
   client_.flush();
   if (no_server_.empty()) server_.flush();
-  moves = moves || client_.has_ended_output() != had_ended;
+  // What has room again takes more: no event would tell of it.
+  moves = moves || client_.has_ended_output() != had_ended || count_full() < full;
   if (dialogue_->is_over() || (client_.is_broken() && !moves)) {
     end();
     return true;
