@@ -47,7 +47,7 @@ class Commit {
     if (!is_whole) {
       return Refusal{Error{ErrorCode::kPathRefused,
                            "the layer holds paths that are too long or too deep to be committed",
-                           "layer", "name what is to be committed, or discard it"},
+                           "layer", "remove them in a run with the layer, or discard it"},
                      {}};
     }
     if (Status status = choose(); !status.ok()) return Refusal{status.error(), {}};

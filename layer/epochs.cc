@@ -29,10 +29,13 @@ class Merger {
 
   Status merge(const std::vector<OwnedFd>& levels) {
     Status status;
-    walk_merged(levels, [&](const MergedEntry& entry) {
+    const bool is_whole = walk_merged(levels, [&](const MergedEntry& entry) {
       status = take(entry, levels[entry.level].get());
       return status.ok();
     });
+    if (status.ok() && !is_whole) {
+      return too_long();
+    }
     if (status.ok()) status = hide_the_rest();
     for (auto at = modes_.rbegin(); at != modes_.rend() && status.ok(); ++at) {
       if (fchmodat(to_, at->first.c_str(), at->second, 0) != 0) status = failed("chmod", at->first);
@@ -41,7 +44,13 @@ class Merger {
   }
 
  private:
+  static Error too_long() {
+    return Error{ErrorCode::kPathRefused,
+                 "the layer holds paths that are too long or too deep to be kept in another one",
+                 "layer", "remove them in a run with the layer, or discard it"};
+  }
   static Error failed(const char* call, const std::string& path) {
+    if (errno == ENAMETOOLONG) return too_long();
     return layer_failure(std::string(call) + "(" + escape_control_bytes(path) + ") in the layer",
                          errno);
   }
@@ -217,8 +226,9 @@ Status freeze(KeptLayer& layer) {
     return {};
   }
   if (state.stack.size() >= kHighStack) {
-    SBX_TRY(const std::string merged, merge_stack(layer, nullptr));
-    state.stack = {merged};
+    // Where that cannot be it grows on.
+    const Result<std::string> merged = merge_stack(layer, nullptr);
+    if (merged.ok()) state.stack = {merged.value()};
   }
   SBX_TRY(const std::string live, make_epoch(layer.store(), state));
   for (std::size_t i = 0; i < state.roots.size(); ++i) {

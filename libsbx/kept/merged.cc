@@ -124,7 +124,8 @@ class Walker {
       entry.is_opaque = fd.is_open() && is_marked_opaque(fd.get());
     }
     if (!visit_(entry)) return false;
-    if (depth == kMaxDepth) {
+    // Its path may have become too long for any call.
+    if (depth == kMaxDepth || below.empty()) {
       is_whole_ = false;
       return true;
     }

@@ -328,6 +328,31 @@ open("end", "w").close()
         self.assertEqual(os.listdir(self.work), [])
         self.layer("discard", "x")
 
+    LONG = r"""
+import os
+os.mkdir("long"); os.chdir("long")
+for i in range(20):
+    os.mkdir("n" * 255); os.chdir("n" * 255)
+open("end", "w").close()
+"""
+
+    def test_paths_too_long_for_any_call_are_one_error_and_lose_nothing(self):
+        self.put("a", "1\n")
+        script = self.write("long.py", self.LONG)
+        self.inside(f"echo 2 > a; echo b > b; /usr/bin/python3 {script}", "x", "--ro", script)
+        for words in (("commit", "x"), ("commit", "x", "b"), ("discard", "x", "b")):
+            self.assertIn("too long", self.refused("path_refused", *words)["error"]["message"])
+        self.assertEqual((os.listdir(self.work), self.read("a")), (["a"], "1\n"))
+        for i in range(26):
+            self.layer("checkpoint", "x")
+        self.layer("branch", "x", "y")
+        told = self.inside("cat a b; find long -type d | wc -l; rm -r long", "y")
+        self.assertEqual(told["stdout"], "2\nb\n21\n")
+        self.layer("commit", "y")
+        self.assertEqual((sorted(os.listdir(self.work)), self.read("a")), (["a", "b"], "2\n"))
+        self.assertEqual(self.inside("find long -type d | wc -l")["stdout"], "21\n")
+        self.layer("discard", "x")
+
     def test_an_overlay_over_an_overlay(self):
         """As in a container: no upper directory can lie on one, so the layer is a copy."""
         script = """
