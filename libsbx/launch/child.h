@@ -47,6 +47,7 @@ struct ChildContext {
   int landlock_fd = -1;
   int pty_slave = -1;          // between op::OpenPty and op::TakePty
   bool tells_stops = false;    // of the command
+  bool is_suspended = false;   // nothing runs until the supervisor lets it go on
   bool has_low_ports = false;  // in the network namespace they need no capability
 
   // For the guards of PID 1.

@@ -308,7 +308,7 @@ bool look_at_guards(ChildContext& context) noexcept {
     may_go_on = look_at_all(context, all, has_stopped);
     // What was told while it waited for a name to come back.
   } while (may_go_on && (g_changed != 0 || g_system_changed != 0));
-  if (has_stopped && may_go_on) ::kill(-1, SIGCONT);
+  if (has_stopped && may_go_on && !context.is_suspended) ::kill(-1, SIGCONT);
   return may_go_on;
 }
 

@@ -84,6 +84,13 @@ void tell(int control, ReportTag what) {
   message.send(control, nullptr, 0);
 }
 
+// The supervisor stops with the command: nothing may run inside meanwhile, unwatched.
+void suspend(ChildContext& context) {
+  if (context.has_pid_namespace) ::kill(-1, SIGSTOP);
+  context.is_suspended = true;
+  tell(context.control, ReportTag::kStopped);
+}
+
 // Reaps whatever has ended. True once the command has.
 bool reap(ChildContext& context, pid_t command) {
   for (;;) {
@@ -95,7 +102,7 @@ bool reap(ChildContext& context, pid_t command) {
     if (pid == 0 || (pid < 0 && errno != EINTR)) return false;
     if (pid != command) continue;
     if (WIFSTOPPED(status)) {
-      tell(context.control, ReportTag::kStopped);
+      suspend(context);
       continue;
     }
     context.state->wait_status = status;
@@ -136,22 +143,24 @@ void tell_begun(const ChildContext& context) {
 }
 
 // It may lead its group no longer.
-void continue_command(pid_t command) {
+void go_on(ChildContext& context, pid_t command) {
+  context.is_suspended = false;
+  if (context.has_pid_namespace) ::kill(-1, SIGCONT);
   ::kill(command, SIGCONT);
   ::kill(-command, SIGCONT);
   ::kill(-command, SIGWINCH);  // it draws itself anew
 }
 
 // Makes what the supervisor asks for. Only it can write here: the command has no such descriptor.
-void serve(int control, pid_t command) {
+void serve(ChildContext& context, pid_t command) {
   InsideRequest request;
-  while (::recv(control, &request, sizeof request, MSG_DONTWAIT) == sizeof request) {
+  while (::recv(context.control, &request, sizeof request, MSG_DONTWAIT) == sizeof request) {
     if (request.kind == InsideRequest::Kind::kContinue) {
-      continue_command(command);
+      go_on(context, command);
       continue;
     }
     const int fd = make_inside_socket(request);
-    answer(control, fd, fd < 0 ? errno : 0);
+    answer(context.control, fd, fd < 0 ? errno : 0);
     if (fd >= 0) ::close(fd);
   }
 }
@@ -230,7 +239,7 @@ void run_init(ChildContext& context, pid_t command) noexcept {
     const int ready = ::ppoll(waiting, 3, nullptr, &open);
     const int ended = ready < 0 ? 0 : (waiting[0].revents | waiting[1].revents);
     if ((ended & (POLLHUP | POLLERR)) != 0 || g_terminate != 0) finish(context);
-    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context.control, command);
+    if (ready > 0 && (waiting[1].revents & POLLIN) != 0) serve(context, command);
     if (g_ask_to_end != 0) {
       g_ask_to_end = 0;
       ask_descendants_to_end(context.has_pid_namespace);

@@ -321,6 +321,28 @@ class Terminal(harness.Case):
         screen.type("exit\r")
         self.assertEqual(screen.wait(), 0)
 
+    def test_nothing_runs_inside_while_sbx_run_is_stopped(self):
+        # By its command: its time and memory would not be watched.
+        screen = self.outer_shell()
+        screen.type(f"{harness.SBX_RUN} exec -c 'setsid sh -c \"while :; do echo >>ticks; done\" & "
+                    "until [ -s ticks ]; do sleep 0.01; done; kill -STOP $$; echo st''ill here'\r")
+        screen.expect(rb"\[1\]\+  Stopped")
+        self.left(screen)
+        ticks = self.work + "/ticks"
+
+        def is_still():
+            before = os.path.getsize(ticks)
+            time.sleep(0.2)
+            return os.path.getsize(ticks) == before
+
+        self.assertTrue(harness.until(is_still))
+        before = os.path.getsize(ticks)
+        screen.type("fg\r")
+        screen.expect(rb"still here\r\n(?s:.*)outside> ")
+        self.assertGreaterEqual(os.path.getsize(ticks), before)
+        screen.type("exit\r")
+        self.assertEqual(screen.wait(), 0)
+
     def test_what_is_stopped_ends_with_its_terminal(self):
         screen = self.outer_shell()
         screen.type(f"{harness.SBX_RUN} exec -c 'echo u''p $$; exec sleep 600'\r")
