@@ -19,8 +19,8 @@ h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2rem 0 .6rem}
 p{margin:.4rem 0}.soft{color:var(--soft)}
 code,pre{font:13px/1.45 ui-monospace,monospace;overflow-wrap:anywhere;white-space:pre-wrap}
 pre{margin:.3rem 0;padding:.5rem;background:var(--wash);border-radius:6px}
-.tiles{display:flex;flex-wrap:wrap;gap:.6rem;margin:1rem 0;padding:0;list-style:none}
-.tiles li{flex:1 1 8rem;padding:.6rem .8rem;border:1px solid var(--line);border-radius:8px;
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(7rem,1fr));gap:.6rem;margin:1rem 0;padding:0;list-style:none}
+.tiles li{padding:.6rem .8rem;border:1px solid var(--line);border-radius:8px;
 background:var(--wash)}
 .tiles b{display:block;font-size:1.35rem;font-variant-numeric:tabular-nums}
 .plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(26rem,1fr));gap:1.5rem}
