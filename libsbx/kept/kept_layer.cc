@@ -344,14 +344,25 @@ std::int64_t KeptLayer::frozen_bytes() const {
   return bytes;
 }
 
+// There from a run's begin to its end.
+std::string KeptLayer::run_mark() const { return store_.epoch(state_.stack.back()) + "/running"; }
+
 Status KeptLayer::begin() {
-  // After a run that was killed there may be something.
-  SBX_CHECK_OK(note_touched());
+  if (access(run_mark().c_str(), F_OK) == 0) {
+    SBX_CHECK_OK(note_touched());  // what a run that was killed has touched
+  } else {
+    const OwnedFd mark(::open(run_mark().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    if (!mark.is_open()) return layer_failure("open(" + run_mark() + ")", errno);
+  }
   ++state_.runs;
   return save();
 }
 
-Status KeptLayer::finish() { return note_touched(); }
+Status KeptLayer::finish() {
+  SBX_CHECK_OK(note_touched());
+  if (unlink(run_mark().c_str()) == 0) return {};
+  return layer_failure("unlink(" + run_mark() + ")", errno);
+}
 
 const BaseRecords& KeptLayer::base() {
   if (!has_base_) {

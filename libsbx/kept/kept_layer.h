@@ -98,6 +98,7 @@ class KeptLayer {
   Status copy_root(const Policy& policy, std::size_t root, BaseRecords& records);
   void remember(const View& places);
   Status make_way(std::size_t root, const std::string& path);
+  std::string run_mark() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
   void list_root(std::size_t root, std::vector<Change>& out) const;
