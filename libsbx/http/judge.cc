@@ -184,17 +184,17 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
 
 // npm shows the member `error` alone.
 std::string refusal_json(const Peer& peer, const HttpExchange& exchange, const Refusal& refusal) {
-  const std::string sentence =
-      refusal.grant.empty()
-          ? "the sandbox has no answer of " + peer.authority() + ": " + refusal.reason
-          : "refused by the sandbox's policy: " + refusal.reason + " (grant: " + refusal.grant +
-                ")";
+  const std::string host = peer.authority();
+  const std::string sentence = refusal.grant.empty()
+                                   ? "the sandbox has no answer of " + host + ": " + refusal.reason
+                                   : "refused by the sandbox's policy: " + refusal.reason +
+                                         " (grant: " + refusal.grant + ")";
   std::string text;
   JsonWriter json(text);
   json.begin_object();
   for (const auto& [key, value] : {std::pair<const char*, std::string_view>{"error", sentence},
                                    {"reason", refusal.reason},
-                                   {"host", peer.authority()},
+                                   {"host", host},
                                    {"method", exchange.method},
                                    {"path", exchange.path},
                                    {"grant", refusal.grant}}) {
