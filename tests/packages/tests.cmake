@@ -3,5 +3,5 @@ foreach(release bookworm trixie)
   add_test(NAME packages.${release}
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/fresh_root ${release} ${PROJECT_BINARY_DIR})
   set_tests_properties(packages.${release} PROPERTIES
-    LABELS packages RUN_SERIAL ON TIMEOUT 1200 SKIP_RETURN_CODE 77)
+    LABELS packages RESOURCE_LOCK fresh_root COST 100 TIMEOUT 1200 SKIP_RETURN_CODE 77)
 endforeach()

@@ -1,17 +1,18 @@
 # Debian's own other kernels under QEMU. The suites run in the guest as root and as a user, so the
-# test itself is for one run only: root's, which can fetch kernels.
+# test itself is for one run only: root's, which can fetch kernels. A guest has one processor: it runs
+# beside other tests, and first, but not beside another guest.
 function(sbx_guest name kernel script)
   cmake_parse_arguments(GUEST "" "APPEND" "" ${ARGN})
   add_test(NAME qemu.${name}
     COMMAND ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/run --kernel ${kernel} --append "${GUEST_APPEND}"
             ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/${script} ${PROJECT_BINARY_DIR}/bin/sbx-run ${GUEST_UNPARSED_ARGUMENTS})
   set_tests_properties(qemu.${name} PROPERTIES
-    LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
+    LABELS qemu RESOURCE_LOCK guest COST 100 TIMEOUT 600 SKIP_RETURN_CODE 77)
 endfunction()
 add_test(NAME qemu.apparmor_restricts_userns
   COMMAND ${CMAKE_CURRENT_LIST_DIR}/apparmor ${PROJECT_BINARY_DIR}/bin/sbx-run)
 set_tests_properties(qemu.apparmor_restricts_userns PROPERTIES
-  LABELS qemu RUN_SERIAL ON TIMEOUT 600 SKIP_RETURN_CODE 77)
+  LABELS qemu RESOURCE_LOCK guest COST 100 TIMEOUT 600 SKIP_RETURN_CODE 77)
 set(counted two_thousand_forks_stop_at_the_limit threads_count_as_processes_do as_many_processes_as_the_limit_says_are_fine
   anonymous_memory memory_in_a_memory_file memory_in_shared_anonymous_mappings shared_memory_whose_pages_were_let_go_of
   memory_files_that_are_mapped_and_no_longer_open memory_in_sockets memory_in_private_tmpfs
