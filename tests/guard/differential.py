@@ -19,6 +19,7 @@ MAX_BYTES = 40_000     # a larger script costs more time than it adds
 MAX_SCRIPTS = 300      # of the machine's, evenly chosen, unless --all
 MIN_SCRIPTS = 150      # a bare Debian 12 with the packages of scripts/deps has 309
 BATCH = 25
+SHIFTED = "shfmt miscounts escapes inside backquotes"
 DECLARATIONS = ("declare", "local", "export", "readonly", "typeset", "nameref", "let")
 
 
@@ -101,14 +102,18 @@ def deviation(theirs, ours, text):
     """The class of a deviation, or None where there is none."""
     if theirs == ours:
         return None
-    if shifts_behind_escapes(theirs, ours, text):
-        return "shfmt miscounts escapes inside backquotes"
+    if len(theirs) == len(ours) and all(left == right or shifts_behind_escapes(left, right, text)
+                                        for left, right in zip(theirs, ours)):
+        return SHIFTED
     their_map = {spans[0]: spans for spans in theirs}
     our_map = {spans[0]: spans for spans in ours}
     classes = set()
     for first in their_map.keys() | our_map.keys():
         left, right = their_map.get(first), our_map.get(first)
         if left == right:
+            continue
+        if left and right and shifts_behind_escapes(left, right, text):
+            classes.add(SHIFTED)
             continue
         if left is not None and set(right or ()) < set(left) and all(
                 b"$" in text[begin:end] or b"`" in text[begin:end]
@@ -126,17 +131,12 @@ def deviation(theirs, ours, text):
     return ", ".join(sorted(classes)) or "UNEXPLAINED: a command stands twice"
 
 
-def shifts_behind_escapes(theirs, ours, text):
-    """Whether they differ only on lines with escapes inside backquotes: shfmt 3.6 counts the bytes
-    there without the backslashes."""
-    if len(theirs) != len(ours):
-        return False
-    for left, right in zip(theirs, ours):
-        begin = text.rfind(b"\n", 0, right[0][0]) + 1
-        line = text[begin:(text.find(b"\n", begin) + 1) or len(text)]
-        if left != right and not (b"`" in line and b"\\" in line and len(left) == len(right)):
-            return False
-    return True
+def shifts_behind_escapes(left, right, text):
+    """Whether the command's line has escapes inside backquotes: shfmt 3.6 counts the bytes there
+    without the backslashes."""
+    begin = text.rfind(b"\n", 0, right[0][0]) + 1
+    line = text[begin:(text.find(b"\n", begin) + 1) or len(text)]
+    return b"`" in line and b"\\" in line and len(left) == len(right)
 
 
 def show(spans, text):
