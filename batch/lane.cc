@@ -79,7 +79,14 @@ std::optional<Answer> Lane::next() {
     if (auto error = start_error(line->text)) return Answer{0, "", std::move(error)};
     auto read = read_message(line->text);
     auto* const message = std::get_if<RpcMessage>(&read);
-    if (message == nullptr || !message->method.empty()) continue;
+    if (message == nullptr) {
+      // Whose answer that was is not known: its task would be waited for without end.
+      give_up();
+      return Answer{0, "",
+                    Error{ErrorCode::kSessionFailed, "sbx-run sent a line that cannot be read", "",
+                          "install the sbx-run of this version"}};
+    }
+    if (!message->method.empty()) continue;
     Answer answer;
     answer.call = static_cast<std::uint64_t>(parse_count(message->id, INT64_MAX).value_or(0));
     if (message->error.empty()) {

@@ -276,7 +276,11 @@ void Client::take_line(std::string_view line) {
   }
   std::variant<RpcMessage, RpcRefusal> read = read_message(line);
   RpcMessage* const message = std::get_if<RpcMessage>(&read);
-  if (message == nullptr) return;
+  if (message == nullptr) {
+    // Whose answer that was is not known: its caller would wait without end.
+    return lose(Error{ErrorCode::kSessionFailed, "sbx-run sent a line that cannot be read", "",
+                      "install the sbx-run of this library's version"});
+  }
   const bool had_events = !events_.is_empty();
   if (!message->method.empty()) {
     events_.push_notification(message->method, message->params);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <vector>
 
 #include "base/utf8.h"
@@ -132,12 +133,25 @@ class JsonCheck {
     return false;
   }
 
+  // Four hexadecimal digits.
+  std::optional<unsigned> take_unit() {
+    const std::string_view digits = text_.substr(at_, 4);
+    if (digits.size() < 4 || !std::all_of(digits.begin(), digits.end(), is_hex))
+      return std::nullopt;
+    at_ += 4;
+    return static_cast<unsigned>(std::strtoul(std::string(digits).c_str(), nullptr, 16));
+  }
+
   bool take_escape() {
     if (take('u')) {
-      const std::string_view digits = text_.substr(at_, 4);
-      if (digits.size() < 4 || !std::all_of(digits.begin(), digits.end(), is_hex)) return false;
-      at_ += 4;
-      return true;
+      const auto unit = take_unit();
+      if (!unit) return false;
+      // Half of a pair is a character to no reader of the answer that it would stand in.
+      if (*unit >= 0xDC00 && *unit < 0xE000) return false;
+      if (*unit < 0xD800 || *unit >= 0xE000) return true;
+      if (!take('\\') || !take('u')) return false;
+      const auto low = take_unit();
+      return low && *low >= 0xDC00 && *low < 0xE000;
     }
     if (at_ == text_.size() || std::string_view("\"\\/bfnrt").find(text_[at_]) > 7) return false;
     ++at_;

@@ -46,6 +46,11 @@ class Fake:
         self.say({"hello": "world"})
         time.sleep(1000)
 
+    def unreadable(self):
+        self.say(READY)
+        for call in self.calls():
+            self.socket.sendall(b'{"jsonrpc":"2.0","id":%d,"result":{"a":"\xff"}}\n' % call["id"])
+
     def deaf(self):
         self.say(READY)
         hung_up = select.poll()

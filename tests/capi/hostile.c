@@ -105,6 +105,16 @@ static void deaf(void) {
   sbx_close(session);
 }
 
+/* Its answer cannot be read, so whose it is cannot be known: nobody waits for it. */
+static void unreadable(void) {
+  sbx_session* session = opened_fake(4000);
+  sbx_error* error = NULL;
+  CHECK(sbx_call(session, "list", NULL, NULL, &error) == -1);
+  expect_error(error, "session_failed", "");
+  CHECK(sbx_call(session, "list", NULL, NULL, NULL) == -1);
+  sbx_close(session);
+}
+
 /* --- what waits to be taken --- */
 
 static long peak_kib(void) {
@@ -500,6 +510,7 @@ int main(int argc, char** argv) {
                    {"nonsense", nonsense},
                    {"endless", endless},
                    {"deaf", deaf},
+                   {"unreadable", unreadable},
                    {"flood", flood},
                    {"big", big},
                    {"texts", texts},

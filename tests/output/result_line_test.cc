@@ -43,6 +43,17 @@ TEST(ResultLine, SaysWhatWasWrongInPlaceOfSilence) {
   EXPECT_EQ(find_in("__RESULT__:{\"\xff\":1}\n").problem(), "it is not UTF-8");
 }
 
+TEST(ResultLine, IsNoneWithHalfAPairOfSurrogates) {
+  for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800x")", R"("\ud800\n")",
+                           R"("\ud800\ud800")", R"("\udc00\ud800")", R"("\uD83D\u0041")"}) {
+    EXPECT_EQ(find_in("__RESULT__:{\"a\":" + std::string(text) + "}\n").json(), std::nullopt)
+        << text;
+    EXPECT_EQ(find_in("__RESULT__:{" + std::string(text) + ":1}\n").json(), std::nullopt) << text;
+  }
+  const std::string whole = R"({"a":"\ud83d\ude00 \uD7FF\uE000"})";
+  EXPECT_EQ(find_in("__RESULT__:" + whole + "\n").json(), whole);
+}
+
 TEST(ResultLine, BoundsLengthAndDepth) {
   const auto with_text = [](std::size_t size) {
     return "__RESULT__:{\"a\":\"" + std::string(size, 'x') + "\"}\n";
