@@ -134,6 +134,10 @@ class Serving {
   Status serve() {
     // It executes everything anew: nothing may stand yet.
     if (options_.scope) SBX_CHECK_OK(take_scope(invocation_));
+    // Before anything is opened here that might have its number.
+    if (!options_.fd.empty()) {
+      SBX_TRY(handed_, handed_over(options_.fd));
+    }
     if (options_.workspace.empty() && options_.template_dir.empty()) {
       options_.workspace = kOwnWorkspace;
     }
@@ -224,7 +228,7 @@ class Serving {
     if (is_standard) {
       SBX_TRY(ends, standard_ends());
     } else if (!options_.fd.empty()) {
-      SBX_TRY(ends, handed_over(options_.fd));
+      ends = std::move(handed_);
     }
     if (place_ && !options_.session.empty()) SBX_CHECK_OK(place_->write_token(token));
     Service service(std::move(session));
@@ -249,6 +253,7 @@ class Serving {
   const Invocation& invocation_;
   SessionFlags flags_;
   std::optional<SocketPlace> place_;
+  Connection::Ends handed_;  // by --fd
 };
 
 Status check_ways(const RunOptions& options) {

@@ -444,7 +444,12 @@ Result<SessionClient> open_session(const RunOptions& options, const Invocation& 
 Result<json> shell_params(const RunOptions& options) {
   json params = {{"shell", "kept"}, {"command", options.command}};
   if (options.command.empty()) {
-    SBX_TRY(params["command"], read_source("-", "stdin"));
+    SBX_TRY(const std::string text, read_source("-", "stdin"));
+    if (text.empty()) {
+      return Error{ErrorCode::kBadFlag, "no command was given", "-c",
+                   "sbx-run shell -c COMMAND, or a terminal on standard input"};
+    }
+    params["command"] = text;
   }
   if (!options.cwd.empty()) params["cwd"] = options.cwd;
   if (!options.approve.empty()) params["approval"] = options.approve;
@@ -475,10 +480,9 @@ int verb_reset(const Invocation& invocation) { return simple_verb(invocation, ki
 int verb_list(const Invocation& invocation) {
   RunOptions options;
   if (const auto status = parse(invocation, options)) return *status;
-  if (options.session.empty() && !options.task_id.empty()) options.session = kDefaultSession;
   const Result<std::string> answer = [&]() -> Result<std::string> {
     if (!options.session.empty()) {
-      return ask(options.session, invocation, "list", task_params(options));
+      return ask(options.session, invocation, "list", json::object());
     }
     SBX_TRY(const json all, sessions(invocation));
     return all.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -168,6 +168,11 @@ class Stream(session_harness.Case):
             self.assertEqual(done.stderr.count(b"\n"), 1)
         self.assert_nothing_left()
 
+    def test_no_descriptor_of_its_own_is_taken_for_one_that_was_handed_over(self):
+        for number in range(3, 24):
+            done = self.cli("serve", "--fd", str(number))
+            self.assertEqual((done.returncode, json.loads(done.stdout)["error"]["code"]), (125, "bad_flag"), number)
+
     def test_a_descriptor_that_was_handed_over(self):
         ours, theirs = socket.socketpair()
         ours.settimeout(session_harness.PATIENCE)
