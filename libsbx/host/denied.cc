@@ -25,10 +25,6 @@ namespace {
 // Bytes of a directory with some hundred names: to list more takes longer than to ask for each.
 constexpr off_t kSmallDirectory = 4096;
 
-bool is_pattern(std::string_view name) {
-  return name.find_first_of("*?[") != std::string_view::npos;
-}
-
 class Search {
  public:
   Search(const Policy& policy, Witnesses* witnesses, View& view)

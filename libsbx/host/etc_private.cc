@@ -18,6 +18,11 @@
 namespace sbx {
 namespace {
 
+struct PrivatePlace {
+  std::string_view name;  // below /etc; its last component may hold * and ?
+  std::string_view reason;
+};
+
 constexpr std::string_view kAccounts = "accounts of the machine and what proves them";
 constexpr std::string_view kIdentity = "tells this machine from others";
 constexpr std::string_view kDisks = "disks and network shares of the machine";
@@ -136,6 +141,16 @@ constexpr auto kPrivate = std::to_array<PrivatePlace>({
     {"redis", kServices},
     {"rabbitmq", kServices},
 });
+
+consteval bool is_each_named_once() {
+  for (std::size_t i = 0; i < kPrivate.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (kPrivate[i].name == kPrivate[j].name) return false;
+    }
+  }
+  return true;
+}
+static_assert(is_each_named_once());
 
 // The last component against a name, most of which differ in their first letter.
 bool matches(std::string_view pattern, const char* name) {
@@ -298,8 +313,6 @@ class Search {
 };
 
 }  // namespace
-
-std::span<const PrivatePlace> private_places() { return kPrivate; }
 
 Result<std::vector<Node>> find_private(const std::string& etc, EtcReach reach) {
   return Search(etc, reach).run();

@@ -4,21 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "host/view.h"
 
 namespace sbx {
-
-struct PrivatePlace {
-  std::string_view name;  // below /etc; its last component may hold * and ?
-  std::string_view reason;
-};
-std::span<const PrivatePlace> private_places();
 
 // What the command could read of /etc, were nothing covered.
 enum class EtcReach : std::uint8_t {

@@ -26,9 +26,11 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 constexpr std::size_t kMostFiles = 256;
 
+constexpr const char* kReplaced = "the administrator removes or replaces it";
+
 Error wrong(const std::string& path, const std::string& why, std::string hint, int error = 0) {
   return Error{ErrorCode::kManagedPolicy, "the managed policy cannot be used: " + path + ": " + why,
-               path, std::move(hint), error};
+               path, hint.empty() ? kReplaced : std::move(hint), error};
 }
 
 // In a user namespace without a user 0, root's files are those of nobody that is known there.
@@ -50,7 +52,7 @@ Status check_owner(int fd, const std::string& path, mode_t kind) {
   if (fstat(fd, &info) != 0) return wrong(path, errno_text(errno), "", errno);
   if ((info.st_mode & S_IFMT) != kind) {
     return wrong(path, kind == S_IFDIR ? "not a directory" : "not a regular file",
-                 "the administrator removes or replaces it");
+                 kReplaced);
   }
   if (!is_roots(info.st_uid)) {
     return wrong(path, "it belongs to user " + std::to_string(info.st_uid) + ", not to root",
@@ -69,7 +71,7 @@ Result<OwnedFd> open_checked(int at, const std::string& name, const std::string&
   if (!fd.is_open()) {
     return wrong(path, errno_text(errno),
                  errno == EACCES ? "as root: chmod a+rX " + path
-                                 : "the administrator removes or replaces it",
+                                 : kReplaced,
                  errno);
   }
   SBX_CHECK_OK(check_owner(fd.get(), path, kind));

@@ -83,16 +83,4 @@ TEST_F(EtcPrivate, ADirectoryOfTheListThatIsALinkIsNotFollowed) {
   EXPECT_EQ(found(kUser), Names{});
 }
 
-TEST(PrivatePlaces, HaveAReasonAndAreNamedOnce) {
-  const auto all = sbx::private_places();
-  ASSERT_GT(all.size(), 80U);
-  for (const sbx::PrivatePlace& place : all) {
-    EXPECT_FALSE(place.reason.empty()) << place.name;
-    EXPECT_EQ(std::count_if(all.begin(), all.end(),
-                            [&](const auto& other) { return other.name == place.name; }),
-              1)
-        << place.name;
-  }
-}
-
 }  // namespace
