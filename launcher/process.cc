@@ -178,7 +178,9 @@ void complain(const Error& error) {
   write_all(STDERR_FILENO, "sbx-run: " + error_line(error) + "\n");
 }
 
-void warn(const std::string& text) { write_all(STDERR_FILENO, "sbx-run: warning: " + text + "\n"); }
+void warn(const std::string& text) {
+  write_all(STDERR_FILENO, "sbx-run: warning: " + escape_control_bytes(text) + "\n");
+}
 
 Result<OwnedFd> open_result_file(const std::string& path) {
   const auto failed = [&](const std::string& why, int error) {

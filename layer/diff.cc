@@ -36,6 +36,18 @@ using Repository = std::unique_ptr<git_repository, GitFree<git_repository, git_r
 using Index = std::unique_ptr<git_index, GitFree<git_index, git_index_free>>;
 using Tree = std::unique_ptr<git_tree, GitFree<git_tree, git_tree_free>>;
 using Diff = std::unique_ptr<git_diff, GitFree<git_diff, git_diff_free>>;
+using Patch = std::unique_ptr<git_patch, GitFree<git_patch, git_patch_free>>;
+
+// Columns of a line of --stat: a longer name stands as it is, and moves only its own line's bar.
+constexpr std::size_t kWidestName = 60;
+constexpr std::size_t kWidestBar = 36;
+
+struct StatRow {
+  std::string name;
+  std::size_t insertions = 0;
+  std::size_t deletions = 0;
+  std::string binary;  // what is said in place of a bar
+};
 
 Error git_failure(const std::string& call) {
   const git_error* const error = git_error_last();
@@ -168,15 +180,71 @@ class Sides {
     return Tree(made);
   }
 
+  // As `git diff --stat`, but for the names, which come from inside: libgit2 writes them as they
+  // are.
   static int stat_text(git_diff* diff, std::string& out) {
-    git_diff_stats* stats = nullptr;
-    if (git_diff_get_stats(&stats, diff) != 0) return -1;
-    git_buf text{};
-    const int failed = git_diff_stats_to_buf(&text, stats, GIT_DIFF_STATS_FULL, 80);
-    if (failed == 0) out.assign(text.ptr, text.size);
-    git_buf_dispose(&text);
-    git_diff_stats_free(stats);
-    return failed;
+    std::vector<StatRow> rows(git_diff_num_deltas(diff));
+    std::size_t width = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      if (read_stat(diff, i, rows[i]) != 0) return -1;
+      width = std::max(width, std::min(rows[i].name.size(), kWidestName));
+    }
+    if (!rows.empty()) write_stat(rows, width, out);
+    return 0;
+  }
+
+  static int read_stat(git_diff* diff, std::size_t index, StatRow& row) {
+    git_patch* made = nullptr;
+    if (git_patch_from_diff(&made, diff, index) != 0) return -1;
+    const Patch patch(made);
+    const git_diff_delta* const delta = git_diff_get_delta(diff, index);
+    const std::string before = escape_control_bytes(delta->old_file.path);
+    row.name = escape_control_bytes(delta->new_file.path);
+    if (delta->status == GIT_DELTA_RENAMED) row.name = before + " => " + row.name;
+    if ((delta->flags & GIT_DIFF_FLAG_BINARY) != 0) {
+      row.binary = "Bin " + std::to_string(delta->old_file.size) + " -> " +
+                   std::to_string(delta->new_file.size) + " bytes";
+    }
+    return made == nullptr
+               ? 0
+               : git_patch_line_stats(nullptr, &row.insertions, &row.deletions, patch.get());
+  }
+
+  static void write_stat(const std::vector<StatRow>& rows, std::size_t width, std::string& out) {
+    StatRow all;
+    std::size_t most = 1;
+    for (const StatRow& row : rows) {
+      all.insertions += row.insertions;
+      all.deletions += row.deletions;
+      most = std::max(most, row.insertions + row.deletions);
+    }
+    const std::size_t digits = std::to_string(most).size();
+    const std::size_t bar = std::min(most, kWidestBar);
+    const auto marks = [&](std::size_t count, char mark) {
+      const std::size_t scaled = (count * bar + most - 1) / most;
+      return std::string(scaled, mark);
+    };
+    for (const StatRow& row : rows) {
+      out += ' ' + row.name + std::string(width - std::min(width, row.name.size()), ' ') + " | ";
+      if (!row.binary.empty()) {
+        out += row.binary;
+      } else {
+        const std::string count = std::to_string(row.insertions + row.deletions);
+        out += std::string(digits - count.size(), ' ') + count;
+        if (row.insertions + row.deletions > 0) out += ' ';
+        out += marks(row.insertions, '+') + marks(row.deletions, '-');
+      }
+      out += '\n';
+    }
+    const auto counted = [](std::size_t count, const char* what) {
+      return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
+    out += ' ' + counted(rows.size(), "file") + " changed";
+    if (all.insertions > 0 || all.deletions == 0)
+      out += ", " + counted(all.insertions, "insertion") + "(+)";
+    if (all.deletions > 0 || all.insertions == 0)
+      out += ", " + counted(all.deletions, "deletion") + "(-)";
+    out += '\n';
   }
 
   // As git itself does, and libgit2 does not: a tab behind a name that holds a space, where
@@ -245,7 +313,7 @@ class LayerDiff {
     git_libgit2_shutdown();
     if (!text.ok()) return Refusal{text.error(), {}};
     if (action_.json) return json(text.value());
-    return Answer{std::move(text).value(), note_};
+    return Answer{action_.terminal ? escape_lines(text.value()) : std::move(text).value(), note_};
   }
 
  private:

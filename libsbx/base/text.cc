@@ -38,11 +38,12 @@ struct Character {
   bool is_shown = false;
 };
 
-// C0, DEL and C1, which terminals obey, and the marks that turn the direction of what follows.
+// C0, DEL and C1, which terminals obey, what some readers take for the end of a line (U+2028,
+// U+2029), and the marks that turn the direction of what follows.
 bool is_shown(char32_t code) {
   const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
   const bool is_direction = code == 0x61c || code == 0x200e || code == 0x200f ||
-                            (code >= 0x202a && code <= 0x202e) ||
+                            (code >= 0x2028 && code <= 0x202e) ||
                             (code >= 0x2066 && code <= 0x2069);
   return !is_control && !is_direction;
 }
@@ -124,6 +125,17 @@ std::string escape_control_bytes(std::string_view text) {
       }
     }
     text.remove_prefix(next.size);
+  }
+  return out;
+}
+
+std::string escape_lines(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of("\n\t"), text.size());
+    out += escape_control_bytes(text.substr(0, end));
+    out += text.substr(end, 1);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }

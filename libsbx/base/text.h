@@ -14,6 +14,8 @@ namespace sbx {
 // Controls (C0, DEL, C1), marks of direction and bytes that are not UTF-8 as \xNN, so that a
 // message never moves a terminal's cursor, and shows in the order in which it is read.
 std::string escape_control_bytes(std::string_view text);
+// The same of a text of several lines: line feeds and tabs stay.
+std::string escape_lines(std::string_view text);
 
 // The candidate with the least edit distance to `name`, where that is small enough to be a slip
 // of the hand (at most a third of its length, and at least one); nullopt otherwise.

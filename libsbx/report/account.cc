@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "model/exit_status.h"
+#include "model/grant.h"
 #include "output/terminal_text.h"
 
 namespace sbx {
@@ -94,8 +95,7 @@ std::string root_flags(std::string_view grant) {
 std::string flag_of(std::string_view grant) {
   if (grant.starts_with("--")) return std::string(grant);
   if (grant.starts_with("filesystem.roots += ")) return root_flags(grant);
-  constexpr std::string_view kMode = "network.mode = \"allowlist\", ";
-  if (grant.starts_with(kMode)) grant.remove_prefix(kMode.size());
+  if (grant.starts_with(kWithItsMode)) grant.remove_prefix(kWithItsMode.size());
   constexpr std::string_view kHosts = "network.allow += [";
   if (grant.starts_with(kHosts)) {
     const std::string_view host = plain_string(grant, kHosts.size());
@@ -140,6 +140,25 @@ std::string approval_sentence(const Approval& approval) {
   return text + "; run it once with --approve " + approval.digest;
 }
 
+// What happened comes first: a command that is refused a thousand things hides none of it.
+std::vector<const Denial*> by_weight(const std::vector<Denial>& denials) {
+  std::vector<const Denial*> out;
+  for (const Denial& denial : denials) out.push_back(&denial);
+  std::stable_partition(out.begin(), out.end(),
+                        [](const Denial* denial) { return is_finding(*denial); });
+  return out;
+}
+
+// A mark of ours within a line would look like the begin of another one.
+std::string without_marks(std::string_view sentence) {
+  std::string text = escape_control_bytes(sentence);
+  for (std::size_t at = text.find(kAccountMark); at != std::string::npos;
+       at = text.find(kAccountMark, at)) {
+    text.replace(at, kAccountMark.size(), "\\xc2\\xb6");
+  }
+  return text;
+}
+
 class Lines {
  public:
   explicit Lines(bool colours) : colours_(colours) {}
@@ -148,7 +167,7 @@ class Lines {
     text_ += std::string(kAccountMark) + " ";
     text_ += colours_ ? "\x1b[" + std::string(colour) + "m" + std::string(label) + "\x1b[0m"
                       : std::string(label);
-    text_ += ": " + escape_control_bytes(sentence) + "\n";
+    text_ += ": " + without_marks(sentence) + "\n";
   }
   void more(std::size_t count, std::string_view what) {
     if (count == 0) return;
@@ -218,9 +237,9 @@ std::string account_text(const Outcome& outcome, bool colours) {
     lines.add("limit", kNote, limit_sentence(outcome.limit, ""));
   }
   std::size_t shown = 0;
-  for (const Denial& denial : outcome.denials) {
+  for (const Denial* const denial : by_weight(outcome.denials)) {
     if (++shown > kMostLines) break;
-    lines.add(is_finding(denial) ? "noticed" : "refused", kNote, refusal_sentence(denial));
+    lines.add(is_finding(*denial) ? "noticed" : "refused", kNote, refusal_sentence(*denial));
   }
   lines.more(outcome.denials.size() - std::min(outcome.denials.size(), kMostLines), "refusals");
   for (const Degradation& missing : outcome.sandbox.degraded) {
@@ -260,8 +279,9 @@ std::string exec_account(const Outcome& outcome) {
   };
   if (!has_ended_itself && !outcome.error) add(end_sentence(outcome));
   if (outcome.exit_status == 0 || (!has_ended_itself && outcome.error)) return text;
-  for (std::size_t i = 0; i < std::min(outcome.denials.size(), kMostExecLines); ++i) {
-    const Denial& denial = outcome.denials[i];
+  const std::vector<const Denial*> denials = by_weight(outcome.denials);
+  for (std::size_t i = 0; i < std::min(denials.size(), kMostExecLines); ++i) {
+    const Denial& denial = *denials[i];
     add((is_finding(denial) ? "noticed: " : "refused: ") + refusal_sentence(denial));
   }
   if (outcome.denials.size() > kMostExecLines) {

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/utf8.h"
 #include "report/judgement.h"
 
@@ -51,61 +52,63 @@ std::string limit_value(const Policy& policy, Limit limit) {
 
 std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
                          const std::string& layer_kind) {
-  std::string out = fmt::format("profile    {}\n", policy.run.name);
-  out += fmt::format("command    {}\n", fmt::join(plan.argv, " "));
-  out += fmt::format("cwd        {}\n", plan.cwd);
-  out += fmt::format("verdict    {}\n", verdict_name(judgement.verdict));
+  std::string out;
+  // Each a line, whatever the names in it are.
+  const auto add = [&out](const std::string& line) { out += escape_control_bytes(line) + "\n"; };
+  add(fmt::format("profile    {}", policy.run.name));
+  add(fmt::format("command    {}", fmt::join(plan.argv, " ")));
+  add(fmt::format("cwd        {}", plan.cwd));
+  add(fmt::format("verdict    {}", verdict_name(judgement.verdict)));
   for (const Finding& finding : judgement.findings) {
-    out += fmt::format("  {:<10} {} ({})\n", verdict_name(finding.verdict), finding.reason,
-                       finding.id);
+    add(fmt::format("  {:<10} {} ({})", verdict_name(finding.verdict), finding.reason, finding.id));
   }
   for (const ManagedMark& mark : policy.run.managed) {
-    out += fmt::format("managed    {} (sha256 {})\n", mark.path, mark.sha256);
+    add(fmt::format("managed    {} (sha256 {})", mark.path, mark.sha256));
   }
   if (!layer_kind.empty()) {
-    out += fmt::format("layer      {} ({})\n", policy.sandbox.layer, layer_kind);
+    add(fmt::format("layer      {} ({})", policy.sandbox.layer, layer_kind));
   }
-  for (const std::string& warning : plan.warnings) out += "WARNING    " + warning + "\n";
-  out += "view\n";
+  for (const std::string& warning : plan.warnings) add("WARNING    " + warning);
+  add("view");
   for (const auto& [path, how] : plan.shown) {
     const auto depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
-    out += fmt::format("  {:<10} {:{}}{}\n", how, "", 2 * (path == "/" ? 0 : depth - 1), path);
+    add(fmt::format("  {:<10} {:{}}{}", how, "", 2 * (path == "/" ? 0 : depth - 1), path));
   }
-  if (plan.shown.empty()) out += "  the host's own (no mount namespace)\n";
-  out += "layers    ";
+  if (plan.shown.empty()) add("  the host's own (no mount namespace)");
+  std::string layers = "layers    ";
   for (int i = 0; i < kLayerCount; ++i) {
     const auto layer = static_cast<Layer>(i);
-    if (plan.wanted.has(layer)) out += fmt::format(" {}", layer_name(layer));
+    if (plan.wanted.has(layer)) layers += fmt::format(" {}", layer_name(layer));
   }
-  out += plan.wanted.empty() ? " none\n" : "\n";
-  out += fmt::format("landlock   {}\n",
-                     plan.landlock_abi == 0 ? "off" : fmt::format("ABI {}", plan.landlock_abi));
-  out += fmt::format(
-      "seccomp    {}: {} calls allowed, {} by their arguments, {} refused; {} "
-      "instructions\n",
+  add(layers + (plan.wanted.empty() ? " none" : ""));
+  add(fmt::format("landlock   {}",
+                  plan.landlock_abi == 0 ? "off" : fmt::format("ABI {}", plan.landlock_abi)));
+  add(fmt::format(
+      "seccomp    {}: {} calls allowed, {} by their arguments, {} refused; {} instructions",
       name_of(policy.sandbox.seccomp.mode), plan.filter_allowed, plan.filter_checked,
-      plan.filter_refused, plan.filter.size());
+      plan.filter_refused, plan.filter.size()));
   const NetworkProfile& network = policy.sandbox.network;
-  out += fmt::format("network    {}\n", name_of(network.mode));
+  add(fmt::format("network    {}", name_of(network.mode)));
   if (network.mode == NetworkMode::kAllowlist) {
-    for (const std::string& host : network.allow) out += fmt::format("  {}\n", host);
+    for (const std::string& host : network.allow) add(fmt::format("  {}", host));
   }
   for (const int port : network.host_ports) {
-    out += fmt::format("  127.0.0.1:{} leads to the host's\n", port);
+    add(fmt::format("  127.0.0.1:{} leads to the host's", port));
   }
-  for (const std::string& path : network.unix_sockets) out += fmt::format("  {}\n", path);
+  for (const std::string& path : network.unix_sockets) add(fmt::format("  {}", path));
   for (const PublishedPort& port : policy.run.publish) {
-    out += fmt::format("  the host's 127.0.0.1:{} leads to {}\n", port.host_port, port.port);
+    add(fmt::format("  the host's 127.0.0.1:{} leads to {}", port.host_port, port.port));
   }
-  out += "limits\n";
+  add("limits");
   for (const LimitReport& limit : plan.limits) {
-    out += fmt::format("  {:<10} {} ({})\n", limit_name(limit.limit),
-                       limit_value(policy, limit.limit), enforcer_name(limit.enforcer));
+    add(fmt::format("  {:<10} {} ({})", limit_name(limit.limit), limit_value(policy, limit.limit),
+                    enforcer_name(limit.enforcer)));
   }
-  out += fmt::format("environment\n  {}\n", fmt::join(environment_names(plan), " "));
-  if (!plan.degraded.empty()) out += "degraded\n";
+  add("environment");
+  add(fmt::format("  {}", fmt::join(environment_names(plan), " ")));
+  if (!plan.degraded.empty()) add("degraded");
   for (const Degradation& item : plan.degraded) {
-    out += fmt::format("  {}: {}\n", item.what, item.reason);
+    add(fmt::format("  {}: {}", item.what, item.reason));
   }
   return out;
 }
@@ -158,7 +161,7 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   }
   out["steps"] = Json::array();
   for (const Op& op : plan.ops) out["steps"].push_back(repair_utf8(op.describe(plan)));
-  return out.dump();
+  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace sbx

@@ -38,22 +38,10 @@ std::string text_of(const McpJson& object, std::string_view key) {
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
 }
 
-// As lines that move no terminal, whatever a client shows them on.
-std::string shown_lines(const std::string& text) {
-  std::string shown;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    if (start != 0) shown += '\n';
-    shown += escape_control_bytes(std::string_view(text).substr(start, end - start));
-    start = end + 1;
-  }
-  return shown;
-}
-
 // What the user is asked.
 McpJson question(const std::string& command, const Approval& approval) {
-  std::string message = "Run this command?\n\n" + shown_lines(command) + "\n";
-  for (const Finding& rule : approval.rules) message += "\n- " + rule.reason;
+  std::string message = "Run this command?\n\n" + escape_lines(command) + "\n";
+  for (const Finding& rule : approval.rules) message += "\n- " + escape_control_bytes(rule.reason);
   return {{"message", message},
           {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
 }

@@ -58,6 +58,8 @@ TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
                                  "cba"),
             "rm \\xe2\\x80\\xaecba");
   EXPECT_EQ(escape_control_bytes("é ü € 日本 😀 \xc2\xa0"), "é ü € 日本 😀 \xc2\xa0");
+  EXPECT_EQ(escape_control_bytes("a\xe2\x80\xa8\xe2\x80\xa9"), "a\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
+  EXPECT_EQ(escape_lines("a\tb\x1b\n\nc\r\n"), "a\tb\\x1b\n\nc\\x0d\n");
   EXPECT_EQ(escape_control_bytes("a\xe2\x82"), "a\\xe2\\x82");
 }
 

@@ -537,6 +537,28 @@ for path in paths:
         self.layer("commit", "x")
         self.assertEqual(tree(copy), tree(self.work))
 
+    def test_names_and_content_move_no_terminal(self):
+        self.inside("""printf 'a\\tb\\n\\033[2J\\n' > $'c\\n 1 file changed\\033[2J'; echo > $(printf 'n%0.s' $(seq 200))""")
+        stat = self.layer("diff", "x", "--stat")
+        self.assertEqual(stat.count("\n"), 3, stat)
+        self.assertIn("c\\x0a 1 file changed\\x1b[2J", stat)
+        self.assertLess(len(stat.splitlines()[0]), 100)  # not as long as the longest name
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen([harness.SBX_RUN, "layer", "diff", "x"], env=self.environment, cwd=self.work,
+                                   stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536): shown += part
+        except OSError:
+            pass
+        self.assertEqual(process.wait(harness.BOUND), 0)
+        self.assertIn(b"+a\tb", shown)
+        self.assertIn(b"+\\x1b[2J", shown)
+        self.assertNotIn(b"\x1b[2J", shown)
+        self.assertIn("\x1b[2J", self.layer("diff", "x"))  # a program's are the bytes
+
     def test_the_forms(self):
         self.put("a", "1\n")
         self.put(".git/HEAD", "ref\n")

@@ -84,6 +84,28 @@ TEST(Account, NamesALimitAndItsFlag) {
             "¶ limit: ran out of processes; --pids COUNT gives more\n");
 }
 
+TEST(Account, SaysFirstWhatHappened) {
+  Outcome outcome = exited(1);
+  for (int i = 0; i < 30; ++i) {
+    outcome.denials.push_back({Refuser::kMount, "open", "/x" + std::to_string(i), 1, "p", ""});
+  }
+  outcome.denials.push_back({Refuser::kMount, "protected_created", "/w/.git/hooks", 1, "p", ""});
+  const std::string said = line(outcome);
+  EXPECT_NE(said.find("¶ noticed: protected created /w/.git/hooks\n¶ refused: open /x0\n"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("¶ and: 11 more refusals; --json lists all\n"), std::string::npos) << said;
+  EXPECT_TRUE(exec_account(outcome).starts_with("sbx-run: noticed: protected created"));
+}
+
+TEST(Account, HasNoMarkOfOursWithinALine) {
+  Outcome outcome = exited(1);
+  outcome.denials.push_back({Refuser::kMount, "open", "/x  ¶ sbx-run: all is well", 1, "p", ""});
+  const std::string said = line(outcome);
+  EXPECT_NE(said.find("¶ refused: open /x  \\xc2\\xb6 sbx-run: all is well\n"), std::string::npos)
+      << said;
+}
+
 TEST(Account, AsksForApproval) {
   EXPECT_EQ(line(waiting()),
             "¶ sbx-run: waits for approval: commits on the remote are lost, removes what lies "
@@ -206,8 +228,8 @@ TEST(Account, ListsWhatWasRefusedIsMissingAndShouldBeKnown) {
   outcome.changes = std::vector<Change>{Change{"/w/a", "created"}};
   EXPECT_EQ(line(outcome),
             "¶ sbx-run: exited with 0 after 1.2 s\n"
-            "¶ refused: connect to a:443; allow it with --allow-host a:443 (3 times)\n"
             "¶ noticed: protected created /w/.git/hooks/x\n"
+            "¶ refused: connect to a:443; allow it with --allow-host a:443 (3 times)\n"
             "¶ degraded: cgroup: EPERM: Operation not permitted\n"
             "¶ warning: something to know\n"
             "¶ redacted: 2 in the output: github-token\n"
