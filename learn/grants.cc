@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "json/reader.h"
 #include "model/address.h"
+#include "model/grant.h"
 #include "policy/policy.h"
 #include "profile/host_rule.h"
 
@@ -131,6 +132,9 @@ std::string why_no_root(const Document& root, const std::string& home,
 std::string why_no_host(const std::string& text) {
   const auto rule = parse_host_rule(text);
   if (!rule) return text + " is no host";
+  if (rule->kind == HostRule::Kind::kWildcard && rule->name.find('.') == std::string::npos) {
+    return text + " is nearly everything";
+  }
   if (rule->kind != HostRule::Kind::kNetwork) return "";
   const bool is_link_local = in_network(rule->network, ipv4(169, 254, 0, 0), 16);
   if (is_link_local) return text + " is where clouds hand out credentials";
@@ -181,6 +185,8 @@ Result<Grant> parse_grant(std::string_view text) {
                  "grant", ""};
   };
   if (auto access = parse_access(text)) return std::move(*access);
+  // The mode follows the list: what applies it sets that too.
+  if (text.starts_with(kWithItsMode)) text.remove_prefix(kWithItsMode.size());
   for (const std::string_view setting : kSettings) {
     if (!text.starts_with(setting)) continue;
     std::string_view rest = text.substr(setting.size());

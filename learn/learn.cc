@@ -16,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "json/writer.h"
 #include "learn/lines.h"
 #include "learn/profile_file.h"
 #include "learn/runs.h"
@@ -116,7 +117,7 @@ class Learner {
   // Until nothing that could be granted is refused any more.
   Status narrow() {
     for (const std::string& host : hosts_of(wide_)) {
-      if (!is_reached(host)) take("network.allow += [\"" + host + "\"]", {});
+      if (!is_reached(host)) take("network.allow += [" + json_string(host) + "]", {});
     }
     const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "guard/places.h"
+#include "json/writer.h"
 #include "policy/request.h"
 
 namespace sbx {
@@ -237,7 +238,7 @@ void Connects::decide_by_owner(Errand& errand) {
   }
   // A profile takes absolute paths without `..`.
   count(errand, "connect", std::string(errand.unix_name()),
-        "network.unix_sockets += [\"" + resolve_path(errand.absolute, "/") + "\"]");
+        "network.unix_sockets += [" + json_string(resolve_path(errand.absolute, "/")) + "]");
   refuse(errand, EACCES);
 }
 

@@ -4,4 +4,4 @@ sbx_room(connect
     connect/connects.cc
     connect/errand.cc
     connect/unix_peers.cc
-  LINK sbx_base sbx_model sbx_policy sbx_guard sbx_launch sbx_gateway sbx_trace)
+  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_launch sbx_gateway sbx_trace)

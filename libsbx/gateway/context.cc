@@ -4,6 +4,10 @@
 
 #include <utility>
 
+#include "json/writer.h"
+#include "model/grant.h"
+#include "profile/host_rule.h"
+
 namespace sbx {
 
 void GatewayContext::deny(std::string operation, std::string target, std::string grant,
@@ -13,8 +17,10 @@ void GatewayContext::deny(std::string operation, std::string target, std::string
 }
 
 std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
-  const std::string list = "network.allow += [\"" + host_and_port + "\"]";
-  return mode == NetworkMode::kNone ? "network.mode = \"allowlist\", " + list : list;
+  const auto rule = parse_host_rule(host_and_port);
+  if (!rule || !is_one_host(*rule)) return "";
+  const std::string list = "network.allow += [" + json_string(host_and_port) + "]";
+  return mode == NetworkMode::kNone ? std::string(kWithItsMode) + list : list;
 }
 
 std::string Destination::text() const {

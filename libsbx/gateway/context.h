@@ -84,7 +84,8 @@ struct GatewayContext {
   void deny(std::string operation, std::string target, std::string grant, std::string program = {});
 };
 
-// What lets the host be reached, "host" or "host:port", from the mode that is in force.
+// What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for what
+// is no host, or more than one: a program inside says what it is.
 std::string allow_grant(NetworkMode mode, const std::string& host_and_port);
 
 // What a destination of the sandbox stands for.

@@ -17,4 +17,4 @@ sbx_room(gateway
     gateway/resolver.cc
     gateway/rules.cc
     gateway/tunnel.cc
-  LINK sbx_base sbx_model sbx_profile)
+  LINK sbx_base sbx_json sbx_model sbx_profile)

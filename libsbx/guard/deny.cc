@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "guard/names.h"
+#include "json/writer.h"
 #include "shell/arguments.h"
 #include "shell/programs.h"
 
@@ -15,15 +16,6 @@ namespace {
 bool is_any(const std::vector<std::string>& patterns, std::string_view program) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return matches_name(pattern, program); });
-}
-
-std::string quoted(std::string_view name) {
-  std::string out = "\"";
-  for (const char c : name) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
 }
 
 bool is_function(const Case& c, std::string_view name) {
@@ -63,7 +55,7 @@ class NameCheck {
     for (const std::string& pattern : commands_.deny) {
       if (!matches_name(pattern, name)) continue;
       add("denied-command", Verdict::kDeny, "'" + name + "' is denied by the profile",
-          "commands.deny -= " + quoted(pattern));
+          "commands.deny -= " + json_string(pattern));
       return true;
     }
     return false;
@@ -92,7 +84,7 @@ class NameCheck {
     if (!commands_.allow) return;
     add("command-not-allowed", Verdict::kDeny,
         "'" + name + "' is not an allowed command; allowed are: " + allowed_names(),
-        "commands.allow += " + quoted(name));
+        is_pattern(name) ? "" : "commands.allow += " + json_string(name));
   }
 
   // Where only the listed programs exist the kernel holds the list; elsewhere the text must.
@@ -110,7 +102,7 @@ class NameCheck {
       if (pattern == "destructive" || !matches_name(pattern, c_.program)) continue;
       add("asked-command", Verdict::kAsk,
           "the profile wants a person to decide about '" + std::string(c_.program) + "'",
-          "commands.ask -= " + quoted(pattern));
+          "commands.ask -= " + json_string(pattern));
       return;
     }
   }

@@ -11,10 +11,14 @@
 
 namespace sbx {
 
+bool is_pattern(std::string_view name) {
+  return name.find_first_of("*?[") != std::string_view::npos;
+}
+
 bool matches_name(std::string_view pattern, std::string_view program) {
   pattern = base_name(pattern);
   program = base_name(program);
-  if (pattern.find_first_of("*?[") == std::string_view::npos) return pattern == program;
+  if (!is_pattern(pattern)) return pattern == program;
   return fnmatch(std::string(pattern).c_str(), std::string(program).c_str(), 0) == 0;
 }
 

@@ -19,6 +19,8 @@ inline constexpr std::string_view kFileSystems[] = {
     "bfs", "btrfs", "cramfs", "erofs",  "exfat", "ext2",     "ext3", "ext4", "f2fs", "fat",
     "jfs", "minix", "msdos",  "nilfs2", "ntfs",  "reiserfs", "udf",  "vfat", "xfs"};
 
+bool is_pattern(std::string_view name);
+
 // `pattern` may hold * ? and [ ]. A path stands for its last component, on both sides.
 bool matches_name(std::string_view pattern, std::string_view program);
 

@@ -10,4 +10,4 @@ sbx_room(guard
     guard/rules_shell.cc
     guard/rules_system.cc
     guard/verdict.cc
-  LINK sbx_base sbx_model sbx_shell sbx_policy)
+  LINK sbx_base sbx_json sbx_model sbx_shell sbx_policy)

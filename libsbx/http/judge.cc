@@ -21,16 +21,13 @@ std::int64_t now_ms() {
       .count();
 }
 
-std::string quoted(std::string_view text) {
-  std::string out;
-  JsonWriter json(out);
-  json.string(text);
-  return out;
-}
-
+// A path in a rule is a pattern.
 std::string rule_grant(const Peer& peer, std::string_view method, std::string_view path) {
-  return "network.http += {\"host\": " + quoted(peer.name + ":" + std::to_string(peer.port)) +
-         ", \"methods\": [" + quoted(method) + "], \"paths\": [" + quoted(path) + "]}";
+  if (path.find('*') != std::string_view::npos) {
+    return "network.http cannot name a path that holds a star without all that the star stands for";
+  }
+  return "network.http += {\"host\": " + json_string(peer.name + ":" + std::to_string(peer.port)) +
+         ", \"methods\": [" + json_string(method) + "], \"paths\": [" + json_string(path) + "]}";
 }
 
 // "Name:80", "name.", "[::1]" are as they are meant.

@@ -136,4 +136,10 @@ void JsonWriter::thousandths(std::int64_t value) {
   literal(std::to_string(value / 1000) + '.' + std::to_string(1000 + value % 1000).substr(1));
 }
 
+std::string json_string(std::string_view bytes) {
+  std::string out;
+  JsonWriter(out).string(bytes);
+  return out;
+}
+
 }  // namespace sbx

@@ -68,4 +68,7 @@ class JsonWriter {
   bool comma_ = false;  // a value stands before this place
 };
 
+// One text as JSON, as string() writes it.
+std::string json_string(std::string_view bytes);
+
 }  // namespace sbx

@@ -2,29 +2,25 @@
 // Text only.
 #include "model/grant.h"
 
+#include "json/writer.h"
+
 namespace sbx {
 
-std::string quoted(std::string_view text) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
-      out += "\\u00";
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    } else {
-      out += c;
-    }
+std::string literal_path(std::string_view path) {
+  const std::size_t star = path.find('*');
+  if (star == std::string_view::npos) return std::string(path);
+  // A pattern begins with the name that holds the first star.
+  const std::size_t begin = path.rfind('/', star) + 1;
+  std::string out(path.substr(0, begin));
+  for (const char c : path.substr(begin)) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) out += '\\';
+    out += c;
   }
-  return out + '"';
+  return out;
 }
 
 std::string root_entry(std::string_view path, std::string_view access) {
-  std::string out = R"({"path": )" + quoted(path) + R"(, "access": ")";
+  std::string out = R"({"path": )" + json_string(literal_path(path)) + R"(, "access": ")";
   out += access;
   return out + R"("})";
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings that would allow what was refused, as a profile takes them.
+// Settings that would allow what was refused, as a profile takes them. What they name comes from
+// inside: each is written so that it says no more than that.
 #pragma once
 
 #include <span>
@@ -8,8 +9,11 @@
 
 namespace sbx {
 
-// As a JSON string.
-std::string quoted(std::string_view text);
+// Where no host is reached, a list of hosts comes with the mode in which it counts.
+inline constexpr std::string_view kWithItsMode = R"(network.mode = "allowlist", )";
+
+// As a profile writes a path that may be a pattern: what is special in a pattern stands for itself.
+std::string literal_path(std::string_view path);
 
 // `{"path": "/srv/a", "access": "ro"}`.
 std::string root_entry(std::string_view path, std::string_view access);

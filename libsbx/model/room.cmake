@@ -5,4 +5,4 @@ sbx_room(model
     model/exit_status.cc
     model/finding.cc
     model/grant.cc
-  LINK sbx_base)
+  LINK sbx_base sbx_json)

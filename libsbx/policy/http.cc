@@ -18,10 +18,6 @@ Error bad(std::string where, std::string message, std::string hint) {
   return Error{ErrorCode::kBadValue, std::move(message), std::move(where), std::move(hint)};
 }
 
-bool is_one_host(const HostRule& host) {
-  return host.kind != HostRule::Kind::kNetwork || host.prefix == (host.network.is_v6 ? 128 : 32);
-}
-
 bool covers(const HostRule& allowed, const HostRule& host) {
   // Without a port an entry stands for 80 and 443: one of them is enough.
   if (allowed.port && host.port && *allowed.port != *host.port) return false;
@@ -42,7 +38,7 @@ bool covers(const HostRule& allowed, const HostRule& host) {
 Status check_host(const std::string& text, const std::string& where,
                   const std::vector<HostRule>& allowed) {
   const auto host = parse_host_rule(text);
-  if (!host || !is_one_host(*host)) {
+  if (!host || (host->kind != HostRule::Kind::kWildcard && !is_one_host(*host))) {
     return bad(where, "not one host: '" + text + "'", "a name, *.NAME or an address");
   }
   const bool is_covered = std::any_of(allowed.begin(), allowed.end(),

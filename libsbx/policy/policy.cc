@@ -295,6 +295,12 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   std::vector<HostRule> hosts;
   SBX_CHECK_OK(read_hosts(profile.network.allow, ErrorCode::kBadValue, "/network/allow", hosts));
   SBX_CHECK_OK(read_hosts(flags.allow_hosts, ErrorCode::kBadFlag, "--allow-host", hosts));
+  if (std::any_of(hosts.begin(), hosts.end(),
+                  [](const HostRule& host) { return host.name == "localhost"; })) {
+    context.warnings.push_back(
+        "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's is "
+        "reached by network.host_ports");
+  }
   if (!flags.allow_hosts.empty()) {
     profile.network.mode = NetworkMode::kAllowlist;
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),

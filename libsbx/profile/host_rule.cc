@@ -105,6 +105,11 @@ std::optional<HostRule> parse_host_rule(std::string_view text) {
   return with_port(parse_host(text.substr(0, colon)), text.substr(colon + 1));
 }
 
+bool is_one_host(const HostRule& rule) {
+  if (rule.kind != HostRule::Kind::kNetwork) return rule.kind == HostRule::Kind::kName;
+  return rule.prefix == (rule.network.is_v6 ? 128 : 32);
+}
+
 std::string host_rule_text(const HostRule& rule) {
   std::string text = rule.name;
   if (rule.kind == HostRule::Kind::kWildcard) text = "*." + text;

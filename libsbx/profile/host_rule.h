@@ -32,6 +32,9 @@ std::optional<HostRule> parse_host_rule(std::string_view text);
 // As parse_host_rule() reads it.
 std::string host_rule_text(const HostRule& rule);
 
+// A name or one address.
+bool is_one_host(const HostRule& rule);
+
 // A network so wide, in bits, was meant as "anything": it lists none of the host's own services.
 inline constexpr int kNarrowestWideNetwork = 8;
 

@@ -17,6 +17,7 @@
 #include "guard/names.h"
 #include "guard/places.h"
 #include "host/owners.h"
+#include "json/writer.h"
 #include "trace/file_call.h"
 #include "trace/file_view.h"
 #include "trace/inside_paths.h"
@@ -35,7 +36,7 @@ constexpr std::size_t kLongestAnswer = std::size_t{64} << 10;
 std::string grant_for_program(const Policy& policy, const std::string& path) {
   if (is_denied_name({}, path)) return "";
   for (const std::string& pattern : policy.sandbox.commands.deny) {
-    if (matches_name(pattern, path)) return "commands.deny -= [\"" + pattern + "\"]";
+    if (matches_name(pattern, path)) return "commands.deny -= [" + json_string(pattern) + "]";
   }
   return "";
 }

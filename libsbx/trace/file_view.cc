@@ -15,6 +15,7 @@
 #include "base/files.h"
 #include "guard/places.h"
 #include "host/protect.h"
+#include "json/writer.h"
 #include "model/grant.h"
 #include "sys/calls.h"
 #include "trace/inside_paths.h"
@@ -133,7 +134,8 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   // EACCES from a directory that the host shows as well is the host's refusal.
   if (error == EACCES && shown_as(path) != "none") return std::nullopt;
   if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
-    return FileRefusal{Refuser::kMount, path, "filesystem.devices += [" + quoted(path) + "]"};
+    return FileRefusal{Refuser::kMount, path,
+                       "filesystem.devices += [" + json_string(literal_path(path)) + "]"};
   }
   std::string through = link_grant(looked_at, writes(file.need));
   if (through.empty()) through = grant(looked_at, writes(file.need));
@@ -374,7 +376,8 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
       std::any_of(policy_.sandbox.filesystem.roots.begin(), policy_.sandbox.filesystem.roots.end(),
                   [&](const Root& root) { return root.path == path; });
   const std::string access = to_write ? "rw" : "ro";
-  if (replaces) return "filesystem.roots: \"access\": " + quoted(access) + " for " + quoted(path);
+  if (replaces)
+    return "filesystem.roots: \"access\": " + json_string(access) + " for " + json_string(path);
   return root_grant({&path, 1}, access);
 }
 

@@ -6,4 +6,4 @@ sbx_room(trace
     trace/file_view.cc
     trace/inside_paths.cc
     trace/refusals.cc
-  LINK sbx_base sbx_model sbx_policy sbx_guard sbx_host sbx_plan)
+  LINK sbx_base sbx_json sbx_model sbx_policy sbx_guard sbx_host sbx_plan)

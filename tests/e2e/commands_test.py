@@ -104,6 +104,13 @@ class Refused(Case):
         self.assertIn("cat, ls", answer["error"]["message"])
         self.assertEqual(answer["denials"][0]["grant"], 'commands.allow += "perl"')
 
+    def test_a_program_named_like_a_pattern_is_granted_to_nobody(self):
+        profile = self.profile({"commands": {"allow": ["cat", "ls"]}})
+        for command in ("'*' x", "'p[a-z]rl' x", r"\? x"):
+            answer = self.sh(command, "--profile", profile)
+            self.assertEqual(answer["status"], "denied", command)
+            self.assertEqual(answer["denials"][0]["grant"], "", answer)
+
     def test_readonly_refuses_writing_programs(self):  # B10
         profile = self.profile({"commands": {"readonly": True, "ask": []}})
         for command in ("rm a", "touch a", "echo a > b"):

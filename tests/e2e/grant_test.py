@@ -37,6 +37,16 @@ class GrantTest(harness.Case):
         text = open(self.file).read()
         self.assertTrue(text.startswith('{\n    "name": "own",\n    "extends": "default",\n'), text)
 
+    def test_a_path_with_a_star_grants_itself_alone(self):
+        for name in ("a*b", "axb"):
+            self.write(f"data/{name}/file", name)
+        flags = ["--profile", self.file, "--trace-denials"]
+        read = f"cat {self.base}/data/'a*b'/file {self.base}/data/axb/file"
+        refused = self.raw(*flags, "-c", f"cat {self.base}/data/'a*b'/file", env={**os.environ, "HOME": self.home})
+        self.grant("--yes", result=refused.stdout.decode())
+        answer = self.sh(read, *flags)
+        self.assertEqual((answer["stdout"], answer["exit_code"]), ("a*b", 1), answer)
+
     def test_without_a_terminal_it_shows_and_writes_nothing(self):
         before = open(self.file).read()
         shown = self.grant(result=self.result('seccomp.allow += ["bpf"]')).stdout.decode()

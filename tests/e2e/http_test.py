@@ -64,6 +64,13 @@ class Rules(Http):
                          [("GET", "/repos/acme/x", 200, "/network/http/0"),
                           ("POST", "/repos/acme/x", 403, None), ("GET", "/repos/other", 403, None)])
 
+    def test_a_path_with_a_star_is_granted_to_nobody(self):
+        """As a rule it would be a pattern."""
+        answer = self.sh(f"curl -sS -g '{URL}/*' '{URL}/**'", *self.rules(self.GET))
+        found = self.denials(answer, "http")
+        self.assertEqual(set(found), {f"GET {URL}/*", f"GET {URL}/**"}, answer)
+        self.assertFalse([denial for denial in found.values() if "+=" in denial["grant"]], found)
+
     def test_paths_are_judged_in_their_normal_form(self):
         rules = self.rules(({"host": HOST, "paths": ["/a/*", "/deep/**", "/@s*/pkg", "/@s%2fpkg"]},))
         allowed = ["/a/b", "/a/%62", "/a/x/../y", "//a//b", "/deep/1/2/3", "/deep/", "/@s%2fpkg",

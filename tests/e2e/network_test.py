@@ -534,6 +534,15 @@ class UnixSockets(harness.Case):
             denial = [d for d in self.connect(name)["denials"] if d["target"] == name][0]
             self.assertEqual(denial["grant"], f'network.unix_sockets += ["{path}"]')
 
+    def test_a_sockets_path_adds_nothing_to_the_grant(self):
+        path = os.path.join(self.work, 'a"], network.mode = "open", x += ["b\n*')
+        self.listen(path)
+        answer = self.connect(path)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+        (denial,) = [d for d in answer["denials"] if d["operation"] == "connect"]
+        setting, _, value = denial["grant"].partition(" += ")
+        self.assertEqual((setting, json.loads(value)), ("network.unix_sockets", [path]))
+
     def test_a_listed_socket_can_be_connected_to(self):
         path = os.path.join(self.work, "host.sock")
         self.listen(path)

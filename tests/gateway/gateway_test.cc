@@ -509,6 +509,18 @@ TEST_F(GatewayTest, IsIdleWhenNothingIsUnderWay) {
   EXPECT_FALSE(world.gateway().deadline().has_value());
 }
 
+TEST(AllowGrant, IsOfOneHostOrNone) {
+  const auto grant = [](const char* text) { return allow_grant(NetworkMode::kAllowlist, text); };
+  EXPECT_EQ(grant("a.org:443"), "network.allow += [\"a.org:443\"]");
+  EXPECT_EQ(grant("[2001:db8::1]:443"), "network.allow += [\"[2001:db8::1]:443\"]");
+  EXPECT_EQ(allow_grant(NetworkMode::kNone, "a.org"),
+            "network.mode = \"allowlist\", network.allow += [\"a.org\"]");
+  for (const char* text : {"*.com", "*.com:443", "0.0.0.0/0", "10.0.0.0/8:80", "::/0", "a\"]b.org",
+                           "a.org\", \"b.org", "a b", "", "a.org:0"}) {
+    EXPECT_EQ(grant(text), "") << text;
+  }
+}
+
 TEST(Gateway, IsNotForTheHostsOwnNetwork) {
   GatewayOptions options;
   DenialLedger denials;

@@ -31,6 +31,19 @@ TEST(Grant, IsAddedWhereTheListIs) {
             R"({"network":{"mode":"allowlist"}})");
 }
 
+TEST(Grant, OfAHostMayComeWithItsMode) {
+  EXPECT_EQ(added(R"(network.mode = "allowlist", network.allow += ["a.org:443"])", "{}").dump(),
+            R"({"network":{"+allow":["a.org:443"]}})");
+}
+
+TEST(Never, IsAWholeTopLevelDomain) {
+  for (const char* host : {"*.com", "*.com:443", "*.local"}) {
+    const auto grant = parse_grant("network.allow += [\"" + std::string(host) + "\"]");
+    ASSERT_TRUE(grant.ok());
+    EXPECT_NE(never_granted(grant.value(), "/home/u", {}), "") << host;
+  }
+}
+
 TEST(Grant, WidensAnEntryForTheSamePathAndNeverLowersOne) {
   constexpr auto kWrite = R"(filesystem.roots += [{"path": "/srv/a", "access": "rw"}])";
   constexpr auto kRead = R"(filesystem.roots += [{"path": "/srv/a", "access": "ro"}])";

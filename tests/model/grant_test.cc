@@ -20,5 +20,13 @@ TEST(Grant, IsWhatAProfileTakesWhateverThePathHolds) {
   }
 }
 
+TEST(Grant, OfAPathWithAStarIsNoPattern) {
+  EXPECT_EQ(literal_path("/srv/[a]/b"), "/srv/[a]/b");  // no pattern without a star
+  EXPECT_EQ(literal_path("/srv/[a]/b*/c?\\d"), "/srv/[a]/b\\*/c\\?\\\\d");
+  const std::string path = "/srv/*";
+  const std::string grant = root_grant({&path, 1}, "ro");
+  EXPECT_EQ(nlohmann::json::parse(grant.substr(grant.find('[')))[0]["path"], "/srv/\\*");
+}
+
 }  // namespace
 }  // namespace sbx

@@ -3,4 +3,4 @@ sbx_test(model
     ${CMAKE_CURRENT_LIST_DIR}/address_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/denial_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/grant_test.cc
-  LINK sbx_base sbx_model nlohmann_json::nlohmann_json)
+  LINK sbx_base sbx_json sbx_model nlohmann_json::nlohmann_json)
