@@ -6,6 +6,16 @@ readonly kTestUser=sbxtest
 
 say() { printf '\n== %s\n' "$*"; }
 
+# Sets `launcher` to cmake's options that have ccache keep what it compiles, where there is one. Run at the top of
+# the tree: another clone of it finds the same.
+# shellcheck disable=SC2034
+use_ccache() {
+  launcher=()
+  command -v ccache >/dev/null || return 0
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+  launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+}
+
 # Sets AS_ROOT to the words before a command that make it root's, or returns 1.
 # shellcheck disable=SC2034
 find_root() {
