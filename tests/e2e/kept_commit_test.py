@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kept layers: changes are made real, taken back, finished or undone after a kill at any call and on a full disk."""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from kept_harness import Kept, tree
+
+CALL = re.compile(r"^([a-z0-9_]+)\(")
+# Calls that change nothing: a kill at one of them is a kill at the next one that does.
+SAME = ("close", "newfstatat", "fstat", "statx", "getdents64", "pread64", "brk", "read", "lseek",
+        "readlinkat", "readlink", "fgetxattr", "flistxattr", "prlimit64", "access", "faccessat",
+        "getrandom", "mmap", "munmap", "mprotect", "umask", "rseq", "statfs", "arch_prctl",
+        "set_tid_address", "set_robust_list", "rt_sigaction", "geteuid", "getuid", "openat2")
+
+
+class Commits(Kept):
+    def test_first_committer_wins(self):
+        self.put("a", "1\n")
+        self.put("b", "1\n")
+        self.inside("echo layer > a; echo layer > b; echo c > c")
+        self.put("a", "host\n")
+        before = tree(self.work)
+        answer = self.refused("layer_conflict", "commit", "x")
+        self.assertEqual(answer["changes"], [{"path": self.work + "/a", "kind": "conflict"}])
+        self.assertEqual(tree(self.work), before)
+        self.layer("commit", "x", "c")  # a conflict elsewhere does not block it
+        self.assertEqual(self.read("c"), "c\n")
+        self.layer("commit", "x", "--ours", "a")
+        self.assertEqual((self.read("a"), self.read("b")), ("host\n", "layer\n"))
+        self.assertEqual(self.inside("cat a")["stdout"], "host\n")
+
+    def test_theirs_takes_the_layers(self):
+        self.put("a", "1\n")
+        self.inside("echo layer > a")
+        self.put("a", "host\n")
+        self.layer("commit", "x", "--theirs", "a")
+        self.assertEqual(self.read("a"), "layer\n")
+        self.layer("undo", "x")
+        self.assertEqual(self.read("a"), "host\n")
+
+    def test_the_same_bytes_and_a_new_time_are_no_conflict(self):
+        path = self.put("a", "1\n")
+        self.inside("echo 2 > a")
+        os.utime(path, (1, 1))
+        self.layer("commit", "x")
+        self.assertEqual(self.read("a"), "2\n")
+
+    def test_changed_while_the_run_went_on(self):
+        self.put("a", "1\n")
+        self.put("b", "1\n")
+        run = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c",
+                                "echo layer > a; echo > first; sleep 2; echo layer > b"],
+                               cwd=self.work, env=self.environment, stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, run)
+        pool = os.path.join(self.state, "sbx/layers")
+        self.assertTrue(harness.until(lambda: any(
+            "first" in files for _, _, files in os.walk(pool))))
+        self.put("a", "host\n")  # after the layer's first write
+        self.put("b", "host\n")  # before it
+        run.wait(timeout=harness.BOUND)
+        answer = self.refused("layer_conflict", "commit", "x")
+        self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/a"])
+
+    def test_new_files_in_a_removed_directory_are_a_conflict(self):
+        self.put("d/a", "1\n")
+        self.inside("rm -r d")
+        self.put("d/b", "host\n")
+        self.refused("layer_conflict", "commit", "x")
+        self.assertEqual(sorted(os.listdir(os.path.join(self.work, "d"))), ["a", "b"])
+
+    def test_what_is_special_or_protected_is_refused_with_the_list(self):
+        self.put(".git/hooks/pre-commit", "old\n", 0o755)
+        self.put("secret", "s\n")
+        self.inside("mkfifo pipe; echo evil > .git/hooks/pre-commit; echo fine > fine; "
+                    "touch su; chmod 755 su; mkdir st; chmod 1777 st")
+        # Inside the filter refuses it.
+        for directory, _, files in os.walk(self.state):
+            if "su" in files:
+                os.chmod(os.path.join(directory, "su"), 0o4755)
+        before = tree(self.work)
+        answer = self.refused("path_refused", "commit", "x")
+        self.assertEqual({change["path"][len(self.work) + 1:]: change["kind"]
+                          for change in answer["changes"]},
+                         {"pipe": "special", ".git/hooks/pre-commit": "protected"})
+        self.assertEqual(tree(self.work), before)
+        self.layer("commit", "x", "fine", "su", "st")
+        self.assertEqual(os.stat(os.path.join(self.work, "su")).st_mode & 0o7777, 0o755)
+        self.assertEqual(os.stat(os.path.join(self.work, "st")).st_mode & 0o7777, 0o777)
+        self.refused("path_refused", "commit", "x", "pipe")
+
+    def test_a_hidden_path_stays(self):
+        self.put("secret", "s\n")
+        self.inside("rm secret; echo other > secret")
+        profile = self.profile({"filesystem": {"+roots": [
+            {"path": "${workspace}/secret", "access": "none"}]}})
+        self.refused("path_refused", "commit", "x", "--profile", profile)
+        self.assertEqual(self.read("secret"), "s\n")
+
+    def test_a_symlink_swapped_in_is_not_followed(self):
+        self.put("d/a", "1\n")
+        outside = os.path.join(self.base, "outside")
+        os.mkdir(outside)
+        self.inside("echo 2 > d/a; echo b > d/b")
+        os.rename(os.path.join(self.work, "d"), os.path.join(self.work, "d2"))
+        os.symlink(outside, os.path.join(self.work, "d"))
+        self.refused("layer_conflict", "commit", "x")
+        self.assertEqual(os.listdir(outside), [])
+
+    def test_undo_only_while_nothing_else_changed_them(self):
+        self.put("a", "1\n")
+        self.inside("echo 2 > a; echo b > b")
+        self.layer("commit", "x")
+        self.put("b", "host\n")
+        self.refused("layer_conflict", "undo", "x")
+        self.put("b", "b\n")
+        self.layer("undo", "x")
+        self.assertEqual(tree(self.work), {b"a": ("file", 0o644, b"1\n")})
+        self.assertEqual(self.inside("cat a b")["stdout"], "2\nb\n")
+        self.refused("layer_not_found", "undo", "x")
+
+    def test_a_dry_run_changes_nothing(self):
+        self.inside("echo 1 > a")
+        told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
+        self.assertEqual(told["committed"], [{"path": self.work + "/a", "kind": "created"}])
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_times_and_attributes_are_kept_and_the_overlays_own_never(self):
+        self.inside("echo 1 > a; touch -d @1000 a; mkdir d; rm -f nothing")
+        self.layer("commit", "x")
+        path = os.path.join(self.work, "a")
+        self.assertEqual(os.stat(path).st_mtime, 1000)
+        self.assertEqual([name for name in os.listxattr(os.path.join(self.work, "d"))
+                          if "overlay" in name], [])
+
+    def test_a_directory_that_the_layer_closes(self):
+        self.inside("mkdir d; echo 1 > d/a; chmod 500 d; echo 2 > f; chmod 0 f")
+        self.layer("commit", "x")
+        self.assertEqual(tree(self.work)[b"d"], ("directory", 0o500))
+        if not harness.is_root():  # that nobody changed it cannot be seen
+            self.refused("layer_conflict", "undo", "x")
+            os.chmod(self.work + "/f", 0o600)
+        self.layer("undo", "x")
+        self.assertEqual(os.listdir(self.work), [])
+
+
+@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+class Kills(Kept):
+    """SIGKILL of sbx-layer at each of its system calls."""
+
+    def prepare(self, base, kind="overlay"):
+        work = os.path.join(base, "work")
+        os.makedirs(os.path.join(work, "d"))
+        for name in ("a", "gone", "d/in", "d/two"):
+            with open(os.path.join(work, name), "w") as file:
+                file.write(name + "\n")
+        os.symlink("a", os.path.join(work, "link"))
+        if kind == "copy":
+            os.link(os.path.join(work, "a"), os.path.join(work, "same"))
+        environment = {**os.environ, "XDG_STATE_HOME": os.path.join(base, "state")}
+        self.inside("echo new > a; rm gone; rm -r d; echo file > d; mkdir -p n/m; echo o > n/m/o; "
+                    "rm link; ln -s n link; chmod 500 n/m", "x", cwd=work, env=environment)
+        return work, environment
+
+    def call(self, work, environment, *arguments, inject=()):
+        return subprocess.run(
+            [*inject, os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-layer"), *arguments,
+             "--workspace", work], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=harness.BOUND, check=False)
+
+    def test_a_commit_killed_anywhere_is_finished_or_taken_back(self):
+        self.kill_commit("overlay")
+
+    def test_a_commit_of_a_copy_killed_anywhere(self):
+        self.kill_commit("copy")
+
+    def kill_commit(self, kind):
+        template = tempfile.mkdtemp(dir=self.base)
+        work, environment = self.prepare(template, kind)
+        before = tree(work)
+        trace = os.path.join(template, "trace")
+        done = self.call(work, environment, "commit", "x",
+                         inject=["strace", "-qq", "-o", trace])
+        if not os.path.exists(trace) or not os.path.getsize(trace):
+            self.skipTest("strace cannot trace here")
+        self.assertEqual(done.returncode, 0, done)
+        after = tree(work)
+        self.assertNotEqual(before, after)
+        with open(trace, errors="replace") as file:
+            calls = [match.group(1) for match in map(CALL.match, file) if match]
+        seen, points = {}, []
+        for name in calls:
+            seen[name] = seen.get(name, 0) + 1
+            if name not in SAME:
+                points.append((name, seen[name]))
+        self.assertGreater(len(points), 80)
+
+        def one(number):
+            name, when = points[number]
+            base = tempfile.mkdtemp(dir=self.base)
+            place, own = self.prepare(base, kind)
+            self.call(place, own, "commit", "x", inject=[
+                "strace", "-qq", "-o", "/dev/null", f"--inject={name}:signal=KILL:when={when}"])
+            back = number % 2 == 0
+            pending = any("pending" in files for _, _, files in os.walk(own["XDG_STATE_HOME"]))
+            end = self.call(place, own, "commit", "x", *(["--undo"] if back else []))
+            now = tree(place)
+            if back and not pending and now == before:
+                return None  # killed before it began
+            if end.returncode != 0:
+                return points[number], end
+            return None if now == (before if back else after) else (points[number], back, now)
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            wrong = [told for told in pool.map(one, range(len(points))) if told]
+        self.assertEqual(wrong, [])
+
+
+    def points(self, work, environment, action, trace):
+        """(call, how often it was made by then) of each that could change something."""
+        done = self.call(work, environment, *action, inject=["strace", "-qq", "-o", trace])
+        if not os.path.exists(trace) or not os.path.getsize(trace):
+            self.skipTest("strace cannot trace here")
+        self.assertEqual(done.returncode, 0, (action, done))
+        seen, points = {}, []
+        with open(trace, errors="replace") as file:
+            for name in (match.group(1) for match in map(CALL.match, file) if match):
+                seen[name] = seen.get(name, 0) + 1
+                if name not in SAME:
+                    points.append((name, seen[name]))
+        return points
+
+    def prepared(self, action, kind):
+        """A workspace and its layer, as they are before the action; and its words."""
+        work, environment = self.prepare(tempfile.mkdtemp(dir=self.base), kind)
+        for words in ((["commit", "x"],) if action[0] == "undo" else (["checkpoint", "x", "first"],)):
+            done = self.call(work, environment, *words)
+            self.assertEqual(done.returncode, 0, done)
+        if action[0] != "undo":
+            self.inside("echo later > later", cwd=work, env=environment)
+        return work, environment, [os.path.join(work, word) if word in ("a", "d") else word
+                                   for word in action]
+
+    def seen(self, work, environment, name="x"):
+        """The real tree, and what the layer makes of it."""
+        done = self.call(work, environment, "diff", name)
+        return tree(work), done.stdout if done.returncode == 0 else None
+
+    def kill_everywhere(self, action, kind):
+        work, environment, words = self.prepared(action, kind)
+        before = self.seen(work, environment)
+        points = self.points(work, environment, words, os.path.join(os.path.dirname(work), "trace"))
+        after = self.seen(work, environment)
+        self.assertGreater(len(points), 5, action)
+
+        def one(point):
+            work, environment, words = self.prepared(action, kind)
+            self.call(work, environment, *words, inject=[
+                "strace", "-qq", "-o", "/dev/null",
+                f"--inject={point[0]}:signal=KILL:when={point[1]}"])
+            real, patch = self.seen(work, environment)
+            wrong = []
+            if self.call(work, environment, "list").returncode != 0:
+                wrong.append("list")
+            if action[0] == "undo":
+                # Each file is what it was or what it becomes, whole.
+                wrong += [path for path, now in real.items() if now[0] == "file" and
+                          not path.rpartition(b"/")[2].startswith(b".sbx-") and
+                          now not in (before[0].get(path), after[0].get(path))]
+            elif real != before[0] or patch not in (before[1], after[1]):
+                wrong.append((real, patch))
+            again = self.call(work, environment, *words)
+            if again.returncode != 0:  # it was done when it was killed
+                told = again.stderr + again.stdout
+                codes = ((b"layer_not_found", b"path_not_found") if action[0] in ("undo", "discard")
+                         else (b"bad_value",))
+                if not any(code in told for code in codes):
+                    wrong.append(again)
+            if self.seen(work, environment) != after:
+                wrong.append(("after", self.seen(work, environment)))
+            if action[0] == "branch" and self.seen(work, environment, "y") != after:
+                wrong.append("the branch")
+            # And it is a layer as any other.
+            if self.call(work, environment, "list").returncode != 0:
+                wrong.append("list")
+            return (action, kind, point, wrong) if wrong else None
+
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            self.assertEqual([told for told in pool.map(one, points) if told], [])
+
+    def test_undo(self):
+        self.kill_everywhere(["undo", "x"], "overlay")
+        self.kill_everywhere(["undo", "x"], "copy")
+
+    def test_discard(self):
+        self.kill_everywhere(["discard", "x"], "overlay")
+
+    def test_discard_of_paths(self):
+        self.kill_everywhere(["discard", "x", "a", "d"], "overlay")
+
+    def test_discard_of_paths_in_a_copy(self):
+        self.kill_everywhere(["discard", "x", "a", "d"], "copy")
+
+    def test_checkpoint(self):
+        self.kill_everywhere(["checkpoint", "x", "second"], "overlay")
+        self.kill_everywhere(["checkpoint", "x", "second"], "copy")
+
+    def test_rollback(self):
+        self.kill_everywhere(["rollback", "x", "first"], "overlay")
+        self.kill_everywhere(["rollback", "x", "first"], "copy")
+
+    def test_branch(self):
+        self.kill_everywhere(["branch", "x", "y"], "overlay")
+        self.kill_everywhere(["branch", "x", "y"], "copy")
+
+
+class FullDisk(Kept):
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_full_disk_is_one_error_and_loses_nothing(self):
+        flags = "-m" if harness.is_root() else "-Urm"
+        script = """
+set -e
+mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+echo real > a
+export XDG_STATE_HOME="$PLACE/state"
+"$SBX_RUN" --layer x -c 'echo layer > a; head -c 6000000 /dev/zero | tr "\\0" y > big; echo z > z' > ../run.json
+head -c 30000000 /dev/zero > ../ballast || true
+if LAYER commit x > "$OUT/commit.json" 2> "$OUT/error"; then echo committed; fi
+wc -l < "$OUT/error"; cat a; ls
+rm ../ballast
+if test -n "$1"; then LAYER commit x --undo || true; cat a; ls; fi
+LAYER commit x > /dev/null; cat a; ls; wc -c < big
+"""
+        script = script.replace("LAYER", '"$SBX_RUN" layer')
+        place = os.path.join(self.base, "disk")
+        os.mkdir(place)
+        for undo in ("", "undo"):
+            done = subprocess.run(["unshare", flags, "sh", "-c", script, "sh", undo],
+                                  env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                                  timeout=harness.BOUND, check=False)
+            if b"mount" in done.stderr:
+                self.skipTest(done.stderr.decode())
+            self.assertEqual(done.returncode, 0, done)
+            out = done.stdout.decode().split()
+            self.assertNotIn("committed", out)
+            self.assertEqual(out[0], "1", "one line says so")
+            self.assertEqual(out[-5:], ["layer", "a", "big", "z", "6000000"], done)
+
+
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_disk_that_fills_while_a_tree_is_copied(self):
+        script = """
+set -e
+mount -t tmpfs -o size=24m none "$PLACE" && cd "$PLACE" && mkdir work state && cd work
+for i in $(seq 40); do head -c 400000 /dev/zero | tr "\\0" y > f$i; done; ln f1 g1
+export XDG_STATE_HOME="$PLACE/state"
+"$SBX_RUN" --layer x -c true > "$OUT/run.json" || true
+for i in $(seq 50); do find ../state -name tree | grep -q . || break; sleep 0.1; done
+find ../state -name tree; ls | wc -l; "$SBX_RUN" layer list --json
+rm f3*; "$SBX_RUN" --layer x -c 'ls | wc -l' > "$OUT/again.json"
+"""
+        place = os.path.join(self.base, "disk")
+        os.mkdir(place)
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**os.environ, "PLACE": place, "OUT": self.base}, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual((done.returncode, done.stdout.split()), (0, [b"41", b"[]"]), done)
+        with open(self.base + "/run.json") as file:
+            answer = json.load(file)
+        self.assert_error(answer, "setup_failed")
+        self.assertIn("No space left", answer["error"]["message"])
+        with open(self.base + "/again.json") as file:
+            self.assertEqual(json.load(file)["stdout"], "30\n")

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kept layers: what a layer changes, as git would write it."""
+
+import concurrent.futures
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from kept_harness import Kept, tree
+
+PATCH = shutil.which("patch")
+PATCHED = []  # what patch(1) took of git's
+
+
+class Diffs(Kept):
+    NAMES = ["plain", "with space", "quote\"s", "tab\there", "new\nline", "ümlaut", "-dash",
+             "back\\slash", "a", "b", "c.txt"]
+
+    def content(self, source):
+        kind = source.randrange(5)
+        if kind == 0:
+            return b""
+        if kind == 1:
+            return source.randbytes(source.randrange(1, 400))
+        lines = [b"line %d\n" % source.randrange(40) for _ in range(source.randrange(1, 60))]
+        text = b"".join(lines)
+        return text[:-1] if kind == 2 else text
+
+    def grow(self, source, top, depth=0):
+        for name in source.sample(self.NAMES, source.randrange(1, 5)):
+            path = os.path.join(top, name)
+            kind = source.randrange(8)
+            if kind < 2 and depth < 2:
+                os.mkdir(path)
+                self.grow(source, path, depth + 1)
+            elif kind == 2:
+                os.symlink(source.choice(["a", "/nowhere", "../b", "x y"]), path)
+            else:
+                with open(path, "wb") as file:
+                    file.write(self.content(source))
+                os.chmod(path, source.choice([0o644, 0o755]))
+
+    # What is done to a tree, by a program that runs inside and, for comparison, outside.
+    CHANGE = r"""
+import os, random, shutil, sys
+def content(source):
+    kind = source.randrange(5)
+    if kind == 0: return b""
+    if kind == 1: return source.randbytes(source.randrange(1, 400))
+    text = b"".join(b"line %d\n" % source.randrange(40) for _ in range(source.randrange(1, 60)))
+    return text[:-1] if kind == 2 else text
+source = random.Random(int(sys.argv[1]))
+paths = sorted(os.path.join(d, n) for d, i, f in os.walk(".") for n in i + f)
+for path in paths:
+    if not os.path.lexists(path): continue
+    act = source.randrange(9)
+    folder = os.path.isdir(path) and not os.path.islink(path)
+    if act == 0:
+        shutil.rmtree(path) if folder else os.unlink(path)
+    elif act == 1 and not folder:
+        os.rename(path, path + " moved")
+    elif act == 2 and not folder and not os.path.islink(path):
+        os.chmod(path, os.stat(path).st_mode ^ 0o111)
+    elif act == 3 and not folder and not os.path.islink(path):
+        with open(path, "ab") as file: file.write(content(source))
+    elif act == 4:
+        shutil.rmtree(path) if folder else os.unlink(path)
+        with open(path, "wb") as file: file.write(content(source))
+    elif act == 5 and not folder:
+        os.unlink(path); os.mkdir(path)
+        with open(path + "/in", "wb") as file: file.write(content(source))
+    elif act == 6 and not folder:
+        os.unlink(path); os.symlink("elsewhere", path)
+    elif act == 7 and folder:
+        shutil.copytree(path, path + " copy", symlinks=True); os.mkdir(path + "/empty")
+"""
+
+    def one(self, seed):
+        source = random.Random(seed)
+        base = tempfile.mkdtemp(dir=self.base)
+        work, wanted, applied, patched = (os.path.join(base, name)
+                                          for name in ("work", "wanted", "applied", "patched"))
+        os.mkdir(work)
+        self.grow(source, work)
+        for copy in (wanted, applied, patched):
+            shutil.copytree(work, copy, symlinks=True)
+        program = os.path.join(base, "change.py")
+        with open(program, "w") as file:
+            file.write(self.CHANGE)
+        before = tree(work)
+        python = shutil.which("python3", path="/usr/bin:/bin")
+        subprocess.run([python, program, str(seed)], cwd=wanted, check=True,
+                       timeout=harness.BOUND)
+        wants = tree(wanted)
+        self.inside(f"python3 -c \"$(cat)\" {seed}", "x", "--stdin", program, cwd=work)
+        self.assertEqual(tree(work), before)
+        patch = self.raw("layer", "diff", "x", cwd=work).stdout
+        # git has no empty directories.
+        files = {k: v for k, v in wants.items() if v[0] != "directory"}
+        if patch:
+            subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], input=patch, cwd=applied,
+                           check=True, timeout=harness.BOUND)
+        got = {k: v for k, v in tree(applied).items() if v[0] != "directory"}
+        self.assertEqual(got, files, seed)
+        if PATCH:
+            self.patched_as_git_s(patch, wanted, patched, base)
+        self.layer("commit", "x", cwd=work)
+        self.assertEqual(tree(work), wants, seed)
+        self.assertEqual(self.layer("diff", "x", cwd=work), "")
+        self.layer("undo", "x", cwd=work)
+        self.assertEqual(tree(work), before, seed)
+        self.layer("commit", "x", cwd=work)
+        self.assertEqual(tree(work), wants, seed)
+        return True
+
+    def patched_as_git_s(self, patch, wanted, patched, base):
+        """patch -p1 takes whatever it takes of git's own patch, and makes the same of it."""
+        theirs = os.path.join(base, "theirs")
+        shutil.copytree(patched, theirs, symlinks=True)
+        repository = os.path.join(base, "repository")
+        shutil.copytree(patched, repository, symlinks=True)
+
+        def git(*words, tree):
+            return subprocess.run(["git", "-c", "core.quotePath=true", f"--git-dir={base}/git",
+                                   f"--work-tree={tree}", *words], cwd=tree, check=True,
+                                  capture_output=True, timeout=harness.BOUND).stdout
+
+        git("init", "-q", tree=repository)
+        git("add", "-f", "-A", ".", tree=repository)
+        git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x", "--allow-empty",
+            tree=repository)
+        git("add", "-f", "-A", ".", tree=wanted)
+        whole = git("diff", "--cached", "-M", "--full-index", "--binary", tree=wanted)
+
+        def pieces(text):
+            parts = re.split(rb"(?m)^(?=diff --git )", text)
+            return {part.split(b"\n", 1)[0]: part for part in parts if part.startswith(b"diff")}
+
+        ours = pieces(patch)
+        for name, piece in pieces(whole).items():
+            if name not in ours:
+                continue  # another pairing of what was renamed
+            results = []
+            for top, text in ((theirs, piece), (patched, ours[name])):
+                done = subprocess.run([PATCH, "-p1", "-s", "-f", "--no-backup-if-mismatch", "-r", "-"],
+                                      input=text, cwd=top, check=False, capture_output=True,
+                                      timeout=harness.BOUND)
+                results.append(done.returncode)
+            self.assertLessEqual(results[1], results[0], (piece, ours[name]))
+            if results[0] == 0:
+                PATCHED.append(name)
+                self.assertEqual(tree(patched), tree(theirs), name)
+
+    def test_applied_to_the_real_tree_it_gives_the_layers(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            self.assertTrue(all(pool.map(self.one, range(12))))
+        if PATCH:
+            self.assertGreater(len(PATCHED), 20)
+
+    @unittest.skipUnless(shutil.which("patch"), "patch is not installed")
+    def test_patch_takes_it(self):
+        self.put("a", "".join(f"{i}\n" for i in range(50)))
+        self.put("gone", "g\n")
+        copy = os.path.join(self.base, "copy")
+        shutil.copytree(self.work, copy)
+        self.inside("sed -i 's/^25$/changed/' a; rm gone; mkdir d; printf 'no end' > d/new")
+        subprocess.run(["patch", "-p1", "-s"], input=self.layer("diff", "x").encode(), cwd=copy,
+                       check=True, timeout=harness.BOUND)
+        self.layer("commit", "x")
+        self.assertEqual(tree(copy), tree(self.work))
+
+    def test_names_and_content_move_no_terminal(self):
+        self.inside("""printf 'a\\tb\\n\\033[2J\\n' > $'c\\n 1 file changed\\033[2J'; echo > $(printf 'n%0.s' $(seq 200))""")
+        stat = self.layer("diff", "x", "--stat")
+        self.assertEqual(stat.count("\n"), 3, stat)
+        self.assertIn("c\\x0a 1 file changed\\x1b[2J", stat)
+        self.assertLess(len(stat.splitlines()[0]), 100)  # not as long as the longest name
+        ours, theirs = os.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen([harness.SBX_RUN, "layer", "diff", "x"], env=self.environment, cwd=self.work,
+                                   stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        try:
+            while part := os.read(ours, 65536): shown += part
+        except OSError:
+            pass
+        self.assertEqual(process.wait(harness.BOUND), 0)
+        self.assertIn(b"+a\tb", shown)
+        self.assertIn(b"+\\x1b[2J", shown)
+        self.assertNotIn(b"\x1b[2J", shown)
+        self.assertIn("\x1b[2J", self.layer("diff", "x"))  # a program's are the bytes
+
+    def test_the_forms(self):
+        self.put("a", "1\n")
+        self.put(".git/HEAD", "ref\n")
+        self.inside("echo 2 >> a; echo x > .git/new; mkdir empty")
+        self.assertIn("a | 1 +", self.layer("diff", "x", "--stat"))
+        self.assertIn("empty", self.layer("diff", "x", "--stat"))
+        patch = self.raw("layer", "diff", "x")
+        self.assertNotIn(b".git/new", patch.stdout)
+        self.assertIn(b"1 changes in .git", patch.stderr)
+        told = json.loads(self.layer("diff", "x", "--json"))
+        self.assertIn({"path": self.work + "/empty", "kind": "created", "type": "directory"},
+                      told["changes"])
+        self.assertEqual(told["git_left_out"], 1)
+        self.assertEqual(self.layer("diff", "x", "--name-only", "a"), "a\n")

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kept layers: checkpoints, branches, and layers in sessions and tools."""
+
+import concurrent.futures
+import json
+import os
+import subprocess
+
+import harness
+import mcp_client
+import session_harness
+from kept_harness import Kept
+
+
+class History(Kept):
+    def test_checkpoint_rollback_and_branch(self):
+        self.put("a", "0\n")
+        self.inside("echo 1 > a; echo one > one")
+        self.assertEqual(self.layer("checkpoint", "x", "first"), "first\n")
+        self.inside("echo 2 > a; rm one; echo two > two")
+        label = self.layer("checkpoint", "x").strip()
+        self.layer("branch", "x", "y")
+        self.inside("echo 3 > a")
+        self.layer("rollback", "x", "first")
+        self.assertEqual(self.inside("cat a; ls")["stdout"], "1\na\none\n")
+        self.layer("rollback", "x", label)  # later ones stay
+        self.assertEqual(self.inside("cat a; ls")["stdout"], "2\na\ntwo\n")
+        self.layer("discard", "x")
+        self.assertEqual(self.inside("cat a; ls", "y")["stdout"], "2\na\ntwo\n")
+        self.assertEqual(self.read("a"), "0\n")
+
+    def test_labels_and_names_that_are_wrong(self):
+        self.inside("echo 1 > a")
+        self.layer("checkpoint", "x", "l")
+        self.refused("bad_value", "checkpoint", "x", "l")
+        self.refused("layer_not_found", "rollback", "x", "other")
+        self.refused("layer_not_found", "diff", "none")
+        self.refused("bad_value", "branch", "x", "x")
+        self.refused("bad_flag", "branch", "x", "a/b")
+        self.refused("path_not_found", "commit", "x", "nothing")
+        self.refused("path_not_found", "discard", "x", "/etc")
+        self.refused("bad_flag", "frobnicate", "x")
+        for path in ("/etc", "../..", "../other"):
+            self.refused("path_not_found", "diff", "x", path) if path != "../.." else None
+            self.refused("path_not_found", "commit", "x", path) if path != "../.." else None
+        for flag in ("--theirs", "--ours"):
+            self.refused("path_not_found", "commit", "x", flag, "nothing")
+        self.assertEqual(self.layer("diff", "x", "nothing"), "")
+        self.assertFalse(os.path.exists(self.work + "/a"))
+
+    def test_a_hundred_branches_run_at_once(self):
+        self.put("base", "0\n")
+        self.inside("echo 1 > base; echo one > one")
+        for i in range(100):
+            self.layer("branch", "x", f"b{i}")
+        command = "cat base one; echo {0} > own; echo {0} >> base; sleep 0.3; cat own; ls | wc -l"
+
+        def run(i):
+            return self.inside(command.format(i), f"b{i}")["stdout"]
+
+        with concurrent.futures.ThreadPoolExecutor(100) as pool:
+            for i, out in enumerate(pool.map(run, range(100))):
+                self.assertEqual(out, f"1\none\n{i}\n3\n")
+        self.layer("discard", "x")
+        for i in range(0, 100, 9):
+            self.assertEqual(self.layer("diff", f"b{i}", "--name-only"), "base\none\nown\n")
+            self.assertEqual(self.inside("tail -n 1 base", f"b{i}")["stdout"], f"{i}\n")
+        self.assertEqual(os.listdir(self.work), ["base"])
+
+    def test_a_high_stack_is_merged(self):
+        for i in range(30):
+            self.inside(f"echo {i} > f{i}; echo {i} > same; rm -f f{i - 5}")
+            self.layer("checkpoint", "x")
+        listed = self.inside("ls; cat same")["stdout"].split()
+        self.assertEqual(sorted(listed), sorted([f"f{i}" for i in range(25, 30)] + ["same", "29"]))
+
+    def test_a_part_is_thrown_away(self):
+        self.put("d/a", "1\n")
+        self.put("d/b", "1\n")
+        self.inside("rm -r d; echo n > n; echo m > m")
+        self.layer("discard", "x", "d/a", "n")
+        self.assertEqual(self.inside("find . -type f | sort")["stdout"], "./d/a\n./m\n")
+
+    def test_explain_names_the_layer_and_its_kind(self):
+        explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
+        self.assertEqual(explained["layer"], {"name": "x", "kind": "overlay"})
+        self.assertIsNone(json.loads(self.raw("explain", "--json").stdout)["layer"])
+        self.assertIn("layer      x (overlay)", self.raw("explain", "--layer", "x").stdout.decode())
+        self.assertEqual(json.loads(self.layer("list", "--json")), [], "nothing was made")
+        self.put("one", "1\n")
+        os.link(self.work + "/one", self.work + "/two")
+        explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
+        self.assertEqual(explained["layer"], {"name": "x", "kind": "copy"})
+        self.assertEqual(self.inside("true")["layer"], explained["layer"])
+        os.remove(self.work + "/two")
+        explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
+        self.assertEqual(explained["layer"]["kind"], "copy", "as it was made")
+
+    def test_doctor_says_beforehand_which_kind_there_would_be(self):
+        def row():
+            return json.loads(self.raw("doctor", "--json").stdout)["kept_layers"]
+        self.assertEqual((row()["workspace"], row()["kind"], row()["reason"]),
+                         (os.path.realpath(self.work), "overlay", None))
+        self.assertIn("overlay (userxattr)", self.raw("doctor").stdout.decode())
+        self.put("one", "1\n")
+        os.link(self.work + "/one", self.work + "/two")
+        self.assertEqual((row()["kind"], row()["reason"]), ("copy", "files in it have several names"))
+        told = self.inside("true")
+        self.assertEqual(told["layer"]["kind"], "copy")
+        self.assertIn("why:  files in it have several names", self.raw("doctor").stdout.decode())
+        self.assertIsNone(json.loads(self.raw("doctor", "--json", cwd="/").stdout)["kept_layers"]["kind"])
+
+    def test_the_list(self):
+        self.assertEqual(json.loads(self.layer("list")), [])
+        self.inside("echo 1 > a; echo 2 > b")
+        self.inside("true")
+        (row,) = json.loads(self.layer("list"))
+        self.assertEqual((row["name"], row["files"], row["runs"], row["kind"]),
+                         ("x", 2, 2, "overlay"))
+        self.assertGreater(row["size"], 0)
+        self.assertGreaterEqual(row["age_s"], 0)
+
+    def test_a_discarded_layer_leaves_nothing(self):
+        self.inside("mkdir -p a/b; echo 1 > a/b/" + "n" * 255 + "; chmod 0 a/b a; "
+                    "mkdir d; cd d; for i in $(seq 300); do mkdir d; cd d; done")
+        self.layer("discard", "x")
+        pool = os.path.join(self.state, "sbx/layers")
+
+        def left():
+            return [name for top, inner, files in os.walk(pool) for name in inner + files
+                    if top.endswith(("/pool", "/trash", "/names"))]
+
+        self.assertTrue(harness.until(lambda: not left()), left())
+
+
+class Sessions(Kept):
+    def test_a_session_holds_a_layer_and_its_methods_act_on_it(self):
+        server = subprocess.Popen(
+            [harness.SBX_RUN, "serve", "--layer", "x", "--workspace", self.work],
+            cwd=self.work, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, server)
+        peer = session_harness.Peer(server.stdout, server.stdin)
+
+        def call(method, **params):
+            return peer.answer(peer.send(method, **params))
+
+        for i in range(3):
+            told = call("run", command=f"echo {i} >> a; cat a")["result"]
+            self.assertEqual(told["layer"], {"name": "x", "kind": "overlay"})
+        self.assertEqual(told["stdout"], "0\n1\n2\n")
+        self.refused("layer_in_use", "commit", "x")
+        self.assertEqual(call("layer.checkpoint", label="one")["result"]["label"], "one")
+        call("run", command="rm a; echo b > b")
+        self.assertIn("+++ b/b", call("layer.diff")["result"]["patch"])
+        call("layer.rollback", label="one")
+        self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
+        self.assertEqual(call("layer.branch", new="y")["result"]["new"], "y")
+        self.assertEqual([row["name"] for row in call("layer.list")["result"]], ["x", "y"])
+        self.assertEqual(os.listdir(self.work), [])
+        told = call("layer.commit")["result"]
+        self.assertEqual(told["committed"], [{"path": self.work + "/a", "kind": "created"}])
+        self.assertEqual(self.read("a"), "0\n1\n2\n")
+        call("layer.undo")
+        self.assertEqual(os.listdir(self.work), [])
+        self.assertEqual(call("layer.rollback", label="none")["error"]["data"]["code"],
+                         "layer_not_found")
+        started = call("start", command="sleep 30")["result"]
+        refused = call("run", command="true")["result"]
+        self.assertEqual(refused["error"]["code"], "layer_in_use")
+        call("kill", task_id=started["task_id"])
+        self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
+
+    def test_mcp_asks_the_user_before_it_commits(self):
+        for accepts in (False, True):
+            client = mcp_client.Client("--layer", "x", "--workspace", self.work, cwd=self.work,
+                                       env=self.environment)
+            self.addCleanup(self.end, client.process)
+            client.send({"id": 1, "method": "initialize", "params": {
+                "protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}},
+                "clientInfo": {"name": "test", "version": "1"}}})
+            client.wait(lambda message: message.get("id") == 1)
+
+            def call(number, name, **arguments):
+                client.send({"id": number, "method": "tools/call",
+                             "params": {"name": name, "arguments": arguments}})
+
+            client.send({"id": 2, "method": "tools/list"})
+            names = [tool["name"] for tool in
+                     client.wait(lambda message: message.get("id") == 2)["result"]["tools"]]
+            self.assertIn("layer_diff", names)
+            call(3, "bash", command="echo made > made", description="make")
+            client.wait(lambda message: message.get("id") == 3)
+            call(4, "layer_diff")
+            told = client.wait(lambda message: message.get("id") == 4)["result"]
+            self.assertIn("+made", told["content"][0]["text"])
+            call(5, "layer_commit")
+            asked = client.wait(lambda message: message.get("method") == "elicitation/create")
+            self.assertIn("created " + self.work + "/made", asked["params"]["message"])
+            client.send({"id": asked["id"], "result": {
+                "action": "accept" if accepts else "decline", "content": {}}})
+            done = client.wait(lambda message: message.get("id") == 5)["result"]
+            self.assertEqual(done["isError"], not accepts, done)
+            self.assertEqual(os.path.exists(os.path.join(self.work, "made")), accepts)
+            self.end(client.process)
