@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What clients of one server wait for while others mean it harm: requests of 15 MB, one after the
-other, from as many connections as are asked for. Prints what `list` and `run` of another client take
-alone and beside them.
+"""What clients of one server wait for while others mean it harm: a task that does nothing but that, one
+kind after the other, and requests of 15 MB, from as many connections as are asked for. Prints what
+`list` and `run` of another client take alone and beside them. A task that only uses a processor stands
+beside the others: what it costs is the machine's, not the server's.
 
-    SBX_RUN=build/release/bin/sbx-run bench/beside_bench.py [CONNECTIONS]
+    SBX_RUN=build/release/bin/sbx-run bench/beside_bench.py [--tasks] [CONNECTIONS]
 """
 
 import base64
@@ -21,6 +22,23 @@ import time
 SBX_RUN = os.environ.get("SBX_RUN", "sbx-run")
 BIG = 15 << 20
 CALLS = {"list": 400, "run": 100}
+
+PYTHON = "/usr/bin/python3 -c"
+TASKS = {
+    "a busy loop": "while :; do :; done",
+    "output": "yes",
+    "output in small pieces": "while :; do echo x; done",
+    "result lines": """yes '__RESULT__:{"a": [1, 2, {"b": "c"}]}'""",
+    "refused calls": f"""{PYTHON} 'import os
+while True:
+    try: os.chroot("/")
+    except OSError: pass'""",
+    "connects": f"""{PYTHON} 'import socket
+while True:
+    try: socket.create_connection(("127.0.0.1", 9)).close()
+    except OSError: pass'""",
+    "processes": "while :; do /bin/true; done",
+}
 
 
 class Client:
@@ -63,11 +81,27 @@ def measure(client, method, params, count):
             f" longest {times[-1]:.1f} ms")
 
 
+def beside_tasks(client, work):
+    for name, command in TASKS.items():
+        task = json.loads(client.call("start", {"command": command}))["result"]["task_id"]
+        time.sleep(1)
+        print("beside ", name, flush=True)
+        for method, params in work:
+            print("       ", measure(client, method, params, CALLS[method]), flush=True)
+        client.call("kill", {"task_id": task, "grace_ms": 1})
+        client.call("wait", {"task_id": task})
+        print("alone  ", measure(client, *work[-1], CALLS[work[-1][0]]), flush=True)
+
+
 def main():
-    connections = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    arguments = [word for word in sys.argv[1:] if word != "--tasks"]
+    connections = int(arguments[0]) if arguments else 1
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "s")
-        server = subprocess.Popen([SBX_RUN, "serve", "--socket", path, "--workspace", directory],
+        profile = os.path.join(directory, "p.json")
+        with open(profile, "w") as file:
+            json.dump({"extends": "default", "output": {"result_json": True}, "limits": {"timeout_ms": None}}, file)
+        server = subprocess.Popen([SBX_RUN, "serve", "--socket", path, "--workspace", directory, "--profile", profile],
                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         token = json.loads(server.stdout.readline()).get("token", "")
         try:
@@ -75,7 +109,8 @@ def main():
             work = [("list", {}), ("run", {"command": "true"})]
             for method, params in work:
                 print("alone  ", measure(other, method, params, CALLS[method]), flush=True)
-            for line in requests():
+            beside_tasks(other, work)
+            for line in () if "--tasks" in sys.argv else requests():
                 stop = threading.Event()
 
                 def pour(line=line, stop=stop):

@@ -400,6 +400,7 @@ void Session::step_task(Key key) {
   const TaskPointer task = running.task;
   const std::size_t kept = task->kept_bytes();
   const std::uint64_t written = task->output().end();
+  const auto begun = Clock::now();
   task->step();
   write_stdin(*task);
   if (task->output().end() != written) note_change(task);
@@ -407,6 +408,7 @@ void Session::step_task(Key key) {
   keep_within_bytes(*task);
   if (task->is_running()) {
     set_timer(key, running);
+    if (running_.size() > 1) rest(running, begun);
     return;
   }
   leave(running.watch, task->poll_fd());
@@ -424,6 +426,15 @@ void Session::step_task(Key key) {
     kept_bytes_ -= task->kept_bytes();
   }
   note_change(task);
+}
+
+// The others' turn. What has a deadline of its own is not held up.
+void Session::rest(Running& running, Clock::time_point begun) {
+  const auto now = Clock::now();
+  const auto pause = running.share.rest_after(now, now - begun);
+  if (pause == Clock::duration(0)) return;
+  running.watch.want(0);
+  running.rest = loop_.at(now + pause, [&running] { running.watch.want(EPOLLIN); });
 }
 
 void Session::note_change(const TaskPointer& task) {

@@ -31,6 +31,7 @@
 #include "session/kept_shell.h"
 #include "session/layer_action.h"
 #include "session/task.h"
+#include "session/time_share.h"
 #include "session/warm_pool.h"
 
 namespace sbx {
@@ -135,6 +136,8 @@ class Session {
     Loop::Watch stdin_watch;
     std::optional<Clock::time_point> deadline;
     Loop::Timer timer;  // for that
+    TimeShare share;
+    Loop::Timer rest;  // until it is listened to again
   };
   struct Action {
     std::unique_ptr<LayerAction> action;
@@ -153,6 +156,7 @@ class Session {
   Loop::Watch watch(int fd, std::uint32_t events, std::function<void()> callback);
   void follow(Key key, const TaskPointer& task);
   void step_task(Key key);
+  void rest(Running& running, Clock::time_point begun);
   void watch_screen(const TaskPointer& task);
   void step_screens();
   void set_timer(Key key, Running& running);

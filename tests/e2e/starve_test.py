@@ -158,6 +158,23 @@ class Starve(session_harness.Case):
         self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
         self.assertEqual(peer.call("list")["tasks"][0]["status"], "running")
 
+    def test_a_flood_of_output_takes_a_part_of_its_servers_time(self):
+        process, peer = self.server("--workspace", self.work)
+        flood = peer.call("start", command="yes")["task_id"]
+        other = peer.call("start", command="sleep 100")["task_id"]
+        peer.call("wait", task_id=other, timeout_ms=500)  # its burst
+        before = self.worked(process)
+        peer.call("wait", task_id=other, timeout_ms=3000)
+        self.assertLess(self.worked(process) - before, 1.5)
+        peer.call("kill", task_id=flood)
+
+    def test_what_is_held_back_beside_others_comes_whole(self):
+        _, peer = self.server("--workspace", self.work)
+        peer.call("start", command="sleep 100")
+        task = peer.call("start", command="head -c 12M /dev/zero; echo end")["task_id"]
+        answer = peer.call("wait", task_id=task, timeout_ms=100_000)
+        self.assertEqual((answer["stdout_bytes"], answer["stdout"][-5:]), ((12 << 20) + 4, "\0end\n"), answer["status"])
+
     def test_millions_of_words_are_refused_before_they_are_decoded(self):
         process, peer = self.server("--workspace", self.work)
         before = self.worked(process)

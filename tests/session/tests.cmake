@@ -6,6 +6,7 @@ sbx_test(session
     ${CMAKE_CURRENT_LIST_DIR}/shell_words_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/stdin_queue_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/task_output_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/time_share_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/session/shell_property.cc
   LINK sbx_all)
 sbx_test(session_bare
