@@ -40,7 +40,7 @@ constexpr FlagRow kFlags[] = {
      "sbx-run profile list says what each preset opens. A preset only adds; a file, or a profile's "
      "name, is laid over as a parent is."},
     {"--workspace", &Run::workspace, kAll | kLayer | kTrust | kLearn, kServers, "DIR",
-     "writable (default: the current directory; of serve, and of a session: own, one of its own)",
+     "writable (default: the current directory; of serve, call and tool: own, one of its own)",
      kWorkspace,
      "The writable root of most profiles; a session that start starts works in the current "
      "directory too. / and what lies below /usr, /bin, /sbin, /lib*, /etc, /var (but /var/tmp), "
@@ -175,9 +175,9 @@ constexpr FlagRow kFlags[] = {
     {"--pty", &Run::pty, verb_bits("start"), 0, "", "give the task a terminal of its own", kText,
      "attach, screen, resize and stdin --keys are for such tasks. TERM is xterm-256color."},
     {"--cols", &Run::columns, verb_bits("start resize"), 0, "N",
-     "width of the terminal (default: 80)"},
+     "width of the terminal (of a new one, by default: 80)"},
     {"--rows", &Run::rows, verb_bits("start resize"), 0, "N",
-     "height of the terminal (default: 24)"},
+     "height of the terminal (of a new one, by default: 24)"},
     {"--detach-key", &Run::detach_key, verb_bits("attach shell"), 0, "KEY",
      "to leave the task to itself (default: ctrl-])", kText,
      "ctrl- and a letter or one of @[\\]^_, or a character."},
@@ -212,7 +212,7 @@ constexpr FlagRow kFlags[] = {
      "with commit: keep the real file, the layer forgets its own; repeatable", kFile},
     {"--theirs", &Run::theirs, kLayer, 0, "PATH",
      "with commit: take the layer's, whatever the real file has become; repeatable", kFile},
-    {"--out", &Run::out, verb_bits("report learn"), 0, "FILE", "for the page (default: stdout)",
+    {"--out", &Run::out, verb_bits("report learn"), 0, "FILE", "for the page, or the profile (default: stdout)",
      kFile, "Replaced once the page is whole; a symlink is refused."},
     {"--html", &Run::html, verb_bits("explain"), 0, "", "as a page"},
     {"--json", &Run::json,

@@ -365,7 +365,7 @@ inline constexpr Verb kVerbs[] = {
      "sbx-run schema profile"},
     {"version",
      verb_version,
-     "version, features and libraries",
+     "version; with --json features and libraries",
      kNothingToRun,
      "The same as --version.",
      {},

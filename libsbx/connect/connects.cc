@@ -130,8 +130,8 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   if (is_local || destination.port == kDnsPort) return connect(errand);
   if (!is_relay_mode(rules_.mode)) {
-    count(errand, "connect", endpoint_text(destination),
-          allow_grant(rules_.mode, endpoint_text(destination)));
+    count(errand, is_stream ? "connect" : kUdpRefusal, endpoint_text(destination),
+          is_stream ? allow_grant(rules_.mode, endpoint_text(destination)) : "");
     return connect(errand);  // the namespace has no route
   }
   if (is_stream) {
@@ -140,7 +140,7 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   // Connecting a datagram socket sends nothing: the resolver does it to sort addresses.
   if (destination.port != 0 && !gateway_->would_relay(destination)) {
-    gateway_->count_refusal("udp", destination, program());
+    gateway_->count_refusal(kUdpRefusal, destination, program());
   }
   connect(errand);
 }

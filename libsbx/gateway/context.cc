@@ -51,6 +51,7 @@ void deny_destination(GatewayContext& context, const Destination& destination,
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
     grant.clear();  // an address of a name that was forgotten, or never given out
   }
+  if (operation == kUdpRefusal) grant.clear();  // relayed in no mode
   context.deny(operation, destination.text(), std::move(grant), program);
 }
 

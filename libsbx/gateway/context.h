@@ -84,6 +84,9 @@ struct GatewayContext {
   void deny(std::string operation, std::string target, std::string grant, std::string program = {});
 };
 
+// A datagram socket's destination.
+inline constexpr const char* kUdpRefusal = "udp";
+
 // What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for what
 // is no host, or more than one: a program inside says what it is.
 std::string allow_grant(NetworkMode mode, const std::string& host_and_port);

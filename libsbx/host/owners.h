@@ -14,7 +14,8 @@
 
 namespace sbx {
 
-// As it would be inside, where the caller has no capabilities.
+// As it would be inside, where the caller has no capabilities: whether its content can be changed, or
+// what lies in it.
 bool may_change(int dirfd, const char* name, const struct stat& info);
 bool is_foreign(const struct stat& info);
 
@@ -28,10 +29,14 @@ class OwnerLook {
   std::optional<bool> look(std::size_t entries);
 
  private:
-  std::optional<bool> enter(int parent, const char* name, const struct stat& info);
+  struct Directory {
+    Listing listing;
+    bool may_change;  // what is in it can be moved and linked
+  };
+  std::optional<bool> enter(int parent, const char* name, const struct stat& info, bool may_move);
 
   std::vector<std::string> roots_;  // not yet begun
-  std::vector<Listing> open_;       // the way to where it is
+  std::vector<Directory> open_;     // the way to where it is
 };
 
 }  // namespace sbx

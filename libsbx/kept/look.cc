@@ -24,8 +24,8 @@ class Look {
  public:
   explicit Look(dev_t device) : device_(device) {}
 
-  // Whether anything in it could be changed by the caller.
-  bool walk(int parent, const char* name, int depth) {
+  // Whether anything in it could be changed by the caller. `may_move`: what lies in it, too.
+  bool walk(int parent, const char* name, int depth, bool may_move) {
     bool is_writable = false;
     Listing listing(parent, name, O_NOFOLLOW);
     while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
@@ -40,9 +40,9 @@ class Look {
           obstacle_ = std::string("a file system is mounted at ") + entry->d_name;
           return is_writable;
         }
-        can_change = walk(listing.fd(), entry->d_name, depth + 1) || can_change;
+        can_change = walk(listing.fd(), entry->d_name, depth + 1, can_change) || can_change;
       }
-      if (can_change && is_foreign(info)) {
+      if ((can_change || may_move) && is_foreign(info)) {
         obstacle_ = std::string("owner or group of ") + entry->d_name + " is not the caller's";
       }
       is_writable = is_writable || can_change;
@@ -81,7 +81,7 @@ std::string overlay_obstacle(const std::string& root) {
   struct stat info {};
   if (stat(root.c_str(), &info) != 0) return {};
   Look look(info.st_dev);
-  look.walk(AT_FDCWD, root.c_str(), 0);
+  look.walk(AT_FDCWD, root.c_str(), 0, may_change(AT_FDCWD, root.c_str(), info));
   return look.obstacle();
 }
 

@@ -241,6 +241,17 @@ class Trace(Case):
         self.assertEqual(answer["stdout"], "xxx\n", answer)
         self.assertEqual(answer["stderr"].count("Value too large"), 4, answer)
 
+    @unittest.skipUnless(harness.is_root(), "only root gives files away")
+    def test_nor_of_a_file_that_can_only_be_moved(self):
+        foreign = self.write("work/foreign", "x")
+        os.chmod(foreign, 0o644)
+        os.chown(foreign, 7, 7)
+        answer = self.sh("mv foreign moved; ln foreign linked; cat foreign; rm -f foreign", "--overlay")
+        self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
+                         [("rename", foreign), ("link", foreign)], answer)
+        answer = self.sh("mv foreign moved", "--layer", "x", env={**os.environ, "XDG_STATE_HOME": self.base + "/state"})
+        self.assertEqual((answer["layer"]["kind"], answer["exit_code"]), ("copy", 0), answer)
+
     def test_nor_of_a_file_that_is_only_held(self):
         groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
         if not groups:

@@ -53,7 +53,20 @@ TEST(Owners, WhatIsOfAnotherGroupIsFoundWhereTheCallerMayWriteIt) {
   ASSERT_EQ(unlink(file.c_str()), 0);
   ASSERT_EQ(symlink("x", file.c_str()), 0);
   ASSERT_EQ(lchown(file.c_str(), static_cast<uid_t>(-1), group), 0);
-  EXPECT_EQ(look_to_the_end(top.path(), 1), false) << "a symlink is not written";
+  EXPECT_EQ(look_to_the_end(top.path(), 1), true) << "a symlink can be moved";
+  EXPECT_EQ(OwnerLook({file}).look(2), false) << "but not written";
+}
+
+TEST(Owners, WhatTheCallerMayOnlyMoveIsFoundToo) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  const test::TempDir top;
+  const std::string file = top.file("a/file", "x");
+  ASSERT_EQ(chown(file.c_str(), 7, 7), 0);
+  ASSERT_EQ(chmod(file.c_str(), 0644), 0);
+  EXPECT_EQ(look_to_the_end(top.path(), 1), true);
+  ASSERT_EQ(chmod((top.path() + "/a").c_str(), 0555), 0);
+  EXPECT_EQ(look_to_the_end(top.path(), 1), true) << "its owner can open the directory up";
+  EXPECT_EQ(OwnerLook({file}).look(2), false);
 }
 
 TEST(Owners, APlaceThatCannotBeToldMayHoldAnything) {
