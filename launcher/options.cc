@@ -252,11 +252,7 @@ class FlagReader {
     }
     SBX_CHECK_OK(duration("--cpu-time", options_.cpu_time, limits.cpu_ms));
     SBX_CHECK_OK(megabytes("--memory", options_.memory, limits.memory_mb));
-    if (options_.tmp_size == "0") {
-      limits.tmp_mb = 0;  // none of them is writable
-    } else {
-      SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, limits.tmp_mb));
-    }
+    SBX_CHECK_OK(megabytes("--tmp-size", options_.tmp_size, limits.tmp_mb));
     SBX_CHECK_OK(bytes("--max-output", options_.max_output, flags_.output_bytes));
     SBX_CHECK_OK(bytes("--file-size", options_.file_size, flags_.file_bytes));
     SBX_CHECK_OK(kilobytes("SBX_MAX_OUTPUT_KB", flags_.output_bytes));
