@@ -54,7 +54,9 @@ class Client:
 
     def call_line(self, line):
         self.socket.sendall(line)
-        return self.file.readline()
+        while b'"method":' in (answer := self.file.readline())[:40]:
+            pass  # a notification
+        return answer
 
 
 def requests():

@@ -97,6 +97,7 @@ Result<MethodParams> decode_method_params(const Method& method, std::string_view
 
 void Dispatcher::call(ClientId client, bool is_operator, std::string_view id,
                       std::string_view method, std::string_view params, MethodReply reply) {
+  service_.note_call();
   const auto run = [&]() -> Status {
     SBX_TRY(const Method* row, find_method(methods_, method));
     SBX_TRY(MethodParams decoded, decode_method_params(*row, params.empty() ? "{}" : params));

@@ -51,7 +51,7 @@ Result<Pipe> make_pipe() {
 
 // A prompt has no newline: its line is whole when nothing follows for so long.
 constexpr Milliseconds kRest{15};
-constexpr int kReadsAtOnce = 4;  // of 64 KiB
+constexpr Milliseconds kReadsFor{1};
 
 // A fork bomb needs some milliseconds to matter, a memory hog more.
 Milliseconds first_look(const WatchLimits& limits) { return Milliseconds(limits.pids ? 5 : 25); }
@@ -427,7 +427,8 @@ void Supervisor::note_init_end() {
 void Supervisor::drain(Channel& channel, OutputStream& stream) {
   static std::array<char, std::size_t{64} << 10> buffer;  // one thread
   // Bounded, so that a flood on one pipe starves neither the other nor the clocks.
-  for (int i = 0; i < kReadsAtOnce && channel.fd.is_open() && !state_.is_held; ++i) {
+  const auto until = Clock::now() + kReadsFor;
+  do {
     const ssize_t size = read(channel.fd.get(), buffer.data(), buffer.size());
     if (size > 0) {
       if (master_.is_open()) rests_at_ = Clock::now() + kRest;
@@ -438,7 +439,7 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
     } else {
       return;
     }
-  }
+  } while (channel.fd.is_open() && !state_.is_held && Clock::now() < until);
 }
 
 // --- the end ---

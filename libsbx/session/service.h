@@ -156,6 +156,7 @@ class Service {
   Status act(const LayerCall& call, LayerAction::Reply reply);
   bool has_layer() const { return session_.layer() != nullptr; }
 
+  void note_call() { session_.note_call(); }
   int poll_fd() const { return session_.poll_fd(); }
   std::optional<Clock::time_point> deadline() const;
   void step();  // never blocks

@@ -22,6 +22,8 @@ constexpr std::size_t kLeastKeptBytes = std::size_t{64} << 10;
 // and the next request of a client that does not rest.
 constexpr std::chrono::milliseconds kPauseAfterAnswer{1};
 constexpr std::chrono::milliseconds kPauseAfterStart{50};
+// After one, other calls are to be expected.
+constexpr std::chrono::milliseconds kCallsCountFor{200};
 
 // RFC 9562, version 4. Empty where there is no randomness.
 std::string make_uuid() {
@@ -408,7 +410,7 @@ void Session::step_task(Key key) {
   keep_within_bytes(*task);
   if (task->is_running()) {
     set_timer(key, running);
-    if (running_.size() > 1) rest(running, begun);
+    if (running_.size() > 1 || begun - called_at_ < kCallsCountFor) rest(running, begun);
     return;
   }
   leave(running.watch, task->poll_fd());

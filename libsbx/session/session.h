@@ -118,6 +118,8 @@ class Session {
   bool is_idle() const { return running_.empty() && !resetting_ && actions_.empty(); }
   bool has_lost_owner() const { return owner_gone_; }
 
+  // Somebody waits for the session's one thread.
+  void note_call() { called_at_ = Clock::now(); }
   int poll_fd() const { return loop_.fd(); }
   std::optional<Clock::time_point> deadline() const;
   void step();  // never blocks
@@ -170,6 +172,7 @@ class Session {
   SessionOptions options_;
   Loop loop_;
   bool is_busy_ = false;  // something has happened in this step
+  Clock::time_point called_at_{};
   Loop::Watch owner_;
   Leftovers leftovers_;  // of the session itself
   Approvals approvals_;
