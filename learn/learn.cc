@@ -313,8 +313,12 @@ class Learner {
     const std::vector<std::string> seen = hosts_of(wide_);
     return std::any_of(grant.value.begin(), grant.value.end(), [&](const Document& host) {
       const auto rule = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
-      const bool is_name = rule && rule->kind == HostRule::Kind::kName;
-      return !is_name && std::find(seen.begin(), seen.end(), host) == seen.end();
+      const auto is_same = [&](const std::string& other) {
+        const auto reached = parse_host_rule(other);
+        return host == other || (rule && reached && rule->kind == HostRule::Kind::kName &&
+                                 reached->kind == rule->kind && reached->name == rule->name);
+      };
+      return std::none_of(seen.begin(), seen.end(), is_same);
     });
   }
 

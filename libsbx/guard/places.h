@@ -43,6 +43,10 @@ class Places {
   bool is_known_removal(std::string_view path, bool is_recursive) const;
   // Whether the sandbox lets it be written, outside of what is the command's own.
   bool is_written_outside(std::string_view path) const;
+  // Below /tmp or a private home, and in no root.
+  bool is_private(std::string_view path) const;
+  // Whether the sandbox lets it be written, as far as roots tell: the command's own, too.
+  bool may_write(std::string_view path) const;
   // Whether it, or something in it, can be written and is not the command's own.
   bool may_change_below(std::string_view path) const;
   // A path for people: marks as patterns.

@@ -6,6 +6,7 @@
 
 #include "guard/deny.h"
 #include "guard/directories.h"
+#include "guard/named.h"
 #include "guard/rule.h"
 #include "shell/arguments.h"
 
@@ -84,6 +85,7 @@ Result<Judgement> judge(const Policy& policy, const Request& request) {
     if (commands.readonly) find_writes(c, out.findings);
     if (commands.confine_paths) find_paths_outside(c, out.findings);
     if (asks) find_destructive(c, out.findings);
+    find_refused_paths(policy, c, out.refused_paths);
   }
   std::stable_sort(out.findings.begin(), out.findings.end(),
                    [](const Finding& a, const Finding& b) {

@@ -12,11 +12,19 @@
 
 namespace sbx {
 
+// A path that the text names, and that the policy does not show, or does not let be written.
+struct RefusedPath {
+  std::string path;
+  bool is_written = false;
+  friend bool operator==(const RefusedPath&, const RefusedPath&) = default;
+};
+
 struct Judgement {
   Verdict verdict = Verdict::kAllow;
   std::vector<Finding> findings;  // strongest first, then by span
   std::vector<Unknown> unknown;
   std::string cwd;  // that the command was read in; absolute
+  std::vector<RefusedPath> refused_paths;
 };
 
 // Of the command in its directory, request_cwd(). Pure and thread-safe. Errors: request_cwd()'s.

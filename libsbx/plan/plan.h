@@ -63,6 +63,7 @@ struct LaunchPlan {
   // The visible paths and how they are shown, for explain: path → "rw" | "ro" | "none" | …
   std::vector<std::pair<std::string, std::string>> shown;
   bool reports_writes = false;  // that an overlay may not be able to copy up
+  std::vector<std::string> named;  // paths whose refusal is reported
   // With overlay: host directory and its ReportTag::kOverlay index order.
   std::vector<std::string> overlays;
 
@@ -82,6 +83,7 @@ struct PlanInput {
   bool awaits_command = false;
   bool report_execs = false;   // that reach a denied program
   bool report_writes = false;  // that an overlay may not be able to copy up
+  std::vector<std::string> named{};  // paths whose refusal is reported
 };
 
 // Pure. Errors: kCwdNotVisible, kLayerUnavailable, kBadValue for system call names.

@@ -322,7 +322,7 @@ class Planner {
     // A fault that is handled inside would hold whoever reads the path.
     const bool may_read =
         std::find(spec.allow.begin(), spec.allow.end(), "userfaultfd") == spec.allow.end();
-    spec.report_paths = sandbox_.trace_denials && may_read;
+    spec.report_paths = (sandbox_.trace_denials || !input_.named.empty()) && may_read;
     spec.report_changes = input_.report_writes && may_read;
     spec.report_renames = sandbox_.filesystem.overlay && may_read;
     spec.report_execs = input_.report_execs && may_read && !plan.denied_programs.empty();
@@ -330,6 +330,7 @@ class Planner {
     plan.filter = std::move(filter.program);
     plan.filter_notifies = spec.notify_refused;
     plan.reports_writes = input_.report_writes;
+    plan.named = input_.named;
     plan.own_ids = spec.own_ids;
     plan.reported_calls = std::move(filter.reported_calls);
     plan.mediates_connect = spec.mediate_connect;

@@ -3,6 +3,7 @@
 #include "run/run.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,6 +18,7 @@
 #include "host_files/places.h"
 #include "host_files/spill.h"
 #include "host_files/workspace_files.h"
+#include "plan/placements.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
 #include "run/git_settings.h"
@@ -171,6 +173,12 @@ bool CommandRun::pass_policy() {
   const Judgement& judgement = judged.value();
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
+  // What is nowhere is refused by nobody.
+  for (const RefusedPath& named : judgement.refused_paths) {
+    struct stat info {};
+    const std::string needed = named.is_written ? std::string(parent_of(named.path)) : named.path;
+    if (lstat(needed.c_str(), &info) == 0) named_.push_back(named.path);
+  }
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {
     refuse(judgement);
@@ -359,6 +367,7 @@ SandboxInput CommandRun::sandbox_input() {
   wanted.is_job = input_.mode == OutputMode::kTerminal;
   wanted.layer = layer_.get();
   wanted.report_execs = has_unknown_names_;
+  wanted.named = named_;
   return wanted;
 }
 

@@ -155,6 +155,7 @@ class CommandRun {
   bool is_warm_ = false;      // the sandbox waited in the pool
   bool starts_cold_ = false;  // one from there could not be used
   bool has_unknown_names_ = false;
+  std::vector<std::string> named_;  // in the command's text, and not to be had
   Clock::time_point began_;
   Loop loop_;
   Environment base_environment_;

@@ -30,6 +30,7 @@ struct SandboxInput {
   bool awaits_command = false;
   const KeptLayer* layer = nullptr;  // that writes are kept in
   bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment
+  std::vector<std::string> named{};  // paths whose refusal is told; each call with a path waits
 };
 
 struct Sandbox {

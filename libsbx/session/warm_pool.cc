@@ -65,7 +65,7 @@ bool WarmPool::fits(const SandboxInput& wanted) const {
   const SandboxPolicy& mine = policy_->sandbox;
   const bool is_mine = &wanted.policy == policy_.get() || wanted.policy.sandbox == mine;
   const Result<std::string> cwd = request_cwd(wanted.policy, wanted.request);
-  return !wanted.use_pty && !wanted.report_execs && is_mine && cwd.ok() &&
+  return !wanted.use_pty && !wanted.report_execs && wanted.named.empty() && is_mine && cwd.ok() &&
          is_below(cwd.value(), mine.workspace) &&
          (mine.filesystem.base != Base::kTools || wanted.request.argv.empty());
 }

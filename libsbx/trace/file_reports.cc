@@ -18,6 +18,7 @@
 #include "guard/places.h"
 #include "host/owners.h"
 #include "json/writer.h"
+#include "plan/placements.h"
 #include "trace/file_call.h"
 #include "trace/file_view.h"
 #include "trace/inside_paths.h"
@@ -81,6 +82,7 @@ class FileLook {
  private:
   std::optional<Denial> denial_of(const NamedFile& file, const std::string& path);
   std::optional<Denial> link_denial(const std::string& from, const std::string& to) const;
+  std::string named_by(const NamedFile& file, const std::string& path) const;
   std::string denied_program(std::string path) const;
 
   const LaunchPlan& plan_;
@@ -125,11 +127,13 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
     }
   }
   auto refusal = view_.move_refusal(file, path);
-  const bool is_traced = policy_.sandbox.trace_denials;
+  const std::string named = policy_.sandbox.trace_denials ? "" : named_by(file, path);
+  const bool is_traced = policy_.sandbox.trace_denials || !named.empty();
   if (!refusal && (is_traced || plan_.reports_writes)) refusal = view_.refusal(file, path);
   if (refusal && !is_traced && !refusal->is_by_overlay) refusal.reset();
   if (!refusal) return std::nullopt;
-  return Denial{refusal->layer, file.operation, refusal->target, 1, "", refusal->grant};
+  return Denial{refusal->layer, file.operation, named.empty() ? refusal->target : named, 1, "",
+                refusal->grant};
 }
 
 std::optional<Denial> FileLook::link_denial(const std::string& from, const std::string& to) const {
@@ -137,6 +141,17 @@ std::optional<Denial> FileLook::link_denial(const std::string& from, const std::
   const auto refusal = view_.link_refusal(from, to);
   if (!refusal) return std::nullopt;
   return Denial{refusal->layer, "link", refusal->target, 1, "", refusal->grant};
+}
+
+// The path in the command's text that this call is about: that very one, or the one that a new file
+// beside it is to take the place of.
+std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
+  if (plan_.named.empty()) return "";
+  const std::string real = resolve_path(path, "/");
+  for (const std::string& named : plan_.named) {
+    if (named == real || (file.creates && parent_of(named) == parent_of(real))) return named;
+  }
+  return "";
 }
 
 // The denied program that `path` leads to, or nothing.
@@ -243,8 +258,8 @@ FileReports::FileReports(const LaunchPlan& plan, const Policy& policy, const Ref
       watch_(std::move(watch)) {}
 
 void FileReports::look(const sys::SeccompNotif& call) {
-  const bool is_settled =
-      all_is_own_ && !policy_.sandbox.trace_denials && is_told_for_changes(call.data.nr);
+  const bool is_settled = all_is_own_ && !policy_.sandbox.trace_denials && plan_.named.empty() &&
+                          is_told_for_changes(call.data.nr);
   if (is_settled || failures_ >= kMostFailures || waiting_.size() >= kMostWaiting) {
     return refusals_.let_go_on(call.id);
   }

@@ -168,9 +168,20 @@ class Trace(Case):
     def trace(self, command, *flags):
         return self.sh(command, "--trace-denials", *flags)
 
-    def test_without_the_flag_nothing_is_traced(self):
-        answer = self.sh(f"cat {self.secret}; echo x > /usr/x")
-        self.assertEqual(answer["denials"], [])
+    def test_without_the_flag_only_what_the_text_names_is_told(self):
+        script = self.write("work/script", f"cat {self.secret}; echo x > /usr/x")
+        self.assertEqual(self.sh("sh ./script")["denials"], [])
+        answer = self.sh(f"cat {self.secret}; echo x > /usr/x; cat /etc/hosts ./script /nowhere; sed -i s/a/b/ /etc/hosts")
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [("open", self.secret, f'filesystem.roots += [{{"path": "{self.secret}", "access": "ro"}}]'),
+                          ("open", "/usr/x", 'filesystem.roots += [{"path": "/usr", "access": "rw"}]'),
+                          ("open", "/etc/hosts", 'filesystem.roots += [{"path": "/etc", "access": "rw"}]')])
+        # Nor is what the text does name told of where it is nobody's but the command's.
+        self.assertEqual(self.sh("echo x > out; cat out /etc/hosts; ls /tmp ~ > /dev/null")["denials"], [])
+
+    def test_as_an_argument_too(self):
+        answer = self.run_json("--", "cat", self.secret)
+        self.assertEqual([d["target"] for d in answer["denials"]], [self.secret])
 
     def test_what_is_not_shown(self):
         answer = self.trace(f"cat {self.secret}; cat {self.secret}; test -e {self.outside}")
