@@ -56,6 +56,8 @@ constexpr FlagRow kFlags[] = {
      "May be relative to the current directory."},
     {"--hide", &Run::hide, kAll, kServers, "PATH", "hidden; repeatable", kFile,
      "May be relative to the workspace."},
+    {"--protect", &Run::protect, kAll, kServers, "FILE",
+     "not to be changed by commands, whatever root holds it; repeatable", kNewFile},
     {"--net", &Run::net, kAll, kServers, "MODE", "the network", kNetwork,
      "None at all, what the profile and --allow-host list, outbound connections only, or the "
      "host's own."},
@@ -212,8 +214,9 @@ constexpr FlagRow kFlags[] = {
      "with commit: keep the real file, the layer forgets its own; repeatable", kFile},
     {"--theirs", &Run::theirs, kLayer, 0, "PATH",
      "with commit: take the layer's, whatever the real file has become; repeatable", kFile},
-    {"--out", &Run::out, verb_bits("report learn"), 0, "FILE", "for the page, or the profile (default: stdout)",
-     kFile, "Replaced once the page is whole; a symlink is refused."},
+    {"--out", &Run::out, verb_bits("report learn"), 0, "FILE",
+     "for the page, or the profile (default: stdout)", kFile,
+     "Replaced once the page is whole; a symlink is refused."},
     {"--html", &Run::html, verb_bits("explain"), 0, "", "as a page"},
     {"--json", &Run::json,
      verb_bits("run start shell explain doctor profile cache version layer") | kTasks, 0, "",
@@ -244,11 +247,8 @@ Result<std::string> absolute_value(const FlagRow& flag, const std::string& value
       return is_profile_path(value) ? absolute(value, flag.name) : value;
     case kWorkspace:
       return value != kOwnWorkspace ? absolute(value, flag.name) : value;
-    case kNewFile: {
-      if (value.starts_with('/')) return value;
-      SBX_TRY(const std::string here, absolute(".", flag.name));
-      return here + "/" + value;
-    }
+    case kNewFile:
+      return absolute_path(value, flag.name);
     default:
       return value;
   }

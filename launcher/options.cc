@@ -315,6 +315,12 @@ Result<std::string> current_directory(const std::string& where) {
                "write the path from /", error};
 }
 
+Result<std::string> absolute_path(const std::string& path, const std::string& where) {
+  if (path.starts_with('/')) return path;
+  SBX_TRY(const std::string here, current_directory(where));
+  return here + "/" + path;
+}
+
 Result<std::string> root_from_here(const std::string& path, const std::string& where) {
   if (path.empty() || path.starts_with('/') || path.starts_with("${")) return path;
   SBX_TRY(const std::string here, current_directory(where));

@@ -23,6 +23,7 @@ struct RunOptions {
   std::vector<std::string> ro;
   std::vector<std::string> rw;
   std::vector<std::string> hide;
+  std::vector<std::string> protect;
   std::string upstream_proxy;
   std::string layer;
   std::string template_dir;
@@ -122,6 +123,8 @@ std::string scrub_names();
 
 // With every symlink resolved. Errors: kPathNotFound, said of the flag `where`.
 Result<std::string> current_directory(const std::string& where);
+// From here, as it is written: what it names need not be there.
+Result<std::string> absolute_path(const std::string& path, const std::string& where);
 
 // The path of a root as it is given on the command line: relative to the current directory.
 // Errors: kPathRefused for "..".

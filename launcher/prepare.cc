@@ -3,6 +3,7 @@
 #include "prepare.h"
 
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <optional>
+#include <span>
 
 #include "base/files.h"
 #include "base/loop.h"
@@ -100,13 +103,6 @@ Status choose_start(Request& request, const Policy& policy) {
   return {};
 }
 
-// A log is opened before the command starts, wherever that starts.
-Result<std::string> absolute_path(const std::string& path, const std::string& where) {
-  if (path.starts_with('/')) return path;
-  SBX_TRY(const std::string here, current_directory(where));
-  return here + "/" + path;
-}
-
 // With symlinks resolved as far as it is there.
 std::string real_start(const std::string& path) {
   for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
@@ -117,50 +113,96 @@ std::string real_start(const std::string& path) {
   return path;
 }
 
+// Whether what the pattern matches holds the path.
+bool matches_start(std::span<const std::string_view> pattern,
+                   std::span<const std::string_view> names) {
+  if (pattern.empty()) return true;
+  if (pattern[0] == "**") {
+    for (std::size_t skipped = 0; skipped <= names.size(); ++skipped) {
+      if (matches_start(pattern.subspan(1), names.subspan(skipped))) return true;
+    }
+    return false;
+  }
+  return !names.empty() &&
+         fnmatch(std::string(pattern[0]).c_str(), std::string(names[0]).c_str(), 0) == 0 &&
+         matches_start(pattern.subspan(1), names.subspan(1));
+}
+
+bool holds(const Root& root, const std::string& path) {
+  if (root.pattern_at == 0) return is_below(path, root.path);
+  const std::string base = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
+  const Result<std::string> real = real_path(base);
+  const std::string& from = real.ok() ? real.value() : base;
+  if (!is_below(path, from)) return false;
+  const std::vector<std::string_view> pattern =
+      split(std::string_view(root.path).substr(root.pattern_at), '/');
+  const std::size_t rest = from == "/" ? 1 : std::min(from.size() + 1, path.size());
+  const std::vector<std::string_view> names = split(std::string_view(path).substr(rest), '/');
+  return matches_start(pattern, names);
+}
+
 // What no root names, but for the base `host`; that has a /tmp of its own.
 bool is_shown(const FilesystemProfile& filesystem, const std::string& path) {
   const auto shows = [&](const Root& root) {
-    return root.access != Access::kNone && is_below(path, root.path);
+    return root.access != Access::kNone && holds(root, path);
   };
   if (std::any_of(filesystem.roots.begin(), filesystem.roots.end(), shows)) return true;
   return filesystem.base == Base::kHost && !is_below(path, "/tmp");
 }
 
+// nullopt where nothing is there. Errors: what is there cannot be known.
+Result<std::optional<std::string>> real_where_there(const std::string& path) {
+  Result<std::string> real = real_path(path);
+  if (real.ok()) return std::optional(std::move(real).value());
+  const int error = real.error().sys_errno;
+  if (error == ENOENT || error == ENOTDIR) return std::optional<std::string>();
+  return Error{ErrorCode::kPathRefused,
+               "what later runs go by cannot be looked at: " + path + ": " + errno_text(error),
+               path, "make it readable, or name another by its environment variable", error};
+}
+
 // A session's token lies beside its socket. A command that could read it could hand it to whoever
 // speaks for it, who would then be the operator. What is not there cannot be covered, and a session
 // may start while the command runs: its directory is made first.
-std::vector<std::string> shown_tokens(const FilesystemProfile& filesystem,
-                                      const Environment& environment) {
+Result<std::vector<std::string>> shown_tokens(const FilesystemProfile& filesystem,
+                                              const Environment& environment) {
   std::vector<std::string> shown;
   for (const std::string& path : runtime_directories(lookup(environment, "XDG_RUNTIME_DIR"))) {
     const std::size_t slash = path.rfind('/');
-    const Result<std::string> parent = real_path(path.substr(0, slash));
-    if (!parent.ok() || !is_shown(filesystem, parent.value() + path.substr(slash))) continue;
+    SBX_TRY(const auto parent, real_where_there(path.substr(0, slash)));
+    if (!parent || !is_shown(filesystem, *parent + path.substr(slash))) continue;
     make_runtime_directory(path);
-    Result<std::string> real = real_path(path);
-    if (real.ok() && is_shown(filesystem, real.value())) shown.push_back(std::move(real).value());
+    SBX_TRY(const auto real, real_where_there(path));
+    if (real && is_shown(filesystem, *real)) shown.push_back(*real);
   }
   return shown;
 }
 
-// What sbx keeps of the user's is what later runs go by: layers, caches, trust. Where a root makes
-// the place of it writable, the place is made first: what is not there cannot be protected, only
-// reported if the command makes it. In a home that is not there nothing is kept, and nothing made.
-std::vector<std::string> writable_state(const FilesystemProfile& filesystem,
-                                        const Environment& environment) {
-  const std::string path = state_directory(environment);
+// What later runs go by, the user's: what sbx keeps (layers, caches, trust), and profiles. Where a
+// root makes the place of it writable, the place is made first: what is not there cannot be
+// protected, only reported if the command makes it. In a home that is not there nothing is kept,
+// and nothing made.
+Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesystem,
+                                                const Environment& environment) {
   const auto is_writable = [&](const std::string& at) {
     return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
-      return root.access == Access::kReadWrite && is_below(at, root.path);
+      return root.access == Access::kReadWrite && holds(root, at);
     });
   };
-  if (path.empty() || !is_writable(real_start(path))) return {};
   const std::string home = lookup(environment, "HOME");
-  if (is_below(path, home) && access(home.c_str(), F_OK) != 0) return {real_start(path)};
-  (void)open_private_directory(path);
-  Result<std::string> real = real_path(path);
-  if (!real.ok()) return {};
-  return {std::move(real).value()};
+  std::vector<std::string> found;
+  for (const std::string& path :
+       {state_directory(environment), profile_search(environment).directories.front()}) {
+    if (path.empty() || !is_writable(real_start(path))) continue;
+    if (is_below(path, home) && access(home.c_str(), F_OK) != 0) {
+      found.push_back(real_start(path));
+      continue;
+    }
+    (void)open_private_directory(path);
+    SBX_TRY(auto real, real_where_there(path));
+    if (real) found.push_back(std::move(*real));
+  }
+  return found;
 }
 
 // "-", and the names under which a process finds its own descriptors.
@@ -241,6 +283,9 @@ Result<OperatorFlags> all_flags(const RunOptions& options, const Environment& en
   }
   if (!options.result_file.empty()) {
     SBX_TRY(flags.own_files.emplace_back(), absolute_path(options.result_file, "--result-file"));
+  }
+  for (const std::string& file : options.protect) {
+    SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--protect"));
   }
   for (const std::string& file : loaded.files) {
     SBX_TRY(flags.own_files.emplace_back(), absolute_path(file, "--profile"));
@@ -343,10 +388,11 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded.profile);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
-  const std::vector<std::string> state = writable_state(policy.sandbox.filesystem, environment);
+  SBX_TRY(const std::vector<std::string> state,
+          writable_state(policy.sandbox.filesystem, environment));
   policy = with_own_files(std::move(policy), state);
-  std::vector<std::string> tokens = shown_tokens(policy.sandbox.filesystem, environment);
-  policy = with_hidden(std::move(policy), std::move(tokens), "the sessions' sockets");
+  SBX_TRY(std::vector<std::string> tokens, shown_tokens(policy.sandbox.filesystem, environment));
+  policy = with_hidden(std::move(policy), std::move(tokens), kSessionPlaces);
   SBX_TRY(policy, with_http_started(std::move(policy), invocation));
   out.policy = std::make_shared<const Policy>(std::move(policy));
   out.http = &session_http();

@@ -30,6 +30,11 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
     for (const std::string& warning : warnings) warn(warning);
     if (!workspace.empty()) session["--workspace"] = {std::move(workspace)};
   }
+  // A task does not write what is told of the others.
+  if (!options.results.empty() && options.results != "-") {
+    SBX_TRY(const std::string results, absolute_path(options.results, "--results"));
+    for (const char* end : {"", ".held"}) session["--protect"].push_back(results + end);
+  }
   std::vector<std::string> words = {"sbx-batch"};
   for (std::string& word : flag_arguments(own)) words.push_back(std::move(word));
   if (!options.tasks.empty()) words.push_back(options.tasks);

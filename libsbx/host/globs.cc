@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <set>
 
 #include "base/files.h"
@@ -19,7 +21,7 @@ constexpr std::size_t kMaxDepth = 128;
 
 class Walk {
  public:
-  explicit Walk(std::string_view pattern) {
+  Walk(std::string_view pattern, Unlisted unlisted) : unlisted_(unlisted) {
     for (const std::string_view part : split(pattern, '/')) {
       if (!part.empty()) parts_.emplace_back(part);
     }
@@ -30,21 +32,31 @@ class Walk {
   void visit(int dirfd, const char* name, const std::string& prefix,
              const std::set<std::size_t>& at, std::size_t depth) {
     Listing listing(dirfd, name, O_NOFOLLOW);
+    if (!listing.is_open()) return note_unlisted(dirfd, name, prefix, errno);
     while (const dirent* entry = listing.next()) {
-      if (++seen_ > kMaxGlobEntries || found_.size() > kMaxGlobMatches) return;
+      if (!problem_.empty() || ++seen_ > kMaxGlobEntries || found_.size() > kMaxGlobMatches) return;
       std::set<std::size_t> next;
       bool matches = false;
       for (const std::size_t place : at) step(place, entry->d_name, next, matches);
       const std::string path = prefix + entry->d_name;
       if (matches) found_.push_back(path);
       const bool may_hold = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-      if (!next.empty() && may_hold && depth < kMaxDepth) {
-        visit(listing.fd(), entry->d_name, path + "/", next, depth + 1);
+      if (next.empty() || !may_hold) continue;
+      if (depth == kMaxDepth) {
+        refuse(path, "lies too deep");
+        continue;
       }
+      visit(listing.fd(), entry->d_name, path + "/", next, depth + 1);
     }
+    if (errno != 0) refuse(prefix, errno_text(errno));
   }
 
   Result<std::vector<std::string>> take(const std::string& base, const std::string& where) {
+    if (!problem_.empty()) {
+      return Error{ErrorCode::kPathRefused,
+                   "what the pattern matches cannot be known: " + base + "/" + problem_, where,
+                   "let its owner list it, or name the paths themselves"};
+    }
     if (seen_ > kMaxGlobEntries || found_.size() > kMaxGlobMatches) {
       return Error{ErrorCode::kPathRefused,
                    "the pattern matches more than " + std::to_string(kMaxGlobMatches) +
@@ -56,6 +68,20 @@ class Walk {
   }
 
  private:
+  void refuse(const std::string& path, const std::string& why) {
+    if (unlisted_ == Unlisted::kRefused && problem_.empty()) problem_ = path + ": " + why;
+  }
+
+  // What the command could neither search nor open up holds nothing for it.
+  void note_unlisted(int dirfd, const char* name, const std::string& path, int error) {
+    if (error == ENOENT || error == ENOTDIR || error == ELOOP) return;
+    struct stat info {};
+    const bool is_closed =
+        error == EACCES && fstatat(dirfd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+        info.st_uid != geteuid() && faccessat(dirfd, name, X_OK, AT_EACCESS) != 0;
+    if (!is_closed) refuse(path, errno_text(error));
+  }
+
   void step(std::size_t place, const char* name, std::set<std::size_t>& next, bool& matches) {
     if (place >= parts_.size()) return;
     if (parts_[place] == "**") {
@@ -75,13 +101,15 @@ class Walk {
   std::vector<std::string> parts_;
   std::vector<std::string> found_;
   std::size_t seen_ = 0;
+  Unlisted unlisted_;
+  std::string problem_;
 };
 
 }  // namespace
 
 Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
-                                             const std::string& where) {
-  Walk walk(pattern);
+                                             const std::string& where, Unlisted unlisted) {
+  Walk walk(pattern, unlisted);
   walk.visit(AT_FDCWD, base.c_str(), "", {0}, 0);
   return walk.take(base, where);
 }

@@ -308,19 +308,40 @@ class Inspector {
     return {};
   }
 
+  // Within what sbx keeps, or holds for the run.
+  bool is_own(const std::string& path) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    const auto& files = policy_.run.own_files;
+    return std::any_of(roots.begin(), roots.end(),
+                       [&](const Root& root) {
+                         return root.where == kSessionPlaces && is_below(path, root.path);
+                       }) ||
+           std::any_of(files.begin(), files.end(),
+                       [&](const std::string& file) { return is_below(path, file); });
+  }
+
   // Each path that matches, as a root of its own.
   Status add_pattern(const Root& root, std::vector<Root>& out) {
     const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
     const Result<std::string> base = real_path(head);
-    if (!base.ok()) return {};
+    if (!base.ok()) {
+      const int error = base.error().sys_errno;
+      if (error == ENOENT || error == ENOTDIR) return {};
+      return Error{ErrorCode::kPathRefused,
+                   "cannot be looked at: " + head + ": " + errno_text(error), root.where,
+                   "name a directory that can be searched", error};
+    }
     View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
                           root.access == Access::kNone};
-    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, root.where));
+    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, root.where,
+                                         root.access == Access::kReadWrite ? Unlisted::kPassedOver
+                                                                           : Unlisted::kRefused));
     for (const std::string& match : pattern.matches) {
       Root one = root;
       one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
       one.pattern_at = 0;
       one.optional = true;
+      if (is_own(one.path)) continue;
       Status ignored;
       const NodeKind kind = sbx::look(one.path, ignored).kind;
       const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
@@ -335,7 +356,8 @@ class Inspector {
       return resolve_protect(view_.roots, root.node, protect, view_.protects);
     }
     View::Pattern pattern{root.node.path, protect.path, false};
-    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, protect.where));
+    SBX_TRY(pattern.matches,
+            expand_glob(pattern.base, pattern.text, protect.where, Unlisted::kRefused));
     for (const std::string& match : pattern.matches) {
       const Protect one{match, Missing::kReport, protect.where};
       SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));
@@ -557,7 +579,7 @@ class Inspector {
     static constexpr std::string_view kDev = "/dev/";
     if (witnesses_ != nullptr) witnesses_->give_up();
     SBX_TRY(const std::vector<std::string> matches,
-            expand_glob("/dev", path.substr(kDev.size()), where));
+            expand_glob("/dev", path.substr(kDev.size()), where, Unlisted::kPassedOver));
     for (const std::string& match : matches) {
       Node node = look(std::string(kDev) + match);
       if (node.kind == NodeKind::kDevice) add_device(std::move(node));

@@ -126,14 +126,15 @@ bool watch_anew(ChildContext& context, op::Watch& watch) {
 }
 
 // `all`: those too on which only denied programs depend.
-bool watch_all_anew(ChildContext& context, bool all) {
-  bool are_watched = true;
+// The first step that cannot be watched any more, or none: the number of steps.
+std::uint32_t watch_all_anew(ChildContext& context, bool all) {
+  std::uint32_t lost = context.op_count;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     auto* const watch = context.ops[i].as<op::Watch>();
     if (watch == nullptr || (!all && watch->is_system)) continue;
-    are_watched = watch_anew(context, *watch) && are_watched;
+    if (!watch_anew(context, *watch) && lost == context.op_count) lost = i;
   }
-  return are_watched;
+  return lost;
 }
 
 std::int64_t now_ms() {
@@ -156,7 +157,7 @@ bool reappears(ChildContext& context, const op::Guard& guard, bool& has_stopped)
   const std::int64_t end = now_ms() + kLongestGapMs;
   for (;;) {
     // A directory on the way may have been replaced as well.
-    if (!watch_all_anew(context, true)) return false;
+    if (watch_all_anew(context, true) != context.op_count) return false;
     std::uint64_t found = 0;
     if (look(guard, context.text(guard.path), found) != State::kAbsent) return true;
     const std::int64_t left = end - now_ms();
@@ -212,10 +213,28 @@ op::Guard* guard_at(const ChildContext& context, std::uint32_t step) {
   return guard == nullptr || guard->is_off ? nullptr : guard;
 }
 
+// A directory became another that is not watched: the guard below it is lost, else the first.
+void note_unwatched(ChildContext& context, std::uint32_t watch) {
+  const char* const lost = context.text(context.ops[watch].as<op::Watch>()->path);
+  std::uint32_t step = context.op_count;
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    const op::Guard* const guard = guard_at(context, i);
+    if (guard == nullptr) continue;
+    const bool is_below_it = std::strncmp(context.text(guard->path), lost, std::strlen(lost)) == 0;
+    if (step == context.op_count || is_below_it) step = i;
+    if (is_below_it) break;
+  }
+  if (step < context.op_count) note(context, step, Loss::End::kRunEnded);
+}
+
 // One look at all. False: the run must end.
 bool look_at_all(ChildContext& context, bool all, bool& has_stopped) {
   // A directory is watched before what lies in it is looked at: nothing appears in between unseen.
-  if (!watch_all_anew(context, all) && context.replaced != ReplacedMode::kReport) return false;
+  const std::uint32_t lost = watch_all_anew(context, all);
+  if (lost != context.op_count && context.replaced != ReplacedMode::kReport) {
+    note_unwatched(context, lost);
+    return false;
+  }
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     op::Guard* const guard = guard_at(context, i);
     if (guard == nullptr || (!all && (guard->flags & kGuardSystem) != 0)) continue;

@@ -124,6 +124,9 @@ std::string command_home(const Policy& policy);
 // The policy with another workspace: its roots in and below the former one move along.
 Policy with_workspace(Policy policy, const std::string& workspace);
 
+// Of a root that hides sbx's own: no pattern of another root shows what lies in it.
+inline constexpr const char* kSessionPlaces = "the sessions' sockets";
+
 // The policy with directories hidden, `where` saying whose they are.
 Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::string& where);
 

@@ -52,7 +52,8 @@ void HeldFiles::compare_patterns(DenialLedger& denials) const {
   static constexpr std::size_t kMost = 64;
   for (const View::Pattern& pattern : patterns_) {
     const char* const operation = pattern.hides ? "hidden_appeared" : "protected_created";
-    const Result<std::vector<std::string>> now = expand_glob(pattern.base, pattern.text, "");
+    const Result<std::vector<std::string>> now =
+        expand_glob(pattern.base, pattern.text, "", Unlisted::kPassedOver);
     if (!now.ok()) {
       denials.add({Refuser::kMount, operation, pattern.base + "/" + pattern.text, 1, "", ""});
       continue;

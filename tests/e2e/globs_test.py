@@ -54,6 +54,24 @@ class Globs(harness.Case):
         told = {d["target"] for d in answer["denials"] if d["operation"] == "protected_created"}
         self.assertIn(self.work + "/d/lock.json", told)
 
+    @unittest.skipIf(harness.is_root(), "root lists every directory")
+    def test_what_cannot_be_listed_may_hide_nothing(self):
+        """A name is enough to read what lies in it, and its owner can open it up."""
+        for mode in (0o311, 0):
+            place = os.path.join(self.work, f"d{mode}")
+            self.write(f"work/d{mode}/.env", "hush")
+            os.chmod(place, mode)
+            self.addCleanup(os.chmod, place, 0o755)
+            answer = self.sh(f"cat d{mode}/.env", "--hide", "**/.env")
+            self.assert_error(answer, "path_refused")
+            self.assertIn(f"d{mode}", answer["error"]["message"])
+            os.chmod(place, 0o755)
+
+    def test_nor_may_what_lies_too_deep(self):
+        self.write("work/" + "d/" * 140 + ".env", "hush")
+        self.assert_error(self.sh("true", "--hide", "**/.env"), "path_refused")
+        self.assertEqual(self.sh("true", "--hide", "*.pem")["status"], "exited")
+
     def test_what_comes_to_match_is_named(self):
         self.write("work/.env", "hush")
         answer = self.sh("mkdir new; echo x > new/.env; echo x > other", "--hide", "**/.env")

@@ -411,6 +411,47 @@ class OwnFiles(ProtectCase):
         with open(result) as file:
             self.assertEqual(json.loads(file.read())["exit_code"], 1)
 
+    def test_so_is_what_the_caller_names(self):
+        kept = self.write("work/kept", "as it was")
+        self.unchanged(self.spoil("kept"), kept, flags=["--protect", "kept"])
+
+    def test_the_results_of_a_batch_are_protected(self):
+        tasks = "".join(json.dumps({"id": str(i), "command": "echo forged >> r.jsonl; rm -f r.jsonl; echo forged > r.jsonl"}) + "\n"
+                        for i in range(3))
+        done = self.raw("batch", "--results", "r.jsonl", "-", stdin=None, input=tasks.encode())
+        self.assertEqual(done.returncode, 1, done)  # the commands' own
+        with open(self.work + "/r.jsonl") as file:
+            self.assertEqual(sorted(json.loads(line)["id"] for line in file), ["0", "1", "2"])
+
+    def test_the_users_own_profiles_are_protected_where_the_home_is_writable(self):
+        """What later runs go by, by a name."""
+        for there in (True, False):
+            home = os.path.join(self.base, f"home{there}")
+            os.mkdir(home)
+            if there:
+                self.write(f"home{there}/.config/sbx/profiles/team.json", "{}")
+            environment = {**os.environ, "HOME": home}
+            environment.pop("XDG_CONFIG_HOME", None)
+            for root in (home, home + "/.c*"):
+                profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": root, "access": "rw"}]}}))
+                answer = self.sh(f"mkdir -p {home}/.config/sbx/profiles; echo '{{}}' > {home}/.config/sbx/profiles/team.json;"
+                                 f"echo '{{}}' > {home}/.config/sbx/profiles/new.json", "--profile", profile, env=environment)
+                made = os.path.join(home, ".config/sbx/profiles")
+                self.assertEqual(os.listdir(made) if os.path.isdir(made) else [], ["team.json"] if there else [], answer)
+
+    def test_a_pattern_of_a_root_shows_no_token_and_writes_no_state(self):
+        runtime, state = os.path.join(self.base, "rt"), os.path.join(self.base, "rs")
+        os.mkdir(runtime, 0o700)
+        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state}
+        for pattern in (self.base + "/r*", os.path.dirname(self.base) + "/*/r*", self.base + "/**"):
+            profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": pattern, "access": "rw"}]}}))
+            os.makedirs(runtime + "/sbx", 0o700, exist_ok=True)
+            token = self.write("rt/sbx/x.token", "hush")
+            os.makedirs(state + "/sbx/approvals", 0o700, exist_ok=True)
+            answer = self.sh(f"cat {token}; echo x > {state}/sbx/approvals/x; ls {self.base}", "--profile", profile, env=environment)
+            self.assertNotIn("hush", answer["stdout"], pattern)
+            self.assertEqual(os.listdir(state + "/sbx/approvals"), [], pattern)
+
     def test_the_audit_log_that_a_profile_names_is_protected(self):
         audit = self.write("work/audit", "")
         self.write("work/p.json", json.dumps({"audit": {"file": audit}}))

@@ -213,6 +213,18 @@ class Uncovered(harness.Case):
         self.assertEqual(answer["status"], "killed", answer)
         self.assertNotIn(SECRET, answer["stdout"])
 
+    def test_nor_does_a_directory_that_becomes_a_link_end_it_without_a_word(self):
+        self.write("work/d/.env", "old")
+        self.write("work/real/.env", SECRET)
+
+        def change():
+            os.rename(self.work + "/d", self.work + "/d.old")
+            os.symlink("real", self.work + "/d")
+        answer = self.during(change, "sleep 5; cat d/.env", {"roots": [
+            *ALL["roots"], {"path": "${workspace}/d/.env", "access": "none"}]})
+        self.assertNotIn(SECRET, answer["stdout"])
+        self.assertIn("mask_lost_run_ended", {operation for operation, _ in self.operations(answer)}, answer)
+
     def test_the_policy_may_only_report_it(self):
         answer = self.during(lambda: self.replace(".env", SECRET), "cat .env",
                              {"replaced": "report"})
