@@ -279,16 +279,23 @@ Gitlinks read_gitlinks(std::string_view index, std::size_t id_bytes, std::size_t
     } else {
       name.clear();
     }
-    const std::size_t stop = index.find('\0', at);
+    // Where git goes on follows from the length that the entry says; a longer name ends at its NUL.
+    static constexpr std::uint32_t kLongName = 0xfff;
+    std::size_t stop = index.find('\0', at);
+    if ((flags & kLongName) != kLongName) {
+      if ((flags & kLongName) < name.size()) return out;
+      stop = at + (flags & kLongName) - name.size();
+    }
     if (stop == std::string_view::npos || stop >= end) return out;
     name += index.substr(at, stop - at);
     at = version == 4 ? stop + 1 : start + ((stop - start) / 8 + 1) * 8;
     // Nothing can be checked out at a longer one.
-    if (mode != kGitlink || name.size() >= PATH_MAX) continue;
-    if (name.empty() || out.paths.size() >= max) {
+    const std::string path = name.substr(0, name.find('\0'));
+    if (mode != kGitlink || path.size() >= PATH_MAX) continue;
+    if (path.empty() || out.paths.size() >= max) {
       out.is_whole = false;
     } else {
-      out.paths.push_back(name);
+      out.paths.push_back(path);
     }
   }
   while (at + 8 <= end) {

@@ -78,8 +78,10 @@ class Looker {
     for (const auto& [path, fd] : tops_) {
       look_in(path, 0);
       // git takes the directory itself for one where it has no `.git` that it can use.
-      const bool is_bare = exists(join_path(path, "HEAD")) && exists(join_path(path, "objects")) &&
-                           exists(join_path(path, "refs"));
+      const bool is_bare =
+          exists(join_path(path, "HEAD")) &&
+          ((exists(join_path(path, "objects")) && exists(join_path(path, "refs"))) ||
+           exists(join_path(path, "commondir")));
       if (!is_bare) continue;
       out_[path] = "a bare repository";
       add_repository(path, path, 0);
@@ -205,7 +207,11 @@ class Looker {
     if (!text) return {};
     GitConfigPaths found = read_git_config(*text);
     for (const std::string& include : found.includes) {
-      if (depth >= kMaxDepth || include.empty() || include.starts_with('~')) continue;
+      if (include.empty() || include.starts_with('~')) continue;
+      if (depth >= kMaxDepth) {
+        leads_on_ = true;
+        break;
+      }
       const std::string included = below(parent_of(path), include);
       if (out_.contains(included)) continue;
       const GitConfigPaths more = note_config(included, depth + 1);
@@ -225,7 +231,7 @@ class Looker {
       // The samples that every repository has are never run.
       if (name.ends_with(".sample")) continue;
       if (++count > kMaxHooks) {
-        out_[path] = "more than is looked at";
+        out_[path] = kTooMuch;
         return;
       }
       (void)note(join_path(path, name));
@@ -234,7 +240,11 @@ class Looker {
 
   // A directory that git would use for the work tree `top`.
   void add_repository(const std::string& directory, const std::string& top, int depth) {
-    if (!seen_.insert(directory + "\n" + top).second || seen_.size() > kMaxRepositories) return;
+    if (!seen_.insert(directory + "\n" + top).second) return;
+    if (seen_.size() > kMaxRepositories) {
+      out_[top] = kTooMuch;
+      return;
+    }
     if (exists(join_path(directory, kHead))) out_.emplace(join_path(directory, kHead), kHead);
     std::string common = directory;
     if (const auto text = note(join_path(directory, "commondir"))) {
@@ -243,22 +253,44 @@ class Looker {
     GitConfigPaths config = note_config(join_path(common, "config"), 0);
     const GitConfigPaths own = note_config(join_path(directory, "config.worktree"), 0);
     if (own.hooks_path) config.hooks_path = own.hooks_path;
+    // Where all was too much, that is said of the root.
+    if (std::exchange(leads_on_, false) && work_left_ > 0)
+      out_[join_path(common, "config")] = kTooMuch;
     note_hooks(join_path(common, "hooks"));
     if (config.hooks_path && !config.hooks_path->empty() && !config.hooks_path->starts_with('~')) {
       note_hooks(below(top, *config.hooks_path));
     }
-    if (depth < kMaxDepth) {
-      add_gitlinks(directory, join_path(directory, "index"), top, config.has_sha256, depth);
+    if (common == directory) note_worktrees(directory);
+    add_gitlinks(directory, join_path(directory, "index"), top, config.has_sha256, depth);
+  }
+
+  // Those that lie elsewhere, and have their settings from where their own directory says.
+  void note_worktrees(const std::string& directory) {
+    const OwnedFd fd = open_file(join_path(directory, "worktrees"), O_RDONLY | O_DIRECTORY);
+    if (!fd.is_open()) return;
+    Listing listing(fd.get(), ".");
+    while (const dirent* entry = listing.next()) {
+      if (!spend(kListedWork)) return;
+      const std::string own = join_path(directory, "worktrees/" + std::string(entry->d_name));
+      const std::string common = join_path(own, "commondir");
+      const OwnedFd file = open_file(common, O_RDONLY);
+      if (!file.is_open()) continue;
+      const std::optional<std::string> text = read_text(file.get(), PATH_MAX);
+      // As git makes it.
+      if (!text || first_line(*text) != "../..") out_[common] = mark_of(file.get(), text);
+      (void)note_config(join_path(own, "config.worktree"), 0);
     }
   }
 
   void add_gitlinks(const std::string& directory, const std::string& index, const std::string& top,
                     bool has_sha256, int depth) {
     const OwnedFd fd = open_file(index, O_RDONLY);
+    if (!fd.is_open()) return;
     const std::optional<std::string> text = read_text(fd.get(), kMaxIndex);
-    if (!text) return;
-    const Gitlinks links = read_gitlinks(*text, has_sha256 ? 32 : 20, kMaxGitlinks);
-    if (!links.is_whole) out_[index] = "repositories within that are not looked at";
+    const Gitlinks links =
+        text ? read_gitlinks(*text, has_sha256 ? 32 : 20, kMaxGitlinks) : Gitlinks{{}, {}, false};
+    if (!links.is_whole || (depth == kMaxDepth && !links.paths.empty())) out_[index] = kTooMuch;
+    if (depth == kMaxDepth) return;
     for (const std::string& path : links.paths) look_in(join_path(top, path), depth + 1);
     if (!links.shared.empty() && index == join_path(directory, "index")) {
       add_gitlinks(directory, join_path(directory, "sharedindex." + links.shared), top, has_sha256,
@@ -285,6 +317,7 @@ class Looker {
   std::map<std::string, OwnedFd> tops_;
   std::set<std::string> seen_;
   std::size_t work_left_ = kMostWork;
+  bool leads_on_ = false;  // inclusions deeper than is looked at
   GitUse out_;
 };
 

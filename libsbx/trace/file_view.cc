@@ -296,8 +296,17 @@ std::optional<FileRefusal> FileView::by_overlay(const struct stat& info,
   if (!policy_.sandbox.filesystem.overlay || !plan_.wanted.has(Layer::kUser)) return std::nullopt;
   const std::string shown = shown_as(path);
   if (shown != "overlay" && shown != "layer") return std::nullopt;
-  if (info.st_uid == geteuid() && info.st_gid == getegid()) return std::nullopt;
-  return FileRefusal{Refuser::kMount, path, "filesystem.overlay = false", true};
+  // The directories on the way are copied up too.
+  struct stat one = info;
+  std::string at = path;
+  while (one.st_uid == geteuid() && one.st_gid == getegid()) {
+    at = parent_of(at);
+    const std::string how = shown_as(at);
+    const OwnedFd directory = open_below(root_, at, O_PATH | O_NOFOLLOW);
+    const bool is_over = at == "/" || (how != "overlay" && how != "layer");
+    if (is_over || !directory.is_open() || fstat(directory.get(), &one) != 0) return std::nullopt;
+  }
+  return FileRefusal{Refuser::kMount, at, "filesystem.overlay = false", true};
 }
 
 // Overlayfs in a user namespace moves no directory that the real tree has: EXDEV.

@@ -263,6 +263,16 @@ class Trace(Case):
         answer = self.sh("mv foreign moved", "--layer", "x", env={**os.environ, "XDG_STATE_HOME": self.base + "/state"})
         self.assertEqual((answer["layer"]["kind"], answer["exit_code"]), ("copy", 0), answer)
 
+    def test_nor_of_an_own_file_in_a_directory_that_is_not(self):
+        groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
+        if not groups:
+            self.skipTest("no second group to give a directory to")
+        self.write("work/d/e/own", "x")
+        os.chown(self.work + "/d", -1, groups[0])
+        answer = self.sh("echo x >> d/e/own", "--overlay")
+        self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
+                         [("open", self.work + "/d")], answer)
+
     def test_nor_of_a_file_that_is_only_held(self):
         groups = [7] if harness.is_root() else [g for g in os.getgroups() if g != os.getegid()]
         if not groups:

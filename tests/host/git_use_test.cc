@@ -63,6 +63,55 @@ TEST(GitUse, SymlinksThatLeadOutByLongWaysAreFollowedSoFar) {
   EXPECT_EQ(git_changes(use, use), std::vector<std::string>{top.path()});
 }
 
+TEST(GitUse, AnIndexThatIsTooLargeIsNamedEachTime) {
+  const test::TempDir top;
+  top.file(".git/HEAD", "ref: refs/heads/main\n");
+  const std::string index = top.file(".git/index", "DIRC");
+  ASSERT_EQ(truncate(index.c_str(), (off_t{64} << 20) + 1), 0);
+  const GitUse use = look_at(top.path());
+  EXPECT_EQ(git_changes(use, use), std::vector<std::string>{index});
+}
+
+TEST(GitUse, MoreRepositoriesWithinThanAreLookedAtAreNamedEachTime) {
+  const test::TempDir top;
+  top.file(".git/HEAD", "ref: refs/heads/main\n");
+  std::string entries;
+  for (int i = 0; i < 257; ++i) {
+    std::string entry(24, '\0');
+    entry += std::string("\0\0\xe0\0", 4) + std::string(12 + 20, '\0');
+    const std::string name = "r" + std::to_string(1000 + i);
+    entry += std::string("\0", 1) + static_cast<char>(name.size()) + name;
+    entry.resize((entry.size() / 8 + 1) * 8);
+    entries += entry;
+  }
+  const std::string index = top.file(
+      ".git/index", "DIRC" + std::string("\0\0\0\2\0\0\1\1", 8) + entries + std::string(20, '\0'));
+  const GitUse use = look_at(top.path());
+  EXPECT_EQ(git_changes(use, use), std::vector<std::string>{index});
+}
+
+TEST(GitUse, ABareRepositoryMayHaveItsObjectsElsewhere) {
+  const test::TempDir top;
+  const GitUse before = look_at(top.path());
+  top.file("HEAD", "ref: refs/heads/main\n");
+  top.file("commondir", "store\n");
+  top.file("store/config", "[core]\nfsmonitor = x\n");
+  const std::vector<std::string> changes = git_changes(before, look_at(top.path()));
+  EXPECT_TRUE(std::find(changes.begin(), changes.end(), top.path() + "/store/config") !=
+              changes.end());
+}
+
+TEST(GitUse, ALinkedWorktreeThatIsLedElsewhereIsNamed) {
+  const test::TempDir top;
+  top.file(".git/HEAD", "ref: refs/heads/main\n");
+  const std::string common = top.file(".git/worktrees/wt/commondir", "../..\n");
+  const GitUse before = look_at(top.path());
+  top.file(".git/worktrees/other/commondir", "../..\n");
+  EXPECT_EQ(git_changes(before, look_at(top.path())), std::vector<std::string>{});
+  top.file(".git/worktrees/wt/commondir", "../../../evil/.git\n");
+  EXPECT_EQ(git_changes(before, look_at(top.path())), std::vector<std::string>{common});
+}
+
 TEST(GitUse, AnOrdinaryRepositoryIsLookedAtToItsEnd) {
   const test::TempDir top;
   top.file(".git/HEAD", "ref: refs/heads/main\n");
