@@ -123,7 +123,16 @@ class FileWriter {
                    "/files", ""};
     }
     std::int64_t total = 0;
+    std::size_t directories = 0;  // on the ways to them: each is opened, or made
     for (std::size_t i = 0; i < files_.size(); ++i) {
+      const std::string& path = files_[i].path;
+      directories += static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+      if (directories > kMostDirectories) {
+        return Error{ErrorCode::kTooLarge,
+                     "the paths of the files lead through more than the " +
+                         std::to_string(kMostDirectories) + " directories that they may",
+                     "/files/" + std::to_string(i) + "/path", "use several requests"};
+      }
       const auto size = static_cast<std::int64_t>(files_[i].content.size());
       total += size;
       if (file_bytes && size > *file_bytes) {

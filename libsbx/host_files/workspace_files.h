@@ -17,6 +17,7 @@ namespace sbx {
 
 // At the most in one request.
 inline constexpr std::size_t kMostFiles = 10'000;
+inline constexpr std::size_t kMostDirectories = 100'000;  // on the ways to all of them
 inline constexpr std::int64_t kMostFileBytes = std::int64_t{64} << 20;  // all of them together
 
 // `view` says which places are writable and which are protected: its roots and protects are enough.

@@ -92,6 +92,15 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 
 Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& request,
                                    bool is_task) {
+  // It is redacted, and told again and again.
+  constexpr std::size_t kMostDescription = std::size_t{16} << 10;
+  if (request.description && request.description->size() > kMostDescription) {
+    return Error{ErrorCode::kTooLarge,
+                 "the description has " + std::to_string(request.description->size()) +
+                     " bytes, more than the " + std::to_string(kMostDescription) +
+                     " that it may have",
+                 "/description", "a few words are enough"};
+  }
   OwnPolicy own(policy);
   const LimitsProfile& ceilings = policy->run.ceilings;
   if (request.timeout_ms) {

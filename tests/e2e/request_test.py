@@ -31,6 +31,16 @@ class Request(harness.Case):
         answer, _ = self.ask(command="pwd; cat; echo err >&2", stdin="in\n", cwd="sub", merge=True)
         self.assertEqual(answer["stdout"], f"{self.work}/sub\nin\nerr\n")
 
+    def test_what_costs_more_than_it_says_is_refused(self):
+        answer = self.ask(command="true", description="x" * 16385)
+        self.assert_error(answer, "too_large")
+        self.assertEqual(answer["error"]["where"], "/description")
+        self.assertEqual(self.ask(command="true", description="x" * 16384)["status"], "exited")
+        deep = "d/" * 1000 + "f"
+        answer = self.ask(command="true", files=[{"path": f"{i}{deep}", "content": ""} for i in range(101)])
+        self.assert_error(answer, "too_large")
+        self.assertEqual(os.listdir(self.work), [])
+
     def test_files_are_there_before_the_start(self):  # C1, C5
         answer, _ = self.ask(
             command="cat a/b.txt; ./run.sh; od -An -tx1 c",
