@@ -87,8 +87,8 @@ struct GatewayContext {
 // A datagram socket's destination.
 inline constexpr const char* kUdpRefusal = "udp";
 
-// What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for what
-// is no host, or more than one: a program inside says what it is.
+// What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for
+// what is no host, or more than one: a program inside says what it is.
 std::string allow_grant(NetworkMode mode, const std::string& host_and_port);
 
 // What a destination of the sandbox stands for.

@@ -14,8 +14,8 @@
 
 namespace sbx {
 
-// As it would be inside, where the caller has no capabilities: whether its content can be changed, or
-// what lies in it.
+// As it would be inside, where the caller has no capabilities: whether its content can be changed,
+// or what lies in it.
 bool may_change(int dirfd, const char* name, const struct stat& info);
 bool is_foreign(const struct stat& info);
 

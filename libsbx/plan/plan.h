@@ -62,7 +62,7 @@ struct LaunchPlan {
   std::string home;
   // The visible paths and how they are shown, for explain: path → "rw" | "ro" | "none" | …
   std::vector<std::pair<std::string, std::string>> shown;
-  bool reports_writes = false;  // that an overlay may not be able to copy up
+  bool reports_writes = false;     // that an overlay may not be able to copy up
   std::vector<std::string> named;  // paths whose refusal is reported
   // With overlay: host directory and its ReportTag::kOverlay index order.
   std::vector<std::string> overlays;
@@ -81,8 +81,8 @@ struct PlanInput {
   unsigned pty_columns = 80;
   bool is_job = false;  // with a pty: it can be stopped from there, and PID 1 tells of that
   bool awaits_command = false;
-  bool report_execs = false;   // that reach a denied program
-  bool report_writes = false;  // that an overlay may not be able to copy up
+  bool report_execs = false;         // that reach a denied program
+  bool report_writes = false;        // that an overlay may not be able to copy up
   std::vector<std::string> named{};  // paths whose refusal is reported
 };
 

@@ -298,7 +298,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   if (std::any_of(hosts.begin(), hosts.end(),
                   [](const HostRule& host) { return host.name == "localhost"; })) {
     context.warnings.push_back(
-        "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's is "
+        "network.allow: localhost is the sandbox's own, and needs no entry; a port of the host's "
+        "is "
         "reached by network.host_ports");
   }
   if (!flags.allow_hosts.empty()) {

@@ -51,8 +51,7 @@ Status check_owner(int fd, const std::string& path, mode_t kind) {
   struct stat info {};
   if (fstat(fd, &info) != 0) return wrong(path, errno_text(errno), "", errno);
   if ((info.st_mode & S_IFMT) != kind) {
-    return wrong(path, kind == S_IFDIR ? "not a directory" : "not a regular file",
-                 kReplaced);
+    return wrong(path, kind == S_IFDIR ? "not a directory" : "not a regular file", kReplaced);
   }
   if (!is_roots(info.st_uid)) {
     return wrong(path, "it belongs to user " + std::to_string(info.st_uid) + ", not to root",
@@ -70,9 +69,7 @@ Result<OwnedFd> open_checked(int at, const std::string& name, const std::string&
   OwnedFd fd(openat(at, name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | flags));
   if (!fd.is_open()) {
     return wrong(path, errno_text(errno),
-                 errno == EACCES ? "as root: chmod a+rX " + path
-                                 : kReplaced,
-                 errno);
+                 errno == EACCES ? "as root: chmod a+rX " + path : kReplaced, errno);
   }
   SBX_CHECK_OK(check_owner(fd.get(), path, kind));
   return fd;

@@ -142,8 +142,9 @@ std::string approval_sentence(const Approval& approval) {
 
 // What happened comes first: a command that is refused a thousand things hides none of it.
 std::vector<const Denial*> by_weight(const std::vector<Denial>& denials) {
-  std::vector<const Denial*> out;
-  for (const Denial& denial : denials) out.push_back(&denial);
+  std::vector<const Denial*> out(denials.size());
+  std::transform(denials.begin(), denials.end(), out.begin(),
+                 [](const Denial& denial) { return &denial; });
   std::stable_partition(out.begin(), out.end(),
                         [](const Denial* denial) { return is_finding(*denial); });
   return out;

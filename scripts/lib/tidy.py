@@ -61,16 +61,16 @@ class Unit:
 
 
 def flags_of(entry: dict[str, str]) -> tuple[str, ...]:
-    """A compile command without its compiler, its input and its output."""
+    """A compile command without its compiler, its input and its output, and what GCC has parsed already."""
     words = shlex.split(entry["command"])
     while words and not words[0].startswith("-"):
         words.pop(0)  # ccache, the compiler
     kept: list[str] = []
     skip = False
     for word in words:
-        if skip or word in ("-c", entry["file"]):
+        if skip or word in ("-c", "-Winvalid-pch", entry["file"]):
             skip = False
-        elif word in ("-o", "-MF", "-MT"):
+        elif word in ("-o", "-MF", "-MT", "-include"):
             skip = True
         else:
             kept.append(word)
