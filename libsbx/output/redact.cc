@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kWindow = 64 << 10;
 constexpr std::size_t kOverlap = 16 << 10;
+constexpr int kMostGroups = 4;  // of a format's expression
 constexpr std::string_view kReplacement = "[REDACTED]";
 
 // Rules: the exact values, then the formats, then the profile's patterns. A secret that several
@@ -359,13 +360,17 @@ void Redactor::match_url(std::string_view line, std::size_t line_begin, std::siz
 void Redactor::match_all(const re2::RE2& expression, std::string_view text, std::size_t line_begin,
                          std::size_t line_end, std::size_t rule, double least_entropy, bool whole) {
   const std::string_view line = text.substr(line_begin, line_end - line_begin);
-  const int groups = expression.NumberOfCapturingGroups() > 0 ? 2 : 1;
-  re2::StringPiece found[2];
+  // A format has a group for each way to quote its secret; a profile's pattern has one that counts.
+  const int most = rule < kFirstFormat + secret_formats().size() ? kMostGroups : 1;
+  const int groups = 1 + std::min(expression.NumberOfCapturingGroups(), most);
+  re2::StringPiece found[1 + kMostGroups];
   for (std::size_t at = 0; at <= line.size();) {
     if (!expression.Match(piece(line), at, line.size(), re2::RE2::UNANCHORED, found, groups)) {
       return;
     }
-    const re2::StringPiece secret = groups == 2 && found[1].data() != nullptr ? found[1] : found[0];
+    const auto* const taken = std::find_if(
+        found + 1, found + groups, [](const auto& group) { return group.data() != nullptr; });
+    const re2::StringPiece secret = taken == found + groups ? found[0] : *taken;
     const auto begin = static_cast<std::size_t>(secret.data() - line.data());
     if (!secret.empty() && !secret.starts_with(piece(kReplacement)) &&
         entropy_of({secret.data(), secret.size()}) >= least_entropy &&
