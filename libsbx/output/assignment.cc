@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kLongestName = 80;
 constexpr std::size_t kMostSpaces = 16;
 constexpr std::size_t kLongestString = 256;
+constexpr std::string_view kCharacterData = "<![CDATA[";
 
 bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -77,9 +78,25 @@ bool goes_on(std::string_view line, std::size_t at) {
          (c != '\0' && std::string_view("!#%^*_-+@$~?/.=").find(c) != std::string_view::npos);
 }
 
+// How many backslashes stand at line[at], a few at most.
+std::size_t backslashes(std::string_view line, std::size_t at) {
+  constexpr std::size_t kMost = 16;
+  std::size_t count = 0;
+  while (count < kMost && at_or_nul(line, at + count) == '\\') ++count;
+  return count;
+}
+
 std::size_t quoted_end(std::string_view line, std::size_t at, Quote quote) {
   for (const std::size_t begin = at; at < line.size(); ++at) {
-    if (quote.escaped && line[at] == '\\' && at_or_nul(line, at + 1) == quote.mark) return at;
+    if (quote.escaped && line[at] == '\\') {
+      // \" closes, \\\" is a quote within; a quote alone ends the text around.
+      const std::size_t count = backslashes(line, at);
+      const bool before_mark = at_or_nul(line, at + count) == quote.mark;
+      if (before_mark && count % 2 == 0) return at + count;
+      if (before_mark && count / 2 % 2 == 0) return at + count - 1;
+      at += count - (before_mark ? 0 : 1);
+      continue;
+    }
     if (!quote.escaped && line[at] == '\\') {
       ++at;
     } else if (line[at] == quote.mark) {
@@ -119,13 +136,27 @@ bool is_name_before_value(std::string_view line, std::size_t at) {
   return end > at && (at_or_nul(line, end) == '=' || at_or_nul(line, end) == ':');
 }
 
+// <name>, <name …>, </name>, <!--
+bool starts_tag(std::string_view line, std::size_t at) {
+  if (at_or_nul(line, at) != '<') return false;
+  const char next = at_or_nul(line, at + 1);
+  if (next == '/' || next == '!') return true;
+  const std::size_t begin = at + 1;
+  std::size_t end = begin;
+  while (end < line.size() && end - begin < kLongestName && is_name_char(line[end])) ++end;
+  const char last = at_or_nul(line, end);
+  return end > begin && (last == '>' || last == '/' || is_space(last));
+}
+
 // A password may hold what ends other values: how far the one whose simple end is `at` goes on.
 // In a connection string (`…;Password=x;…`) nothing but a semicolon ends it.
 std::size_t password_end(std::string_view line, std::size_t at, bool in_list, bool to_space) {
   for (; at < line.size(); ++at) {
     const char c = line[at];
-    if (c == '\r' || c == '\0' || c == '<' || c == '>') return at;
-    if (c == '\\' && is_space(at_or_nul(line, at + 1))) {
+    if (c == '\r' || c == '\0') return at;
+    if (c == '<' || c == '>') {
+      if (!(in_list || to_space) || !goes_on(line, at + 1) || starts_tag(line, at)) return at;
+    } else if (c == '\\' && is_space(at_or_nul(line, at + 1))) {
       ++at;
     } else if (is_space(c)) {
       const std::size_t next = in_list ? line.find(';', at) : std::string_view::npos;
@@ -137,7 +168,10 @@ std::size_t password_end(std::string_view line, std::size_t at, bool in_list, bo
       if ((c == ';' && in_list) || is_name_before_value(line, at + 1)) return at;
       if (!in_list && !goes_on(line, at + 1)) return at;
     } else if (is_quote(c) || c == ')' || c == ']' || c == '}') {
-      if (!goes_on(line, at + 1) || (!to_space && !is_quote(c))) return at;
+      const bool before_next = in_list && !is_quote(c) && at_or_nul(line, at + 1) == ';' &&
+                               is_name_before_value(line, at + 2);
+      if (!goes_on(line, at + 1) && !before_next) return at;
+      if (!to_space && !in_list && !is_quote(c)) return at;
     } else if (c == '\\' && std::string_view("nrt\"'").find(at_or_nul(line, at + 1)) < 5) {
       return at;
     }
@@ -251,6 +285,37 @@ std::size_t skip_conversion(std::string_view line, std::size_t at) {
   return at;
 }
 
+// Where the value in braces ends whose brace opens at line[at], as ODBC has it (`Pwd={x};`, with
+// `}}` for a brace within); npos where there is none.
+std::size_t braced_end(std::string_view line, std::size_t at, bool in_list) {
+  if (at_or_nul(line, at) != '{') return std::string_view::npos;
+  const std::string_view value = line.substr(0, at + kLongestString);
+  for (std::size_t end = value.find('}', at); end < value.size(); end = value.find('}', end + 2)) {
+    if (at_or_nul(line, end + 1) == '}') continue;
+    return in_list || at_or_nul(line, end + 1) == ';' ? end : std::string_view::npos;
+  }
+  return std::string_view::npos;
+}
+
+// Where the text of an element ends that begins at line[at].
+std::size_t element_end(std::string_view line, std::size_t at) {
+  if (line.substr(0, at).ends_with(kCharacterData))
+    return std::min(line.find("]]>", at), line.size());
+  std::size_t end = std::min(line.find('<', at), line.size());
+  while (end > at && (is_space(line[end - 1]) || line[end - 1] == '\r')) --end;
+  return end;
+}
+
+// Past the tag of the element whose name ends at line[at], where its text follows and then the
+// tag that closes it: <name>text</name>, <name a="b">text</name>. npos: none.
+std::size_t find_text(std::string_view line, std::size_t at) {
+  if (!is_space(at_or_nul(line, at)) && at_or_nul(line, at) != '>') return std::string_view::npos;
+  const std::size_t close = line.substr(0, at + kLongestString).find_first_of("<>", at);
+  if (close >= line.size() || line[close] != '>') return std::string_view::npos;
+  const bool closed = close == at || line.substr(line.find('<', close), 2) == "</";
+  return closed ? close + 1 : std::string_view::npos;
+}
+
 // Whether line[at] is the quote that closes a string which began before line[begin], the place of
 // a name: a prompt, 'Password:', next.
 bool closes_string(std::string_view line, std::size_t begin, std::size_t at) {
@@ -298,6 +363,9 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
 
   const std::size_t closed = skip_name_close(line, end);
   std::size_t place = skip_spaces(line, closed);
+  const std::size_t text = in_tag ? find_text(line, end) : std::string_view::npos;
+  const bool in_element = text != std::string_view::npos;
+  if (in_element) place = text - 1;
   const std::size_t after = skip_operator(line, place, in_tag);
   if (after != std::string_view::npos) {
     found.spaced = place != closed;
@@ -331,14 +399,23 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     place = made;
     found.argument = found.in_code = true;
   }
-  const Quote quote = skip_opening_quote(line, place);
-  found.quoted = quote.mark != '\0' || in_tag;
+  const Quote quote = in_element ? Quote{} : skip_opening_quote(line, place);
+  const std::size_t brace =
+      in_element || quote.mark != '\0' || !found.tight || !names_password(found.name)
+          ? std::string_view::npos
+          : braced_end(line, place, before == ';');
+  found.braced = brace != std::string_view::npos;
+  if (found.braced) ++place;
+  if (in_element && line.substr(place).starts_with(kCharacterData)) place += kCharacterData.size();
+  found.quoted = quote.mark != '\0' || in_element || found.braced;
   found.backquoted = quote.mark == '`';
   found.value_begin = place;
-  const std::size_t value_end =
-      found.quoted ? quoted_end(line, place, quote) : unquoted_end(line, place, in_query, in_tag);
+  const std::size_t value_end = in_element     ? element_end(line, place)
+                                : found.braced ? brace
+                                : found.quoted ? quoted_end(line, place, quote)
+                                               : unquoted_end(line, place, in_query, in_tag);
   found.value = line.substr(place, value_end - place);
-  const std::string_view rest = line.substr(value_end);
+  std::string_view rest = line.substr(value_end);
   // The output of env(1): a value may hold anything, and ends with its line.
   const bool to_line_end =
       found.env_style && begin == 0 && !found.quoted && is_upper_name(found.name);
@@ -349,6 +426,7 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     found.value_end = password_end(line, value_end, in_list, found.env_style);
     if ((found.env_style || in_list) && found.value_end > value_end) {
       found.value = line.substr(place, found.value_end - place);
+      rest = line.substr(found.value_end);
     }
   }
   found.whole_line = begins_line(line.substr(0, begin)) &&

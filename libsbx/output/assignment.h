@@ -16,6 +16,7 @@ struct NamedValue {
   std::size_t value_begin = 0;  // in the line
   std::size_t value_end = 0;    // what to take out if it is a secret: a line of `env` to its end
   bool quoted = false;
+  bool braced = false;      // Pwd={value}; as ODBC has it
   bool backquoted = false;  // a template of JavaScript, or a shell's command
   bool spaced = false;      // space before the operator, as code has it
   bool tight = false;       // name=value without spaces

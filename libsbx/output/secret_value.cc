@@ -167,6 +167,8 @@ bool is_letter(char c) { return is_upper(c) || is_lower(c); }
 bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
 bool is_identifier_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
+constexpr std::size_t kLongWord = 24;
+
 // A word, an abbreviation or camelCase, with perhaps a short number behind it.
 bool is_word(std::string_view part) {
   const std::size_t letters = part.find_last_not_of("0123456789") + 1;
@@ -175,6 +177,10 @@ bool is_word(std::string_view part) {
   for (std::size_t i = 0; i < letters; ++i) {
     if (!is_letter(part[i])) return false;
     if (i > 0 && is_upper(part[i]) && is_lower(part[i - 1])) ++humps;
+    // XMLHttpRequest: the end of capitals, which long text at random has everywhere.
+    const bool capitals_end =
+        i > 1 && is_lower(part[i]) && is_upper(part[i - 1]) && is_upper(part[i - 2]);
+    if (capitals_end && letters >= kLongWord) ++humps;
   }
   return humps * 5 <= part.size();
 }
@@ -259,6 +265,25 @@ bool is_hex_or_uuid(std::string_view value) {
   return digits > 0 && digits < value.size() && value.size() >= 20 && entropy_of(value) >= 2.5;
 }
 
+// name(…), name[…], name(…).other. A password that holds a bracket goes on behind it, or never
+// closes it.
+bool is_call(const NamedValue& assignment, bool literal) {
+  const std::string_view value = assignment.value;
+  const std::size_t open = value.find_first_of("([");
+  if (open == std::string_view::npos || open == 0) return false;
+  const std::size_t close = value.find_last_of(")]");
+  if (literal && close + 1 != value.size()) return false;
+  if (assignment.tight && !assignment.in_code && names_password(assignment.name)) {
+    const char inner = open + 1 < value.size() ? value[open + 1] : '"';
+    const bool closed = close != std::string_view::npos && close > open;
+    if (!closed && inner != '"' && inner != '\'') return false;
+    if (closed && close + 1 < value.size() && is_identifier_char(value[close + 1])) return false;
+  }
+  return std::all_of(value.begin(), value.begin() + static_cast<std::ptrdiff_t>(open), [](char c) {
+    return is_identifier_char(c) || std::string_view(".:#+!").find(c) < 5;
+  });
+}
+
 // $NAME, ${…}, $(…), %NAME%, {{…}}, <…>, call(…), a.b.c: what stands for a value elsewhere.
 bool is_reference(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
@@ -281,13 +306,10 @@ bool is_reference(const NamedValue& assignment) {
   if (!literal && (value.front() == '&' || value.front() == '*' || value.front() == '@')) {
     return all_of(value.substr(1), is_identifier_char);
   }
-  const std::size_t open = value.find_first_of("([");
-  if (open != std::string_view::npos && open > 0 &&
-      (!literal || value.back() == ')' || value.back() == ']')) {
-    return std::all_of(
-        value.begin(), value.begin() + static_cast<std::ptrdiff_t>(open),
-        [](char c) { return is_identifier_char(c) || std::string_view(".:#+!").find(c) < 5; });
-  }
+  if (is_call(assignment, literal)) return true;
+  // In code that fills in a connection string: f"…;Pwd={password};"
+  if (assignment.braced)
+    return std::none_of(value.begin(), value.end(), is_digit) && is_joined_words(value);
   // Password=one.two; is a connection string's.
   if (assignment.tight && !assignment.in_code && names_password(assignment.name)) return false;
   const std::size_t dot = value.find('.');
@@ -296,8 +318,21 @@ bool is_reference(const NamedValue& assignment) {
          value.find_first_of("-/:@") == std::string_view::npos;
 }
 
-bool is_path_or_url(std::string_view value) {
-  if (value.find("://") != std::string_view::npos) return true;
+// A password may hold `://`: a URL has a scheme before it, and words, a host or a path behind it.
+bool is_url(std::string_view value, bool password) {
+  const std::size_t at = value.find("://");
+  if (at == std::string_view::npos || !password) return at != std::string_view::npos;
+  const std::string_view rest = value.substr(at + 3);
+  return all_of(value.substr(0, at),
+                [](char c) {
+                  return is_lower(c) || is_digit(c) || std::string_view("+.-").find(c) < 3;
+                }) &&
+         (rest.find_first_of("/.:@") != std::string_view::npos || is_joined_words(rest));
+}
+
+bool is_path_or_url(const NamedValue& assignment) {
+  const std::string_view value = assignment.value;
+  if (is_url(value, names_password(assignment.name))) return true;
   const std::string_view from_slash = value.substr(
       value.find_first_not_of("~.") < value.size() ? value.find_first_not_of("~.") : value.size());
   return from_slash.starts_with('/') && from_slash.find('/', 1) != std::string_view::npos &&
@@ -341,7 +376,7 @@ bool is_nothing(const NamedValue& assignment) {
   const std::string word = lower_case(value.substr(0, value.find_last_not_of(".!?:") + 1));
   if (contains(kNoValues, word) || word == lower_case(assignment.name)) return true;
   if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
-  return is_reference(assignment) || is_path_or_url(value) || is_secrets_name(assignment) ||
+  return is_reference(assignment) || is_path_or_url(assignment) || is_secrets_name(assignment) ||
          is_member_copy(assignment);
 }
 
