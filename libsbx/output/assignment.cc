@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+
+#include "base/text.h"
 
 namespace sbx {
 namespace {
@@ -265,6 +268,55 @@ std::size_t find_argument(std::string_view line, std::size_t begin, std::size_t 
   return opens_quote(line, at) ? at : kNone;
 }
 
+// Whether line[0, at) ends in `name:`, `"key": ` or `key=`: what stands behind it is the name of a
+// value that follows.
+bool says_name(std::string_view line, std::size_t at) {
+  const auto skip_back = [&](auto test) {
+    while (at > 0 && test(line[at - 1])) --at;
+  };
+  skip_back(is_space);
+  if (at == 0 || (line[at - 1] != ':' && line[at - 1] != '=')) return false;
+  --at;
+  skip_back(is_space);
+  skip_back([](char c) { return is_quote(c) || c == '\\'; });
+  const std::size_t end = at;
+  while (at > 0 && end - at < kLongestName && is_alnum(line[at - 1])) --at;
+  const std::string word = lower_case(line.substr(at, end - at));
+  return word == "name" || word == "key" || word == "id" || word == "parameterkey";
+}
+
+// Past `value: `, `"value": ` or `value=` at line[at]; npos: it is none.
+std::size_t skip_value_name(std::string_view line, std::size_t at) {
+  std::size_t end = at;
+  while (end < line.size() && end - at < kLongestName && is_alnum(line[end])) ++end;
+  const std::string word = lower_case(line.substr(at, end - at));
+  if (word != "value" && word != "parametervalue") return std::string_view::npos;
+  const std::size_t place = skip_spaces(line, skip_name_close(line, end));
+  const char c = at_or_nul(line, place);
+  return c == ':' || c == '=' ? skip_spaces(line, place + 1) : std::string_view::npos;
+}
+
+// Where the value begins that is given beside its name, which is line[begin, end); npos: nowhere.
+// {"name": "NAME", "value": "x"}, {name: NAME, value: x}, <a key="NAME" value="x"/>,
+// <a name="NAME">x</a>, <a name="NAME"><value>x</value></a>
+std::size_t find_value_beside(std::string_view line, std::size_t begin, std::size_t end) {
+  constexpr std::size_t kNone = std::string_view::npos;
+  while (begin > 0 && (is_quote(line[begin - 1]) || line[begin - 1] == '\\')) --begin;
+  if (!says_name(line, begin)) return kNone;
+  const std::string_view near = line.substr(0, end + kLongestString);
+  for (std::size_t at = end; at < near.size(); ++at) {
+    const char c = near[at];
+    if (c == '{' || c == '}' || c == '<') return kNone;
+    if (c == '>') {
+      at = skip_spaces(line, at + 1);
+      return line.substr(at).starts_with("<value>") ? at + std::string_view("<value>").size() : at;
+    }
+    const std::size_t value = is_alnum(near[at - 1]) ? kNone : skip_value_name(near, at);
+    if (value != kNone) return value;
+  }
+  return kNone;
+}
+
 // Past the call at line[at] that makes a string's value of another type: String::from("…"),
 // SecretStr("…"). `at` where there is none.
 std::size_t skip_conversion(std::string_view line, std::size_t at) {
@@ -312,7 +364,8 @@ std::size_t find_text(std::string_view line, std::size_t at) {
   if (!is_space(at_or_nul(line, at)) && at_or_nul(line, at) != '>') return std::string_view::npos;
   const std::size_t close = line.substr(0, at + kLongestString).find_first_of("<>", at);
   if (close >= line.size() || line[close] != '>') return std::string_view::npos;
-  const bool closed = close == at || line.substr(line.find('<', close), 2) == "</";
+  const std::size_t next = line.find('<', close);
+  const bool closed = close == at || (next < line.size() && at_or_nul(line, next + 1) == '/');
   return closed ? close + 1 : std::string_view::npos;
 }
 
@@ -364,7 +417,7 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   const std::size_t closed = skip_name_close(line, end);
   std::size_t place = skip_spaces(line, closed);
   const std::size_t text = in_tag ? find_text(line, end) : std::string_view::npos;
-  const bool in_element = text != std::string_view::npos;
+  bool in_element = text != std::string_view::npos;
   if (in_element) place = text - 1;
   const std::size_t after = skip_operator(line, place, in_tag);
   if (after != std::string_view::npos) {
@@ -384,6 +437,10 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
   } else if (!found.flag || place == closed || at_or_nul(line, place) == '-') {
     // Not `--name value` either.
     place = find_argument(line, begin, end);
+    if (place == std::string_view::npos) {
+      place = find_value_beside(line, begin, end);
+      in_element = place != std::string_view::npos && at_or_nul(line, place - 1) == '>';
+    }
     found.argument = found.in_code = place != std::string_view::npos;
     if (!found.argument) {
       // A line of a configuration: `password hunter22`.

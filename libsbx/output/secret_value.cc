@@ -26,10 +26,10 @@ constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",     
                                                "bindpw",   "rootpw", "authpwd", "userpwd"};
 // Short for password after one of kPassOwners, or in a variable's name.
 constexpr std::string_view kPassWords[] = {"pass", "pw"};
-constexpr std::string_view kPassOwners[] = {"db",   "user",     "smtp",  "mail",  "email", "mysql",
-                                            "pg",   "postgres", "redis", "root",  "admin", "login",
-                                            "auth", "ftp",      "ssh",   "http",  "proxy", "ldap",
-                                            "key",  "cert",     "wifi",  "store", "mongo", "imap"};
+constexpr std::string_view kPassOwners[] = {
+    "db",    "user",  "smtp",  "mail", "email", "mysql",  "pg",    "postgres", "redis", "root",
+    "admin", "login", "auth",  "ftp",  "ssh",   "http",   "proxy", "ldap",     "key",   "cert",
+    "wifi",  "store", "mongo", "imap", "bind",  "cipher", "sudo",  "vnc",      "su",    "rpc"};
 constexpr std::string_view kKeyWords[] = {"key", "token",      "apikey",      "authtoken",
                                           "jwt", "credential", "credentials", "pat"};
 // Run-together names: mypassword, clientsecret, accesskey.
@@ -130,8 +130,16 @@ std::vector<std::string> words_of(std::string_view name) {
   return words;
 }
 
+// dbpass, rootpass
+bool is_owned_pass(std::string_view word) {
+  constexpr std::string_view kPass = "pass";
+  return word != "sshpass" && word.ends_with(kPass) &&
+         contains(kPassOwners, word.substr(0, word.size() - kPass.size()));
+}
+
 bool is_password_word(const std::string& word) {
-  return contains(kPasswordWords, word) || ends_in_one_of(kPasswordEndings, word);
+  return contains(kPasswordWords, word) || ends_in_one_of(kPasswordEndings, word) ||
+         is_owned_pass(word);
 }
 bool is_public_word(std::string_view word) { return contains(kPublicNames, word); }
 
@@ -168,6 +176,12 @@ bool is_hex(char c) { return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' 
 bool is_identifier_char(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 constexpr std::size_t kLongWord = 24;
+
+bool is_mixed_case(std::string_view value) {
+  return std::adjacent_find(value.begin(), value.end(), [](char a, char b) {
+           return is_lower(a) && is_upper(b);
+         }) != value.end();
+}
 
 // A word, an abbreviation or camelCase, with perhaps a short number behind it.
 bool is_word(std::string_view part) {
@@ -208,6 +222,33 @@ bool is_random_text(const NamedValue& assignment) {
          std::any_of(value.begin(), value.end(), is_digit) && !is_joined_words(value);
 }
 
+// How often a letter and a digit stand side by side.
+std::size_t changes_of_kind(std::string_view value) {
+  std::size_t changes = 0;
+  for (std::size_t i = 1; i < value.size(); ++i) {
+    changes += (is_digit(value[i]) && is_letter(value[i - 1])) ||
+                       (is_letter(value[i]) && is_digit(value[i - 1]))
+                   ? 1
+                   : 0;
+  }
+  return changes;
+}
+
+// What a name that ends in `pass` is given where a count, a result or a word does not do.
+bool is_pass_value(const NamedValue& assignment) {
+  const std::string_view value = assignment.value;
+  if (value.find_first_of(" :()") != std::string_view::npos) return false;
+  if (assignment.flag) return value != "stdin";
+  const bool has_digit = std::any_of(value.begin(), value.end(), is_digit);
+  if (value.size() < 8 || value.starts_with("0x")) return false;
+  if (assignment.quoted || assignment.env_style) {
+    return is_joined_words(value) ? has_digit && all_of(value, is_identifier_char)
+                                  : is_mixed_case(value);
+  }
+  return !is_joined_words(value) && has_digit &&
+         (is_mixed_case(value) || changes_of_kind(value) > 2);
+}
+
 bool asks_for(const std::vector<std::string>& words) {
   return words.size() > 1 && (contains(kAskingVerbs, words.front()) || contains(words, "by"));
 }
@@ -216,7 +257,9 @@ NameClass classify(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(assignment.name);
   const bool variable = (assignment.env_style || assignment.argument) &&
                         std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
-  const std::size_t at = secret_word(words, variable || is_random_text(assignment));
+  const bool pass_value =
+      !words.empty() && contains(kPassWords, words.back()) && is_pass_value(assignment);
+  const std::size_t at = secret_word(words, variable || is_random_text(assignment) || pass_value);
   if (at == words.size()) return NameClass::kNone;
   if (assignment.argument && asks_for(words)) return NameClass::kNone;
   for (std::size_t i = at + 1; i < words.size(); ++i) {
@@ -378,12 +421,6 @@ bool is_nothing(const NamedValue& assignment) {
   if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
   return is_reference(assignment) || is_path_or_url(assignment) || is_secrets_name(assignment) ||
          is_member_copy(assignment);
-}
-
-bool is_mixed_case(std::string_view value) {
-  return std::adjacent_find(value.begin(), value.end(), [](char a, char b) {
-           return is_lower(a) && is_upper(b);
-         }) != value.end();
 }
 
 // The argument of a call may be anything's name: it has to look like no word.
