@@ -21,9 +21,9 @@ enum class NameClass {
   kPassword,  // password, secret, passphrase: whatever is assigned is one
 };
 
-constexpr std::string_view kPasswordWords[] = {"password", "passwd", "pwd",     "passphrase",
-                                               "passwort", "secret", "secrets", "psk",
-                                               "bindpw",   "rootpw", "authpwd", "userpwd"};
+constexpr std::string_view kPasswordWords[] = {
+    "password", "passwd", "pwd",    "passphrase", "passwort", "secret", "secrets",
+    "psk",      "bindpw", "rootpw", "authpwd",    "userpwd",  "authtok"};
 // Short for password after one of kPassOwners, or in a variable's name.
 constexpr std::string_view kPassWords[] = {"pass", "pw"};
 constexpr std::string_view kPassOwners[] = {
