@@ -426,6 +426,10 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     found.tight = equals && !found.spaced;
     found.env_style = found.tight && begins_line(line.substr(0, begin));
     if (before == ':' && line[place] == ':') return std::nullopt;  // arn:…:secret:name
+    const char sign = at_or_nul(line, after);
+    if (line.substr(0, begin).ends_with("${") && (sign == '?' || sign == '+')) {
+      return std::nullopt;  // ${NAME:?must be set}
+    }
     place = skip_spaces(line, after);
     if (closed == end && closes_string(line, begin, place)) return std::nullopt;
     if (line[after - 1] == ':') {

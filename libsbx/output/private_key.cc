@@ -58,6 +58,14 @@ bool is_one_word(std::string_view text) {
   return !text.starts_with(kDashes) && text.find_first_of(" \t") == std::string_view::npos;
 }
 
+// Whether words follow a header in its line: `-----BEGIN PRIVATE KEY----- begins a key`.
+bool is_prose(std::string_view text) {
+  if (!text.starts_with(' ')) return false;
+  text.remove_prefix(1);
+  const std::size_t end = text.find_first_of(" \t");
+  return end < kShortestRun && text.find(kDashes) == std::string_view::npos;
+}
+
 // How far base64 with decorated line ends goes on from `at`.
 std::size_t skip_body(std::string_view text, std::size_t at) {
   for (;;) {
@@ -111,6 +119,7 @@ PrivateKeyBlock::Part PrivateKeyBlock::begin(std::string_view line, std::size_t 
   const std::string_view title = line.substr(at + 10, close - at - 10);
   if (!is_key_title(title)) return {};
   const std::size_t text = close + closing.size();
+  if (is_prose(line.substr(text))) return {};
   open_ = skip_decoration(line, text) == line.size();
   return open_ ? Part{} : body(line, text, text);
 }

@@ -253,6 +253,15 @@ bool asks_for(const std::vector<std::string>& words) {
   return words.size() > 1 && (contains(kAskingVerbs, words.front()) || contains(words, "by"));
 }
 
+// Git's signingkey, and the fingerprint or id of a key as gpg shows it, which are public.
+bool is_signers_fingerprint(const std::vector<std::string>& words, std::size_t at,
+                            std::string_view value) {
+  const bool signing =
+      words[at] == "signingkey" || (words[at] == "key" && at > 0 && words[at - 1] == "signing");
+  return signing && (value.size() == 40 || value.size() == 16) &&
+         all_of(value, [](char c) { return is_hex(c) && !is_lower(c); });
+}
+
 NameClass classify(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(assignment.name);
   const bool variable = (assignment.env_style || assignment.argument) &&
@@ -275,6 +284,7 @@ NameClass classify(const NamedValue& assignment) {
     if (is_public_word(lead) || contains(kPublicLeads, lead)) return NameClass::kNone;
   }
   if (words[at] == "pat" && at + 1 < words.size()) return NameClass::kNone;
+  if (!variable && is_signers_fingerprint(words, at, assignment.value)) return NameClass::kNone;
   if (ends_in_one_of(kStrongEndings, words[at])) return NameClass::kStrong;
   for (std::size_t i = 0; i < at; ++i) {
     if (contains(kCredentialWords, words[i])) return NameClass::kStrong;
@@ -412,6 +422,16 @@ bool is_member_copy(const NamedValue& assignment) {
          all_of(assignment.value, [](char c) { return is_letter(c) || c == '_' || c == '.'; });
 }
 
+// your_api_key_here, REPLACE_ME
+bool is_to_be_filled_in(std::string_view value) {
+  constexpr std::string_view kFirst[] = {"your", "replace", "insert", "placeholder", "todo"};
+  if (!all_of(value, [](char c) { return is_letter(c) || c == '_' || c == '-' || c == '.'; })) {
+    return false;
+  }
+  const std::vector<std::string> words = words_of(value);
+  return words.size() > 1 && contains(kFirst, words.front()) && is_joined_words(value);
+}
+
 bool is_nothing(const NamedValue& assignment) {
   const std::string_view value = assignment.value;
   if (value.empty() || value.starts_with("[REDACTED]") || is_mask(value)) return true;
@@ -420,7 +440,7 @@ bool is_nothing(const NamedValue& assignment) {
   if (contains(kNoValues, word) || word == lower_case(assignment.name)) return true;
   if (!assignment.quoted && !assignment.env_style && contains(kProse, word)) return true;
   return is_reference(assignment) || is_path_or_url(assignment) || is_secrets_name(assignment) ||
-         is_member_copy(assignment);
+         is_to_be_filled_in(value) || is_member_copy(assignment);
 }
 
 // The argument of a call may be anything's name: it has to look like no word.
