@@ -311,7 +311,8 @@ std::size_t find_value_beside(std::string_view line, std::size_t begin, std::siz
       at = skip_spaces(line, at + 1);
       return line.substr(at).starts_with("<value>") ? at + std::string_view("<value>").size() : at;
     }
-    const std::size_t value = is_alnum(near[at - 1]) ? kNone : skip_value_name(near, at);
+    const bool may_be = (c == 'v' || c == 'V' || c == 'p' || c == 'P') && !is_alnum(near[at - 1]);
+    const std::size_t value = may_be ? skip_value_name(near, at) : kNone;
     if (value != kNone) return value;
   }
   return kNone;
@@ -353,7 +354,8 @@ std::size_t braced_end(std::string_view line, std::size_t at, bool in_list) {
 std::size_t element_end(std::string_view line, std::size_t at) {
   if (line.substr(0, at).ends_with(kCharacterData))
     return std::min(line.find("]]>", at), line.size());
-  std::size_t end = std::min(line.find('<', at), line.size());
+  std::size_t end = line.find('<', at);
+  if (end == std::string_view::npos) return line.size();
   while (end > at && (is_space(line[end - 1]) || line[end - 1] == '\r')) --end;
   return end;
 }
@@ -501,10 +503,13 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
 
 }  // namespace
 
-std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at) {
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at,
+                                          std::size_t reach) {
+  const std::size_t first = at - std::min(at, reach);
+  line = line.substr(0, at + std::min(reach, line.size() - at));
   // A NUL byte ends an assignment as a newline does: `env -0`, /proc/PID/environ.
   const std::size_t nul = line.rfind('\0', at);
-  const std::size_t begin = nul == std::string_view::npos ? 0 : nul + 1;
+  const std::size_t begin = nul == std::string_view::npos ? first : std::max(nul + 1, first);
   if (begin > at) return std::nullopt;
   std::optional<NamedValue> found =
       read_in_line(line.substr(begin, line.find('\0', at) - begin), at - begin);

@@ -28,8 +28,12 @@ struct NamedValue {
   std::string_view lead;    // the word before the name: "cache" in `cache key: x`
 };
 
-// The assignment whose name covers line[at]; nullopt where there is none, or a file's name.
-std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at);
+// How far around a name the line is read at first: enough to judge a value by its beginning.
+inline constexpr std::size_t kNear = 1024;
+
+// The assignment whose name covers line[at], which is read no further than `reach` bytes around it;
+// nullopt where there is none, or a file's name.
+std::optional<NamedValue> read_assignment(std::string_view line, std::size_t at, std::size_t reach);
 
 // Whether the name says secret, password, token or key, and the value may be one: not a
 // reference, a placeholder, a path, a word of prose or, for a weak name such as `key`, a hash.

@@ -291,6 +291,7 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
   searched_.assign(secret_formats().size(), 0);
   std::size_t line_begin = 0;
   std::size_t line_end = 0;
+  std::size_t judged = 0;
   for (const LiteralHit& hit : hits_) {
     if (hit.begin < from) continue;
     if (hit.begin >= line_end) {
@@ -310,8 +311,9 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
                    hit.begin - line_begin, hit.tag);
         [[fallthrough]];
       case FormatMatch::kAssignment:
-        match_value(text.substr(line_begin, line_end - line_begin), line_begin,
-                    hit.begin - line_begin, hit.tag);
+        if (hit.begin < judged) break;
+        judged = match_value(text.substr(line_begin, line_end - line_begin), line_begin,
+                             hit.begin - line_begin, hit.tag);
         break;
       case FormatMatch::kUrl:
         match_url(text.substr(line_begin, line_end - line_begin), line_begin,
@@ -325,22 +327,31 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
   }
 }
 
-void Redactor::match_value(std::string_view line, std::size_t line_begin, std::size_t at,
-                           std::size_t format) {
-  const std::optional<NamedValue> found = read_assignment(line, at);
-  if (!found || found->value.empty()) return;
+// Gives where a long value ends that is a secret, 0 for any other: names within it need no look.
+std::size_t Redactor::match_value(std::string_view line, std::size_t line_begin, std::size_t at,
+                                  std::size_t format) {
+  std::optional<NamedValue> found = read_assignment(line, at, kNear);
+  if (!found || found->value.empty()) return 0;
   const SecretFormat wanted = secret_formats()[format];
-  std::size_t end = found->value_end;
   if (wanted.match == FormatMatch::kAssignment) {
-    if (!holds_secret(*found)) return;
+    if (!holds_secret(*found)) return 0;
   } else {
-    end = found->value_begin + found->value.size();
     if (names_something_else(found->name) || entropy_of(found->value) < wanted.entropy ||
         !re2::RE2::FullMatch(piece(found->value), rules_->expression(format))) {
-      return;
+      return 0;
     }
   }
+  constexpr std::size_t kMark = 8;  // what is looked at behind a value's end
+  const bool goes_on = line.size() - at > kNear && found->value_end + kMark >= at + kNear;
+  if (goes_on) {
+    const std::optional<NamedValue> whole = read_assignment(line, at, line.size());
+    if (whole && whole->value_end > found->value_end) found = whole;
+  }
+  const std::size_t end = wanted.match == FormatMatch::kAssignment
+                              ? found->value_end
+                              : found->value_begin + found->value.size();
   spans_.push_back({line_begin + found->value_begin, line_begin + end, kFirstFormat + format});
+  return goes_on ? line_begin + end : 0;
 }
 
 void Redactor::match_call(std::string_view line, std::size_t line_begin, std::size_t at,

@@ -72,8 +72,8 @@ class Redactor {
   void find_patterns(std::string_view text);
   void match_all(const re2::RE2& expression, std::string_view text, std::size_t line_begin,
                  std::size_t line_end, std::size_t rule, double least_entropy, bool whole);
-  void match_value(std::string_view line, std::size_t line_begin, std::size_t at,
-                   std::size_t format);
+  std::size_t match_value(std::string_view line, std::size_t line_begin, std::size_t at,
+                          std::size_t format);
   void match_call(std::string_view line, std::size_t line_begin, std::size_t at,
                   std::size_t format);
   void match_url(std::string_view line, std::size_t line_begin, std::size_t at, std::size_t format);

@@ -235,10 +235,10 @@ std::size_t changes_of_kind(std::string_view value) {
 }
 
 // What a name that ends in `pass` is given where a count, a result or a word does not do.
-bool is_pass_value(const NamedValue& assignment) {
+bool is_pass_value(const NamedValue& assignment, const std::vector<std::string>& words) {
   const std::string_view value = assignment.value;
   if (value.find_first_of(" :()") != std::string_view::npos) return false;
-  if (assignment.flag) return value != "stdin";
+  if (assignment.flag) return words.size() == 1 && value != "stdin";
   const bool has_digit = std::any_of(value.begin(), value.end(), is_digit);
   if (value.size() < 8 || value.starts_with("0x")) return false;
   if (assignment.quoted || assignment.env_style) {
@@ -267,7 +267,7 @@ NameClass classify(const NamedValue& assignment) {
   const bool variable = (assignment.env_style || assignment.argument) &&
                         std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
   const bool pass_value =
-      !words.empty() && contains(kPassWords, words.back()) && is_pass_value(assignment);
+      !words.empty() && contains(kPassWords, words.back()) && is_pass_value(assignment, words);
   const std::size_t at = secret_word(words, variable || is_random_text(assignment) || pass_value);
   if (at == words.size()) return NameClass::kNone;
   if (assignment.argument && asks_for(words)) return NameClass::kNone;

@@ -267,6 +267,29 @@ TEST(Redactor, NoPartOfAPasswordStaysBesideTheMark) {
   for (const auto& [text, expected] : cases) EXPECT_EQ(redact(text).text, expected) << text;
 }
 
+// Built here, so that no scanner of repositories takes them for a leak.
+std::string key_of(std::string_view pool, std::size_t length) {
+  std::mt19937 random{static_cast<unsigned>(length)};
+  std::string text;
+  while (text.size() < length) text += pool[random() % pool.size()];
+  return text;
+}
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::string_view kBase62 =
+    "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+TEST(Redactor, ALongValueIsJudgedByItsBeginningAndGoesWhole) {
+  const std::string value = key_of(kBase62, 5000) + "password=" + key_of(kBase62, 3000);
+  const std::pair<std::string, std::string> around[] = {{"password=", ""},
+                                                        {"x password=", " y"},
+                                                        {"{\"api_token\": \"", "\", \"a\": 1}"},
+                                                        {"a;Password=", ";Database=x"},
+                                                        {"<password>", "</password>"}};
+  for (const auto& [before, after] : around) {
+    EXPECT_EQ(redact(before + value + after).text, before + "[REDACTED]" + after);
+  }
+}
+
 TEST(Redactor, WhatOnlyLooksLikeAPasswordInAUrlStays) {
   for (const char* text :
        {"http://localhost:5173/@fs/home/x", "https://example.com:8443/p?a=1#frag@2",
@@ -289,17 +312,6 @@ TEST(Redactor, CallsAndDefaultsThatNameNoSecretStay) {
     EXPECT_EQ(redact(text).text, text);
   }
 }
-
-// Built here, so that no scanner of repositories takes them for a leak.
-std::string key_of(std::string_view pool, std::size_t length) {
-  std::mt19937 random{static_cast<unsigned>(length)};
-  std::string text;
-  while (text.size() < length) text += pool[random() % pool.size()];
-  return text;
-}
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-constexpr std::string_view kBase62 =
-    "abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
 TEST(Redactor, AKeyThatOnlyItsPlaceInTheCallOfAServicesClientTellsIsFound) {
   for (const std::string& key :
