@@ -6,6 +6,9 @@ sbx_room(guard
     guard/named.cc
     guard/names.cc
     guard/places.cc
+    guard/queries.cc
+    guard/removals.cc
+    guard/rules_data.cc
     guard/rules_files.cc
     guard/rules_git.cc
     guard/rules_shell.cc

@@ -62,6 +62,7 @@ struct Rule {
 std::span<const std::span<const Rule>> destructive_rules();
 
 // The tables that destructive_rules() is made of, one a file.
+std::span<const Rule> data_rules();
 std::span<const Rule> file_rules();
 std::span<const Rule> git_rules();
 std::span<const Rule> shell_rules();

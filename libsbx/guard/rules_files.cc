@@ -304,6 +304,11 @@ std::vector<Word> written_operands(const Case& c) {
       out.push_back(word);
       out.back().text.erase(0, 3);
     }
+  } else if (c.program == "find") {
+    for (std::size_t i = 1; i + 1 < c.command.words.size(); ++i) {
+      if (is_listed(c.command.words[i].text, "-fprint -fprint0 -fprintf -fls"))
+        out.push_back(c.command.words[i + 1]);
+    }
   } else if (c.program == "tee") {
     add_operands(Arguments(c.command, 1));
   } else if (c.program == "truncate") {
@@ -323,7 +328,7 @@ std::optional<Hit> writes_to_device(const Case& c) {
     }
     if (auto hit = overwritten(c, redirection.target, is_device)) return hit;
   }
-  if (!is_listed(c.program, "dd tee cp mv")) return std::nullopt;
+  if (!is_listed(c.program, "dd tee cp mv find")) return std::nullopt;
   for (const Word& word : written_operands(c)) {
     if (auto hit = overwritten(c, word, is_device)) return hit;
   }
@@ -362,7 +367,7 @@ std::optional<Hit> truncates_outside(const Case& c) {
     if (auto hit = overwritten(c, redirection.target, is_outside)) return hit;
   }
   if (auto hit = empties_outside(c)) return hit;
-  if (!is_listed(c.program, "dd tee truncate")) return std::nullopt;
+  if (!is_listed(c.program, "dd tee truncate find")) return std::nullopt;
   if (c.program == "tee" && Arguments(c.command, 1).find('a', "append") != nullptr) {
     return std::nullopt;
   }
@@ -470,7 +475,8 @@ constexpr std::array kRules = {
          "echo x >> /dev/sdb1\n"
          "> /dev/sda\n"
          "cp image /dev/mmcblk0\n"
-         "cat x | tee /dev/sdc",
+         "cat x | tee /dev/sdc\n"
+         "find . -fprintf /dev/sda x",
          "echo x > /dev/null\n"
          "make 2>/dev/stderr\n"
          "dd if=/dev/zero of=disk.img bs=1M count=1\n"

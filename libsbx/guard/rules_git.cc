@@ -105,9 +105,52 @@ std::optional<Hit> deletes_branch(const Case& c) {
   const auto git = read_git(c, "branch", "u");
   if (!git) return std::nullopt;
   const Arguments& arguments = git->arguments;
-  const bool forced =
-      arguments.find('f', "force") != nullptr && arguments.find('d', "delete") != nullptr;
-  return forced || arguments.find('D') != nullptr ? std::optional(git->hit) : std::nullopt;
+  if (arguments.find('D') != nullptr) return git->hit;
+  const std::size_t names = arguments.operands().size();
+  const bool is_forced = arguments.find('f', "force") != nullptr;
+  // -M with one name renames the branch that is there, as hosts tell to do in a new repository.
+  const bool renames = arguments.find('M') != nullptr || arguments.find('m', "move") != nullptr;
+  const bool takes_name = is_forced || arguments.find('M') != nullptr || arguments.find('C');
+  return takes_name && names > (renames ? 1 : 0) ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> moves_tag(const Case& c) {
+  const auto git = read_git(c, "tag", "mFun");
+  if (!git) return std::nullopt;
+  const Arguments& arguments = git->arguments;
+  const bool hit =
+      arguments.find('d', "delete") != nullptr || arguments.find('f', "force") != nullptr;
+  return hit ? std::optional(git->hit) : std::nullopt;
+}
+
+std::optional<Hit> drops_submodule(const Case& c) {
+  const auto git = read_git(c, "submodule");
+  return git && is_first(*git, "deinit") && git->arguments.find('f', "force") != nullptr
+             ? std::optional(git->hit)
+             : std::nullopt;
+}
+
+// Other systems of versions.
+std::optional<Hit> reverts(const Case& c) {
+  const Arguments arguments(c.command, 1, "Rr", {"cwd", "repository", "rev", "config"});
+  const auto& operands = arguments.operands();
+  if (operands.empty() || arguments.find("help") != nullptr) return std::nullopt;
+  const std::string_view verb = operands.front()->text;
+  bool hit = false;
+  if (c.program == "svn") {
+    hit = verb == "revert" ||
+          (verb == "cleanup" && (arguments.find("remove-unversioned") != nullptr ||
+                                 arguments.find("remove-ignored") != nullptr));
+  } else if (arguments.find('n', "dry-run") == nullptr) {
+    // hg keeps a copy of a file that is reverted by its name.
+    hit = (verb == "revert" && (arguments.find('a', "all") != nullptr ||
+                                arguments.find('C', "no-backup") != nullptr)) ||
+          (is_listed(verb, "purge clean") && arguments.find('p', "print") == nullptr) ||
+          (is_listed(verb, "update up checkout co") && arguments.find('C', "clean") != nullptr) ||
+          is_listed(verb, "strip rollback");
+  }
+  if (!hit) return std::nullopt;
+  return Hit{c.command.span, operands.size() > 1 ? operands[1]->text : ""};
 }
 
 std::optional<Hit> forces_push(const Case& c) {
@@ -146,10 +189,10 @@ std::optional<Hit> removes_tracked(const Case& c) {
 
 std::optional<Hit> rewrites(const Case& c) {
   if (c.program == "git-filter-repo") return Hit{c.command.span, ""};
-  const auto git = read_git(c, "filter-branch filter-repo update-ref");
+  const auto git = read_git(c, "filter-branch filter-repo update-ref symbolic-ref");
   if (!git) return std::nullopt;
-  if (git->name == "update-ref") {
-    return git->arguments.find('d') != nullptr || git->arguments.find("stdin") != nullptr
+  if (git->name == "update-ref" || git->name == "symbolic-ref") {
+    return git->arguments.find('d', "delete") != nullptr || git->arguments.find("stdin") != nullptr
                ? std::optional(git->hit)
                : std::nullopt;
   }
@@ -225,10 +268,38 @@ constexpr std::array kRules = {
     Rule{"destructive.git-branch", "git", deletes_branch, "commits that were not merged are lost",
          "git branch -D topic\n"
          "git branch -d -f topic\n"
-         "git branch --delete --force topic",
+         "git branch --delete --force topic\n"
+         "git branch -f main HEAD~5\n"
+         "git branch -M other main\n"
+         "git branch -C other main",
          "git branch -d topic\n"
+         "git branch -M main\n"
+         "git branch -m other main\n"
          "git branch topic\n"
          "git branch -a"},
+    Rule{"destructive.git-tag", "git", moves_tag, "what the tag names may be found no more",
+         "git tag -d v1\n"
+         "git tag -f v1\n"
+         "git tag -f -m x v1 HEAD",
+         "git tag v1\n"
+         "git tag -l 'v*'\n"
+         "git tag -a v1 -m 'release -d'"},
+    Rule{"destructive.git-submodule", "git", drops_submodule, "changes in the submodule are lost",
+         "git submodule deinit -f --all\n"
+         "git submodule deinit --force lib",
+         "git submodule deinit lib\n"
+         "git submodule update --init"},
+    Rule{"destructive.revert", "hg svn", reverts, "changes that were not committed are lost",
+         "hg revert --all\n"
+         "hg purge\n"
+         "hg update -C\n"
+         "svn revert -R .\n"
+         "svn cleanup --remove-unversioned",
+         "hg revert a.c\n"
+         "hg purge -p\n"
+         "hg update\n"
+         "svn update\n"
+         "svn cleanup"},
     Rule{"destructive.git-push", "git", forces_push, "commits on the remote are lost",
          "git push --force\n"
          "git push -f origin main\n"
@@ -260,7 +331,8 @@ constexpr std::array kRules = {
     Rule{"destructive.git-history", "git git-filter-repo", rewrites, "history is rewritten",
          "git filter-branch --tree-filter 'rm x' HEAD\n"
          "git filter-repo --path src\n"
-         "git update-ref -d refs/heads/x",
+         "git update-ref -d refs/heads/x\n"
+         "git symbolic-ref -d HEAD",
          "git rebase -i HEAD~3\n"
          "git rebase main\n"
          "git replace HEAD HEAD~1\n"
