@@ -199,7 +199,8 @@ std::optional<Hit> removes_outside(const Case& c) {
   if (c.program == "mv") return moves_to_nothing(c);
   const Arguments arguments(c.command, 1);
   if (wants_help(arguments)) return std::nullopt;
-  const bool is_recursive = arguments.find('r') != nullptr || arguments.find('R') != nullptr ||
+  const bool is_recursive = c.program == "rimraf" || arguments.find('r') != nullptr ||
+                            arguments.find('R') != nullptr ||
                             arguments.find("recursive") != nullptr;
   const Command* find = feeding_find(c);
   for (const Word* word : arguments.operands()) {
@@ -378,7 +379,7 @@ std::optional<Hit> truncates_outside(const Case& c) {
 }
 
 constexpr std::array kRules = {
-    Rule{"destructive.rm-outside", "rm unlink mv", removes_outside,
+    Rule{"destructive.rm-outside", "rm unlink mv rimraf", removes_outside,
          "removes what is not known to lie inside the workspace or /tmp",
          "rm -rf /\n"
          "rm -rf /data/work/old\n"
@@ -408,6 +409,7 @@ constexpr std::array kRules = {
          "find . -exec rm -rf {} +\n"
          "ls | xargs rm -rf\n"
          "unlink /etc/hosts\n"
+         "rimraf /data/x\n"
          "mv ~/notes /dev/null",
          "rm -rf node_modules dist build\n"
          "rm -rf ./build/*\n"
@@ -424,6 +426,7 @@ constexpr std::array kRules = {
          "find build -name '*.o' | xargs rm -f\n"
          "echo rm -rf /\n"
          "git commit -m 'rm -rf / is bad'\n"
+         "rimraf dist\n"
          "mv build/* /dev/null\n"
          "mv ~/notes ."},
     Rule{"destructive.find-delete", "find", finds_and_deletes,

@@ -195,8 +195,7 @@ constexpr std::array kRules = {
          "hdparm -I /dev/sda\n"
          "badblocks -sv /dev/sda\n"
          "mdadm --detail /dev/md0"},
-    Rule{"destructive.account", "userdel deluser", always,
-         "removes an account, or what it has",
+    Rule{"destructive.account", "userdel deluser", always, "removes an account, or what it has",
          "userdel -r bob\n"
          "deluser bob",
          "userdel --help\n"

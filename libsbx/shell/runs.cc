@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "shell/arguments.h"
 #include "shell/options.h"
 #include "shell/parser.h"
 #include "shell/sed_script.h"
@@ -132,6 +133,41 @@ void add_wrapped(const Wrapper& wrapper, const Fields& words, Runs& runs) {
   add_words(runs, wrapper.name, tail(words, at));
 }
 
+void add_launched(const Launcher& launcher, const Fields& words, Runs& runs) {
+  const auto read_options = [&](const Fields& from) {
+    Options options(from, launcher.short_with_value, launcher.long_with_value);
+    while (const auto option = options.next()) {
+      if (is_listed(option->name, launcher.text_options) && option->value)
+        add_text(runs, RunKind::kText, std::string(launcher.name) + " -c",
+                 part_of(*option->value_word, *option->value));
+    }
+    runs.unknown.insert(runs.unknown.end(), options.unknown().begin(), options.unknown().end());
+    return options.at();
+  };
+  std::size_t at = read_options(words);
+  std::string_view verbs = launcher.verbs;
+  const bool may_lack_verb = verbs.empty() || verbs.starts_with('?');
+  if (verbs.starts_with('?')) verbs.remove_prefix(1);
+  Fields rest = words;
+  if (at < words.size() && is_listed(words[at].text, verbs)) {
+    rest = tail(words, at);
+    at = read_options(rest);
+  } else if (!may_lack_verb) {
+    return;
+  }
+  if (!runs.runs.empty()) return;  // a text
+  at += static_cast<std::size_t>(launcher.operands);
+  const auto is_dashes = [](const Field& word) { return word.text == "--"; };
+  if (launcher.is_behind_dashes && (at == 0 || !is_dashes(rest[at - 1]))) {
+    at = static_cast<std::size_t>(std::find_if(rest.begin(), rest.end(), is_dashes) - rest.begin());
+  }
+  // Options of its own behind its operands, to "--".
+  while (at < rest.size() && rest[at].text.starts_with('-')) {
+    if (is_dashes(rest[at++])) break;
+  }
+  if (at < rest.size()) add_words(runs, launcher.name, tail(rest, at));
+}
+
 // Takes `placeholder` out of the words: only the run knows what stands there.
 void take_out(Fields& words, const std::string& placeholder) {
   put_in(words, placeholder, std::string_view(&kHole, 1));
@@ -218,7 +254,8 @@ bool fill_places(Field& word, const std::string& value) {
   return found;
 }
 
-void add_parallel(const Fields& words, Runs& runs) {
+// parallel, and sem, which reads no arguments from its input.
+void add_parallel(const Fields& words, Runs& runs, bool reads_input) {
   Options options(words, "aCdEIjJLMNnPrsSUW",
                   " arg-file colsep delimiter jobs max-procs max-args max-replace-args max-lines "
                   "max-chars joblog results tmpdir timeout delay retries sshlogin sshloginfile "
@@ -227,6 +264,7 @@ void add_parallel(const Fields& words, Runs& runs) {
                   "compress-program shebang-wrap tempdir ");
   bool quotes = false;
   while (const auto option = options.next()) {
+    if (option->name == "dry-run" || option->name == "dryrun") return;
     quotes = quotes || option->name == "q" || option->name == "quote";
   }
   runs.unknown = options.unknown();
@@ -254,7 +292,7 @@ void add_parallel(const Fields& words, Runs& runs) {
                  words.begin() + static_cast<std::ptrdiff_t>(end));
   bool has_place = false;
   for (Field& word : command) has_place = fill_places(word, value) || has_place;
-  bool has_more = !is_literal;
+  const bool has_more = !is_literal && reads_input;
   if (!has_place && is_literal) {
     Field word;
     word.span = words[end].span;
@@ -275,6 +313,111 @@ void add_watch(const Fields& words, Runs& runs) {
   if (options.at() >= words.size()) return;
   if (is_direct) return add_words(runs, "watch", tail(words, options.at()));
   add_text(runs, RunKind::kText, "watch", joined(words, options.at(), words.size()));
+}
+
+// tmux: commands of its own, between ";", some of which take a shell's text.
+void add_tmux(const Fields& words, Runs& runs) {
+  Options options(words, "cfLST", "");
+  while (options.next()) {
+  }
+  runs.unknown = options.unknown();
+  for (std::size_t at = options.at(); at < words.size(); ++at) {
+    Fields command;
+    for (; at < words.size() && words[at].text != ";"; ++at) command.push_back(words[at]);
+    if (command.empty()) continue;
+    const std::string& verb = command[0].text;
+    if (verb == "send-keys" || verb == "send") {
+      for (const Field& word : tail(command, 1)) {
+        if (word.text.find(' ') != std::string::npos)
+          add_text(runs, RunKind::kText, "tmux send-keys", word);
+      }
+    } else if (is_listed(verb,
+                         "new-session new new-window neww split-window splitw respawn-pane "
+                         "respawnp respawn-window respawnw run-shell run if-shell if "
+                         "display-popup popup pipe-pane pipep")) {
+      const bool has_flags = is_listed(verb,
+                                       "new-session new new-window neww split-window splitw "
+                                       "respawn-pane respawnp respawn-window respawnw");
+      Options plain(command, has_flags ? "ceFlnpstxyfT" : "cdeshStTwxy", "");
+      while (plain.next()) {
+      }
+      if (plain.at() < command.size())
+        add_text(runs, RunKind::kText, "tmux", joined(command, plain.at(), command.size()));
+    }
+  }
+}
+
+void add_screen(const Fields& words, Runs& runs) {
+  Options options(words, "cehpSstT", "");
+  while (const auto option = options.next()) {
+    if (is_listed(option->name, "r R x X Q ls list wipe v")) return;
+  }
+  runs.unknown = options.unknown();
+  if (options.at() < words.size()) add_words(runs, "screen", tail(words, options.at()));
+}
+
+// entr: /_ is the file that changed.
+void add_entr(const Fields& words, Runs& runs) {
+  Options options(words, "", "");
+  bool is_text = false;
+  while (const auto option = options.next()) is_text = is_text || option->name == "s";
+  runs.unknown = options.unknown();
+  if (options.at() >= words.size()) return;
+  if (is_text) return add_text(runs, RunKind::kText, "entr -s", words[options.at()]);
+  Fields command = tail(words, options.at());
+  take_out(command, "/_");
+  add_words(runs, "entr", std::move(command));
+}
+
+// tar's options that hold a shell's text.
+void add_tar(const Fields& words, Runs& runs) {
+  static constexpr std::string_view kTexts[] = {"--to-command",           "--checkpoint-action",
+                                                "--use-compress-program", "--info-script",
+                                                "--new-volume-script",    "--rsh-command"};
+  for (std::size_t i = 1; i < words.size(); ++i) {
+    const std::string_view text = words[i].text;
+    const std::size_t equals = text.find('=');
+    const std::string_view name = text.substr(0, equals);
+    if (std::find(std::begin(kTexts), std::end(kTexts), name) == std::end(kTexts)) continue;
+    const bool is_next = equals == std::string_view::npos;
+    if (is_next && i + 1 >= words.size()) return;
+    const Field& word = is_next ? words[++i] : words[i];
+    std::string_view value = is_next ? std::string_view(word.text) : text.substr(equals + 1);
+    if (name == "--checkpoint-action") {
+      if (!value.starts_with("exec=")) continue;
+      value.remove_prefix(5);
+    }
+    add_text(runs, RunKind::kText, "tar " + std::string(name), part_of(word, value));
+  }
+}
+
+// nix develop, nix shell: what stands behind -c; nix-shell: texts.
+void add_nix(const std::string& name, const Fields& words, Runs& runs) {
+  const bool is_shell = name == "nix-shell";
+  for (std::size_t i = 1; i + 1 < words.size(); ++i) {
+    const std::string& text = words[i].text;
+    if (is_shell && (text == "--run" || text == "--command")) {
+      add_text(runs, RunKind::kText, "nix-shell " + text, words[++i]);
+    } else if (!is_shell && (text == "-c" || text == "--command")) {
+      return add_words(runs, "nix", tail(words, i + 1));
+    }
+  }
+}
+
+// Each operand is a text.
+void add_texts(const std::string& name, const Fields& words, std::string_view short_with_value,
+               std::string_view long_with_value, Runs& runs) {
+  Options options(words, short_with_value, long_with_value);
+  while (const auto option = options.next()) {
+    if (is_listed(option->name, "p prepare s setup c cleanup conclude") && option->value &&
+        name == "hyperfine") {
+      add_text(runs, RunKind::kText, name, part_of(*option->value_word, *option->value));
+    }
+  }
+  runs.unknown = options.unknown();
+  for (const Field& word : tail(words, options.at())) {
+    if (!word.text.starts_with('-')) add_text(runs, RunKind::kText, name, word);
+  }
 }
 
 // su, runuser: -c TEXT anywhere; runuser -u USER PROGRAM.
@@ -461,8 +604,26 @@ Runs find_runs(const std::vector<Field>& words) {
     add_xargs(words, runs);
   } else if (name == "find" || name == "gfind") {
     add_find(words, runs);
-  } else if (name == "parallel") {
-    add_parallel(words, runs);
+  } else if (name == "parallel" || name == "env_parallel" || name == "sem") {
+    add_parallel(words, runs, name != "sem");
+  } else if (name == "tmux") {
+    add_tmux(words, runs);
+  } else if (name == "screen") {
+    add_screen(words, runs);
+  } else if (name == "entr") {
+    add_entr(words, runs);
+  } else if (name == "tar" || name == "gtar" || name == "bsdtar") {
+    add_tar(words, runs);
+  } else if (name == "nix" || name == "nix-shell") {
+    add_nix(name, words, runs);
+  } else if (name == "concurrently") {
+    add_texts(name, words, "npct", " names prefix prefix-colors max-processes ", runs);
+  } else if (name == "hyperfine") {
+    add_texts(name, words, "wmMrpscSLPDntu",
+              " warmup min-runs max-runs runs prepare setup cleanup conclude shell parameter-list "
+              "parameter-scan style export-json export-csv export-markdown command-name time-unit "
+              "output ",
+              runs);
   } else if (name == "sed" || name == "gsed") {
     add_sed(words, runs);
   } else if (name == "fd" || name == "fdfind") {
@@ -491,6 +652,8 @@ Runs find_runs(const std::vector<Field>& words) {
     if (first + 1 < words.size() && !words[first].text.starts_with('-')) {
       add_text(runs, RunKind::kLater, name, words[first]);
     }
+  } else if (const Launcher* launcher = find_launcher(name)) {
+    add_launched(*launcher, words, runs);
   } else if (const Wrapper* wrapper = find_wrapper(name)) {
     add_wrapped(*wrapper, words, runs);
   }

@@ -18,4 +18,17 @@ struct Wrapper {
 
 const Wrapper* find_wrapper(std::string_view program);
 
+// Those that do many things, and run a program where a verb says so.
+struct Launcher {
+  std::string_view name;
+  std::string_view verbs;  // between spaces; empty: none is needed; "?VERB": there may be one
+  std::string_view short_with_value;
+  std::string_view long_with_value;
+  int operands = 0;                    // of its own, behind the verb
+  std::string_view text_options = {};  // whose value is a shell's text
+  bool is_behind_dashes = false;       // the program stands behind "--" only
+};
+
+const Launcher* find_launcher(std::string_view program);
+
 }  // namespace sbx
