@@ -96,13 +96,39 @@ Places::Places(const Policy& policy, const Request& request, std::string start)
 
 namespace {
 
+bool has_sure_letter(std::string_view part) {
+  return std::any_of(part.begin(), part.end(), [](char c) {
+    return c != kMaybe && c != kComponent &&
+           std::string_view(".*?[]!^").find(c) == std::string_view::npos;
+  });
+}
+
+// Whether nothing that kComponent may stand for makes the component "..", "/" included: what stands
+// before and behind it is then one of its own.
+bool is_sure_name(std::string_view part) {
+  const std::size_t at = part.find(kComponent);
+  const std::string_view before = part.substr(0, at);
+  const std::string_view behind = part.substr(at + 1);
+  const auto may_be_parent = [](std::string_view piece) {
+    return piece.size() > 1 && !has_sure_letter(piece);
+  };
+  return has_sure_letter(part) && behind.find(kComponent) == std::string_view::npos &&
+         !may_be_parent(before) && !may_be_parent(behind);
+}
+
 // Components that may be nothing are left out; nullopt: one may lead elsewhere.
 std::optional<std::string> settle(std::string_view path) {
-  if (path.find(kMaybe) == std::string_view::npos) return std::string(path);
+  if (path.find(kMaybe) == path.npos && path.find(kComponent) == path.npos)
+    return std::string(path);
   std::string out;
   bool is_first = true;
   for (const std::string_view part : split(path, '/')) {
     std::string sure(part);
+    // "/" alone would make a relative path an absolute one.
+    if (part.find(kComponent) != std::string_view::npos &&
+        (!is_sure_name(part) || (is_first && part.front() == kComponent))) {
+      return std::nullopt;
+    }
     std::erase(sure, kMaybe);
     const bool is_unsure = sure.size() != part.size();
     // "$USER/x" may be "/x", ".$USER" may be "." or "..".
@@ -198,7 +224,8 @@ bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
   std::string picked(path);
   for (std::size_t i = 0; i < widest.size(); ++i) {
     const char c = widest[i];
-    if (c == kStar || c == kDeep || c == kChoice) widest[i] = '*';
+    if (c == kStar || c == kDeep || c == kChoice || c == kPicked || c == kComponent)
+      widest[i] = '*';
     if (c == kStar || (c == kDeep && is_recursive)) picked[i] = '*';
   }
   for (const std::string& own : {policy_.sandbox.workspace, std::string("/tmp")}) {

@@ -156,6 +156,10 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
     is_known = true;
     return {{scope_.positional->begin() + 1, scope_.positional->end()}, true};
   }
+  if (name == "0" && !scope_.positional) {
+    is_known = scope_.has_own_name;
+    return is_known ? Value{{{kSelf}}, false} : unknown_value();
+  }
   if (name == "#" || (!name.empty() && name[0] >= '0' && name[0] <= '9')) {
     if (!scope_.positional) return unknown_value();
     is_known = true;
@@ -227,6 +231,12 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
       if (made) item = *made;
     }
     if (value.items.empty() && operation != "#" && operation != "%") is_known = false;
+  }
+  const bool is_one = !value.is_array && !parameter.has_subscript && !parameter.is_indirect &&
+                      parameter.name != "@" && parameter.name != "*";
+  if (!is_known && is_one && operation == "##" && word == "*/") {
+    is_known = true;
+    value = {{{kComponent}}, false};
   }
   if (operation.ends_with('=') && is_name(parameter.name)) {
     if (is_known && value.items.size() == 1) {

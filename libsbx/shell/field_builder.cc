@@ -7,6 +7,7 @@ namespace sbx {
 void FieldBuilder::note(char c) {
   // What is known of a part holds as long as blanks are all that splits it.
   if (is_mark(c) && splits_ && separators_ != " \t\n") c = kHole;
+  if (c == kComponent && splits_) c = kHole;
   if (c == '*' || c == '?' || c == '[') field_.has_glob = true;
   if (c == kHole) field_.splits = splits_;
   field_.text += c;

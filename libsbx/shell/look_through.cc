@@ -32,7 +32,7 @@ void Walker::note_environment(const std::vector<Field>& words) {
 // The words that xargs and parallel make of what they read; nullopt: not known.
 std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const Text& input) {
   static constexpr std::size_t kMostWords = 64;
-  if (!input || has_hole(*input) || input->find_first_of("'\"\\") != std::string::npos ||
+  if (!input || !is_bounded(*input) || input->find_first_of("'\"\\") != std::string::npos ||
       !spend(input->size())) {
     return std::nullopt;
   }
@@ -141,9 +141,10 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       const Scope::Mark mark = scope_.mark();
       const std::size_t moves = std::exchange(moves_, 0);
       new_shell();
-      if (has_hole(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+      if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
+      scope_.has_own_name = run.words.empty() && !run.has_more_words && !inner.has_more_words;
       if (!run.has_more_words && !inner.has_more_words) {
-        scope_.positional.emplace(1, std::string(1, kHole));
+        scope_.positional.emplace(1, std::string(1, kSelf));
         for (std::size_t i = 0; i < run.words.size(); ++i) {
           if (i == 0) {
             scope_.positional->at(0) = run.words[0].text;
@@ -164,7 +165,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       return;
     }
     case RunKind::kHere:
-      if (has_hole(run.text.text)) {
+      if (!is_bounded(run.text.text)) {
         add_unknown(run.text.span, kTextUnknown);
         read_script(run.text.text, run.text.span, inner, input);
         scope_.forget(kEveryNameAnew);
@@ -243,8 +244,9 @@ bool Walker::may_be_written(const Field& file) {
 void Walker::read_script(std::string_view text, Span span, const Place& place, const Text& input,
                          bool is_later) {
   if (!spend(text.size())) return;
+  const std::string script = as_script(text.substr(0, kMaxText));
   Source source;
-  source.text = text.substr(0, kMaxText);
+  source.text = script;
   source.is_inside_word = true;
   source.whole = span;
   Tree tree;

@@ -12,14 +12,14 @@ namespace sbx {
 namespace {
 
 constexpr std::string_view kTmpPath = "/tmp";
-constexpr char kEverything[] = {kStar, kDeep, '/', '\0'};
+constexpr char kEverything[] = {kStar, kDeep, kPicked, '/', '\0'};
 
 // A path of plain names, `./` taken off; nullopt: no such thing.
 std::optional<std::string> plain_path(std::string_view text) {
   while (text.starts_with("./")) text.remove_prefix(2);
   while (text.size() > 1 && text.ends_with('/')) text.remove_suffix(1);
   if (text.empty() || text.front() == '-' || text.front() == '~') return std::nullopt;
-  if (text.find_first_of(" \t\n*?[\\") != std::string_view::npos || has_hole(text)) {
+  if (text.find_first_of(" \t\n*?[\\") != std::string_view::npos || !is_bounded(text)) {
     return std::nullopt;
   }
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -43,6 +43,12 @@ bool has_mark(std::string_view text) { return std::any_of(text.begin(), text.end
 std::string without_marks(std::string_view given) {
   std::string out(given);
   std::replace_if(out.begin(), out.end(), is_mark, kHole);
+  return out;
+}
+
+std::string as_script(std::string_view text) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), kComponent, kHole);
   return out;
 }
 
@@ -106,7 +112,8 @@ std::string join_values(const std::vector<std::string>& items) {
     if (!part.empty() && (part.front() == '/' || is_place_mark(part.front()))) return hole();
     // One that a pattern picks is a choice; whatever there is, is not.
     if (part.find_first_not_of(kEverything) != std::string_view::npos) continue;
-    if (part.find(kDeep) != std::string_view::npos && rest == kChoice) rest = kDeep;
+    if (part.find(kPicked) != std::string_view::npos && rest == kChoice) rest = kPicked;
+    if (part.find(kDeep) != std::string_view::npos && rest != kStar) rest = kDeep;
     if (part.find(kStar) != std::string_view::npos) rest = kStar;
   }
   if (!has_empty) return directory + rest;

@@ -12,22 +12,35 @@ namespace sbx {
 
 // Anything at all. No shell text can hold a NUL byte itself.
 inline constexpr char kHole = '\0';
+// $0 of a shell that nobody gave another name: a hole, but for its last component.
+inline constexpr char kSelf = '\x0e';
+// What is left of any text behind its slashes: it may be empty, ".", "..", "/", and hold blanks.
+inline constexpr char kComponent = '\x0f';
 // Relative paths that are not empty, without ".", ".." or blanks:
 inline constexpr char kName = '\x10';    // one that is new or the run's own: $$, a date, mktemp's
 inline constexpr char kMaybe = '\x11';   // the same, or nothing: $USER
 inline constexpr char kChoice = '\x12';  // one of several that the text names
 inline constexpr char kStar = '\x13';    // whatever a pattern or ls gives, one by one
 inline constexpr char kDeep = '\x14';    // whatever find gives
+inline constexpr char kPicked = '\x19';  // what a filter leaves of those: not all of them
 // Absolute paths, at the beginning of a word:
 inline constexpr char kHome = '\x15';     // $HOME
 inline constexpr char kTmp = '\x16';      // $TMPDIR
 inline constexpr char kStart = '\x17';    // the directory that the whole text starts in
 inline constexpr char kWorking = '\x18';  // the directory that the command runs in
 
-constexpr bool is_mark(char c) { return c == kHole || (c >= kName && c <= kWorking); }
+constexpr bool is_mark(char c) { return c == kHole || (c >= kSelf && c <= kPicked); }
 constexpr bool is_place_mark(char c) { return c >= kHome && c <= kWorking; }
 bool has_mark(std::string_view text);
-inline bool has_hole(std::string_view text) { return text.find(kHole) != std::string_view::npos; }
+inline bool has_hole(std::string_view text) {
+  return text.find_first_of(std::string_view{"\0\x0e", 2}) != std::string_view::npos;
+}
+// Whether it is bounded, and safe to be split at blanks.
+inline bool is_bounded(std::string_view text) {
+  return !has_hole(text) && text.find(kComponent) == std::string_view::npos;
+}
+// What another shell reads as its text: what is not bounded may be anything there.
+std::string as_script(std::string_view text);
 
 // A text as it was given: its own bytes of these values are holes.
 std::string without_marks(std::string_view given);

@@ -134,7 +134,9 @@ std::optional<std::string> apply_to_marks(std::string_view operation, std::strin
 
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
                                            std::string_view word) {
-  if (has_hole(value) || has_hole(word)) return std::nullopt;
+  if (value.size() == 1 && value[0] == kSelf && operation == "##" && word == "*/")
+    return std::string(1, kName);
+  if (!is_bounded(value) || !is_bounded(word)) return std::nullopt;
   if (has_mark(value)) return apply_to_marks(operation, value, word);
   if (operation == "-" || operation == "=" || operation == "?") return std::string(value);
   if (operation == ":-" || operation == ":=" || operation == ":?") {

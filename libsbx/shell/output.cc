@@ -177,14 +177,23 @@ Output listed(const std::vector<Field>& words) {
 }
 
 Output base_name_of(const std::vector<Field>& words) {
-  if (words.size() < 2 || words.size() > 3) return std::nullopt;
-  std::string text = made_of(words[1]);
-  if (has_hole(text) || text.starts_with('-')) return std::nullopt;
+  const std::size_t at = words.size() > 1 && words[1].text == "--" ? 2 : 1;
+  if (words.size() < at + 1 || words.size() > at + 2) return std::nullopt;
+  std::string text = made_of(words[at]);
+  if (text.starts_with('-')) return std::nullopt;
+  if (text == std::string_view(&kSelf, 1)) return std::string{kName, '\n'};
+  if (!is_bounded(text)) {
+    // An option needs a word of its own.
+    const bool is_one = at == 2 || !words[1].splits;
+    return is_one && !words[at].splits && !words[at].is_process
+               ? Output(std::string{kComponent, '\n'})
+               : std::nullopt;
+  }
   while (text.size() > 1 && text.ends_with('/')) text.pop_back();
   const std::size_t slash = text.rfind('/');
   if (slash != std::string::npos && text.size() > 1) text.erase(0, slash + 1);
-  if (words.size() == 3) {
-    const std::string& suffix = words[2].text;
+  if (words.size() == at + 2) {
+    const std::string& suffix = words[at + 1].text;
     if (has_mark(suffix)) return std::nullopt;
     if (text.size() > suffix.size() && text.ends_with(suffix)) {
       text.resize(text.size() - suffix.size());

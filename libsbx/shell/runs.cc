@@ -94,7 +94,7 @@ void split_string(const Field& word, std::string_view text, Fields& out) {
         is_begun = true;
       }
     } else {
-      field.text += c;
+      field.text += c == kComponent ? kHole : c;
       is_begun = true;
     }
   }

@@ -154,6 +154,7 @@ void Scope::enter_shell(std::uint32_t id, bool is_bash) {
   shell_ = id + 1;
   is_late_ = false;
   is_bash_ = is_bash;
+  has_own_name = true;
 }
 
 std::optional<std::string> Scope::separators() const {
@@ -190,7 +191,9 @@ void Scope::forget(const std::string& name) {
     positional.reset();
   } else if (name == "**") {
     forget("*");
+    const bool keeps_name = has_own_name;
     enter_shell(kAnew | shell_, is_bash_);
+    has_own_name = keeps_name;
   } else {
     touch(name);
     record(name, {{{kHole}}, false});
@@ -227,6 +230,7 @@ void Scope::undo(const Mark& mark) {
   shell_ = mark.shell;
   is_late_ = mark.is_late;
   is_bash_ = mark.is_bash;
+  has_own_name = mark.has_own_name;
   positional = mark.positional;
 }
 

@@ -34,6 +34,7 @@ class Scope {
     std::uint32_t shell = 0;
     bool is_late = false;
     bool is_bash = true;
+    bool has_own_name = true;
     std::optional<std::vector<std::string>> positional;
   };
 
@@ -73,7 +74,9 @@ class Scope {
   void freeze(const std::string& name) { frozen_.insert(name); }
 
   // A subshell or a branch: what happened in it is undone.
-  Mark mark() const { return {log_.size(), horizon_, shell_, is_late_, is_bash_, positional}; }
+  Mark mark() const {
+    return {log_.size(), horizon_, shell_, is_late_, is_bash_, has_own_name, positional};
+  }
   void undo(const Mark& mark);
 
   // Of a reading of the same text before this one; null: this is the first.
@@ -84,6 +87,7 @@ class Scope {
 
   // $1 and on, with $0 in front; nullopt: not known.
   std::optional<std::vector<std::string>> positional;
+  bool has_own_name = true;  // $0 is what the shell is called, not what was given behind -c
 
  private:
   struct Entry {

@@ -202,7 +202,8 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
       const bool ends = text == "--";
       if (!ends && (text.starts_with('-') || text.starts_with('+'))) continue;
       std::vector<std::string> arguments(
-          1, scope_.positional ? scope_.positional->at(0) : std::string(1, kHole));
+          1, scope_.positional ? scope_.positional->at(0)
+                               : std::string(1, scope_.has_own_name ? kSelf : kHole));
       bool is_certain = true;
       for (std::size_t n = i + (ends ? 1 : 0); n < words.size(); ++n) {
         is_certain = is_certain && !words[n].splits && !words[n].has_glob;
@@ -276,7 +277,7 @@ bool Walker::apply_read(const std::vector<Field>& words, const Text& input) {
   const std::string_view program = *name;
   const bool is_read = program == "read";
   if (!is_read && program != "mapfile" && program != "readarray") return false;
-  if (!input || has_hole(*input) || !spend(input->size())) return false;
+  if (!input || !is_bounded(*input) || !spend(input->size())) return false;
   Options options(words, is_read ? "adinNptu" : "dnOsuCc", "");
   bool is_array = !is_read;
   std::vector<std::string> names;
