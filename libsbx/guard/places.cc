@@ -218,7 +218,8 @@ bool Places::is_own(std::string_view path) const {
   return is_below(path, policy_.sandbox.workspace) || is_below(path, "/tmp");
 }
 
-bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
+bool Places::is_known_removal(std::string_view path, bool is_recursive,
+                              bool takes_what_is_below) const {
   // As patterns: what it may be at all, and what it is for sure whatever was picked.
   std::string widest(path);
   std::string picked(path);
@@ -226,7 +227,8 @@ bool Places::is_known_removal(std::string_view path, bool is_recursive) const {
     const char c = widest[i];
     if (c == kStar || c == kDeep || c == kChoice || c == kPicked || c == kComponent)
       widest[i] = '*';
-    if (c == kStar || (c == kDeep && is_recursive)) picked[i] = '*';
+    if (c == kStar || (c == kDeep && is_recursive) || (c == kPicked && takes_what_is_below))
+      picked[i] = '*';
   }
   for (const std::string& own : {policy_.sandbox.workspace, std::string("/tmp")}) {
     if (may_hold(widest, own) || is_everything_in(picked, own)) return false;

@@ -40,7 +40,9 @@ class Places {
 
   // May be removed without being asked about: lies inside the workspace or /tmp, and is neither the
   // one nor the other, nor everything in them, nor a directory that holds the workspace.
-  bool is_known_removal(std::string_view path, bool is_recursive) const;
+  // `takes_what_is_below`: of files that a filter picked, too.
+  bool is_known_removal(std::string_view path, bool is_recursive,
+                        bool takes_what_is_below = true) const;
   // Whether the sandbox lets it be written, outside of what is the command's own.
   bool is_written_outside(std::string_view path) const;
   // Below /tmp or a private home, and in no root.

@@ -208,7 +208,7 @@ std::optional<Hit> removes_outside(const Case& c) {
     const auto paths = c.places.resolve(*word, c.directories);
     if (!paths) return Hit{word->span, word->text};
     for (const std::string& path : *paths) {
-      if (!c.places.is_known_removal(path, is_recursive || find == nullptr)) {
+      if (!c.places.is_known_removal(path, is_recursive || find == nullptr, is_recursive)) {
         if (find == nullptr || is_recursive || !c.places.is_own(path))
           return Hit{word->span, Places::shown(path)};
       }

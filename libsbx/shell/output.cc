@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "shell/ansi_c.h"
+#include "shell/arguments.h"
+#include "shell/listing.h"
 #include "shell/options.h"
 
 namespace sbx {
@@ -162,6 +164,12 @@ Output found(const std::vector<Field>& words) {
 
 Output listed(const std::vector<Field>& words) {
   std::string out;
+  const auto has_flag = [&](char letter) {
+    return std::any_of(words.begin() + 1, words.end(), [&](const Field& word) {
+      return word.text.starts_with('-') && !word.text.starts_with("--") &&
+             word.text.find(letter) != std::string::npos;
+    });
+  };
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string text = made_of(words[i]);
     if (text.starts_with('-')) {
@@ -169,7 +177,12 @@ Output listed(const std::vector<Field>& words) {
         return std::nullopt;
       continue;
     }
-    if (has_hole(text)) return std::nullopt;
+    if (!is_bounded(text)) return std::nullopt;
+    const bool is_itself = has_flag('d') && text.find_first_not_of("./") != std::string::npos;
+    if (is_itself && text.size() > 1) {
+      out += text.substr(0, text.find_last_not_of('/') + 1) + '\n';
+      continue;
+    }
     const bool is_pattern = text.find(kStar) != std::string::npos && !text.ends_with('/');
     out += (is_pattern ? text : std::string(1, kStar)) + '\n';
   }
@@ -242,7 +255,8 @@ Output git_output(const std::vector<Field>& words, const OutputContext& context)
   }
   const std::string& verb = words[1].text;
   if (verb == "rev-parse" && has_word(words, "--show-toplevel")) return line_of(context.directory);
-  if (verb == "ls-files" || (verb == "diff" && has_word(words, "--name-only"))) {
+  if (verb == "ls-files") return listed_by_git(words, 2);
+  if (verb == "diff" && has_word(words, "--name-only")) {
     return std::string{kStar, '\n'};
   }
   const bool names_one = verb == "rev-parse" || verb == "describe" ||
@@ -291,15 +305,13 @@ Output made_output(std::string_view program, const std::vector<Field>& words, co
       program == "uuidgen" || program == "arch") {
     return maybe;
   }
+  if (is_listed(program, "grep egrep fgrep rg")) return listed_by_grep(words, input);
+  if (program == "head" || program == "tail") return cut_by_count(words, input);
   // What hands lines on.
-  const bool hands_on = program == "head" || program == "tail" || program == "sort" ||
-                        program == "uniq" || program == "tac" || program == "shuf" ||
-                        (program == "grep" && !has_option("ohcnHbL"));
-  if (hands_on && input && has_mark(*input) && !has_hole(*input)) {
-    const bool has_file =
-        program != "grep" && std::any_of(words.begin() + 1, words.end(), [](const Field& word) {
-          return word.text.find_first_not_of("-0123456789nckurzVt+") != std::string::npos;
-        });
+  if (is_listed(program, "sort uniq tac shuf") && input && has_mark(*input) && is_bounded(*input)) {
+    const bool has_file = std::any_of(words.begin() + 1, words.end(), [](const Field& word) {
+      return word.text.find_first_not_of("-0123456789nckurzVt+") != std::string::npos;
+    });
     return has_file ? std::nullopt : input;
   }
   return std::nullopt;

@@ -6,6 +6,7 @@ sbx_room(shell
     shell/expand.cc
     shell/field.cc
     shell/field_builder.cc
+    shell/listing.cc
     shell/look_through.cc
     shell/marks.cc
     shell/operation.cc
