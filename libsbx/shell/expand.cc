@@ -28,7 +28,7 @@ void Walker::expand_word(const WordNode& word, std::vector<Field>& fields) {
   if (stopped_) return;
   FieldBuilder builder(fields, word.span, scope_.separators(), true);
   if (!has_brace(word)) {
-    add_parts(word.parts, false, builder);
+    add_working_directory(word.parts, builder);
     builder.finish();
     return;
   }
@@ -53,6 +53,18 @@ void Walker::expand_word(const WordNode& word, std::vector<Field>& fields) {
     builder.finish();
   }
   substituted_ = outer;
+}
+
+// ~+ at the beginning of a word is $PWD.
+void Walker::add_working_directory(const std::vector<Part>& parts, FieldBuilder& builder) {
+  const bool begins = !parts.empty() && parts[0].kind == PartKind::kLiteral &&
+                      parts[0].text.starts_with("~+") &&
+                      (parts[0].text.size() > 2 ? parts[0].text[2] == '/' : parts.size() == 1);
+  const Value* value = begins ? scope_.find("PWD") : nullptr;
+  if (value == nullptr || value->items.size() != 1) return add_parts(parts, false, builder);
+  builder.add_quoted(value->items[0]);
+  builder.add_literal(std::string_view(parts[0].text).substr(2));
+  for (std::size_t i = 1; i < parts.size() && !stopped_; ++i) add_part(parts[i], false, builder);
 }
 
 // Without splitting and braces, as in assignments and redirections.

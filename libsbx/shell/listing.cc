@@ -129,7 +129,8 @@ std::string given_by_find(const Fields& words) {
   std::vector<std::string> items;
   for (const std::string& start : starts) {
     if (start.empty() || !is_bounded(start)) return {kHole};
-    items.push_back(within(start, is_named ? kChoice : kDeep));
+    const char mark = is_named ? kChoice : kDeep;
+    items.push_back(start == "." ? std::string(1, mark) : within(start, mark));
   }
   return join_values(items);
 }

@@ -45,7 +45,7 @@ std::optional<std::vector<Field>> Walker::words_of_input(const Run& run, const T
   std::vector<Field> words = run.words;
   if (!run.placeholder.empty()) {
     if (items.empty()) return std::nullopt;
-    put_in(words, run.placeholder, join_values(items));
+    put_in(words, run.placeholder, fitting(words, join_values(items)));
     return words;
   }
   if (items.size() > kMostWords) items = {join_values(items)};
@@ -62,7 +62,7 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
                           bool in_shell) {
   if (in_shell && !apply_read(words, input)) apply_builtin(words);
   note_environment(words);
-  const Runs found = find_runs(words);
+  const Runs found = find_runs(words, input && spend(input->size()) ? input : std::nullopt);
   for (const Span span : found.unknown)
     add_unknown(span, "only the run knows whether this is an option");
   if (found.runs.empty()) return;
@@ -79,8 +79,10 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
   Place inner = place;
   inner.via.push_back(run.via);
   inner.has_more_words = place.has_more_words || run.has_more_words;
+  inner.is_unbounded = place.is_unbounded || (run.has_more_words && run.bounded.empty());
   std::size_t bytes = run.text.text.size() + inner.via.size() * sizeof(std::string);
   for (const Field& word : run.words) bytes += word.text.size() + sizeof(Word);
+  for (const Field& word : run.bounded) bytes += word.text.size() + sizeof(Word);
   if (!spend(bytes)) return;
 
   const auto forget_all = [this] { scope_.forget("*"); };
@@ -134,7 +136,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
         add_unknown(first.span, "the program's name is made at run time");
       const bool stays = in_shell && (run.via == "command" || run.via == "builtin");
       if (stays && !program_name(first)) forget_all();
-      look_through(run.words, inner, input, stays);
+      look_through(run.bounded.empty() ? run.words : run.bounded, inner, input, stays);
       return;
     }
     case RunKind::kText: {
@@ -142,8 +144,8 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       const std::size_t moves = std::exchange(moves_, 0);
       new_shell();
       if (!is_bounded(run.text.text)) add_unknown(run.text.span, kTextUnknown);
-      scope_.has_own_name = run.words.empty() && !run.has_more_words && !inner.has_more_words;
-      if (!run.has_more_words && !inner.has_more_words) {
+      scope_.has_own_name = run.words.empty() && !run.has_more_words && !inner.is_unbounded;
+      if (!run.has_more_words && !inner.is_unbounded) {
         scope_.positional.emplace(1, std::string(1, kSelf));
         for (std::size_t i = 0; i < run.words.size(); ++i) {
           if (i == 0) {
@@ -159,6 +161,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       }
       Place script = inner;
       script.has_more_words = run.has_more_words;
+      script.is_unbounded = run.has_more_words;
       read_script(run.text.text, run.text.span, script, input);
       moves_ = moves;
       scope_.undo(mark);

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "shell/arguments.h"
+#include "shell/listing.h"
 #include "shell/options.h"
 #include "shell/parser.h"
 #include "shell/sed_script.h"
@@ -206,6 +208,7 @@ void add_xargs(const Fields& words, Runs& runs) {
 }
 
 void add_find(const Fields& words, Runs& runs) {
+  std::string given;  // the same for each
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& action = words[i].text;
     if (action != "-exec" && action != "-execdir" && action != "-ok" && action != "-okdir")
@@ -223,8 +226,19 @@ void add_find(const Fields& words, Runs& runs) {
         is_many || std::any_of(inner.begin(), inner.end(), [](const Field& word) {
           return word.text.find("{}") != std::string::npos;
         });
+    Fields bounded = inner;
     take_out(inner, "{}");
     add_words(runs, "find " + action, std::move(inner), has_place);
+    if (has_place && given.empty()) given = fitting(words, given_by_find(words));
+    if (has_place && !has_hole(given)) {
+      put_in(bounded, "{}", given);
+      if (is_many) {  // several
+        Field word = words[end - 1];
+        word.text = given;
+        bounded.insert(bounded.end(), 2, word);
+      }
+      runs.runs.back().bounded = std::move(bounded);
+    }
     i = end;
   }
 }
@@ -255,7 +269,8 @@ bool fill_places(Field& word, const std::string& value) {
 }
 
 // parallel, and sem, which reads no arguments from its input.
-void add_parallel(const Fields& words, Runs& runs, bool reads_input) {
+void add_parallel(const Fields& words, const std::optional<std::string>& input, Runs& runs,
+                  bool reads_input) {
   Options options(words, "aCdEIjJLMNnPrsSUW",
                   " arg-file colsep delimiter jobs max-procs max-args max-replace-args max-lines "
                   "max-chars joblog results tmpdir timeout delay retries sshlogin sshloginfile "
@@ -263,9 +278,15 @@ void add_parallel(const Fields& words, Runs& runs, bool reads_input) {
                   "halt-on-error block recstart recend profile arg-sep arg-file-sep replace "
                   "compress-program shebang-wrap tempdir ");
   bool quotes = false;
+  bool takes_lines = reads_input;
   while (const auto option = options.next()) {
     if (option->name == "dry-run" || option->name == "dryrun") return;
     quotes = quotes || option->name == "q" || option->name == "quote";
+    // These leave each line an argument.
+    takes_lines = takes_lines &&
+                  is_listed(option->name,
+                            "q quote j jobs max-procs P k keep-order u ungroup group will-cite "
+                            "bar progress eta halt v t verbose r no-run-if-empty timeout delay");
   }
   runs.unknown = options.unknown();
   const auto is_separator = [](const Field& word) { return word.text.starts_with(":::"); };
@@ -280,22 +301,32 @@ void add_parallel(const Fields& words, Runs& runs, bool reads_input) {
   }
   // Literal arguments of one source stand where {} does, or at the end.
   std::string value(1, kHole);
-  const bool is_literal =
+  const bool is_listed_there =
       end + 1 < words.size() && words[end].text == ":::" &&
       std::none_of(words.begin() + static_cast<std::ptrdiff_t>(end) + 1, words.end(), is_separator);
-  if (is_literal) {
+  const bool is_read = end == words.size() && takes_lines && input && is_bounded(*input) &&
+                       input->find_first_of("'\"\\") == std::string::npos;
+  const bool is_literal = is_listed_there || is_read;
+  if (is_read) {
+    std::vector<std::string> items;
+    for (const std::string_view line : split(*input, '\n')) {
+      if (!line.empty()) items.emplace_back(line);
+    }
+    value = join_values(items);
+  } else if (is_literal) {
     std::vector<std::string> items;
     for (const Field& word : tail(words, end + 1)) items.push_back(made_of(word));
     value = join_values(items);
   }
   Fields command(words.begin() + static_cast<std::ptrdiff_t>(first),
                  words.begin() + static_cast<std::ptrdiff_t>(end));
+  value = fitting(command, std::move(value));
   bool has_place = false;
   for (Field& word : command) has_place = fill_places(word, value) || has_place;
   const bool has_more = !is_literal && reads_input;
   if (!has_place && is_literal) {
     Field word;
-    word.span = words[end].span;
+    word.span = words[std::min(end, words.size() - 1)].span;
     word.text = value;
     command.push_back(std::move(word));
   }
@@ -515,10 +546,21 @@ void add_fd(const Fields& words, Runs& runs) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& text = words[i].text;
     if (text != "-x" && text != "-X" && text != "--exec" && text != "--exec-batch") continue;
+    const std::string value = fitting(
+        words, given_by_fd({words.begin(), words.begin() + static_cast<std::ptrdiff_t>(i)}));
+    const Span span = words[i].span;
     Fields inner;
     for (++i; i < words.size() && words[i].text != ";"; ++i) inner.push_back(words[i]);
-    for (Field& word : inner) fill_places(word, std::string(1, kHole));
-    return add_words(runs, "fd " + text, std::move(inner), true);
+    bool has_place = false;
+    for (Field& word : inner) has_place = fill_places(word, value) || has_place;
+    const bool is_known = !has_hole(value);
+    if (is_known && !has_place) {
+      Field word;
+      word.span = span;
+      word.text = value;
+      inner.push_back(std::move(word));
+    }
+    return add_words(runs, "fd " + text, std::move(inner), !is_known);
   }
 }
 
@@ -576,6 +618,13 @@ bool is_shell(std::string_view name) {
 
 }  // namespace
 
+std::string fitting(const std::vector<Field>& words, std::string value) {
+  static constexpr std::size_t kMostBytes = 16u << 20;
+  std::size_t bytes = 1;
+  for (const Field& word : words) bytes += word.text.size();
+  return value.size() <= kMostBytes / bytes ? std::move(value) : std::string(1, kHole);
+}
+
 void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value) {
   if (placeholder.empty()) return;
   for (Field& word : words) {
@@ -591,7 +640,7 @@ void put_in(std::vector<Field>& words, const std::string& placeholder, std::stri
   }
 }
 
-Runs find_runs(const std::vector<Field>& words) {
+Runs find_runs(const std::vector<Field>& words, const std::optional<std::string>& input) {
   Runs runs;
   const auto program = words.empty() ? std::nullopt : program_name(words[0]);
   if (!program) return runs;
@@ -605,7 +654,7 @@ Runs find_runs(const std::vector<Field>& words) {
   } else if (name == "find" || name == "gfind") {
     add_find(words, runs);
   } else if (name == "parallel" || name == "env_parallel" || name == "sem") {
-    add_parallel(words, runs, name != "sem");
+    add_parallel(words, input, runs, name != "sem");
   } else if (name == "tmux") {
     add_tmux(words, runs);
   } else if (name == "screen") {

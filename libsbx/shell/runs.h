@@ -3,6 +3,7 @@
 // find -exec, sh -c, eval …). Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Run {
   std::vector<Field> words;
   Field text;
   bool has_more_words = false;
+  // The words with marks for all that the run puts in, where that is bounded.
+  std::vector<Field> bounded;
   // xargs: words from the input follow, or stand where `placeholder` does.
   bool takes_input = false;
   bool splits_lines = false;  // at newlines only
@@ -37,9 +40,13 @@ struct Runs {
   std::vector<Span> unknown;  // words that may be options, or more
 };
 
+// `value`, or a hole where it is so long that the words could grow beyond bounds by it.
+std::string fitting(const std::vector<Field>& words, std::string value);
+
 // Puts `value` in where `placeholder` stands in the words.
 void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value);
 
-Runs find_runs(const std::vector<Field>& words);
+// `input` is what the command would read on its standard input, where that is known.
+Runs find_runs(const std::vector<Field>& words, const std::optional<std::string>& input);
 
 }  // namespace sbx

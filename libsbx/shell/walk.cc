@@ -122,7 +122,9 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
 }
 
 Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& input) {
-  if (!spend(kNodeWork)) return std::nullopt;
+  // What is undone behind it keeps a copy of the positional parameters.
+  const std::size_t kept = scope_.positional ? scope_.positional->size() : 0;
+  if (!spend(kNodeWork + kept * 4)) return std::nullopt;
   const Place outer = std::exchange(substitution_place_, place);
   substitution_place_.pipeline = 0;
   substitution_place_.stage = 0;
@@ -279,7 +281,13 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
     std::vector<std::string> items;
     items.reserve(values.size());
     for (const Field& value : values) items.push_back(made_of(value));
-    const bool is_known = node.has_in && !items.empty() && !has_hole(items.front());
+    const bool takes_positional = !node.has_in && scope_.positional.has_value();
+    if (takes_positional) {
+      if (!spend(scope_.positional->size() * sizeof(std::string))) return;
+      items.assign(scope_.positional->begin() + 1, scope_.positional->end());
+    }
+    const bool is_known =
+        (node.has_in || takes_positional) && !items.empty() && !has_hole(items.front());
     scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});
   }
   count_names(node.counted);

@@ -25,6 +25,7 @@ using Text = std::optional<std::string>;  // of an input or output; nullopt: not
 struct Place {
   std::vector<std::string> via;
   bool has_more_words = false;
+  bool is_unbounded = false;  // and no marks stand for those
   std::uint32_t pipeline = 0;
   std::uint32_t stage = 0;
   std::uint32_t stages = 1;
@@ -97,6 +98,7 @@ class Walker {
   std::string expand_quoted(const std::vector<Part>& parts);
   Text substitute(const Part& part);
   void add_parts(const std::vector<Part>& parts, bool quoted, FieldBuilder& builder);
+  void add_working_directory(const std::vector<Part>& parts, FieldBuilder& builder);
   void add_part(const Part& part, bool quoted, FieldBuilder& builder);
   void add_parameter(const Part& part, bool quoted, FieldBuilder& builder);
   Value base_value(const Parameter& parameter, bool& is_known);
