@@ -45,18 +45,15 @@ class Search {
     const auto paths = c_.places.resolve(word, c_.directories);
     if (!paths) return;
     for (const std::string& path : *paths) {
-      if (writes ? c_.places.may_write(path) : is_shown(path)) continue;
-      const RefusedPath found{path, writes};
+      const std::string place = c_.places.private_place(path);
+      const bool is_shown = place.empty() && (policy_.sandbox.filesystem.base == Base::kHost ||
+                                              c_.places.is_confined(path));
+      if (writes ? c_.places.may_write(path) : is_shown) continue;
+      const RefusedPath found{path, place};
       if (out_.size() == kMost || std::find(out_.begin(), out_.end(), found) != out_.end())
         continue;
       out_.push_back(found);
     }
-  }
-
-  // The host's own file of a private directory is not what is there.
-  bool is_shown(const std::string& path) const {
-    if (c_.places.is_private(path)) return false;
-    return policy_.sandbox.filesystem.base == Base::kHost || c_.places.is_confined(path);
   }
 
   const Policy& policy_;

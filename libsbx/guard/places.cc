@@ -270,14 +270,16 @@ bool Places::is_written_outside(std::string_view path) const {
   return access(path) == Access::kReadWrite;
 }
 
-bool Places::is_private(std::string_view path) const {
+std::string Places::private_place(std::string_view path) const {
+  if (access(path)) return "";
   const std::string& home = policy_.sandbox.home;
-  return !access(path) && (is_below(path, "/tmp") || (!home.empty() && is_below(path, home)));
+  if (!home.empty() && is_below(path, home)) return home;
+  return is_below(path, "/tmp") ? "/tmp" : "";
 }
 
 bool Places::may_write(std::string_view path) const {
   if (const auto granted = access(path)) return *granted == Access::kReadWrite;
-  return is_private(path) || is_below(path, "/dev") || is_below(path, "/proc");
+  return !private_place(path).empty() || is_below(path, "/dev") || is_below(path, "/proc");
 }
 
 bool Places::is_device(std::string_view path) {

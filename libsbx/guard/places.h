@@ -45,8 +45,8 @@ class Places {
                         bool takes_what_is_below = true) const;
   // Whether the sandbox lets it be written, outside of what is the command's own.
   bool is_written_outside(std::string_view path) const;
-  // Below /tmp or a private home, and in no root.
-  bool is_private(std::string_view path) const;
+  // /tmp or the private home, where the path lies below it and in no root; else empty.
+  std::string private_place(std::string_view path) const;
   // Whether the sandbox lets it be written, as far as roots tell: the command's own, too.
   bool may_write(std::string_view path) const;
   // Whether it, or something in it, can be written and is not the command's own.

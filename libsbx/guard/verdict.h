@@ -15,7 +15,8 @@ namespace sbx {
 // A path that the text names, and that the policy does not show, or does not let be written.
 struct RefusedPath {
   std::string path;
-  bool is_written = false;
+  // /tmp or the home, where those are the sandbox's own: nothing is refused that the host has not.
+  std::string private_place;
   friend bool operator==(const RefusedPath&, const RefusedPath&) = default;
 };
 

@@ -2,8 +2,9 @@
 // The order of a run.
 #include "run/run.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <signal.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -18,12 +19,12 @@
 #include "host_files/places.h"
 #include "host_files/spill.h"
 #include "host_files/workspace_files.h"
-#include "plan/placements.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
 #include "run/git_settings.h"
 #include "run/missing_programs.h"
 #include "run/redaction.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -49,6 +50,16 @@ WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
 
 bool is_terminal(OutputMode mode) {
   return mode == OutputMode::kTerminal || mode == OutputMode::kOwnTerminal;
+}
+
+// Without leaving the place's own file system: elsewhere a look may wait for a server.
+bool host_has(const RefusedPath& named) {
+  const std::string rest =
+      named.path.substr(std::min(named.private_place.size() + 1, named.path.size()));
+  const OwnedFd place(open(named.private_place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const sys::OpenHow how{O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
+                         sys::kResolveNoSymlinks | sys::kResolveBeneath | RESOLVE_NO_XDEV};
+  return place.is_open() && OwnedFd(sys::openat2(place.get(), rest.c_str(), how)).is_open();
 }
 
 }  // namespace
@@ -173,11 +184,8 @@ bool CommandRun::pass_policy() {
   const Judgement& judgement = judged.value();
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
-  // What is nowhere is refused by nobody.
   for (const RefusedPath& named : judgement.refused_paths) {
-    struct stat info {};
-    const std::string needed = named.is_written ? std::string(parent_of(named.path)) : named.path;
-    if (lstat(needed.c_str(), &info) == 0) named_.push_back(named.path);
+    if (named.private_place.empty() || host_has(named)) named_.push_back(named.path);
   }
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {

@@ -53,6 +53,23 @@ TEST(Judge, AllowsNetworkCommandsOnlyWhereTheNetworkIsOn) {
   EXPECT_EQ(judge_text(policy, "curl x").verdict, Verdict::kAllow);
 }
 
+TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
+  const Policy policy = sample_policy();
+  const auto named = [&](const char* command) { return judge_text(policy, command).refused_paths; };
+  const std::vector<RefusedPath> none;
+  EXPECT_EQ(named("cat /srv/a; echo x > /etc/foo"),
+            (std::vector<RefusedPath>{{"/srv/a", ""}, {"/etc/foo", ""}}));
+  EXPECT_EQ(named("cat < ../../../srv/a; sed -i s/a/b/ /usr/b"),
+            (std::vector<RefusedPath>{{"/srv/a", ""}, {"/usr/b", ""}}));
+  EXPECT_EQ(named("cat /tmp/a ~/b"),
+            (std::vector<RefusedPath>{{"/tmp/a", "/tmp"}, {"/home/me/b", "/home/me"}}));
+  EXPECT_EQ(named("cat src/a /etc/hosts /usr/lib/x /data/y > out; echo x > /tmp/a; rm /data/z; cp "
+                  "/usr/a ."),
+            none);
+  EXPECT_EQ(named("echo x > /dev/null; cat \"$1\" /srv/*"), none);
+  EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{{"/usr/bin/a", ""}}));
+}
+
 TEST(Judge, NamesTheRootToAdd) {
   Policy policy = sample_policy();
   policy.sandbox.commands.confine_paths = true;
