@@ -46,14 +46,21 @@ class Search {
     if (!paths) return;
     for (const std::string& path : *paths) {
       const std::string place = c_.places.private_place(path);
-      const bool is_shown = place.empty() && (policy_.sandbox.filesystem.base == Base::kHost ||
-                                              c_.places.is_confined(path));
-      if (writes ? c_.places.may_write(path) : is_shown) continue;
+      if (writes ? c_.places.may_write(path) : place.empty() && is_shown(path)) continue;
       const RefusedPath found{path, place};
       if (out_.size() == kMost || std::find(out_.begin(), out_.end(), found) != out_.end())
         continue;
       out_.push_back(found);
     }
+  }
+
+  // The directories on the way to a root are there, too.
+  bool is_shown(const std::string& path) const {
+    const auto& filesystem = policy_.sandbox.filesystem;
+    return path == "/" || filesystem.base == Base::kHost || c_.places.is_confined(path) ||
+           std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
+             return root.access != Access::kNone && is_below(root.path, path);
+           });
   }
 
   const Policy& policy_;

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -52,14 +53,20 @@ bool is_terminal(OutputMode mode) {
   return mode == OutputMode::kTerminal || mode == OutputMode::kOwnTerminal;
 }
 
-// Without leaving the place's own file system: elsewhere a look may wait for a server.
-bool host_has(const RefusedPath& named) {
-  const std::string rest =
-      named.path.substr(std::min(named.private_place.size() + 1, named.path.size()));
-  const OwnedFd place(open(named.private_place.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+// Whether the host may have it: in a place that the sandbox has its own of, that very path,
+// elsewhere the name that it begins with, since awk's `/x/` looks like a path as well. Without
+// leaving the place's file system: beyond it a look may wait for a server.
+bool host_may_have(const RefusedPath& named) {
+  const bool is_private = !named.private_place.empty();
+  std::string rest = named.path.substr(
+      std::min(is_private ? named.private_place.size() + 1 : 1, named.path.size()));
+  if (!is_private) rest.resize(std::min(rest.find('/'), rest.size()));
+  const char* const from = is_private ? named.private_place.c_str() : "/";
+  const OwnedFd place(open(from, O_PATH | O_DIRECTORY | O_CLOEXEC));
   const sys::OpenHow how{O_PATH | O_NOFOLLOW | O_CLOEXEC, 0,
                          sys::kResolveNoSymlinks | sys::kResolveBeneath | RESOLVE_NO_XDEV};
-  return place.is_open() && OwnedFd(sys::openat2(place.get(), rest.c_str(), how)).is_open();
+  return place.is_open() && (OwnedFd(sys::openat2(place.get(), rest.c_str(), how)).is_open() ||
+                             (!is_private && errno == EXDEV));
 }
 
 }  // namespace
@@ -185,7 +192,7 @@ bool CommandRun::pass_policy() {
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
   for (const RefusedPath& named : judgement.refused_paths) {
-    if (named.private_place.empty() || host_has(named)) named_.push_back(named.path);
+    if (host_may_have(named)) named_.push_back(named.path);
   }
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {
