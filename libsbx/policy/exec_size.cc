@@ -7,7 +7,8 @@
 
 namespace sbx {
 
-Status check_exec_size(const Policy& policy, const Request& request, const Environment& base) {
+Status check_exec_size(const Policy& policy, const Request& request, const Environment& base,
+                       std::size_t most) {
   const std::vector<std::string> argv = request_argv(policy, request);
   std::size_t total = 0;
   const auto add = [&](std::size_t bytes) {
@@ -37,11 +38,10 @@ Status check_exec_size(const Policy& policy, const Request& request, const Envir
                      " bytes; with its name it can have " + std::to_string(kMaxArgumentBytes - 1),
                  "/env", "hand it over in a file"};
   }
-  if (total <= kMaxExecBytes) return {};
+  if (total <= most) return {};
   return Error{ErrorCode::kTooLarge,
                "the arguments and variables have " + std::to_string(total) +
-                   " bytes with their pointers; a program can be given " +
-                   std::to_string(kMaxExecBytes),
+                   " bytes with their pointers; a program can be given " + std::to_string(most),
                "/argv", "hand some of them over in a file, or through xargs"};
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -51,6 +52,14 @@ WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
 
 bool is_terminal(OutputMode mode) {
   return mode == OutputMode::kTerminal || mode == OutputMode::kOwnTerminal;
+}
+
+// As execve(2) has it: a quarter of what the stack may be, and 128 KiB in any case.
+std::size_t most_exec_bytes() {
+  struct rlimit stack {};
+  if (getrlimit(RLIMIT_STACK, &stack) != 0) return kMaxExecBytes;
+  constexpr std::size_t kLeast = std::size_t{128} << 10;
+  return std::clamp<std::size_t>(stack.rlim_cur / 4, kLeast, kMaxExecBytes);
 }
 
 // Whether the host may have it: in a place that the sandbox has its own of, that very path,
@@ -478,7 +487,7 @@ void CommandRun::finish_layer() {
 
 Result<Judgement> judge_command(const Policy& policy, const Request& request,
                                 const Environment& base) {
-  SBX_CHECK_OK(check_exec_size(policy, request, base));
+  SBX_CHECK_OK(check_exec_size(policy, request, base, most_exec_bytes()));
   return judge(policy, request);
 }
 

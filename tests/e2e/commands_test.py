@@ -104,6 +104,14 @@ class Refused(Case):
         self.assertIn("cat, ls", answer["error"]["message"])
         self.assertEqual(answer["denials"][0]["grant"], 'commands.allow += "perl"')
 
+    def test_what_the_callers_stack_has_no_room_for_is_not_asked_about(self):
+        request = {"argv": ["rm", "-rf", "/srv", *["x" * 100_000] * 3]}
+        for limit, code in (("512", "too_large"), ("8192", "needs_approval")):
+            done = subprocess.run(["bash", "-c", f'ulimit -Ss {limit}; exec "$0" call run --workspace .', harness.SBX_RUN],
+                                  input=json.dumps(request).encode(), cwd=self.work, capture_output=True, timeout=harness.BOUND, check=False)
+            answer = json.loads(done.stdout)
+            self.assertEqual((answer.get("error") or answer)["code"], code, done)
+
     def test_a_program_named_like_a_pattern_is_granted_to_nobody(self):
         profile = self.profile({"commands": {"allow": ["cat", "ls"]}})
         for command in ("'*' x", "'p[a-z]rl' x", r"\? x"):

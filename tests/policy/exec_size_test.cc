@@ -42,6 +42,7 @@ TEST(ExecSize, CountsTheVariablesThatTheCommandHasAnyway) {
   Request request;
   request.argv.assign(15, std::string(131000, 'a'));
   Environment base;
+  EXPECT_FALSE(check_exec_size(policy, request, base, 1000).ok());
   EXPECT_TRUE(check_exec_size(policy, request, base).ok());
   base["A"] = std::string(131060, 'a');
   EXPECT_TRUE(check_exec_size(policy, request, base).ok());
