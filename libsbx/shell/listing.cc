@@ -108,15 +108,20 @@ Listing below(const std::vector<const Field*>& starts, std::size_t first, char m
 
 }  // namespace
 
-std::string given_by_find(const Fields& words) {
+std::vector<std::string> find_starts(const std::vector<Field>& words, std::size_t& at) {
   std::vector<std::string> starts;
-  std::size_t at = 1;
   for (; at < words.size(); ++at) {
     const std::string& text = words[at].text;
     if (text == "-H" || text == "-L" || text == "-P") continue;
     if (text.starts_with('-') || text == "(" || text == "!") break;
     starts.push_back(made_of(words[at]));
   }
+  return starts;
+}
+
+std::string given_by_find(const Fields& words) {
+  std::size_t at = 1;
+  std::vector<std::string> starts = find_starts(words, at);
   bool is_named = false;
   for (; at + 1 < words.size(); ++at) {
     const std::string& text = words[at].text;

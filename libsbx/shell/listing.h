@@ -3,6 +3,7 @@
 // in the words.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ namespace sbx {
 
 // Lines; nullopt: not known.
 using Listing = std::optional<std::string>;
+
+// Where find begins: its operands from `at` on, which then stands at its expression.
+std::vector<std::string> find_starts(const std::vector<Field>& words, std::size_t& at);
 
 // What find hands to its -exec, one by one; a hole where that is not known.
 std::string given_by_find(const std::vector<Field>& words);

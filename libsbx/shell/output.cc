@@ -132,14 +132,8 @@ Output make_temporary(const std::vector<Field>& words, const OutputContext& cont
 
 // What find gives, one by one. Patterns that only a name can match make it one name of several.
 Output found(const std::vector<Field>& words) {
-  std::vector<std::string> starts;
   std::size_t at = 1;
-  for (; at < words.size(); ++at) {
-    const std::string& text = words[at].text;
-    if (text == "-H" || text == "-L" || text == "-P") continue;
-    if (text.starts_with('-') || text == "(" || text == "!") break;
-    starts.push_back(made_of(words[at]));
-  }
+  std::vector<std::string> starts = find_starts(words, at);
   bool is_named = false;
   for (; at < words.size(); ++at) {
     const std::string& text = words[at].text;
