@@ -103,6 +103,10 @@ void CommandRun::cancel() {
 void CommandRun::terminate(std::chrono::milliseconds grace) {
   if (runs()) supervisor_->terminate(grace);
 }
+void CommandRun::rest(bool on) {
+  if (runs()) supervisor_->rest(on);
+}
+
 void CommandRun::hold_output(bool hold) {
   if (runs()) supervisor_->hold_output(hold);
 }

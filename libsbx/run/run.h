@@ -114,6 +114,7 @@ class CommandRun {
   void terminate(std::chrono::milliseconds grace);
   // While held back the output is not read, so that the command waits for its reader.
   void hold_output(bool hold);
+  void rest(bool on);  // see Supervisor
 
  private:
   void turn(int longest);

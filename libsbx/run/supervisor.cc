@@ -121,7 +121,7 @@ Status Supervisor::watch(Loop::Watch& watch, int fd, void (Supervisor::*handle)(
 
 Status Supervisor::watch(Channel& channel, OutputStream& stream) {
   channel.watch =
-      input_.loop->watch(channel.fd.get(), EPOLLIN,
+      input_.loop->watch(channel.fd.get(), is_resting_ ? 0U : std::uint32_t{EPOLLIN},
                          [this, &channel, &stream](std::uint32_t) { drain(channel, stream); });
   return channel.watch.is_on() ? Status() : failed("epoll_ctl(EPOLL_CTL_ADD)");
 }
@@ -289,6 +289,12 @@ void Supervisor::hold_output(bool hold) {
   }
 }
 
+void Supervisor::rest(bool on) {
+  is_resting_ = on && !state_.is_init_gone;
+  for (Channel* const channel : {&out_, &err_})
+    channel->watch.want(is_resting_ ? 0U : std::uint32_t{EPOLLIN});
+}
+
 void Supervisor::leave() {
   watches_ = {};
   out_.close();
@@ -421,6 +427,7 @@ void Supervisor::note_init_end() {
   // The pidfd says that it has ended: what it left must not be waited for.
   if (reaped < 0) return give_up(failed("wait4"));
   watches_.init.stop();
+  rest(false);
   feed({.kind = Kind::kInitGone, .has_status = spawned_->state->ended.load() != 0});
 }
 

@@ -114,6 +114,8 @@ class Supervisor {
   void cancel(int signal_number);
   void terminate(std::chrono::milliseconds grace);
   void hold_output(bool hold);
+  // While it rests no output is read; the end of the command ends that.
+  void rest(bool on);
   // kOwnTerminal: the master, which does not block, from the moment at which there is one; else -1.
   int terminal_fd() const { return master_.get(); }
   // Once over, and after the loop was closed: everything that the input names may go now.
@@ -169,6 +171,7 @@ class Supervisor {
   std::optional<TreeWatch> tree_;
   Refusals refusals_;
   OwnedFd master_;
+  bool is_resting_ = false;
   std::optional<Clock::time_point> rests_at_;  // the terminal, if nothing comes until then
   // What is watched goes after its handle.
   Channel out_;

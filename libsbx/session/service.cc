@@ -566,7 +566,11 @@ void Service::step() {
   }
   answer_begun(told);
   send_answers();  // of a start, before what its task says
-  for (const TaskPointer& task : told) tell_followers(*task);
+  for (const TaskPointer& task : told) {
+    const auto begun = Clock::now();
+    tell_followers(*task);
+    session_.charge(*task, begun);
+  }
   for (const TaskPointer& task : changed) {
     if (task->is_running()) continue;
     if (audit_.ok()) audit_.value().record(*task->outcome());

@@ -410,7 +410,7 @@ void Session::step_task(Key key) {
   keep_within_bytes(*task);
   if (task->is_running()) {
     set_timer(key, running);
-    if (running_.size() > 1 || begun - called_at_ < kCallsCountFor) rest(running, begun);
+    rest(running, begun);
     return;
   }
   leave(running.watch, task->poll_fd());
@@ -430,13 +430,23 @@ void Session::step_task(Key key) {
   note_change(task);
 }
 
+void Session::charge(Task& task, Clock::time_point begun) {
+  const auto key = keys_.find(&task);
+  if (key != keys_.end()) rest(running_.at(key->second), begun);
+}
+
 // The others' turn. What has a deadline of its own is not held up.
 void Session::rest(Running& running, Clock::time_point begun) {
+  if (running_.size() < 2 && begun - called_at_ > kCallsCountFor) return;
   const auto now = Clock::now();
   const auto pause = running.share.rest_after(now, now - begun);
   if (pause == Clock::duration(0)) return;
   running.watch.want(0);
-  running.rest = loop_.at(now + pause, [&running] { running.watch.want(EPOLLIN); });
+  running.task->rest(true);
+  running.rest = loop_.at(now + pause, [&running] {
+    running.task->rest(false);
+    running.watch.want(EPOLLIN);
+  });
 }
 
 void Session::note_change(const TaskPointer& task) {

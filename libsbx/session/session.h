@@ -118,6 +118,8 @@ class Session {
   bool is_idle() const { return running_.empty() && !resetting_ && actions_.empty(); }
   bool has_lost_owner() const { return owner_gone_; }
 
+  // What the task has cost since then counts as its own.
+  void charge(Task& task, Clock::time_point begun);
   // Somebody waits for the session's one thread.
   void note_call() { called_at_ = Clock::now(); }
   int poll_fd() const { return loop_.fd(); }

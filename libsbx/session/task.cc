@@ -172,6 +172,10 @@ void Task::terminate(std::chrono::milliseconds grace) {
   if (run_) run_->terminate(grace);
 }
 
+void Task::rest(bool on) {
+  if (run_) run_->rest(on);
+}
+
 void Task::cancel() {
   if (run_) run_->cancel();
 }

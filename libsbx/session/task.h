@@ -89,6 +89,8 @@ class Task {
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
   std::optional<Clock::time_point> deadline() const;
   void terminate(std::chrono::milliseconds grace);
+  // While it rests its output waits in its pipes; what has a deadline does not wait.
+  void rest(bool on);
   void cancel();
   // It is ended for this reason ("reset", "shutdown", "owner"), not by a `kill`: its status will be
   // `cancelled`.
