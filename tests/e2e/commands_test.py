@@ -107,8 +107,8 @@ class Refused(Case):
     def test_what_the_callers_stack_has_no_room_for_is_not_asked_about(self):
         request = {"argv": ["rm", "-rf", "/srv", *["x" * 100_000] * 3]}
         for limit, code in (("512", "too_large"), ("8192", "needs_approval")):
-            done = subprocess.run(["bash", "-c", f'ulimit -Ss {limit}; exec "$0" call run --workspace .', harness.SBX_RUN],
-                                  input=json.dumps(request).encode(), cwd=self.work, capture_output=True, timeout=harness.BOUND, check=False)
+            done = subprocess.run(["bash", "-c", f'ulimit -Ss {limit}; exec "$0" call run --workspace .', SBX_RUN],
+                                  input=json.dumps(request).encode(), cwd=self.work, capture_output=True, timeout=BOUND, check=False)
             answer = json.loads(done.stdout)
             self.assertEqual((answer.get("error") or answer)["code"], code, done)
 

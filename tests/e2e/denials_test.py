@@ -169,7 +169,7 @@ class Trace(Case):
         return self.sh(command, "--trace-denials", *flags)
 
     def test_without_the_flag_only_what_the_text_names_is_told(self):
-        script = self.write("work/script", f"cat {self.secret}; echo x > /usr/x")
+        self.write("work/script", f"cat {self.secret}; echo x > /usr/x")
         self.assertEqual(self.sh("sh ./script")["denials"], [])
         answer = self.sh(f"cat {self.secret}; echo x > /usr/x; cat /etc/hosts ./script /nowhere; sed -i s/a/b/ /etc/hosts")
         self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
