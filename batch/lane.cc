@@ -79,6 +79,7 @@ std::optional<Answer> Lane::next() {
     if (auto error = start_error(line->text)) return Answer{0, "", std::move(error)};
     auto read = read_message(line->text);
     auto* const message = std::get_if<RpcMessage>(&read);
+    if (message == nullptr && !has_spoken_) continue;  // of what starts it on another machine
     if (message == nullptr) {
       // Whose answer that was is not known: its task would be waited for without end.
       give_up();
@@ -86,6 +87,7 @@ std::optional<Answer> Lane::next() {
                     Error{ErrorCode::kSessionFailed, "sbx-run sent a line that cannot be read", "",
                           "install the sbx-run of this version"}};
     }
+    has_spoken_ = true;
     if (!message->method.empty()) continue;
     Answer answer;
     answer.call = static_cast<std::uint64_t>(parse_count(message->id, INT64_MAX).value_or(0));

@@ -51,6 +51,7 @@ class Lane {
   LineReader in_{std::size_t{256} << 20};
   LineQueue out_;
   bool is_open_ = true;
+  bool has_spoken_ = false;
 };
 
 }  // namespace sbx::batch

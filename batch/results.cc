@@ -147,6 +147,9 @@ Result<Results> Results::open(const Options& options, IdSet& ids) {
 
 void Results::remove_empty() const {
   if (file_.is_open() && size_of(file_.get()) == 0) unlink(path_.c_str());
+  if (!path_.empty() && held_file_.is_open() && size_of(held_file_.get()) == 0) {
+    unlink(beside(path_).c_str());
+  }
 }
 
 Status Results::open_file(const Options& options, IdSet& ids) {
@@ -202,10 +205,10 @@ Status Results::open_held(bool is_resumed, bool drops_failed, const IdSet& ids) 
   const std::string path = beside(path_);
   struct stat info {};
   const bool is_there = lstat(path.c_str(), &info) == 0;
-  if (is_there && !is_resumed) {
+  if (is_there && !is_resumed && info.st_size > 0) {
     return unwritable(path, "it exists", "--resume goes on with it; or name another", EEXIST);
   }
-  if (!is_there && !in_order_) return {};
+  // Also where nothing will be held: what a task could make by that name would be taken up.
   SBX_TRY(held_file_, open_regular(path, O_CREAT));
   return is_there ? read_held(drops_failed, ids) : Status();
 }

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/loop.h"
 #include "base/text.h"
+#include "host/globs.h"
 #include "host/protect.h"
 #include "host_files/places.h"
 #include "project.h"
@@ -155,7 +156,9 @@ Result<std::optional<std::string>> real_where_there(const std::string& path) {
   Result<std::string> real = real_path(path);
   if (real.ok()) return std::optional(std::move(real).value());
   const int error = real.error().sys_errno;
-  if (error == ENOENT || error == ENOTDIR) return std::optional<std::string>();
+  if (error == ENOENT || error == ENOTDIR || (error == EACCES && is_closed_to_us(path))) {
+    return std::optional<std::string>();
+  }
   return Error{ErrorCode::kPathRefused,
                "what later runs go by cannot be looked at: " + path + ": " + errno_text(error),
                path, "make it readable, or name another by its environment variable", error};
@@ -193,7 +196,9 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
   std::vector<std::string> found;
   for (const std::string& path :
        {state_directory(environment), profile_search(environment).directories.front()}) {
-    if (path.empty() || !is_writable(real_start(path))) continue;
+    // A link on the way that the command could make anew counts as well.
+    if (path.empty() || !(is_writable(real_start(path)) || is_writable(real_start(home)))) continue;
+    found.push_back(path);
     if (is_below(path, home) && access(home.c_str(), F_OK) != 0) {
       found.push_back(real_start(path));
       continue;

@@ -281,17 +281,18 @@ Gitlinks read_gitlinks(std::string_view index, std::size_t id_bytes, std::size_t
     }
     // Where git goes on follows from the length that the entry says; a longer name ends at its NUL.
     static constexpr std::uint32_t kLongName = 0xfff;
-    std::size_t stop = index.find('\0', at);
-    if ((flags & kLongName) != kLongName) {
-      if ((flags & kLongName) < name.size()) return out;
-      stop = at + (flags & kLongName) - name.size();
-    }
+    const std::size_t length = flags & kLongName;
+    if (length < name.size()) return out;
+    const std::size_t stop = length == kLongName ? index.find('\0', at) : at + length - name.size();
     if (stop == std::string_view::npos || stop >= end) return out;
     name += index.substr(at, stop - at);
     at = version == 4 ? stop + 1 : start + ((stop - start) / 8 + 1) * 8;
+    if (mode != kGitlink) continue;
     // Nothing can be checked out at a longer one.
-    const std::string path = name.substr(0, name.find('\0'));
-    if (mode != kGitlink || path.size() >= PATH_MAX) continue;
+    const std::string_view begin = std::string_view(name).substr(0, PATH_MAX);
+    const std::size_t nul = begin.find('\0');
+    if (nul == std::string_view::npos && name.size() >= PATH_MAX) continue;
+    const std::string path(begin.substr(0, nul));
     if (path.empty() || out.paths.size() >= max) {
       out.is_whole = false;
     } else {

@@ -114,4 +114,13 @@ Result<std::vector<std::string>> expand_glob(const std::string& base, std::strin
   return walk.take(base, where);
 }
 
+bool is_closed_to_us(const std::string& path) {
+  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
+       end = path.rfind('/', end - 1)) {
+    struct stat info {};
+    if (lstat(path.substr(0, end).c_str(), &info) == 0) return info.st_uid != geteuid();
+  }
+  return true;  // the root's
+}
+
 }  // namespace sbx

@@ -17,6 +17,9 @@ inline constexpr std::size_t kMaxGlobEntries = 1'000'000;
 
 inline bool is_glob(std::string_view path) { return path.find('*') != std::string_view::npos; }
 
+// Whether somebody else's directory keeps it from being looked at: the caller cannot open that up.
+bool is_closed_to_us(const std::string& path);
+
 // What a directory that cannot be listed, or lies too deep, may hold: nothing that matters, or
 // something that a pattern which takes away would miss.
 enum class Unlisted : std::uint8_t { kPassedOver, kRefused };

@@ -166,6 +166,7 @@ class Inspector {
   }
 
   Status run_roots() {
+    note_own_files();
     SBX_CHECK_OK(add_roots());
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
@@ -308,16 +309,23 @@ class Inspector {
     return {};
   }
 
-  // Within what sbx keeps, or holds for the run.
+  // Within what sbx keeps, or holds for the run, however that is named.
   bool is_own(const std::string& path) const {
     const auto& roots = policy_.sandbox.filesystem.roots;
-    const auto& files = policy_.run.own_files;
     return std::any_of(roots.begin(), roots.end(),
                        [&](const Root& root) {
                          return root.where == kSessionPlaces && is_below(path, root.path);
                        }) ||
-           std::any_of(files.begin(), files.end(),
+           std::any_of(own_files_.begin(), own_files_.end(),
                        [&](const std::string& file) { return is_below(path, file); });
+  }
+
+  void note_own_files() {
+    for (const std::string& file : policy_.run.own_files) {
+      for (const Result<std::string>& name : {normal_path(file, "/", ""), real_path(file)}) {
+        if (name.ok()) own_files_.push_back(name.value());
+      }
+    }
   }
 
   // Each path that matches, as a root of its own.
@@ -341,7 +349,7 @@ class Inspector {
       one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
       one.pattern_at = 0;
       one.optional = true;
-      if (is_own(one.path)) continue;
+      if (!pattern.hides && is_own(one.path)) continue;
       Status ignored;
       const NodeKind kind = sbx::look(one.path, ignored).kind;
       const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
@@ -618,6 +626,7 @@ class Inspector {
   }
 
   const Policy& policy_;
+  std::vector<std::string> own_files_;
   const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;

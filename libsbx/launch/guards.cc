@@ -216,11 +216,14 @@ op::Guard* guard_at(const ChildContext& context, std::uint32_t step) {
 // A directory became another that is not watched: the guard below it is lost, else the first.
 void note_unwatched(ChildContext& context, std::uint32_t watch) {
   const char* const lost = context.text(context.ops[watch].as<op::Watch>()->path);
+  const std::size_t size = std::strlen(lost);
   std::uint32_t step = context.op_count;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     const op::Guard* const guard = guard_at(context, i);
     if (guard == nullptr) continue;
-    const bool is_below_it = std::strncmp(context.text(guard->path), lost, std::strlen(lost)) == 0;
+    const char* const path = context.text(guard->path);
+    const bool is_below_it =
+        std::strncmp(path, lost, size) == 0 && (path[size] == '/' || path[size] == '\0');
     if (step == context.op_count || is_below_it) step = i;
     if (is_below_it) break;
   }

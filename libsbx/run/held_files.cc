@@ -13,18 +13,26 @@
 
 namespace sbx {
 
-std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path) {
+std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path, bool is_own) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return std::nullopt;
-  return State{path, info.st_dev, info.st_ino, info.st_size,
-               std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec};
+  // Other runs of sbx's add to it meanwhile.
+  if (is_own && S_ISREG(info.st_mode)) return State{path, info.st_dev, info.st_ino, 0, 0, true};
+  return State{path,
+               info.st_dev,
+               info.st_ino,
+               info.st_size,
+               std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec,
+               is_own};
 }
 
 HeldFiles::HeldFiles(const Policy& policy, const View& view)
     : roots_(view.roots), lifted_(view.lifted), patterns_(view.patterns) {
   for (const ViewProtect& protect : view.protects) {
     if (protect.node.kind == NodeKind::kMissing) continue;
-    if (std::optional<State> state = state_of(protect.node.path)) {
+    const auto& own = policy.run.own_files;
+    const bool is_own = std::find(own.begin(), own.end(), protect.node.path) != own.end();
+    if (std::optional<State> state = state_of(protect.node.path, is_own)) {
       states_.push_back(std::move(*state));
     }
   }
@@ -39,7 +47,7 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
                  "remove it from filesystem.protect"});
   }
   for (const State& then : states_) {
-    const std::optional<State> now = state_of(then.path);
+    const std::optional<State> now = state_of(then.path, then.is_own);
     if (now && *now == then) continue;
     denials.add({Refuser::kMount, "protected_changed", then.path, 1, "", ""});
   }

@@ -33,9 +33,10 @@ class HeldFiles {
     ino_t ino = 0;
     off_t size = 0;
     std::int64_t changed_ns = 0;
+    bool is_own = false;  // of sbx's: what is in it is not looked at
     friend bool operator==(const State&, const State&) = default;
   };
-  static std::optional<State> state_of(const std::string& path);
+  static std::optional<State> state_of(const std::string& path, bool is_own);
   void compare_git(DenialLedger& denials) const;
   void compare_patterns(DenialLedger& denials) const;
 

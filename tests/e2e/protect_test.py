@@ -416,12 +416,16 @@ class OwnFiles(ProtectCase):
         self.unchanged(self.spoil("kept"), kept, flags=["--protect", "kept"])
 
     def test_the_results_of_a_batch_are_protected(self):
-        tasks = "".join(json.dumps({"id": str(i), "command": "echo forged >> r.jsonl; rm -f r.jsonl; echo forged > r.jsonl"}) + "\n"
-                        for i in range(3))
-        done = self.raw("batch", "--results", "r.jsonl", "-", stdin=None, input=tasks.encode())
+        tasks = "".join(json.dumps({"id": str(i), "command": "echo forged >> r.jsonl; rm -f r.jsonl; sleep 0.2; echo forged > r.jsonl.held;"
+                                                             "echo forged > r.jsonl"}) + "\n" for i in range(3))
+        done = self.raw("batch", "--results", "r.jsonl", "--jobs", "3", "-", stdin=None, input=tasks.encode())
         self.assertEqual(done.returncode, 1, done)  # the commands' own
         with open(self.work + "/r.jsonl") as file:
-            self.assertEqual(sorted(json.loads(line)["id"] for line in file), ["0", "1", "2"])
+            results = [json.loads(line) for line in file]
+        self.assertEqual(sorted(result["id"] for result in results), ["0", "1", "2"])
+        told = [d["operation"] for result in results for d in result["denials"]]
+        self.assertFalse({"protected_changed", "protected_created"} & set(told), results)
+        self.assertNotIn("r.jsonl.held", os.listdir(self.work))
 
     def test_the_users_own_profiles_are_protected_where_the_home_is_writable(self):
         """What later runs go by, by a name."""
@@ -429,15 +433,21 @@ class OwnFiles(ProtectCase):
             home = os.path.join(self.base, f"home{there}")
             os.mkdir(home)
             if there:
-                self.write(f"home{there}/.config/sbx/profiles/team.json", "{}")
+                self.write(f"home{there}/dot/sbx/profiles/team.json", '{"name": "team"}')
+                os.symlink("dot", home + "/.config")
             environment = {**os.environ, "HOME": home}
             environment.pop("XDG_CONFIG_HOME", None)
             for root in (home, home + "/.c*"):
                 profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": root, "access": "rw"}]}}))
                 answer = self.sh(f"mkdir -p {home}/.config/sbx/profiles; echo '{{}}' > {home}/.config/sbx/profiles/team.json;"
-                                 f"echo '{{}}' > {home}/.config/sbx/profiles/new.json", "--profile", profile, env=environment)
+                                 f"echo '{{}}' > {home}/.config/sbx/profiles/new.json;"
+                                 f"rm -f {home}/.config; mkdir -p {home}/.config/sbx/profiles; echo '{{}}' > {home}/.config/sbx/profiles/new.json",
+                                 "--profile", profile, env=environment)
                 made = os.path.join(home, ".config/sbx/profiles")
                 self.assertEqual(os.listdir(made) if os.path.isdir(made) else [], ["team.json"] if there else [], answer)
+                if there:
+                    with open(made + "/team.json") as file:
+                        self.assertEqual(file.read(), '{"name": "team"}', answer)
 
     def test_a_pattern_of_a_root_shows_no_token_and_writes_no_state(self):
         runtime, state = os.path.join(self.base, "rt"), os.path.join(self.base, "rs")

@@ -72,6 +72,22 @@ TEST(GitUse, AnIndexThatIsTooLargeIsNamedEachTime) {
   EXPECT_EQ(git_changes(use, use), std::vector<std::string>{index});
 }
 
+// Each would take minutes where an entry is looked through to the end of the index.
+TEST(GitUse, AnIndexIsReadInTimeThatGrowsWithIt) {
+  const test::TempDir top;
+  top.file(".git/HEAD", "ref: refs/heads/main\n");
+  std::string no_end("DIRC\2\2\2\2\1\1\1\1", 12);
+  for (int i = 0; i < 3 << 20; ++i) no_end += "\x10\1";
+  std::string long_name("DIRC\0\0\0\4\1\1\1\1", 12);
+  const std::string entry = std::string(60, '\1') + "\x0f\xff" + std::string(1, '\0');
+  long_name += entry + std::string(1 << 20, 'x') + std::string(1, '\0');
+  for (int i = 0; i < 1 << 14; ++i) long_name += entry + std::string(1, '\0');
+  for (const std::string& index : {no_end, long_name}) {
+    top.file(".git/index", index);
+    EXPECT_FALSE(look_at(top.path()).empty());
+  }
+}
+
 TEST(GitUse, MoreRepositoriesWithinThanAreLookedAtAreNamedEachTime) {
   const test::TempDir top;
   top.file(".git/HEAD", "ref: refs/heads/main\n");
