@@ -334,7 +334,8 @@ class Inspector {
     const Result<std::string> base = real_path(head);
     if (!base.ok()) {
       const int error = base.error().sys_errno;
-      if (error == ENOENT || error == ENOTDIR) return {};
+      const bool is_closed = error == EACCES && is_closed_to_us(head);
+      if (error == ENOENT || error == ENOTDIR || is_closed) return {};
       return Error{ErrorCode::kPathRefused,
                    "cannot be looked at: " + head + ": " + errno_text(error), root.where,
                    "name a directory that can be searched", error};

@@ -415,6 +415,28 @@ class OwnFiles(ProtectCase):
         kept = self.write("work/kept", "as it was")
         self.unchanged(self.spoil("kept"), kept, flags=["--protect", "kept"])
 
+    def test_what_a_pattern_hides_stays_hidden_though_it_is_held(self):
+        self.write("work/keys/a.env", "hush")
+        answer = self.sh("cat keys/a.env; echo x >> keys/a.env", "--hide", "keys/*.env", "--protect", "keys/a.env")
+        self.assertNotIn("hush", answer["stdout"], answer)
+        with open(self.work + "/keys/a.env") as file:
+            self.assertEqual(file.read(), "hush")
+
+    def test_a_file_is_held_however_it_is_named(self):
+        kept = self.write("work/d/kept", "as it was")
+        os.symlink("d", self.work + "/led")
+        profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [
+            {"path": self.work + "/d/*", "access": "rw"}]}}))
+        for name in ("d/kept", "./d/kept", "d/../d/kept", "led/kept"):
+            self.unchanged(self.spoil("d/kept"), kept, flags=["--profile", profile, "--protect", name])
+
+    @unittest.skipIf(harness.is_root(), "root may look everywhere")
+    def test_what_is_closed_to_the_caller_is_no_obstacle(self):
+        closed = "/root/run" if not os.access("/root", os.X_OK) else "/nowhere/run"
+        environment = {**os.environ, "XDG_RUNTIME_DIR": closed}
+        for flags in ([], ["--profile", "readonly"], ["--hide", closed + "/x/*.pem"]):
+            self.assertEqual(self.sh("true", *flags, env=environment)["status"], "exited", flags)
+
     def test_the_results_of_a_batch_are_protected(self):
         tasks = "".join(json.dumps({"id": str(i), "command": "echo forged >> r.jsonl; rm -f r.jsonl; sleep 0.2; echo forged > r.jsonl.held;"
                                                              "echo forged > r.jsonl"}) + "\n" for i in range(3))
