@@ -44,8 +44,9 @@ TEST(ResultLine, SaysWhatWasWrongInPlaceOfSilence) {
 }
 
 TEST(ResultLine, IsNoneWithHalfAPairOfSurrogates) {
-  for (const char* text : {R"("\ud800")", R"("\udc00")", R"("\ud800x")", R"("\ud800\n")",
-                           R"("\ud800\ud800")", R"("\udc00\ud800")", R"("\uD83D\u0041")"}) {
+  for (const char* text :
+       {R"("\ud800")", R"("\udc00")", R"("\ud800x")", R"("\ud800\n")", R"("\ud800\ud800")",
+        R"("\udc00\udc00")", R"("\udc00\ud800")", R"("\uD83D\u0041")"}) {
     EXPECT_EQ(find_in("__RESULT__:{\"a\":" + std::string(text) + "}\n").json(), std::nullopt)
         << text;
     EXPECT_EQ(find_in("__RESULT__:{" + std::string(text) + ":1}\n").json(), std::nullopt) << text;
