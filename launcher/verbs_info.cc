@@ -43,7 +43,7 @@ std::string own_path() {
   return path;
 }
 
-// A layer that is required and turned off: the profile can run nowhere.
+// A layer that is required or needed, and turned off: the profile can run nowhere.
 void add_contradictions(const Profile& profile, std::vector<Error>& errors) {
   LayerSet on = layers_of(profile);
   // The mode itself takes the namespace away, and the requirement with it.
@@ -58,6 +58,13 @@ void add_contradictions(const Profile& profile, std::vector<Error>& errors) {
                       .where = "/isolation/require",
                       .hint = "remove it from isolation.require, or turn it on (namespaces: "
                               "isolation.namespaces; seccomp.mode, landlock.mode)"});
+  }
+  if (profile.filesystem.overlay && !on.has(Layer::kMount)) {
+    errors.push_back({.code = ErrorCode::kBadValue,
+                      .message = "an overlay needs the layer \"mount\", which is turned off: this "
+                                 "profile can run nowhere",
+                      .where = "/filesystem/overlay",
+                      .hint = "remove it, or add \"mount\" to isolation.namespaces"});
   }
 }
 

@@ -21,7 +21,8 @@ constexpr std::size_t kMaxDepth = 128;
 
 class Walk {
  public:
-  Walk(std::string_view pattern, Unlisted unlisted) : unlisted_(unlisted) {
+  Walk(std::string_view pattern, Unlisted unlisted, const std::atomic<bool>* is_given_up)
+      : unlisted_(unlisted), is_given_up_(is_given_up) {
     for (const std::string_view part : split(pattern, '/')) {
       if (!part.empty()) parts_.emplace_back(part);
     }
@@ -34,7 +35,10 @@ class Walk {
     Listing listing(dirfd, name, O_NOFOLLOW);
     if (!listing.is_open()) return note_unlisted(dirfd, name, prefix, errno);
     while (const dirent* entry = listing.next()) {
-      if (!problem_.empty() || ++seen_ > kMaxGlobEntries || found_.size() > kMaxGlobMatches) return;
+      if (!problem_.empty() || ++seen_ > kMaxGlobEntries || found_.size() > kMaxGlobMatches ||
+          is_given_up()) {
+        return;
+      }
       std::set<std::size_t> next;
       bool matches = false;
       for (const std::size_t place : at) step(place, entry->d_name, next, matches);
@@ -52,6 +56,7 @@ class Walk {
   }
 
   Result<std::vector<std::string>> take(const std::string& base, const std::string& where) {
+    if (is_given_up()) return Error{ErrorCode::kSetupFailed, "given up: " + base, where, ""};
     if (!problem_.empty()) {
       return Error{ErrorCode::kPathRefused,
                    "what the pattern matches cannot be known: " + base + "/" + problem_, where,
@@ -68,6 +73,8 @@ class Walk {
   }
 
  private:
+  bool is_given_up() const { return is_given_up_ != nullptr && is_given_up_->load(); }
+
   void refuse(const std::string& path, const std::string& why) {
     if (unlisted_ == Unlisted::kRefused && problem_.empty()) problem_ = path + ": " + why;
   }
@@ -102,16 +109,33 @@ class Walk {
   std::vector<std::string> found_;
   std::size_t seen_ = 0;
   Unlisted unlisted_;
+  const std::atomic<bool>* const is_given_up_;
   std::string problem_;
 };
 
 }  // namespace
 
 Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
-                                             const std::string& where, Unlisted unlisted) {
-  Walk walk(pattern, unlisted);
+                                             const std::string& where, Unlisted unlisted,
+                                             const std::atomic<bool>* is_given_up) {
+  Walk walk(pattern, unlisted, is_given_up);
   walk.visit(AT_FDCWD, base.c_str(), "", {0}, 0);
   return walk.take(base, where);
+}
+
+Result<std::vector<std::string>> Expansions::of(const std::string& base, const std::string& pattern,
+                                                const std::string& where, Unlisted unlisted) {
+  const Key key{base, {pattern, unlisted}};
+  const auto known = known_.find(key);
+  if (known != known_.end()) return known->second;
+  if (is_closed_) {
+    return Error{ErrorCode::kPathRefused,
+                 "the directory of a pattern was replaced while it was looked at: " + base, where,
+                 "run again"};
+  }
+  SBX_TRY(std::vector<std::string> found,
+          expand_glob(base, pattern, where, unlisted, &is_given_up_));
+  return known_.emplace(key, std::move(found)).first->second;
 }
 
 bool is_closed_to_us(const std::string& path) {

@@ -3,9 +3,12 @@
 // component, `**` for any directories. No symlink is followed. Reads only, bounded.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -25,8 +28,29 @@ bool is_closed_to_us(const std::string& path);
 enum class Unlisted : std::uint8_t { kPassedOver, kRefused };
 
 // Relative to `base`, sorted. Errors: kPathRefused over the bounds, and where a directory cannot be
-// listed that the command might look into all the same; with `where`.
+// listed that the command might look into all the same, with `where`; kSetupFailed once
+// `is_given_up`, which may be null, is true.
 Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
-                                             const std::string& where, Unlisted unlisted);
+                                             const std::string& where, Unlisted unlisted,
+                                             const std::atomic<bool>* is_given_up = nullptr);
+
+// Each pattern of a run, expanded once. For one thread at a time but for give_up().
+class Expansions {
+ public:
+  // Errors: those of expand_glob(); once closed, kPathRefused for a pattern that is not known.
+  Result<std::vector<std::string>> of(const std::string& base, const std::string& pattern,
+                                      const std::string& where, Unlisted unlisted);
+  // What is asked for from now on must have been asked for already: a walk is as long as the
+  // commands before have made it, and whoever asks now does not wait for one.
+  void close() { is_closed_ = true; }
+  void give_up() { is_given_up_.store(true); }
+  bool is_given_up() const { return is_given_up_.load(); }
+
+ private:
+  using Key = std::pair<std::string, std::pair<std::string, Unlisted>>;
+  std::map<Key, std::vector<std::string>> known_;
+  bool is_closed_ = false;
+  std::atomic<bool> is_given_up_{false};
+};
 
 }  // namespace sbx

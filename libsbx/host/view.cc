@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <set>
 #include <utility>
 
 #include "base/files.h"
@@ -126,11 +127,12 @@ constexpr auto kMachine = std::to_array<std::string_view>(
 class Inspector {
  public:
   Inspector(const Policy& policy, bool has_mounts, Witnesses* witnesses, View& view,
-            std::string caller_home = "")
+            Expansions* expansions, std::string caller_home = "")
       : policy_(policy),
         has_mounts_(has_mounts),
         witnesses_(witnesses),
         view_(view),
+        expansions_(expansions),
         caller_home_(std::move(caller_home)) {}
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
@@ -328,6 +330,12 @@ class Inspector {
     }
   }
 
+  Result<std::vector<std::string>> expand(const View::Pattern& pattern, const std::string& where,
+                                          Unlisted unlisted) {
+    if (expansions_ == nullptr) return expand_glob(pattern.base, pattern.text, where, unlisted);
+    return expansions_->of(pattern.base, pattern.text, where, unlisted);
+  }
+
   // Each path that matches, as a root of its own.
   Status add_pattern(const Root& root, std::vector<Root>& out) {
     const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
@@ -342,9 +350,9 @@ class Inspector {
     }
     View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
                           root.access == Access::kNone};
-    SBX_TRY(pattern.matches, expand_glob(pattern.base, pattern.text, root.where,
-                                         root.access == Access::kReadWrite ? Unlisted::kPassedOver
-                                                                           : Unlisted::kRefused));
+    SBX_TRY(pattern.matches,
+            expand(pattern, root.where,
+                   root.access == Access::kReadWrite ? Unlisted::kPassedOver : Unlisted::kRefused));
     for (const std::string& match : pattern.matches) {
       Root one = root;
       one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
@@ -365,8 +373,7 @@ class Inspector {
       return resolve_protect(view_.roots, root.node, protect, view_.protects);
     }
     View::Pattern pattern{root.node.path, protect.path, false};
-    SBX_TRY(pattern.matches,
-            expand_glob(pattern.base, pattern.text, protect.where, Unlisted::kRefused));
+    SBX_TRY(pattern.matches, expand(pattern, protect.where, Unlisted::kRefused));
     for (const std::string& match : pattern.matches) {
       const Protect one{match, Missing::kReport, protect.where};
       SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));
@@ -396,10 +403,9 @@ class Inspector {
         SBX_CHECK_OK(add_pattern(root, roots));
       }
     }
+    std::set<std::string> seen;
     for (const Root& root : roots) {
-      const bool is_again =
-          std::any_of(view_.roots.begin(), view_.roots.end(),
-                      [&](const ViewRoot& other) { return other.node.path == root.path; });
+      const bool is_again = seen.contains(root.path);
       if (is_again && roots.size() != policy_.sandbox.filesystem.roots.size()) continue;
       const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
       Node node = look(path);
@@ -428,6 +434,7 @@ class Inspector {
       }
       SBX_CHECK_OK(check_root(root, node));
       SBX_CHECK_OK(check_stays(root, node));
+      seen.insert(node.path);
       view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
     }
     hide_link_targets();
@@ -444,6 +451,20 @@ class Inspector {
   // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
   void hide_link_targets() {
     std::vector<ViewRoot> more;
+    std::set<std::string> all;
+    std::set<std::string> shown;
+    for (const ViewRoot& root : view_.roots) {
+      all.insert(root.node.path);
+      if (root.access != Access::kNone) shown.insert(root.node.path);
+    }
+    const auto is_shown = [&](std::string path) {
+      while (!shown.contains(path) && path != "/") path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+      return shown.contains(path);
+    };
+    const auto holds_roots = [&](const std::string& path) {
+      const auto next = all.lower_bound(path == "/" ? path : path + "/");
+      return all.contains(path) || (next != all.end() && is_below(*next, path));
+    };
     for (const ViewRoot& root : view_.roots) {
       if (root.node.kind != NodeKind::kLink) continue;
       const Result<std::string> real = real_path(root.node.path);
@@ -455,14 +476,9 @@ class Inspector {
         continue;
       }
       const std::string& target = real.value();
-      const bool shown =
-          std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& other) {
-            return other.access != Access::kNone && is_below(target, other.node.path);
-          });
-      const bool holds_roots =
-          std::any_of(view_.roots.begin(), view_.roots.end(),
-                      [&](const ViewRoot& other) { return is_below(other.node.path, target); });
-      if (shown && !holds_roots) more.push_back({look(target), Access::kNone, root.where});
+      if (is_shown(target) && !holds_roots(target)) {
+        more.push_back({look(target), Access::kNone, root.where});
+      }
     }
     view_.roots.insert(view_.roots.end(), more.begin(), more.end());
   }
@@ -631,6 +647,7 @@ class Inspector {
   const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;
+  Expansions* const expansions_;
   const std::string caller_home_;
   Status failure_;
 };
@@ -639,17 +656,25 @@ class Inspector {
 
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
                           const std::string& search_path, const std::string& caller_home,
-                          bool has_mounts, Witnesses* witnesses) {
+                          bool has_mounts, Witnesses* witnesses, Expansions* expansions) {
   View view;
-  SBX_CHECK_OK(
-      Inspector(policy, has_mounts, witnesses, view, caller_home).run(tool_names, search_path));
+  SBX_CHECK_OK(Inspector(policy, has_mounts, witnesses, view, expansions, caller_home)
+                   .run(tool_names, search_path));
   return view;
 }
 
-Result<View> inspect_roots(const Policy& policy) {
+Result<View> inspect_roots(const Policy& policy, Expansions* expansions) {
   View view;
-  SBX_CHECK_OK(Inspector(policy, false, nullptr, view).run_only_roots());
+  SBX_CHECK_OK(Inspector(policy, false, nullptr, view, expansions).run_only_roots());
   return view;
+}
+
+bool has_patterns(const Policy& policy) {
+  const auto is_pattern = [](const Root& root) { return root.pattern_at != 0; };
+  const auto is_protected = [](const Protect& protect) { return is_glob(protect.path); };
+  const FilesystemProfile& filesystem = policy.sandbox.filesystem;
+  return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), is_pattern) ||
+         std::any_of(filesystem.protect.begin(), filesystem.protect.end(), is_protected);
 }
 
 Status list_directory(View& view, const std::string& directory) {

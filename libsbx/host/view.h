@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/globs.h"
 #include "host/unowned.h"
 #include "host/witnesses.h"
 #include "model/denial.h"
@@ -129,14 +130,18 @@ struct View {
 // `search_path` serves base `tools` and the search for denied programs; `tool_names` are the
 // programs to show there; `caller_home` has the caller's git settings. `has_mounts`: there will be
 // a mount namespace. `witnesses`, where there are any, tell of what inspect_roots() does not look
-// at.
+// at. `expansions` may be null.
 Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& tool_names,
                           const std::string& search_path, const std::string& caller_home,
-                          bool has_mounts, Witnesses* witnesses = nullptr);
+                          bool has_mounts, Witnesses* witnesses = nullptr,
+                          Expansions* expansions = nullptr);
 
 // What commands can change: the policy's roots, protected paths and home, and nothing else. Errors:
 // those of inspect_view().
-Result<View> inspect_roots(const Policy& policy);
+Result<View> inspect_roots(const Policy& policy, Expansions* expansions = nullptr);
+
+// Whether a look at its roots walks through directories.
+bool has_patterns(const Policy& policy);
 
 // Reads the entries of `directory` into view.listings, once. Bounded to 4096 entries.
 Status list_directory(View& view, const std::string& directory);

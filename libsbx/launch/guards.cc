@@ -262,6 +262,17 @@ int Watch::execute(ChildContext& context) noexcept {
   const char* const name = context.text(path);
   fd = open_directory(name, O_RDONLY);
   if (fd < 0) return is_missing(errno) || errno == EACCES ? 0 : failure();
+  // The low numbers are for the command's process, whose limit may be near: it shares the table.
+  constexpr int kLowNumbers = 512;
+  constexpr int kHighNumbers = 4096;
+  static_assert(kHighNumbers < kMostDescriptors);
+  if (fd >= kMostDescriptors) return EMFILE;
+  const int high = fd < kLowNumbers ? -1 : ::fcntl(fd, F_DUPFD_CLOEXEC, kHighNumbers);
+  if (high >= kMostDescriptors) return EMFILE;
+  if (high >= 0) {
+    ::close(fd);
+    fd = high;
+  }
   // The first is what comes unasked.
   static_assert(kGuardSignals[0] == SIGIO);
   const int number = kGuardSignals[is_system ? 1 : 0];

@@ -23,5 +23,7 @@ bool look_at_guards(ChildContext& context) noexcept;
 
 // Of watched directories: the first for those that the caller can change.
 inline constexpr int kGuardSignals[] = {SIGIO, SIGURG};
+// None that PID 1 keeps has a higher number.
+inline constexpr int kMostDescriptors = 1 << 15;
 
 }  // namespace sbx

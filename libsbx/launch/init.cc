@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <bitset>
 #include <cerrno>
 #include <cstring>
 
@@ -165,34 +166,30 @@ void serve(ChildContext& context, pid_t command) {
   }
 }
 
-// The lowest descriptor from `first` on that PID 1 needs; -1: none.
-int next_own(const ChildContext& context, int first) {
-  int next = -1;
-  const auto consider = [&](int fd) {
-    if (fd >= first && (next < 0 || fd < next)) next = fd;
+// A hidden pattern may have thousands of directories watched.
+void close_all_but_own(const ChildContext& context) {
+  std::bitset<kMostDescriptors> own;
+  unsigned end = 0;  // of those marked in it
+  const auto keep = [&](int fd) {
+    const auto number = static_cast<unsigned>(fd);
+    if (fd < 0) return;
+    own.set(number);
+    end = end > number ? end : number + 1;
   };
   for (const int fd : {context.control, context.lifeline, context.mask_file, context.mask_directory,
                        context.inotify}) {
-    consider(fd);
+    keep(fd);
   }
   for (std::uint32_t i = 0; context.has_guards && i < context.op_count; ++i) {
-    if (const auto* const watch = context.ops[i].as<op::Watch>()) consider(watch->fd);
+    if (const auto* const watch = context.ops[i].as<op::Watch>()) keep(watch->fd);
   }
-  return next;
-}
-
-void close_all_but_own(const ChildContext& context) {
-  for (int first = 0;;) {
-    const int next = next_own(context, first);
-    if (next < 0) {
-      sys::close_range(static_cast<unsigned>(first), ~0U, 0);
-      return;
-    }
-    if (next > first) {
-      sys::close_range(static_cast<unsigned>(first), static_cast<unsigned>(next) - 1, 0);
-    }
-    first = next + 1;
+  unsigned first = 0;
+  for (unsigned number = 0; number < end; ++number) {
+    if (!own.test(number)) continue;
+    if (number > first) sys::close_range(first, number - 1, 0);
+    first = number + 1;
   }
+  sys::close_range(first, ~0U, 0);
 }
 
 // Ends everything at once: what was uncovered is not to be read.

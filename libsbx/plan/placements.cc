@@ -9,18 +9,37 @@
 
 namespace sbx {
 
-Status Placements::collect(LaunchPlan& plan) {
-  placements_.reserve(64 + view_.denied.size());
+Placements::Placements(const PlanInput& input) : input_(input), view_(input.view) {
   for (const ViewRoot& root : view_.roots) {
+    roots_.insert_or_assign(root.node.path, &root);
+    if (root.access != Access::kNone) shown_roots_.emplace(root.node.path, &root);
     if (root.node.path == "/") host_root_ = &root;
   }
+  for (const ViewProtect& protect : view_.protects) {
+    if (protect.node.kind == NodeKind::kDirectory) held_.emplace(protect.node.path, &protect);
+  }
+}
+
+void Placements::add(Placement placement) {
+  standing_.insert_or_assign(placement.path, placements_.size());
+  placements_.push_back(std::move(placement));
+}
+
+// Null: nothing stands at the path or above it.
+const Placement* Placements::deepest(std::string_view path) const {
+  const std::size_t* const index = deepest_in(standing_, path);
+  return index == nullptr ? nullptr : &placements_[*index];
+}
+
+Status Placements::collect(LaunchPlan& plan) {
+  placements_.reserve(64 + view_.denied.size());
   if (filesystem().base == Base::kHost || host_root_ != nullptr) {
     has_host_root_ = true;
     for (const Node& node : view_.host_masks) {
-      placements_.push_back(
+      add(
           {node.path, PlacementKind::kInside, {}, "proc/void", kMaskAttributes, true, ""});
     }
-    placements_.push_back({"/dev",
+    add({"/dev",
                            PlacementKind::kInside,
                            {},
                            "proc/dev",
@@ -33,10 +52,10 @@ Status Placements::collect(LaunchPlan& plan) {
   if (tmp_is_writable()) {
     inside("/tmp", "proc/tmp", "private");
   } else if (has_host_root_) {
-    placements_.push_back(
+    add(
         {"/tmp", PlacementKind::kInside, {}, "proc/tmp", kReadOnlyAttributes, true, "empty"});
   }
-  placements_.push_back({"/dev/shm",
+  add({"/dev/shm",
                          PlacementKind::kInside,
                          {},
                          "proc/shm",
@@ -63,7 +82,7 @@ Status Placements::collect(LaunchPlan& plan) {
 void Placements::collect_denied(LaunchPlan& plan) {
   for (const Node& node : view_.denied) {
     if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
-    placements_.push_back({node.path, PlacementKind::kCover, node, std::string(kNothing),
+    add({node.path, PlacementKind::kCover, node, std::string(kNothing),
                            kMaskAttributes, false, ""});
     plan.denied_programs.push_back(node.path);
   }
@@ -71,10 +90,10 @@ void Placements::collect_denied(LaunchPlan& plan) {
 
 // Whether the deepest placement above the path is a directory of the host's.
 bool Placements::is_from_the_host(std::string_view path) const {
-  const Placement* const deepest = deepest_at(placements_, path, &Placement::path);
-  if (deepest == nullptr) return has_host_root_;
-  return deepest->path != path &&
-         (deepest->kind == PlacementKind::kBind || deepest->kind == PlacementKind::kOverlay);
+  const Placement* const holder = deepest(path);
+  if (holder == nullptr) return has_host_root_;
+  return holder->path != path &&
+         (holder->kind == PlacementKind::kBind || holder->kind == PlacementKind::kOverlay);
 }
 
 // Only the listed programs and what they load: nothing that the command or a root brings along.
@@ -82,14 +101,8 @@ void Placements::forbid_execution() {
   for (Placement& p : placements_) {
     const bool is_tool = std::any_of(view_.tools.begin(), view_.tools.end(),
                                      [&](const Node& node) { return node.path == p.path; });
-    if (!is_tool || root_at(p.path) != nullptr) p.attributes |= sys::kMountAttrNoexec;
+    if (!is_tool || roots_.contains(p.path)) p.attributes |= sys::kMountAttrNoexec;
   }
-}
-const ViewRoot* Placements::root_at(std::string_view path) const {
-  for (const ViewRoot& root : view_.roots) {
-    if (root.node.path == path) return &root;
-  }
-  return nullptr;
 }
 
 void Placements::collect_base() {
@@ -107,21 +120,17 @@ void Placements::collect_base() {
 
 // The host's, with files of our own and masks over it. A root of the profile shows what it names.
 void Placements::collect_etc() {
-  if (view_.etc.kind == NodeKind::kMissing || root_at(view_.etc.path) != nullptr) return;
+  if (view_.etc.kind == NodeKind::kMissing || roots_.contains(view_.etc.path)) return;
   bind_system(view_.etc, "ro");
   placements_.back().is_unowned = view_.etc_map.is_made();
   cover_etc();
   for (const Node& node : view_.etc_private) {
-    const bool is_shown =
-        std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
-          return root.access != Access::kNone && is_below(node.path, root.node.path);
-        });
-    if (is_shown) continue;
+    if (deepest_in(shown_roots_, node.path) != nullptr) continue;
     if (node.kind != NodeKind::kDirectory) {
-      placements_.push_back({node.path, PlacementKind::kCover, node, std::string(kNothing),
+      add({node.path, PlacementKind::kCover, node, std::string(kNothing),
                              kMaskAttributes, false, "", true});
     } else {
-      placements_.push_back(
+      add(
           {node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
     }
   }
@@ -132,14 +141,14 @@ void Placements::cover_etc() {
   const auto* const http = input_.policy.sandbox.http.get();
   for (const Node& node : view_.etc_own) {
     if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) continue;
-    placements_.push_back({node.path, PlacementKind::kCover, node,
+    add({node.path, PlacementKind::kCover, node,
                            std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')),
                            kMaskAttributes, false, "", true});
   }
 }
 
 void Placements::bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
-  placements_.push_back({node.path, PlacementKind::kBind, node, "", attributes,
+  add({node.path, PlacementKind::kBind, node, "", attributes,
                          node.kind == NodeKind::kDirectory, std::string(shown_as)});
 }
 // Without an inode to compare: only root can change what is there.
@@ -148,7 +157,7 @@ void Placements::bind_system(Node node, std::string_view shown_as) {
   bind(node, kReadOnlyAttributes, shown_as);
 }
 void Placements::inside(std::string_view path, std::string_view source, std::string_view shown_as) {
-  placements_.push_back({std::string(path),
+  add({std::string(path),
                          PlacementKind::kInside,
                          {},
                          std::string(source),
@@ -162,13 +171,13 @@ void Placements::collect_home(std::string_view chosen) {
   if (home.empty() || filesystem().home != HomeMode::kPrivate) return;
   if (chosen != home) return;  // no place to mount it on: HOME is /tmp
   for (const auto& [path, node] : view_.caches) {
-    bind(node, kWritableAttributes, "cache");
-    placements_.back().path = path;
+    add({path, PlacementKind::kBind, node, "", kWritableAttributes,
+         node.kind == NodeKind::kDirectory, "cache"});
   }
   if (tmp_is_writable()) {
     inside(home, "proc/home", "private");
   } else {
-    placements_.push_back(
+    add(
         {home, PlacementKind::kInside, {}, "proc/home", kReadOnlyAttributes, true, "empty"});
   }
 }
@@ -177,11 +186,11 @@ void Placements::collect_root(const ViewRoot& root) {
   // What nothing of the host's shows needs no mask: a private /tmp or home stays.
   if (root.access == Access::kNone && !is_shown(root.node.path)) return;
   // A root replaces whatever else was to stand at the same place.
-  std::erase_if(placements_, [&](const Placement& p) { return p.path == root.node.path; });
+  remove(root.node.path);
   const bool is_directory = root.node.kind == NodeKind::kDirectory;
   switch (root.access) {
     case Access::kNone:
-      placements_.push_back({root.node.path,
+      add({root.node.path,
                              PlacementKind::kMask,
                              {},
                              is_directory ? "proc/empty" : "proc/nofile",
@@ -196,6 +205,19 @@ void Placements::collect_root(const ViewRoot& root) {
       bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
       if (filesystem().overlay && is_directory) lay_over(placements_.back());
       return;
+  }
+}
+
+void Placements::remove(const std::string& path) {
+  if (standing_.erase(path) == 0) return;
+  std::erase_if(placements_, [&](const Placement& p) { return p.path == path; });
+  index();
+}
+
+void Placements::index() {
+  standing_.clear();
+  for (std::size_t i = 0; i < placements_.size(); ++i) {
+    standing_.insert_or_assign(placements_[i].path, i);
   }
 }
 
@@ -215,12 +237,8 @@ void Placements::lay_over(Placement& placement) {
 
 // What the deepest root that holds `path` says of executing.
 std::uint64_t Placements::exec_attribute(std::string_view path) const {
-  const ViewRoot* deepest = nullptr;
-  for (const ViewRoot& root : view_.roots) {
-    if (!is_below(path, root.node.path)) continue;
-    if (deepest == nullptr || is_below(root.node.path, deepest->node.path)) deepest = &root;
-  }
-  return deepest != nullptr && deepest->noexec ? sys::kMountAttrNoexec : 0;
+  const auto* const holder = deepest_in(roots_, path);
+  return holder != nullptr && (*holder)->noexec ? sys::kMountAttrNoexec : 0;
 }
 
 // A narrower root within a writable one: the directories on the way to it become mount points of
@@ -228,15 +246,10 @@ std::uint64_t Placements::exec_attribute(std::string_view path) const {
 // stand open under another name, in the next run.
 void Placements::hold_parents(const ViewRoot& root) {
   if (filesystem().overlay) return;
-  const ViewRoot* holder = nullptr;
-  for (const ViewRoot& other : view_.roots) {
-    const bool above =
-        other.node.path != root.node.path && is_below(root.node.path, other.node.path);
-    if (above && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
-      holder = &other;
-    }
-  }
-  if (holder == nullptr || holder->access != Access::kReadWrite) return;
+  if (root.node.path == "/") return;
+  const auto* const above = deepest_in(roots_, parent_of(root.node.path));
+  if (above == nullptr || (*above)->access != Access::kReadWrite) return;
+  const ViewRoot* const holder = *above;
   if (root.access == Access::kReadWrite && (!root.noexec || holder->noexec)) return;
   const std::string& path = root.node.path;
   for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
@@ -259,9 +272,7 @@ bool Placements::is_shown(std::string_view path) const {
          std::any_of(view_.tools.begin(), view_.tools.end(),
                      [&](const Node& node) { return holds(node.path); }) ||
          (view_.etc.kind != NodeKind::kMissing && holds(view_.etc.path)) ||
-         std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
-           return root.access != Access::kNone && holds(root.node.path);
-         });
+         deepest_in(shown_roots_, path) != nullptr;
 }
 
 // A protected path cannot be written, and its parents are mount points of their own: rename(2),
@@ -270,7 +281,7 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
   if (!protect.mask && is_in_protected(protect.node.path, protect)) return;
   if (protect.mask) {
     if (has(protect.node.path)) return;
-    placements_.push_back({protect.node.path,
+    add({protect.node.path,
                            PlacementKind::kMask,
                            {},
                            "proc/nofile",
@@ -290,7 +301,7 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
   }
   if (has(protect.node.path)) return;
   plan.stubs.push_back(protect.node.path);
-  placements_.push_back({protect.node.path,
+  add({protect.node.path,
                          PlacementKind::kMask,
                          {},
                          std::string(kAbsent),
@@ -310,16 +321,15 @@ void Placements::hold_parents(const ViewProtect& protect) {
 // Whether a protected directory, read-only as a whole, holds the path, and no root of its own does
 // so further down.
 bool Placements::is_in_protected(std::string_view path, const ViewProtect& protect) const {
-  return std::any_of(view_.protects.begin(), view_.protects.end(), [&](const ViewProtect& other) {
-    return other.node.kind == NodeKind::kDirectory && other.node.path != path &&
-           is_below(path, other.node.path) && !is_below(protect.root, other.node.path);
-  });
+  if (held_.empty()) return false;
+  for (std::string_view at = path; at != "/";) {
+    at = parent_of(at);
+    if (held_.contains(at) && !is_below(protect.root, at)) return true;
+  }
+  return false;
 }
 
-bool Placements::has(std::string_view path) const {
-  return std::any_of(placements_.begin(), placements_.end(),
-                     [&](const Placement& p) { return p.path == path; });
-}
+bool Placements::has(std::string_view path) const { return standing_.contains(path); }
 
 void Placements::sort(LaunchPlan& plan) {
   // '/' sorts before every other byte here, so that a directory comes before what lies in it.
@@ -337,6 +347,7 @@ void Placements::sort(LaunchPlan& plan) {
   sorted.reserve(order.size());
   for (Placement* p : order) sorted.push_back(std::move(*p));
   placements_ = std::move(sorted);
+  index();
   auto& shown = plan.shown;
   if (has_host_root_) {
     shown.emplace_back("/", host_root_is_writable() ? "rw" : "ro");
@@ -366,10 +377,8 @@ Status Placements::check_cwd(const std::string& cwd) const {
 }
 
 bool Placements::can_be_uncovered(std::string_view path) const {
-  const auto holder =
-      std::find_if(placements_.rbegin(), placements_.rend(),
-                   [&](const Placement& p) { return p.path != path && is_below(path, p.path); });
-  return holder == placements_.rend() ? has_host_root_ : holder->kind == PlacementKind::kBind;
+  const Placement* const holder = path == "/" ? nullptr : deepest(parent_of(path));
+  return holder == nullptr ? has_host_root_ : holder->kind == PlacementKind::kBind;
 }
 
 bool Placements::is_guarded(const Placement& placement) const {
@@ -396,20 +405,15 @@ bool Placements::is_guarded(const Placement& placement) const {
 bool Placements::is_guarded(const ViewRoot& absent) const {
   if (!can_be_uncovered(absent.node.path) || has(absent.node.path)) return false;
   if (absent.access == Access::kNone) return true;
-  const auto holder =
-      std::find_if(placements_.rbegin(), placements_.rend(),
-                   [&](const Placement& p) { return is_below(absent.node.path, p.path); });
-  const std::uint64_t attributes =
-      holder == placements_.rend() ? kReadOnlyAttributes : holder->attributes;
+  const Placement* const holder = deepest(absent.node.path);
+  const std::uint64_t attributes = holder == nullptr ? kReadOnlyAttributes : holder->attributes;
   return (attributes & sys::kMountAttrReadOnly) == 0 || absent.noexec;
 }
 
 bool Placements::is_ours(std::string_view path) const {
-  // Parents come first: of those that hold the path, the last is the deepest.
-  const auto deepest = std::find_if(placements_.rbegin(), placements_.rend(),
-                                    [&](const Placement& p) { return is_below(path, p.path); });
-  if (deepest == placements_.rend()) return !has_host_root_;
-  return deepest->kind == PlacementKind::kInside || deepest->kind == PlacementKind::kMask;
+  const Placement* const holder = deepest(path);
+  if (holder == nullptr) return !has_host_root_;
+  return holder->kind == PlacementKind::kInside || holder->kind == PlacementKind::kMask;
 }
 
 }  // namespace sbx

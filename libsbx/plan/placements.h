@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,16 @@ namespace sbx {
 inline std::string_view parent_of(std::string_view path) {
   const std::size_t slash = path.rfind('/');
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// What stands at the path or, of what stands above it, nearest; null: nothing. A pattern may have
+// matched thousands of paths, so that none is looked for one by one.
+template <class T>
+const T* deepest_in(const std::map<std::string, T, std::less<>>& by_path, std::string_view path) {
+  for (;; path = parent_of(path)) {
+    if (const auto found = by_path.find(path); found != by_path.end()) return &found->second;
+    if (path == "/") return nullptr;
+  }
 }
 
 inline constexpr std::uint64_t kReadOnlyAttributes =
@@ -55,7 +66,7 @@ struct Placement {
 
 class Placements {
  public:
-  explicit Placements(const PlanInput& input) : input_(input), view_(input.view) {}
+  explicit Placements(const PlanInput& input);
 
   // Fills the list, and what the plan says of it: shown, stubs, report_created.
   // Errors: kCwdNotVisible for plan.cwd.
@@ -84,12 +95,15 @@ class Placements {
 
  private:
   const FilesystemProfile& filesystem() const { return input_.policy.sandbox.filesystem; }
+  void add(Placement placement);
+  void remove(const std::string& path);
+  void index();
+  const Placement* deepest(std::string_view path) const;
   void collect_denied(LaunchPlan& plan);
   void collect_etc();
   void cover_etc();
   bool is_from_the_host(std::string_view path) const;
   void forbid_execution();
-  const ViewRoot* root_at(std::string_view path) const;
   void collect_base();
   void bind(const Node& node, std::uint64_t attributes, std::string_view shown_as);
   void bind_system(Node node, std::string_view shown_as);
@@ -109,6 +123,10 @@ class Placements {
   const PlanInput& input_;
   const View& view_;
   std::vector<Placement> placements_;
+  std::map<std::string, std::size_t, std::less<>> standing_;  // indices of placements_
+  std::map<std::string, const ViewRoot*, std::less<>> roots_;
+  std::map<std::string, const ViewRoot*, std::less<>> shown_roots_;
+  std::map<std::string, const ViewProtect*, std::less<>> held_;  // protected directories
   const ViewRoot* host_root_ = nullptr;
   bool has_host_root_ = false;
 };

@@ -198,11 +198,10 @@ class ViewPlanner {
   // and becomes read-only at the end. A mask stays closed to listing but lets paths through.
   void open_for_children(Placement& placement) {
     if ((placement.attributes & sys::kMountAttrReadOnly) == 0 || !placement.is_directory) return;
+    // What lies in a directory follows it.
+    const Placement* const next = &placement + 1;
     const auto& all = placements_.all();
-    const bool has_children = std::any_of(all.begin(), all.end(), [&](const Placement& p) {
-      return p.path != placement.path && is_below(p.path, placement.path);
-    });
-    if (!has_children) return;
+    if (next == all.data() + all.size() || !is_below(next->path, placement.path)) return;
     const std::string own = "proc/dir" + std::to_string(late_attributes_.size());
     make_dir(own, placement.kind == PlacementKind::kMask ? 0111 : 0755);
     placement.inside = own;

@@ -2,6 +2,7 @@
 // Strict about what the protocol says, silent about members that it does not know.
 #include "rpc/mcp_message.h"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,9 +20,13 @@ constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kProgressKey = "progressToken";
 
-bool is_id(const McpJson& value) { return value.is_string() || value.is_number_integer(); }
+// 1.0 is a whole number too, as JSON Schema has it.
+bool is_id(const McpJson& value) {
+  if (value.is_number_float()) return value.get<double>() == std::trunc(value.get<double>());
+  return value.is_string() || value.is_number_integer();
+}
 
-// The id of a message as it was written, a string or a whole number of any length; empty for none.
+// The id of a message as it was written, a string or a number of any length; empty for none.
 std::string id_in(std::string_view line) {
   constexpr std::size_t kMostBytes = 1024;
   const auto members = read_members(line);
@@ -29,8 +34,8 @@ std::string id_in(std::string_view line) {
   for (const RawMember& member : members.value()) {
     if (member.key != "id" || member.value.size() > kMostBytes) continue;
     const bool is_text = member.value.front() == '"';
-    const bool is_whole = member.value.find_first_not_of("-0123456789") == std::string::npos;
-    if (is_text || is_whole) return std::string(member.value);
+    const bool is_number = member.value.find_first_not_of("-+.eE0123456789") == std::string::npos;
+    if (is_text || is_number) return std::string(member.value);
   }
   return {};
 }
@@ -109,8 +114,11 @@ std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
   McpMessage message;
   const bool has_id = document.contains("id");
   const bool is_good_id = is_id(member(document, "id"));
-  if (is_good_id) message.id = raw_id.empty() ? json_text(member(document, "id")) : raw_id;
-  if (!is_good_id) message.id = "null";
+  message.id = raw_id;
+  if (raw_id.empty()) {
+    const bool can_be_told = is_good_id || member(document, "id").is_number();
+    message.id = can_be_told ? json_text(member(document, "id")) : "null";
+  }
   const std::string& id = message.id;
   if (member(document, "jsonrpc") != "2.0") {
     return refuse(id, kMcpInvalidRequest, "\"jsonrpc\" must be \"2.0\"");
@@ -120,7 +128,7 @@ std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
     return refuse(id, kMcpInvalidRequest, "\"method\" must be a string");
   }
   if (has_id && !is_good_id) {
-    return refuse("null", kMcpInvalidRequest, "\"id\" must be a string or a whole number");
+    return refuse(id, kMcpInvalidRequest, "\"id\" must be a string or a whole number");
   }
   message.method = member(document, "method").get<std::string>();
   message.kind = has_id ? McpMessage::Kind::kRequest : McpMessage::Kind::kNotification;

@@ -86,7 +86,7 @@ CommandRun::CommandRun(RunInput input)
       base_environment_(make_environment(input_.policy, input_.inherited, input_.facts.user_name)) {
 }
 
-CommandRun::~CommandRun() = default;
+CommandRun::~CommandRun() { expansions_.give_up(); }
 
 const Outcome& CommandRun::run() {
   start();
@@ -98,9 +98,11 @@ std::optional<CommandRun::Clock::time_point> CommandRun::deadline() const {
   return runs() ? supervisor_->deadline() : std::nullopt;
 }
 void CommandRun::cancel() {
+  expansions_.give_up();
   if (runs()) supervisor_->cancel(SIGTERM);
 }
 void CommandRun::terminate(std::chrono::milliseconds grace) {
+  expansions_.give_up();
   if (runs()) supervisor_->terminate(grace);
 }
 void CommandRun::rest(bool on) {
@@ -134,6 +136,24 @@ Outcome CommandRun::progress() const {
 void CommandRun::start() {
   if (const Status opened = loop_.open(); !opened.ok()) return fail(opened.error());
   if (!look()) return;
+  if (const Status made = make_fresh(); !made.ok()) return fail(made.error());
+  if (!has_patterns(*policy_)) return go_on({});
+  const auto looked = std::make_shared<Status>();
+  beside(
+      [this, looked] {
+        if (const auto view = inspect_roots(*policy_, &expansions_); !view.ok()) {
+          *looked = view.error();
+        }
+      },
+      [this, looked] {
+        expansions_.close();
+        go_on(*looked);
+      });
+}
+
+void CommandRun::go_on(const Status& looked) {
+  if (expansions_.is_given_up()) return give_up();
+  if (!looked.ok()) return fail(looked.error());
   if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
   if (policy_->run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
     spill_.emplace(log_places(input_.inherited, *policy_), outcome_.started_at_ms,
@@ -142,25 +162,50 @@ void CommandRun::start() {
   attempt();
 }
 
+void CommandRun::beside(std::function<void()> work, std::function<void()> then) {
+  if (!input_.is_alone) aside_ = Aside::start(work);
+  if (aside_ != nullptr) {
+    aside_watch_ = loop_.watch(aside_->fd(), EPOLLIN, [](std::uint32_t) {});
+    if (aside_watch_.is_on()) {
+      then_ = std::move(then);
+      return;
+    }
+    aside_.reset();  // which waits for it
+  } else {
+    work();
+  }
+  then();
+}
+
 void CommandRun::turn(int longest) {
   if (is_done_) return;
+  if (then_) {
+    loop_.step(longest);
+    if (!aside_->has_ended()) return;
+    aside_watch_.stop();
+    aside_.reset();
+    return std::exchange(then_, nullptr)();
+  }
   supervisor_->step(longest);
   if (supervisor_->is_finished()) conclude();
 }
 
 // A fresh workspace and the request's files are there before the plan is made, since that looks
 // at what there is.
+Status CommandRun::make_fresh() {
+  if (policy_->run.workspace.mode != WorkspaceMode::kFresh) return {};
+  SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
+  policy_ = &fresh_.emplace(with_workspace(input_.policy, path));
+  input_.warm = nullptr;  // what was made ready in advance does not show it
+  return {};
+}
+
 Status CommandRun::prepare_workspace() {
-  if (policy_->run.workspace.mode == WorkspaceMode::kFresh) {
-    SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
-    policy_ = &fresh_.emplace(with_workspace(input_.policy, path));
-    input_.warm = nullptr;  // what was made ready in advance does not show it
-  }
   SBX_CHECK_OK(open_layer());
   SBX_CHECK_OK(make_caches(policy_->sandbox));
   if (input_.request.files.empty()) return {};
   if (layer_ != nullptr) {
-    SBX_TRY(const View places, inspect_roots(*policy_));
+    SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
     return layer_->write_files(input_.request.files, places, policy_->sandbox.file_bytes);
   }
   if (policy_->sandbox.filesystem.overlay) {
@@ -168,7 +213,7 @@ Status CommandRun::prepare_workspace() {
                  "files would be written to the workspace itself, beside its overlay", "/files",
                  "the operator grants it with filesystem.overlay = false"};
   }
-  SBX_TRY(const View places, inspect_roots(*policy_));
+  SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
   return write_workspace_files(policy_->sandbox.workspace, input_.request.files, places,
                                policy_->sandbox.file_bytes);
 }
@@ -185,7 +230,7 @@ Status CommandRun::open_layer() {
   if (has_own) input_.warm = nullptr;  // what was made ready in advance does not show it
   std::shared_ptr<KeptLayer> layer = input_.layer;
   if (layer == nullptr) {
-    SBX_TRY(const View places, inspect_roots(*policy_));
+    SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
     SBX_TRY(layer, KeptLayer::open(input_.inherited, *policy_, places, input_.looks));
   }
   SBX_CHECK_OK(layer->enter());
@@ -301,9 +346,7 @@ void CommandRun::conclude() {
     return attempt();
   }
   if (!supervised.failure) {
-    finish(supervised);
-    finish_spill();
-    return done();
+    return finish(supervised);
   }
   note_layers(outcome_, sandbox_->plan, supervised.confirmed);
   attempt_failed(*supervised.failure, supervised.failed_layer != kNoLayer &&
@@ -357,9 +400,9 @@ void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
 }
 
 void CommandRun::done() {
-  is_done_ = true;
   add_findings();
-  loop_.close();
+  const bool goes_on = fresh_ && !input_.is_alone;
+  if (!goes_on) loop_.close();
   if (supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
     input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
   }
@@ -371,6 +414,13 @@ void CommandRun::done() {
     if (policy_->sandbox.each_layer == EachLayer::kThrownAway) layer_->throw_away();
   }
   layer_.reset();
+  if (!goes_on) return close();
+  beside([this] { own_.remove_workspace(); }, [this] { close(); });
+}
+
+void CommandRun::close() {
+  is_done_ = true;
+  loop_.close();
   if (!own_.remove_workspace()) {
     outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +
                                         " could not be removed whole");
@@ -396,6 +446,7 @@ SandboxInput CommandRun::sandbox_input() {
   wanted.layer = layer_.get();
   wanted.report_execs = has_unknown_names_;
   wanted.named = named_;
+  wanted.expansions = &expansions_;
   return wanted;
 }
 
@@ -440,7 +491,7 @@ bool CommandRun::may_leave() const {
          sandbox_->leftovers.may_linger();
 }
 
-void CommandRun::fail(const Error& error, RunStatus status) {
+void CommandRun::describe_unbegun() {
   Outcome& outcome = outcome_;
   outcome.command = input_.request.command;
   outcome.description = input_.request.description;
@@ -451,9 +502,25 @@ void CommandRun::fail(const Error& error, RunStatus status) {
   }
   outcome.sandbox.profile = policy_->run.name;
   outcome.sandbox.managed = policy_->run.managed;
-  outcome.status = status;
-  outcome.error = error;
-  outcome.exit_status = error_exit_status(error.code);
+}
+
+void CommandRun::fail(const Error& error, RunStatus status) {
+  describe_unbegun();
+  outcome_.status = status;
+  outcome_.error = error;
+  outcome_.exit_status = error_exit_status(error.code);
+  done();
+}
+
+// Killed before there was anything to kill.
+void CommandRun::give_up() {
+  describe_unbegun();
+  Ending ending;
+  ending.cause = Cause::kKilled;
+  const EndReport report = report_end(ending);
+  outcome_.status = report.status;
+  outcome_.signal = report.signal;
+  outcome_.exit_status = report.exit_status;
   done();
 }
 
@@ -464,9 +531,32 @@ void CommandRun::finish(Supervised& supervised) {
     outcome_.connections = network_->connections();
     outcome_.unlisted_connections = network_->unlisted_connections();
   }
-  held_->compare(sandbox_->plan, denials_);
+  // As much as the command chose to make.
+  if (layer_ == nullptr && !has_patterns(*policy_)) {
+    look_after();
+    return finish_after(supervised);
+  }
+  supervisor_->leave();
+  network_.reset();
+  beside([this] { look_after(); }, [this, &supervised] { finish_after(supervised); });
+}
+
+void CommandRun::look_after() {
+  held_->compare(sandbox_->plan, after_.denials);
+  if (layer_ == nullptr) return;
+  after_.layer = layer_->finish();
+  after_.changes = layer_->changes();
+  const auto& most_mb = policy_->sandbox.limits.layer_mb;
+  if (!most_mb) return;
+  std::int64_t bytes = layer_->frozen_bytes();
+  for (const std::string& part : layer_->written()) bytes += tree_bytes(part);
+  after_.fills_layer = bytes > *most_mb << 20;
+}
+
+void CommandRun::finish_after(Supervised& supervised) {
+  for (Denial& denial : after_.denials.entries()) denials_.add(std::move(denial));
   if (layer_ != nullptr) {
-    finish_layer();
+    note_layer();
   } else if (policy_->sandbox.filesystem.overlay) {
     outcome_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
   }
@@ -477,16 +567,23 @@ void CommandRun::finish(Supervised& supervised) {
     denials_.add(
         {Refuser::kMount, "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
   }
+  // Written faster than the looks while it ran could see.
+  if (after_.fills_layer && supervised.ending.cause == Cause::kEnded) {
+    supervised.ending.cause = Cause::kLimit;
+    supervised.ending.limit = Limit::kLayer;
+  }
   decide(outcome_, supervised, sandbox_->leftovers);
   name_loss(outcome_, denials_.entries());
+  finish_spill();
+  done();
 }
 
 // What cannot be noted is noted before the next run or action.
-void CommandRun::finish_layer() {
-  if (const Status noted = layer_->finish(); !noted.ok()) {
-    outcome_.sandbox.warnings.push_back("layer: " + noted.error().message);
+void CommandRun::note_layer() {
+  if (!after_.layer.ok()) {
+    outcome_.sandbox.warnings.push_back("layer: " + after_.layer.error().message);
   }
-  outcome_.changes = layer_->changes();
+  outcome_.changes = std::move(after_.changes);
 }
 
 Result<Judgement> judge_command(const Policy& policy, const Request& request,

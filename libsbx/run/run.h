@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aside.h"
 #include "base/loop.h"
 #include "guard/verdict.h"
 #include "host/facts.h"
@@ -91,7 +92,8 @@ class CommandRun {
   const Outcome& run();
 
   // Or driven from a loop of the caller's: start(), then step() whenever poll_fd() can be read or
-  // deadline() is reached, until is_done(). None of them blocks for longer than a launch takes.
+  // deadline() is reached, until is_done(). None of them blocks for longer than a launch takes,
+  // unless it is alone: walks through what commands have made are done on a thread beside.
   void start();
   void step() { turn(0); }
   int poll_fd() const { return loop_.fd(); }  // from start() to the end; the same all the while
@@ -106,7 +108,7 @@ class CommandRun {
   // kOwnTerminal: the pty's master, once there is one, until the end.
   int terminal_fd() const { return runs() ? supervisor_->terminal_fd() : -1; }
   // The command's exec has succeeded: said a moment after it has, and until the end is known.
-  bool has_begun() const { return runs() && supervisor_->has_begun(); }
+  bool has_begun() const { return supervisor_ != nullptr && supervisor_->has_begun(); }
 
   // The tree is killed; status cancelled, or killed. No effect once something else has ended it.
   void cancel();
@@ -118,12 +120,18 @@ class CommandRun {
 
  private:
   void turn(int longest);
-  bool runs() const { return !is_done_ && supervisor_ != nullptr; }
+  bool runs() const { return !is_done_ && supervisor_ != nullptr && !then_; }
+
+  // Does `work`, then `then`: at once where nobody else waits for this thread, otherwise beside it,
+  // which may only read meanwhile what `work` reads.
+  void beside(std::function<void()> work, std::function<void()> then);
 
   // --- before it ---
   bool pass_policy();
   bool is_approved(const Judgement& judgement);
   void refuse(const Judgement& judgement);
+  Status make_fresh();
+  void go_on(const Status& looked);
   Status prepare_workspace();
   Status open_layer();
 
@@ -138,12 +146,24 @@ class CommandRun {
   bool any_obstacle() const;
 
   // --- after it ---
+  // What is found beside.
+  struct Aftermath {
+    DenialLedger denials;
+    Status layer;
+    std::vector<Change> changes;
+    bool fills_layer = false;
+  };
   void finish(Supervised& supervised);
+  void look_after();
+  void finish_after(Supervised& supervised);
   void finish_spill();
   void add_findings();
-  void finish_layer();
+  void note_layer();
+  void describe_unbegun();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
+  void give_up();
   void done();
+  void close();
   bool may_leave() const;
 
   RunInput input_;
@@ -165,9 +185,14 @@ class CommandRun {
   std::shared_ptr<KeptLayer> layer_;  // while this run is in it
   Leftovers own_;                     // a fresh workspace, and the place beside its boxes
   std::optional<HeldFiles> held_;     // as the run found them
+  Expansions expansions_;             // of the policy's patterns
+  Aftermath after_;
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
-  std::unique_ptr<Supervisor> supervisor_;  // the first to go: its tree lives on what is above
+  std::unique_ptr<Supervisor> supervisor_;  // its tree lives on what is above
+  std::function<void()> then_;              // once what is done beside has ended
+  Loop::Watch aside_watch_;
+  std::unique_ptr<Aside> aside_;  // the first to go
 };
 
 // What the command policy says of the request, whose size is looked at first: nobody is asked about

@@ -146,7 +146,7 @@ std::string search_path(const SandboxInput& input) {
 Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
   SBX_TRY(View view,
           inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
-                       input.facts.home, has_mounts(input), witnesses));
+                       input.facts.home, has_mounts(input), witnesses, input.expansions));
   if (input.layer != nullptr) view.layer = input.layer->view();
   return view;
 }

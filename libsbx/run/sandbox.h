@@ -31,6 +31,7 @@ struct SandboxInput {
   const KeptLayer* layer = nullptr;  // that writes are kept in
   bool report_execs = false;  // that reach a denied program; each exec inside waits for a moment
   std::vector<std::string> named{};  // paths whose refusal is told; each call with a path waits
+  Expansions* expansions = nullptr;  // of the policy's patterns, where they are known
 };
 
 struct Sandbox {

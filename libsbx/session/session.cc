@@ -358,7 +358,9 @@ void Session::write_stdin(Task& task) {
 }
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
-  if (!changed_.empty() || (resetting_ && running_.empty())) return Clock::now();
+  if (!changed_.empty() || (resetting_ && running_.empty() && clearing_ == nullptr)) {
+    return Clock::now();
+  }
   std::optional<Clock::time_point> until = loop_.deadline();
   for (const Screen& screen : screens_) {
     const auto patience = screen.task->terminal()->deadline();
@@ -482,14 +484,36 @@ void Session::reset(std::chrono::milliseconds grace) {
 }
 
 void Session::finish_reset() {
+  if (clearing_ != nullptr) {
+    if (!clearing_->has_ended()) return;
+    clearing_watch_.stop();
+    clearing_.reset();
+    return end_reset();
+  }
+  pool_.reset();  // what holds a place in the workspace for it is about to go
+  is_cleared_ = true;
+  if (!options_.own_workspace) return end_reset();
+  // As much as the commands have made.
+  const auto clear = [this] { is_cleared_ = clear_tree(options_.policy->sandbox.workspace); };
+  clearing_ = Aside::start(clear);
+  if (clearing_ == nullptr) {
+    clear();
+    return end_reset();
+  }
+  clearing_watch_ = watch(clearing_->fd(), EPOLLIN, [] {});
+  if (clearing_watch_.is_on()) return;
+  clearing_.reset();  // which waits for it
+  end_reset();
+}
+
+void Session::end_reset() {
   resetting_ = false;
   tasks_.clear();
   order_.clear();
   ended_ = 0;
   kept_bytes_ = 0;
-  pool_.reset();  // what holds a place in the workspace for it is about to go
   reset_status_ = {};
-  if (!options_.own_workspace || clear_tree(options_.policy->sandbox.workspace)) return;
+  if (is_cleared_) return;
   reset_status_ = Error{ErrorCode::kSessionFailed,
                         "the workspace cannot be cleared: " + options_.policy->sandbox.workspace,
                         "", "remove by hand what is left in it"};

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/aside.h"
 #include "base/loop.h"
 #include "base/owned_fd.h"
 #include "base/result.h"
@@ -167,6 +168,7 @@ class Session {
   void end_owner();
   void note_change(const TaskPointer& task);
   void finish_reset();
+  void end_reset();
   bool may_refill() const;
   void refill();
   void keep_within_bytes(Task& task);
@@ -199,6 +201,9 @@ class Session {
   bool owner_gone_ = false;
   bool resetting_ = false;
   Status reset_status_;
+  bool is_cleared_ = true;
+  Loop::Watch clearing_watch_;
+  std::unique_ptr<Aside> clearing_;  // the workspace, for a reset; the first to go
 };
 
 }  // namespace sbx

@@ -48,6 +48,7 @@ WarmPool::WarmPool(SharedPolicy policy, HostFacts facts, Environment inherited, 
       environment_(make_environment(*policy_, inherited_, facts_.user_name)),
       size_(size),
       layer_(layer),
+      has_patterns_(has_patterns(*policy_)),
       is_broken_(!can_wait(*policy_, facts_)) {
   choose_cgroup(*policy_, facts_);
 }
@@ -75,7 +76,7 @@ bool WarmPool::is_current(const SandboxInput& wanted) {
   if (layer_ != nullptr && !(then.layer == layer_->view())) return false;
   const std::string path = search_path(wanted);
   if (pattern_->search_path == path && pattern_->witnesses.are_unchanged()) {
-    const Result<View> now = inspect_roots(wanted.policy);
+    const Result<View> now = inspect_roots(wanted.policy, wanted.expansions);
     return now.ok() && now.value().roots == then.roots && now.value().protects == then.protects &&
            now.value().git_denied == then.git_denied && now.value().caches == then.caches &&
            now.value().patterns == then.patterns && now.value().home == then.home;
@@ -106,7 +107,7 @@ std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
   }
   if (taken == nullptr) {
     // By demand: where there is a pattern, that is half the work of planning one anew.
-    Result<std::unique_ptr<Sandbox>> made = make();
+    Result<std::unique_ptr<Sandbox>> made = make(wanted.expansions);
     if (!made.ok()) return nullptr;
     taken = std::move(made).value();
   }
@@ -116,9 +117,10 @@ std::unique_ptr<Sandbox> WarmPool::take(const SandboxInput& wanted) {
   return is_set && fits_handover(taken->plan) ? std::move(taken) : nullptr;
 }
 
-Result<std::unique_ptr<Sandbox>> WarmPool::make() {
+Result<std::unique_ptr<Sandbox>> WarmPool::make(Expansions* expansions) {
   const Request nothing;
   SandboxInput input = own_input(nothing);
+  input.expansions = expansions;
   auto sandbox = std::make_unique<Sandbox>();
   if (pattern_) {
     sandbox->view = pattern_->view;
@@ -155,10 +157,14 @@ void WarmPool::let_go() {
   }
 }
 
+bool WarmPool::is_full() const {
+  return is_broken_ || ready_.size() >= size_ || (has_patterns_ && !pattern_);
+}
+
 void WarmPool::refill() {
   let_go();
   if (is_full()) return;
-  Result<std::unique_ptr<Sandbox>> made = make();
+  Result<std::unique_ptr<Sandbox>> made = make(nullptr);
   if (made.ok()) {
     ready_.push_back(std::move(made).value());
   } else {

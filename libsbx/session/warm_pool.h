@@ -40,7 +40,8 @@ class WarmPool : public ReadySandboxes {
   bool is_empty() const { return ready_.empty(); }
   // What waits is of no use any more.
   void drop() { ready_.clear(); }
-  bool is_full() const { return is_broken_ || ready_.size() >= size_; }
+  // As far as it can be: what a policy's patterns match is walked for by a run only.
+  bool is_full() const;
   bool is_settled() const { return leaving_.empty() && is_full(); }
 
  private:
@@ -58,7 +59,7 @@ class WarmPool : public ReadySandboxes {
     Witnesses witnesses;  // of what neither commands nor their policy change
   };
   void let_go();
-  Result<std::unique_ptr<Sandbox>> make();
+  Result<std::unique_ptr<Sandbox>> make(Expansions* expansions);
   SandboxInput own_input(const Request& request);
   bool fits(const SandboxInput& wanted) const;
   bool is_current(const SandboxInput& wanted);
@@ -72,6 +73,7 @@ class WarmPool : public ReadySandboxes {
   std::deque<std::unique_ptr<Sandbox>> ready_;
   std::deque<Leaving> leaving_;
   std::optional<Pattern> pattern_;
+  const bool has_patterns_;
   bool is_broken_ = false;
 };
 

@@ -442,6 +442,13 @@ class Verbs(harness.Case):
                 self.assertEqual([error["where"] for error in json.loads(done.stdout)["errors"]], [where])
                 self.assertEqual(self.run_json("--profile", path, "--", "true")["error"]["where"], where)
 
+    def test_an_overlay_without_mounts_is_not_valid(self):
+        path = self.profile({"filesystem": {"overlay": True},
+                             "isolation": {"namespaces": ["user", "pid", "net"], "require": []}})
+        errors = json.loads(self.raw("profile", "validate", path).stdout)["errors"]
+        self.assertEqual([error["where"] for error in errors], ["/filesystem/overlay"])
+        self.assert_error(self.run_json("--profile", path, "--", "true"), "layer_unavailable")
+
     def test_every_shipped_profile_runs_or_explains_or_says_why_not(self):
         names = [entry["name"] for entry in json.loads(self.text("profile", "list", "--json"))]
         for name in ("default", "readonly", "strict", "build", "network", "unconfined"):

@@ -78,6 +78,12 @@ class Globs(harness.Case):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "hidden_appeared"]
         self.assertEqual(told, [self.work + "/new/.env"], answer)
 
+    def test_four_thousand_matches_are_hidden(self):
+        for i in range(4096):
+            self.write(f"work/{i}/.env", "hush")
+        answer = self.sh("cat */.env 2>/dev/null; ulimit -n", "--hide", "**/.env")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "1024\n"), answer["error"])
+
     def test_too_much_is_an_error_and_nothing_runs(self):
         for i in range(4097):
             self.write(f"work/d/{i}.pem", "")

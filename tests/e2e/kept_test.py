@@ -101,6 +101,12 @@ class Runs(Kept):
         self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_nor_is_it_larger_after_a_command_that_ends_at_once(self):
+        profile = self.profile({"limits": {"layer_mb": 1}})
+        answer = self.sh("head -c 3M /dev/zero > big", "--layer", "x", "--profile", profile)
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
+        self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/big"])
+
     def test_bad_names_are_one_error(self):
         for name in ("a/b", ".", "..", "x" * 201, "a\nb"):
             self.assert_error(self.sh("true", "--layer", name), "bad_flag")

@@ -112,6 +112,12 @@ for i in range(64):
 time.sleep(1000)
 """
 
+# Some thousands of directories, each with what argv[2] says in it.
+TREE = """
+import os, sys
+for n in range(20000): os.makedirs(f'{sys.argv[1]}/{n}{sys.argv[2]}')
+"""
+
 
 class Starve(session_harness.Case):
     def test_a_trace_of_a_path_that_never_answers_holds_up_only_its_caller(self):
@@ -189,10 +195,63 @@ class Starve(session_harness.Case):
         self.assertEqual((answer["status"], answer["limit"]), ("limit", "memory"), answer)
         self.assertLess(len(os.listdir(self.work)), 32)
 
+    # What is as long as commands have made it is done beside the server's own thread.
+
+    def test_a_walk_for_a_pattern_takes_no_time_of_its_server(self):
+        self.make_tree(os.path.join(self.work, "tree"), "/d")
+        self.write("work/tree/7/d/k.secret", "hidden")
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": self.work, "access": "rw"}, {"path": self.work + "/**/*.secret", "access": "none"}]}})
+        process, peer = self.server("--workspace", self.work, "--profile", profile)
+        for command in ("cat tree/7/d/k.secret", "touch tree/8/d/new.secret"):
+            main, whole = self.worked_by_thread(process), self.worked(process)
+            answer = peer.call("run", command=command)
+            self.assertLess(self.worked_by_thread(process) - main, 0.3)
+            self.assertGreater(self.worked(process) - whole, 0.3)
+        self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
+                         [("hidden_appeared", self.work + "/tree/8/d/new.secret")])
+        self.assertEqual(peer.call("run", command="cat tree/8/d/new.secret; echo $?")["stdout"][-2:], "1\n")
+        # Ended while it is looked for, it never begins.
+        task = peer.send("start", command="touch began; sleep 100")
+        listed = peer.call("list")["tasks"]
+        self.assertEqual([entry["status"] for entry in listed], ["running"])
+        peer.call("kill", task_id=listed[0]["task_id"])
+        peer.answer(task)
+        self.assertEqual(peer.call("wait", task_id=listed[0]["task_id"], timeout_ms=50_000)["status"], "killed")
+        self.assertFalse(os.path.exists(self.work + "/began"))
+
+    def test_a_look_at_a_layer_takes_no_time_of_its_server(self):
+        process, peer = self.server("--workspace", self.work, "--layer", "l")
+        main, whole = self.worked_by_thread(process), self.worked(process)
+        answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", ""])
+        self.assertEqual((answer["status"], len(answer["changes"]) > 100), ("exited", True))
+        self.assertLess(self.worked_by_thread(process) - main, 0.5)
+        self.assertGreater(self.worked(process) - whole, 0.5)
+
+    def test_the_removal_of_a_fresh_workspace_takes_no_time_of_its_server(self):
+        profile = self.profile({"workspace": {"mode": "fresh"}})
+        process, peer = self.server("--profile", profile)
+        peer.call("run", command="true")
+        before = os.listdir(self.cache + "/sbx/workspaces")  # the session's own
+        main, whole = self.worked_by_thread(process), self.worked(process)
+        answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", "/d"])
+        self.assertEqual(answer["status"], "exited", answer)
+        self.assertLess(self.worked_by_thread(process) - main, 0.3)
+        self.assertGreater(self.worked(process) - whole, 0.3)
+        self.assertEqual(os.listdir(self.cache + "/sbx/workspaces"), before)
+
+    def make_tree(self, *arguments):
+        subprocess.run([PYTHON, "-c", TREE, *arguments], check=True)
+
+    @classmethod
+    def worked_by_thread(cls, process):
+        """That of its main thread alone."""
+        return cls.worked(process, f"task/{process.pid}/")
+
     @staticmethod
-    def worked(process):
+    def worked(process, part=""):
         """Seconds of CPU time of the server itself."""
-        with open(f"/proc/{process.pid}/stat") as stat:
+        with open(f"/proc/{process.pid}/{part}stat") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
