@@ -104,8 +104,8 @@ class Learner {
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
     SBX_TRY(const std::string path,
-            place_.write(as_run(everything_shown(parents_, place_.parents()), kNoMore)));
-    SBX_TRY(wide_, run_under(options_, path));
+            place_.write(with_room(as_run(everything_shown(parents_, place_.parents())), kNoMore)));
+    SBX_TRY(wide_, run_under(options_, path, ""));
     const std::string status = wide_.value("status", "");
     if (status == "denied" || status == "needs_approval") {
       return Error{ErrorCode::kSetupFailed, "the command policy of the profile refuses the command",
@@ -121,9 +121,17 @@ class Learner {
     }
     const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {
-      SBX_TRY(const std::string path, place_.write(as_run(profile(), tmp_mb)));
-      SBX_TRY(last_, run_under(options_, path));
+      SBX_TRY(std::string path, place_.write(as_run(profile())));
+      std::string layer = place_.name();
       left_.clear();
+      if (!has_layer_on_disk(options_, path, layer)) {
+        layer.clear();
+        SBX_TRY(path, place_.write(with_room(as_run(profile()), tmp_mb)));
+        note(
+            "limits.tmp_mb is not held against the command: no layer on the disk can lie over what "
+            "it writes to");
+      }
+      SBX_TRY(last_, run_under(options_, path, layer));
       bool is_changed = raise_limit();
       SBX_TRY(const bool is_wider, take_grants());
       is_changed |= is_wider;

@@ -72,6 +72,36 @@ Result<std::string> first_private_directory(const std::vector<std::string>& path
   return last;
 }
 
+// What sbx-run writes to its standard output.
+Result<std::string> output_of(std::vector<std::string> words) {
+  SBX_TRY(const std::string program, companion("sbx-run"));
+  words.insert(words.begin(), program);
+  std::vector<char*> argv;
+  argv.reserve(words.size() + 1);
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
+  OwnedFd reader(ends[0]);
+  OwnedFd writer(ends[1]);
+  const pid_t child = fork();
+  if (child < 0) return failed("fork");
+  if (child == 0) {
+    // The command's own directory is another one, and who is told of this one looks at it.
+    unsetenv("PWD");
+    unsetenv("OLDPWD");
+    if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
+    _exit(125);
+  }
+  writer.reset();
+  Result<std::string> text = read_up_to(reader.get(), kMostResult);
+  reader.reset();
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return text;
+}
+
 }  // namespace
 
 Place::~Place() {
@@ -114,42 +144,44 @@ Document everything_shown(const Document& parents, const std::vector<std::string
   return profile;
 }
 
-Document as_run(Document profile, std::int64_t tmp_mb) {
+Document as_run(Document profile) {
   hide({"${workspace}/**/.env", "${workspace}/**/.env.*"}, profile);
+  return profile;
+}
+
+Document with_room(Document profile, std::int64_t tmp_mb) {
   profile["limits"]["tmp_mb"] = tmp_mb + kRoomForTheLayerMb;
   return profile;
 }
 
-Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile) {
-  SBX_TRY(const std::string program, companion("sbx-run"));
-  std::vector<std::string> words = {
-      program,           "run",      "--profile", profile,       "--overlay",
-      "--trace-denials", "--format", "json",      "--workspace", options.workspace};
+bool has_layer_on_disk(const LearnOptions& options, const std::string& profile,
+                       const std::string& layer) {
+  const Result<std::string> text =
+      output_of({"explain", "--json", "--profile", profile, "--layer", layer, "--workspace",
+                 options.workspace, "--", "true"});
+  if (!text.ok()) return false;
+  const Result<nlohmann::json> explained =
+      read_json_strict(text.value(), {.max_bytes = kMostResult});
+  if (!explained.ok() || !explained.value().is_object()) return false;
+  const nlohmann::json& told = explained.value().value("layer", nlohmann::json());
+  return told.is_object() && told.value("kind", "") == "overlay";
+}
+
+Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile,
+                                 const std::string& layer) {
+  std::vector<std::string> words = {"run",  "--profile",       profile,       "--format",
+                                    "json", "--trace-denials", "--workspace", options.workspace};
+  if (layer.empty()) {
+    words.emplace_back("--overlay");
+  } else {
+    words.insert(words.end(), {"--layer", layer});
+  }
   words.emplace_back(options.command.empty() ? "--" : "-c");
   if (!options.command.empty()) words.push_back(options.command);
   words.insert(words.end(), options.argv.begin(), options.argv.end());
-  std::vector<char*> argv;
-  argv.reserve(words.size() + 1);
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
-  OwnedFd reader(ends[0]);
-  OwnedFd writer(ends[1]);
-  const pid_t child = fork();
-  if (child < 0) return failed("fork");
-  if (child == 0) {
-    // The command's own directory is another one, and who is told of this one looks at it.
-    unsetenv("PWD");
-    unsetenv("OLDPWD");
-    if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
-    _exit(125);
-  }
-  writer.reset();
-  const Result<std::string> text = read_up_to(reader.get(), kMostResult);
-  reader.reset();
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  const Result<std::string> text = output_of(std::move(words));
+  if (!layer.empty()) {
+    (void)output_of({"layer", "discard", layer, "--workspace", options.workspace}).ok();
   }
   if (!text.ok()) return text.error();
   SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));

@@ -25,6 +25,8 @@ class Place {
   Status make(const std::string& state);
   // What is hidden while it learns.
   const std::vector<std::string>& parents() const { return parents_; }
+  // No other learner's: what else it makes may be called by it.
+  std::string name() const { return "learn-" + path_.substr(path_.rfind('/') + 1); }
   // The path of the one profile that is in it.
   Result<std::string> write(const Document& profile) const;
 
@@ -36,12 +38,18 @@ class Place {
 // Everything but secrets, and `places`. On top of `parents`, as `extends` has them.
 Document everything_shown(const Document& parents, const std::vector<std::string>& places);
 
-// A profile as it is run while it is learned: what the workspace has of .env files is hidden, and
-// there is room for the layer.
-Document as_run(Document profile, std::int64_t tmp_mb);
+// A profile as it is run while it is learned: what the workspace has of .env files is hidden.
+Document as_run(Document profile);
+// … with room for the layer, where that lies in the memory that the private /tmp lies in.
+Document with_room(Document profile, std::int64_t tmp_mb);
 
-// What sbx-run says of the command under a profile. Errors: where it could not be run.
-Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile);
+// Whether a layer of that name would lie on the disk, as an overlay.
+bool has_layer_on_disk(const LearnOptions& options, const std::string& profile,
+                       const std::string& layer);
+// What sbx-run says of the command under a profile, in a layer of that name, which is gone
+// afterwards; empty: in memory. Errors: where it could not be run.
+Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile,
+                                 const std::string& layer);
 
 // What was connected to, with ports: names as names, addresses as addresses.
 std::vector<std::string> hosts_of(const nlohmann::json& result);

@@ -239,6 +239,19 @@ class LearnTest(harness.Case):
         self.assertGreaterEqual(limits["pids"], 40)
         self.assertGreaterEqual(limits["timeout_ms"], 1000)
 
+    def test_what_the_private_places_hold_counts_as_in_a_run(self):
+        parent = self.profile({"limits": {"tmp_mb": 4}})
+        script = "head -c 20M /dev/zero > /tmp/big && cp in out"
+        done = self.raw("learn", "--out", self.file, "--yes", "--profile", parent, "-c", script,
+                        env=self.env)
+        self.assertEqual(done.returncode, 0, done)
+        if b"limits.tmp_mb is not held" in done.stdout:
+            self.skipTest("no layer on the disk can be had")
+        self.assertGreaterEqual(json.load(open(self.file))["limits"]["tmp_mb"], 20)
+        answer = self.run_json("--profile", self.file, "-c", script, env=self.env)
+        self.assertEqual((answer["exit_code"], os.path.exists(self.work + "/out")), (0, True), answer)
+        self.assertEqual(json.loads(self.raw("layer", "list", env=self.env).stdout), [])
+
     def test_what_cannot_be_proven_says_how_it_differs(self):
         answer = self.learn("sh", "-c", "ls /boot; true", status=125)
         self.assertFalse(answer["proven"] or answer["written"], answer)
