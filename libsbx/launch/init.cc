@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -54,14 +55,34 @@ void install_ask(bool has_pid_namespace) {
   ::sigaction(kAskToEnd, &action, nullptr);
 }
 
+// The kernel counts the processes of the namespace's user, and says only at a fork that they are as
+// many as the command may have.
+void note_pids(const ChildContext& context) {
+  for (std::uint32_t i = 0; i < context.op_count; ++i) {
+    const auto* const limit = context.ops[i].as<op::SetLimit>();
+    if (limit == nullptr || limit->resource != RLIMIT_NPROC) continue;
+    struct rlimit most {
+      limit->soft - 1, limit->hard  // the command itself has left its place
+    };
+    if (::setrlimit(RLIMIT_NPROC, &most) != 0) return;
+    const int child = ::clone([](void*) -> int { ::_exit(0); }, context.stack + context.stack_size,
+                              CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
+    if (child < 0 && errno == EAGAIN) context.state->reached_pids.store(1);
+    return;
+  }
+}
+
 [[noreturn]] void finish(const ChildContext& context) {
   // In a pid namespace of its own the kernel ends everything else when PID 1 does.
   if (!context.has_pid_namespace) kill_descendants(10'000);
   if (context.has_pid_namespace) {
     // Whatever loses its parent becomes a child of PID 1: no child, no other process.
-    while (::wait4(-1, nullptr, WNOHANG | __WALL, nullptr) > 0) {
+    pid_t reaped = 0;
+    while ((reaped = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr)) > 0) {
     }
-    if (errno == ECHILD && ::getrusage(RUSAGE_CHILDREN, &context.state->all_usage) == 0) {
+    if (reaped == 0) {
+      note_pids(context);
+    } else if (errno == ECHILD && ::getrusage(RUSAGE_CHILDREN, &context.state->all_usage) == 0) {
       context.state->is_empty.store(1);
     }
     // The supervisor hears of the end here: the kernel would close it after the namespaces, which

@@ -47,6 +47,7 @@ struct SharedState {
   // 1 once PID 1 alone is left of its pid namespace, and all_usage below holds what all others
   // used.
   std::atomic<std::uint32_t> is_empty;
+  std::atomic<std::uint32_t> reached_pids;  // 1: no other process could be made at the end
   struct rusage all_usage;
   std::atomic<std::uint32_t>
       loss_count;  // placements that the host uncovered; then those in losses

@@ -468,7 +468,7 @@ Supervised& Supervisor::collect() {
   result_.was_lost = (state_.cause == Cause::kNone || state_.cause == Cause::kEnded) &&
                      state.failed_step.load() == 0 && state.executed.load() == 0;
   result_.usage = state.usage;
-  result_.has_reached_pids = tree_->has_reached_pids();
+  result_.has_reached_pids = tree_->has_reached_pids() || state.reached_pids.load() != 0;
   result_.has_filled_scratch = tree_->has_filled_scratch();
   // Without PID 1's own, which is the work of making the sandbox.
   if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;

@@ -50,6 +50,13 @@ class Limits(harness.Case):
             self.assertLess(int(answer["stdout"]), 64)
             self.assertEqual(answer["limit"], "pids")
 
+    def test_one_that_ends_at_the_limit_before_a_look_has_met_it(self):
+        for _ in range(10):  # a look may come in time
+            answer = self.sh("exec " + self.script(self.FORKS), "--pids", "40")
+            if self.enforcer(answer, "pids") == "watch":
+                return self.assert_limit(answer, "pids")
+            self.assertEqual(answer["limit"], "pids", answer)
+
     THREADS = (
         "import os,threading,time\n"
         "threading.stack_size(65536)\n"
