@@ -129,6 +129,7 @@ Result<std::vector<std::string>> Expansions::of(const std::string& base, const s
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   if (is_closed_) {
+    has_missed_ = true;
     return Error{ErrorCode::kPathRefused,
                  "the directory of a pattern was replaced while it was looked at: " + base, where,
                  "run again"};
@@ -136,6 +137,11 @@ Result<std::vector<std::string>> Expansions::of(const std::string& base, const s
   SBX_TRY(std::vector<std::string> found,
           expand_glob(base, pattern, where, unlisted, &is_given_up_));
   return known_.emplace(key, std::move(found)).first->second;
+}
+
+void Expansions::reopen() {
+  known_.clear();
+  is_closed_ = has_missed_ = false;
 }
 
 bool is_closed_to_us(const std::string& path) {

@@ -34,7 +34,7 @@ Result<std::vector<std::string>> expand_glob(const std::string& base, std::strin
                                              const std::string& where, Unlisted unlisted,
                                              const std::atomic<bool>* is_given_up = nullptr);
 
-// Each pattern of a run, expanded once. For one thread at a time but for give_up().
+// Each pattern of a run, expanded once. For one thread at a time, but for give_up().
 class Expansions {
  public:
   // Errors: those of expand_glob(); once closed, kPathRefused for a pattern that is not known.
@@ -43,6 +43,9 @@ class Expansions {
   // What is asked for from now on must have been asked for already: a walk is as long as the
   // commands before have made it, and whoever asks now does not wait for one.
   void close() { is_closed_ = true; }
+  bool has_missed() const { return has_missed_; }  // something was asked for since that was not
+  // Nothing is known any more.
+  void reopen();
   void give_up() { is_given_up_.store(true); }
   bool is_given_up() const { return is_given_up_.load(); }
 
@@ -50,6 +53,7 @@ class Expansions {
   using Key = std::pair<std::string, std::pair<std::string, Unlisted>>;
   std::map<Key, std::vector<std::string>> known_;
   bool is_closed_ = false;
+  bool has_missed_ = false;
   std::atomic<bool> is_given_up_{false};
 };
 

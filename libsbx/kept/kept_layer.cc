@@ -94,6 +94,13 @@ std::int64_t bytes_below(int parent, const char* name, int depth) {
   return bytes;
 }
 
+// What is not written is counted again.
+void note_number(const std::string& path, std::int64_t number) {
+  const OwnedFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  const std::string text = std::to_string(number);
+  if (file.is_open()) (void)!write(file.get(), text.data(), text.size());
+}
+
 }  // namespace
 
 std::int64_t tree_bytes(const std::string& path) { return bytes_below(AT_FDCWD, path.c_str(), 0); }
@@ -315,6 +322,29 @@ std::vector<std::string> KeptLayer::levels(std::size_t root) const {
   return out;
 }
 
+std::int64_t KeptLayer::most_written(std::int64_t most_bytes) const {
+  return std::max(most_bytes, known_excess()) - frozen_bytes();
+}
+
+// In all, after the command before, where that was too much.
+std::int64_t KeptLayer::known_excess() const {
+  const Result<std::string> known = read_file(store_.layer(name_) + "/excess", 32);
+  return known.ok() ? parse_count(known.value(), INT64_MAX).value_or(0) : 0;
+}
+
+bool KeptLayer::has_outgrown(std::int64_t most_bytes) const {
+  const std::string path = store_.layer(name_) + "/excess";
+  std::int64_t bytes = frozen_bytes();
+  for (const std::string& part : written()) bytes += tree_bytes(part);
+  const bool has_grown = bytes > std::max(most_bytes, known_excess());
+  if (bytes <= most_bytes) {
+    unlink(path.c_str());
+  } else {
+    note_number(path, bytes);
+  }
+  return has_grown;
+}
+
 std::vector<std::string> KeptLayer::written() const {
   std::vector<std::string> out;
   for (std::size_t i = 0; i < state_.roots.size(); ++i) {
@@ -335,10 +365,7 @@ std::int64_t KeptLayer::frozen_bytes() const {
       continue;
     }
     const std::int64_t counted = tree_bytes(store_.epoch(epoch));
-    const OwnedFd file(
-        ::open((store_.epoch(epoch) + "/bytes").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    const std::string text = std::to_string(counted);
-    if (file.is_open()) (void)!write(file.get(), text.data(), text.size());
+    note_number(store_.epoch(epoch) + "/bytes", counted);
     bytes += counted;
   }
   return bytes;

@@ -57,6 +57,11 @@ class KeptLayer {
   std::vector<std::string> levels(std::size_t root) const;
   // In bytes, with checkpoints; beyond those of the epoch that is written to.
   std::int64_t frozen_bytes() const;
+  // How much the epoch that is written to may hold, so that all have `most_bytes`: what was there
+  // before, where that is more already.
+  std::int64_t most_written(std::int64_t most_bytes) const;
+  // Whether it holds more than that, and more than after the command before. In bytes.
+  bool has_outgrown(std::int64_t most_bytes) const;
   // Directories that a quota counts while a command runs.
   std::vector<std::string> written() const;
 
@@ -99,6 +104,7 @@ class KeptLayer {
   void remember(const View& places);
   Status make_way(std::size_t root, const std::string& path);
   std::string run_mark() const;
+  std::int64_t known_excess() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
   void list_root(std::size_t root, std::vector<Change>& out) const;

@@ -27,7 +27,7 @@ template <class T>
 const T* deepest_in(const std::map<std::string, T, std::less<>>& by_path, std::string_view path) {
   for (;; path = parent_of(path)) {
     if (const auto found = by_path.find(path); found != by_path.end()) return &found->second;
-    if (path == "/") return nullptr;
+    if (path == "/" || path.empty()) return nullptr;
   }
 }
 

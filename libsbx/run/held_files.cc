@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -36,7 +37,11 @@ HeldFiles::HeldFiles(const Policy& policy, const View& view)
       states_.push_back(std::move(*state));
     }
   }
-  if (guards_git(policy)) git_ = look_at_git(roots_);
+  if (!guards_git(policy)) return;
+  constexpr std::chrono::milliseconds kLong{5};
+  const auto begun = std::chrono::steady_clock::now();
+  git_ = look_at_git(roots_);
+  takes_long_ = std::chrono::steady_clock::now() - begun > kLong;
 }
 
 void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {

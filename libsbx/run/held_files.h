@@ -24,6 +24,8 @@ class HeldFiles {
   HeldFiles(const Policy& policy, const View& view);
   // Looks again, and counts what has changed, or has come to be.
   void compare(const LaunchPlan& plan, DenialLedger& denials) const;
+  // As the look before the command has: git may be led through much.
+  bool takes_long() const { return takes_long_; }
 
  private:
   // Its change time tells of any write to it, whoever made it.
@@ -45,6 +47,7 @@ class HeldFiles {
   std::vector<std::string> lifted_;
   std::vector<View::Pattern> patterns_;
   std::optional<GitUse> git_;
+  bool takes_long_ = false;
 };
 
 }  // namespace sbx

@@ -33,6 +33,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kMostLooks = 4;  // for patterns, of one run
+
 // The limits that nothing but a look holds.
 WatchLimits watch_limits(const LaunchPlan& plan, const SandboxLimits& limits) {
   WatchLimits out;
@@ -99,10 +101,12 @@ std::optional<CommandRun::Clock::time_point> CommandRun::deadline() const {
 }
 void CommandRun::cancel() {
   expansions_.give_up();
+  if (given_up_ == Cause::kNone) given_up_ = Cause::kCancelled;
   if (runs()) supervisor_->cancel(SIGTERM);
 }
 void CommandRun::terminate(std::chrono::milliseconds grace) {
   expansions_.give_up();
+  if (given_up_ == Cause::kNone) given_up_ = Cause::kKilled;
   if (runs()) supervisor_->terminate(grace);
 }
 void CommandRun::rest(bool on) {
@@ -137,7 +141,14 @@ void CommandRun::start() {
   if (const Status opened = loop_.open(); !opened.ok()) return fail(opened.error());
   if (!look()) return;
   if (const Status made = make_fresh(); !made.ok()) return fail(made.error());
-  if (!has_patterns(*policy_)) return go_on({});
+  if (const Status entered = enter_layer(); !entered.ok()) return fail(entered.error());
+  look_for_patterns([this] { go_on(); });
+}
+
+void CommandRun::look_for_patterns(std::function<void()> then) {
+  if (!has_patterns(*policy_)) return then();
+  ++looks_;
+  expansions_.reopen();
   const auto looked = std::make_shared<Status>();
   beside(
       [this, looked] {
@@ -145,20 +156,22 @@ void CommandRun::start() {
           *looked = view.error();
         }
       },
-      [this, looked] {
+      [this, looked, then = std::move(then)] {
         expansions_.close();
-        go_on(*looked);
+        if (given_up_ != Cause::kNone) return give_up();
+        if (!looked->ok()) return fail(looked->error());
+        then();
       });
 }
 
-void CommandRun::go_on(const Status& looked) {
-  if (expansions_.is_given_up()) return give_up();
-  if (!looked.ok()) return fail(looked.error());
+void CommandRun::go_on() {
   if (Status status = prepare_workspace(); !status.ok()) return fail(status.error());
   if (policy_->run.output.spill_mb > 0 && input_.mode == OutputMode::kCapture) {
     spill_.emplace(log_places(input_.inherited, *policy_), outcome_.started_at_ms,
                    static_cast<std::uint64_t>(policy_->run.output.spill_mb) << 20);
   }
+  // The request's own files may match.
+  if (!input_.request.files.empty()) return look_for_patterns([this] { attempt(); });
   attempt();
 }
 
@@ -190,8 +203,8 @@ void CommandRun::turn(int longest) {
   if (supervisor_->is_finished()) conclude();
 }
 
-// A fresh workspace and the request's files are there before the plan is made, since that looks
-// at what there is.
+// A fresh workspace and the request's files are there before the plan is made, since that looks at
+// what there is.
 Status CommandRun::make_fresh() {
   if (policy_->run.workspace.mode != WorkspaceMode::kFresh) return {};
   SBX_TRY(const std::string path, own_.make_workspace(workspace_places(input_.inherited)));
@@ -218,6 +231,14 @@ Status CommandRun::prepare_workspace() {
                                policy_->sandbox.file_bytes);
 }
 
+// The session's, which no action may change from now on.
+Status CommandRun::enter_layer() {
+  if (policy_->sandbox.layer.empty() || fresh_ || input_.layer == nullptr) return {};
+  SBX_CHECK_OK(input_.layer->enter());
+  layer_ = input_.layer;
+  return {};
+}
+
 // Nobody else may be in it at the same time: two mounts of one layer would not see each other.
 Status CommandRun::open_layer() {
   const bool has_own = policy_->sandbox.each_layer != EachLayer::kNone;
@@ -228,13 +249,13 @@ Status CommandRun::open_layer() {
                  "leave out " + flag + ", or set workspace.mode = \"persistent\""};
   }
   if (has_own) input_.warm = nullptr;  // what was made ready in advance does not show it
-  std::shared_ptr<KeptLayer> layer = input_.layer;
-  if (layer == nullptr) {
+  if (layer_ == nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
-    SBX_TRY(layer, KeptLayer::open(input_.inherited, *policy_, places, input_.looks));
+    SBX_TRY(std::shared_ptr<KeptLayer> layer,
+            KeptLayer::open(input_.inherited, *policy_, places, input_.looks));
+    SBX_CHECK_OK(layer->enter());
+    layer_ = std::move(layer);
   }
-  SBX_CHECK_OK(layer->enter());
-  layer_ = std::move(layer);
   outcome_.kept = KeptReport{layer_->name(), kept_kind_name(layer_->state().kind)};
   return layer_->begin();
 }
@@ -317,7 +338,13 @@ void CommandRun::attempt() {
   sandbox_.reset();
   denials_ = {};
   SandboxInput wanted = sandbox_input();
-  if (const Status found = find_sandbox(wanted); !found.ok()) return fail(found.error());
+  if (const Status found = find_sandbox(wanted); !found.ok()) {
+    // Where a pattern begins has come to be meanwhile.
+    if (expansions_.has_missed() && looks_ < kMostLooks) {
+      return look_for_patterns([this] { attempt(); });
+    }
+    return fail(found.error());
+  }
   describe(outcome_, *policy_, input_.request, sandbox_->plan,
            {input_.facts.groups.begin(), input_.facts.groups.end()});
   if (layer_ != nullptr) {
@@ -414,14 +441,16 @@ void CommandRun::done() {
     if (policy_->sandbox.each_layer == EachLayer::kThrownAway) layer_->throw_away();
   }
   layer_.reset();
-  if (!goes_on) return close();
-  beside([this] { own_.remove_workspace(); }, [this] { close(); });
+  const auto remove = [this] { is_removed_ = own_.remove_workspace(); };
+  if (goes_on) return beside(remove, [this] { close(); });
+  remove();
+  close();
 }
 
 void CommandRun::close() {
   is_done_ = true;
   loop_.close();
-  if (!own_.remove_workspace()) {
+  if (!is_removed_) {
     outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +
                                         " could not be removed whole");
   }
@@ -475,7 +504,7 @@ SuperviseInput CommandRun::supervise_input() {
   out.timeout_ms = policy_->run.limits.timeout_ms;
   out.watch = watch_limits(plan, policy_->sandbox.limits);
   if (out.watch.layer_bytes) {
-    out.watch.layer_bytes = *out.watch.layer_bytes - layer_->frozen_bytes();
+    out.watch.layer_bytes = layer_->most_written(*out.watch.layer_bytes);
     out.watch.layer_parts = layer_->written();
   }
   out.cgroup_fd = sandbox_->leftovers.cgroup_fd();
@@ -516,7 +545,8 @@ void CommandRun::fail(const Error& error, RunStatus status) {
 void CommandRun::give_up() {
   describe_unbegun();
   Ending ending;
-  ending.cause = Cause::kKilled;
+  ending.cause = given_up_;
+  ending.cancel_signal = SIGTERM;
   const EndReport report = report_end(ending);
   outcome_.status = report.status;
   outcome_.signal = report.signal;
@@ -531,35 +561,39 @@ void CommandRun::finish(Supervised& supervised) {
     outcome_.connections = network_->connections();
     outcome_.unlisted_connections = network_->unlisted_connections();
   }
-  // As much as the command chose to make.
-  if (layer_ == nullptr && !has_patterns(*policy_)) {
-    look_after();
+  // As much as the command chose to make. What may live on is ended first.
+  const bool is_long = layer_ != nullptr || policy_->sandbox.filesystem.overlay ||
+                       has_patterns(*policy_) || held_->takes_long();
+  if (!is_long || !supervisor_->is_over()) {
+    look_after(supervised);
     return finish_after(supervised);
   }
   supervisor_->leave();
   network_.reset();
-  beside([this] { look_after(); }, [this, &supervised] { finish_after(supervised); });
+  beside([this, &supervised] { look_after(supervised); },
+         [this, &supervised] { finish_after(supervised); });
 }
 
-void CommandRun::look_after() {
+void CommandRun::look_after(const Supervised& supervised) {
   held_->compare(sandbox_->plan, after_.denials);
-  if (layer_ == nullptr) return;
+  if (layer_ == nullptr) {
+    if (policy_->sandbox.filesystem.overlay) {
+      after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
+    }
+    return;
+  }
   after_.layer = layer_->finish();
   after_.changes = layer_->changes();
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
-  if (!most_mb) return;
-  std::int64_t bytes = layer_->frozen_bytes();
-  for (const std::string& part : layer_->written()) bytes += tree_bytes(part);
-  after_.fills_layer = bytes > *most_mb << 20;
+  if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
 }
 
 void CommandRun::finish_after(Supervised& supervised) {
   for (Denial& denial : after_.denials.entries()) denials_.add(std::move(denial));
-  if (layer_ != nullptr) {
-    note_layer();
-  } else if (policy_->sandbox.filesystem.overlay) {
-    outcome_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
+  if (!after_.layer.ok()) {  // what cannot be noted is noted before the next run or action
+    outcome_.sandbox.warnings.push_back("layer: " + after_.layer.error().message);
   }
+  outcome_.changes = std::move(after_.changes);
   // Without a size, or with none at all, no limit of ours was met.
   const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);
   supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
@@ -576,14 +610,6 @@ void CommandRun::finish_after(Supervised& supervised) {
   name_loss(outcome_, denials_.entries());
   finish_spill();
   done();
-}
-
-// What cannot be noted is noted before the next run or action.
-void CommandRun::note_layer() {
-  if (!after_.layer.ok()) {
-    outcome_.sandbox.warnings.push_back("layer: " + after_.layer.error().message);
-  }
-  outcome_.changes = std::move(after_.changes);
 }
 
 Result<Judgement> judge_command(const Policy& policy, const Request& request,

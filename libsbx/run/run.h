@@ -22,6 +22,7 @@
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "run/answer.h"
+#include "run/fold.h"
 #include "run/held_files.h"
 #include "run/network.h"
 #include "run/sandbox.h"
@@ -131,7 +132,9 @@ class CommandRun {
   bool is_approved(const Judgement& judgement);
   void refuse(const Judgement& judgement);
   Status make_fresh();
-  void go_on(const Status& looked);
+  Status enter_layer();
+  void look_for_patterns(std::function<void()> then);
+  void go_on();
   Status prepare_workspace();
   Status open_layer();
 
@@ -154,11 +157,10 @@ class CommandRun {
     bool fills_layer = false;
   };
   void finish(Supervised& supervised);
-  void look_after();
+  void look_after(const Supervised& supervised);
   void finish_after(Supervised& supervised);
   void finish_spill();
   void add_findings();
-  void note_layer();
   void describe_unbegun();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
   void give_up();
@@ -186,7 +188,10 @@ class CommandRun {
   Leftovers own_;                     // a fresh workspace, and the place beside its boxes
   std::optional<HeldFiles> held_;     // as the run found them
   Expansions expansions_;             // of the policy's patterns
+  int looks_ = 0;                     // for those
+  Cause given_up_ = Cause::kNone;     // before there was anything to end
   Aftermath after_;
+  bool is_removed_ = false;  // a fresh workspace
   std::unique_ptr<Sandbox> sandbox_;
   std::unique_ptr<RunNetwork> network_;
   std::unique_ptr<Supervisor> supervisor_;  // its tree lives on what is above

@@ -84,6 +84,20 @@ class Globs(harness.Case):
         answer = self.sh("cat */.env 2>/dev/null; ulimit -n", "--hide", "**/.env")
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", "1024\n"), answer["error"])
 
+    def test_what_a_request_brings_along_is_hidden_and_held_too(self):
+        profile = self.profile({"filesystem": {
+            "roots": [{"path": "${workspace}", "access": "rw"},
+                      {"path": "${workspace}/sub/*.secret", "access": "none"}],
+            "protect": ["**/*.lock"]}})
+        request = {"command": "cat sub/a.secret; echo x >> sub/a.lock; cat sub/b",
+                   "files": [{"path": f"sub/{name}", "content": name} for name in ("a.secret", "a.lock", "b")]}
+        done = self.raw("call", "run", "--workspace", self.work, "--profile", profile, stdin=None,
+                        input=json.dumps(request).encode())
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["stdout"], "b", answer)
+        self.assertNotIn("hidden_appeared", [denial["operation"] for denial in answer["denials"]])
+        self.assertEqual(open(self.work + "/sub/a.lock").read(), "a.lock")
+
     def test_too_much_is_an_error_and_nothing_runs(self):
         for i in range(4097):
             self.write(f"work/d/{i}.pem", "")

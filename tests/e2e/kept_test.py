@@ -106,6 +106,12 @@ class Runs(Kept):
         answer = self.sh("head -c 3M /dev/zero > big", "--layer", "x", "--profile", profile)
         self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
         self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/big"])
+        # Only what grows further is named again.
+        answer = self.sh("sleep 0.3; cat big | wc -c", "--layer", "x", "--profile", profile)
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", f"{3 << 20}\n"), answer)
+        answer = self.sh("head -c 1M /dev/zero > more", "--layer", "x", "--profile", profile)
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
+        self.assertEqual(self.sh("rm big more", "--layer", "x", "--profile", profile)["status"], "exited")
 
     def test_bad_names_are_one_error(self):
         for name in ("a/b", ".", "..", "x" * 201, "a\nb"):

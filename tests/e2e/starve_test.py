@@ -218,7 +218,22 @@ class Starve(session_harness.Case):
         peer.call("kill", task_id=listed[0]["task_id"])
         peer.answer(task)
         self.assertEqual(peer.call("wait", task_id=listed[0]["task_id"], timeout_ms=50_000)["status"], "killed")
+        run = peer.send("run", command="touch began")
+        peer.call("cancel", id=run)
+        self.assertEqual(peer.answer(run)["result"]["status"], "cancelled")
         self.assertFalse(os.path.exists(self.work + "/began"))
+
+    def test_no_action_takes_a_layer_from_a_run_that_has_not_begun(self):
+        self.make_tree(os.path.join(self.work, "tree"), "/d")
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": self.work, "access": "rw"}, {"path": self.work + "/**/*.secret", "access": "none"}]}})
+        process, peer = self.server("--workspace", self.work, "--layer", "l", "--profile", profile)
+        peer.call("run", command="true")
+        run = peer.send("run", command="echo one")
+        self.assertEqual(peer.error("layer.checkpoint", label="c")["data"]["code"], "layer_in_use")
+        self.assertEqual(peer.answer(run)["result"]["stdout"], "one\n")
+        self.assertEqual(peer.call("layer.checkpoint", label="c")["label"], "c")
+        self.assertIsNone(process.poll())
 
     def test_a_look_at_a_layer_takes_no_time_of_its_server(self):
         process, peer = self.server("--workspace", self.work, "--layer", "l")
