@@ -458,7 +458,8 @@ class Inspector {
       if (root.access != Access::kNone) shown.insert(root.node.path);
     }
     const auto is_shown = [&](std::string path) {
-      while (!shown.contains(path) && path != "/") path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+      while (!shown.contains(path) && path != "/")
+        path.resize(std::max<std::size_t>(path.rfind('/'), 1));
       return shown.contains(path);
     };
     const auto holds_roots = [&](const std::string& path) {

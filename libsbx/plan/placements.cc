@@ -36,32 +36,30 @@ Status Placements::collect(LaunchPlan& plan) {
   if (filesystem().base == Base::kHost || host_root_ != nullptr) {
     has_host_root_ = true;
     for (const Node& node : view_.host_masks) {
-      add(
-          {node.path, PlacementKind::kInside, {}, "proc/void", kMaskAttributes, true, ""});
+      add({node.path, PlacementKind::kInside, {}, "proc/void", kMaskAttributes, true, ""});
     }
     add({"/dev",
-                           PlacementKind::kInside,
-                           {},
-                           "proc/dev",
-                           kWritableAttributes & ~sys::kMountAttrNodev,
-                           true,
-                           ""});
+         PlacementKind::kInside,
+         {},
+         "proc/dev",
+         kWritableAttributes & ~sys::kMountAttrNodev,
+         true,
+         ""});
   }
   if (!has_host_root_) collect_base();
   if (has_host_root_) cover_etc();  // with the bundle alone, where there is one
   if (tmp_is_writable()) {
     inside("/tmp", "proc/tmp", "private");
   } else if (has_host_root_) {
-    add(
-        {"/tmp", PlacementKind::kInside, {}, "proc/tmp", kReadOnlyAttributes, true, "empty"});
+    add({"/tmp", PlacementKind::kInside, {}, "proc/tmp", kReadOnlyAttributes, true, "empty"});
   }
   add({"/dev/shm",
-                         PlacementKind::kInside,
-                         {},
-                         "proc/shm",
-                         tmp_is_writable() ? kWritableAttributes : kReadOnlyAttributes,
-                         true,
-                         ""});
+       PlacementKind::kInside,
+       {},
+       "proc/shm",
+       tmp_is_writable() ? kWritableAttributes : kReadOnlyAttributes,
+       true,
+       ""});
   collect_home(plan.home);
   for (const ViewRoot& root : view_.roots) {
     if (root.node.path != "/") collect_root(root);
@@ -82,8 +80,8 @@ Status Placements::collect(LaunchPlan& plan) {
 void Placements::collect_denied(LaunchPlan& plan) {
   for (const Node& node : view_.denied) {
     if (!is_shown(node.path) || !is_from_the_host(node.path)) continue;
-    add({node.path, PlacementKind::kCover, node, std::string(kNothing),
-                           kMaskAttributes, false, ""});
+    add({node.path, PlacementKind::kCover, node, std::string(kNothing), kMaskAttributes, false,
+         ""});
     plan.denied_programs.push_back(node.path);
   }
 }
@@ -127,11 +125,10 @@ void Placements::collect_etc() {
   for (const Node& node : view_.etc_private) {
     if (deepest_in(shown_roots_, node.path) != nullptr) continue;
     if (node.kind != NodeKind::kDirectory) {
-      add({node.path, PlacementKind::kCover, node, std::string(kNothing),
-                             kMaskAttributes, false, "", true});
+      add({node.path, PlacementKind::kCover, node, std::string(kNothing), kMaskAttributes, false,
+           "", true});
     } else {
-      add(
-          {node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
+      add({node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
     }
   }
 }
@@ -142,14 +139,14 @@ void Placements::cover_etc() {
   for (const Node& node : view_.etc_own) {
     if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) continue;
     add({node.path, PlacementKind::kCover, node,
-                           std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')),
-                           kMaskAttributes, false, "", true});
+         std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')), kMaskAttributes, false, "",
+         true});
   }
 }
 
 void Placements::bind(const Node& node, std::uint64_t attributes, std::string_view shown_as) {
-  add({node.path, PlacementKind::kBind, node, "", attributes,
-                         node.kind == NodeKind::kDirectory, std::string(shown_as)});
+  add({node.path, PlacementKind::kBind, node, "", attributes, node.kind == NodeKind::kDirectory,
+       std::string(shown_as)});
 }
 // Without an inode to compare: only root can change what is there.
 void Placements::bind_system(Node node, std::string_view shown_as) {
@@ -158,12 +155,12 @@ void Placements::bind_system(Node node, std::string_view shown_as) {
 }
 void Placements::inside(std::string_view path, std::string_view source, std::string_view shown_as) {
   add({std::string(path),
-                         PlacementKind::kInside,
-                         {},
-                         std::string(source),
-                         kWritableAttributes,
-                         true,
-                         std::string(shown_as)});
+       PlacementKind::kInside,
+       {},
+       std::string(source),
+       kWritableAttributes,
+       true,
+       std::string(shown_as)});
 }
 
 void Placements::collect_home(std::string_view chosen) {
@@ -177,8 +174,7 @@ void Placements::collect_home(std::string_view chosen) {
   if (tmp_is_writable()) {
     inside(home, "proc/home", "private");
   } else {
-    add(
-        {home, PlacementKind::kInside, {}, "proc/home", kReadOnlyAttributes, true, "empty"});
+    add({home, PlacementKind::kInside, {}, "proc/home", kReadOnlyAttributes, true, "empty"});
   }
 }
 
@@ -191,12 +187,12 @@ void Placements::collect_root(const ViewRoot& root) {
   switch (root.access) {
     case Access::kNone:
       add({root.node.path,
-                             PlacementKind::kMask,
-                             {},
-                             is_directory ? "proc/empty" : "proc/nofile",
-                             kMaskAttributes,
-                             is_directory,
-                             "none"});
+           PlacementKind::kMask,
+           {},
+           is_directory ? "proc/empty" : "proc/nofile",
+           kMaskAttributes,
+           is_directory,
+           "none"});
       return;
     case Access::kReadOnly:
       bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
@@ -282,12 +278,12 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
   if (protect.mask) {
     if (has(protect.node.path)) return;
     add({protect.node.path,
-                           PlacementKind::kMask,
-                           {},
-                           "proc/nofile",
-                           kMaskAttributes,
-                           false,
-                           "protected"});
+         PlacementKind::kMask,
+         {},
+         "proc/nofile",
+         kMaskAttributes,
+         false,
+         "protected"});
     return;
   }
   if (protect.node.kind != NodeKind::kMissing) {
@@ -302,12 +298,12 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
   if (has(protect.node.path)) return;
   plan.stubs.push_back(protect.node.path);
   add({protect.node.path,
-                         PlacementKind::kMask,
-                         {},
-                         std::string(kAbsent),
-                         kMaskAttributes,
-                         true,
-                         "protected"});
+       PlacementKind::kMask,
+       {},
+       std::string(kAbsent),
+       kMaskAttributes,
+       true,
+       "protected"});
 }
 
 // Only when all that is protected has its place: a directory may be both.

@@ -175,7 +175,7 @@ void CommandRun::go_on() {
   attempt();
 }
 
-void CommandRun::beside(std::function<void()> work, std::function<void()> then) {
+void CommandRun::beside(const std::function<void()>& work, std::function<void()> then) {
   if (!input_.is_alone) aside_ = Aside::start(work);
   if (aside_ != nullptr) {
     aside_watch_ = loop_.watch(aside_->fd(), EPOLLIN, [](std::uint32_t) {});

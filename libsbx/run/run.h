@@ -125,7 +125,7 @@ class CommandRun {
 
   // Does `work`, then `then`: at once where nobody else waits for this thread, otherwise beside it,
   // which may only read meanwhile what `work` reads.
-  void beside(std::function<void()> work, std::function<void()> then);
+  void beside(const std::function<void()>& work, std::function<void()> then);
 
   // --- before it ---
   bool pass_policy();
