@@ -374,12 +374,19 @@ std::int64_t KeptLayer::frozen_bytes() const {
 // There from a run's begin to its end.
 std::string KeptLayer::run_mark() const { return store_.epoch(state_.stack.back()) + "/running"; }
 
+// The mark's own time; without a mark nothing has been written since the last run's end.
+std::int64_t KeptLayer::run_begun() const {
+  struct stat info {};
+  if (stat(run_mark().c_str(), &info) != 0) return INT64_MAX;
+  return nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
 Status KeptLayer::begin() {
-  if (access(run_mark().c_str(), F_OK) == 0) {
-    SBX_CHECK_OK(note_touched());  // what a run that was killed has touched
-  } else {
-    const OwnedFd mark(::open(run_mark().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-    if (!mark.is_open()) return layer_failure("open(" + run_mark() + ")", errno);
+  // What a run that was killed has touched.
+  if (access(run_mark().c_str(), F_OK) == 0) SBX_CHECK_OK(note_touched());
+  const OwnedFd mark(::open(run_mark().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (!mark.is_open() || futimens(mark.get(), nullptr) != 0) {
+    return layer_failure("open(" + run_mark() + ")", errno);
   }
   ++state_.runs;
   return save();
@@ -414,24 +421,37 @@ void KeptLayer::note_root(std::size_t root) {
   const std::vector<OwnedFd> live =
       open_levels({store_.part(state_.stack.back(), root) + "/upper"});
   if (!real.is_open() || live.empty()) return;
+  const std::int64_t begun_ns = run_begun();
   walk_merged(live, [&](const MergedEntry& entry) {
-    if (base_.find(root, entry.path) != nullptr) return true;
-    const std::int64_t touched_ns = touched_at(live[0].get(), entry.path);
-    std::int64_t changed_ns = 0;
-    BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);
-    const bool is_directory = record.kind == BaseRecord::kDirectory;
-    // A directory's own time tells of its entries.
-    if (!is_directory && changed_ns >= touched_ns && record.kind != BaseRecord::kAbsent) {
-      record.kind = BaseRecord::kUnknown;
+    const BaseRecord* known = base_.find(root, entry.path);
+    // What an earlier run has hidden was noted then, with all that was in it.
+    if (known != nullptr &&
+        (known->kind != BaseRecord::kDirectory ||
+         nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec) < begun_ns)) {
+      return true;
     }
-    base_.add(root, entry.path, record);
+    const std::int64_t touched_ns = touched_at(live[0].get(), entry.path);
+    if (known == nullptr) {
+      std::int64_t changed_ns = 0;
+      BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);
+      // A directory's own time tells of its entries.
+      if (record.kind != BaseRecord::kDirectory && changed_ns >= touched_ns &&
+          record.kind != BaseRecord::kAbsent) {
+        record.kind = BaseRecord::kUnknown;
+      }
+      base_.add(root, entry.path, record);
+      known = base_.find(root, entry.path);
+    }
     const bool hides = entry.is_whiteout || entry.is_opaque || !S_ISDIR(entry.info.st_mode);
-    if (is_directory && hides) note_below(root, real.get(), entry.path, touched_ns);
+    if (known->kind == BaseRecord::kDirectory && hides) {
+      note_below(root, real.get(), entry.path, touched_ns);
+    }
     return true;
   });
 }
 
-// A directory that is removed or replaced takes along what is in it.
+// A directory that is removed or replaced takes along what is in it, also where the directory
+// itself had been touched before.
 void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
                            std::int64_t touched_ns) {
   Listing listing;
@@ -440,16 +460,17 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
   if (directory.is_open()) listing = Listing(directory.get(), ".");
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
     const std::string below = path + "/" + entry->d_name;
-    if (base_.find(root, below) == nullptr) {
+    const BaseRecord* known = base_.find(root, below);
+    if (known == nullptr) {
       std::int64_t changed_ns = 0;
       BaseRecord record = look_at_real(real, below, &changed_ns);
       if (record.kind != BaseRecord::kDirectory && changed_ns >= touched_ns) {
         record.kind = BaseRecord::kUnknown;
       }
-      const bool is_directory = record.kind == BaseRecord::kDirectory;
       base_.add(root, below, record);
-      if (is_directory) note_below(root, real, below, touched_ns);
+      known = base_.find(root, below);
     }
+    if (known->kind == BaseRecord::kDirectory) note_below(root, real, below, touched_ns);
   }
 }
 

@@ -105,6 +105,7 @@ class KeptLayer {
   Status make_way(std::size_t root, const std::string& path);
   std::string run_mark() const;
   std::int64_t known_excess() const;
+  std::int64_t run_begun() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
   void list_root(std::size_t root, std::vector<Change>& out) const;

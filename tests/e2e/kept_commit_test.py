@@ -76,6 +76,24 @@ class Commits(Kept):
         self.refused("layer_conflict", "commit", "x")
         self.assertEqual(sorted(os.listdir(os.path.join(self.work, "d"))), ["a", "b"])
 
+    def test_a_directory_that_an_earlier_run_has_touched_and_a_later_one_removes(self):
+        for later in ("rm -r d", "rm -r d; mkdir d; echo x > d/x", "rm -r d; echo x > d"):
+            with self.subTest(later):
+                self.put("d/old", "1\n")
+                self.put("d/s/t/deep", "1\n")
+                self.inside("echo n > d/n; echo n > d/s/n")
+                self.inside(later)
+                self.assertIn("\n-1\n", self.layer("diff", "x"))
+                names = self.layer("diff", "x", "--name-only").split("\n")
+                self.assertTrue({"d/old", "d/s", "d/s/t", "d/s/t/deep"} <= set(names), names)
+                wanted = self.inside("ls -R d 2>&1 || true")["stdout"]
+                self.layer("commit", "x")
+                self.assertEqual(self.inside("ls -R d 2>&1 || true")["stdout"], wanted)
+                self.assertFalse(os.path.exists(self.work + "/d/old"))
+                self.layer("undo", "x")
+                self.assertEqual(self.read("d/s/t/deep"), "1\n")
+                self.layer("discard", "x")
+
     def test_what_is_special_or_protected_is_refused_with_the_list(self):
         self.put(".git/hooks/pre-commit", "old\n", 0o755)
         self.put("secret", "s\n")
