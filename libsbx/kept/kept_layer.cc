@@ -27,8 +27,7 @@ std::int64_t nanoseconds(std::int64_t seconds, std::int64_t rest) {
   return seconds * 1'000'000'000 + rest;
 }
 
-// When the entry came to be in the layer; what is not known is long ago.
-std::int64_t touched_at(int root, const std::string& path) {
+std::int64_t made_at(int root, const std::string& path) {
   const OwnedFd handle(open_beneath(root, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct statx info {};
   if (!handle.is_open() || statx(handle.get(), "", AT_EMPTY_PATH, STATX_BTIME, &info) != 0 ||
@@ -36,6 +35,14 @@ std::int64_t touched_at(int root, const std::string& path) {
     return 0;
   }
   return nanoseconds(info.stx_btime.tv_sec, info.stx_btime.tv_nsec);
+}
+
+// When the entry came to be in the layer, at the earliest; what is not known is long ago. It may be
+// older than its name: all removals of a run are one file, and what is moved has been made before.
+std::int64_t touched_at(int root, const std::string& path, std::int64_t begun_ns) {
+  const std::size_t slash = path.rfind('/');
+  const std::int64_t parent_ns = slash == path.npos ? 0 : made_at(root, path.substr(0, slash));
+  return std::max({made_at(root, path), parent_ns, begun_ns});
 }
 
 OwnedFd open_directory(const std::string& path) {
@@ -430,7 +437,8 @@ void KeptLayer::note_root(std::size_t root) {
          nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec) < begun_ns)) {
       return true;
     }
-    const std::int64_t touched_ns = touched_at(live[0].get(), entry.path);
+    const std::int64_t touched_ns =
+        touched_at(live[0].get(), entry.path, begun_ns == INT64_MAX ? 0 : begun_ns);
     if (known == nullptr) {
       std::int64_t changed_ns = 0;
       BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);

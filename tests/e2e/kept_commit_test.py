@@ -69,6 +69,25 @@ class Commits(Kept):
         answer = self.refused("layer_conflict", "commit", "x")
         self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/a"])
 
+    def test_what_changed_before_the_layer_touched_it_is_no_conflict(self):
+        self.put("a", "1\n")
+        self.put("b", "1\n")
+        self.put("d/c", "1\n")
+        self.inside("echo layer > moved")
+        self.put("b", "host\n")  # later than the file that takes its place was made
+        run = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c",
+                                "mv moved b; rm a; echo > first; sleep 2; rm d/c"],
+                               cwd=self.work, env=self.environment, stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, run)
+        pool = os.path.join(self.state, "sbx/layers")
+        self.assertTrue(harness.until(lambda: any(
+            "first" in files for _, _, files in os.walk(pool))))
+        self.put("d/c", "host\n")  # later than the run's first removal
+        run.wait(timeout=harness.BOUND)
+        self.layer("commit", "x")
+        self.assertEqual(sorted(os.listdir(self.work)), ["b", "d", "first"])
+        self.assertEqual(self.read("b"), "layer\n")
+
     def test_new_files_in_a_removed_directory_are_a_conflict(self):
         self.put("d/a", "1\n")
         self.inside("rm -r d")
