@@ -24,8 +24,9 @@ constexpr std::size_t kHighStack = 24;
 
 class Merger {
  public:
-  Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int to)
-      : keep_(keep), base_(base), root_(root), to_(to) {}
+  // `real`: the root itself, as it is now.
+  Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int real, int to)
+      : keep_(keep), base_(base), root_(root), real_(real), to_(to) {}
 
   Status merge(const std::vector<OwnedFd>& levels) {
     Status status;
@@ -57,12 +58,17 @@ class Merger {
 
   bool keeps(const std::string& path) const { return keep_ == nullptr || keep_(root_, path); }
 
-  // Something in it, as it was, is real again.
+  // Something in it, as it was, is real again: a removal that was committed is left out, too, and
+  // nothing is there.
   bool has_left_out(const std::string& path) const {
     if (keep_ == nullptr) return false;
     for (auto at = base_.all().lower_bound({root_, path + "/"}); at != base_.all().end(); ++at) {
       if (at->first.first != root_ || !is_below(at->first.second, path)) return false;
-      if (at->second.kind != BaseRecord::kAbsent && !keeps(at->first.second)) return true;
+      struct stat info {};
+      if (at->second.kind != BaseRecord::kAbsent && !keeps(at->first.second) &&
+          stat_beneath(real_, at->first.second, info)) {
+        return true;
+      }
     }
     return false;
   }
@@ -149,6 +155,7 @@ class Merger {
   const KeepPath& keep_;
   const BaseRecords& base_;
   std::size_t root_;
+  int real_;
   int to_;
   std::map<std::string, Shown> directories_;
   std::set<std::string> made_;
@@ -210,7 +217,9 @@ Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {
     if (fstat(levels.empty() ? to.get() : levels[0].get(), &top) == 0) {
       (void)!fchmod(to.get(), 0700);
     }
-    SBX_CHECK_OK(Merger(keep, layer.base(), i, to.get()).merge(levels));
+    const OwnedFd real(
+        open(layer.state().roots[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    SBX_CHECK_OK(Merger(keep, layer.base(), i, real.get(), to.get()).merge(levels));
     (void)!fchmod(to.get(), top.st_mode & 07777);
   }
   SBX_CHECK_OK(merge_base(layer, keep, epoch));

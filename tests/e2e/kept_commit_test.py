@@ -163,6 +163,20 @@ class Commits(Kept):
         self.assertEqual(self.inside("cat a b")["stdout"], "2\nb\n")
         self.refused("layer_not_found", "undo", "x")
 
+    def test_a_directory_whose_entries_were_committed_by_name_stays_removed(self):
+        self.put("d/a", "1\n")
+        self.put("d/b", "1\n")
+        self.put("e/a", "1\n")
+        self.put("e/b", "1\n")
+        self.inside("rm -r d e")
+        self.layer("commit", "x", "d/a", "d/b")
+        self.assertEqual(self.inside("ls")["stdout"], "")
+        self.assertEqual(os.listdir(self.work + "/d"), [])
+        self.layer("discard", "x", "e/a")  # and comes back for what is real in it
+        self.assertEqual(self.inside("ls e")["stdout"], "a\n")
+        self.layer("commit", "x")
+        self.assertEqual(sorted(tree(self.work)), [b"e", b"e/a"])
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
