@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <map>
 
 #include "base/files.h"
 #include "epochs.h"
@@ -122,7 +123,7 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
                const std::vector<Step>& steps) {
   const LayerStore& store = layer.store();
   BaseRecords base;
-  std::vector<std::pair<std::string, mode_t>> modes;
+  std::map<std::string, mode_t> modes;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const Step& step = steps[i];
     const std::string upper = store.part(epoch, step.root) + "/upper";
@@ -134,7 +135,7 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
       struct stat real {};
       if (mkdir(parent.c_str(), 0700) != 0) continue;
       const std::string shown = layer.state().roots.at(step.root) + parent.substr(upper.size());
-      modes.emplace_back(parent, stat(shown.c_str(), &real) == 0 ? real.st_mode & 0777 : 0755);
+      modes.try_emplace(parent, stat(shown.c_str(), &real) == 0 ? real.st_mode & 0777 : 0755);
     }
     bool is_made = true;
     if (step.to.kind == BaseRecord::kAbsent) {
@@ -145,7 +146,7 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
       struct stat info {};
       if (lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) unlink(path.c_str());
       is_made = mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
-      modes.emplace_back(path, step.to.mode & 0777);
+      modes.insert_or_assign(path, step.to.mode & 0777);
     } else {
       const std::string kept = store.epoch(committed) + "/new/" + std::to_string(i);
       // In the place of a directory whose entries have gone.
@@ -154,6 +155,7 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
     }
     if (!is_made) return layer_failure("cannot keep " + path, errno);
   }
+  // What lies in a directory before the directory, which may close.
   for (auto at = modes.rbegin(); at != modes.rend(); ++at) {
     struct stat info {};
     if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {

@@ -177,6 +177,16 @@ class Commits(Kept):
         self.layer("commit", "x")
         self.assertEqual(sorted(tree(self.work)), [b"e", b"e/a"])
 
+    def test_an_undone_directory_has_the_layers_mode_again(self):
+        self.put("d/a", "1\n")
+        self.inside("chmod 775 d; rm d/a; mkdir -p n/m; echo 1 > n/m/f; chmod 711 n/m; chmod 500 n")
+        shown = self.inside("stat -c %n:%a d n n/m")["stdout"]
+        listed = self.layer("diff", "x", "--json")
+        self.layer("commit", "x")
+        self.layer("undo", "x")
+        self.assertEqual(self.inside("stat -c %n:%a d n n/m")["stdout"], shown)
+        self.assertEqual(self.layer("diff", "x", "--json"), listed)
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
