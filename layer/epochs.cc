@@ -24,9 +24,11 @@ constexpr std::size_t kHighStack = 24;
 
 class Merger {
  public:
-  // `real`: the root itself, as it is now.
-  Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int real, int to)
-      : keep_(keep), base_(base), root_(root), real_(real), to_(to) {}
+  // `real`: the root itself, as it is now. What is not kept and has to be there anyway becomes what
+  // is real: its records go to `fresh`.
+  Merger(const KeepPath& keep, const BaseRecords& base, std::size_t root, int real, int to,
+         BaseRecords& fresh)
+      : keep_(keep), base_(base), root_(root), real_(real), to_(to), fresh_(fresh) {}
 
   Status merge(const std::vector<OwnedFd>& levels) {
     Status status;
@@ -45,6 +47,12 @@ class Merger {
   }
 
  private:
+  struct Shown {
+    mode_t mode = 0700;
+    bool is_opaque = false;
+    int level = -1;
+  };
+
   static Error too_long() {
     return Error{ErrorCode::kPathRefused,
                  "the layer holds paths that are too long or too deep to be kept in another one",
@@ -110,7 +118,8 @@ class Merger {
   Status make_directory(const std::string& path) {
     if (!made_.insert(path).second) return {};
     SBX_CHECK_OK(make_parents(path));
-    const Shown& shown = directories_[path];
+    Shown& shown = directories_[path];
+    if (!keeps(path)) take_real(path, shown);
     if (mkdirat(to_, path.c_str(), 0700) != 0) return failed("mkdir", path);
     const OwnedFd made(openat(to_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     const OwnedFd source(
@@ -124,6 +133,13 @@ class Merger {
     }
     modes_.emplace_back(path, shown.mode);
     return {};
+  }
+
+  void take_real(const std::string& path, Shown& shown) {
+    const BaseRecord real = look_at_real(real_, path);
+    if (real.kind != BaseRecord::kDirectory) return;
+    shown.mode = real.mode & 0777;
+    fresh_.add(root_, path, real);
   }
 
   Status hide_the_rest() {
@@ -147,24 +163,21 @@ class Merger {
     return {};
   }
 
-  struct Shown {
-    mode_t mode = 0700;
-    bool is_opaque = false;
-    int level = -1;
-  };
   const KeepPath& keep_;
   const BaseRecords& base_;
   std::size_t root_;
   int real_;
   int to_;
+  BaseRecords& fresh_;
   std::map<std::string, Shown> directories_;
   std::set<std::string> made_;
   std::set<std::string> left_out_;
   std::vector<std::pair<std::string, mode_t>> modes_;
 };
 
-Status merge_base(KeptLayer& layer, const KeepPath& keep, const std::string& epoch) {
-  BaseRecords kept;
+// `kept`: the records that are new.
+Status merge_base(KeptLayer& layer, const KeepPath& keep, const std::string& epoch,
+                  BaseRecords& kept) {
   for (const auto& [key, record] : layer.base().all()) {
     if (keep == nullptr || keep(key.first, key.second)) kept.add(key.first, key.second, record);
   }
@@ -208,6 +221,7 @@ bool make_whiteout(int dirfd, const std::string& path) {
 
 Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {
   SBX_TRY(std::string epoch, make_epoch(layer.store(), layer.state()));
+  BaseRecords fresh;
   for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
     const std::vector<OwnedFd> levels = open_levels(layer.levels(i));
     const std::string upper = layer.store().part(epoch, i) + "/upper";
@@ -219,10 +233,10 @@ Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {
     }
     const OwnedFd real(
         open(layer.state().roots[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    SBX_CHECK_OK(Merger(keep, layer.base(), i, real.get(), to.get()).merge(levels));
+    SBX_CHECK_OK(Merger(keep, layer.base(), i, real.get(), to.get(), fresh).merge(levels));
     (void)!fchmod(to.get(), top.st_mode & 07777);
   }
-  SBX_CHECK_OK(merge_base(layer, keep, epoch));
+  SBX_CHECK_OK(merge_base(layer, keep, epoch, fresh));
   return epoch;
 }
 

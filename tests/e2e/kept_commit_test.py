@@ -187,6 +187,20 @@ class Commits(Kept):
         self.assertEqual(self.inside("stat -c %n:%a d n n/m")["stdout"], shown)
         self.assertEqual(self.layer("diff", "x", "--json"), listed)
 
+    def test_a_directory_that_was_committed_is_changed_no_more(self):
+        os.makedirs(self.work + "/d/s")
+        os.makedirs(self.work + "/e/s")
+        self.inside("chmod 700 d e; echo n > d/s/n; rm d/s/n; mkdir m; echo n > e/s/n; echo n > m/n")
+        self.layer("commit", "x", "d", "m")
+        names = self.layer("diff", "x", "--name-only")
+        self.assertEqual(names, "e\ne/s/n\n")
+        self.layer("discard", "x", "e")  # with all that is in it
+        os.chmod(self.work + "/d", 0o750)
+        self.assertEqual(json.loads(self.layer("diff", "x", "--json"))["changes"], [])
+        self.inside("echo n > e/s/n; chmod 700 e; mkdir k; echo > k/a; echo > k/b")
+        self.layer("commit", "x", "k/a")
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "e\ne/s/n\nk/b\n")
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
