@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "epochs.h"
 #include "host_files/remove_tree.h"
 #include "kept/copy.h"
@@ -118,6 +120,18 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   return settle_copy(layer, {}, paths, false);
 }
 
+// How many checkpoints there were at the end of the commit: labels are only ever added.
+std::string labels_path(const KeptLayer& layer, const std::string& epoch) {
+  return layer.store().epoch(epoch) + "/labels";
+}
+
+std::size_t labels_before(const KeptLayer& layer, const std::string& epoch) {
+  const std::size_t all = layer.state().labels.size();
+  const Result<std::string> text = read_file(labels_path(layer, epoch), 32);
+  const auto count = text.ok() ? parse_count(text.value(), INT64_MAX) : std::nullopt;
+  return count ? std::min(static_cast<std::size_t>(*count), all) : all;
+}
+
 // What the commit made real, as an epoch of the layer.
 Status rebuild(KeptLayer& layer, const std::string& committed, const std::string& epoch,
                const std::vector<Step>& steps) {
@@ -212,6 +226,7 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
             }));
     SBX_CHECK_OK(start_anew(layer, {rest}));
   }
+  SBX_CHECK_OK(write_new(labels_path(layer, epoch), std::to_string(state.labels.size())));
   state.committed = epoch;
   SBX_CHECK_OK(layer.save());
   SBX_CHECK_OK(drop_pending(layer));
@@ -230,6 +245,11 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
     SBX_TRY(const std::string again, make_epoch(layer.store(), state));
     SBX_CHECK_OK(rebuild(layer, epoch, again, steps));
     state.stack.insert(state.stack.begin(), again);
+    // A checkpoint since the commit has shown the same through the real files.
+    for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {
+      Epochs& frozen = state.labels[i].second;
+      frozen.insert(frozen.begin(), again);
+    }
   }
   state.committed.clear();
   SBX_CHECK_OK(layer.save());

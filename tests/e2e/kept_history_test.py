@@ -29,6 +29,24 @@ class History(Kept):
         self.assertEqual(self.inside("cat a; ls", "y")["stdout"], "2\na\ntwo\n")
         self.assertEqual(self.read("a"), "0\n")
 
+    def test_a_checkpoint_since_a_commit_keeps_what_an_undo_takes_back(self):
+        self.put("a", "a\n")
+        self.inside("true")
+        self.layer("checkpoint", "x", "c1")
+        self.inside("echo na > a")
+        self.layer("commit", "x")
+        self.layer("checkpoint", "x", "c2")
+        self.inside("echo b > b")
+        self.layer("undo", "x")
+        self.assertEqual(self.read("a"), "a\n")
+        self.layer("rollback", "x", "c2")
+        self.assertEqual(self.inside("cat a; ls")["stdout"], "na\na\n")
+        self.layer("rollback", "x", "c1")
+        self.assertEqual(self.inside("cat a")["stdout"], "a\n")
+        self.layer("rollback", "x", "c2")
+        self.layer("commit", "x")
+        self.assertEqual(self.read("a"), "na\n")
+
     def test_labels_and_names_that_are_wrong(self):
         self.inside("echo 1 > a")
         self.layer("checkpoint", "x", "l")
