@@ -141,11 +141,7 @@ class Commit {
       Step step{key.first, key.second, look_at_real(root, key.second), touched.now};
       step.to.mode &= 0777;
       step.to.stamp = 0;
-      const bool is_settled =
-          is_same_content(step.from, step.to) && (step.from.mode & 0777) == step.to.mode;
-      const bool is_gone =
-          step.from.kind == BaseRecord::kAbsent && step.to.kind == BaseRecord::kAbsent;
-      if (is_settled || is_gone) {
+      if (is_same_file(step.from, step.to)) {
         settled_.insert(key);
         continue;
       }

@@ -293,6 +293,7 @@ class LayerDiff {
   LayerDiff(const Action& action, KeptLayer& layer) : action_(action), state_(layer.state()) {
     bool is_whole = false;
     touched_ = collect_touched(layer, is_whole);
+    leave_out_settled();
     if (!is_whole) note_ = "warning: paths that are too long or too deep are left out\n";
   }
 
@@ -317,6 +318,18 @@ class LayerDiff {
   }
 
  private:
+  // What a commit would find to be real already.
+  void leave_out_settled() {
+    for (std::size_t i = 0; i < state_.roots.size(); ++i) {
+      const OwnedFd real(
+          open(state_.roots[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      std::erase_if(touched_, [&](const auto& entry) {
+        return entry.first.first == i &&
+               is_real_already(entry.second, real.get(), entry.first.second);
+      });
+    }
+  }
+
   // A path that no root of the layer holds is a mistake, and not a file without changes.
   Status check_paths() const {
     for (const std::string& name : action_.arguments) {

@@ -91,11 +91,8 @@ class Collector {
   }
 
   void add(std::size_t root, const std::string& path, Touched touched) {
-    const bool is_same = is_same_content(touched.base, touched.now) &&
-                         (touched.base.mode & 0777) == (touched.now.mode & 0777);
-    const bool is_nothing =
-        touched.base.kind == BaseRecord::kAbsent && touched.now.kind == BaseRecord::kAbsent;
-    if (!is_same && !is_nothing) out_.emplace(TouchedKey{root, path}, std::move(touched));
+    if (is_same_file(touched.base, touched.now)) return;
+    out_.emplace(TouchedKey{root, path}, std::move(touched));
   }
 
   KeptLayer& layer_;
@@ -138,6 +135,21 @@ std::size_t count_files(KeptLayer& layer) {
         return row.second.kind != BaseRecord::kAbsent;
       }));
   return count + (were - known);
+}
+
+bool is_same_file(const BaseRecord& a, const BaseRecord& b) {
+  if (a.kind == BaseRecord::kAbsent && b.kind == BaseRecord::kAbsent) return true;
+  return is_same_content(a, b) && (a.mode & 0777) == (b.mode & 0777);
+}
+
+bool is_real_already(const Touched& touched, int root, const std::string& path) {
+  struct stat real {};
+  // Most files are told by their size, and not read.
+  if (touched.now.kind == BaseRecord::kFile &&
+      (!stat_beneath(root, path, real) || real.st_size != touched.info.st_size)) {
+    return false;
+  }
+  return is_same_file(touched.now, look_at_real(root, path));
 }
 
 const char* change_kind(const BaseRecord& from, const BaseRecord& to) {

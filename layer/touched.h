@@ -30,6 +30,11 @@ TouchedMap collect_touched(KeptLayer& layer, bool& is_whole);
 // What the layer holds but directories, removals among it; nothing of that is read.
 std::size_t count_files(KeptLayer& layer);
 
+// Whether both say the same of a file, its mode too.
+bool is_same_file(const BaseRecord& a, const BaseRecord& b);
+// Whether the real file is already what the layer makes of it, so that a commit changes nothing.
+bool is_real_already(const Touched& touched, int root, const std::string& path);
+
 // "created", "modified", "deleted", "replaced"
 const char* change_kind(const BaseRecord& from, const BaseRecord& to);
 std::string absolute_path(const LayerState& state, const TouchedKey& key);

@@ -197,6 +197,26 @@ for path in paths:
         self.assertNotIn(b"\x1b[2J", shown)
         self.assertIn("\x1b[2J", self.layer("diff", "x"))  # a program's are the bytes
 
+    def test_what_is_real_already_is_listed_nowhere(self):
+        self.put("a", "1\n")
+        self.put("gone", "1\n")
+        self.put("mode", "1\n")
+        self.inside("echo 2 > a; rm gone; echo 2 > b; chmod 600 mode; mkdir -p d/e; ln -s a l")
+        self.put("a", "2\n")
+        self.put("b", "3\n")
+        os.unlink(self.work + "/gone")
+        os.makedirs(self.work + "/d/e")
+        os.chmod(self.work + "/d", 0o755)
+        os.chmod(self.work + "/d/e", 0o755)
+        os.symlink("a", self.work + "/l")
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "b\nmode\n")
+        listed = json.loads(self.layer("diff", "x", "--json"))["changes"]
+        self.assertEqual([change["path"] for change in listed], [self.work + "/b", self.work + "/mode"])
+        self.assertNotIn("empty directory", self.layer("diff", "x", "--stat"))
+        self.put("b", "2\n")
+        told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
+        self.assertEqual([change["path"] for change in told["committed"]], [self.work + "/mode"])
+
     def test_the_forms(self):
         self.put("a", "1\n")
         self.put(".git/HEAD", "ref\n")
