@@ -379,7 +379,7 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
   for (const auto& [key, to] : last) {
     const OwnedFd root(
         open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!is_same_content(*to, look_at_real(root.get(), key.second))) {
+    if (!is_same_file(*to, look_at_real(root.get(), key.second))) {
       out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
     }
   }

@@ -201,6 +201,18 @@ class Commits(Kept):
         self.layer("commit", "x", "k/a")
         self.assertEqual(self.layer("diff", "x", "--name-only"), "e\ne/s/n\nk/b\n")
 
+    def test_a_mode_that_changed_since_a_commit_is_not_taken_back(self):
+        self.put("a", "1\n")
+        self.inside("echo 2 > a; mkdir d; ln -s a l")
+        self.layer("commit", "x")
+        for name, other, committed in (("a", 0o600, 0o644), ("d", 0o700, 0o755)):
+            os.chmod(os.path.join(self.work, name), other)
+            answer = self.refused("layer_conflict", "undo", "x")
+            self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/" + name])
+            os.chmod(os.path.join(self.work, name), committed)
+        self.layer("undo", "x")
+        self.assertEqual(tree(self.work), {b"a": ("file", 0o644, b"1\n")})
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
