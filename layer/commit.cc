@@ -157,6 +157,7 @@ class Commit {
       note_links(step, touched, root);
       steps_.push_back(std::move(step));
     }
+    warn_of_other_names();
   }
 
   bool has_parent(const TouchedKey& key, int root) {
@@ -197,11 +198,25 @@ class Commit {
       }
     }
     struct stat real {};
-    if (step.from.kind == BaseRecord::kFile && step.to.kind == BaseRecord::kFile &&
-        !is_same_content(step.from, step.to) && stat_beneath(root, step.path, real) &&
-        real.st_nlink > 1) {
-      warnings_.push_back("its other names keep the former content: " +
-                          repair_utf8(where({step.root, step.path})));
+    if (step.from.kind != BaseRecord::kFile || is_same_content(step.from, step.to) ||
+        !stat_beneath(root, step.path, real) || real.st_nlink < 2) {
+      return;
+    }
+    Names& names = names_[{real.st_dev, real.st_ino}];
+    names.all = real.st_nlink;
+    ++names.taken;
+    if (step.to.kind == BaseRecord::kFile) {
+      names.changed.push_back(where({step.root, step.path}));
+    }
+  }
+
+  // A name that is replaced is parted from the file's other names.
+  void warn_of_other_names() {
+    for (const auto& [file, names] : names_) {
+      if (names.taken >= names.all) continue;
+      for (const std::string& path : names.changed) {
+        warnings_.push_back("its other names keep the former content: " + repair_utf8(path));
+      }
     }
   }
 
@@ -334,6 +349,13 @@ class Commit {
 
   Done answer() const { return commit_answer(action_, state_, "committed", steps_, warnings_); }
 
+  // Of one real file.
+  struct Names {
+    nlink_t all = 0;
+    nlink_t taken = 0;                 // replaced or removed by this commit
+    std::vector<std::string> changed;  // those that are replaced
+  };
+
   const Action& action_;
   KeptLayer& layer_;
   LayerState& state_;
@@ -345,6 +367,7 @@ class Commit {
   std::vector<Step> steps_;
   std::map<std::pair<dev_t, ino_t>, TouchedKey> linked_;
   std::map<TouchedKey, TouchedKey> links_;
+  std::map<std::pair<dev_t, ino_t>, Names> names_;
   std::map<TouchedKey, std::int64_t> numbers_;
   std::vector<Change> conflicts_;
   std::vector<Change> refused_;

@@ -213,6 +213,21 @@ class Commits(Kept):
         self.layer("undo", "x")
         self.assertEqual(tree(self.work), {b"a": ("file", 0o644, b"1\n")})
 
+    def test_other_names_are_warned_of_where_they_are_not_committed(self):
+        self.put("a", "1\n")
+        os.link(self.work + "/a", self.work + "/b")
+        os.link(self.work + "/a", self.work + "/c")
+        self.inside("for i in a b; do echo 2 > $i; done; rm c")
+
+        def warned(*names):
+            return json.loads(self.layer("commit", "x", *names, "--dry-run", "--json"))["warnings"]
+
+        self.assertEqual(warned(), [])
+        self.assertEqual(warned("a", "b"), [f"its other names keep the former content: {self.work}/{name}"
+                                            for name in ("a", "b")])
+        self.layer("commit", "x")
+        self.assertEqual((self.read("a"), self.read("b")), ("2\n", "2\n"))
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
