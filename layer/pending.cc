@@ -48,10 +48,12 @@ Status drop_pending(KeptLayer& layer) {
 }
 
 // In a copy the records alone tell what is changed.
-Status settle_copy(KeptLayer& layer, const std::vector<Step>& steps,
+Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                    const std::set<TouchedKey>& also, bool back) {
   LayerState& state = layer.state();
-  const std::string live = state.stack.back();
+  const std::string path = layer.store().epoch(epoch) + "/base";
+  BaseRecords was;
+  was.load(path);
   BaseRecords is;
   std::map<TouchedKey, const BaseRecord*> settled;
   for (const Step& step : steps) {
@@ -60,7 +62,7 @@ Status settle_copy(KeptLayer& layer, const std::vector<Step>& steps,
     if (!back) at->second = &step.to;
   }
   const auto stamp_of = [&](const TouchedKey& key) -> std::int64_t {
-    const OwnedFd tree(open((layer.store().part(live, key.first) + "/tree").c_str(),
+    const OwnedFd tree(open((layer.store().part(epoch, key.first) + "/tree").c_str(),
                             O_PATH | O_DIRECTORY | O_CLOEXEC));
     struct stat info {};
     if (back || !stat_beneath(tree.get(), key.second, info)) return 0;
@@ -77,8 +79,7 @@ Status settle_copy(KeptLayer& layer, const std::vector<Step>& steps,
     known.stamp = stamp_of(key);
     is.add(key.first, key.second, known);
   }
-  for (const auto& [key, record] : layer.base().all()) is.add(key.first, key.second, record);
-  const std::string path = layer.store().epoch(live) + "/base";
+  for (const auto& [key, record] : was.all()) is.add(key.first, key.second, record);
   const std::string fresh = path + ".new";
   unlink(fresh.c_str());
   SBX_CHECK_OK(is.save(fresh));
@@ -117,7 +118,7 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
     if (!is_made) return layer_failure("cannot copy " + real, errno);
     if (!S_ISLNK(info.st_mode)) chmod(tree.c_str(), info.st_mode & 0777);
   }
-  return settle_copy(layer, {}, paths, false);
+  return settle_copy(layer, live, {}, paths, false);
 }
 
 // How many checkpoints there were at the end of the commit: labels are only ever added.
@@ -216,7 +217,7 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
   if (state.committed == epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   if (state.kind == KeptKind::kCopy) {
-    SBX_CHECK_OK(settle_copy(layer, steps, also, false));
+    SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, also, false));
   } else {
     std::set<TouchedKey> real = also;
     for (const Step& step : steps) real.insert({step.root, step.path});
@@ -240,7 +241,10 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
   if (state.committed != epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   if (state.kind == KeptKind::kCopy) {
-    SBX_CHECK_OK(settle_copy(layer, steps, {}, true));
+    SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, {}, true));
+    for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {
+      SBX_CHECK_OK(settle_copy(layer, state.labels[i].second.back(), steps, {}, true));
+    }
   } else {
     SBX_TRY(const std::string again, make_epoch(layer.store(), state));
     SBX_CHECK_OK(rebuild(layer, epoch, again, steps));
