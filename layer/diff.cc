@@ -249,8 +249,14 @@ class Sides {
 
   // As git itself does, and libgit2 does not: a tab behind a name that holds a space, where
   // patch(1) would take it to end.
-  static int add_line(const git_diff_delta* /*delta*/, const git_diff_hunk* /*hunk*/,
+  static int add_line(const git_diff_delta* delta, const git_diff_hunk* /*hunk*/,
                       const git_diff_line* line, void* to) {
+    // Of one that is only renamed, or has another mode, git says nothing more; its line "Binary
+    // files … differ", without the ids that a patch needs, would make the whole useless.
+    if (line->origin == GIT_DIFF_LINE_BINARY &&
+        git_oid_equal(&delta->old_file.id, &delta->new_file.id) != 0) {
+      return 0;
+    }
     std::string& out = *static_cast<std::string*>(to);
     const std::string_view text(line->content, line->content_len);
     if (line->origin != GIT_DIFF_LINE_FILE_HDR) {

@@ -231,3 +231,26 @@ for path in paths:
                       told["changes"])
         self.assertEqual(told["git_left_out"], 1)
         self.assertEqual(self.layer("diff", "x", "--name-only", "a"), "a\n")
+
+    def applied(self):
+        """The workspace as it was when `self.copy` was made, with the patch."""
+        patch = self.raw("layer", "diff", "x").stdout
+        subprocess.run(["git", "apply", "--whitespace=nowarn", "-"], input=patch, cwd=self.copy, check=True,
+                       timeout=harness.BOUND)
+        return tree(self.copy)
+
+    def keep_copy(self):
+        self.copy = os.path.join(self.base, "copy")
+        shutil.copytree(self.work, self.copy, symlinks=True)
+
+    def test_a_binary_file_that_is_only_renamed_or_has_another_mode(self):
+        for name in ("i.png", "tool"):
+            with open(os.path.join(self.work, name), "wb") as file:
+                file.write(random.Random(name).randbytes(3000))
+        self.put("a", "1\n")
+        self.keep_copy()
+        self.inside("mv i.png j.png; chmod +x tool; echo 2 > a")
+        now = self.applied()
+        self.assertEqual(sorted(now), [b"a", b"j.png", b"tool"])
+        self.assertEqual(now[b"tool"][1], 0o755)
+        self.assertEqual(now[b"a"][2], b"2\n")
