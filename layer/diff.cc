@@ -5,6 +5,7 @@
 #include <git2.h>
 #include <git2/sys/mempack.h>
 #include <git2/sys/odb_backend.h>
+#include <git2/sys/path.h>
 #include <git2/sys/repository.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -294,6 +295,45 @@ bool is_gits_own(const std::string& path) {
   return false;
 }
 
+// The names and modes that git takes, as it says itself.
+class GitNames {
+ public:
+  GitNames() {
+    git_libgit2_init();
+    git_index* index = nullptr;
+    if (git_index_new(&index) == 0) index_.reset(index);
+  }
+  ~GitNames() {
+    index_.reset();
+    git_libgit2_shutdown();
+  }
+  GitNames(const GitNames&) = delete;
+  GitNames& operator=(const GitNames&) = delete;
+
+  bool takes(const std::string& path, unsigned mode) const {
+    if (mode == 0) return true;
+    // A symlink of that name an index without a work tree takes, and `git apply` does not.
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (mode == GIT_FILEMODE_LINK &&
+        git_path_is_gitfile(name.c_str(), name.size(), GIT_PATH_GITFILE_GITMODULES,
+                            GIT_PATH_FS_GENERIC) != 0) {
+      return false;
+    }
+    git_index_entry entry{};
+    entry.mode = mode;
+    entry.path = path.c_str();
+    return !is_gits_own(path) && git_index_clear(index_.get()) == 0 &&
+           git_index_add(index_.get(), &entry) == 0;
+  }
+  bool takes(const std::string& path, const BaseRecord& record) const {
+    return takes(path, record.kind == BaseRecord::kLink ? unsigned{GIT_FILEMODE_LINK}
+                                                        : unsigned{GIT_FILEMODE_BLOB});
+  }
+
+ private:
+  Index index_;
+};
+
 class LayerDiff {
  public:
   LayerDiff(const Action& action, KeptLayer& layer) : action_(action), state_(layer.state()) {
@@ -315,9 +355,7 @@ class LayerDiff {
                 "--root", "--json shows the changes of all roots"},
           {}};
     }
-    git_libgit2_init();
     Result<std::string> text = patch(static_cast<std::size_t>(found - state_.roots.begin()));
-    git_libgit2_shutdown();
     if (!text.ok()) return Refusal{text.error(), {}};
     if (action_.json) return json(text.value());
     return Answer{action_.terminal ? escape_lines(text.value()) : std::move(text).value(), note_};
@@ -366,6 +404,7 @@ class LayerDiff {
     const OwnedFd real(
         open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::size_t left_out = 0;
+    std::size_t refused = 0;
     std::string empty;
     for (const auto& [key, touched] : touched_) {
       if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
@@ -379,6 +418,10 @@ class LayerDiff {
       SBX_TRY(const Blob before, real_blob(real.get(), key.second));
       SBX_TRY(const Blob after, kept_blob(touched, key.second));
       if (before.mode == after.mode && before.bytes == after.bytes) continue;
+      if (!names_.takes(key.second, before.mode) || !names_.takes(key.second, after.mode)) {
+        ++refused;
+        continue;
+      }
       const bool is_other =
           before.mode != 0 && after.mode != 0 && (before.mode & S_IFMT) != (after.mode & S_IFMT);
       Sides& its = is_other ? others : sides;
@@ -387,6 +430,9 @@ class LayerDiff {
     }
     if (left_out > 0) {
       note_ += std::to_string(left_out) + " changes in .git are left out\n";
+    }
+    if (refused > 0) {
+      note_ += std::to_string(refused) + " changes under names that git refuses are left out\n";
     }
     SBX_TRY(std::string text, sides.patch(action_.stat));
     if (!others.is_empty()) {
@@ -425,11 +471,13 @@ class LayerDiff {
     write_member(json, "kind", kept_kind_name(state_.kind));
     json.key("changes");
     json.begin_array();
-    std::size_t in_git = 0;
+    std::size_t left_out = 0;
     for (const auto& [key, touched] : touched_) {
       const std::string path = absolute_path(state_, key);
       if (!is_chosen(path)) continue;
-      if (is_gits_own(key.second)) ++in_git;
+      if (!names_.takes(key.second, touched.base) || !names_.takes(key.second, touched.now)) {
+        ++left_out;
+      }
       json.begin_object();
       write_member(json, "path", path);
       write_member(json, "kind", change_kind(touched.base, touched.now));
@@ -438,7 +486,7 @@ class LayerDiff {
     }
     json.end_array();
     json.key("git_left_out");
-    json.count(in_git);
+    json.count(left_out);
     if (action_.patch) write_member(json, "patch", text);
     json.end_object();
     answer.text += '\n';
@@ -460,6 +508,7 @@ class LayerDiff {
 
   const Action& action_;
   const LayerState& state_;
+  const GitNames names_;
   TouchedMap touched_;
   std::string note_;
 };

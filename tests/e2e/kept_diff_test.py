@@ -254,3 +254,15 @@ for path in paths:
         self.assertEqual(sorted(now), [b"a", b"j.png", b"tool"])
         self.assertEqual(now[b"tool"][1], 0o755)
         self.assertEqual(now[b"a"][2], b"2\n")
+
+    def test_names_that_git_refuses_are_left_out_and_counted(self):
+        self.keep_copy()
+        self.inside("echo 1 > a; echo 2 > git~1; echo 3 > .git.; echo 4 > '.git '; echo 5 > '.git::$INDEX_ALLOCATION';"
+                    "ln -s a .gitmodules; mkdir d; echo 6 > d/GIT~1")
+        self.assertEqual(list(self.applied()), [b"a"])
+        for form in ((), ("--stat",)):
+            told = self.raw("layer", "diff", "x", *form)
+            self.assertEqual(told.returncode, 0, told)
+            self.assertIn(b"6 changes under names that git refuses are left out", told.stderr)
+        told = json.loads(self.layer("diff", "x", "--json"))
+        self.assertEqual((told["git_left_out"], len(told["changes"])), (6, 8))
