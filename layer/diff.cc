@@ -69,6 +69,7 @@ Result<std::string> whole_file(int fd, const std::string& path) {
 struct Blob {
   unsigned mode = 0;  // 0: nothing
   std::string bytes;
+  bool is_unreadable = false;
 };
 
 Result<Blob> real_blob(int root, const std::string& path) {
@@ -80,10 +81,7 @@ Result<Blob> real_blob(int root, const std::string& path) {
   }
   if (!S_ISREG(info.st_mode)) return Blob{};
   const OwnedFd file(open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.is_open()) {
-    return Error{ErrorCode::kPathRefused, "cannot be read: " + escape_control_bytes(path), path,
-                 ""};
-  }
+  if (!file.is_open()) return Blob{GIT_FILEMODE_BLOB, "", true};
   SBX_TRY(std::string bytes, whole_file(file.get(), path));
   return Blob{(info.st_mode & 0100) != 0 ? unsigned{GIT_FILEMODE_BLOB_EXECUTABLE}
                                          : unsigned{GIT_FILEMODE_BLOB},
@@ -405,6 +403,7 @@ class LayerDiff {
         open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::size_t left_out = 0;
     std::size_t refused = 0;
+    std::size_t unreadable = 0;
     std::string empty;
     for (const auto& [key, touched] : touched_) {
       if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
@@ -417,6 +416,10 @@ class LayerDiff {
       }
       SBX_TRY(const Blob before, real_blob(real.get(), key.second));
       SBX_TRY(const Blob after, kept_blob(touched, key.second));
+      if (before.is_unreadable) {
+        ++unreadable;
+        continue;
+      }
       if (before.mode == after.mode && before.bytes == after.bytes) continue;
       if (!names_.takes(key.second, before.mode) || !names_.takes(key.second, after.mode)) {
         ++refused;
@@ -433,6 +436,9 @@ class LayerDiff {
     }
     if (refused > 0) {
       note_ += std::to_string(refused) + " changes under names that git refuses are left out\n";
+    }
+    if (unreadable > 0) {
+      note_ += std::to_string(unreadable) + " changes of files that cannot be read are left out\n";
     }
     SBX_TRY(std::string text, sides.patch(action_.stat));
     if (!others.is_empty()) {

@@ -266,3 +266,14 @@ for path in paths:
             self.assertIn(b"6 changes under names that git refuses are left out", told.stderr)
         told = json.loads(self.layer("diff", "x", "--json"))
         self.assertEqual((told["git_left_out"], len(told["changes"])), (6, 8))
+
+    @unittest.skipIf(harness.is_root(), "root reads every file")
+    def test_a_real_file_that_cannot_be_read_is_left_out_and_counted(self):
+        self.put("closed", "1\n", 0)
+        self.inside("rm -f closed; echo 2 > a")
+        for form in ((), ("--stat",)):
+            told = self.raw("layer", "diff", "x", *form)
+            self.assertEqual(told.returncode, 0, told)
+            self.assertIn(b"1 changes of files that cannot be read are left out", told.stderr)
+            self.assertIn(b"a", told.stdout)
+            self.assertNotIn(b"closed", told.stdout)
