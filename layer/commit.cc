@@ -384,6 +384,9 @@ Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pendi
   if (!steps.ok()) return Refusal{steps.error(), {}};
   const std::string directory = layer.store().epoch(pending.epoch);
   const std::vector<Step>& list = steps.value();
+  if (action.dry_run) {
+    return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
+  }
   Status status =
       back ? undo_steps(layer.state(), directory, list) : do_steps(layer.state(), directory, list);
   if (status.ok()) {
@@ -426,6 +429,9 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
                          "nothing was undone; changed since the commit: " + names.substr(0, 2000),
                          "layer", "put them back as they were committed"},
                    std::move(conflicts)};
+  }
+  if (action.dry_run) {
+    return commit_answer(action, layer.state(), "undone", steps.value(), {});
   }
   if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
     return Refusal{status.error(), {}};
@@ -473,6 +479,11 @@ Done commit_answer(const Action& action, const LayerState& state, const std::str
 }
 
 Done commit_layer(const Action& action) {
+  if (action.undo && !(action.arguments.empty() && action.ours.empty() && action.theirs.empty())) {
+    return Refusal{Error{ErrorCode::kBadFlag, "--undo takes the whole commit back", "--undo",
+                         "leave out PATH, --ours and --theirs"},
+                   {}};
+  }
   Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
   if (!found.ok()) return Refusal{found.error(), {}};
   KeptLayer& layer = *found.value();

@@ -233,6 +233,20 @@ class Commits(Kept):
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
         self.assertEqual(told["committed"], [{"path": self.work + "/a", "kind": "created"}])
         self.assertEqual(os.listdir(self.work), [])
+        self.layer("commit", "x")
+        for words in (("commit", "x", "--undo"), ("undo", "x")):
+            told = json.loads(self.layer(*words, "--dry-run", "--json"))
+            self.assertEqual((told["dry_run"], len(told["undone"])), (True, 1))
+            self.assertEqual(os.listdir(self.work), ["a"])
+        self.layer("undo", "x")
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_undo_takes_no_paths(self):
+        self.inside("echo 1 > a; echo 2 > b")
+        self.layer("commit", "x")
+        for words in (("a",), ("--ours", "a"), ("--theirs", "a")):
+            self.refused("bad_flag", "commit", "x", "--undo", *words)
+        self.assertEqual(sorted(os.listdir(self.work)), ["a", "b"])
 
     def test_times_and_attributes_are_kept_and_the_overlays_own_never(self):
         self.inside("echo 1 > a; touch -d @1000 a; mkdir d; rm -f nothing")
@@ -324,6 +338,29 @@ class Kills(Kept):
             wrong = [told for told in pool.map(one, range(len(points))) if told]
         self.assertEqual(wrong, [])
 
+
+    def killed_at_the_second_rename(self):
+        """A workspace of which a commit has made `a` real, and `b` not yet."""
+        work = os.path.join(tempfile.mkdtemp(dir=self.base), "work")
+        os.mkdir(work)
+        environment = {**os.environ, "XDG_STATE_HOME": os.path.join(os.path.dirname(work), "state")}
+        self.inside("echo a > a; echo b > b", "x", cwd=work, env=environment)
+        self.call(work, environment, "commit", "x", inject=[
+            "strace", "-qq", "-o", "/dev/null", "--inject=renameat2:signal=KILL:when=2"])
+        if os.path.exists(os.path.join(work, "b")) or not os.path.exists(os.path.join(work, "a")):
+            self.skipTest("strace cannot kill here")
+        return work, environment
+
+    def test_a_dry_run_with_an_unfinished_commit_changes_nothing(self):
+        work, environment = self.killed_at_the_second_rename()
+        before = tree(work)
+        for words in ((), ("--undo",)):
+            done = self.call(work, environment, "commit", "x", "--dry-run", *words)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(b"would be", done.stderr)
+            self.assertEqual(tree(work), before)
+        done = self.call(work, environment, "commit", "x")
+        self.assertEqual((done.returncode, sorted(set(os.listdir(work)))), (0, ["a", "b"]), done)
 
     def points(self, work, environment, action, trace):
         """(call, how often it was made by then) of each that could change something."""
