@@ -28,7 +28,7 @@ struct Row {
   std::size_t files = 0;
   std::int64_t runs = 0;
   std::int64_t age_s = 0;
-  KeptKind kind = KeptKind::kOverlay;
+  const char* kind = "";
 };
 
 std::string size_text(std::int64_t bytes) {
@@ -60,7 +60,7 @@ std::string table(const std::vector<Row>& rows) {
                                    : std::to_string(row.age_s / 60) + " min";
     age.resize(std::max<std::size_t>(age.size(), 9), ' ');
     out += name + pad(size_text(row.size), 10) + pad(std::to_string(row.files), 8) +
-           pad(std::to_string(row.runs), 8) + "  " + age + "  " + kept_kind_name(row.kind) + "\n";
+           pad(std::to_string(row.runs), 8) + "  " + age + "  " + row.kind + "\n";
   }
   return out;
 }
@@ -146,6 +146,23 @@ Status discard_whole(KeptLayer& layer) {
   return {};
 }
 
+// Of a layer's state that could be read, and tells nothing.
+bool is_damage(const Error& error) {
+  return error.code == ErrorCode::kSetupFailed && error.sys_errno == 0;
+}
+
+// False where it is not damaged.
+Result<bool> discard_damaged(const Action& action) {
+  SBX_TRY(const LayerStore store, open_layer_store(action.environment, action.workspace));
+  SBX_TRY(const OwnedFd held, lock_layer(store, action.name, false));
+  const Result<LayerState> state = read_layer_state(store, action.name);
+  if (state.ok() || !is_damage(state.error())) return false;
+  SBX_TRY(const OwnedFd lock, lock_store(store));
+  rmdir_layer(store, action.name);
+  collect_garbage(store);
+  return true;
+}
+
 Result<std::set<TouchedKey>> chosen_paths(const Action& action, KeptLayer& layer) {
   bool is_whole = false;
   const TouchedMap touched = collect_touched(layer, is_whole);
@@ -187,14 +204,17 @@ Done list_layers(const Action& action) {
   std::vector<Row> rows;
   for (const std::string& name : layer_names(store.value())) {
     const Result<std::shared_ptr<KeptLayer>> layer = KeptLayer::find(store.value(), name, true);
-    if (!layer.ok()) continue;
+    if (!layer.ok()) {
+      if (is_damage(layer.error())) rows.push_back({.name = name, .kind = "damaged"});
+      continue;
+    }
     const LayerState& state = layer.value()->state();
     Row row{name,
             layer.value()->frozen_bytes(),
             0,
             state.runs,
             std::max<std::int64_t>(0, time(nullptr) - state.created_s),
-            state.kind};
+            kept_kind_name(state.kind)};
     for (const std::string& part : layer.value()->written()) row.size += tree_bytes(part);
     row.files = count_files(*layer.value());
     rows.push_back(std::move(row));
@@ -217,7 +237,7 @@ Done list_layers(const Action& action) {
     json.integer(row.runs);
     json.key("age_s");
     json.integer(row.age_s);
-    write_member(json, "kind", kept_kind_name(row.kind));
+    write_member(json, "kind", row.kind);
     json.end_object();
   }
   json.end_array();
@@ -271,6 +291,11 @@ Done branch_layer(const Action& action) {
 
 Done discard_layer(const Action& action) {
   Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
+  if (!found.ok() && is_damage(found.error()) && action.arguments.empty()) {
+    const Result<bool> done = discard_damaged(action);
+    if (!done.ok()) return Refusal{done.error(), {}};
+    if (done.value()) return said(action, "discarded", action.name);
+  }
   if (!found.ok()) return Refusal{found.error(), {}};
   KeptLayer& layer = *found.value();
   if (action.arguments.empty()) {

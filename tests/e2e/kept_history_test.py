@@ -74,6 +74,30 @@ class History(Kept):
         self.assertEqual(self.layer("diff", "x", "nothing"), "")
         self.assertFalse(os.path.exists(self.work + "/a"))
 
+    def test_a_layer_whose_state_is_damaged_is_named_and_can_be_discarded(self):
+        for name in ("x", "other"):
+            self.inside("echo 1 > a", name)
+        names = self.store_of("names")
+        pool = os.path.join(os.path.dirname(names), "pool")
+        for damage in (b"garbage", b"", b"sbx-layer 1\0"):
+            with open(os.path.join(names, "x", "state"), "wb") as file:
+                file.write(damage)
+            self.assertEqual({row["name"]: row["kind"] for row in json.loads(self.layer("list", "--json"))}["x"],
+                             "damaged")
+            self.refused("setup_failed", "discard", "x", "a")
+            self.refused("setup_failed", "diff", "x")
+            self.layer("discard", "x")
+            self.assertEqual([row["name"] for row in json.loads(self.layer("list", "--json"))], ["other"])
+            self.assertTrue(harness.until(lambda: len(os.listdir(pool)) == 1))  # what it used is collected
+            self.inside("echo 1 > a")
+
+    def store_of(self, part):
+        """That directory of the workspace's layers."""
+        for directory, inner, _ in os.walk(os.path.join(self.state, "sbx/layers")):
+            if part in inner:
+                return os.path.join(directory, part)
+        self.skipTest("the layers lie elsewhere")
+
     def test_a_hundred_branches_run_at_once(self):
         self.put("base", "0\n")
         self.inside("echo 1 > base; echo one > one")

@@ -145,7 +145,7 @@ export class Session {
   readonly layer: Layer;
   /** The layers of the workspace. */
   layers(): Promise<Array<{ name: string; size: number; files: number; runs: number; age_s: number;
-    kind: 'overlay' | 'copy' }>>;
+    kind: 'overlay' | 'copy' | 'damaged' }>>;
   /** Any method of docs/sessions.md. */
   call(method: string, params?: object, options?: { signal?: AbortSignal }): Promise<any>;
   /** Ends every task and waits for it. Also Symbol.asyncDispose. */
