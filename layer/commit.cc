@@ -32,6 +32,45 @@ bool is_any_below(const std::string& path, const std::vector<std::string>& tops)
                      [&](const std::string& top) { return is_below(path, top); });
 }
 
+// The way that leads out of what is unfinished.
+constexpr const char* kTakesBack = "sbx-run layer commit NAME --undo takes the commit back";
+constexpr const char* kKeeps = "sbx-run layer commit NAME leaves it committed";
+
+std::string listed(const Paths& paths) {
+  constexpr std::size_t kNamed = 20;
+  std::string names;
+  for (std::size_t i = 0; i < paths.size() && i < kNamed; ++i) {
+    names += (i == 0 ? "" : ", ") + repair_utf8(paths[i]);
+  }
+  if (paths.size() > kNamed) names += " and " + std::to_string(paths.size() - kNamed) + " more";
+  return escape_control_bytes(names);
+}
+
+// Steps that fail on their way are gone back, and nothing is unfinished then.
+Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                   bool back) {
+  const std::string directory = layer.store().epoch(epoch);
+  const LayerState& state = layer.state();
+  const Status status =
+      back ? undo_steps(state, directory, steps) : do_steps(state, directory, steps);
+  if (status.ok()) return status;
+  Error error = status.error();
+  Paths left;
+  Status again =
+      back ? do_steps(state, directory, steps, &left) : undo_steps(state, directory, steps, &left);
+  if (again.ok()) {
+    again = back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps);
+  }
+  if (!again.ok()) {
+    error.hint = back ? kKeeps : kTakesBack;
+    return error;
+  }
+  error.message = (back ? "nothing was undone; " : "nothing was committed; ") + error.message;
+  if (!left.empty()) error.message += "; left as they are: " + listed(left);
+  if (error.code == ErrorCode::kLayerConflict) error.hint.clear();
+  return error;
+}
+
 class Commit {
  public:
   Commit(const Action& action, KeptLayer& layer)
@@ -146,11 +185,16 @@ class Commit {
         continue;
       }
       const bool is_forced = is_any_below(where(key), action_.theirs);
-      if (!is_forced && !is_same_content(touched.base, step.from)) {
+      // What cannot be seen could not be put back.
+      const bool is_seen = step.from.kind != BaseRecord::kUnknown;
+      if (!is_seen || (!is_forced && !is_same_content(touched.base, step.from))) {
         conflict(key);
         continue;
       }
-      if (!is_forced && !has_parent(key, root)) conflict(key);
+      if (!has_parent(key, root)) {
+        conflict(key);
+        continue;
+      }
       if (step.from.kind == BaseRecord::kDirectory && step.to.kind != BaseRecord::kDirectory) {
         find_strangers(key, root, is_forced);
       }
@@ -220,13 +264,44 @@ class Commit {
     }
   }
 
+  // The caller's own real directories that it may not write in, and in which names come or go: open
+  // from before the first step to after the last.
+  std::map<TouchedKey, BaseRecord> closed_parents() const {
+    std::map<TouchedKey, BaseRecord> out;
+    for (const Step& step : steps_) {
+      const std::size_t slash = step.path.rfind('/');
+      const bool keeps_name =
+          step.from.kind == step.to.kind &&
+          (step.to.kind == BaseRecord::kDirectory || is_same_content(step.from, step.to));
+      if (slash == std::string::npos || keeps_name) continue;
+      const TouchedKey parent{step.root, step.path.substr(0, slash)};
+      if (out.contains(parent)) continue;
+      const int root = roots_.at(step.root).get();
+      const OwnedFd fd(open_beneath(root, parent.second, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+      struct stat info {};
+      if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+      const std::string by_number = "/proc/self/fd/" + std::to_string(fd.get());
+      if (info.st_uid == geteuid() && access(by_number.c_str(), W_OK) != 0 && errno == EACCES) {
+        out.emplace(parent, look_at_real(root, parent.second));
+      }
+    }
+    return out;
+  }
+
   // Removals from the deepest on, then directories and files from the top, then the modes of
   // directories, which may close them.
   void order() {
+    const std::map<TouchedKey, BaseRecord> closed = closed_parents();
+    std::vector<Step> opens;
     std::vector<Step> gone;
     std::vector<Step> made;
     std::vector<Step> modes;
+    std::set<TouchedKey> own;  // their step says what becomes of them
     for (Step& step : steps_) {
+      if (closed.contains({step.root, step.path})) {
+        step.from.mode |= 0700;
+        own.insert({step.root, step.path});
+      }
       if (step.to.kind == BaseRecord::kAbsent) {
         gone.push_back(std::move(step));
       } else if (step.to.kind == BaseRecord::kDirectory) {
@@ -239,6 +314,12 @@ class Commit {
         made.push_back(std::move(step));
       }
     }
+    for (const auto& [key, was] : closed) {
+      Step opened{key.first, key.second, was, was};
+      opened.to.mode |= 0700;
+      if (!own.contains(key)) modes.push_back({key.first, key.second, opened.to, was});
+      opens.push_back(std::move(opened));
+    }
     const auto by_path = [](const Step& a, const Step& b) {
       return std::pair(a.root, a.path) < std::pair(b.root, b.path);
     };
@@ -247,7 +328,8 @@ class Commit {
     std::stable_sort(made.begin(), made.end(), by_path);
     std::sort(modes.begin(), modes.end(), by_path);
     std::reverse(modes.begin(), modes.end());
-    steps_ = std::move(gone);
+    steps_ = std::move(opens);
+    for (Step& step : gone) steps_.push_back(std::move(step));
     for (Step& step : made) {
       const TouchedKey key{step.root, step.path};
       const auto link = links_.find(key);
@@ -268,7 +350,7 @@ class Commit {
     SBX_CHECK_OK(keep_contents(directory));
     SBX_CHECK_OK(write_pending(layer_, epoch, encode_journal(steps_)));
     lock.reset();
-    SBX_CHECK_OK(do_steps(state_, directory, steps_));
+    SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false));
     return finish_commit(layer_, epoch, steps_, dropped_and_settled());
   }
 
@@ -379,6 +461,23 @@ Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoc
   return decode_journal(text, layer.state().roots.size());
 }
 
+// After the last step.
+Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
+                 const std::vector<Step>& steps, const Paths& left, bool back) {
+  const Status status = back ? finish_undo(layer, pending.epoch, steps)
+                             : finish_commit(layer, pending.epoch, steps, {});
+  if (!status.ok()) return Refusal{status.error(), {}};
+  std::vector<Step> done = steps;
+  std::vector<std::string> warnings;
+  for (const std::string& path : left) {
+    warnings.push_back("left as somebody else has made it: " + repair_utf8(path));
+    std::erase_if(done, [&](const Step& step) {
+      return absolute_path(layer.state(), {step.root, step.path}) == path;
+    });
+  }
+  return commit_answer(action, layer.state(), back ? "undone" : "committed", done, warnings);
+}
+
 Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pending, bool back) {
   Result<std::vector<Step>> steps = read_journal(layer, pending.epoch);
   if (!steps.ok()) return Refusal{steps.error(), {}};
@@ -387,26 +486,45 @@ Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pendi
   if (action.dry_run) {
     return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
   }
-  Status status =
-      back ? undo_steps(layer.state(), directory, list) : do_steps(layer.state(), directory, list);
-  if (status.ok()) {
-    status = back ? finish_undo(layer, pending.epoch, list)
-                  : finish_commit(layer, pending.epoch, list, {});
+  // A commit that has not ended can be taken back, and an undo that has not ended be left, whatever
+  // others have done meanwhile.
+  const bool was_committed = layer.state().committed == pending.epoch;
+  Paths left;
+  Paths* const to = back != was_committed ? &left : nullptr;
+  Status status = back ? undo_steps(layer.state(), directory, list, to)
+                       : do_steps(layer.state(), directory, list, to);
+  if (!status.ok()) {
+    Error error = status.error();
+    if (error.code == ErrorCode::kLayerConflict) error.hint = was_committed ? kKeeps : kTakesBack;
+    return Refusal{std::move(error), {}};
   }
-  if (!status.ok()) return Refusal{status.error(), {}};
-  return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
+  return end_pending(action, layer, pending, list, left, back);
 }
 
 // Nothing may have changed since what was committed.
 std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<Step>& steps) {
   std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
-  for (const Step& step : steps) last[{step.root, step.path}] = &step.to;
+  std::set<TouchedKey> made;
+  for (const Step& step : steps) {
+    last[{step.root, step.path}] = &step.to;
+    if (step.from.kind != BaseRecord::kDirectory) made.insert({step.root, step.path});
+  }
   std::vector<Change> out;
   for (const auto& [key, to] : last) {
     const OwnedFd root(
         open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!is_same_file(*to, look_at_real(root.get(), key.second))) {
       out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
+    }
+    if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;
+    // What somebody else has put into it would keep it from being removed.
+    const OwnedFd fd(
+        open_beneath(root.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+      const TouchedKey child{key.first, key.second + "/" + entry->d_name};
+      if (last.contains(child)) continue;
+      out.push_back({repair_utf8(absolute_path(state, child)), "conflict"});
     }
   }
   return out;
@@ -436,16 +554,26 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
   if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
     return Refusal{status.error(), {}};
   }
-  return finish_pending(action, layer, {epoch}, true);
+  if (Status status = all_or_none(layer, epoch, steps.value(), true); !status.ok()) {
+    return Refusal{status.error(), {}};
+  }
+  return end_pending(action, layer, {epoch}, steps.value(), {}, true);
 }
 
 }  // namespace
 
 Done commit_answer(const Action& action, const LayerState& state, const std::string& what,
                    const std::vector<Step>& steps, const std::vector<std::string>& warnings) {
-  std::map<std::string, std::string> kinds;
+  std::map<std::string, std::pair<const Step*, const Step*>> paths;  // the first and the last
   for (const Step& step : steps) {
-    kinds.try_emplace(state.roots.at(step.root) + "/" + step.path, change_kind(step.from, step.to));
+    const std::string path = state.roots.at(step.root) + "/" + step.path;
+    paths.try_emplace(path, &step, &step).first->second.second = &step;
+  }
+  std::map<std::string, std::string> kinds;
+  for (const auto& [path, ends] : paths) {
+    // A directory that was only open in between is none.
+    if (is_in_state(ends.second->to, ends.first->from)) continue;
+    kinds.emplace(path, change_kind(ends.first->from, ends.second->to));
   }
   Answer answer;
   for (const std::string& warning : warnings) {

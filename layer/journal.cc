@@ -32,6 +32,16 @@ class Stepper {
     }
   }
 
+  Status take(std::size_t number, Paths* left) {
+    Status status = take(number);
+    if (status.ok() || left == nullptr || status.error().code != ErrorCode::kLayerConflict) {
+      return status;
+    }
+    if (left->empty() || left->back() != path_) left->push_back(path_);
+    return {};
+  }
+
+ private:
   Status take(std::size_t number) {
     const Step& step = steps_[number];
     number_ = number;
@@ -49,7 +59,9 @@ class Stepper {
     if (!directory_.is_open()) {
       const bool is_gone =
           (to.kind == BaseRecord::kAbsent || never_was) && (errno == ENOENT || errno == ENOTDIR);
-      return is_gone ? Status() : failed("open the directory of");
+      if (is_gone) return {};
+      const bool is_changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
+      return is_changed ? changed() : failed("open the directory of");
     }
     temporary_ = ".sbx-" + epoch_.substr(epoch_.rfind('/') + 1) + "-" + std::to_string(number);
     SBX_CHECK_OK(clear_temporary(root, parent, from, to));
@@ -66,7 +78,6 @@ class Stepper {
     return replace(now.kind == BaseRecord::kAbsent || now.kind == BaseRecord::kDirectory);
   }
 
- private:
   Error failed(const std::string& call) const {
     return layer_failure("cannot " + call + " " + escape_control_bytes(path_), errno);
   }
@@ -239,16 +250,17 @@ Result<std::vector<Step>> decode_journal(std::string_view text, std::size_t root
   return steps;
 }
 
-Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps) {
+Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
+                Paths* left) {
   Stepper stepper(state, epoch, steps, false);
-  for (std::size_t i = 0; i < steps.size(); ++i) SBX_CHECK_OK(stepper.take(i));
+  for (std::size_t i = 0; i < steps.size(); ++i) SBX_CHECK_OK(stepper.take(i, left));
   return {};
 }
 
-Status undo_steps(const LayerState& state, const std::string& epoch,
-                  const std::vector<Step>& steps) {
+Status undo_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
+                  Paths* left) {
   Stepper stepper(state, epoch, steps, true);
-  for (std::size_t i = steps.size(); i-- > 0;) SBX_CHECK_OK(stepper.take(i));
+  for (std::size_t i = steps.size(); i-- > 0;) SBX_CHECK_OK(stepper.take(i, left));
   return {};
 }
 

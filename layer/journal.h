@@ -29,11 +29,16 @@ std::string encode_journal(const std::vector<Step>& steps);
 // Errors: kSetupFailed, for a journal that is damaged.
 Result<std::vector<Step>> decode_journal(std::string_view text, std::size_t roots);
 
-// All steps, or all of them back. Done again after a kill they come to the same end. Errors:
-// kLayerConflict, where somebody else has changed a file in the meantime; kSetupFailed.
-Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps);
-Status undo_steps(const LayerState& state, const std::string& epoch,
-                  const std::vector<Step>& steps);
+using Paths = std::vector<std::string>;
+
+// All steps, or all of them back. Done again after a kill they come to the same end. With `left` a
+// path that is neither as it was nor as it becomes is somebody else's: it stays, and is noted
+// there. Errors: kLayerConflict, where somebody else has changed a file in the meantime;
+// kSetupFailed.
+Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
+                Paths* left = nullptr);
+Status undo_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
+                  Paths* left = nullptr);
 
 // Whether the real file of a step is in that state.
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is);

@@ -248,6 +248,73 @@ class Commits(Kept):
             self.refused("bad_flag", "commit", "x", "--undo", *words)
         self.assertEqual(sorted(os.listdir(self.work)), ["a", "b"])
 
+    def test_undo_names_what_others_made_in_a_new_directory(self):
+        self.inside("mkdir out; echo 1 > out/log")
+        self.layer("commit", "x")
+        self.put("out/.cache", "host\n")
+        before = tree(self.work)
+        answer = self.refused("layer_conflict", "undo", "x")
+        self.assertEqual([change["path"] for change in answer["changes"]], [self.work + "/out/.cache"])
+        self.assertEqual(tree(self.work), before)
+        self.layer("list")
+        os.unlink(self.work + "/out/.cache")
+        self.layer("undo", "x")
+        self.assertEqual(os.listdir(self.work), [])
+
+    def test_theirs_where_the_directory_has_gone_is_a_conflict_and_nothing_more(self):
+        for becomes in (lambda path: None, lambda path: os.symlink(self.base, path)):
+            self.put("d/f", "1\n")
+            self.inside("echo 2 > d/f; echo a > a")
+            shutil.rmtree(self.work + "/d")
+            becomes(self.work + "/d")
+            self.refused("layer_conflict", "commit", "x", "--theirs", ".")
+            self.assertFalse(os.path.exists(self.work + "/a"))
+            if os.path.islink(self.work + "/d"):
+                os.unlink(self.work + "/d")
+            self.put("d/f", "1\n")
+            self.layer("commit", "x")
+            self.assertEqual((self.read("d/f"), self.read("a")), ("2\n", "a\n"))
+            self.layer("undo", "x")
+            self.layer("discard", "x")
+            self.assertEqual(sorted(tree(self.work)), [b"d", b"d/f"])
+
+    @unittest.skipIf(harness.is_root(), "root writes in every directory")
+    def test_a_real_directory_that_is_closed_is_opened_for_the_commit_and_its_undo(self):
+        self.put("e/old", "old\n")
+        self.put("gone/in", "in\n")
+        self.put("mode/in", "in\n")
+        closed = [os.path.join(self.work, name) for name in ("e", "gone", "mode")]
+        for path in closed:
+            os.chmod(path, 0o555)
+        self.addCleanup(lambda: [os.chmod(path, 0o755) for path in closed if os.path.exists(path)])
+        before = tree(self.work)
+        self.inside("chmod u+w e gone mode; echo n > e/f; rm e/old; chmod u-w e; rm -r gone; rm mode/in; "
+                    "echo n > mode/n; chmod 500 mode; echo na > a")
+        told = json.loads(self.layer("commit", "x", "--json"))
+        names = sorted(change["path"][len(self.work) + 1:] for change in told["committed"])
+        self.assertEqual(names, ["a", "e/f", "e/old", "gone", "gone/in", "mode", "mode/in", "mode/n"])
+        after = tree(self.work)
+        self.assertEqual(after, {b"a": ("file", 0o644, b"na\n"), b"e": ("directory", 0o555),
+                                 b"e/f": ("file", 0o644, b"n\n"), b"mode": ("directory", 0o500),
+                                 b"mode/n": ("file", 0o644, b"n\n")})
+        self.layer("undo", "x")
+        self.assertEqual(tree(self.work), before)
+        self.layer("commit", "x")
+        self.assertEqual(tree(self.work), after)
+
+    @unittest.skipIf(harness.is_root(), "root looks into every directory")
+    def test_what_cannot_be_seen_is_a_conflict(self):
+        self.put("z/old", "old\n")
+        self.inside("echo new > a; echo new > z/old")
+        before = tree(self.work)
+        os.chmod(self.work + "/z", 0)
+        self.addCleanup(os.chmod, self.work + "/z", 0o755)
+        self.refused("layer_conflict", "commit", "x", "--theirs", "z/old")
+        os.chmod(self.work + "/z", 0o755)
+        self.assertEqual(tree(self.work), before)
+        self.layer("commit", "x")
+        self.assertEqual(self.read("z/old"), "new\n")
+
     def test_times_and_attributes_are_kept_and_the_overlays_own_never(self):
         self.inside("echo 1 > a; touch -d @1000 a; mkdir d; rm -f nothing")
         self.layer("commit", "x")
@@ -361,6 +428,56 @@ class Kills(Kept):
             self.assertEqual(tree(work), before)
         done = self.call(work, environment, "commit", "x")
         self.assertEqual((done.returncode, sorted(set(os.listdir(work)))), (0, ["a", "b"]), done)
+
+    def test_what_others_made_during_an_unfinished_commit_does_not_block_the_layer(self):
+        for words in (("commit", "x", "--undo"), ("undo", "x")):
+            work, environment = self.killed_at_the_second_rename()
+            with open(os.path.join(work, "b"), "w") as file:
+                file.write("mine\n")
+            told = self.call(work, environment, "commit", "x")
+            self.assertIn(b"--undo takes the commit back", told.stderr)
+            done = self.call(work, environment, *words)
+            self.assertEqual(done.returncode, 0, done)
+            self.assertIn(b"left as somebody else has made it", done.stderr)
+            self.assertEqual(tree(work), {b"b": ("file", 0o644, b"mine\n")})
+            self.assertEqual(self.call(work, environment, "commit", "x", work + "/a").returncode, 0)
+            self.assertEqual(self.call(work, environment, "discard", "x").returncode, 0)
+
+    def test_a_commit_or_an_undo_that_fails_midway_is_gone_back(self):
+        work = os.path.join(self.base, "midway")
+        os.mkdir(work)
+        environment = {**os.environ, "XDG_STATE_HOME": self.state}
+        self.inside("echo a > a; echo b > b; mkdir d; echo c > d/c", "x", cwd=work, env=environment)
+        trees = [{}, {b"a": ("file", 0o644, b"a\n"), b"b": ("file", 0o644, b"b\n"),
+                      b"d": ("directory", 0o755), b"d/c": ("file", 0o644, b"c\n")}]
+        for number, (words, call, said) in enumerate((
+                (("commit", "x"), "renameat2:error=EIO:when=3", b"nothing was committed; "),
+                (("undo", "x"), "unlinkat:error=EIO:when=3", b"nothing was undone; "))):
+            self.assertEqual(tree(work), trees[number])
+            done = self.call(work, environment, *words, inject=["strace", "-qq", "-o", "/dev/null", "--inject=" + call])
+            if done.returncode == 0:
+                self.skipTest("strace cannot inject here")
+            self.assertIn(said, done.stderr)
+            self.assertEqual(tree(work), trees[number])
+            self.assertEqual(self.call(work, environment, "checkpoint", "x").returncode, 0)  # nothing is unfinished
+            done = self.call(work, environment, *words)
+            self.assertEqual((done.returncode, tree(work)), (0, trees[1 - number]), done)
+
+    def test_an_undo_that_others_have_got_into_can_be_left(self):
+        work, environment = self.killed_at_the_second_rename()
+        with open(os.path.join(work, "a"), "w") as file:
+            file.write("a\n")
+        self.assertEqual(self.call(work, environment, "commit", "x").returncode, 0)
+        self.call(work, environment, "undo", "x", inject=[
+            "strace", "-qq", "-o", "/dev/null", "--inject=unlinkat:signal=KILL:when=2"])
+        with open(os.path.join(work, "a"), "w") as file:
+            file.write("mine\n")
+        told = self.call(work, environment, "undo", "x")
+        self.assertIn(b"leaves it committed", told.stderr)
+        done = self.call(work, environment, "commit", "x")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(tree(work), {b"a": ("file", 0o644, b"mine\n"), b"b": ("file", 0o644, b"b\n")})
+        self.assertEqual(self.call(work, environment, "discard", "x").returncode, 0)
 
     def points(self, work, environment, action, trace):
         """(call, how often it was made by then) of each that could change something."""
