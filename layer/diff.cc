@@ -339,6 +339,7 @@ class LayerDiff {
     touched_ = collect_touched(layer, is_whole);
     leave_out_settled();
     if (!is_whole) note_ = "warning: paths that are too long or too deep are left out\n";
+    add_strangers();
   }
 
   Done run() {
@@ -369,6 +370,34 @@ class LayerDiff {
         return entry.first.first == i &&
                is_real_already(entry.second, real.get(), entry.first.second);
       });
+    }
+  }
+
+  // What somebody else has made in a real directory that the layer has removed goes with it.
+  void add_strangers() {
+    std::vector<OwnedFd> roots;
+    for (const std::string& root : state_.roots) {
+      roots.emplace_back(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    }
+    std::vector<TouchedKey> directories;
+    for (const auto& [key, touched] : touched_) {
+      if (touched.now.kind != BaseRecord::kDirectory) directories.push_back(key);
+    }
+    while (!directories.empty()) {
+      const TouchedKey key = std::move(directories.back());
+      directories.pop_back();
+      const int root = roots[key.first].get();
+      const OwnedFd fd(
+          open_beneath(root, key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+      while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+        TouchedKey child{key.first, key.second + "/" + entry->d_name};
+        if (touched_.contains(child)) continue;
+        Touched touched;
+        touched.base = look_at_real(root, child.second);
+        touched_.emplace(child, std::move(touched));
+        directories.push_back(std::move(child));
+      }
     }
   }
 

@@ -173,7 +173,6 @@ Status rebuild(KeptLayer& layer, const std::string& committed, const std::string
   // What lies in a directory before the directory, which may close.
   for (auto at = modes.rbegin(); at != modes.rend(); ++at) {
     struct stat info {};
-    if (!closed.insert(at->first).second) continue;
     if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
       chmod(at->first.c_str(), at->second);
     }

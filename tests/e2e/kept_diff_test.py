@@ -277,3 +277,19 @@ for path in paths:
             self.assertIn(b"1 changes of files that cannot be read are left out", told.stderr)
             self.assertIn(b"a", told.stdout)
             self.assertNotIn(b"closed", told.stdout)
+
+    def test_what_others_made_in_a_removed_directory_goes_with_it(self):
+        for name in ("d/a", "d/sub/b", "e/a"):
+            self.put(name, "1\n")
+        self.inside("rm -r d e; echo file > e")
+        for name in ("d/new", "d/sub/new", "d/own/deep", "e/new"):
+            self.put(name, "host\n")
+        self.keep_copy()
+        now = {path: what for path, what in self.applied().items() if what[0] != "directory"}
+        self.assertEqual(now, {b"e": ("file", 0o644, b"file\n")})
+        named = self.layer("diff", "x", "--name-only").split()
+        for name in ("d/new", "d/sub/new", "d/own/deep", "e/new"):
+            self.assertIn(name, named)
+        changes = json.loads(self.layer("diff", "x", "--json", "d/own"))["changes"]
+        self.assertEqual([(change["kind"], change["type"]) for change in changes],
+                         [("deleted", "directory"), ("deleted", "file")])
