@@ -406,7 +406,9 @@ class Commit {
     struct stat info {};
     if (!file.is_open() || !target.is_open() || fstat(file.get(), &info) != 0 ||
         !copy_bytes(file.get(), target.get())) {
-      return layer_failure("cannot keep a copy of " + escape_control_bytes(path), errno);
+      Error error = layer_failure("cannot keep a copy of " + escape_control_bytes(path), errno);
+      if (!file.is_open()) error.hint = "make it readable, or keep the real one with --ours PATH";
+      return error;
     }
     copy_user_attributes(file.get(), target.get());
     const struct timespec times[2] = {info.st_atim, info.st_mtim};

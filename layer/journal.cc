@@ -79,7 +79,14 @@ class Stepper {
   }
 
   Error failed(const std::string& call) const {
-    return layer_failure("cannot " + call + " " + escape_control_bytes(path_), errno);
+    const int error = errno;
+    const char* const hint = error == ENOSPC || error == EDQUOT ? "free some space"
+                             : error == EACCES || error == EPERM
+                                 ? "make it, and its directory, yours to write"
+                                 : "";
+    return Error{ErrorCode::kSetupFailed,
+                 "cannot " + call + " " + escape_control_bytes(path_) + ": " + errno_text(error),
+                 path_, hint, error};
   }
   Error changed() const {
     return Error{
@@ -139,7 +146,9 @@ class Stepper {
       return {};
     }
     const OwnedFd from = open_own(AT_FDCWD, source);
-    if (!from.is_open()) return failed("read what is kept of");
+    if (!from.is_open()) {
+      return layer_failure("cannot read what is kept of " + escape_control_bytes(path_), errno);
+    }
     const OwnedFd target(openat(directory_.get(), temporary_.c_str(),
                                 O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};

@@ -85,16 +85,21 @@ Status make_caches(const SandboxPolicy& policy) {
 
 Result<OwnedFd> open_private_directory(const std::string& path) {
   const auto failed = [&](const std::string& why, int error) {
+    const bool is_in_the_way = error == 0 || error == ENOTDIR || error == ELOOP;
     return Error{ErrorCode::kSetupFailed, "the directory " + path + " cannot be used: " + why, path,
-                 "remove it, or set XDG_STATE_HOME and XDG_CACHE_HOME to directories of your own",
+                 std::string(is_in_the_way ? "remove it" : "make it writable") +
+                     ", or set XDG_STATE_HOME and XDG_CACHE_HOME to directories of your own",
                  error};
   };
+  int first = 0;  // why the first that could not be made was not: what is below it is only missing
   for (std::size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && at == std::string::npos) {
-      return failed(errno_text(errno), errno);
-    }
-    if (at == std::string::npos) break;
+    const bool is_made = mkdir(part.c_str(), 0700) == 0 || errno == EEXIST;
+    if (!is_made && first == 0) first = errno;
+    if (at != std::string::npos) continue;
+    const int why = errno == ENOENT ? first : errno;
+    if (!is_made) return failed(errno_text(why), why);
+    break;
   }
   OwnedFd dir(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};

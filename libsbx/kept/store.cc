@@ -219,7 +219,7 @@ Result<OwnedFd> lock_layer(const LayerStore& store, const std::string& name, boo
       return Error{ErrorCode::kLayerInUse,
                    "the layer '" + escape_control_bytes(name) +
                        "' is in use by a run, a session or another action",
-                   "layer", "wait for its end, or branch the layer"};
+                   "layer", "wait for its end"};
     }
     if (!lock.ok()) return lock.error();
     struct stat held {};
@@ -278,7 +278,8 @@ Status make_part(const LayerStore& store, const std::string& epoch, const LayerS
   const std::string part = store.part(epoch, root);
   struct stat real {};
   if (stat(state.roots[root].c_str(), &real) != 0) {
-    return layer_failure("stat(" + state.roots[root] + ")", errno);
+    return Error{ErrorCode::kSetupFailed, "stat(" + state.roots[root] + "): " + errno_text(errno),
+                 "layer", "the layer lies over it: make it again, or discard the layer", errno};
   }
   SBX_CHECK_OK(make_directory(part, 0700));
   const mode_t mode = real.st_mode & 0777;

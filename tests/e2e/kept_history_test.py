@@ -2,9 +2,11 @@
 """Kept layers: checkpoints, branches, and layers in sessions and tools."""
 
 import concurrent.futures
+import fcntl
 import json
 import os
 import subprocess
+import unittest
 
 import harness
 import mcp_client
@@ -90,6 +92,26 @@ class History(Kept):
             self.assertEqual([row["name"] for row in json.loads(self.layer("list", "--json"))], ["other"])
             self.assertTrue(harness.until(lambda: len(os.listdir(pool)) == 1))  # what it used is collected
             self.inside("echo 1 > a")
+
+    def test_the_hint_for_a_layer_in_use_is_one_that_helps(self):
+        self.inside("echo 1 > a")
+        with open(os.path.join(self.store_of("names"), "x", "lock")) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            answer = self.refused("layer_in_use", "commit", "x")
+            self.refused("layer_in_use", "branch", "x", "y")
+        self.assertEqual(answer["error"]["hint"], "wait for its end")
+
+    @unittest.skipIf(harness.is_root(), "root writes in every directory")
+    def test_a_state_directory_that_cannot_be_made_says_why(self):
+        closed = os.path.join(self.base, "closed")
+        os.mkdir(closed, 0o555)
+        self.environment["XDG_STATE_HOME"] = closed + "/state"
+        done = self.sh("true", "--layer", "x")
+        if done["status"] == "exited":
+            self.skipTest("the top of the mount can be written in")
+        self.assert_error(done, "setup_failed")
+        self.assertIn("EACCES", done["error"]["message"])
+        self.assertIn("make it writable", done["error"]["hint"])
 
     def store_of(self, part):
         """That directory of the workspace's layers."""
