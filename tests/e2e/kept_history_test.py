@@ -5,6 +5,8 @@ import concurrent.futures
 import fcntl
 import json
 import os
+import re
+import shutil
 import subprocess
 import unittest
 
@@ -112,6 +114,37 @@ class History(Kept):
         self.assert_error(done, "setup_failed")
         self.assertIn("EACCES", done["error"]["message"])
         self.assertIn("make it writable", done["error"]["hint"])
+
+    def evening(self, test):
+        """docs/layers.md's first example, as it stands there; what it did, and the real tree."""
+        with open(os.path.join(harness.SOURCE, "docs/layers.md"), encoding="utf-8") as file:
+            lines = re.search(r"## An agent's evening\n\n```sh\n(.*?)```", file.read(), re.DOTALL).group(1)
+        for name in ("src/parser.c", "tests/parser_test.c"):
+            self.put(name, "1\n")
+        self.put("Makefile", "test:\n\t@" + test + "\n")
+        self.write("work/my-agent", "#!/bin/sh\necho 2 >> src/parser.c; echo 2 >> tests/parser_test.c; echo > junk\n",
+                   0o755)
+        os.mkdir(self.base + "/bin")
+        os.symlink(harness.SBX_RUN, self.base + "/bin/sbx-run")
+        environment = {**self.environment, "PATH": self.base + "/bin:/usr/bin:/bin"}
+        self.assertEqual(lines.count("my-agent"), 1)
+        done = subprocess.run(["sh", "-ec", lines.replace("my-agent", "./my-agent")], cwd=self.work,
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=harness.BOUND, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("+2", done.stdout)
+        self.assertEqual(json.loads(self.layer("list", "--json")), [])
+        self.assertFalse(os.path.exists(self.work + "/junk"))
+
+    @unittest.skipUnless(shutil.which("make"), "make is not installed")
+    def test_the_manuals_evening_works_as_it_is_written(self):
+        self.evening("true")
+        self.assertEqual((self.read("src/parser.c"), self.read("tests/parser_test.c")), ("1\n2\n", "1\n2\n"))
+
+    @unittest.skipUnless(shutil.which("make"), "make is not installed")
+    def test_the_manuals_evening_with_a_test_that_fails(self):
+        self.evening("false")
+        self.assertEqual((self.read("src/parser.c"), self.read("tests/parser_test.c")), ("1\n", "1\n"))
 
     def store_of(self, part):
         """That directory of the workspace's layers."""
