@@ -178,13 +178,16 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
     return store;
   }
   std::string top = mount_top(workspace);
-  if (top == "/") top.clear();
-  const Result<std::string> beside =
-      usable_directory(top + "/.sbx-layers-" + std::to_string(geteuid()), hash);
-  if (beside.ok() && can_hold_upper(beside.value())) {
-    store.directory = beside.value();
-    store.may_overlay = true;
-    return store;
+  // In a workspace that is a mount of its own, commands could reach it.
+  if (top != workspace) {
+    if (top == "/") top.clear();
+    const Result<std::string> beside =
+        usable_directory(top + "/.sbx-layers-" + std::to_string(geteuid()), hash);
+    if (beside.ok() && can_hold_upper(beside.value())) {
+      store.directory = beside.value();
+      store.may_overlay = true;
+      return store;
+    }
   }
   if (!own.ok()) return own.error();
   store.directory = own.value();

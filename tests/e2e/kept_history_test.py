@@ -146,6 +146,29 @@ class History(Kept):
         self.evening("false")
         self.assertEqual((self.read("src/parser.c"), self.read("tests/parser_test.c")), ("1\n", "1\n"))
 
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_a_workspace_that_is_a_mount_of_its_own_keeps_its_layers_elsewhere(self):
+        script = """
+set -e
+mount -t tmpfs none "$PLACE" && cd "$PLACE" && echo 1 > a
+"$SBX_RUN" --layer x -c 'echo 2 > a; echo b > b'
+cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
+"$SBX_RUN" layer commit x > "$OUT/commit"; cat a b; "$SBX_RUN" layer undo x > "$OUT/undo"; ls -A
+"""
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**self.environment, "PLACE": self.work, "OUT": self.base,
+                                   "SBX_RUN": harness.SBX_RUN},
+                              capture_output=True, timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr and done.returncode == 32:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual(done.returncode, 0, done)
+        answer, end = json.JSONDecoder().raw_decode(done.stdout.decode())
+        self.assertEqual(answer["layer"]["kind"], "copy")
+        words = done.stdout.decode()[end:].split()
+        self.assertEqual(words[:2], ["1", "a"])
+        self.assertIn("whole copy", " ".join(words))  # doctor says so beforehand
+        self.assertEqual(words[-3:], ["2", "b", "a"])
+
     def store_of(self, part):
         """That directory of the workspace's layers."""
         for directory, inner, _ in os.walk(os.path.join(self.state, "sbx/layers")):
