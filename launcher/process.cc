@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -151,6 +152,8 @@ bool ask_at_terminal(const std::string& command, const Approval& approval, int s
     if (!finding.target.empty()) text += ": " + escape_control_bytes(finding.target);
     text += "\n";
   }
+  // What was typed before was no answer to this.
+  tcflush(STDIN_FILENO, TCIFLUSH);
   if (!write_all(STDERR_FILENO, text + "Let it go on, once? [y/N] ")) return false;
   std::string answer;
   constexpr std::size_t kLongest = 64;

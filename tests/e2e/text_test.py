@@ -129,6 +129,15 @@ class OnATerminal(harness.Case):
         self.assertEqual(terminal.finish(), 130)
         self.assertRegex(self.account(terminal.output)[0], "^sbx-run: interrupted after ")
 
+    def test_what_is_typed_before_the_question_is_no_answer(self):
+        script = f"read line; sleep 1; exec {harness.SBX_RUN} -c 'rm -rf /opt/none'"
+        terminal = Terminal(["/bin/sh", "-c", script], self.work, ENVIRONMENT)
+        os.write(terminal.fd, b"go\ny\n")
+        self.assertTrue(terminal.until(b"[y/N] "))
+        self.assertFalse(terminal.read_some(0.5), terminal.output)
+        os.write(terminal.fd, b"n\n")
+        self.assertEqual(terminal.finish(), 3, terminal.output)
+
     def test_errors_are_one_line_and_no_json(self):
         for arguments, status in ((["--nonsense"], 125), (["--", "no-such-program"], 127),
                                   (["--stream", "--format", "text", "--", "true"], 125),
