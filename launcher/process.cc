@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/pointers.h"
 #include "base/text.h"
+#include "session/approval_records.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -144,7 +145,7 @@ int write_answer(int fd, std::string_view text, int signal_fd) {
   return 0;
 }
 
-bool ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd) {
+PersonSaid ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd) {
   std::string text =
       "sbx-run: this needs your approval:\n  " + escape_control_bytes(command) + "\n";
   for (const Finding& finding : approval.rules) {
@@ -154,20 +155,24 @@ bool ask_at_terminal(const std::string& command, const Approval& approval, int s
   }
   // What was typed before was no answer to this.
   tcflush(STDIN_FILENO, TCIFLUSH);
-  if (!write_all(STDERR_FILENO, text + "Let it go on, once? [y/N] ")) return false;
+  if (!write_all(STDERR_FILENO, text + "Let it go on, once? [y/N] ")) return {};
   std::string answer;
   constexpr std::size_t kLongest = 64;
   while (answer.size() < kLongest) {
     struct pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0 && errno != EINTR) return false;
-    if (waits[1].revents != 0) return false;
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return {};
+    signalfd_siginfo info{};
+    if (waits[1].revents != 0 && read(signal_fd, &info, sizeof info) == sizeof info &&
+        info.ssi_signo != SIGWINCH) {
+      return {false, static_cast<int>(info.ssi_signo)};
+    }
     if (waits[0].revents == 0) continue;
     char byte = '\0';
-    if (read(STDIN_FILENO, &byte, 1) != 1) return false;
-    if (byte == '\n') return answer == "y" || answer == "Y" || answer == "yes";
+    if (read(STDIN_FILENO, &byte, 1) != 1) return {};
+    if (byte == '\n') return {answer == "y" || answer == "Y" || answer == "yes"};
     answer += byte;
   }
-  return false;
+  return {};
 }
 
 Error become_companion(std::vector<std::string> words) {

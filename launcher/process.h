@@ -14,6 +14,8 @@
 
 namespace sbx {
 
+struct PersonSaid;
+
 struct ProcessState {
   bool stdout_was_closed = false;
 };
@@ -47,9 +49,9 @@ int write_answer(int fd, std::string_view text, int signal_fd);
 // what kept it from that.
 Error become_companion(std::vector<std::string> words);
 
-// Asks the person at the terminal (stdin and stderr) about a command. True only for "yes" or "y";
-// a signal over `signal_fd`, or the end of the input, is a no.
-bool ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd);
+// Asks the person at the terminal (stdin and stderr) about a command. Yes only for "yes" or "y"
+// that is typed behind the question; a signal is taken from `signal_fd`.
+PersonSaid ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd);
 
 // "sbx-run: CODE: message (hint)" on stderr.
 void complain(const Error& error);

@@ -15,6 +15,7 @@
 
 #include "base/loop.h"
 #include "base/utf8.h"
+#include "loop.h"
 #include "process.h"
 #include "report/account.h"
 #include "report/events.h"
@@ -145,7 +146,7 @@ class Writer {
 
 }  // namespace
 
-bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run) {
+int run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run) {
   Writer writer(text);
   const int signal_fd = input.signal_fd;
   input.on_output = [&writer](OutputChannel channel, std::string_view bytes) {
@@ -167,12 +168,14 @@ bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<Comma
     }
     run->step();
   }
-  if (!is_read) return false;
+  if (!is_read) return -1;
   writer.finish(run->outcome());
   while (!writer.is_done()) {
-    if (!writer.step(signal_fd, -1, is_ready) || is_ready) return false;
+    if (!writer.step(signal_fd, -1, is_ready)) return -1;
+    const int number = is_ready ? read_signal(signal_fd) : 0;
+    if (number != 0) return number;
   }
-  return true;
+  return 0;
 }
 
 }  // namespace sbx

@@ -18,9 +18,9 @@ struct StreamForm {
 };
 
 // Runs `input` to its end and writes all that it puts out to stdout and, as text, to stderr: with
-// `text` everything, the account included; else everything but the result. True where all of stdout
-// could be written; where not, the command is cancelled. `run` keeps the run alive, as CommandRun
-// asks.
-bool run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run);
+// `text` everything, the account included; else everything but the result. As write_answer(): 0, -1
+// where stdout could not be written (the command is cancelled then), or the signal that came before
+// all was. `run` keeps the run alive, as CommandRun asks.
+int run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run);
 
 }  // namespace sbx

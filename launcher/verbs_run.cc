@@ -140,11 +140,13 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
   AskPerson ask;
   if (isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0) {
     if (input.mode == OutputMode::kCapture) {
-      session_http().set_ask([signal_fd = input.signal_fd](std::uint64_t id,
-                                                           const HttpQuestion& about) {
-        session_http().answer(id, ask_at_terminal(about.method + " " + about.url, {}, signal_fd));
-        return true;
-      });
+      session_http().set_ask(
+          [signal_fd = input.signal_fd](std::uint64_t id, const HttpQuestion& about) {
+            const PersonSaid said = ask_at_terminal(about.method + " " + about.url, {}, signal_fd);
+            if (said.signal != 0) kill(getpid(), said.signal);  // it is the run's
+            session_http().answer(id, said.is_yes);
+            return true;
+          });
     }
     ask = [command = input.request.command, signal_fd = input.signal_fd](const Approval& approval) {
       return ask_at_terminal(command, approval, signal_fd);
@@ -202,10 +204,11 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(*prepared.policy));
   std::unique_ptr<CommandRun> run;
-  bool is_read = true;
+  int written = 0;
   if (form != Form::kJson) {
-    is_read = !invocation.process.stdout_was_closed &&
-              run_streaming(std::move(input), form == Form::kText ? &text : nullptr, run);
+    written = invocation.process.stdout_was_closed
+                  ? -1
+                  : run_streaming(std::move(input), form == Form::kText ? &text : nullptr, run);
   } else {
     run = std::make_unique<CommandRun>(std::move(input));
     run->run();
@@ -213,8 +216,9 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   Outcome outcome = run->outcome();
   audit.record(outcome);
   session_http().end();
-  if (is_read && form == Form::kText) _exit(outcome.exit_status);
-  _exit(is_read ? answer(outcome, invocation, signal_fd, form) : unwritable());
+  if (written != 0) _exit(written > 0 ? 128 + written : unwritable());
+  if (form == Form::kText) _exit(outcome.exit_status);
+  _exit(answer(outcome, invocation, signal_fd, form));
 }
 
 }  // namespace

@@ -289,6 +289,13 @@ bool CommandRun::is_approved(const Judgement& judgement) {
                   std::nullopt};
   if (input_.decide) refusal = input_.decide(judgement, judgement.cwd);
   if (!refusal) return true;
+  if (refusal->signal != 0) {
+    describe_unbegun();
+    outcome_.status = RunStatus::kCancelled;
+    outcome_.exit_status = 128 + refusal->signal;
+    done();
+    return false;
+  }
   outcome_.approval = std::move(refusal->approval);
   fail(refusal->error, refusal->error.code == ErrorCode::kNeedsApproval ? RunStatus::kNeedsApproval
                                                                         : RunStatus::kError);

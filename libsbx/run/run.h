@@ -46,6 +46,7 @@ class ReadySandboxes {
 struct NotApproved {
   Error error;
   std::optional<Approval> approval;
+  int signal = 0;  // that came while a person was asked: the run is cancelled
 };
 
 struct RunInput {

@@ -81,12 +81,13 @@ std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& po
   if (!nonce.ok()) return NotApproved{nonce.error(), std::nullopt};
   Approval approval{stamp_approval(digest, Approvals::Clock::now(), nonce.value()),
                     judgement.findings};
-  if (ask && ask(approval)) return std::nullopt;
+  const PersonSaid said = ask ? ask(approval) : PersonSaid{};
+  if (said.is_yes) return std::nullopt;
   if (!ask) approvals.note({approval.digest, policy, request, cwd, approval.rules});
   const Finding& first = approval.rules.front();
   Error error{ErrorCode::kNeedsApproval, "a person has to decide: " + first.reason + failure,
               first.id, "the operator may allow it once with --approve " + approval.digest};
-  return NotApproved{std::move(error), std::move(approval)};
+  return NotApproved{std::move(error), std::move(approval), said.signal};
 }
 
 }  // namespace sbx

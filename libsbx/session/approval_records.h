@@ -19,8 +19,13 @@ Approvals::Record approval_record(const Environment& environment);
 // A number that no other process is given. Errors: kSetupFailed.
 Result<std::uint64_t> approval_nonce();
 
-// Asks a person, who is there; true only for a yes.
-using AskPerson = std::function<bool(const Approval&)>;
+struct PersonSaid {
+  bool is_yes = false;
+  int signal = 0;  // that came in place of an answer
+};
+
+// Asks a person, who is there.
+using AskPerson = std::function<PersonSaid(const Approval&)>;
 
 // Whether the request was granted, or a person says so now; nullopt: yes. `ask` may be null.
 std::optional<NotApproved> decide_request(Approvals& approvals, const Policy& policy,

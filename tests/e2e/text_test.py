@@ -129,6 +129,16 @@ class OnATerminal(harness.Case):
         self.assertEqual(terminal.finish(), 130)
         self.assertRegex(self.account(terminal.output)[0], "^sbx-run: interrupted after ")
 
+    def test_interrupted_at_the_question_it_says_so(self):
+        for verb in ([], ["exec"], ["--json"], ["--stream"]):
+            terminal = self.start(*verb, "-c", "git reset --hard HEAD~1", NO_COLOR="1")
+            self.assertTrue(terminal.until(b"[y/N] "))
+            os.write(terminal.fd, b"\x03")
+            self.assertEqual(terminal.finish(), 130, terminal.output)
+            wanted = b'"status":"cancelled"' if verb and verb != ["exec"] else b"\nsbx-run: interrupted after "
+            self.assertIn(wanted, terminal.output.replace(MARK, b""), verb)
+            self.assertNotIn(b"output_unwritable", terminal.output)
+
     def test_what_is_typed_before_the_question_is_no_answer(self):
         script = f"read line; sleep 1; exec {harness.SBX_RUN} -c 'rm -rf /opt/none'"
         terminal = Terminal(["/bin/sh", "-c", script], self.work, ENVIRONMENT)
