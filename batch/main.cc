@@ -17,6 +17,7 @@ namespace {
 // Before the first task, as every verb that answers in JSON.
 int refuse(const sbx::Error& error) {
   sbx::complain(error);
+  if (isatty(STDOUT_FILENO) != 0) return 125;
   sbx::write_all(STDOUT_FILENO, sbx::outcome_to_json(sbx::error_outcome(error)) + "\n");
   return 125;
 }

@@ -17,9 +17,6 @@ inline constexpr const char* kDefaultSession = "default";
 // On stdout, with a newline. False, and that is said on stderr: it cannot be written.
 bool print(const std::string& text);
 
-// One line on stderr, and a result that holds the error on stdout where no person reads it. 125.
-int refuse(const Error& error, const Invocation& invocation);
-
 // Parses, or gives the exit status where there is nothing more to do.
 std::optional<int> parse_task(const Invocation& invocation, RunOptions& options);
 
@@ -28,9 +25,6 @@ Result<std::string> ask(const std::string& session, const Invocation& invocation
 
 // The session that `start` and `shell` work in, which is started where none runs.
 Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation);
-
-// JSON was asked for, or stdout is no terminal.
-bool wants_json(const Invocation& invocation);
 
 // A method's answer: as JSON where that is wanted, else as text. False as with print().
 bool tell(const Invocation& invocation, const char* method, const std::string& answer);

@@ -20,6 +20,13 @@ struct Invocation {
   ProcessState process;
 };
 
+// JSON was asked for, or stdout is no terminal.
+bool wants_json(const Invocation& invocation);
+
+// One line on stderr, and a result that holds the error on stdout where no person reads it. Gives
+// the status.
+int refuse(const Error& error, const Invocation& invocation, int status = 125);
+
 // The verbs and what they do, for --help.
 std::string verbs_help();
 

@@ -7,7 +7,6 @@
 #include "flag_table.h"
 #include "flags.h"
 #include "prepare.h"
-#include "report/json.h"
 #include "session_client.h"
 #include "verbs.h"
 
@@ -58,9 +57,7 @@ int verb_batch(const Invocation& invocation) {
   Result<std::vector<std::string>> words =
       parsed.ok() ? batch_words(plain, options) : Result<std::vector<std::string>>(parsed.error());
   const Error error = words.ok() ? become_companion(std::move(words).value()) : words.error();
-  complain(error);
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
-  return 125;
+  return refuse(error, invocation);
 }
 
 }  // namespace sbx

@@ -13,9 +13,6 @@
 #include "flags.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
-#include "model/exit_status.h"
-#include "report/json.h"
-#include "run/answer.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -50,43 +47,37 @@ int list_caches(const std::string& place, bool json) {
   return write_all(STDOUT_FILENO, out) ? 0 : 125;
 }
 
-int refuse_cache(const Error& error, bool json) {
-  complain(error);
-  if (json) write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
-  return error_exit_status(error.code);
-}
-
 }  // namespace
 
 int verb_cache(const Invocation& invocation) {
   RunOptions options;
   const Result<ParseOutcome> parsed = parse_flags(invocation, options);
-  if (!parsed.ok()) return refuse_cache(parsed.error(), true);
+  if (!parsed.ok()) return refuse(parsed.error(), invocation);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   const Result<std::string> place = cache_place(invocation.environment);
-  if (!place.ok()) return refuse_cache(place.error(), options.json);
+  if (!place.ok()) return refuse(place.error(), invocation);
   if (options.what == "list" && options.name.empty()) {
     return list_caches(place.value(), options.json);
   }
   const std::vector<std::string> names = entries_of(place.value());
   if (options.what != "clear" || options.name.empty()) {
-    return refuse_cache(Error{ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
-                              "sbx-run cache --help"},
-                        options.json);
+    return refuse(Error{ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
+                        "sbx-run cache --help"},
+                  invocation);
   }
   if (std::find(names.begin(), names.end(), options.name) == names.end()) {
-    return refuse_cache(Error{ErrorCode::kPathNotFound, "no cache is named " + options.name,
-                              "cache", "sbx-run cache list names them"},
-                        options.json);
+    return refuse(Error{ErrorCode::kPathNotFound, "no cache is named " + options.name, "cache",
+                        "sbx-run cache list names them"},
+                  invocation);
   }
   // The directories stay: a session may show them.
   bool is_clear = true;
   const std::string top = place.value() + "/" + options.name;
   for (const std::string& part : entries_of(top)) is_clear &= clear_tree(top + "/" + part);
   if (is_clear) return 0;
-  return refuse_cache(Error{ErrorCode::kSetupFailed, "not all of " + top + " could be removed",
-                            "cache", "see who may write in it"},
-                      options.json);
+  return refuse(Error{ErrorCode::kSetupFailed, "not all of " + top + " could be removed", "cache",
+                      "see who may write in it"},
+                invocation);
 }
 
 }  // namespace sbx

@@ -10,29 +10,22 @@
 #include "verbs.h"
 
 namespace sbx {
-namespace {
-
-int refuse(const Error& error) {
-  complain(error);
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
-  return error_exit_status(error.code);
-}
-
-}  // namespace
-
 int verb_check(const Invocation& invocation) {
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
-  if (!parsed.ok()) return refuse(parsed.error());
+  const auto refused = [&](const Error& error) {
+    return refuse(error, invocation, error_exit_status(error.code));
+  };
+  if (!parsed.ok()) return refused(parsed.error());
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   Result<Prepared> prepared = prepare(options, invocation);
-  if (!prepared.ok()) return refuse(prepared.error());
+  if (!prepared.ok()) return refused(prepared.error());
   const Policy& policy = *prepared.value().policy;
   const Request& request = prepared.value().request;
   const Environment base =
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
   const Result<Judgement> judgement = judge_command(policy, request, base);
-  if (!judgement.ok()) return refuse(judgement.error());
+  if (!judgement.ok()) return refused(judgement.error());
   if (write_all(STDOUT_FILENO, judgement_to_json(judgement.value()) + "\n")) {
     return judgement_exit_status(judgement.value().verdict);
   }

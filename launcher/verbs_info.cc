@@ -29,13 +29,6 @@ int print(const std::string& text) {
   return write_all(STDOUT_FILENO, text.ends_with('\n') ? text : text + "\n") ? 0 : 125;
 }
 
-// An error of a verb that answers in JSON: on stdout for programs, on stderr for people.
-int refuse(const Error& error, bool json) {
-  complain(error);
-  if (json) print(outcome_to_json(error_outcome(error)));
-  return error_exit_status(error.code);
-}
-
 std::string own_path() {
   std::string path(4096, '\0');
   const ssize_t size = readlink("/proc/self/exe", path.data(), path.size());
@@ -87,7 +80,7 @@ void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& 
 // Parses flags and positional words. Returns an exit status when there is nothing more to do.
 std::optional<int> parse_simple(const Invocation& invocation, RunOptions& options) {
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
-  if (!parsed.ok()) return refuse(parsed.error(), true);
+  if (!parsed.ok()) return refuse(parsed.error(), invocation);
   if (parsed.value().help) return print(*parsed.value().help);
   return std::nullopt;
 }
@@ -124,14 +117,17 @@ int verb_explain(const Invocation& invocation) {
   if (const auto status = parse_simple(invocation, options)) return *status;
   if (options.program.empty() && options.command.empty()) options.command = "true";
   Result<Prepared> prepared = prepare(options, invocation);
-  if (!prepared.ok()) return refuse(prepared.error(), options.json);
+  const auto refused = [&](const Error& error) {
+    return refuse(error, invocation, error_exit_status(error.code));
+  };
+  if (!prepared.ok()) return refused(prepared.error());
   RunInput input{*prepared.value().policy, prepared.value().request, prepared.value().facts,
                  invocation.environment};
   const Result<Explained> explained = explain_command(input);
-  if (!explained.ok()) return refuse(explained.error(), options.json);
+  if (!explained.ok()) return refused(explained.error());
   const auto& [plan, judgement, kind] = explained.value();
   if (options.html) {
-    return refuse(become_plan_page(explain_json(plan, input.policy, judgement, kind)), false);
+    return refused(become_plan_page(explain_json(plan, input.policy, judgement, kind)));
   }
   const auto explain = options.json ? explain_json : explain_text;
   return print(explain(plan, input.policy, judgement, kind));
@@ -175,7 +171,8 @@ int verb_profile(const Invocation& invocation) {
   }
   if (what == "show" && !name.empty()) {
     Result<LoadedProfile> profile = load_profile(name, search);
-    return profile.ok() ? print(profile.value().resolved_json(2)) : refuse(profile.error(), true);
+    return profile.ok() ? print(profile.value().resolved_json(2))
+                        : refuse(profile.error(), invocation);
   }
   if (what == "validate" && !name.empty()) {
     std::vector<Error> errors = validate_profile_file(name, search);
@@ -186,12 +183,13 @@ int verb_profile(const Invocation& invocation) {
     for (const Error& error : errors) complain(error);
     return errors.empty() ? status : 125;
   }
-  if (what == "grant" && !name.empty()) return refuse(become_grant(options, invocation), true);
+  if (what == "grant" && !name.empty())
+    return refuse(become_grant(options, invocation), invocation);
   const bool known = what == "show" || what == "validate" || what == "grant";
   return refuse(Error{ErrorCode::kBadFlag,
                       "profile " + what + (known ? ": there is no name" : " is not known"), "",
                       "profile list, profile show NAME, profile validate FILE, profile grant FILE"},
-                true);
+                invocation);
 }
 
 namespace {
@@ -218,13 +216,13 @@ int verb_schema(const Invocation& invocation) {
   if (what == "errors") return print(errors_json());
   if (what == "tool") {
     const Result<std::string> text = definition(options.name, options.format);
-    return text.ok() ? print(text.value()) : refuse(text.error(), true);
+    return text.ok() ? print(text.value()) : refuse(text.error(), invocation);
   }
   return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
                       "schema profile, schema managed, schema request, schema result, schema "
                       "errors, schema tool "
                       "NAME"},
-                true);
+                invocation);
 }
 
 int verb_version(const Invocation& invocation) {
@@ -256,7 +254,7 @@ int verb_help(const Invocation& invocation) {
   if (const auto status = parse_simple(invocation, options)) return *status;
   if (options.what.empty()) return print(verbs_help());
   const Result<std::string> text = verb_help_text(options.what);
-  return text.ok() ? print(text.value()) : refuse(text.error(), true);
+  return text.ok() ? print(text.value()) : refuse(text.error(), invocation);
 }
 
 }  // namespace sbx

@@ -10,7 +10,6 @@
 #include "host/view.h"
 #include "kept/command.h"
 #include "prepare.h"
-#include "report/json.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -108,9 +107,7 @@ int verb_layer(const Invocation& invocation) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
   const Error error = parsed.ok() ? become_layer(options, invocation) : parsed.error();
-  complain(error);
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
-  return 125;
+  return refuse(error, invocation);
 }
 
 }  // namespace sbx

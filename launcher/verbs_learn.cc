@@ -3,10 +3,7 @@
 #include "base/files.h"
 #include "flags.h"
 #include "host_files/places.h"
-#include "model/exit_status.h"
 #include "prepare.h"
-#include "report/json.h"
-#include "run/answer.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -68,9 +65,7 @@ int verb_learn(const Invocation& invocation) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
   const Error error = parsed.ok() ? become_learn(options, invocation) : parsed.error();
-  complain(error);
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(error)) + "\n");
-  return 125;
+  return refuse(error, invocation);
 }
 
 }  // namespace sbx

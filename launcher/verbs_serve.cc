@@ -17,7 +17,6 @@
 #include "host_files/places.h"
 #include "json/writer.h"
 #include "prepare.h"
-#include "report/json.h"
 #include "rpc/server.h"
 #include "rpc/socket_place.h"
 #include "scope.h"
@@ -281,9 +280,7 @@ int verb_serve(const Invocation& invocation) {
   Status status = parsed.ok() ? check_ways(options) : Status(parsed.error());
   if (status.ok()) status = Serving(std::move(options), invocation).serve();
   if (status.ok()) return 0;
-  complain(status.error());
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(status.error())) + "\n");
-  return 125;
+  return refuse(status.error(), invocation);
 }
 
 }  // namespace sbx

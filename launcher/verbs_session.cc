@@ -46,10 +46,10 @@ bool wants_json(const Invocation& invocation) {
   return std::find(words.begin(), end, "--json") != end || isatty(STDOUT_FILENO) == 0;
 }
 
-int refuse(const Error& error, const Invocation& invocation) {
+int refuse(const Error& error, const Invocation& invocation, int status) {
   complain(error);
   if (wants_json(invocation)) print(outcome_to_json(error_outcome(error)));
-  return 125;
+  return status;
 }
 
 std::string text_of(const json& object, const char* key) {

@@ -6,11 +6,8 @@
 
 #include "base/utf8.h"
 #include "flags.h"
-#include "model/exit_status.h"
 #include "prepare.h"
 #include "project.h"
-#include "report/json.h"
-#include "run/answer.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -64,9 +61,7 @@ int verb_trust(const Invocation& invocation) {
   const Result<std::string> answer =
       parsed.ok() ? change_trust(options, invocation) : Result<std::string>(parsed.error());
   if (answer.ok()) return write_all(STDOUT_FILENO, answer.value() + "\n") ? 0 : 125;
-  complain(answer.error());
-  write_all(STDOUT_FILENO, outcome_to_json(error_outcome(answer.error())) + "\n");
-  return 125;
+  return refuse(answer.error(), invocation);
 }
 
 }  // namespace sbx

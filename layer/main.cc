@@ -143,7 +143,8 @@ bool write_all(int fd, std::string_view text) {
   return true;
 }
 
-int answer(const Done& done) {
+// By a person, who is told an error in one line.
+int answer(const Done& done, bool is_read) {
   if (const auto* const told = std::get_if<Answer>(&done)) {
     write_all(STDERR_FILENO, told->note);
     return write_all(STDOUT_FILENO, told->text) ? 0 : 125;
@@ -154,7 +155,7 @@ int answer(const Done& done) {
   outcome.started_at_ms = std::int64_t{time(nullptr)} * 1000;
   if (!refusal.changes.empty()) outcome.changes = refusal.changes;
   write_all(STDERR_FILENO, "sbx-run: " + error_line(refusal.error) + "\n");
-  write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
+  if (!is_read) write_all(STDOUT_FILENO, outcome_to_json(outcome) + "\n");
   return 125;
 }
 
@@ -171,6 +172,7 @@ int main(int argc, char** argv) {
   }
   const sbx::Result<sbx::Action> action =
       sbx::read_action(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
-  if (!action.ok()) return sbx::answer(sbx::Refusal{action.error(), {}});
-  return sbx::answer(sbx::run(action.value()));
+  if (!action.ok()) return sbx::answer(sbx::Refusal{action.error(), {}}, false);
+  const bool is_read = action.value().terminal && !action.value().json;
+  return sbx::answer(sbx::run(action.value()), is_read);
 }

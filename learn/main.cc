@@ -18,6 +18,7 @@ using sbx::learn::LearnOptions;
 
 int refuse(const sbx::Error& error) {
   sbx::complain(error);
+  if (isatty(STDOUT_FILENO) != 0) return 125;
   sbx::write_all(STDOUT_FILENO, sbx::outcome_to_json(sbx::error_outcome(error)) + "\n");
   return 125;
 }

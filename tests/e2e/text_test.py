@@ -158,6 +158,18 @@ class OnATerminal(harness.Case):
             self.assertEqual(seen.count(b"sbx-run: "), 1, seen)
 
 
+    def test_so_are_those_of_the_other_verbs(self):
+        for words in (["layer", "lst"], ["layer", "diff", "nosuch"], ["layer", "--nonsense"], ["help", "nosuch"],
+                      ["doctor", "x"], ["trust", "/nope"], ["untrust", "/nope"], ["cache", "lst"], ["check", "--nonsense"],
+                      ["explain", "--nonsense"], ["explain", "--profile", "nosuch"], ["schema", "nosuch"],
+                      ["profile", "show", "nosuch"], ["learn"], ["batch", "/nope"], ["version", "x"],
+                      ["serve", "--idle", "x"]):
+            seen = self.seen(*words, status=125)
+            self.assertEqual((seen.count(b"\n"), seen.count(b'{"')), (1, 0), seen)
+            self.assertTrue(seen.startswith(b"sbx-run: "), seen)
+            self.assertEqual(self.run_json(*words)["status"], "error", words)
+        self.assertIn(b'{"', self.seen("layer", "lst", "--json", status=125))
+
     def test_a_task_that_cannot_begin_is_one_line_too(self):
         env = {**ENVIRONMENT, "XDG_RUNTIME_DIR": self.base}
         for more, status in ((["--", "no-such-program"], 127), (["-c", "rm -rf /opt/x"], 3)):
