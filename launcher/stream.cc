@@ -149,6 +149,9 @@ class Writer {
 int run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<CommandRun>& run) {
   Writer writer(text);
   const int signal_fd = input.signal_fd;
+  // By a person: a prompt, or how far it is.
+  input.shows_unfinished_lines = text != nullptr && (text->out != TerminalText::Kind::kBytes ||
+                                                     text->err != TerminalText::Kind::kBytes);
   input.on_output = [&writer](OutputChannel channel, std::string_view bytes) {
     writer.add(channel, bytes);
   };

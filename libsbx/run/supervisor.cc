@@ -204,6 +204,7 @@ void Supervisor::settle() {
   if (is_due(rests_at_)) {
     rests_at_.reset();
     result_.out.settle();
+    result_.err.settle();
   }
   feed({.kind = Kind::kTime}, now);
   feed({.kind = Kind::kOutput, .on = has_output()}, now);
@@ -438,7 +439,7 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
   do {
     const ssize_t size = read(channel.fd.get(), buffer.data(), buffer.size());
     if (size > 0) {
-      if (master_.is_open()) rests_at_ = Clock::now() + kRest;
+      if (master_.is_open() || input_.shows_unfinished_lines) rests_at_ = Clock::now() + kRest;
       stream.append({buffer.data(), static_cast<std::size_t>(size)});
       if (static_cast<std::size_t>(size) < buffer.size()) return;
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -62,6 +62,7 @@ struct SuperviseInput {
   // waits for the rest.
   bool may_leave = false;
   std::function<void(OutputChannel, std::string_view)> on_output{};
+  bool shows_unfinished_lines = false;  // to on_output, once nothing follows
 };
 
 // The operation of a denial: the host uncovered a path, and PID 1 ended the run for it.
@@ -172,7 +173,7 @@ class Supervisor {
   Refusals refusals_;
   OwnedFd master_;
   bool is_resting_ = false;
-  std::optional<Clock::time_point> rests_at_;  // the terminal, if nothing comes until then
+  std::optional<Clock::time_point> rests_at_;  // if nothing comes until then
   // What is watched goes after its handle.
   Channel out_;
   Channel err_;

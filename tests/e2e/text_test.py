@@ -84,6 +84,17 @@ class OnATerminal(harness.Case):
                                rb"after 1\.\d s\n")
         self.assertNotIn(b'{"', seen)
 
+    def test_lines_that_have_not_ended_come_too_and_secrets_in_them_do_not(self):
+        secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+        terminal = self.start("-c", "printf 'working...'; sleep 1; printf ' more' >&2; sleep 1; printf '\\r50%%'; sleep 1; "
+                                    f"printf 'token {secret}'; sleep 1; echo; echo done")
+        for shown, later in ((b"working...", b"more"), (b" more", b"50%"), (b"\r50%", b"token"),
+                             (b"token [REDACTED]", b"done")):
+            self.assertTrue(terminal.until(shown), terminal.output)
+            self.assertNotIn(later, terminal.output)
+        self.assertEqual(terminal.finish(), 0)
+        self.assertNotIn(secret.encode(), terminal.output)
+
     def test_json_is_there_for_who_asks(self):
         for flags in (["--json"], ["--format", "json"], ["--format=json"]):
             self.assertEqual(json.loads(self.seen(*flags, "-c", "echo hi"))["stdout"], "hi\n")
