@@ -22,6 +22,7 @@
 #include "report/json.h"
 #include "rpc/dispatcher.h"
 #include "rpc/framing.h"
+#include "rpc/methods.h"
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "session_verbs.h"
@@ -517,6 +518,8 @@ int verb_call(const Invocation& invocation) {
   if (const auto status = parse(invocation, options)) return *status;
   const std::string& method = options.what;
   const auto call = [&]() -> Result<CallAnswer> {
+    // Before anybody waits for its params.
+    if (const auto known = find_method(methods(), method); !known.ok()) return known.error();
     SBX_TRY(std::string params, read_source(options.params_file, "--params", kMaxLineBytes));
     if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
     // One line on the wire, however it is laid out in the file.

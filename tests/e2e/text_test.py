@@ -181,6 +181,9 @@ class OnATerminal(harness.Case):
             self.assertEqual(self.run_json(*words)["status"], "error", words)
         self.assertIn(b'{"', self.seen("layer", "lst", "--json", status=125))
 
+    def test_an_unknown_method_is_named_before_anybody_types_its_params(self):
+        self.assertIn(b'did you mean "run"?', self.seen("call", "runn", status=125))
+
     def test_a_task_that_cannot_begin_is_one_line_too(self):
         env = {**ENVIRONMENT, "XDG_RUNTIME_DIR": self.base}
         for more, status in ((["--", "no-such-program"], 127), (["-c", "rm -rf /opt/x"], 3)):
