@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "profile/source.h"
 #include "rpc/methods.h"
 #include "tools/tool.h"
@@ -297,6 +298,14 @@ std::string whole_help(const char* help, ValueKind kind) {
   const std::string names = value_names(kind);
   const char* const between = *help == '\0' || names.empty() ? "" : ": ";
   return help + (between + names);
+}
+
+std::string nearest_value(const std::string& word, ValueKind kind, const char* otherwise) {
+  const std::string names = value_names(kind);
+  std::vector<std::string_view> known = split(names, ',');
+  for (std::string_view& name : known) name.remove_prefix(name.starts_with(' ') ? 1 : 0);
+  const auto nearest = nearest_name(word, known);
+  return nearest ? "did you mean " + std::string(*nearest) + "?" : otherwise;
 }
 
 std::string verbs_text(VerbBits verbs) {

@@ -36,6 +36,9 @@ std::span<const FlagRow> flag_rows();
 // "none, allowlist, outbound, open" behind the phrase where the value is one of a list.
 std::string whole_help(const char* help, ValueKind kind);
 
+// A hint for a word that is none of the list: the nearest of it, else `otherwise`.
+std::string nearest_value(const std::string& word, ValueKind kind, const char* otherwise);
+
 // The names of these verbs, separated by ", ".
 std::string verbs_text(VerbBits verbs);
 

@@ -61,8 +61,10 @@ int verb_cache(const Invocation& invocation) {
   }
   const std::vector<std::string> names = entries_of(place.value());
   if (options.what != "clear" || options.name.empty()) {
+    const bool known = options.what == "list" || options.what == "clear";
     return refuse(Error{ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
-                        "sbx-run cache --help"},
+                        nearest_value(known ? "" : options.what, ValueKind::kCacheAction,
+                                      "sbx-run cache --help")},
                   invocation);
   }
   if (std::find(names.begin(), names.end(), options.name) == names.end()) {

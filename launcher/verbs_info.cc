@@ -188,7 +188,9 @@ int verb_profile(const Invocation& invocation) {
   const bool known = what == "show" || what == "validate" || what == "grant";
   return refuse(Error{ErrorCode::kBadFlag,
                       "profile " + what + (known ? ": there is no name" : " is not known"), "",
-                      "profile list, profile show NAME, profile validate FILE, profile grant FILE"},
+                      nearest_value(known ? "" : what, ValueKind::kProfileAction,
+                                    "profile list, profile show NAME, profile validate FILE, "
+                                    "profile grant FILE")},
                 invocation);
 }
 
@@ -219,9 +221,9 @@ int verb_schema(const Invocation& invocation) {
     return text.ok() ? print(text.value()) : refuse(text.error(), invocation);
   }
   return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
-                      "schema profile, schema managed, schema request, schema result, schema "
-                      "errors, schema tool "
-                      "NAME"},
+                      nearest_value(what, ValueKind::kSchema,
+                                    "schema profile, schema managed, schema request, schema "
+                                    "result, schema errors, schema tool NAME")},
                 invocation);
 }
 

@@ -333,7 +333,10 @@ class OnPipes(harness.Case):
                                 (["--profile", typo, "--", "true"], 'did you mean "network"?'),
                                 (["--profile", deeper, "--", "true"], 'did you mean "memory_mb"?'),
                                 (["--with", "rst", "--", "true"], 'did you mean "rust"?'),
-                                (["call", "runn"], 'did you mean "run"?'), (["schema", "profle"], "profile")):
+                                (["call", "runn"], 'did you mean "run"?'), (["schema", "profle"], "did you mean profile?"),
+                                (["profile", "shw"], "did you mean show?"), (["profile", "show"], "profile show NAME"),
+                                (["cache", "lst"], "did you mean list?"), (["cache", "clear"], "cache --help"),
+                                (["layer", "lst"], "did you mean list?")):
             done = self.raw(*arguments)
             self.assertEqual(done.returncode, 125, done)
             self.assertIn(hint, done.stderr.decode(), arguments)
