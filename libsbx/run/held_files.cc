@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "host/globs.h"
+#include "host/protect.h"
 
 namespace sbx {
 
@@ -48,6 +49,7 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
   for (const ViewProtect& protect : plan.report_created) {
     struct stat info {};
     if (lstat(protect.node.path.c_str(), &info) != 0) continue;
+    if (is_stub(protect.node.path)) continue;  // another run's, which can hold the place
     denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
                  "remove it from filesystem.protect"});
   }

@@ -322,6 +322,19 @@ class OnPipes(harness.Case):
         for layer in ("user", "mount", "pid", "net"):
             self.assertRegex(done.stderr.decode(), f"¶ degraded: {layer}: .*EPERM.*seccomp filter")
 
+    def test_what_another_run_holds_the_place_with_is_not_noticed(self):
+        def said(command):
+            done = subprocess.run([harness.probe("docker_filter"), harness.SBX_RUN, "--format", "text",
+                                   "--allow-degraded", "-c", command], cwd=self.work, stdin=subprocess.DEVNULL,
+                                  capture_output=True, timeout=harness.BOUND, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stderr
+        os.mkdir(os.path.join(self.work, ".sbx"))
+        os.chmod(os.path.join(self.work, ".sbx"), 0o1500)
+        self.assertNotIn(b"protected created", said("true"))
+        os.rmdir(os.path.join(self.work, ".sbx"))
+        self.assertIn(b"protected created", said("mkdir .sbx"))
+
     def test_the_nearest_name_is_said_of_what_is_unknown(self):
         typo = self.profile({"netwrk": {"mode": "none"}})
         deeper = self.profile({"limits": {"memory_bm": 5}}, "deeper.json")
