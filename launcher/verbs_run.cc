@@ -169,6 +169,8 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   }
   RunInput input{*prepared.policy, prepared.request, prepared.facts, invocation.environment};
   input.mode = terminal ? OutputMode::kTerminal : OutputMode::kPass;
+  input.is_answered =
+      isatty(STDIN_FILENO) != 0 || isatty(STDOUT_FILENO) != 0 || isatty(STDERR_FILENO) != 0;
   input.signal_fd = signal_fd;
   input.owner_pidfd = owner.get();
   struct winsize size {};

@@ -156,7 +156,7 @@ bool is_proxy_name(std::string_view name) {
 }  // namespace
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
-                             std::string_view user) {
+                             std::string_view user, bool is_answered) {
   const EnvironmentProfile& rules = policy.run.environment;
   Environment out;
   for (const auto& [name, value] : inherited) {
@@ -177,7 +177,9 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
   if (!out.contains("PATH")) out["PATH"] = kSystemPath;
   out.erase("OLDPWD");
   // Without them a program may wait for an answer that nobody gives. The caller's own stand.
-  for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);
+  if (!is_answered) {
+    for (const auto& [name, value] : kNonInteractive) out.try_emplace(name, value);
+  }
   if (policy.sandbox.home.empty()) {
     out.erase("HOME");
   } else {

@@ -27,9 +27,9 @@ bool is_sensitive_name(std::string_view name);
 bool is_never_settable(std::string_view name);
 
 // inherited → scrubbed (off: all; default: without credentials; strict: safe names only) → `pass`
-// of the operator → sbx's own (HOME, TMPDIR, the variables that keep programs from prompting) →
-// `set` of the operator, which wins. `user` is the login name inside.
+// of the operator → sbx's own (HOME, TMPDIR; where nobody answers, the variables that keep programs
+// from asking) → `set` of the operator, which wins. `user` is the login name inside.
 Environment make_environment(const Policy& policy, const Environment& inherited,
-                             std::string_view user);
+                             std::string_view user, bool is_answered = false);
 
 }  // namespace sbx

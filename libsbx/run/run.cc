@@ -85,8 +85,8 @@ bool host_may_have(const RefusedPath& named) {
 CommandRun::CommandRun(RunInput input)
     : input_(std::move(input)),
       policy_(&input_.policy),
-      base_environment_(make_environment(input_.policy, input_.inherited, input_.facts.user_name)) {
-}
+      base_environment_(make_environment(input_.policy, input_.inherited, input_.facts.user_name,
+                                         input_.is_answered)) {}
 
 CommandRun::~CommandRun() { expansions_.give_up(); }
 

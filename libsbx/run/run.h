@@ -56,6 +56,7 @@ struct RunInput {
   Environment inherited;  // the caller's environment
   OutputMode mode = OutputMode::kCapture;
   bool merge = false;
+  bool is_answered = false;  // the command has a terminal, and somebody at it
   int stdin_fd = -1;
   int signal_fd = -1;
   int owner_pidfd = -1;

@@ -209,7 +209,7 @@ Status Session::open_shell() {
     Request request;
     request.argv = kept_shell_argv(options_.policy->sandbox.commands.shell);
     request.command = "bash (kept)";
-    return start(TaskKind::kTerminal, std::move(request));
+    return start(TaskKind::kKeptShell, std::move(request));
   };
   host.note = [this](const TaskPointer& task) { note_change(task); };
   host.variable = [this](const Task& call, const std::string& name) {

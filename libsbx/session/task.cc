@@ -42,7 +42,8 @@ Task::Task(TaskKind kind, std::string id, SharedPolicy policy, Request request, 
   started_at_ms_ =
       duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
           .count();
-  if (kind_ == TaskKind::kTerminal) terminal_.emplace(output_, stdin_, size);
+  if (kind_ == TaskKind::kTerminal || kind_ == TaskKind::kKeptShell)
+    terminal_.emplace(output_, stdin_, size);
 }
 
 std::string Task::cwd() const {
@@ -119,6 +120,7 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
 
 void Task::prepare_terminal(RunInput& input) {
   input.mode = OutputMode::kOwnTerminal;
+  input.is_answered = kind_ == TaskKind::kTerminal;
   input.warm = nullptr;  // those that wait have none
   input.pty_rows = static_cast<unsigned>(terminal_->size().rows);
   input.pty_columns = static_cast<unsigned>(terminal_->size().columns);

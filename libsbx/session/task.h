@@ -30,12 +30,13 @@ struct ShellReport {
 enum class TaskKind : std::uint8_t {
   kTask,         // has an id; output kept; input open unless the request gives it
   kTerminal,     // … on a terminal of its own
+  kKeptShell,    // … in which calls are run that have none
   kRun,          // its outcome holds its output
   kStreamedRun,  // … which is kept for followers as well
 };
 
 constexpr bool has_id(TaskKind kind) {
-  return kind == TaskKind::kTask || kind == TaskKind::kTerminal;
+  return kind == TaskKind::kTask || kind == TaskKind::kTerminal || kind == TaskKind::kKeptShell;
 }
 
 class Task {

@@ -224,6 +224,16 @@ class Terminal(harness.Case):
             screen.text.replace(b"\r", b"").splitlines(), [b"/dev/pts/0", b"30 90", b"0 ptmx "]
         )
 
+    def test_programs_may_ask_on_a_terminal_and_nowhere_else(self):
+        command = "echo \"<${CI-} ${EDITOR-} ${PAGER-} ${NO_COLOR-} ${DEBIAN_FRONTEND-}>\""
+        screen = Screen(self, "-c", command)
+        self.assertEqual(screen.wait(), 0)
+        self.assertIn(b"<    >", screen.text)
+        screen = Screen(self, "--env", "CI=2", "--env", "PAGER=p", "-c", command)
+        self.assertEqual(screen.wait(), 0)
+        self.assertIn(b"<2  p  >", screen.text)
+        self.assertEqual(self.raw("exec", "-c", command).stdout, b"<1 false cat 1 noninteractive>\n")
+
     def test_a_new_window_size_arrives_with_sigwinch(self):
         screen = Screen(
             self, "-c", "trap 'stty size; exit 6' WINCH; echo up; while :; do sleep 0.05; done"

@@ -55,6 +55,12 @@ class Screens(Case):
         self.assertEqual(self.ended(task)["exit_code"], 0)
         self.assertEqual(self.screen(task).split("\n")[:4], ["xterm-256color", "30 100", "/dev/pts/0", "all"])
 
+    def test_programs_may_ask_in_a_task_and_not_in_a_call_of_the_kept_shell(self):
+        task = self.task("echo \"<${CI-}${EDITOR-}>\"")
+        self.assertEqual(self.ended(task)["exit_code"], 0)
+        self.shows(task, "<>")
+        self.assertEqual(self.peer.call("run", command="echo $CI $EDITOR", shell="kept")["stdout"], "1 false\n")
+
     def test_resize_reaches_the_program_and_the_screen(self):
         task = self.task("trap 'stty size' WINCH; echo up; while :; do sleep 0.05; done")
         self.shows(task, "up")

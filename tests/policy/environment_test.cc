@@ -178,6 +178,14 @@ TEST_F(Scrub, SetsWhatKeepsProgramsFromAsking) {
   }
 }
 
+TEST_F(Scrub, LeavesProgramsFreeToAskWhereSomebodyAnswers) {
+  const Environment out = make_environment(policy_, inherited_, "ann", true);
+  for (const char* name : {"CI", "DEBIAN_FRONTEND", "GIT_PAGER", "EDITOR", "NO_COLOR"}) {
+    EXPECT_FALSE(out.contains(name)) << name;
+  }
+  EXPECT_EQ(out.at("PAGER"), "less");
+}
+
 TEST_F(Scrub, LeavesTheCallersOwnPagerAndEditorWhereTheyComeThrough) {
   inherited_["EDITOR"] = "ed";
   EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("PAGER"), "less");
