@@ -158,6 +158,9 @@ bool is_proxy_name(std::string_view name) {
 Environment make_environment(const Policy& policy, const Environment& inherited,
                              std::string_view user, bool is_answered) {
   const EnvironmentProfile& rules = policy.run.environment;
+  // Then the caller's proxy is for us to go through; from inside it cannot be reached.
+  const bool has_upstream =
+      !policy.sandbox.upstream_proxy.empty() && policy.sandbox.network.mode != NetworkMode::kOpen;
   Environment out;
   for (const auto& [name, value] : inherited) {
     if (rules.scrub != ScrubMode::kOff) {
@@ -165,6 +168,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
       if (rules.scrub == ScrubMode::kDefault && is_sensitive_name(name)) continue;
       if (rules.scrub == ScrubMode::kStrict && !is_safe_name(name)) continue;
       if (name.starts_with("SBX_")) continue;  // the operator's settings are not the command's
+      if (has_upstream && is_proxy_name(name)) continue;
     }
     // Both are in order.
     const bool strips = rules.scrub != ScrubMode::kOff && is_proxy_name(name);

@@ -354,6 +354,12 @@ class Upstream(Networked):
         self.assertEqual({c["address"] for c in answer["connections"]}, {"127.0.0.1"})
         self.assertNotIn("secret.test", self.looked_up())
 
+    def test_the_callers_own_proxy_variables_are_not_tried_inside(self):
+        env = {**os.environ, "http_proxy": "http://127.0.0.1:3128", "HTTPS_PROXY": "http://127.0.0.1:3128"}
+        answer = self.sh("curl -sS http://allowed.test/; echo ${http_proxy-} ${HTTPS_PROXY-}", "--allow-host",
+                         "allowed.test", *self.PROXY, env=env)
+        self.assertEqual(answer["stdout"], "allowed.test/ outside\n\n", answer)
+
     def test_what_is_not_allowed_never_gets_to_it(self):
         answer = self.sh("curl -sS http://other.test/; curl -sS http://10.77.0.1/;"
                          " curl -sS -m5 http://127.0.0.1:3128/",

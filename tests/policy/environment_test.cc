@@ -151,6 +151,18 @@ TEST_F(Scrub, TakesPasswordsOutOfProxyUrls) {
   EXPECT_EQ(scrubbed(ScrubMode::kOff).at("ALL_PROXY"), "socks5://ann@proxy");
 }
 
+TEST_F(Scrub, TakesProxiesOutWhereConnectionsGoThroughOneAnyway) {
+  inherited_["http_proxy"] = inherited_["FTP_PROXY"] = "http://127.0.0.1:3128";
+  policy_.sandbox.upstream_proxy = "http://127.0.0.1:3128";
+  policy_.sandbox.network.mode = NetworkMode::kAllowlist;
+  policy_.run.environment.pass = {"FTP_PROXY"};
+  const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_FALSE(out.contains("http_proxy"));
+  EXPECT_TRUE(out.contains("FTP_PROXY"));
+  policy_.sandbox.network.mode = NetworkMode::kOpen;  // nothing goes through it
+  EXPECT_TRUE(scrubbed(ScrubMode::kDefault).contains("http_proxy"));
+}
+
 TEST_F(Scrub, StrictKeepsSafeNamesOnly) {
   const Environment out = scrubbed(ScrubMode::kStrict);
   EXPECT_FALSE(out.contains("GITHUB_TOKEN"));
