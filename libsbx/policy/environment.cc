@@ -144,13 +144,18 @@ bool is_never_settable(std::string_view name) {
 
 namespace {
 
-// Whose value may be a URL with a password: HTTPS_PROXY, http_proxy, npm_config_proxy.
-bool is_proxy_name(std::string_view name) {
-  constexpr std::string_view kEnd = "_PROXY";
-  if (name.size() < kEnd.size()) return false;
-  const std::string_view end = name.substr(name.size() - kEnd.size());
-  return std::equal(end.begin(), end.end(), kEnd.begin(),
-                    [](char a, char b) { return a == b || a == b - 'A' + 'a'; });
+// `ending` in capitals; the name in either.
+bool ends_in(std::string_view name, std::string_view ending) {
+  return name.size() >= ending.size() && std::equal(ending.rbegin(), ending.rend(), name.rbegin(),
+                                                    [](char a, char b) { return a == upper(b); });
+}
+
+// HTTPS_PROXY, http_proxy, npm_config_proxy.
+bool is_proxy_name(std::string_view name) { return ends_in(name, "_PROXY"); }
+
+// Whose value may be URLs with a password: of a proxy, GOPROXY, PIP_INDEX_URL, UV_INDEX.
+bool is_url_name(std::string_view name) {
+  return ends_in(name, "PROXY") || ends_in(name, "_URL") || ends_in(name, "INDEX");
 }
 
 }  // namespace
@@ -171,8 +176,8 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
       if (has_upstream && is_proxy_name(name)) continue;
     }
     // Both are in order.
-    const bool strips = rules.scrub != ScrubMode::kOff && is_proxy_name(name);
-    out.emplace_hint(out.end(), name, strips ? without_user(value) : value);
+    const bool strips = rules.scrub != ScrubMode::kOff && is_url_name(name);
+    out.emplace_hint(out.end(), name, strips ? without_users(value, is_proxy_name(name)) : value);
   }
   for (const std::string& name : rules.pass) {
     const auto found = inherited.find(name);

@@ -27,18 +27,11 @@ std::optional<std::string> decoded(std::string_view text) {
   return out;
 }
 
-struct Authority {
-  std::size_t begin = 0;  // of user and password, and where they end: at an "@", or at the begin
-  std::size_t at = 0;
-};
-
-Authority authority_of(std::string_view url) {
-  const std::size_t mark = url.find(kMark);
-  if (mark == std::string_view::npos) return {};
-  const std::size_t begin = mark + kMark.size();
+// Of what stands from `begin` on: the "@" behind user and password; `begin` where there is none.
+std::size_t end_of_user(std::string_view url, std::size_t begin) {
   const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
   const std::size_t at = url.substr(begin, end - begin).rfind('@');
-  return {begin, at == std::string_view::npos ? begin : begin + at};
+  return at == std::string_view::npos ? begin : begin + at;
 }
 
 }  // namespace
@@ -49,7 +42,8 @@ Result<Upstream> parse_upstream(std::string_view url, const std::string& where) 
                  "write http://HOST:PORT, or http://USER:PASSWORD@HOST:PORT"};
   };
   if (!url.starts_with(kScheme)) return bad("it is no http:// URL");
-  const auto [begin, at] = authority_of(url);
+  constexpr std::size_t begin = kScheme.size();
+  const std::size_t at = end_of_user(url, begin);
   std::string_view rest = url.substr(begin);
   Upstream out;
   if (at != begin) {
@@ -70,10 +64,21 @@ Result<Upstream> parse_upstream(std::string_view url, const std::string& where) 
   return out;
 }
 
-std::string without_user(std::string_view url) {
-  const auto [begin, at] = authority_of(url);
-  if (at == begin) return std::string(url);
-  return std::string(url.substr(0, begin)).append(url.substr(at + 1));
+std::string without_users(std::string_view urls, bool of_proxy) {
+  std::string out(urls);
+  const auto drop = [&out](std::size_t begin, bool is_secret) {
+    const std::size_t at = end_of_user(out, begin);
+    is_secret = is_secret || out.substr(begin, at - begin).find(':') != std::string::npos;
+    if (at != begin && is_secret) out.erase(begin, at + 1 - begin);
+  };
+  std::size_t mark = out.find(kMark);
+  if (mark == std::string::npos && of_proxy) drop(0, false);
+  for (; mark != std::string::npos; mark = out.find(kMark, mark + kMark.size())) {
+    const std::string_view before = std::string_view(out).substr(0, mark);
+    const bool is_web = before.ends_with("http") || before.ends_with("https");
+    drop(mark + kMark.size(), of_proxy || is_web);
+  }
+  return out;
 }
 
 }  // namespace sbx

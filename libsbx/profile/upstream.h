@@ -21,7 +21,9 @@ struct Upstream {
 // percent-encoded. Errors: kBadFlag, said of `where`, without the URL, which may hold a password.
 Result<Upstream> parse_upstream(std::string_view url, const std::string& where);
 
-// A URL without its user and password; any other text as it is.
-std::string without_user(std::string_view url);
+// A text of URLs without their users and passwords. A user alone is no secret, and may be needed
+// (ssh://git@…), unless it may be a token: of http and https, and of a proxy. A proxy's may lack
+// its scheme.
+std::string without_users(std::string_view urls, bool of_proxy);
 
 }  // namespace sbx

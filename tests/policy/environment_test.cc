@@ -141,8 +141,15 @@ TEST_F(Scrub, TakesPasswordsOutOfProxyUrls) {
   inherited_["HTTP_PROXY"] = "http://proxy:3128";
   inherited_["NO_PROXY"] = "a@b,.local";
   inherited_["FTP_PROXY"] = "http://ann:secret@proxy";
+  inherited_["RSYNC_PROXY"] = "me:pw@proxy:1";
+  inherited_["GOPROXY"] = "https://ann:secret@go.test,direct";
+  inherited_["PIP_INDEX_URL"] = inherited_["uv_index"] = "https://ann:secret@pip.test/simple";
   policy_.run.environment.pass = {"FTP_PROXY"};
   const Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_EQ(out.at("RSYNC_PROXY"), "proxy:1");
+  EXPECT_EQ(out.at("GOPROXY"), "https://go.test,direct");
+  EXPECT_EQ(out.at("PIP_INDEX_URL"), "https://pip.test/simple");
+  EXPECT_EQ(out.at("uv_index"), "https://pip.test/simple");
   EXPECT_EQ(out.at("https_proxy"), "http://proxy:3128/x@y");
   EXPECT_EQ(out.at("ALL_PROXY"), "socks5://proxy");
   EXPECT_EQ(out.at("HTTP_PROXY"), "http://proxy:3128");

@@ -36,11 +36,21 @@ TEST(Upstream, RefusesWhatIsNoneAndDoesNotRepeatIt) {
 }
 
 TEST(Upstream, UserAndPasswordAreTakenOutOfUrlsOnly) {
-  EXPECT_EQ(without_user("http://a:b@h:1/p@q?x@y"), "http://h:1/p@q?x@y");
-  EXPECT_EQ(without_user("http://a:b@c@h"), "http://h");
-  EXPECT_EQ(without_user("https://h/a@b"), "https://h/a@b");
-  EXPECT_EQ(without_user("a:b@h"), "a:b@h");
-  EXPECT_EQ(without_user(""), "");
+  EXPECT_EQ(without_users("http://a:b@h:1/p@q?x@y", false), "http://h:1/p@q?x@y");
+  EXPECT_EQ(without_users("http://a:b@c@h", false), "http://h");
+  EXPECT_EQ(without_users("https://h/a@b", false), "https://h/a@b");
+  EXPECT_EQ(without_users("a:b@h", false), "a:b@h");
+  EXPECT_EQ(without_users("a:b@h:1", true), "h:1");
+  EXPECT_EQ(without_users("a@b,.local", true), "a@b,.local");
+  EXPECT_EQ(without_users("socks5://a@h", true), "socks5://h");
+  EXPECT_EQ(without_users("https://token@h/", false), "https://h/");
+  EXPECT_EQ(without_users("ssh://git@h/x", false), "ssh://git@h/x");
+  EXPECT_EQ(without_users("git@h:x/y", false), "git@h:x/y");
+  EXPECT_EQ(without_users("https://a:b@h,https://c:d@i|direct", false),
+            "https://h,https://i|direct");
+  EXPECT_EQ(without_users("me=https://a:b@h/s other=https://c:d@i/s", false),
+            "me=https://h/s other=https://i/s");
+  EXPECT_EQ(without_users("", false), "");
 }
 
 }  // namespace
