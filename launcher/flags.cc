@@ -84,20 +84,6 @@ std::string description_of(const Verb& verb) {
   return text;
 }
 
-// An empty value is nearly always a variable that was not set; it must not read as "no limit".
-Status check_values(const CLI::App& app) {
-  for (const CLI::Option* option : app.get_options()) {
-    if (option->check_lname("description")) continue;
-    for (const std::string& value : option->results()) {
-      if (!value.empty()) continue;
-      const std::string name = option->get_name();
-      return Error{ErrorCode::kBadFlag, "bad value for " + name + ": ''", name,
-                   "give it a value, or leave it out"};
-    }
-  }
-  return {};
-}
-
 // CLI11's messages, where a person would ask what they mean.
 Error complaint_of(const std::string& flag, const std::string& what) {
   const auto row = std::find_if(flag_rows().begin(), flag_rows().end(),
@@ -111,6 +97,27 @@ Error complaint_of(const std::string& flag, const std::string& what) {
                  "it takes one value: leave the others out"};
   }
   return Error{ErrorCode::kBadFlag, what, flag, "--help lists the flags"};
+}
+
+// An empty value is nearly always a variable that was not set; it must not read as "no limit". A
+// flag in the place of a command is the next one: CLI11 takes whatever comes.
+Status check_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->check_lname("description")) continue;
+    for (const std::string& value : option->results()) {
+      const std::string name = option->get_name();
+      const bool is_flag =
+          name == "-c" &&
+          std::any_of(flag_rows().begin(), flag_rows().end(), [&](const FlagRow& row) {
+            return value.substr(0, value.find('=')) == row.name;
+          });
+      if (is_flag) return complaint_of(name, " missing");
+      if (!value.empty()) continue;
+      return Error{ErrorCode::kBadFlag, "bad value for " + name + ": ''", name,
+                   "give it a value, or leave it out"};
+    }
+  }
+  return {};
 }
 
 Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRow*>& known,
@@ -139,6 +146,7 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
   } catch (const CLI::CallForHelp&) {
     return ParseOutcome{app.help()};
   } catch (const CLI::ExtrasError& error) {
+    SBX_CHECK_OK(check_values(app));  // what is left over may be of a flag that was swallowed
     const std::vector<std::string> extras = app.remaining();
     const std::string first = extras.empty() ? error.what() : extras.front();
     std::optional<Error> refusal = refusal_of(verb, first);

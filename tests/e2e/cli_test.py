@@ -334,6 +334,12 @@ class Values(harness.Case):
                       ["--net", "none", "--host-port", "8080"]):
             self.assertEqual(self.run_json(*flags, "--", "true")["status"], "exited", flags)
 
+    def test_a_command_line_that_is_a_flag_is_none(self):
+        for flags in (["--net", "none"], ["--json"], ["--net=none"], ["-c", "true"]):
+            error = self.run_json("-c", *flags)["error"]
+            self.assertEqual((error["code"], error["message"]), ("bad_flag", "-c is given without its value"), error)
+        self.assertEqual(self.run_json("-c", "--no-such")["status"], "exited")
+
     def test_a_tools_name_stands_for_its_profile(self):
         answer = self.run_json("--profile", "shell", "--", "true")
         self.assertEqual(answer["sandbox"]["profile"], "tool-shell", answer["error"])
