@@ -334,6 +334,13 @@ class Values(harness.Case):
                       ["--net", "none", "--host-port", "8080"]):
             self.assertEqual(self.run_json(*flags, "--", "true")["status"], "exited", flags)
 
+    def test_a_root_may_lie_above_the_current_directory(self):
+        os.makedirs(os.path.join(self.base, "data"))
+        os.makedirs(os.path.join(self.work, "sub"))
+        self.write("data/file", "on\n")
+        for path in ("../data", "sub/../../data/.", "../../../../../../../../.." + self.base + "/data"):
+            self.assertEqual(self.out(f"cat {self.base}/data/file", "--ro", path), "on\n", path)
+
     def test_a_command_line_that_is_a_flag_is_none(self):
         for flags in (["--net", "none"], ["--json"], ["--net=none"], ["-c", "true"]):
             error = self.run_json("-c", *flags)["error"]
