@@ -21,6 +21,8 @@ Error bad(std::string where, const std::string& value, std::string hint) {
                std::move(where), std::move(hint)};
 }
 
+constexpr std::string_view kWorkspace = "${workspace}";
+
 constexpr std::int64_t kLeastBareSize = std::int64_t{16} << 20;
 
 std::string listed(std::span<const std::string_view> names) {
@@ -138,18 +140,28 @@ class FlagReader {
     }
     if (options_.overlay && !options_.layer.empty()) return contradiction("--overlay", "--layer");
     SBX_CHECK_OK(check_template());
-    std::map<std::string, std::string> flag_of;
+    return check_roots();
+  }
+
+  // As they will be: one path may be written in several ways.
+  Status check_roots() const {
+    const Result<std::string> workspace =
+        real_path(options_.workspace.empty() ? "." : options_.workspace);
+    std::map<std::string, std::pair<std::string, const std::string*>> given;
     const std::pair<const char*, const std::vector<std::string>*> lists[] = {
         {"--ro", &options_.ro}, {"--rw", &options_.rw}, {"--hide", &options_.hide}};
     for (const auto& [flag, paths] : lists) {
       for (const std::string& path : *paths) {
-        std::string plain = path.starts_with('/') ? "/" : "";
-        for (const std::string_view part : split(path, '/')) {
-          if (!part.empty() && part != ".") (plain += '/') += part;
+        std::string whole = whole_root(path, flag);
+        if (workspace.ok() && whole.starts_with(kWorkspace)) {
+          whole.replace(0, kWorkspace.size(), workspace.value());
         }
-        const auto [known, is_new] = flag_of.emplace(plain, flag);
-        if (!is_new && known->second != flag) {
-          return contradiction(known->second + " " + path, flag + (" " + path));
+        SBX_TRY(whole, root_from_here(whole, flag));
+        SBX_TRY(whole, normal_path(whole, "/", flag));
+        const auto [known, is_new] = given.try_emplace(whole, flag, &path);
+        const auto& [first, its] = known->second;
+        if (!is_new && first != flag) {
+          return contradiction(first + " " + *its, flag + (" " + path));
         }
       }
     }
@@ -177,11 +189,15 @@ class FlagReader {
       add_root(std::move(whole), Access::kReadWrite, "--rw");
     }
     for (const std::string& path : options_.hide) {
-      // What is hidden is the workspace's: it is the same wherever one stands.
-      const bool is_whole = path.starts_with('/') || path.starts_with("${");
-      add_root(is_whole ? path : "${workspace}/" + path, Access::kNone, "--hide");
+      add_root(whole_root(path, "--hide"), Access::kNone, "--hide");
     }
     return {};
+  }
+
+  // What is hidden is the workspace's: it is the same wherever one stands.
+  static std::string whole_root(const std::string& path, const std::string& flag) {
+    const bool is_whole = flag != "--hide" || path.starts_with('/') || path.starts_with("${");
+    return is_whole ? path : std::string(kWorkspace) + "/" + path;
   }
 
   void add_root(std::string path, Access access, const std::string& where) {

@@ -325,7 +325,11 @@ class Values(harness.Case):
         for flags in (["--net", "none", "--allow-host", "a.test"],
                       ["--net", "open", "--host-port", "8080"],
                       ["--ro", "/usr/share", "--rw", "/usr/share/"],
-                      ["--ro", self.work, "--hide", self.work]):
+                      ["--ro", self.work, "--hide", self.work],
+                      ["--ro", os.path.join(self.work, "data"), "--rw", "data"],
+                      ["--ro", "data", "--hide", "./data"],
+                      ["--rw", "${workspace}/data", "--hide", os.path.join(self.work, "data")],
+                      ["--ro", "data", "--hide", "data", "--workspace", "."]):
             error = self.run_json(*flags, "--", "true")["error"]
             self.assertEqual((error["code"], error["where"]), ("bad_flag", flags[0]), error)
             self.assertIn(flags[2], error["message"])
