@@ -164,11 +164,11 @@ std::int64_t TreeWatch::scratch_bytes() const {
   return static_cast<std::int64_t>(info.f_blocks - info.f_bfree) * info.f_bsize;
 }
 
-// Less than a page is free. Once it was, it stays said.
+// Less than a page is free, or no inode. Once it was, it stays said.
 bool TreeWatch::has_filled_scratch() const {
   struct statfs info {};
-  return has_filled_scratch_ ||
-         (scratch_.is_open() && fstatfs(scratch_.get(), &info) == 0 && info.f_bfree == 0);
+  return has_filled_scratch_ || (scratch_.is_open() && fstatfs(scratch_.get(), &info) == 0 &&
+                                 (info.f_bfree == 0 || (info.f_ffree == 0 && info.f_files != 0)));
 }
 
 // System V segments live on when nobody has them attached. Columns 15 and 16 of each line are the

@@ -370,6 +370,11 @@ class Limits(harness.Case):
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
         self.assertEqual(answer["limit"], "disk")
 
+    def test_scratch_space_without_room_for_another_file_is_a_full_one(self):
+        answer = self.sh("cd /tmp; touch {1..6000}", "--tmp-size", "1M")
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
+        self.assertIn("limits.tmp_mb = 2", [denial["grant"] for denial in answer["denials"]])
+
     def test_a_full_overlay_is_a_limit(self):
         answer = self.sh("head -c 20M /dev/zero > all", "--overlay", "--tmp-size", "16M")
         self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
