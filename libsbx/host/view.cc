@@ -173,6 +173,7 @@ class Inspector {
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
     narrow_view(policy_, view_);
+    SBX_CHECK_OK(check_workspace());
     for (const ViewRoot& root : view_.roots) {
       if (root.is_git || root.access != Access::kReadWrite ||
           root.node.kind != NodeKind::kDirectory)
@@ -205,6 +206,20 @@ class Inspector {
     }
     if (!policy_.sandbox.home.empty()) view_.home = look(policy_.sandbox.home);
     return {};
+  }
+
+  // Else what is looked for in it would be named.
+  Status check_workspace() const {
+    const std::string& path = policy_.sandbox.workspace;
+    const bool is_root =
+        std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
+          return root.path() == path && root.node.kind == NodeKind::kDirectory &&
+                 root.access == Access::kReadWrite;
+        });
+    if (!is_root || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0) return {};
+    return Error{ErrorCode::kPathRefused,
+                 "the workspace " + path + " cannot be entered: " + errno_text(errno), path,
+                 "choose another with --workspace", errno};
   }
 
   // A file that a root of its own makes writable, within a writable directory, is no mount point:

@@ -15,6 +15,20 @@ TOKEN = "ghp_" + "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA1cE3gI5"
 FRESH = {"workspace": {"mode": "fresh"}}
 
 
+class Closed(harness.Case):
+    def test_a_workspace_that_cannot_be_entered_is_named_and_nothing_that_is_looked_for_in_it(self):
+        closed = os.path.join(self.work, "closed")
+        os.mkdir(closed, 0)
+        as_user = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.geteuid() == 0 else []
+        os.chmod(self.base, 0o755)
+        done = subprocess.run([*as_user, "env", "HOME=/nonexistent", harness.SBX_RUN, "--workspace", closed,
+                               "-c", "true"], cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual(error["code"], "path_refused", error)
+        self.assertRegex(error["message"], f"^the workspace {closed} cannot be entered: EACCES")
+        self.assertIn("--workspace", error["hint"])
+
+
 class Fresh(harness.Case):
     def setUp(self):
         super().setUp()
