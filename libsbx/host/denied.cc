@@ -58,7 +58,10 @@ class Search {
     const std::string& real = found.value();
     if (is_writable(real)) return;
     if (!is_shown(real)) {
-      if (policy_.sandbox.filesystem.base == Base::kSystem) view_.hidden_path.push_back(directory);
+      if (policy_.sandbox.filesystem.base == Base::kSystem) {
+        view_.hidden_path.push_back(directory);
+        if (real != directory) view_.left_out.push_back({directory, real});
+      }
       return;
     }
     const std::size_t before = view_.denied.size();

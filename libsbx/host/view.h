@@ -88,7 +88,7 @@ struct View {
   std::string resolv_conf;         // the host's, where the network is the host's
   std::vector<ViewRoot> roots;
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
-  std::vector<Link> left_out;    // optional, read-only ones that are symlinks
+  std::vector<Link> left_out;    // optional, read-only ones, and of hidden_path, that are symlinks
   std::vector<ViewProtect> protects;
   std::vector<std::pair<std::string, Node>> caches;  // where each is shown, and what it is
   // Patterns of roots that hide, and of protected paths: where they begin, and what matched.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan is weaker in than its policy asks for, and what that means: one row each. Pure.
+#include <algorithm>
+
 #include "plan/builder.h"
 #include "profile/shipped.h"
 
@@ -98,13 +100,23 @@ std::string what_shows(const std::string& directory, const std::string& home) {
 
 void add_degradations(LaunchPlan& plan, const PlanInput& input) {
   plan.warnings = input.policy.run.warnings;
-  for (const Link& link : input.view.left_out) {
+  const View& view = input.view;
+  for (const Link& link : view.left_out) {
+    if (std::find(view.hidden_path.begin(), view.hidden_path.end(), link.path) !=
+        view.hidden_path.end())
+      continue;
     plan.warnings.push_back("filesystem.roots: " + link.path + " is a symlink to " + link.target +
                             " and is not shown; --ro with its target shows that");
   }
-  for (const std::string& directory : input.view.hidden_path) {
-    plan.warnings.push_back("PATH: " + directory + " is not shown inside; " +
-                            what_shows(directory, input.facts.home));
+  for (const std::string& directory : view.hidden_path) {
+    // A root is no symlink, nor below one: what it leads to is.
+    const auto link = std::find_if(view.left_out.rbegin(), view.left_out.rend(),
+                                   [&](const Link& known) { return known.path == directory; });
+    plan.warnings.push_back(
+        "PATH: " + directory + " is not shown inside; " +
+        (link == view.left_out.rend()
+             ? what_shows(directory, input.facts.home)
+             : "it leads to " + link->target + ": --ro " + link->target + " shows it there"));
   }
   if (input.view.git_is_above) {
     for (const std::string& path : input.view.git_shown) {

@@ -557,6 +557,16 @@ class SearchPath(ViewCase):
         warnings = "\n".join(self.run_here("true")["sandbox"]["warnings"])
         self.assertIn(f"{self.home}/.cargo/bin is not shown inside; --with rust", warnings)
         self.assertIn(f"{self.home}/bin is not shown inside; --ro {self.home}/bin", warnings)
+        # A symlink is no root.
+        os.mkdir(self.home + "/dotfiles")
+        os.rename(self.home + "/bin", self.home + "/dotfiles/bin")
+        os.symlink("dotfiles/bin", self.home + "/bin")
+        warnings = "\n".join(self.run_here("true")["sandbox"]["warnings"])
+        self.assertIn(f"{self.home}/bin is not shown inside; it leads to {self.home}/dotfiles/bin: --ro", warnings)
+        self.assertEqual(self.run_here("true", "--with", "rust", "--ro", self.home + "/dotfiles/bin")
+                         ["sandbox"]["warnings"], [])
+        os.unlink(self.home + "/bin")
+        os.rename(self.home + "/dotfiles/bin", self.home + "/bin")
         explained = self.raw("explain", "-c", "true",
                              env={**os.environ, "HOME": self.home, "PATH": self.path})
         self.assertIn(b".cargo/bin is not shown inside", explained.stdout)
