@@ -87,6 +87,24 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
                                                   : layer_failure("rename(" + path + ")", errno);
 }
 
+// Directories on the way to a path of a copy that the layer has removed. False: no such way leads
+// there.
+bool make_parents(const std::string& real, const std::string& tree, const std::string& path) {
+  for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
+    const std::string parent = "/" + path.substr(0, at);
+    struct stat info {};
+    if (lstat((tree + parent).c_str(), &info) == 0) {
+      if (!S_ISDIR(info.st_mode)) return false;
+    } else if (lstat((real + parent).c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
+               mkdir((tree + parent).c_str(), 0700) != 0) {
+      return false;
+    } else {
+      chmod((tree + parent).c_str(), (info.st_mode & 0777) | 0700);
+    }
+  }
+  return true;
+}
+
 // In a copy of the copy each path becomes what is real: until the state names that, the layer is as
 // it was.
 Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
@@ -101,9 +119,13 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   }
   for (const TouchedKey& key : paths) {
     const std::string real = absolute_path(layer.state(), key);
-    const std::string tree = layer.store().part(live, key.first) + "/tree/" + key.second;
+    const std::string whole = layer.store().part(live, key.first) + "/tree";
+    const std::string tree = whole + "/" + key.second;
     struct stat info {};
-    if (lstat(real.c_str(), &info) != 0) continue;
+    if (lstat(real.c_str(), &info) != 0 ||
+        !make_parents(layer.state().roots.at(key.first), whole, key.second)) {
+      continue;
+    }
     bool is_made = true;
     if (S_ISDIR(info.st_mode)) {
       is_made = mkdir(tree.c_str(), 0700) == 0 || errno == EEXIST;
@@ -118,7 +140,22 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
     if (!is_made) return layer_failure("cannot copy " + real, errno);
     if (!S_ISLNK(info.st_mode)) chmod(tree.c_str(), info.st_mode & 0777);
   }
-  return settle_copy(layer, live, {}, paths, false);
+  return {};
+}
+
+// Those that the copy does not show as they are really.
+std::set<TouchedKey> differing(const KeptLayer& layer, const std::set<TouchedKey>& paths) {
+  std::set<TouchedKey> out;
+  for (const TouchedKey& key : paths) {
+    const std::string whole = layer.store().part(layer.state().stack.back(), key.first) + "/tree";
+    const OwnedFd tree(open(whole.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd real(
+        open(layer.state().roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!is_same_file(look_at_real(tree.get(), key.second), look_at_real(real.get(), key.second))) {
+      out.insert(key);
+    }
+  }
+  return out;
 }
 
 // How many checkpoints there were at the end of the commit: labels are only ever added.
@@ -199,6 +236,7 @@ Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   if (layer.state().kind == KeptKind::kCopy) {
     SBX_CHECK_OK(copy_again(layer, paths));
+    SBX_CHECK_OK(settle_copy(layer, layer.state().stack.back(), {}, paths, false));
   } else {
     SBX_TRY(const std::string rest,
             merge_stack(layer, [&](std::size_t root, const std::string& path) {
@@ -217,6 +255,8 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
   if (state.committed == epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   if (state.kind == KeptKind::kCopy) {
+    const std::set<TouchedKey> forgotten = differing(layer, also);
+    if (!forgotten.empty()) SBX_CHECK_OK(copy_again(layer, forgotten));
     SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, also, false));
   } else {
     std::set<TouchedKey> real = also;

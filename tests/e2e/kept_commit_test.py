@@ -228,6 +228,20 @@ class Commits(Kept):
         self.layer("commit", "x")
         self.assertEqual((self.read("a"), self.read("b")), ("2\n", "2\n"))
 
+    def test_what_is_given_up_in_a_copy_is_the_real_file_again(self):
+        self.put("one", "1\n")
+        os.link(self.work + "/one", self.work + "/other")  # no overlay keeps both names together
+        for name in ("a", "b", "d/c", "d/e"):
+            self.put(name, "1\n")
+        answer = self.inside("echo layer > a; echo layer > b; rm -r d; echo n > n")
+        self.assertEqual(answer["layer"]["kind"], "copy")
+        self.put("a", "host\n")
+        self.layer("commit", "x", "a", "d/c", "n", "--ours", "a", "--ours", "d/c", "--ours", "n")
+        self.assertEqual(self.inside("cat a b d/c; ls d; ls n || true")["stdout"], "host\nlayer\n1\nc\n")
+        self.layer("commit", "x", "b")
+        self.assertEqual((self.read("a"), self.read("b"), self.read("d/c")), ("host\n", "layer\n", "1\n"))
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "d/e\n")
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
