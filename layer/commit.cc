@@ -71,6 +71,24 @@ Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector
   return error;
 }
 
+// What the layer forgets at the commit's end beside what is made real, for one that is killed and
+// finished later.
+Status write_forgotten(const std::string& directory, const std::set<TouchedKey>& keys) {
+  BaseRecords records;
+  for (const auto& [root, path] : keys) records.add(root, path, {});
+  return records.save(directory + "/forgotten");
+}
+
+std::set<TouchedKey> read_forgotten(const std::string& directory, std::size_t roots) {
+  BaseRecords records;
+  records.load(directory + "/forgotten");
+  std::set<TouchedKey> out;
+  for (const auto& [key, record] : records.all()) {
+    if (key.first < roots) out.insert(key);
+  }
+  return out;
+}
+
 class Commit {
  public:
   Commit(const Action& action, KeptLayer& layer)
@@ -348,6 +366,7 @@ class Commit {
     SBX_TRY(const std::string epoch, make_epoch(layer_.store(), state_));
     const std::string directory = layer_.store().epoch(epoch);
     SBX_CHECK_OK(keep_contents(directory));
+    SBX_CHECK_OK(write_forgotten(directory, dropped_and_settled()));
     SBX_CHECK_OK(write_pending(layer_, epoch, encode_journal(steps_)));
     lock.reset();
     SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false));
@@ -466,8 +485,13 @@ Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoc
 // After the last step.
 Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
                  const std::vector<Step>& steps, const Paths& left, bool back) {
+  // An undo that is left ends no commit: what that gave up has been forgotten with it.
+  std::set<TouchedKey> forgotten;
+  if (layer.state().committed != pending.epoch) {
+    forgotten = read_forgotten(layer.store().epoch(pending.epoch), layer.state().roots.size());
+  }
   const Status status = back ? finish_undo(layer, pending.epoch, steps)
-                             : finish_commit(layer, pending.epoch, steps, {});
+                             : finish_commit(layer, pending.epoch, steps, forgotten);
   if (!status.ok()) return Refusal{status.error(), {}};
   std::vector<Step> done = steps;
   std::vector<std::string> warnings;

@@ -494,6 +494,17 @@ class Kills(Kept):
         self.assertEqual(tree(work), {b"a": ("file", 0o644, b"mine\n"), b"b": ("file", 0o644, b"b\n")})
         self.assertEqual(self.call(work, environment, "discard", "x").returncode, 0)
 
+    def test_a_commit_finished_later_forgets_what_was_given_up(self):
+        work, environment = self.prepare(tempfile.mkdtemp(dir=self.base))
+        self.call(work, environment, "commit", "x", "--ours", work + "/a", inject=[
+            "strace", "-qq", "-o", "/dev/null", "--inject=renameat2:signal=KILL:when=1"])
+        pending = any("pending" in files for _, _, files in os.walk(environment["XDG_STATE_HOME"]))
+        if not pending:
+            self.skipTest("strace cannot trace here")
+        self.assertEqual(self.call(work, environment, "commit", "x").returncode, 0)
+        self.assertEqual(self.inside("cat a", "x", cwd=work, env=environment)["stdout"], "a\n")
+        self.assertEqual(self.call(work, environment, "diff", "x", "--name-only").stdout, b"")
+
     def points(self, work, environment, action, trace):
         """(call, how often it was made by then) of each that could change something."""
         done = self.call(work, environment, *action, inject=["strace", "-qq", "-o", trace])
