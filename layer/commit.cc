@@ -129,11 +129,21 @@ class Commit {
     std::set<std::string> unused(action_.arguments.begin(), action_.arguments.end());
     unused.insert(action_.ours.begin(), action_.ours.end());
     unused.insert(action_.theirs.begin(), action_.theirs.end());
+    std::set<std::string> outside(action_.ours.begin(), action_.ours.end());
+    outside.insert(action_.theirs.begin(), action_.theirs.end());
     for (const auto& [key, touched] : touched_) {
       const std::string path = where(key);
-      std::erase_if(unused, [&](const std::string& name) { return is_below(path, name); });
+      const auto holds = [&](const std::string& name) { return is_below(path, name); };
+      std::erase_if(unused, holds);
       if (!action_.arguments.empty() && !is_any_below(path, action_.arguments)) continue;
-      if (is_any_below(path, action_.ours)) {
+      std::erase_if(outside, holds);
+      const bool is_ours = is_any_below(path, action_.ours);
+      if (is_ours && is_any_below(path, action_.theirs)) {
+        return Error{ErrorCode::kBadValue,
+                     "both --ours and --theirs are said of " + escape_control_bytes(path), "--ours",
+                     "choose one of them"};
+      }
+      if (is_ours) {
         dropped_.insert(key);
       } else {
         chosen_.insert(key);
@@ -143,6 +153,11 @@ class Commit {
       return Error{ErrorCode::kPathNotFound,
                    "the layer changes nothing at " + escape_control_bytes(*unused.begin()), "PATH",
                    "sbx-run layer diff NAME --name-only lists what it changes"};
+    }
+    if (!outside.empty()) {
+      return Error{ErrorCode::kBadValue,
+                   "not among the PATHs to commit: " + escape_control_bytes(*outside.begin()),
+                   "--ours, --theirs", "name it as a PATH too, or leave the PATHs out"};
     }
     add_parents();
     return {};

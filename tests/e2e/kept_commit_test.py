@@ -242,6 +242,18 @@ class Commits(Kept):
         self.assertEqual((self.read("a"), self.read("b"), self.read("d/c")), ("host\n", "layer\n", "1\n"))
         self.assertEqual(self.layer("diff", "x", "--name-only"), "d/e\n")
 
+    def test_sides_that_contradict_or_lie_elsewhere_are_refused(self):
+        self.inside("echo 1 > a; echo 1 > b; mkdir d; echo 1 > d/c")
+        for words, what in ((("--ours", "a", "--theirs", "a"), "both --ours and --theirs"),
+                            (("--ours", "d", "--theirs", "d/c"), "both --ours and --theirs"),
+                            (("a", "--ours", "b"), "not among the PATHs"),
+                            (("a", "--theirs", "b"), "not among the PATHs")):
+            with self.subTest(words):
+                self.assertIn(what, self.refused("bad_value", "commit", "x", *words)["error"]["message"])
+                self.assertEqual(os.listdir(self.work), [])
+        self.layer("commit", "x", "a", "d", "--ours", "d/c", "--theirs", "a")
+        self.assertEqual(sorted(tree(self.work)), [b"a", b"d"])
+
     def test_a_dry_run_changes_nothing(self):
         self.inside("echo 1 > a")
         told = json.loads(self.layer("commit", "x", "--dry-run", "--json"))
