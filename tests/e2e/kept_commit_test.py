@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -75,6 +76,7 @@ class Commits(Kept):
         self.put("d/c", "1\n")
         self.inside("echo layer > moved")
         self.put("b", "host\n")  # later than the file that takes its place was made
+        time.sleep(0.1)  # a file's time moves in ticks of the clock
         run = subprocess.Popen([harness.SBX_RUN, "--layer", "x", "-c",
                                 "mv moved b; rm a; echo > first; sleep 2; rm d/c"],
                                cwd=self.work, env=self.environment, stdout=subprocess.DEVNULL)
