@@ -225,14 +225,17 @@ class Terminal(harness.Case):
         )
 
     def test_programs_may_ask_on_a_terminal_and_nowhere_else(self):
-        command = "echo \"<${CI-} ${EDITOR-} ${PAGER-} ${NO_COLOR-} ${DEBIAN_FRONTEND-}>\""
+        self.addCleanup(os.environ.update, dict(os.environ))
+        for name in ("CI", "EDITOR", "PAGER", "NO_COLOR"):
+            os.environ.pop(name, None)
+        command = "echo \"<${CI-} ${EDITOR-} ${PAGER-} ${NO_COLOR-}>\""
         screen = Screen(self, "-c", command)
         self.assertEqual(screen.wait(), 0)
-        self.assertIn(b"<    >", screen.text)
+        self.assertIn(b"<   >", screen.text)
         screen = Screen(self, "--env", "CI=2", "--env", "PAGER=p", "-c", command)
         self.assertEqual(screen.wait(), 0)
-        self.assertIn(b"<2  p  >", screen.text)
-        self.assertEqual(self.raw("exec", "-c", command).stdout, b"<1 false cat 1 noninteractive>\n")
+        self.assertIn(b"<2  p >", screen.text)
+        self.assertEqual(self.raw("exec", "-c", command).stdout, b"<1 false cat 1>\n")
 
     def test_a_new_window_size_arrives_with_sigwinch(self):
         screen = Screen(
