@@ -2,8 +2,11 @@
 // By the marks that the runtimes leave, and by the table of mounts.
 #include "host/surroundings.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,8 +42,29 @@ constexpr SurroundingsText kTexts[] = {
 
 bool is_there(const char* path) { return ::access(path, F_OK) == 0; }
 
-// Its mounts are told by where they can be reached from /: in a chroot nothing is mounted there.
+// Whether PID 1, which sees the same mounts, sees them from another root; nullopt where that cannot
+// be looked at.
+std::optional<bool> has_own_root() {
+  struct stat of_first {
+  }, own{};
+  if (stat("/proc/1/ns/mnt", &of_first) != 0 || stat("/proc/self/ns/mnt", &own) != 0 ||
+      of_first.st_ino != own.st_ino) {
+    return std::nullopt;
+  }
+  struct statx there {
+  }, here{};
+  constexpr unsigned kWanted = STATX_INO | STATX_MNT_ID;
+  if (statx(AT_FDCWD, "/proc/1/root", 0, kWanted, &there) != 0 ||
+      statx(AT_FDCWD, "/", 0, kWanted, &here) != 0) {
+    return std::nullopt;
+  }
+  return there.stx_ino != here.stx_ino || there.stx_mnt_id != here.stx_mnt_id;
+}
+
+// Else its mounts are told by where they can be reached from /: in a chroot nothing is mounted
+// there, unless its directory is a mount point.
 bool is_chroot() {
+  if (const std::optional<bool> known = has_own_root()) return *known;
   const Result<std::string> mounts = read_file("/proc/self/mountinfo", std::size_t{4} << 20);
   if (!mounts.ok() || mounts.value().empty()) return false;
   for (const std::string_view line : split(mounts.value(), '\n')) {

@@ -411,6 +411,18 @@ class Verbs(harness.Case):
                 self.assertEqual(done.returncode, 125)
                 self.assertRegex(done.stderr, rb"^sbx-run: bad_flag: [^\n]+ \([^\n]+\)\n$")
 
+    @unittest.skipUnless(harness.is_root(), "chroot(2) needs privilege")
+    def test_doctor_knows_a_chroot_whose_directory_is_a_mount_point(self):
+        root = os.path.join(self.base, "root")
+        os.mkdir(root)
+        done = subprocess.run(
+            ["unshare", "-m", "-p", "-f", "--mount-proc", "sh", "-ec",
+             f"mount -t tmpfs none {root}; cd {root}; mkdir usr proc; ln -s usr/bin usr/lib usr/lib64 .;"
+             f" cp {harness.SBX_RUN} sbx-run; mount --rbind /usr usr; mount --rbind /proc proc;"
+             " chroot . /sbx-run doctor --json || test $? = 1"],
+            capture_output=True, check=False)
+        self.assertEqual(json.loads(done.stdout)["surroundings"]["kind"], "chroot", done)
+
     def test_version_and_doctor_answer_as_text_and_json(self):
         self.assertTrue(self.text("--version").startswith("sbx-run "))
         self.assertIn("libraries", json.loads(self.text("--version", "--json")))
