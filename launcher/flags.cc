@@ -129,10 +129,11 @@ Result<ParseOutcome> parse_with(const Verb& verb, const std::vector<const FlagRo
   for (const VerbWord& word : verb.words) {
     if (word.name == nullptr) continue;
     add(app, word.name, options.*word.to, whole_help(word.help, word.kind))
-        ->required(word.is_required);
+        ->required(word.is_required)
+        ->type_name("");
   }
   if (verb.more_words.name != nullptr) {
-    app.add_option(verb.more_words.name, options.arguments, verb.more_words.help);
+    app.add_option(verb.more_words.name, options.arguments, verb.more_words.help)->type_name("");
   }
   for (const FlagRow* flag : known) {
     const std::string help = whole_help(flag->help, flag->kind);

@@ -248,9 +248,9 @@ inline constexpr Verb kVerbs[] = {
      verb_batch,
      "many commands, one request a line, one result a line",
      R"(write it as a line: {"id": "1", "argv": […]})",
-     "Each line of TASKS is a request (sbx-run schema request) with an id of its own. Exits with 0 "
+     "Each line of tasks is a request (sbx-run schema request) with an id of its own. Exits with 0 "
      "if every task did, 1 if any did not, 130 or 143 after INT or TERM.",
-     {{"TASKS", &RunOptions::tasks, false, ValueKind::kFile, "lines of JSON; -: standard input"}},
+     {{"tasks", &RunOptions::tasks, false, ValueKind::kFile, "lines of JSON; -: standard input"}},
      "sbx-run batch --jobs 4 --results results.jsonl tasks.jsonl"},
     {"tool",
      verb_tool,
@@ -296,7 +296,7 @@ inline constexpr Verb kVerbs[] = {
      "the denials of a result name: it shows the difference, asks at a terminal, and writes "
      "nothing "
      "without one unless --yes says so. What opens more than a file or a host is never granted so.",
-     {{"what", &RunOptions::what, true, ValueKind::kProfileAction, ""},
+     {{"action", &RunOptions::what, true, ValueKind::kProfileAction, ""},
       {"name", &RunOptions::name, false, ValueKind::kProfile,
        "to show; a file to validate, or to grant to"}},
      "sbx-run profile show default"},
@@ -314,19 +314,19 @@ inline constexpr Verb kVerbs[] = {
      verb_trust,
      "let a project's own profile count, as it is now",
      kNothingToRun,
-     "The one that runs in DIR would find: .sbx/profile.json, in the nearest directory above that "
+     "The one that runs in the directory would find: .sbx/profile.json, in the nearest directory above that "
      "has "
      "an .sbx. Read it first: it says what commands may do. Trust is for the path and the content "
      "of "
      "the file and of each that it extends; a file that has changed needs it again.",
-     {{"DIR", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
+     {{"directory", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
      "sbx-run trust"},
     {"untrust",
      verb_trust,
      "take that back",
      kNothingToRun,
      "",
-     {{"DIR", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
+     {{"directory", &RunOptions::name, false, ValueKind::kFile, "default: the workspace"}},
      "sbx-run untrust"},
     {"layer",
      verb_layer,
@@ -344,7 +344,7 @@ inline constexpr Verb kVerbs[] = {
      "directories of sbx's own that are kept between runs",
      kNothingToRun,
      "Lists them with their size, or empties one, for all workspaces.",
-     {{"what", &RunOptions::what, true, ValueKind::kCacheAction, ""},
+     {{"action", &RunOptions::what, true, ValueKind::kCacheAction, ""},
       {"name", &RunOptions::name, false, ValueKind::kText, "to clear"}},
      "sbx-run cache list"},
     {"report",
@@ -353,14 +353,14 @@ inline constexpr Verb kVerbs[] = {
      kNothingToRun,
      "HTML that needs nothing but a browser, on standard output or in the file that --out names. "
      "docs/report.md tells what is on it.",
-     {{"AUDIT.jsonl", &RunOptions::what, true, ValueKind::kFile, "as --audit wrote it"}},
+     {{"audit_log", &RunOptions::what, true, ValueKind::kFile, "as --audit wrote it"}},
      "sbx-run report audit.jsonl --out runs.html"},
     {"schema",
      verb_schema,
      "JSON Schema (draft-07) for editors and programs",
      kNothingToRun,
      "Or the list of error codes, or a tool's definition in the form that --for chooses.",
-     {{"what", &RunOptions::what, true, ValueKind::kSchema, ""},
+     {{"schema", &RunOptions::what, true, ValueKind::kSchema, ""},
       {"name", &RunOptions::name, false, ValueKind::kTool, "of a tool"}},
      "sbx-run schema profile"},
     {"version",

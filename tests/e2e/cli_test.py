@@ -345,6 +345,13 @@ class Values(harness.Case):
         for path in ("../data", "sub/../../data/.", "../../../../../../../../.." + self.base + "/data"):
             self.assertEqual(self.out(f"cat {self.base}/data/file", "--ro", path), "on\n", path)
 
+    def test_the_help_names_what_stands_without_a_dash(self):
+        for verb, word in (("status", "task_id"), ("profile", "action"), ("schema", "schema"), ("trust", "directory"),
+                           ("report", "audit_log")):
+            said = self.raw(verb, "--help").stdout.decode()
+            self.assertRegex(said, f"\n +{word} ")
+            self.assertNotRegex(said, f"{word} TEXT")
+
     def test_a_command_line_that_is_a_flag_is_none(self):
         for flags in (["--net", "none"], ["--json"], ["--net=none"], ["-c", "true"]):
             error = self.run_json("-c", *flags)["error"]
