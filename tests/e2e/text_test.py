@@ -2,6 +2,7 @@
 """What a person sees of `run`: the command's output as it comes, then an account on stderr; and the
 one line of `exec`. On pipes and on a terminal."""
 
+import fcntl
 import json
 import os
 import pty
@@ -331,6 +332,9 @@ class OnPipes(harness.Case):
             return done.stderr
         os.mkdir(os.path.join(self.work, ".sbx"))
         os.chmod(os.path.join(self.work, ".sbx"), 0o1500)
+        held = os.open(os.path.join(self.work, ".sbx"), os.O_RDONLY)
+        self.addCleanup(os.close, held)
+        fcntl.flock(held, fcntl.LOCK_SH)
         self.assertNotIn(b"protected created", said("true"))
         os.rmdir(os.path.join(self.work, ".sbx"))
         self.assertIn(b"protected created", said("mkdir .sbx"))
