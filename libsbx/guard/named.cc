@@ -2,7 +2,10 @@
 // Redirections, words that look like a path, and the operands of programs that write.
 #include "guard/named.h"
 
+#include <fnmatch.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "base/text.h"
 #include "shell/arguments.h"
@@ -14,8 +17,26 @@ constexpr std::size_t kMost = 64;  // of a text
 
 // Each of their operands is written, or with the second list the last one.
 constexpr std::string_view kWriters =
-    "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge sed gsed";
+    "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge";
+constexpr std::string_view kEditors = "sed gsed";
 constexpr std::string_view kCopiers = "cp ln install rsync";
+
+bool is_pattern_path(std::string_view path) { return path.find('*') != std::string_view::npos; }
+
+// The path, or a directory above it, that a pattern matches; empty where none does. `*` is let
+// match more than one component: the kernel has the last word.
+std::string matching_part(const std::string& pattern, const std::string& path) {
+  std::string at_the_top = pattern;
+  const std::size_t any = pattern.find("/**/");
+  if (any != pattern.npos) at_the_top.erase(any, 3);
+  for (std::size_t end = path.size(); end != 0 && end != path.npos;
+       end = path.rfind('/', end - 1)) {
+    const std::string part = path.substr(0, end);
+    if (fnmatch(pattern.c_str(), part.c_str(), 0) == 0) return part;
+    if (fnmatch(at_the_top.c_str(), part.c_str(), 0) == 0) return part;
+  }
+  return "";
+}
 
 class Search {
  public:
@@ -30,28 +51,83 @@ class Search {
       if (writes) look(redirection.target, true);
     }
     const auto& words = c_.command.words;
-    const bool is_writer = is_listed(c_.program, kWriters);
+    const bool is_writer = is_listed(c_.program, kWriters) ||
+                           (is_listed(c_.program, kEditors) && edits_in_place(words));
     const bool is_copier = is_listed(c_.program, kCopiers);
     for (std::size_t i = 1; i < words.size(); ++i) {
-      const bool is_last = i + 1 == words.size();
+      const bool writes = is_writer || (is_copier && i + 1 == words.size());
+      // Without a slash it may be any word: of those only what is hidden can matter.
       const bool is_path = words[i].text.find('/') != std::string::npos;
-      if (is_path) look(words[i], is_writer || (is_copier && is_last));
+      if (writes || is_path || hides()) look(words[i], writes);
     }
   }
 
  private:
+  // -i, -ni, --in-place
+  static bool edits_in_place(const std::vector<Word>& words) {
+    return std::any_of(words.begin(), words.end(), [](const Word& word) {
+      const std::string_view text = word.text;
+      return text.starts_with("--in") || (text.starts_with('-') && !text.starts_with("--") &&
+                                          text.find('i') != std::string_view::npos);
+    });
+  }
+
   void look(const Word& word, bool writes) {
-    if (!word.known || word.has_glob || word.text.starts_with('-')) return;
+    if (out_.size() == kMost || !word.known || word.has_glob || word.text.starts_with('-')) return;
     const auto paths = c_.places.resolve(word, c_.directories);
     if (!paths) return;
     for (const std::string& path : *paths) {
-      const std::string place = c_.places.private_place(path);
-      if (writes ? c_.places.may_write(path) : place.empty() && is_shown(path)) continue;
-      const RefusedPath found{path, place};
-      if (out_.size() == kMost || std::find(out_.begin(), out_.end(), found) != out_.end())
+      if (writes && c_.places.may_write(path)) {
+        add_protected(path);
         continue;
-      out_.push_back(found);
+      }
+      if (!writes && is_hidden(path)) {
+        add({path, resolve_path("..", path)});
+        continue;
+      }
+      const std::string place = c_.places.private_place(path);
+      const bool is_path = word.text.find('/') != std::string::npos;
+      if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
+      add({path, place});
     }
+  }
+
+  void add(RefusedPath found) {
+    if (std::find(out_.begin(), out_.end(), found) == out_.end() && out_.size() < kMost) {
+      out_.push_back(std::move(found));
+    }
+  }
+
+  // What lies in a writable root and is protected there; of what is moved, what is in it as well.
+  void add_protected(const std::string& path) {
+    const Root* const root = c_.places.nearest_root(path);
+    if (root == nullptr || root->path == path) return;
+    const std::string top = root->path == "/" ? "" : root->path;
+    for (const Protect& protect : policy_.sandbox.filesystem.protect) {
+      const std::string whole = top + "/" + protect.path;
+      const std::string held = is_pattern_path(whole) ? matching_part(whole, path) : whole;
+      if (held.empty()) continue;
+      if (!is_below(path, held) && (c_.program != "mv" || !is_below(held, path))) continue;
+      const bool is_always = protect.missing == Missing::kRefuse;
+      return add(is_always ? RefusedPath{path, ""} : RefusedPath{path, root->path, held});
+    }
+  }
+
+  bool hides() const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(),
+                       [](const Root& root) { return root.access == Access::kNone; });
+  }
+
+  // The policy's own word, whatever is around it.
+  bool is_hidden(const std::string& path) const {
+    const Root* const root = c_.places.nearest_root(path);
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return (root != nullptr && root->access == Access::kNone) ||
+           std::any_of(roots.begin(), roots.end(), [&](const Root& one) {
+             return one.access == Access::kNone && one.pattern_at != 0 &&
+                    !matching_part(one.path, path).empty();
+           });
   }
 
   // The directories on the way to a root are there, too.

@@ -241,7 +241,7 @@ std::string Places::shown(std::string path) {
   return path;
 }
 
-std::optional<Access> Places::access(std::string_view path) const {
+const Root* Places::nearest_root(std::string_view path) const {
   const auto& filesystem = policy_.sandbox.filesystem;
   const Root* nearest = nullptr;
   for (const Root& root : filesystem.roots) {
@@ -250,7 +250,11 @@ std::optional<Access> Places::access(std::string_view path) const {
       nearest = &root;
     }
   }
-  if (nearest != nullptr) return nearest->access;
+  return nearest;
+}
+
+std::optional<Access> Places::access(std::string_view path) const {
+  if (const Root* const nearest = nearest_root(path)) return nearest->access;
   return std::nullopt;
 }
 

@@ -61,6 +61,9 @@ class Places {
   // is_in_roots, or the system base.
   bool is_confined(std::string_view path) const;
 
+  // The most specific one that holds the path, or null.
+  const Root* nearest_root(std::string_view path) const;
+
   // A node below /dev that holds something; not /dev/null, terminals, /dev/shm and the like.
   static bool is_device(std::string_view path);
 

@@ -17,6 +17,9 @@ struct RefusedPath {
   std::string path;
   // /tmp or the home, where those are the sandbox's own: nothing is refused that the host has not.
   std::string private_place;
+  // The protected path that it is, lies below or holds, where nothing is refused while the host has
+  // none; private_place is then the root of that.
+  std::string protect = {};
   friend bool operator==(const RefusedPath&, const RefusedPath&) = default;
 };
 

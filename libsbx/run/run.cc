@@ -69,8 +69,9 @@ std::size_t most_exec_bytes() {
 // leaving the place's file system: beyond it a look may wait for a server.
 bool host_may_have(const RefusedPath& named) {
   const bool is_private = !named.private_place.empty();
-  std::string rest = named.path.substr(
-      std::min(is_private ? named.private_place.size() + 1 : 1, named.path.size()));
+  const std::string& path = named.protect.empty() ? named.path : named.protect;
+  std::string rest =
+      path.substr(std::min(is_private ? named.private_place.size() + 1 : 1, path.size()));
   if (!is_private) rest.resize(std::min(rest.find('/'), rest.size()));
   const char* const from = is_private ? named.private_place.c_str() : "/";
   const OwnedFd place(open(from, O_PATH | O_DIRECTORY | O_CLOEXEC));

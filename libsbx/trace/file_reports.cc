@@ -143,13 +143,17 @@ std::optional<Denial> FileLook::link_denial(const std::string& from, const std::
   return Denial{refusal->layer, "link", refusal->target, 1, "", refusal->grant};
 }
 
-// The path in the command's text that this call is about: that very one, or the one that a new file
-// beside it is to take the place of.
+// The path in the command's text that this call is about: that very one, the one that a new file
+// beside it is to take the place of, or a directory that is changed, as by `rm -r` and `cp`.
 std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
   if (plan_.named.empty()) return "";
   const std::string real = resolve_path(path, "/");
+  const bool changes = file.need == FileNeed::kCreate || file.need == FileNeed::kRemove ||
+                       file.need == FileNeed::kReplace || file.creates;
   for (const std::string& named : plan_.named) {
-    if (named == real || (file.creates && parent_of(named) == parent_of(real))) return named;
+    if (named == real || (changes && named != "/" && is_below(real, named)) ||
+        (file.creates && parent_of(named) == parent_of(real)))
+      return named;
   }
   return "";
 }

@@ -179,6 +179,26 @@ class Trace(Case):
         # Nor is what the text does name told of where it is nobody's but the command's.
         self.assertEqual(self.sh("echo x > out; cat out /etc/hosts; ls /tmp ~ > /dev/null")["denials"], [])
 
+    def test_protected_and_hidden_paths_in_the_text_are_told_of_without_the_flag(self):
+        grant = "remove it from filesystem.protect"
+        for path in (".envrc", ".claude/settings.json", ".mcp.json", "src/own", ".env"):
+            self.write("work/" + path, "a\n")
+        for command, operation, target in (
+                ("echo x > .mcp.json", "open", ".mcp.json"), ("rm .envrc", "unlink", ".envrc"),
+                ("mv .claude x", "rename", ".claude"), ("sed -i s/a/b/ .envrc", "rename", ".envrc"),
+                ("mv src/own .mcp.json", "rename", ".mcp.json"), ("cp src/own .claude/", "open", ".claude"),
+                (f"rm {self.work}/.envrc", "unlink", ".envrc"), ("rm -r .claude", "unlink", ".claude")):
+            answer = self.sh(command)
+            self.assertNotEqual(answer["exit_code"], 0, command)
+            told = [(d["operation"], d["target"], d["grant"]) for d in answer["denials"]]
+            self.assertIn((operation, os.path.join(self.work, target), grant), told, command)
+            self.assertEqual({d["grant"] for d in answer["denials"]}, {grant}, command)
+        for hide in (".env", "*.env", "**/.env"):
+            answer = self.sh("cat .env", "--hide", hide)
+            self.assertEqual([d["target"] for d in answer["denials"]], [os.path.join(self.work, ".env")], hide)
+        self.assertEqual(self.sh("cat .envrc > out; sed -n 1p .envrc; cp .envrc y; rm y; mv src/own own; echo x > .zshenvx")
+                         ["denials"], [])
+
     def test_as_an_argument_too(self):
         answer = self.run_json("--", "cat", self.secret)
         self.assertEqual([d["target"] for d in answer["denials"]], [self.secret])

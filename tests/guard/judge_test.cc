@@ -71,6 +71,37 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
   EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{{"/usr/bin/a", ""}}));
 }
 
+TEST(Judge, TellsWhatIsProtectedOrHiddenInWhatMayBeWritten) {
+  Policy policy = sample_policy();
+  auto& filesystem = policy.sandbox.filesystem;
+  filesystem.protect = {{".envrc", Missing::kReport, ""},
+                        {".git/hooks", Missing::kReport, ""},
+                        {".must", Missing::kRefuse, ""},
+                        {"**/kept", Missing::kReport, ""}};
+  filesystem.roots.push_back({"/home/me/project/secret", Access::kNone, false, ""});
+  const auto named = [&](const char* command) { return judge_text(policy, command).refused_paths; };
+  const std::string work = "/home/me/project";
+  const auto held = [&](const std::string& path, const std::string& entry) {
+    return std::vector<RefusedPath>{{work + "/" + path, work, work + "/" + entry}};
+  };
+  EXPECT_EQ(named("echo x > .envrc"), held(".envrc", ".envrc"));
+  EXPECT_EQ(named("rm /home/me/project/.envrc"), held(".envrc", ".envrc"));
+  EXPECT_EQ(named("sed -i s/a/b/ .envrc"), held(".envrc", ".envrc"));
+  EXPECT_EQ(named("cp x .git/hooks/pre-commit"), held(".git/hooks/pre-commit", ".git/hooks"));
+  EXPECT_EQ(named("mv .git x"), held(".git", ".git/hooks"));
+  EXPECT_EQ(named("rm a/b/kept/x"), held("a/b/kept/x", "a/b/kept"));
+  EXPECT_EQ(named("rm kept"), held("kept", "kept"));
+  EXPECT_EQ(named("touch .must"), (std::vector<RefusedPath>{{work + "/.must", ""}}));
+  EXPECT_EQ(named("echo x > /data/.envrc"),
+            (std::vector<RefusedPath>{{"/data/.envrc", "/data", "/data/.envrc"}}));
+  EXPECT_EQ(named("cat secret"), (std::vector<RefusedPath>{{work + "/secret", work}}));
+  const std::vector<RefusedPath> none;
+  EXPECT_EQ(
+      named("cat .envrc .git/hooks/x; sed -n 1p .envrc; cp .envrc y; touch .git/x .envrc2; mv "
+            "a b; git add .envrc"),
+      none);
+}
+
 TEST(Judge, NamesTheRootToAdd) {
   Policy policy = sample_policy();
   policy.sandbox.commands.confine_paths = true;
