@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -19,11 +20,29 @@ namespace sbx {
 
 namespace {
 
-Denial denial_of(int number, CallFault fault, std::string program) {
-  Denial denial{Refuser::kSeccomp, syscall_name(number), "", 1, std::move(program), ""};
+// What the kernel refuses as well, once the filter lets the call through: raw and packet sockets
+// need a capability on the host's network, and root's user namespace maps ids that no other may.
+// As the filter compares: the low halves of the registers.
+const char* refused_all_the_same(const sys::SeccompNotif& call) {
+  const auto first = static_cast<std::uint32_t>(call.data.args[0]);
+  if (call.data.nr == SYS_socket) {
+    constexpr std::uint32_t kTypes = 0xf;
+    const bool is_raw = (static_cast<std::uint32_t>(call.data.args[1]) & kTypes) == SOCK_RAW;
+    const bool is_of_hosts = first == AF_INET || first == AF_INET6;
+    return first == AF_PACKET || (is_raw && is_of_hosts) ? "a raw or packet socket" : nullptr;
+  }
+  const bool makes_namespaces = call.data.nr == SYS_unshare || call.data.nr == SYS_clone;
+  const bool is_user = makes_namespaces && (first & CLONE_NEWUSER) != 0;
+  return is_user && geteuid() == 0 ? "a user namespace" : nullptr;
+}
+
+Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string program) {
+  Denial denial{Refuser::kSeccomp, syscall_name(call.data.nr), "", 1, std::move(program), ""};
   // The kernel has no other ids in there to give a file to: a grant would change nothing.
   if (fault == CallFault::kForeignId) {
     denial.target = "an owner or group that is not mapped inside";
+  } else if (const char* const what = refused_all_the_same(call)) {
+    denial.target = what;
   } else {
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
   }
@@ -116,7 +135,7 @@ bool Refusals::answer() {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }
-    denials_.count(denial_of(call.data.nr, fault, program_name(call.pid)));
+    denials_.count(denial_of(call, fault, program_name(call.pid)));
     respond(call.id, EPERM);
   }
   return true;

@@ -3,6 +3,7 @@
 #include "trace/refusals.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -89,6 +90,23 @@ TEST_F(RefusalsTest, AnIdThatIsNotMappedHasNoGrant) {
   ASSERT_EQ(entries.size(), 1U);
   EXPECT_EQ(entries[0].target, "an owner or group that is not mapped inside");
   EXPECT_EQ(entries[0].grant, "");
+}
+
+TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
+  Filtered child({SYS_socket, SYS_unshare}, [] {
+    socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, 1);
+    socket(AF_PACKET, SOCK_DGRAM, 0);
+    socket(AF_NETLINK, SOCK_RAW, 9);
+    return unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
+  });
+  EXPECT_EQ(serve(child), EPERM);
+  const auto entries = denials_.entries();
+  ASSERT_EQ(entries.size(), 3U);
+  EXPECT_EQ(entries[0].target, "a raw or packet socket");
+  EXPECT_EQ(entries[0].grant, "");
+  EXPECT_EQ(entries[0].count, 2U);
+  EXPECT_EQ(entries[1].grant, "seccomp.allow += [\"socket\"]");
+  EXPECT_EQ(entries[2].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
 }
 
 TEST_F(RefusalsTest, AnObservedCallIsShownAndGoesOn) {
