@@ -58,12 +58,12 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
     if (now && *now == then) continue;
     denials.add({Refuser::kMount, "protected_changed", then.path, 1, "", ""});
   }
-  compare_patterns(denials);
+  compare_patterns(plan, denials);
   if (git_) compare_git(denials);
 }
 
 // What has come to match is there as it was made: hidden or held from the next run on.
-void HeldFiles::compare_patterns(DenialLedger& denials) const {
+void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const {
   static constexpr std::size_t kMost = 64;
   for (const View::Pattern& pattern : patterns_) {
     const char* const operation = pattern.hides ? "hidden_appeared" : "protected_created";
@@ -76,6 +76,10 @@ void HeldFiles::compare_patterns(DenialLedger& denials) const {
     std::vector<std::string> fresh;
     std::set_difference(now.value().begin(), now.value().end(), pattern.matches.begin(),
                         pattern.matches.end(), std::back_inserter(fresh));
+    std::erase_if(fresh, [&](const std::string& path) {  // what the run itself has put there
+      const std::string whole = pattern.base + "/" + path;
+      return std::find(plan.stubs.begin(), plan.stubs.end(), whole) != plan.stubs.end();
+    });
     if (fresh.size() > kMost) fresh.resize(kMost);
     for (const std::string& path : fresh) {
       denials.add({Refuser::kMount, operation, pattern.base + "/" + path, 1, "", ""});

@@ -40,7 +40,7 @@ class HeldFiles {
   };
   static std::optional<State> state_of(const std::string& path, bool is_own);
   void compare_git(DenialLedger& denials) const;
-  void compare_patterns(DenialLedger& denials) const;
+  void compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const;
 
   std::vector<State> states_;
   std::vector<ViewRoot> roots_;

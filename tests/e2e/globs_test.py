@@ -78,6 +78,10 @@ class Globs(harness.Case):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "hidden_appeared"]
         self.assertEqual(told, [self.work + "/new/.env"], answer)
 
+    def test_what_the_run_itself_puts_there_is_not(self):
+        answer = self.sh("true", "--hide", "*")
+        self.assertEqual((answer["status"], answer["denials"]), ("exited", []), answer)
+
     def test_four_thousand_matches_are_hidden(self):
         for i in range(4096):
             self.write(f"work/{i}/.env", "hush")
