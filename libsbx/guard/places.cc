@@ -283,7 +283,9 @@ std::string Places::private_place(std::string_view path) const {
 
 bool Places::may_write(std::string_view path) const {
   if (const auto granted = access(path)) return *granted == Access::kReadWrite;
-  return !private_place(path).empty() || is_below(path, "/dev") || is_below(path, "/proc");
+  // /proc is read-only, but for the descriptors that it leads to.
+  const bool is_descriptor = is_below(path, "/proc") && path.find("/fd/") != path.npos;
+  return !private_place(path).empty() || is_below(path, "/dev") || is_descriptor;
 }
 
 bool Places::is_device(std::string_view path) {

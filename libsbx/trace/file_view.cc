@@ -25,6 +25,10 @@ namespace {
 
 constexpr int kMaxLinks = 8;
 
+// Entries of a process that lead elsewhere.
+constexpr auto kProcLinks =
+    std::to_array<std::string_view>({"/fd", "/root", "/cwd", "/exe", "/map_files"});
+
 // Files there differ between inside and outside whatever the profile says. hsperfdata: what Java
 // keeps of its own processes, and makes where it is missing.
 bool is_own(const std::string& path) {
@@ -82,7 +86,7 @@ FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& 
 
 std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::string& path) {
   const std::string normal = resolve_path(path, "/");
-  if (is_below(normal, "/proc")) return std::nullopt;
+  if (is_below(normal, "/proc")) return in_proc(file, normal);
   links_left_ = kMaxLinks;
   switch (file.need) {
     case FileNeed::kCreate:
@@ -95,6 +99,18 @@ std::optional<FileRefusal> FileView::refusal(const NamedFile& file, const std::s
   const OwnedFd found = open_below(root_, path, file.follows ? O_PATH : O_PATH | O_NOFOLLOW);
   const int error = errno;
   return found.is_open() ? there(file, found) : not_there(file, normal, error);
+}
+
+// Whose entries are the sandbox's own processes: they are not to be looked up from here. Through
+// some of them a call leaves /proc.
+std::optional<FileRefusal> FileView::in_proc(const NamedFile& file, const std::string& path) const {
+  const bool leads_out =
+      std::any_of(kProcLinks.begin(), kProcLinks.end(),
+                  [&](std::string_view link) { return path.find(link) != path.npos; });
+  if (!writes(file.need) || leads_out || !plan_.wanted.has(Layer::kMount)) return std::nullopt;
+  const OwnedFd proc = open_below(root_, "/proc", O_PATH | O_DIRECTORY);
+  if (!proc.is_open() || (mount_flags(proc) & ST_RDONLY) == 0) return std::nullopt;
+  return FileRefusal{Refuser::kMount, path, ""};
 }
 
 std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std::string& path,

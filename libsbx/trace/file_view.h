@@ -40,6 +40,7 @@ class FileView {
   std::optional<FileRefusal> link_refusal(const std::string& from, const std::string& to) const;
 
  private:
+  std::optional<FileRefusal> in_proc(const NamedFile& file, const std::string& path) const;
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
   std::optional<FileRefusal> there(const NamedFile& file, const OwnedFd& found);
   bool is_a_way(const std::string& path, const struct stat& info) const;

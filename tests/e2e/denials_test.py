@@ -199,6 +199,16 @@ class Trace(Case):
         self.assertEqual(self.sh("cat .envrc > out; sed -n 1p .envrc; cp .envrc y; rm y; mv src/own own; echo x > .zshenvx")
                          ["denials"], [])
 
+    def test_proc_is_read_only_and_no_profile_changes_that(self):
+        for command in ("echo x > /proc/self/comm", "echo 5 > /proc/self/oom_score_adj"):
+            for flags in ([], ["--trace-denials"]):
+                answer = self.sh(command, *flags)
+                self.assertNotEqual(answer["exit_code"], 0)
+                told = [(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]]
+                self.assertEqual(told, [("mount", "open", command.split()[-1], "")], command)
+        answer = self.trace("echo x > /proc/self/fd/1; echo y > /dev/stderr; cat /proc/self/comm")
+        self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
+
     def test_as_an_argument_too(self):
         answer = self.run_json("--", "cat", self.secret)
         self.assertEqual([d["target"] for d in answer["denials"]], [self.secret])
