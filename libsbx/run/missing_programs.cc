@@ -39,27 +39,85 @@ std::vector<std::string> names_of(const Request& request) {
   return names;
 }
 
-std::string shows(const std::string& directory, const std::string& target) {
-  std::vector<std::string> paths = {directory};
-  // A symlink's target shows only with a root of its own.
+// A plain name, as programs have: what is printed is for the command to choose.
+bool is_plain_name(std::string_view name) {
+  static constexpr std::size_t kLongest = 64;
+  return !name.empty() && name.size() <= kLongest && name.front() != '-' && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  std::string_view("._+-").find(c) != std::string_view::npos;
+         });
+}
+
+// Of "sh: 1: NAME: not found", "x.sh: line 3: NAME: command not found" and "make: NAME: No such
+// file or directory" the name; empty where a line is none of these.
+std::string_view not_found_in(std::string_view line) {
+  for (const std::string_view end :
+       {": command not found", ": not found", ": No such file or directory"}) {
+    if (!line.ends_with(end)) continue;
+    line.remove_suffix(end.size());
+    const std::size_t colon = line.rfind(": ");
+    if (colon == line.npos || (end.front() == ':' && end[2] == 'N' && !line.starts_with("make")))
+      return "";
+    const std::string_view name = line.substr(colon + 2);
+    return is_plain_name(name) ? name : std::string_view();
+  }
+  return "";
+}
+
+void add_printed_names(std::string_view printed, std::vector<std::string>& names) {
+  for (const std::string_view line : split(printed, '\n')) {
+    if (names.size() >= kMostNames) return;
+    const std::string_view name = not_found_in(line);
+    if (name.empty() || std::find(names.begin(), names.end(), name) != names.end()) continue;
+    names.emplace_back(name);
+  }
+}
+
+// By the deepest root, else by what the base and the home show.
+bool is_shown(const std::string& path, const Policy& policy, const View& view) {
+  if (const ViewRoot* const root = deepest_at(view.roots, path, &ViewRoot::path)) {
+    return root->access != Access::kNone;
+  }
+  const auto holds = [&](const Node& node) { return is_below(path, node.path); };
+  return is_below(path, "/etc") || std::any_of(view.system.begin(), view.system.end(), holds) ||
+         std::any_of(view.caches.begin(), view.caches.end(),
+                     [&](const auto& cache) { return holds(cache.second); }) ||
+         (policy.sandbox.filesystem.home == HomeMode::kHost && is_below(path, policy.sandbox.home));
+}
+
+// The directories of both that are not shown: a symlink's target shows only with a root of its own.
+std::string shows(const std::string& directory, const std::string& target, const Policy& policy,
+                  const View& view) {
+  std::vector<std::string> paths;
   std::string holder = target.substr(0, std::max<std::size_t>(target.rfind('/'), 1));
-  if (holder != directory) paths.push_back(std::move(holder));
+  if (holder == directory || !is_shown(directory, policy, view)) paths.push_back(directory);
+  if (holder != directory && !is_shown(target, policy, view)) paths.push_back(std::move(holder));
+  if (paths.empty()) paths.push_back(directory);
   return root_grant(paths, "ro");
 }
 
 }  // namespace
 
 std::vector<Denial> missing_programs(const Request& request, std::string_view search_path,
-                                     const std::vector<std::string>& hidden) {
+                                     const Policy& policy, const View& view,
+                                     std::string_view printed) {
   std::vector<Denial> out;
-  if (hidden.empty()) return out;
-  for (const std::string& name : names_of(request)) {
+  if (policy.sandbox.filesystem.base != Base::kSystem) return out;
+  const std::vector<std::string>& hidden = view.hidden_path;
+  std::vector<std::string> names = names_of(request);
+  add_printed_names(printed, names);
+  for (const std::string& name : names) {
     std::string found;  // the first directory that has it
     bool had_one = false;
     for (const std::string_view entry : split(search_path, ':')) {
-      if (!entry.starts_with('/') || !is_program(std::string(entry) + "/" + name)) continue;
-      had_one = had_one || std::find(hidden.begin(), hidden.end(), entry) == hidden.end();
+      const std::string path = std::string(entry) + "/" + name;
+      if (!entry.starts_with('/') || !is_program(path)) continue;
       if (found.empty()) found = entry;
+      if (std::find(hidden.begin(), hidden.end(), entry) != hidden.end()) continue;
+      const Result<std::string> target = real_path(path);
+      had_one = !target.ok() || is_shown(target.value(), policy, view);
+      if (had_one) break;
     }
     if (found.empty() || had_one) continue;
     const Result<std::string> directory = real_path(found);
@@ -69,8 +127,8 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
       return denial.target == target.value();
     });
     if (is_named) continue;
-    out.push_back(
-        {Refuser::kMount, "exec", target.value(), 1, "", shows(directory.value(), target.value())});
+    out.push_back({Refuser::kMount, "exec", target.value(), 1, "",
+                   shows(directory.value(), target.value(), policy, view)});
   }
   return out;
 }

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that the caller has and the command had not: named in its text, found by the caller's
-// PATH only in directories that are not shown.
+// PATH only where nothing is shown. Or named as not found in what the command printed.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "host/view.h"
 #include "model/denial.h"
 #include "model/request.h"
+#include "policy/policy.h"
 
 namespace sbx {
 
-// What `denials` says of them, each with what would show it. `hidden` are the directories of PATH,
-// `search_path`, that are not shown. Looks at the host's files only where there are any.
+// What `denials` says of them, each with what would show it. `search_path` is PATH, `printed` what
+// the command wrote to its stderr: shells and make name there what they did not find. A program
+// that lies in a shown directory is missing where it is a symlink to what is not shown.
 std::vector<Denial> missing_programs(const Request& request, std::string_view search_path,
-                                     const std::vector<std::string>& hidden);
+                                     const Policy& policy, const View& view,
+                                     std::string_view printed = "");
 
 }  // namespace sbx

@@ -404,8 +404,8 @@ void CommandRun::add_findings() {
   }
   const auto path = base_environment_.find("PATH");
   if (path == base_environment_.end()) return;
-  for (Denial& missing :
-       missing_programs(input_.request, path->second, sandbox_->view.hidden_path)) {
+  for (Denial& missing : missing_programs(input_.request, path->second, *policy_, sandbox_->view,
+                                          outcome_.err.text)) {
     denials_.add(std::move(missing));
   }
 }

@@ -209,6 +209,26 @@ class Trace(Case):
         answer = self.trace("echo x > /proc/self/fd/1; echo y > /dev/stderr; cat /proc/self/comm")
         self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
 
+    def test_programs_that_a_makefile_calls_and_that_links_lead_to(self):
+        home = self.base + "/home"
+        self.write("home/go/bin/gopls-x", "#!/bin/sh\n", 0o755)
+        self.write("home/kit/bin/ruff-x", "#!/bin/sh\n", 0o755)
+        os.makedirs(home + "/.local/bin")
+        os.symlink("../../kit/bin/ruff-x", home + "/.local/bin/ruff-x")
+        self.write("work/run.sh", "gopls-x\n")
+        env = {**os.environ, "HOME": home, "PATH": f"{home}/.local/bin:{home}/go/bin:/usr/bin:/bin"}
+
+        def told(command, *flags):
+            answer = self.sh(command, *flags, env=env)
+            return [(d["target"], d["grant"]) for d in answer["denials"]]
+
+        def grant(path):
+            return f'filesystem.roots += [{{"path": "{path}", "access": "ro"}}]'
+        self.assertEqual(told("sh ./run.sh"), [(home + "/go/bin/gopls-x", grant(home + "/go/bin"))])
+        self.assertEqual(told("ruff-x", "--ro", home + "/.local/bin"),
+                         [(home + "/kit/bin/ruff-x", grant(home + "/kit/bin"))])
+        self.assertEqual(told("ruff-x", "--ro", home + "/.local/bin", "--ro", home + "/kit/bin"), [])
+
     def test_as_an_argument_too(self):
         answer = self.run_json("--", "cat", self.secret)
         self.assertEqual([d["target"] for d in answer["denials"]], [self.secret])

@@ -16,8 +16,14 @@ class MissingPrograms : public testing::Test {
   std::vector<Denial> find(const std::string& command) const {
     Request request;
     request.command = command;
-    return missing_programs(request, hidden_ + ":" + shown_, {hidden_});
+    return missing_programs(request, hidden_ + ":" + shown_, policy_, view_);
   }
+  void SetUp() override {
+    view_.hidden_path = {hidden_};
+    view_.roots = {{{root_ + "/shown", NodeKind::kDirectory, 0, 0}, Access::kReadOnly, ""}};
+  }
+  Policy policy_;
+  View view_;
   test::TempDir dir_;
   const std::string root_ = std::filesystem::canonical(dir_.path()).string();
   const std::string hidden_ = dir_.directory("hidden");
@@ -55,12 +61,40 @@ TEST_F(MissingPrograms, AreNotThoseThatAnotherStoodInFor) {
   EXPECT_TRUE(find("both").empty());  // the directory is named in the warnings
 }
 
-TEST_F(MissingPrograms, NothingIsLookedAtWhereAllOfPathIsShown) {
-  dir_.file("hidden/tool", "#!/bin/sh\n", 0755);
+TEST_F(MissingPrograms, AreThoseInAShownDirectoryThatLeadToWhatIsNot) {
+  dir_.file("kit/real", "#!/bin/sh\n", 0755);
+  dir_.file("shown/own", "#!/bin/sh\n", 0755);
+  ASSERT_EQ(symlink("../kit/real", (shown_ + "/led").c_str()), 0);
+  ASSERT_EQ(symlink("own", (shown_ + "/near").c_str()), 0);
+  view_.hidden_path.clear();
+  const std::vector<Denial> found = find("led; near");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].target, root_ + "/kit/real");
+  EXPECT_EQ(found[0].grant,
+            "filesystem.roots += [{\"path\": \"" + root_ + "/kit\", \"access\": \"ro\"}]");
+}
+
+TEST_F(MissingPrograms, AreThoseThatTheCommandSaysItDidNotFind) {
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    dir_.file(std::string("hidden/") + name, "#!/bin/sh\n", 0755);
+  }
   Request request;
-  request.argv = {"tool"};
-  EXPECT_TRUE(missing_programs(request, hidden_, {}).empty());
-  EXPECT_EQ(missing_programs(request, hidden_, {hidden_}).size(), 1U);
+  request.command = "make";
+  const std::vector<Denial> found = missing_programs(
+      request, hidden_ + ":" + shown_, policy_, view_,
+      "make: a: No such file or directory\nsh: 1: b: not found\nx.sh: line 3: c: command not "
+      "found\ncat: d: No such file or directory\nx: ../hidden/e: not found\nf: not found\n");
+  ASSERT_EQ(found.size(), 3U);
+  EXPECT_EQ(found[0].target, root_ + "/hidden/a");
+  EXPECT_EQ(found[1].target, root_ + "/hidden/b");
+  EXPECT_EQ(found[2].target, root_ + "/hidden/c");
+}
+
+TEST_F(MissingPrograms, AreOfABaseThatShowsTheSystem) {
+  dir_.file("hidden/tool", "#!/bin/sh\n", 0755);
+  EXPECT_EQ(find("tool").size(), 1U);
+  policy_.sandbox.filesystem.base = Base::kTools;
+  EXPECT_TRUE(find("tool").empty());
 }
 
 }  // namespace
