@@ -12,8 +12,11 @@
 #include <string>
 
 #include "base/files.h"
+#include "guard/places.h"
+#include "host/git_files.h"
 #include "host/protect.h"
 #include "model/grant.h"
+#include "policy/policy.h"
 #include "shell/arguments.h"
 #include "shell/reading.h"
 
@@ -111,6 +114,47 @@ std::optional<Denial> refused_git_clone(const Request& request, const std::strin
                 1,
                 "git",
                 "clone into a directory of its own (git clone URL DIR), or git init, git pull URL"};
+}
+
+std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
+                                           const std::string& home, std::string_view printed) {
+  const bool is_asked = printed.find("Author identity unknown") != std::string_view::npos ||
+                        printed.find("Please tell me who you are") != std::string_view::npos;
+  if (!is_asked || filesystem.git_config != GitConfig::kNone || home.empty() ||
+      filesystem.home != HomeMode::kPrivate) {
+    return std::nullopt;
+  }
+  for (const char* name : {"/.gitconfig", "/.config/git/config"}) {
+    const Result<std::string> text = read_file(home + name, std::size_t{256} << 10);
+    if (!text.ok()) continue;
+    for (const GitSetting& setting : read_git_settings(text.value())) {
+      if (setting.section != "user" || setting.key != "email" || !setting.subsection.empty())
+        continue;
+      return Denial{
+          Refuser::kMount, "open", home + name, 1, "git", "filesystem.git_config = \"user\""};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Denial> refused_git_upkeep(const View& view, std::string_view printed) {
+  static constexpr std::string_view kBegin = "Unable to create '";
+  static constexpr std::string_view kEnd = "/HEAD.lock': Read-only file system";
+  const std::size_t end = printed.find(kEnd);
+  const std::size_t begin = printed.substr(0, end).rfind(kBegin);
+  if (end == printed.npos || begin == printed.npos) return std::nullopt;
+  // Whatever was printed, nothing is granted but a worktree's directory in a repository that is
+  // shown read-only.
+  const std::string path(printed.substr(begin + kBegin.size(), end - begin - kBegin.size()));
+  const std::string holder = path.substr(0, path.rfind('/') + 1);
+  const ViewRoot* const root = deepest_at(view.roots, path, &ViewRoot::path);
+  struct stat info {};
+  if (resolve_path(path, "/") != path || !holder.ends_with("/worktrees/") || root == nullptr ||
+      !root->is_git || root->access != Access::kReadOnly || stat(path.c_str(), &info) != 0 ||
+      !S_ISDIR(info.st_mode)) {
+    return std::nullopt;
+  }
+  return Denial{Refuser::kMount, "open", path, 1, "git", root_grant(std::span(&path, 1), "rw")};
 }
 
 }  // namespace sbx

@@ -12,6 +12,7 @@
 #include "host/view.h"
 #include "model/denial.h"
 #include "model/request.h"
+#include "profile/profile.h"
 
 namespace sbx {
 
@@ -30,5 +31,12 @@ std::vector<Denial> refused_git_settings(const Request& request, const View& vie
 std::optional<Denial> refused_git_clone(const Request& request, const std::string& workspace,
                                         const std::vector<std::string>& stubs,
                                         std::string_view printed);
+
+// git did not know who commits, and the caller's own configuration, in `home`, would tell it.
+std::optional<Denial> missing_git_identity(const FilesystemProfile& filesystem,
+                                           const std::string& home, std::string_view printed);
+
+// The upkeep of a linked worktree could not write what another one has in the same repository.
+std::optional<Denial> refused_git_upkeep(const View& view, std::string_view printed);
 
 }  // namespace sbx

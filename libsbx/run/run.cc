@@ -402,6 +402,11 @@ void CommandRun::add_findings() {
                                      sandbox_->plan.stubs, outcome_.err.text)) {
     denials_.add(*std::move(clone));
   }
+  for (const auto& refused :
+       {missing_git_identity(policy_->sandbox.filesystem, input_.facts.home, outcome_.err.text),
+        refused_git_upkeep(sandbox_->view, outcome_.err.text)}) {
+    if (refused) denials_.add(*refused);
+  }
   const auto path = base_environment_.find("PATH");
   if (path == base_environment_.end()) return;
   for (Denial& missing : missing_programs(input_.request, path->second, *policy_, sandbox_->view,

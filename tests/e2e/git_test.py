@@ -68,8 +68,9 @@ class Worktree(GitCase):
         self.assertEqual(self.git("log", "--oneline", "side").count("\n"), 2)
         self.assertEqual(self.git("status", "--porcelain"), "")
         self.git("fsck", "--strict")
-        # Deleting a branch looks for its settings, and would write the configuration anew.
-        self.assertEqual([d["operation"] for d in answer["denials"]], ["write"], answer)
+        # Deleting a branch looks for its settings, and would write the configuration anew; gc locks
+        # the other worktree's HEAD.
+        self.assertEqual([d["operation"] for d in answer["denials"]], ["write", "open"], answer)
 
     def test_the_main_checkout_does_not_show_and_stands(self):
         self.worktree()
@@ -167,6 +168,24 @@ class Worktree(GitCase):
         self.assertEqual(self.inside(*clone)["denials"], [])  # not empty of its own
 
 
+class Upkeep(GitCase):
+    def test_what_gc_cannot_write_of_another_worktree_is_named(self):
+        self.worktree()
+        other = self.main + "/.git/worktrees/other"
+        answer = self.inside("git gc -q", self.wt)
+        self.assertEqual(answer["exit_code"], 128, answer)
+        self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"]],
+                         [(other, f'filesystem.roots += [{{"path": "{other}", "access": "rw"}}]')])
+        self.assertEqual(self.ok("git gc -q", self.wt, "--rw", other)["denials"], [])
+
+    def test_what_is_only_printed_is_not(self):
+        self.worktree()
+        for path in (self.main, "/etc", self.main + "/.git/worktrees/../hooks", self.main + "/.git/worktrees/none",
+                     self.base + "/home/worktrees/x"):
+            answer = self.inside(f"echo \"Unable to create '{path}/HEAD.lock': Read-only file system\" >&2", self.wt)
+            self.assertEqual(answer["denials"], [], path)
+
+
 class Submodule(GitCase):
     def test_git_works_in_a_submodule_and_its_settings_stand(self):
         above = self.base + "/above"
@@ -237,6 +256,16 @@ class Settings(GitCase):
         self.assertEqual(self.git("log", "-1", "--format=%an <%ae>"), "U <u@x>\n")
         with open(self.base + "/home/.gitconfig", encoding="utf-8") as file:
             self.assertIn("hush-hush", file.read())
+
+    def test_a_missing_identity_names_what_would_show_it(self):
+        told = []
+        for text in ("[init]\n defaultBranch = x\n", "[user]\n name = U\n email = u@x\n"):
+            self.write_user(text)
+            answer = self.inside("git commit -q --allow-empty -m x", self.main)
+            self.assertEqual(answer["exit_code"], 128, answer)
+            told.append([(d["target"], d["grant"]) for d in answer["denials"]])
+        self.assertEqual(told, [[], [(self.base + "/home/.gitconfig", 'filesystem.git_config = "user"')]])
+        self.assertEqual(self.ok("git commit -q --allow-empty -m x", self.main, "--with", "git")["denials"], [])
 
     def refused(self, answer):
         return [(d["target"], d["grant"]) for d in answer["denials"] if d["operation"] == "write"]
