@@ -79,7 +79,10 @@ class Git(ProtectCase):
                 "for p in a/x a/b/x a/b/c; do ! { : > $p; } 2>/dev/null || echo open $p; done; "
                 "mv a/b a/d 2>/dev/null && echo moved; cat a/b/c",
                 "--profile", self.profile({"filesystem": {"protect": protect}}))
-            self.assertEqual((answer["stdout"], answer["denials"]), ("old\n", []), protect)
+            self.assertEqual(answer["stdout"], "old\n", protect)
+            # Refused, and not found changed afterwards.
+            self.assertEqual({(d["operation"], d["grant"]) for d in answer["denials"]},
+                             {(call, "remove it from filesystem.protect") for call in ("open", "rename")}, protect)
         self.repository()
         answer = self.sh("{ : > .git/x; } 2>/dev/null && echo open; git status --short a",
                          "--profile", self.profile({"extends": "default",
