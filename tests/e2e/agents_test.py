@@ -88,12 +88,14 @@ class Configuration(harness.Case):
         bin_directory = self.base + "/bin"
         os.mkdir(bin_directory)
         os.symlink(harness.SBX_RUN, bin_directory + "/sbx-run")
-        for command, status in (("ls", 0), ("rm -rf /", 2), ("rm -rf /opt/x", 2)):
-            call = {"tool_name": "Bash", "tool_input": {"command": command}}
-            done = subprocess.run(["sh", "-c", json.loads(hook)], input=json.dumps(call).encode(), cwd=self.work,
+        bash = lambda command: {"tool_name": "Bash", "tool_input": {"command": command}}  # noqa: E731
+        for call, status in ((bash("ls"), 0), (bash("rm -rf /"), 2), (bash("rm -rf /opt/x"), 2), ({}, 2), (None, 2),
+                             ({"tool_name": "Bash", "tool_input": {}}, 2), (bash(None), 2), (bash(["ls"]), 2)):
+            text = b"" if call is None else json.dumps(call).encode()
+            done = subprocess.run(["sh", "-c", json.loads(hook)], input=text, cwd=self.work,
                                   env={**os.environ, "PATH": bin_directory + ":" + os.environ["PATH"]},
                                   capture_output=True, timeout=30, check=False)
-            self.assertEqual(done.returncode, status, (command, done.stderr))
+            self.assertEqual(done.returncode, status, (call, done.stderr))
 
     def test_the_wrappers_flags_are_there(self):
         lines = [line for block in blocks("sh") for line in block.splitlines()]
