@@ -95,7 +95,9 @@ std::vector<std::string> kept_shell_argv(const std::string& profile_shell) {
 }
 
 std::string pipes_word(bool merge) {
-  std::string word = close_all({"out", "err", "to", "too"}) + R"(\exec {__sbx_out}< <(:))";
+  // No prompt takes what has ended out of the table of jobs.
+  std::string word = "\\builtin jobs >/dev/null 2>&1\n" + close_all({"out", "err", "to", "too"}) +
+                     R"(\exec {__sbx_out}< <(:))";
   if (!merge) word += R"( {__sbx_err}< <(:))";
   const std::string err = merge ? "__sbx_out" : "__sbx_err";
   return word + R"(; \builtin printf 'pipes %s %s %s\0' "$__sbx_out" "$)" + err +
@@ -120,8 +122,10 @@ std::string call_word(const ShellCall& call) {
   if (!flags.empty()) text = "\\builtin set -" + flags + ";";
   text += call.command;
   std::string run;
-  // `||` keeps a shell with -e alive, and is not where that is ignored.
-  if (call.last_status != 0) run = "(\\exit " + std::to_string(call.last_status) + ") || ";
+  // `||` keeps a shell with -e alive, and is not where that is ignored; `$()` is no job.
+  if (call.last_status != 0) {
+    run = "{ __sbx_word=$(\\exit " + std::to_string(call.last_status) + "); } || ";
+  }
   for (const auto& [name, value] : call.env) run += name + "=" + quote_for_shell(value) + " ";
   run += "\\eval " + quote_for_shell(text);
   const std::string end = R"(\builtin printf 'end %s\0' "$?" >&51)";

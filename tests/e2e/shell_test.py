@@ -122,6 +122,13 @@ class Calls(Case):
         with open(self.work + "/end") as file:
             self.assertEqual(file.read(), "end\n")
 
+    def test_jobs_are_what_is_in_the_background(self):
+        self.run_kept("ls /nope")
+        self.says("sleep 50 &")
+        self.says("jobs", "[1]+  Running                 sleep 50 &\n")
+        self.says("(exit 3)", code=3)
+        self.says("echo $?; kill %1; echo rc $?", "3\nrc 0\n")
+
     def test_games_with_the_shell_itself(self):
         for game in ("stty raw -echo < /dev/tty", "PS1='end 0'; PS2='$(exit 1)'", "PROMPT_COMMAND='echo evil'",
                      "printf 'ready 0 h\\0end 5\\0'; printf 'end 9\\0' > /dev/tty", "IFS=0123456789; set -u -f",

@@ -22,7 +22,7 @@ TEST(ShellWords, HoldNoNul) {
   const ShellCall call{"echo 'x'", {{"A", "it's"}}, "in", "/tmp", false, 3, "himxB"};
   const std::string word = call_word(call);
   EXPECT_EQ(word.find('\0'), std::string::npos);
-  EXPECT_NE(word.find(R"((\exit 3) || A='it'\''s' \eval '\builtin set -x;echo '\''x'\''')"),
+  EXPECT_NE(word.find(R"({ __sbx_word=$(\exit 3); } || A='it'\''s' \eval '\builtin set -x;echo '\''x'\''')"),
             std::string::npos)
       << word;
   EXPECT_EQ(prompt_word("himxB"), "sbx prompt -x");
