@@ -18,9 +18,12 @@ constexpr std::string_view kWord = "sbx word ";
 constexpr std::string_view kPrompt = "sbx prompt";
 
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
-// loop of its own. What is traced is the command's text, not these words.
+// loop of its own. What is traced and trapped is the command's text, not these words: what was so
+// since is put away. A ^C may come between any two of them.
 constexpr const char* kDriver = R"(while \builtin :
-do { __sbx_flags=$-; \builtin set +xv; } 2>/dev/null
+do { __sbx_flags=$-; \builtin set +xvT
+[[ ! ${__sbx_live-} ]] || { __sbx_traps=$(\builtin trap -p DEBUG ERR)
+__sbx_live=; \builtin trap - DEBUG ERR; }; } >/dev/null 2>&1
 [[ ${__sbx_twice-} ]] ||
 \builtin printf 'ready %s %s %s\0' "$__sbx_status" "$__sbx_word_number" "$__sbx_flags" >&51
 __sbx_status=0 __sbx_twice=
@@ -28,7 +31,8 @@ IFS= \builtin read -r -d '' -u 50 __sbx_word || \exit
 [[ $__sbx_word == 'sbx prompt'* ]] && \builtin break
 [[ $__sbx_word != 'sbx word '* ]] || \builtin eval "${__sbx_word#sbx word }"
 done
-if [[ $__sbx_word == 'sbx prompt'* ]]; then \builtin set -h ${__sbx_word#sbx prompt}
+if [[ $__sbx_word == 'sbx prompt'* ]]
+then { __sbx_live=1; \builtin set -h ${__sbx_word#sbx prompt}; \builtin eval "${__sbx_traps-}"; } 2>/dev/null
 else \builtin eval "$__sbx_drive"; fi)";
 
 // Each descriptor is one of a pipe's, read and write in one.
@@ -53,7 +57,7 @@ bool are_flags(std::string_view text) {
 // Of what was traced, that which the driver took away.
 std::string traced(const std::string& flags) {
   std::string out;
-  for (const char flag : {'x', 'v'}) {
+  for (const char flag : {'x', 'v', 'T'}) {
     if (flags.find(flag) != std::string::npos) out += flag;
   }
   return out;
@@ -117,15 +121,22 @@ std::string call_word(const ShellCall& call) {
   redirects += call.stdin_text
                    ? " < <(\\builtin printf %s " + quote_for_shell(*call.stdin_text) + ")"
                    : " </dev/null";
-  std::string text;
-  const std::string flags = traced(call.flags);
-  if (!flags.empty()) text = "\\builtin set -" + flags + ";";
-  text += call.command;
-  std::string run;
-  // `||` keeps a shell with -e alive, and is not where that is ignored; `$()` is no job.
-  if (call.last_status != 0) {
-    run = "{ __sbx_word=$(\\exit " + std::to_string(call.last_status) + "); } || ";
+  // No trap is set yet when the eval begins, so that none is run for it; `&&` keeps a shell with -e
+  // alive. Neither `$()` nor, unless -T says so, `()` is trapped, and only `()` is a job.
+  const std::string traps = R"(\builtin eval "$__sbx_traps")";
+  std::string text = "{ __sbx_live=1; ";
+  if (const std::string flags = traced(call.flags); !flags.empty()) {
+    text += "\\builtin set -" + flags + "; ";
   }
+  if (call.last_status == 0) {
+    text += "[[ ! ${__sbx_traps-} ]] || " + traps;
+  } else {
+    const std::string left = R"((\exit )" + std::to_string(call.last_status) + ")";
+    text += "if [[ ! ${__sbx_traps-} ]]; then __sbx_word=$" + left + R"( && \:; else )" + traps +
+            "; " + left + R"( && \:; fi)";
+  }
+  text += "; } >/dev/null 2>&1;" + call.command;
+  std::string run;
   for (const auto& [name, value] : call.env) run += name + "=" + quote_for_shell(value) + " ";
   run += "\\eval " + quote_for_shell(text);
   const std::string end = R"(\builtin printf 'end %s\0' "$?" >&51)";

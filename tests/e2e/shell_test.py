@@ -26,6 +26,7 @@ class Case(session_harness.Case):
 
     def says(self, command, stdout="", stderr="", code=0, **more):
         result = self.run_kept(command, **more)
+        stderr = result["stderr"] if stderr is None else stderr
         self.assertEqual((result["stdout"], result["stderr"], result["exit_code"], result["shell"]),
                          (stdout, stderr, code, KEPT), result)
         return result
@@ -128,6 +129,23 @@ class Calls(Case):
         self.says("jobs", "[1]+  Running                 sleep 50 &\n")
         self.says("(exit 3)", code=3)
         self.says("echo $?; kill %1; echo rc $?", "3\nrc 0\n")
+
+    def test_traps_are_run_for_what_a_call_says_alone(self):
+        self.says("trap 'echo ERR' ERR")
+        self.says("false", "ERR\n", code=1)
+        self.says("echo $?; f() { false; }; f || :", "1\n")
+        self.says("trap 'echo DBG' DEBUG", code=0)
+        self.says("echo y", "DBG\ny\n")
+        self.says("false", "DBG\nDBG\nERR\n", code=1)
+        self.says("echo $?", "DBG\n1\n")
+        self.says("trap -p DEBUG ERR; trap - DEBUG", "DBG\ntrap -- 'echo DBG' DEBUG\ntrap -- 'echo ERR' ERR\nDBG\n")
+        self.says("trap - ERR; set -T; trap '[[ $BASH_COMMAND != x* ]] || echo $BASH_COMMAND' DEBUG")
+        self.says("(exit 4)", code=4)
+        self.says("x=$?; (x=$((x + 1)); echo $x)", "x=$?\nx=$((x + 1))\n5\n")
+        self.assertEqual(self.run_kept("sleep 1000", timeout_ms=30)["shell"], KEPT)
+        self.says("x=3", "x=3\n")
+        self.says("trap - DEBUG; set +T; trap -p DEBUG ERR; trap 'echo ERR' ERR; set -x; (exit 3)", "ERR\n", None, 3)
+        self.assertEqual(self.run_kept("echo $?; set +x")["stdout"], "3\n")
 
     def test_games_with_the_shell_itself(self):
         for game in ("stty raw -echo < /dev/tty", "PS1='end 0'; PS2='$(exit 1)'", "PROMPT_COMMAND='echo evil'",
@@ -297,8 +315,15 @@ class Interactive(session_harness.Case):
         self.assertEqual(result["stdout"], f"typed\n{self.work}/sub\n", result)
         screen.type("echo -$y-\r")
         screen.expect(rb"-called-")
+        screen.type("trap 'echo T''RAP' ERR; echo read''y\r")
+        screen.expect(rb"ready")
+        self.assertEqual(self.run_kept("false", 1)["stdout"], "TRAP\n")
+        screen.type("false\r")
+        screen.expect(rb"TRAP\r\n")
+        screen.type("trap - ERR; echo of''f\r")
+        screen.expect(rb"off\r\n")
         screen.type("half")
-        self.assertEqual(self.run_kept("echo z")["stdout"], "z\n")
+        self.assertEqual(self.run_kept("echo z; false", 1)["stdout"], "z\n")
         screen.type("\x15sleep 0.5; z=after\r")
         self.assertTrue(until(lambda: self.run_kept("echo $z")["stdout"] == "after\n"))
         screen.type("\x1d")
