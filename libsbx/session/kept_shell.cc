@@ -38,7 +38,8 @@ constexpr int kGentleLooks = 3;  // ^C, then SIGKILL
 constexpr int kMostLooks = 20;
 constexpr int kMostLooksBefore = 500;  // the call has begun
 constexpr int kMostAlone = 3;
-constexpr int kMostTries = 50;  // to begin a call
+constexpr int kMostTries = 50;               // to begin a call
+constexpr milliseconds kMostSilence{10000};  // between its end and the next word
 
 OwnedFd open_again(int fd, int flags) {
   const std::string path = "/proc/self/fd/" + std::to_string(fd);
@@ -137,6 +138,7 @@ Status KeptShell::take_driver() {
 
 void KeptShell::say(std::string word) {
   word_ = std::move(word);
+  again_ = 0;
   send_word(numbered_word(++said_, word_));
 }
 
@@ -145,6 +147,7 @@ void KeptShell::say_again() {
   int waiting = 0;
   // It takes what is there first, and says that it is ready once more.
   if (!sending_.empty() || ioctl(words_.get(), FIONREAD, &waiting) != 0 || waiting > 0) return;
+  if (++again_ > kMostTries) return give_up();
   if (state_ == State::kRunning && call_->cause != Cause::kNone) word_ = forget_pipes_word();
   send_word(numbered_word(said_, word_));
 }
@@ -179,7 +182,9 @@ void KeptShell::hear() {
 }
 
 void KeptShell::take(const ShellReady& ready) {
-  if (ready.word != said_) return say_again();
+  if (ready.word != said_) {
+    return state_ == State::kRunning && call_->has_begun ? give_up() : say_again();
+  }
   switch (state_) {
     case State::kOpened:
       return run_call();
@@ -189,6 +194,12 @@ void KeptShell::take(const ShellReady& ready) {
         return say(word_);
       }
       const bool has_left = call_->end && call_->end->was_in_cwd;
+      const bool has_not_run = has_left && call_->end->ran != said_;
+      if (has_not_run || (!call_->has_begun && call_->cause == Cause::kNone)) {
+        call_->end.reset();
+        return give_up();
+      }
+      look_.stop();
       if (!call_->end) last_status_ = ready.status;
       const bool returns = has_left && call_->task->request().cwd.has_value();
       finish_call(W_EXITCODE(last_status_, 0), {});
@@ -203,6 +214,7 @@ void KeptShell::take(const ShellReady& ready) {
       if (call_->cause == Cause::kNone) {
         call_->error = Error{ErrorCode::kSetupFailed, "the kept shell has no pipes for the call",
                              "shell", "see what it has open, and its ulimit -n"};
+        return give_up();
       }
       finish_call(0, {});
       state_ = State::kReady;
@@ -256,6 +268,9 @@ void KeptShell::take(const ShellEnd& end) {
   if (state_ != State::kRunning) return;
   call_->end = end;
   last_status_ = end.status;
+  look_ = loop_.after(kMostSilence, [this] {
+    if (state_ == State::kRunning && call_->end && process_.is_alone()) give_up();
+  });
 }
 
 // --- calls ---
@@ -451,6 +466,17 @@ void KeptShell::stop(Cause cause) {
   press();
 }
 
+// A command has spoiled what the shell takes its words by.
+void KeptShell::give_up() {
+  killed_for_ = "a command has left the shell unable to take calls";
+  if (call_ != nullptr && !call_->end && !call_->error) {
+    call_->error = Error{ErrorCode::kSetupFailed, "the kept shell could not run the command",
+                         "shell", "the next call gets a new one"};
+  }
+  state_ = State::kEnding;
+  shell_->cancel();
+}
+
 // What is in the foreground goes first, by ^C and then by force; the shell only where it is at work
 // itself. One that has not begun does not begin any more, or soon.
 void KeptShell::press() {
@@ -459,8 +485,10 @@ void KeptShell::press() {
   const bool is_alone = process_.is_alone();
   const bool is_at_work = process_.has_worked(call.shell_time);
   if (!is_alone) call.alone = 0;
-  if (is_alone && is_at_work && call.has_begun) ++call.alone;
-  if (call.alone > kMostAlone || ++call.looks > (call.has_begun ? kMostLooks : kMostLooksBefore)) {
+  // One that has not begun is idle where nothing takes its words.
+  if (is_alone && is_at_work == call.has_begun) ++call.alone;
+  if (call.alone > (call.has_begun ? kMostAlone : kMostLooks) ||
+      ++call.looks > (call.has_begun ? kMostLooks : kMostLooksBefore)) {
     killed_for_ = "the shell itself did not end the command in its time";
     shell_->cancel();
     return;
@@ -519,10 +547,11 @@ void KeptShell::note_end() {
     // Nothing runs any more: what is in the pipes is all.
     const int wait_status = ended.exit_code ? W_EXITCODE(*ended.exit_code, 0)
                                             : (ended.signal != 0 ? ended.signal : SIGKILL);
-    if (!ended.exit_code && call_->cause == Cause::kNone && ended.signal == 0) {
+    const bool has_ended = !killed_for_.empty() && call_->end;
+    if (!has_ended && !ended.exit_code && call_->cause == Cause::kNone && ended.signal == 0) {
       call_->cause = Cause::kKilled;
     }
-    finish_call(wait_status, {false, true, reason});
+    finish_call(has_ended ? W_EXITCODE(call_->end->status, 0) : wait_status, {false, true, reason});
   } else if (state_ == State::kStarting) {
     fail_all(ended.error ? *ended.error
                          : Error{ErrorCode::kSetupFailed, "the kept shell did not start: " + reason,

@@ -120,6 +120,7 @@ class KeptShell {
   void finish_call(int wait_status, ShellReport report);
   void conclude(const TaskPointer& call, Outcome outcome, ShellReport report);
   void fail_all(const Error& error);
+  void give_up();
   void stop(Cause cause);
   void press();
   void wake();
@@ -137,6 +138,7 @@ class KeptShell {
   int looks_ = 0;
   int said_ = 0;      // words
   std::string word_;  // the last of them
+  int again_ = 0;     // it has been said once more
   std::string sending_;
   std::string heard_;
   bool wants_prompt_ = false;

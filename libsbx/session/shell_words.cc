@@ -19,19 +19,22 @@ constexpr std::string_view kPrompt = "sbx prompt";
 
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
 // loop of its own. What is traced and trapped is the command's text, not these words: what was so
-// since is put away. A ^C may come between any two of them.
-constexpr const char* kDriver = R"(while \builtin :
-do { __sbx_flags=$-; \builtin set +xvT
+// since is put away. A ^C may come between any two of them. A shell that has lost what they need
+// ends.
+constexpr const char* kDriver = R"(while { __sbx_flags=$- __sbx_ok=; \unset -f builtin
+\builtin eval '\builtin set +xvT; __sbx_ok=1'
 [[ ! ${__sbx_live-} ]] || { __sbx_traps=$(\builtin trap -p DEBUG ERR)
 __sbx_live=; \builtin trap - DEBUG ERR; }; } >/dev/null 2>&1
-[[ ${__sbx_twice-} ]] ||
-\builtin printf 'ready %s %s %s\0' "$__sbx_status" "$__sbx_word_number" "$__sbx_flags" >&51
+[[ $__sbx_ok ]]
+do [[ ${__sbx_twice-} ]] || \builtin printf 'ready %s %s %s\0' "$__sbx_status" \
+"${__sbx_word_number:-0}" "$__sbx_flags" >&51 || \exit "$__sbx_status"
 __sbx_status=0 __sbx_twice=
 IFS= \builtin read -r -d '' -u 50 __sbx_word || \exit
 [[ $__sbx_word == 'sbx prompt'* ]] && \builtin break
 [[ $__sbx_word != 'sbx word '* ]] || \builtin eval "${__sbx_word#sbx word }"
 done
-if [[ $__sbx_word == 'sbx prompt'* ]]
+if [[ ! $__sbx_ok || ! ${__sbx_drive-} ]]; then \exit "$__sbx_status"
+elif [[ $__sbx_word == 'sbx prompt'* ]]
 then { __sbx_live=1; \builtin set -h ${__sbx_word#sbx prompt}; \builtin eval "${__sbx_traps-}"; } 2>/dev/null
 else \builtin eval "$__sbx_drive"; fi)";
 
@@ -124,7 +127,7 @@ std::string call_word(const ShellCall& call) {
   // No trap is set yet when the eval begins, so that none is run for it; `&&` keeps a shell with -e
   // alive. Neither `$()` nor, unless -T says so, `()` is trapped, and only `()` is a job.
   const std::string traps = R"(\builtin eval "$__sbx_traps")";
-  std::string text = "{ __sbx_live=1; ";
+  std::string text = "{ __sbx_live=1 __sbx_ran=$__sbx_word_number; ";
   if (const std::string flags = traced(call.flags); !flags.empty()) {
     text += "\\builtin set -" + flags + "; ";
   }
@@ -138,8 +141,10 @@ std::string call_word(const ShellCall& call) {
   text += "; } >/dev/null 2>&1;" + call.command;
   std::string run;
   for (const auto& [name, value] : call.env) run += name + "=" + quote_for_shell(value) + " ";
-  run += "\\eval " + quote_for_shell(text);
-  const std::string end = R"(\builtin printf 'end %s\0' "$?" >&51)";
+  // `builtin` hides what is set for it alone from what is evaluated.
+  run += (call.env.empty() ? "\\builtin eval " : "\\eval ") + quote_for_shell(text);
+  const std::string end = R"(__sbx_status=$?
+\builtin printf 'end %s %s\0' "$__sbx_status" "${__sbx_ran:-0}" >&51)";
   run = "{ " + run + "; }" + redirects + " 50<&- 51>&-\n" + end;
   if (!call.cwd.empty()) {
     run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
@@ -180,11 +185,12 @@ std::optional<ShellMessage> read_shell_message(std::string_view text) {
   const std::optional<int> first = number(take(), most);
   if (!first) return std::nullopt;
   if (kind == "begun" && text.empty()) return ShellBegun{*first};
-  if (kind == "end" && text.empty()) return ShellEnd{*first};
   if (kind == "nowhere" && text.empty()) return ShellEnd{*first, false};
-  if (kind != "pipes" && kind != "ready") return std::nullopt;
+  if (kind != "pipes" && kind != "ready" && kind != "end") return std::nullopt;
   const std::optional<int> second = number(take(), kind == "pipes" ? kMostFd : INT_MAX);
   if (!second) return std::nullopt;
+  if (kind == "end" && text.empty()) return ShellEnd{*first, true, *second};
+  if (kind == "end") return std::nullopt;
   if (kind == "ready") {
     if (!are_flags(text)) return std::nullopt;
     return ShellReady{*first, *second, std::string(text)};

@@ -69,6 +69,7 @@ struct ShellBegun {
 struct ShellEnd {
   int status = 0;
   bool was_in_cwd = true;  // false: it has not run, since its directory cannot be entered
+  int ran = 0;             // the number of the last word whose command has been run
 };
 using ShellMessage = std::variant<ShellReady, ShellPipes, ShellBegun, ShellEnd>;
 

@@ -160,6 +160,21 @@ class Calls(Case):
         self.says("set -x")
         self.assertEqual(self.run_kept("echo traced")["stderr"].lstrip("+"), " echo traced\n")
 
+    def test_a_shell_that_cannot_take_calls_is_made_anew(self):
+        for game in ("eval() { false; }", "builtin() { false; }", "builtin() { :; }"):
+            self.says(game)
+            self.says("echo ran; false", "ran\n", code=1)
+        for game in ("enable -n printf", "enable -n eval", "enable -n builtin", "unset __sbx_word_number"):
+            self.restarts(game + "; echo out; (exit 3)", 3, timeout_ms=9000)
+            self.says("echo new", "new\n", timeout_ms=9000)
+        for game in ("set -r", "readonly __sbx_out"):
+            self.says(game)
+            result = self.run_kept("echo x > no", timeout_ms=9000)
+            self.assertEqual((result["error"]["code"], result["stdout"]), ("setup_failed", ""), result)
+            self.assertTrue(result["shell"]["restarted"] and not result["shell"]["kept"], result)
+            self.assertFalse(os.path.exists(self.work + "/no"))
+            self.says("echo new", "new\n")
+
     def test_another_file_is_not_taken_for_a_pipe_of_a_call(self):
         self.write("work/other", "another file's\n")
         said = r"printf 'pipes 9 9 /\0' > /proc/$$/fd/51"

@@ -23,7 +23,7 @@ TEST(ShellWords, HoldNoNul) {
   const std::string word = call_word(call);
   EXPECT_EQ(word.find('\0'), std::string::npos);
   for (const char* part :
-       {R"({ A='it'\''s' \eval '{ __sbx_live=1; \builtin set -x; if )",
+       {R"({ A='it'\''s' \eval '{ __sbx_live=1 __sbx_ran=$__sbx_word_number; \builtin set)",
         R"(__sbx_word=$(\exit 3) && \:; else )", R"(>/dev/null 2>&1;echo '\''x'\'''; } >)"}) {
     EXPECT_NE(word.find(part), std::string::npos) << part << "\n" << word;
   }
@@ -55,6 +55,10 @@ TEST(ShellMessages, AreRead) {
   const auto begun = read_shell_message("begun 1000");
   ASSERT_TRUE(begun && std::holds_alternative<ShellBegun>(*begun));
   EXPECT_EQ(std::get<ShellBegun>(*begun).word, 1000);
+  const auto ran = read_shell_message("end 3 7");
+  ASSERT_TRUE(ran && std::holds_alternative<ShellEnd>(*ran));
+  EXPECT_EQ(std::get<ShellEnd>(*ran).status, 3);
+  EXPECT_EQ(std::get<ShellEnd>(*ran).ran, 7);
   const auto end = read_shell_message("nowhere 1");
   ASSERT_TRUE(end && std::holds_alternative<ShellEnd>(*end));
   EXPECT_FALSE(std::get<ShellEnd>(*end).was_in_cwd);
@@ -62,9 +66,9 @@ TEST(ShellMessages, AreRead) {
 
 TEST(ShellMessages, ThatTheDriverNeverSaysAreNone) {
   for (const char* text :
-       {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1 2",
-        "end 99999999999999999999", "pipes 1", "pipes 1 -2 /", "pipes 2097152 1 /", "begun",
-        "begun x", "begun 1 2", "other 1"}) {
+       {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1",
+        "end 1 2 3", "end 1 x", "end 99999999999999999999", "pipes 1", "pipes 1 -2 /",
+        "pipes 2097152 1 /", "begun", "begun x", "begun 1 2", "other 1"}) {
     EXPECT_FALSE(read_shell_message(text)) << text;
   }
 }
