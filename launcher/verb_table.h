@@ -314,7 +314,8 @@ inline constexpr Verb kVerbs[] = {
      verb_trust,
      "let a project's own profile count, as it is now",
      kNothingToRun,
-     "The one that runs in the directory would find: .sbx/profile.json, in the nearest directory above that "
+     "The one that runs in the directory would find: .sbx/profile.json, in the nearest directory "
+     "above that "
      "has "
      "an .sbx. Read it first: it says what commands may do. Trust is for the path and the content "
      "of "
