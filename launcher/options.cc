@@ -339,15 +339,8 @@ Result<std::string> absolute_path(const std::string& path, const std::string& wh
 
 Result<std::string> root_from_here(const std::string& path, const std::string& where) {
   if (path.empty() || path.starts_with('/') || path.starts_with("${")) return path;
-  SBX_TRY(std::string whole, current_directory(where));
-  for (const std::string_view part : split(path, '/')) {
-    if (part == "..") {
-      whole.resize(whole.rfind('/') == 0 ? 1 : whole.rfind('/'));
-    } else {
-      (whole += '/') += part;
-    }
-  }
-  return normal_path(whole, "/", where);
+  SBX_TRY(const std::string here, current_directory(where));
+  return normal_path(path, here, where);
 }
 
 Result<OperatorFlags> operator_flags(const RunOptions& options, const Environment& environment) {

@@ -117,8 +117,11 @@ int verb_explain(const Invocation& invocation) {
   if (const auto status = parse_simple(invocation, options)) return *status;
   if (options.program.empty() && options.command.empty()) options.command = "true";
   Result<Prepared> prepared = prepare(options, invocation);
+  // It prints text: JSON where that was asked for.
   const auto refused = [&](const Error& error) {
-    return refuse(error, invocation, error_exit_status(error.code));
+    if (options.json) return refuse(error, invocation, error_exit_status(error.code));
+    complain(error);
+    return error_exit_status(error.code);
   };
   if (!prepared.ok()) return refused(prepared.error());
   RunInput input{*prepared.value().policy, prepared.value().request, prepared.value().facts,

@@ -352,7 +352,7 @@ class Scratch(ViewCase):
     def test_inodes_are_bounded(self):
         answer = self.sh("cd /tmp && python3 -c \"\nfor i in range(200000):\n"
                          " open(str(i), 'w').close()\"", "--tmp-size", "1M")
-        self.assertEqual(answer["exit_code"], 1)
+        self.assertEqual((answer["status"], answer["limit"]), ("limit", "disk"), answer)
         self.assertIn("No space left", answer["stderr"])
 
     def test_readonly_blocks_every_write(self):  # D3
