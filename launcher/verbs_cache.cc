@@ -55,31 +55,34 @@ int verb_cache(const Invocation& invocation) {
   if (!parsed.ok()) return refuse(parsed.error(), invocation);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   const Result<std::string> place = cache_place(invocation.environment);
-  if (!place.ok()) return refuse(place.error(), invocation);
+  // It prints text: JSON where that was asked for.
+  const auto refused = [&](const Error& error) {
+    if (options.json) return refuse(error, invocation);
+    complain(error);
+    return 125;
+  };
+  if (!place.ok()) return refused(place.error());
   if (options.what == "list" && options.name.empty()) {
     return list_caches(place.value(), options.json);
   }
   const std::vector<std::string> names = entries_of(place.value());
   if (options.what != "clear" || options.name.empty()) {
     const bool known = options.what == "list" || options.what == "clear";
-    return refuse(Error{ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
-                        nearest_value(known ? "" : options.what, ValueKind::kCacheAction,
-                                      "sbx-run cache --help")},
-                  invocation);
+    return refused(Error{
+        ErrorCode::kBadFlag, "cache list, or cache clear NAME", "cache",
+        nearest_value(known ? "" : options.what, ValueKind::kCacheAction, "sbx-run cache --help")});
   }
   if (std::find(names.begin(), names.end(), options.name) == names.end()) {
-    return refuse(Error{ErrorCode::kPathNotFound, "no cache is named " + options.name, "cache",
-                        "sbx-run cache list names them"},
-                  invocation);
+    return refused(Error{ErrorCode::kPathNotFound, "no cache is named " + options.name, "cache",
+                         "sbx-run cache list names them"});
   }
   // The directories stay: a session may show them.
   bool is_clear = true;
   const std::string top = place.value() + "/" + options.name;
   for (const std::string& part : entries_of(top)) is_clear &= clear_tree(top + "/" + part);
   if (is_clear) return 0;
-  return refuse(Error{ErrorCode::kSetupFailed, "not all of " + top + " could be removed", "cache",
-                      "see who may write in it"},
-                invocation);
+  return refused(Error{ErrorCode::kSetupFailed, "not all of " + top + " could be removed", "cache",
+                       "see who may write in it"});
 }
 
 }  // namespace sbx
