@@ -31,7 +31,7 @@ std::string matching_part(const std::string& pattern, const std::string& path) {
   if (any != pattern.npos) at_the_top.erase(any, 3);
   for (std::size_t end = path.size(); end != 0 && end != path.npos;
        end = path.rfind('/', end - 1)) {
-    const std::string part = path.substr(0, end);
+    std::string part = path.substr(0, end);
     if (fnmatch(pattern.c_str(), part.c_str(), 0) == 0) return part;
     if (fnmatch(at_the_top.c_str(), part.c_str(), 0) == 0) return part;
   }
