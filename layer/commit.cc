@@ -554,7 +554,10 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
   for (const auto& [key, to] : last) {
     const OwnedFd root(
         open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!is_same_file(*to, look_at_real(root.get(), key.second))) {
+    const BaseRecord is = look_at_real(root.get(), key.second);
+    // One that was committed without a right to read it has to be given one to be compared.
+    const bool is_closed = to->kind == BaseRecord::kFile && (to->mode & 0400) == 0;
+    if (is_closed ? !is_same_content(*to, is) : !is_same_file(*to, is)) {
       out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
     }
     if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;
