@@ -2,6 +2,7 @@
 """Commands that mean to hold up whoever supervises them: what waits because of them waits for
 nobody else, and they can be ended as ever."""
 
+import contextlib
 import json
 import os
 import socket
@@ -204,10 +205,8 @@ class Starve(session_harness.Case):
             {"path": self.work, "access": "rw"}, {"path": self.work + "/**/*.secret", "access": "none"}]}})
         process, peer = self.server("--workspace", self.work, "--profile", profile)
         for command in ("cat tree/7/d/k.secret", "touch tree/8/d/new.secret"):
-            main, whole = self.worked_by_thread(process), self.worked(process)
-            answer = peer.call("run", command=command)
-            self.assertLess(self.worked_by_thread(process) - main, 0.3)
-            self.assertGreater(self.worked(process) - whole, 0.3)
+            with self.done_beside(process):
+                answer = peer.call("run", command=command)
         self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
                          [("hidden_appeared", self.work + "/tree/8/d/new.secret")])
         self.assertEqual(peer.call("run", command="cat tree/8/d/new.secret; echo $?")["stdout"][-2:], "1\n")
@@ -237,31 +236,31 @@ class Starve(session_harness.Case):
 
     def test_a_look_at_a_layer_takes_no_time_of_its_server(self):
         process, peer = self.server("--workspace", self.work, "--layer", "l")
-        main, whole = self.worked_by_thread(process), self.worked(process)
-        answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", ""])
+        with self.done_beside(process):
+            answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", ""])
         self.assertEqual((answer["status"], len(answer["changes"]) > 100), ("exited", True))
-        self.assertLess(self.worked_by_thread(process) - main, 0.5)
-        self.assertGreater(self.worked(process) - whole, 0.5)
 
     def test_the_removal_of_a_fresh_workspace_takes_no_time_of_its_server(self):
         profile = self.profile({"workspace": {"mode": "fresh"}})
         process, peer = self.server("--profile", profile)
         peer.call("run", command="true")
         before = os.listdir(self.cache + "/sbx/workspaces")  # the session's own
-        main, whole = self.worked_by_thread(process), self.worked(process)
-        answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", "/d"])
+        with self.done_beside(process):
+            answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", "/d"])
         self.assertEqual(answer["status"], "exited", answer)
-        self.assertLess(self.worked_by_thread(process) - main, 0.3)
-        self.assertGreater(self.worked(process) - whole, 0.3)
         self.assertEqual(os.listdir(self.cache + "/sbx/workspaces"), before)
 
     def make_tree(self, *arguments):
         subprocess.run([PYTHON, "-c", TREE, *arguments], check=True)
 
-    @classmethod
-    def worked_by_thread(cls, process):
-        """That of its main thread alone."""
-        return cls.worked(process, f"task/{process.pid}/")
+    @contextlib.contextmanager
+    def done_beside(self, process):
+        """Most of the server's work meanwhile is not its main thread's."""
+        main = f"task/{process.pid}/"
+        before = self.worked(process), self.worked(process, main)
+        yield
+        whole = self.worked(process) - before[0]
+        self.assertLess(self.worked(process, main) - before[1], whole / 2)
 
     @staticmethod
     def worked(process, part=""):
