@@ -225,9 +225,6 @@ class Terminal(harness.Case):
         )
 
     def test_programs_may_ask_on_a_terminal_and_nowhere_else(self):
-        self.addCleanup(os.environ.update, dict(os.environ))
-        for name in ("CI", "EDITOR", "PAGER", "NO_COLOR"):
-            os.environ.pop(name, None)
         command = "echo \"<${CI-} ${EDITOR-} ${PAGER-} ${NO_COLOR-}>\""
         screen = Screen(self, "-c", command)
         self.assertEqual(screen.wait(), 0)

@@ -7,9 +7,18 @@ import os
 import sys
 import unittest
 
+# What a test may see of its caller's environment: a CI's own CI=true, a person's EDITOR or proxies
+# are no test's.
+KEPT = ("PATH", "HOME", "USER", "LOGNAME", "TMPDIR", "LANG")
+KEPT_ENDS = ("_OPTIONS",)  # of the sanitizers
+KEPT_STARTS = ("SBX_", "LC_", "PYTHON")
+
 
 def main():
     path, name = sys.argv[1:3]
+    for variable in list(os.environ):
+        if not (variable in KEPT or variable.startswith(KEPT_STARTS) or variable.endswith(KEPT_ENDS)):
+            del os.environ[variable]
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     sys.dont_write_bytecode = True
     spec = importlib.util.spec_from_file_location("case", path)
