@@ -43,6 +43,7 @@ class Expansions {
   // What is asked for from now on must have been asked for already: a walk is as long as the
   // commands before have made it, and whoever asks now does not wait for one.
   void close() { is_closed_ = true; }
+  void open() { is_closed_ = false; }
   bool has_missed() const { return has_missed_; }  // something was asked for since that was not
   // Nothing is known any more.
   void reopen();

@@ -296,11 +296,14 @@ Status check(MethodCall& call) {
 }
 
 Status explain(MethodCall& call) {
-  SBX_TRY(const ExplainedRequest explained, call.service.explain(call.params.request));
-  call.reply(WriteValue([&](JsonWriter& json) {
-    json.verbatim(explain_json(explained.run.plan, *explained.policy, explained.run.judgement,
-                               explained.run.layer_kind));
-  }));
+  call.service.explain(
+      call.client, call.params.request, [call](const Result<ExplainedRequest>& explained) {
+        if (!explained.ok()) return call.reply(explained.error());
+        const auto& [policy, run] = explained.value();
+        call.reply(WriteValue([&, &policy = policy, &run = run](JsonWriter& json) {
+          json.verbatim(explain_json(run.plan, *policy, run.judgement, run.layer_kind));
+        }));
+      });
   return {};
 }
 

@@ -141,14 +141,21 @@ Result<Judgement> Service::check(const Request& request, const SharedPolicy& pol
   return judgement;
 }
 
-Result<ExplainedRequest> Service::explain(const Request& request,
-                                          const SharedPolicy& policy) const {
-  SBX_TRY(SharedPolicy own, apply_request(policy_or_own(policy), request));
-  RunInput input{*own, request, options().facts, options().inherited};
-  input.merge = request.merge;
-  Result<Explained> explained = explain_command(input);
-  if (!explained.ok()) return named_by_request(explained.error());
-  return ExplainedRequest{std::move(own), std::move(explained).value()};
+void Service::explain(ClientId client, const Request& request,
+                      std::function<void(const Result<ExplainedRequest>&)> reply) {
+  const Result<SharedPolicy> own = apply_request(options().policy, request);
+  if (!own.ok()) return reply(own.error());
+  session_.look_for_patterns(own.value(), [this, client, request, own = own.value(),
+                                           reply = std::move(reply)](const Status& looked,
+                                                                     Expansions& expansions) {
+    if (!clients_.contains(client)) return;
+    if (!looked.ok()) return reply(named_by_request(looked.error()));
+    RunInput input{*own, request, options().facts, options().inherited};
+    input.merge = request.merge;
+    Result<Explained> explained = explain_command(input, &expansions);
+    if (!explained.ok()) return reply(named_by_request(explained.error()));
+    reply(ExplainedRequest{own, std::move(explained).value()});
+  });
 }
 
 bool Service::cancel(ClientId client, std::string_view id) {

@@ -98,8 +98,9 @@ class Service {
   // The kept shell's task. Errors: those of its start.
   Result<TaskPointer> shell();
   Result<Judgement> check(const Request& request, const SharedPolicy& policy = nullptr) const;
-  Result<ExplainedRequest> explain(const Request& request,
-                                   const SharedPolicy& policy = nullptr) const;
+  // `reply`, at once or from step(); never where the client has gone.
+  void explain(ClientId client, const Request& request,
+               std::function<void(const Result<ExplainedRequest>&)> reply);
   // A call of this client that has not been answered yet: its command is killed, its reply says so.
   // False: there is none.
   bool cancel(ClientId client, std::string_view id);

@@ -73,6 +73,7 @@ Session::Session(SessionOptions options)
 Session::~Session() {
   for (auto& [key, running] : running_) running.task->cancel();  // all at once, then one by one
   running_.clear();
+  for (auto& [key, beside] : besides_) beside->expansions.give_up();
 }
 
 // What all runs share: this process moves to where their cgroups can be made, once.
@@ -101,9 +102,15 @@ Status Session::open_layer() {
     return {};
   }
   if (policy.sandbox.layer.empty() || policy.run.workspace.mode == WorkspaceMode::kFresh) return {};
+  return open_own_layer(nullptr);
+}
+
+Status Session::open_own_layer(Expansions* expansions) {
+  const Policy& policy = *options_.policy;
+  pool_.reset();  // which holds the one before
   layer_.reset();
-  SBX_TRY(const View places, inspect_roots(policy));
-  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places));
+  SBX_TRY(const View places, inspect_roots(policy, expansions));
+  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places, &looks_));
   return {};
 }
 
@@ -132,14 +139,55 @@ Status Session::act(std::vector<std::string> words, bool changes, LayerAction::R
 void Session::step_action(Key key) {
   const auto found = actions_.find(key);
   if (found == actions_.end() || !found->second.action->step()) return;
-  const std::unique_ptr<LayerAction> action = std::move(found->second.action);
   found->second.watch.stop();
-  actions_.erase(found);
-  if (action->changes) {
-    layer_->leave();
-    if (!layer_->reload().ok()) set_up_ = open_layer();  // discarded: the session begins another
-  }
+  if (!found->second.action->changes || layer_->reload().ok()) return end_action(key);
+  // Discarded: the session begins another, and whoever has asked for it waits.
+  look_for_patterns(options_.policy, [this, key](const Status& looked, Expansions& expansions) {
+    set_up_ = looked.ok() ? open_own_layer(&expansions) : looked;
+    end_action(key);
+  });
+}
+
+void Session::end_action(Key key) {
+  const std::unique_ptr<LayerAction> action = std::move(actions_.at(key).action);
+  actions_.erase(key);
+  if (action->changes && layer_ != nullptr) layer_->leave();
   action->reply(action->answer());
+}
+
+void Session::look_for_patterns(const SharedPolicy& policy, Looked then) {
+  auto beside = std::make_unique<Beside>();
+  Expansions& found = beside->expansions;
+  if (!has_patterns(*policy)) return then({}, found);
+  const auto looked = std::make_shared<Status>();
+  beside->then = [looked, &found, then = std::move(then)] {
+    found.close();
+    then(*looked, found);
+  };
+  go_beside(std::move(beside), [policy, looked, &found] {
+    if (const auto view = inspect_roots(*policy, &found); !view.ok()) *looked = view.error();
+  });
+}
+
+// Where there can be no thread, the loop waits.
+void Session::go_beside(std::unique_ptr<Beside> beside, const std::function<void()>& work) {
+  const Key key = next_key_++;
+  const auto end = [this, key] {
+    const std::unique_ptr<Beside> ended = std::move(besides_.at(key));
+    besides_.erase(key);
+    ended->watch.stop();
+    ended->then();
+  };
+  Beside& own = *besides_.emplace(key, std::move(beside)).first->second;
+  own.aside = Aside::start(work);
+  if (own.aside == nullptr) {
+    work();
+  } else if (own.watch = watch(own.aside->fd(), EPOLLIN, end); own.watch.is_on()) {
+    return;
+  } else {
+    own.aside.reset();  // which waits for it
+  }
+  end();
 }
 
 Status Session::check_room() const {
@@ -358,7 +406,7 @@ void Session::write_stdin(Task& task) {
 }
 
 std::optional<Session::Clock::time_point> Session::deadline() const {
-  if (!changed_.empty() || (resetting_ && running_.empty() && clearing_ == nullptr)) {
+  if (!changed_.empty() || (resetting_ && running_.empty() && !is_clearing_)) {
     return Clock::now();
   }
   std::optional<Clock::time_point> until = loop_.deadline();
@@ -393,7 +441,7 @@ void Session::step() {
   if (kept_shell_ != nullptr) kept_shell_->step();
   const bool is_quiet = !is_busy_ && changed_.empty();
   if (is_quiet && may_refill() && Clock::now() >= refill_at_) refill();
-  if (resetting_ && running_.empty()) finish_reset();
+  if (resetting_ && running_.empty() && !is_clearing_) finish_reset();
   forget_old();
 }
 
@@ -484,30 +532,19 @@ void Session::reset(std::chrono::milliseconds grace) {
 }
 
 void Session::finish_reset() {
-  if (clearing_ != nullptr) {
-    if (!clearing_->has_ended()) return;
-    clearing_watch_.stop();
-    clearing_.reset();
-    return end_reset();
-  }
   pool_.reset();  // what holds a place in the workspace for it is about to go
   is_cleared_ = true;
   if (!options_.own_workspace) return end_reset();
+  is_clearing_ = true;
+  auto beside = std::make_unique<Beside>();
+  beside->then = [this] { end_reset(); };
   // As much as the commands have made.
-  const auto clear = [this] { is_cleared_ = clear_tree(options_.policy->sandbox.workspace); };
-  clearing_ = Aside::start(clear);
-  if (clearing_ == nullptr) {
-    clear();
-    return end_reset();
-  }
-  clearing_watch_ = watch(clearing_->fd(), EPOLLIN, [] {});
-  if (clearing_watch_.is_on()) return;
-  clearing_.reset();  // which waits for it
-  end_reset();
+  go_beside(std::move(beside),
+            [this] { is_cleared_ = clear_tree(options_.policy->sandbox.workspace); });
 }
 
 void Session::end_reset() {
-  resetting_ = false;
+  resetting_ = is_clearing_ = false;
   tasks_.clear();
   order_.clear();
   ended_ = 0;

@@ -22,6 +22,7 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/facts.h"
+#include "host/globs.h"
 #include "host_files/leftovers.h"
 #include "kept/kept_layer.h"
 #include "model/outcome.h"
@@ -116,6 +117,11 @@ class Session {
   // LayerAction::start().
   Status act(std::vector<std::string> words, bool changes, LayerAction::Reply reply);
 
+  // Looks for the policy's patterns beside the loop, which does not wait for what commands have
+  // made many of; then `then`, from step() or at once: how the look went, and what it found.
+  using Looked = std::function<void(const Status& looked, Expansions& found)>;
+  void look_for_patterns(const SharedPolicy& policy, Looked then);
+
   bool is_idle() const { return running_.empty() && !resetting_ && actions_.empty(); }
   bool has_lost_owner() const { return owner_gone_; }
 
@@ -153,10 +159,21 @@ class Session {
     Loop::Watch watch;
   };
 
+  // Work on a thread of its own.
+  struct Beside {
+    Expansions expansions;
+    std::unique_ptr<Aside> aside;  // the first to go
+    Loop::Watch watch;
+    std::function<void()> then;
+  };
+
   Status set_up();
   Status check_room() const;
   Status open_shell();
   Status open_layer();
+  Status open_own_layer(Expansions* expansions);
+  void end_action(Key key);
+  void go_beside(std::unique_ptr<Beside> beside, const std::function<void()>& work);
   void step_action(Key key);
   Loop::Watch watch(int fd, std::uint32_t events, std::function<void()> callback);
   void follow(Key key, const TaskPointer& task);
@@ -202,8 +219,8 @@ class Session {
   bool resetting_ = false;
   Status reset_status_;
   bool is_cleared_ = true;
-  Loop::Watch clearing_watch_;
-  std::unique_ptr<Aside> clearing_;  // the workspace, for a reset; the first to go
+  bool is_clearing_ = false;  // the workspace, for a reset
+  std::unordered_map<Key, std::unique_ptr<Beside>> besides_;  // the first to go
 };
 
 }  // namespace sbx

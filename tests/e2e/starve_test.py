@@ -204,6 +204,9 @@ class Starve(session_harness.Case):
         profile = self.profile({"filesystem": {"roots": [
             {"path": self.work, "access": "rw"}, {"path": self.work + "/**/*.secret", "access": "none"}]}})
         process, peer = self.server("--workspace", self.work, "--profile", profile)
+        with self.done_beside(process):
+            plan = peer.call("explain", command="true")
+        self.assertIn(self.work + "/tree/7/d/k.secret", json.dumps(plan))
         for command in ("cat tree/7/d/k.secret", "touch tree/8/d/new.secret"):
             with self.done_beside(process):
                 answer = peer.call("run", command=command)
@@ -232,6 +235,12 @@ class Starve(session_harness.Case):
         self.assertEqual(peer.error("layer.checkpoint", label="c")["data"]["code"], "layer_in_use")
         self.assertEqual(peer.answer(run)["result"]["stdout"], "one\n")
         self.assertEqual(peer.call("layer.checkpoint", label="c")["label"], "c")
+        # Another layer in place of one that is discarded: whoever comes meanwhile is told.
+        with self.done_beside(process):
+            discard = peer.send("layer.discard")
+            self.assertEqual(peer.call("run", command="true")["error"]["code"], "layer_in_use")
+            self.assertNotIn("error", peer.answer(discard))
+        self.assertEqual(peer.call("run", command="echo two")["stdout"], "two\n")
         self.assertIsNone(process.poll())
 
     def test_a_look_at_a_layer_takes_no_time_of_its_server(self):

@@ -231,9 +231,12 @@ TEST_F(ServiceTest, ChecksAndExplainsWithoutRunning) {
   const Result<Judgement> allowed = service_->check(request);
   ASSERT_TRUE(allowed.ok());
   EXPECT_EQ(allowed.value().verdict, Verdict::kAllow);
-  const Result<ExplainedRequest> explained = service_->explain(request);
-  ASSERT_TRUE(explained.ok());
-  EXPECT_EQ(explained.value().run.plan.argv.back(), "touch made");
+  std::string explained;
+  service_->explain(client_, request, [&](const Result<ExplainedRequest>& answer) {
+    ASSERT_TRUE(answer.ok());
+    explained = answer.value().run.plan.argv.back();
+  });
+  EXPECT_EQ(explained, "touch made");
   EXPECT_FALSE(std::filesystem::exists(session_.workspace + "/made"));
   request.command = "sudo id";
   EXPECT_EQ(service_->check(request).value().verdict, Verdict::kDeny);
