@@ -253,7 +253,8 @@ Status CommandRun::open_layer() {
   if (layer_ == nullptr) {
     SBX_TRY(const View places, inspect_roots(*policy_, &expansions_));
     SBX_TRY(std::shared_ptr<KeptLayer> layer,
-            KeptLayer::open(input_.inherited, *policy_, places, input_.looks));
+            KeptLayer::open(input_.inherited, *policy_, places,
+                            input_.looks == nullptr ? nullptr : &input_.looks->roots));
     SBX_CHECK_OK(layer->enter());
     layer_ = std::move(layer);
   }
@@ -360,7 +361,19 @@ void CommandRun::attempt() {
     warnings.insert(warnings.end(), layer_->warnings().begin(), layer_->warnings().end());
   }
   if (const Status made = prepare(wanted); !made.ok()) return fail(made.error());
-  held_.emplace(*policy_, sandbox_->view);
+  const auto hold = [this] { held_.emplace(*policy_, sandbox_->view); };
+  if (input_.looks != nullptr && input_.looks->git_takes_long) {
+    return beside(hold, [this] {
+      if (given_up_ != Cause::kNone) return give_up();
+      begin();
+    });
+  }
+  hold();
+  begin();
+}
+
+void CommandRun::begin() {
+  if (input_.looks != nullptr) input_.looks->git_takes_long = held_->takes_long();
   supervisor_ = std::make_unique<Supervisor>(supervise_input());
   if (Status status = supervisor_->start(); !status.ok()) {
     const bool is_refusal = status.error().code == ErrorCode::kLayerUnavailable;

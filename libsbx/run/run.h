@@ -49,6 +49,12 @@ struct NotApproved {
   int signal = 0;  // that came while a person was asked: the run is cancelled
 };
 
+// What a session's runs have found out of the host, which the next need not find out again.
+struct HostLooks {
+  RootLooks roots;
+  bool git_takes_long = false;  // a look at what git reads
+};
+
 struct RunInput {
   const Policy& policy;
   const Request& request;
@@ -64,7 +70,7 @@ struct RunInput {
   unsigned pty_columns = 80;
   ReadySandboxes* warm = nullptr;      // null: none
   std::shared_ptr<KeptLayer> layer{};  // the session's, where it has one
-  RootLooks* looks = nullptr;          // shared by runs that have layers of their own; may be null
+  HostLooks* looks = nullptr;          // shared by a session's runs; null: none
   bool is_alone = true;                // no other run and no other child in this process
   bool tells_begin = false;            // has_begun() is asked for
   // Decides on a request that needs approval, in this directory; nullopt: it may run. Without it
@@ -143,6 +149,7 @@ class CommandRun {
 
   // --- one attempt ---
   void attempt();
+  void begin();
   Status find_sandbox(SandboxInput& wanted);
   Status prepare(const SandboxInput& wanted);
   SandboxInput sandbox_input();

@@ -110,7 +110,7 @@ Status Session::open_own_layer(Expansions* expansions) {
   pool_.reset();  // which holds the one before
   layer_.reset();
   SBX_TRY(const View places, inspect_roots(policy, expansions));
-  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places, &looks_));
+  SBX_TRY(layer_, KeptLayer::open(options_.inherited, policy, places, &looks_.roots));
   return {};
 }
 

@@ -198,7 +198,7 @@ class Session {
   Leftovers leftovers_;  // of the session itself
   Approvals approvals_;
   std::shared_ptr<KeptLayer> layer_;
-  RootLooks looks_;
+  HostLooks looks_;
   std::optional<WarmPool> pool_;
   Clock::time_point refill_at_{};
   std::unordered_map<Key, Action> actions_;

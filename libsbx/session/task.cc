@@ -93,7 +93,7 @@ void Task::conclude(Outcome outcome, ShellReport report) {
 Outcome Task::progress() const { return run_ ? run_->progress() : outcome_; }
 
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-                 Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks) {
+                 Approvals& approvals, std::shared_ptr<KeptLayer> layer, HostLooks* looks) {
   RunInput input = run_input(facts, inherited, approvals);
   input.warm = warm;
   input.layer = std::move(layer);

@@ -77,7 +77,7 @@ class Task {
   // --- what can be done to it ---
   // `warm`, `layer` and `looks` may be null. There is an outcome at once where it cannot start.
   void start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
-             Approvals& approvals, std::shared_ptr<KeptLayer> layer, RootLooks* looks);
+             Approvals& approvals, std::shared_ptr<KeptLayer> layer, HostLooks* looks);
   void refuse(Outcome outcome);  // instead of start()
   // Instead of start(): a call for the kept shell, which conclude() ends. It has ended already
   // where the policy does not let it run.

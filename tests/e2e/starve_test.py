@@ -249,6 +249,21 @@ class Starve(session_harness.Case):
             answer = peer.call("run", argv=[PYTHON, "-c", TREE, "tree", ""])
         self.assertEqual((answer["status"], len(answer["changes"]) > 100), ("exited", True))
 
+    def test_a_look_at_what_git_reads_takes_no_time_of_its_server(self):
+        subprocess.run(["git", "init", "-q", self.work], check=True)
+        os.makedirs(self.work + "/.git/hooks", exist_ok=True)
+        for n in range(250):
+            self.write(f"work/.git/hooks/{n}", "x" * 60_000)
+        process, peer = self.server("--workspace", self.work)
+        peer.call("run", command="true")  # as long as any
+        with self.done_beside(process):
+            for _ in range(4):
+                self.assertEqual(peer.call("run", command="echo hi")["stdout"], "hi\n")
+        peer.send("start", command="touch began; sleep 100")
+        task = peer.call("list")["tasks"][0]["task_id"]
+        peer.call("kill", task_id=task)
+        self.assertEqual(peer.call("wait", task_id=task, timeout_ms=50_000)["status"], "killed")
+
     def test_the_removal_of_a_fresh_workspace_takes_no_time_of_its_server(self):
         profile = self.profile({"workspace": {"mode": "fresh"}})
         process, peer = self.server("--profile", profile)
