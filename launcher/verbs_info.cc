@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verbs that run nothing: explain, doctor, profile, schema, version, help.
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "flag_table.h"
 #include "flags.h"
 #include "host/doctor.h"

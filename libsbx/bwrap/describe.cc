@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bubblewrap's own operations → one line each. Pure.
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "bwrap/operations.h"
 
 namespace sbx::bwrap::op {

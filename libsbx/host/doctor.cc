@@ -3,13 +3,12 @@
 // AppArmor's sysctl, which no fact of HostFacts holds.
 #include "host/doctor.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <vector>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "host/obstacles.h"
 #include "host/surroundings.h"

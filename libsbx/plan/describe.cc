@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LaunchPlan → text, one line a step: for golden files, `explain` and error messages. Pure.
-#include <fmt/format.h>
 
+#include "base/format.h"
 #include "plan/plan.h"
 #include "sys/kernel.h"
 

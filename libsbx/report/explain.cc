@@ -2,10 +2,9 @@
 // The plan, printed twice: once for people, once for programs, from the same fields.
 #include "report/explain.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "report/judgement.h"

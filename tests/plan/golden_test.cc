@@ -2,12 +2,12 @@
 // Whole plans against golden files: every shipped profile on a kernel that has everything, and the
 // default one where something is missing. SBX_UPDATE_GOLDEN=1 writes the files anew; the difference
 // is then for the eyes of whoever commits it.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <fstream>
 
+#include "base/format.h"
 #include "base/text.h"
 #include "plan/sample_plan.h"
 #include "support/temp_dir.h"
