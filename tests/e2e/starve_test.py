@@ -7,6 +7,7 @@ import json
 import os
 import socket
 import subprocess
+import time
 import unittest
 
 import harness
@@ -224,6 +225,28 @@ class Starve(session_harness.Case):
         peer.call("cancel", id=run)
         self.assertEqual(peer.answer(run)["result"]["status"], "cancelled")
         self.assertFalse(os.path.exists(self.work + "/began"))
+
+    def test_a_pattern_whose_directory_is_another_after_the_look_is_looked_for_again(self):
+        self.make_tree(os.path.join(self.work, "one"), "")
+        for tree in ("one", "two"):
+            self.write(f"work/{tree}/k.secret", "hidden")
+        link = os.path.join(self.work, "link")
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": self.work, "access": "rw"}, {"path": link + "/*.secret", "access": "none"}]}})
+        os.symlink("one", link)
+        _, peer = self.server("--workspace", self.work, "--profile", profile)
+        shown = []
+        for n in range(16):
+            os.symlink("one", link + ".new")
+            os.rename(link + ".new", link)
+            run = peer.send("run", command="cat link/k.secret")
+            time.sleep(n * 0.004)  # while "one" is read
+            os.symlink("two", link + ".new")
+            os.rename(link + ".new", link)
+            answer = peer.answer(run)["result"]
+            self.assertEqual(answer["status"], "exited", answer)
+            shown.append("hidden" in answer["stdout"])  # what it leads to once the command is there is its own affair
+        self.assertIn(False, shown)
 
     def test_no_action_takes_a_layer_from_a_run_that_has_not_begun(self):
         self.make_tree(os.path.join(self.work, "tree"), "/d")
