@@ -5,8 +5,9 @@
 
 namespace sbx {
 
-Status add_policy_words(std::vector<std::string>& words, const Policy& policy) {
-  SBX_TRY(const View places, inspect_roots(policy));
+Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
+                        Expansions* expansions) {
+  SBX_TRY(const View places, inspect_roots(policy, expansions));
   for (const ViewProtect& protect : places.protects) {
     words.insert(words.end(),
                  {protect.is_only_reported() ? "--report" : "--protect", protect.node.path});

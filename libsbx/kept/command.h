@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "base/result.h"
+#include "host/globs.h"
 #include "policy/policy.h"
 
 namespace sbx {
 
-// --protect, --hide and --report, with paths as they are now. Errors: those of inspect_roots().
-Status add_policy_words(std::vector<std::string>& words, const Policy& policy);
+// --protect, --hide and --report, with paths as they are now; `expansions` of the policy's
+// patterns, where they are known. Errors: those of inspect_roots().
+Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
+                        Expansions* expansions = nullptr);
 
 }  // namespace sbx

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "kept/command.h"
 #include "policy/request.h"
+#include "run/answer.h"
 #include "session/keys.h"
 
 namespace sbx {
@@ -145,17 +146,18 @@ void Service::explain(ClientId client, const Request& request,
                       std::function<void(const Result<ExplainedRequest>&)> reply) {
   const Result<SharedPolicy> own = apply_request(options().policy, request);
   if (!own.ok()) return reply(own.error());
-  session_.look_for_patterns(own.value(), [this, client, request, own = own.value(),
-                                           reply = std::move(reply)](const Status& looked,
-                                                                     Expansions& expansions) {
-    if (!clients_.contains(client)) return;
-    if (!looked.ok()) return reply(named_by_request(looked.error()));
-    RunInput input{*own, request, options().facts, options().inherited};
-    input.merge = request.merge;
-    Result<Explained> explained = explain_command(input, &expansions);
-    if (!explained.ok()) return reply(named_by_request(explained.error()));
-    reply(ExplainedRequest{own, std::move(explained).value()});
-  });
+  session_.look_for_patterns(own.value(),
+                             [this, client, request, own = own.value(), reply = std::move(reply)](
+                                 const Status& looked, Expansions& expansions) {
+                               if (!clients_.contains(client)) return;
+                               if (!looked.ok()) return reply(named_by_request(looked.error()));
+                               RunInput input{*own, request, options().facts, options().inherited};
+                               input.merge = request.merge;
+                               Result<Explained> explained = explain_command(input, &expansions);
+                               if (!explained.ok())
+                                 return reply(named_by_request(explained.error()));
+                               reply(ExplainedRequest{own, std::move(explained).value()});
+                             });
 }
 
 bool Service::cancel(ClientId client, std::string_view id) {
@@ -535,7 +537,8 @@ std::optional<Service::Clock::time_point> Service::deadline() const {
   return until == Clock::time_point::max() ? std::nullopt : std::optional(until);
 }
 
-Status Service::act(const LayerCall& call, LayerAction::Reply reply) {
+Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
+  if (call.changes && !audit_.ok()) return audit_.error();
   const Policy& policy = *options().policy;
   const KeptLayer* const own = session_.layer();
   if (call.name.empty() && own == nullptr && call.action != "list") {
@@ -545,7 +548,6 @@ Status Service::act(const LayerCall& call, LayerAction::Reply reply) {
   const std::string name = call.name.empty() && own != nullptr ? own->name() : call.name;
   std::vector<std::string> words = {call.action, "--workspace", policy.sandbox.workspace, "--json"};
   if (call.action == "diff") words.emplace_back("--patch");
-  if (call.action == "commit") SBX_CHECK_OK(add_policy_words(words, policy));
   const bool changes = call.changes && own != nullptr && name == own->name();
   if (call.action != "list") words.push_back("--name=" + name);
   if (!call.word.empty()) words.push_back("--argument=" + call.word);
@@ -553,11 +555,36 @@ Status Service::act(const LayerCall& call, LayerAction::Reply reply) {
     SBX_TRY(const std::string whole, normal_path(path, policy.sandbox.workspace, "/paths"));
     words.push_back("--argument=" + whole);
   }
-  return session_.act(
-      std::move(words), changes,
-      [this, client = call.client, reply = std::move(reply)](const Result<LayerAnswer>& answer) {
-        if (clients_.contains(client)) reply(answer);
-      });
+  const auto end = [this, call, name, reply, began = unix_ms()](const Result<LayerAnswer>& answer) {
+    if (call.changes) record(call, name, began, answer.ok() ? answer.value().status : 125);
+    if (clients_.contains(call.client)) reply(answer);
+  };
+  if (call.action != "commit") return session_.act(std::move(words), changes, end);
+  session_.look_for_patterns(options().policy, [this, words = std::move(words), changes, end](
+                                                   const Status& looked, Expansions& found) {
+    std::vector<std::string> all = words;
+    Status begun = looked;
+    if (begun.ok()) begun = add_policy_words(all, *options().policy, &found);
+    if (begun.ok()) begun = session_.act(std::move(all), changes, end);
+    if (!begun.ok()) end(begun.error());
+  });
+  return {};
+}
+
+// What changes a layer, or the workspace from one, is in the audit log as commands are.
+void Service::record(const LayerCall& call, const std::string& name, std::int64_t began,
+                     int status) {
+  Outcome outcome;
+  outcome.command = "layer " + call.action + " " + name;
+  for (const std::string& word : call.paths) outcome.command += " " + word;
+  if (!call.word.empty()) outcome.command += " " + call.word;
+  outcome.cwd = options().policy->sandbox.workspace;
+  outcome.sandbox.profile = options().policy->run.name;
+  outcome.status = status == 0 ? RunStatus::kExited : RunStatus::kError;
+  if (status == 0) outcome.exit_code = 0;
+  outcome.started_at_ms = began;
+  outcome.duration_ms = static_cast<double>(unix_ms() - began);
+  audit_.value().record(outcome);
 }
 
 void Service::step() {

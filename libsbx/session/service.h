@@ -154,7 +154,7 @@ class Service {
     std::string word;  // a label, a new name; empty: none
     bool changes = false;
   };
-  Status act(const LayerCall& call, LayerAction::Reply reply);
+  Status act(const LayerCall& call, const LayerAction::Reply& reply);
   bool has_layer() const { return session_.layer() != nullptr; }
 
   void note_call() { session_.note_call(); }
@@ -205,6 +205,7 @@ class Service {
   const SharedPolicy& policy_or_own(const SharedPolicy& policy) const;
 
   void finish(Ask& ask, Status status);
+  void record(const LayerCall& call, const std::string& name, std::int64_t began, int status);
   void answer(Ask ask, Result<TaskPointer> result, bool is_large = false);
   CallKey await(Ask ask, Waits waits, TaskPointer task,
                 std::optional<std::int64_t> timeout_ms = std::nullopt);

@@ -219,7 +219,7 @@ class Session {
   bool resetting_ = false;
   Status reset_status_;
   bool is_cleared_ = true;
-  bool is_clearing_ = false;  // the workspace, for a reset
+  bool is_clearing_ = false;                                  // the workspace, for a reset
   std::unordered_map<Key, std::unique_ptr<Beside>> besides_;  // the first to go
 };
 

@@ -262,6 +262,23 @@ cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
 
 
 class Sessions(Kept):
+    def test_what_a_session_does_to_a_layer_is_in_its_audit_log(self):
+        log = os.path.join(self.state, "audit.jsonl")
+        server = subprocess.Popen(
+            [harness.SBX_RUN, "serve", "--layer", "l", "--workspace", self.work, "--audit", log],
+            cwd=self.work, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, server)
+        peer = session_harness.Peer(server.stdout, server.stdin)
+        peer.call("run", command="echo x > made")
+        for method, more in (("diff", {}), ("checkpoint", {"label": "c"}), ("commit", {"paths": ["made"]}), ("discard", {})):
+            peer.call("layer." + method, **more)
+        self.assertIn("data", peer.error("layer.rollback", label="none"))
+        with open(log) as lines:
+            records = [json.loads(line) for line in lines]
+        self.assertEqual([(r["command"], r["status"], r["exit_code"], r["cwd"]) for r in records[1:]],
+                         [("layer checkpoint l c", "exited", 0, self.work), ("layer commit l made", "exited", 0, self.work),
+                          ("layer discard l", "exited", 0, self.work), ("layer rollback l none", "error", None, self.work)])
+
     def test_a_session_holds_a_layer_and_its_methods_act_on_it(self):
         server = subprocess.Popen(
             [harness.SBX_RUN, "serve", "--layer", "x", "--workspace", self.work],

@@ -258,6 +258,8 @@ class Starve(session_harness.Case):
         self.assertEqual(peer.error("layer.checkpoint", label="c")["data"]["code"], "layer_in_use")
         self.assertEqual(peer.answer(run)["result"]["stdout"], "one\n")
         self.assertEqual(peer.call("layer.checkpoint", label="c")["label"], "c")
+        with self.done_beside(process):
+            self.assertEqual(peer.call("layer.commit")["committed"], [])
         # Another layer in place of one that is discarded: whoever comes meanwhile is told.
         with self.done_beside(process):
             discard = peer.send("layer.discard")
