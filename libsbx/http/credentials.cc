@@ -38,8 +38,11 @@ std::string_view prefix_of(std::string_view secret) {
 
 bool is_in(char c, char from, char to) { return c >= from && c <= to; }
 
-// Another letter of the same kind. Without bias where 256 is no multiple: bytes beyond are not
-// used.
+// Between the parts of a token, as its shape has them; they tell nothing.
+bool is_mark(char c) { return std::string_view("-_.~+/=: ").find(c) != std::string_view::npos; }
+
+// Another letter of the same kind; a small one for what is no letter. Without bias where 256 is no
+// multiple: bytes beyond are not used.
 char like(char c, bool is_hex, void (*random)(unsigned char*, std::size_t)) {
   const auto pick = [&](char from, int count) {
     for (;;) {
@@ -49,9 +52,17 @@ char like(char c, bool is_hex, void (*random)(unsigned char*, std::size_t)) {
     }
   };
   if (is_in(c, '0', '9')) return pick('0', 10);
-  if (is_in(c, 'a', 'z')) return pick('a', is_hex ? 6 : 26);
   if (is_in(c, 'A', 'Z')) return pick('A', is_hex ? 6 : 26);
-  return c;
+  return pick('a', is_hex ? 6 : 26);
+}
+
+// Marks alone do not tell two texts apart.
+bool shows_too_much(std::string_view made, std::string_view secret) {
+  constexpr std::ptrdiff_t kLeastLead = 12;  // that many letters would be told from the start
+  const auto differs = std::mismatch(made.begin(), made.end(), secret.begin()).first;
+  const auto marks = std::count_if(secret.begin(), secret.end(), is_mark);
+  return differs - made.begin() >= kLeastLead || differs == made.end() ||
+         static_cast<std::size_t>(marks) * 2 > secret.size();
 }
 
 bool is_hex_text(std::string_view text) {
@@ -107,19 +118,22 @@ std::string make_placeholder(std::string_view secret, void (*random)(unsigned ch
     out = base64_encode(header + "}");
     out.resize(dot, '=');
     while (out.ends_with('=')) out.pop_back();
-    for (const char c : secret.substr(dot)) out += like(c, false, random);
+    for (const char c : secret.substr(dot)) out += is_mark(c) ? c : like(c, false, random);
     return out;
   }
-  const std::string_view prefix = prefix_of(secret);
-  out = prefix;
+  std::string_view prefix = prefix_of(secret);
+  if (prefix == secret) prefix = {};
   const std::string_view rest = secret.substr(prefix.size());
   const bool is_hex = is_hex_text(rest);
-  do {
-    out.resize(prefix.size());
-    for (const char c : rest) out += like(c, is_hex, random);
-  } while (!rest.empty() && out == secret &&
-           rest.find_first_of("0123456789abcdefghijklmnopqrstuvw"
-                              "xyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != std::string_view::npos);
+  const auto make = [&](bool keeps_marks) {
+    out.clear();
+    for (const char c : rest) out += keeps_marks && is_mark(c) ? c : like(c, is_hex, random);
+  };
+  make(true);
+  if (shows_too_much(out, rest)) make(false);
+  // Every byte has another to become, so that it ends.
+  while (!rest.empty() && out == rest) make(false);
+  out.insert(0, prefix);
   return out;
 }
 

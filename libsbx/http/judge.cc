@@ -26,8 +26,9 @@ std::string rule_grant(const Peer& peer, std::string_view method, std::string_vi
   if (path.find('*') != std::string_view::npos) {
     return "network.http cannot name a path that holds a star without all that the star stands for";
   }
-  return "network.http += {\"host\": " + json_string(peer.name + ":" + std::to_string(peer.port)) +
-         ", \"methods\": [" + json_string(method) + "], \"paths\": [" + json_string(path) + "]}";
+  return "network.http += {\"host\": " +
+         json_string(peer.host() + ":" + std::to_string(peer.port)) + ", \"methods\": [" +
+         json_string(method) + "], \"paths\": [" + json_string(path) + "]}";
 }
 
 // "Name:80", "name.", "[::1]" are as they are meant.
@@ -114,13 +115,18 @@ void ask_for_plain(Head& head) {
 
 }  // namespace
 
+std::string Peer::host() const {
+  return name.find(':') == std::string::npos ? name : "[" + name + "]";
+}
+
 std::string Peer::authority() const {
-  const std::string text = name.find(':') == std::string::npos ? name : "[" + name + "]";
-  return port == (is_tls ? 443 : 80) ? text : text + ":" + std::to_string(port);
+  return port == (is_tls ? 443 : 80) ? host() : host() + ":" + std::to_string(port);
 }
 
 std::string Peer::url(std::string_view path) const {
-  return (is_tls ? "https://" : "http://") + authority() + std::string(path);
+  // A target of another form, such as CONNECT has, is told behind a slash.
+  const char* const slash = path.starts_with('/') ? "" : "/";
+  return (is_tls ? "https://" : "http://") + authority() + slash + std::string(path);
 }
 
 Refusal unreadable(std::string reason) {
@@ -171,6 +177,7 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
   head.target = target.value().upstream;
   judged.is_websocket = keep_upgrade(head);
   const Credentials& credentials = context.credentials();
+  if (auto name = credentials.find(head.method)) return refuse(misplaced(peer, *name));
   if (auto name = credentials.apply(peer.name, peer.port, peer.is_tls, head.fields, head.target)) {
     return refuse(misplaced(peer, *name));
   }

@@ -27,7 +27,8 @@ struct Peer {
 
   // "https://name/path", the port where it is not the scheme's own.
   std::string url(std::string_view path) const;
-  std::string authority() const;  // "name", or "name:port"
+  std::string host() const;       // "name", "[address]"
+  std::string authority() const;  // as host(), with the port where it is not the scheme's own
 };
 
 struct Refusal {

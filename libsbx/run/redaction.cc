@@ -61,31 +61,44 @@ std::optional<std::vector<std::string>> redact_together(const RedactionInput& re
   return out;
 }
 
+// One copy of it: there are many calls.
+[[gnu::noinline]] void add(std::vector<std::string*>& to, std::string& text) {
+  to.push_back(&text);
+}
+
 }  // namespace
 
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
   if (redaction.rules == nullptr) return;
-  std::vector<std::string*> fields = {&outcome.command, &outcome.cwd};
-  for (std::string& argument : outcome.argv) fields.push_back(&argument);
-  if (outcome.description) fields.push_back(&*outcome.description);
+  std::vector<std::string*> fields;
+  add(fields, outcome.command);
+  add(fields, outcome.cwd);
+  for (std::string& argument : outcome.argv) add(fields, argument);
+  if (outcome.description) add(fields, *outcome.description);
   for (Denial& denial : outcome.denials) {
-    fields.push_back(&denial.target);
-    fields.push_back(&denial.grant);
+    add(fields, denial.target);
+    add(fields, denial.grant);
+  }
+  for (AllowedConnection& connection : outcome.connections) {
+    for (HttpExchange& request : connection.requests) {
+      add(fields, request.method);
+      add(fields, request.path);
+    }
   }
   if (outcome.approval) {
     for (Finding& rule : outcome.approval->rules) {
-      fields.push_back(&rule.reason);
-      fields.push_back(&rule.target);
-      fields.push_back(&rule.grant);
+      add(fields, rule.reason);
+      add(fields, rule.target);
+      add(fields, rule.grant);
     }
   }
   if (outcome.changes) {
-    for (Change& change : *outcome.changes) fields.push_back(&change.path);
+    for (Change& change : *outcome.changes) add(fields, change.path);
   }
-  for (std::string& warning : outcome.sandbox.warnings) fields.push_back(&warning);
+  for (std::string& warning : outcome.sandbox.warnings) add(fields, warning);
   if (outcome.error) {
-    fields.push_back(&outcome.error->message);
-    fields.push_back(&outcome.error->where);
+    add(fields, outcome.error->message);
+    add(fields, outcome.error->where);
   }
   auto safe = redact_together(redaction, fields);
   for (std::size_t i = 0; i < fields.size(); ++i) {

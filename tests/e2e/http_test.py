@@ -149,6 +149,43 @@ class Rules(Http):
             self.assertIn(line, ("[b'400']", "[b'403']"), text)
         self.assertEqual(self.seen(), [])
 
+    def test_the_target_of_a_denial_is_a_url_whatever_was_asked_for(self):
+        code = f"""if True:
+            import socket, ssl
+            context = ssl.create_default_context()
+            for text in ("CONNECT allowed.test:8443", "GET http://other.test/x?q", "OPTIONS *"):
+                with socket.create_connection(("allowed.test", 8443)) as plain:
+                    with context.wrap_socket(plain, server_hostname="allowed.test") as s:
+                        s.sendall(f"{{text}} HTTP/1.1\\r\\nHost: {HOST}\\r\\n\\r\\n".encode())
+                        print(s.recv(4096).split(b" ")[1].decode())
+        """
+        answer = self.py(code, *self.rules(({"host": HOST},)))
+        self.assertEqual(answer["stdout"].split(), ["403", "403", "400"], answer)
+        self.assertEqual(set(self.denials(answer, "http")),
+                         {f"CONNECT {URL}/allowed.test:8443", f"GET {URL}/http://other.test/x",
+                          f"OPTIONS {URL}/*"})
+
+    def test_the_grant_for_a_literal_address_is_a_host_that_works(self):
+        host = "[fd77::1]:80"
+        answer = self.sh("curl -sS -g -o out 'http://[fd77::1]/a'; curl -sS -g -o out 'http://[fd77::1]/b'",
+                         *self.rules(({"host": host, "paths": ["/b"]},), allow=(host,)))
+        (denial,) = self.denials(answer, "http").values()
+        rule = json.loads(denial["grant"].removeprefix("network.http += "))
+        self.assertEqual(rule, {"host": host, "methods": ["GET"], "paths": ["/a"]})
+        answer = self.sh("curl -sS -g 'http://[fd77::1]/a'", *self.rules((rule,), allow=(host,)))
+        self.assertEqual((answer["stdout"], answer["denials"]), ("[fd77::1]/a outside\n", []), answer)
+
+    def test_a_token_in_a_path_is_redacted_in_what_is_recorded(self):
+        log = os.path.join(self.base, "audit")
+        answer = self.sh(f"curl -sS -o out {URL}/hook/{SECRET}; curl -sS -o out {URL}/no/{SECRET}",
+                         *self.rules(({"host": HOST, "paths": ["/hook/*"]},)), "--audit", log)
+        self.assertEqual([r["target"] for r in self.seen()], [f"/hook/{SECRET}"])
+        requests = [r for c in answer["connections"] for r in c["requests"]]
+        self.assertEqual([r["path"] for r in requests], ["/hook/[REDACTED]", "/no/[REDACTED]"])
+        self.assertNotIn(SECRET, json.dumps(answer))
+        with open(log) as file:
+            self.assertNotIn(SECRET, file.read())
+
     def test_hosts_without_a_rule_stay_opaque_and_nothing_is_started_for_them(self):
         answer = self.sh("curl -sSk https://allowed.test/x; echo \"$SSL_CERT_FILE\"; ls /proc",
                          "--allow-host", "allowed.test")
@@ -242,8 +279,8 @@ class Credentials(Http):
             f"c -H \"Cookie: t=$TOKEN\" {URL}/; c -u \"me:$TOKEN\" {URL}/;"
             f"c -H 'Transfer-Encoding: chunked' -d \"$TOKEN\" {URL}/;"
             f"c -H \"Authorization: Basic $TOKEN\" {URL}/;"
-            f"c {URL}/?q=%67${{TOKEN#g}}; sort named | uniq -c", *self.bound())
-        self.assertEqual(answer["stdout"].split(), ["403"] * 9 + ["9", "1"], answer)
+            f"c {URL}/?q=%67${{TOKEN#g}}; c -X $TOKEN {URL}/; sort named | uniq -c", *self.bound())
+        self.assertEqual(answer["stdout"].split(), ["403"] * 10 + ["10", "1"], answer)
         self.assertEqual([r for r in self.seen() if r["body"]], [])
         grants = {d["grant"] for d in answer["denials"] if d["operation"] == "http"}
         self.assertTrue(all("TOKEN" in grant for grant in grants), grants)

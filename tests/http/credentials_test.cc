@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "json/base64.h"
 
 namespace sbx::http {
@@ -38,6 +40,22 @@ TEST(Placeholder, OfATokenHasAHeaderThatDecodes) {
   ASSERT_TRUE(header);
   EXPECT_TRUE(header->starts_with("{\"alg\":\"none\""));
   EXPECT_FALSE(made.starts_with(secret.substr(0, 12)));
+}
+
+// Nothing that is left as it stands may tell the value, of whatever it is made.
+TEST(Placeholder, IsAnotherWhateverTheSecretIsMadeOf) {
+  for (const std::string secret :
+       {"\u043f\u0430\u0440\u043e\u043b\u044c", "\u5bc6\u7801\u5bc6\u7801\u5bc6\u7801 1",
+        "!@#$%^&*()", "----------", "--------------abc", "p@$$!!**", "sk-", "7"}) {
+    const std::string made = make_placeholder(secret, counting);
+    ASSERT_EQ(made.size(), secret.size());
+    EXPECT_NE(made, secret);
+    const auto same = std::mismatch(made.begin(), made.end(), secret.begin()).first;
+    EXPECT_LT(same - made.begin(), 12) << made;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      EXPECT_TRUE(made[i] != secret[i] || static_cast<unsigned char>(secret[i]) < 0x80) << made;
+    }
+  }
 }
 
 class Bound : public ::testing::Test {
