@@ -19,6 +19,8 @@ SECRETS = {
     "TWINE_PASSWORD": "pypi-AgEIcHlwaS5vcmcCJDAxMjM0NTY3LWFiY2QtZWYwMS0yMzQ1LTY3ODlhYmNkZWYwMQ",
     "ANTHROPIC_API_KEY": "sk-ant-api03-" + "Ab1" * 30 + "-QwErTyAA",
     "OPENAI_API_KEY": "sk-proj-" + "Zy9" * 30,
+    "AWS_BEARER_TOKEN_BEDROCK": "ABSK" + base64.b64encode(b"BedrockAPIKey-k3y7-at-111122223333:" + b"q7" * 24).decode(),
+    "CODEARTIFACT_AUTH_TOKEN": "eyJ2ZXIiOjEsImlzdSI6MTYwMDAwMDAwMH0." + "Kd8" * 60,
 }
 ROW = re.compile(r"^\| ([^|]+) \| `(\{\"name\".*?\})` \| `(.*)` \|$", re.M)
 
@@ -40,7 +42,7 @@ class Profiles(Http):
     def test_each_works_as_it_is_written_and_the_command_never_has_the_secret(self):
         with open(os.path.join(harness.SOURCE, "docs", "credentials.md")) as file:
             rows = ROW.findall(file.read())
-        self.assertEqual(len(rows), 7)
+        self.assertEqual(len(rows), 9)
         for service, entry, command in rows:
             program = command.split()[-2 if "npm" in command else 0]
             if shutil.which(program) is None:

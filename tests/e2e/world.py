@@ -35,7 +35,8 @@ NAMES = {
 # Of docs/credentials.md: servers of these names, which answer as Origin does.
 SERVICES4 = "10.77.0.3"
 SERVICES = ("api.github.com", "github.com", "git.example.com", "registry.npmjs.org", "upload.pypi.org",
-            "api.anthropic.com", "api.openai.com")
+            "api.anthropic.com", "api.openai.com", "bedrock-runtime.us-east-1.amazonaws.com",
+            "d-111122223333.d.codeartifact.us-east-1.amazonaws.com")
 NAMES.update({name: [SERVICES4] for name in SERVICES})
 BIG = 8 << 20
 
