@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 
@@ -38,14 +39,22 @@ inline int pidfd_send_signal(int pidfd, int signal_number) noexcept {
 // mount anywhere on the machine while ".." is walked makes it fail with EAGAIN.
 inline constexpr int kMostOpenTries = 64;
 
-// openat2(2), asked again where it says so, unless only what is cached is wanted. `how.mode` must
-// be 0 unless O_CREAT or O_TMPFILE is in `how.flags`.
+// What openat2(2) would answer, one name after another: for where a filter hides that call
+// (ENOSYS), as ours does from what runs inside. ENOSYS where that cannot be told so:
+// kResolveNoSymlinks or nothing, with kResolveNoMagiclinks and kResolveBeneath, can; ".." is not
+// walked (EXDEV).
+int open_by_names(int dirfd, const char* path, const OpenHow& how) noexcept;
+
+// openat2(2), asked again where it says so, unless only what is cached is wanted, and
+// open_by_names() where it is not there. `how.mode` must be 0 unless O_CREAT or O_TMPFILE is in
+// `how.flags`.
 inline int openat2(int dirfd, const char* path, const OpenHow& how) noexcept {
   const int tries = (how.resolve & kResolveCached) != 0 ? 1 : kMostOpenTries;
   int fd = -1;
   for (int i = 0; i < tries && fd < 0 && (i == 0 || errno == EAGAIN); ++i) {
     fd = static_cast<int>(::syscall(SYS_openat2, dirfd, path, &how, sizeof(how)));
   }
+  if (fd < 0 && errno == ENOSYS) return open_by_names(dirfd, path, how);
   return fd;
 }
 

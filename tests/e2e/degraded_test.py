@@ -248,6 +248,21 @@ class Nested(harness.Case):
         self.assertTrue(inner["sandbox"]["layers"]["landlock"])
         self.assertIn("denials", [entry["what"] for entry in inner["sandbox"]["degraded"]])
 
+    def test_within_the_default_sandbox_which_hides_openat2_files_are_held_by_landlock(self):
+        self.write("work/hidden", "a secret")
+        os.mkdir(f"{self.work}/shown")
+        answer = self.sh(f"{harness.SBX_RUN} --allow-degraded --hide hidden "
+                         "-c 'cat hidden; : > shown/made; ls shown; : > made'",
+                         "--ro", os.path.dirname(harness.SBX_RUN))
+        self.assertEqual(answer["status"], "exited", answer)
+        inner = json.loads(answer["stdout"])
+        self.assertEqual(inner["status"], "exited", inner["error"])
+        self.assertEqual(inner["stdout"], "made\n", inner)
+        self.assertEqual(inner["stderr"].count("Permission denied"), 2, inner)
+        self.assertEqual(os.listdir(f"{self.work}/shown"), ["made"])
+        self.assertTrue(inner["sandbox"]["layers"]["landlock"])
+        self.assertFalse(inner["sandbox"]["layers"]["mount"])
+
     def inner(self):
         return self.profile({"isolation": {"require": ["seccomp", "landlock"],
                                            "fallback": "degrade"}}, "inner.json")
