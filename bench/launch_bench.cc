@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch_bench: command lines → a Markdown table of how long their whole processes take, from
-// posix_spawn to wait4. The contenders take turns within each round, the first one changing, so
+// posix_spawn to wait4, and how often they touch a page for the first time (page faults, of all
+// their processes). The contenders take turns within each round, the first one changing, so
 // that a slow moment of the machine hits all of them alike; ratios are taken pair by pair too.
 // Touches nothing but the processes that it starts; their output goes to /dev/null.
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,16 +36,18 @@ struct Contender {
   std::string name;
   std::vector<char*> argv;  // of main's own, nullptr at the end
   std::vector<double> milliseconds;
+  std::vector<double> faults;
 };
 
 // Milliseconds, or a negative number when the program could not be run or failed.
-double time_once(const Contender& contender, const posix_spawn_file_actions_t& actions) {
+double time_once(const Contender& contender, const posix_spawn_file_actions_t& actions,
+                 struct rusage& usage) {
   const auto start = std::chrono::steady_clock::now();
   pid_t pid = -1;
   if (posix_spawnp(&pid, contender.argv[0], &actions, nullptr, contender.argv.data(), environ) != 0)
     return -1;
   int status = 0;
-  if (wait4(pid, &status, 0, nullptr) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  if (wait4(pid, &status, 0, &usage) != pid || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
     return -1;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   return took.count();
@@ -67,15 +71,15 @@ void print_table(const std::vector<Contender>& contenders) {
   const Contender& base = contenders.front();
   const double base_median = quantile(base.milliseconds, 0.5);
   std::printf(
-      "| contender | median ms | p10 – p90 | ratio of medians | pairwise ratio (p10 – p90) |\n"
-      "|---|---:|---:|---:|---:|\n");
+      "| contender | median ms | p10 – p90 | ratio of medians | pairwise ratio (p10 – p90) | page "
+      "faults |\n|---|---:|---:|---:|---:|---:|\n");
   for (const Contender& contender : contenders) {
     const double median = quantile(contender.milliseconds, 0.5);
     const std::vector<double> ratios = pairwise_ratios(contender, base);
-    std::printf("| %s | %.2f | %.2f – %.2f | %.2f | %.2f (%.2f – %.2f) |\n", contender.name.c_str(),
-                median, quantile(contender.milliseconds, 0.1),
+    std::printf("| %s | %.2f | %.2f – %.2f | %.2f | %.2f (%.2f – %.2f) | %.0f |\n",
+                contender.name.c_str(), median, quantile(contender.milliseconds, 0.1),
                 quantile(contender.milliseconds, 0.9), median / base_median, quantile(ratios, 0.5),
-                quantile(ratios, 0.1), quantile(ratios, 0.9));
+                quantile(ratios, 0.1), quantile(ratios, 0.9), quantile(contender.faults, 0.5));
   }
 }
 
@@ -104,10 +108,14 @@ bool run_rounds(std::vector<Contender>& contenders, std::int64_t rounds, std::in
     for (std::size_t i = 0; ok && i < contenders.size(); ++i) {
       const auto turn = static_cast<std::size_t>(round + kWarmUpRounds) + i;
       Contender& contender = contenders[turn % contenders.size()];
-      const double took = time_once(contender, actions);
+      struct rusage usage {};
+      const double took = time_once(contender, actions, usage);
       ok = took >= 0;
       if (!ok) std::fprintf(stderr, "launch_bench: %s failed\n", contender.name.c_str());
-      if (round >= 0) contender.milliseconds.push_back(took);
+      if (round >= 0) {
+        contender.milliseconds.push_back(took);
+        contender.faults.push_back(static_cast<double>(usage.ru_minflt));
+      }
       std::this_thread::sleep_for(std::chrono::milliseconds(pause_ms));
     }
   }
