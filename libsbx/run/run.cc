@@ -456,7 +456,7 @@ void CommandRun::done() {
   add_findings();
   const bool goes_on = fresh_ && !input_.is_alone;
   if (!goes_on) loop_.close();
-  if (supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
+  if (input_.warm != nullptr && supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
     input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
   }
   supervisor_.reset();
@@ -540,10 +540,11 @@ SuperviseInput CommandRun::supervise_input() {
   return out;
 }
 
-// Whether the answer may come before the kernel has taken the sandbox apart: there is one who
-// will wait for that, and nothing of the run is left on the host but stubs.
+// Whether the answer may be made while the kernel takes the sandbox apart: nothing of the run is
+// left on the host but stubs. Whoever keeps warm sandboxes waits for the rest after it, any other
+// before.
 bool CommandRun::may_leave() const {
-  return input_.warm != nullptr && sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
+  return sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
          sandbox_->leftovers.may_linger();
 }
 

@@ -87,6 +87,9 @@ Supervisor::Supervisor(SuperviseInput input)
 // Given up by its owner: nothing may run on.
 Supervisor::~Supervisor() {
   if (!spawned_ || state_.is_init_gone) return;
+  // Its file systems go with it, and not here.
+  tree_.reset();
+  result_.overlays.clear();
   if (!state_.is_killed) kill_tree();
   reap();
 }
