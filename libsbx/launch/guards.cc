@@ -253,8 +253,8 @@ namespace op {
 int PrepareGuards::execute(ChildContext& context) const noexcept {
   context.has_guards = true;
   context.replaced = replaced;
-  context.mask_file = ::open("proc/nofile", O_PATH | O_NOFOLLOW | O_CLOEXEC);
-  context.mask_directory = ::open("proc/empty", O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  context.mask_file = ::open(context.text(file), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  context.mask_directory = ::open(context.text(directory), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   return context.mask_file >= 0 && context.mask_directory >= 0 ? 0 : failure();
 }
 

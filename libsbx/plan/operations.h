@@ -152,7 +152,7 @@ struct AttachUnowned {
   int execute(ChildContext& context) const noexcept;
 };
 
-// A mask inside the new root, over a file that only root can change; a symlink is itself covered.
+// A mask inside the new root, over what only root can change; a symlink is itself covered.
 struct BindMask {
   Text mask;
   Text path;
@@ -290,6 +290,8 @@ struct DieWithParent {
 // Keeps hold of what covers files and directories.
 struct PrepareGuards {
   ReplacedMode replaced;
+  Text file;
+  Text directory;
   static constexpr OrderRule kOrder = order::anywhere;
   std::string describe(const LaunchPlan& plan) const;
   int execute(ChildContext& context) const noexcept;

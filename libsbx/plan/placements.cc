@@ -128,7 +128,7 @@ void Placements::collect_etc() {
       add({node.path, PlacementKind::kCover, node, std::string(kNothing), kMaskAttributes, false,
            "", true});
     } else {
-      add({node.path, PlacementKind::kMask, {}, "proc/empty", kMaskAttributes, true, "", true});
+      add({node.path, PlacementKind::kMask, {}, std::string(kEmpty), kMaskAttributes, true, "", true});
     }
   }
 }
@@ -189,7 +189,7 @@ void Placements::collect_root(const ViewRoot& root) {
       add({root.node.path,
            PlacementKind::kMask,
            {},
-           is_directory ? "proc/empty" : "proc/nofile",
+           std::string(is_directory ? kEmpty : kNoFile),
            kMaskAttributes,
            is_directory,
            "none"});
@@ -280,7 +280,7 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
     add({protect.node.path,
          PlacementKind::kMask,
          {},
-         "proc/nofile",
+         std::string(kNoFile),
          kMaskAttributes,
          false,
          "protected"});

@@ -43,10 +43,14 @@ inline constexpr std::uint64_t kMaskAttributes = kReadOnlyAttributes | sys::kMou
 // since git and find complain of one that cannot.
 inline constexpr std::string_view kAbsent = "proc/absent";
 
+// A mount of its own, so that what is bound from below it has the attributes of a mask.
+inline constexpr std::string_view kMasks = "proc/masks";
+inline constexpr std::string_view kEmpty = "proc/masks/empty";
+inline constexpr std::string_view kNoFile = "proc/masks/nofile";
 // What stands in the place of a program that is denied, or of a private file.
-inline constexpr std::string_view kNothing = "proc/denied";
+inline constexpr std::string_view kNothing = "proc/masks/denied";
 // Our own files of /etc.
-inline constexpr std::string_view kOwnEtc = "proc/own";
+inline constexpr std::string_view kOwnEtc = "proc/masks/etc";
 
 // kCover: a file of ours over one that only root can change, in one call.
 enum class PlacementKind : std::uint8_t { kBind, kInside, kMask, kOverlay, kCover };

@@ -146,17 +146,16 @@ class ViewPlanner {
     make_dir("proc/shm", 01777);
     make_dir("proc/home", 0700);
     if (!view_.git_config.empty()) make_file("proc/home/.gitconfig", view_.git_config, 0444);
-    make_dir("proc/empty", 0);
     make_dir("proc/procfs", 0555);
-    make_file("proc/nofile", "", 0);
     if (!builder_.plan().stubs.empty()) make_dir(kAbsent, 0555);
+    make_dir(kMasks, 0755);
+    make_dir(kEmpty, 0);
+    make_file(kNoFile, "", 0);
     const auto covers = [](const Placement& p) { return p.kind == PlacementKind::kCover; };
     const auto& all = placements_.all();
-    if (std::any_of(all.begin(), all.end(), covers)) {
-      make_file(kNothing, "", 0);
-      bind_inside(kNothing, kNothing, kMaskAttributes);
-    }
+    if (std::any_of(all.begin(), all.end(), covers)) make_file(kNothing, "", 0);
     make_own_etc_files();
+    bind_inside(kMasks, kMasks, kMaskAttributes);
     if (placements_.has_host_root()) {
       make_dir("proc/void", 0755);
       make_dir("proc/dev", 0755);
@@ -166,7 +165,7 @@ class ViewPlanner {
       // In a namespace of its own the command would have copies of the mounts, out of reach.
       const ReplacedMode chosen = input_.policy.sandbox.filesystem.replaced;
       const bool stops = options_.nested_userns && chosen == ReplacedMode::kRestore;
-      add(op::PrepareGuards{stops ? ReplacedMode::kStop : chosen});
+      add(op::PrepareGuards{stops ? ReplacedMode::kStop : chosen, text(kNoFile), text(kEmpty)});
     }
     report("proc/tmp", ReportTag::kScratch);
   }
@@ -209,6 +208,10 @@ class ViewPlanner {
     placement.attributes = kWritableAttributes;
   }
 
+  static bool is_plain_mask(const Placement& placement) {
+    return placement.inside == kEmpty || placement.inside == kNoFile;
+  }
+
   void place(Placement& placement) {
     make_mount_point(placement);
     switch (placement.kind) {
@@ -234,6 +237,9 @@ class ViewPlanner {
       case PlacementKind::kInside:
       case PlacementKind::kMask:
         open_for_children(placement);
+        if (is_plain_mask(placement) && placement.is_system) {
+          return add(op::BindMask{text(placement.inside), text(relative(placement.path)), false});
+        }
         if (is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.inside, relative(placement.path), placement.attributes);
         } else {
@@ -342,7 +348,7 @@ class ViewPlanner {
       case PlacementKind::kMask: {
         // One that holds roots of its own cannot be made again; one for a protected path must be
         // there.
-        const bool is_plain = p.inside == "proc/empty" || p.inside == "proc/nofile";
+        const bool is_plain = is_plain_mask(p);
         std::uint64_t flags = 0;
         if (p.is_system) flags |= kGuardSystem;
         if (is_plain && (p.is_system || p.shown_as == "none")) flags |= kGuardMayVanish;
@@ -399,7 +405,6 @@ class ViewPlanner {
       const std::string& path = http->trust_path;
       make_file(std::string(kOwnEtc) + path.substr(path.rfind('/')), http->trust_bundle, 0644);
     }
-    bind_inside(kOwnEtc, kOwnEtc, kMaskAttributes);
   }
 
   // By name: those of kOwnEtcFiles.
@@ -522,7 +527,7 @@ class ViewPlanner {
       const bool is_directory = name.ends_with('/');
       const std::string path =
           std::string(stage) + "/" + name.substr(0, name.size() - is_directory);
-      builder_.bind_system(is_directory ? "proc/empty" : "proc/nofile", path, kMaskAttributes);
+      add(op::BindMask{text(is_directory ? kEmpty : kNoFile), text(path), false});
     }
     std::uint64_t attributes = kMaskAttributes;
     if (options_.nested_userns) {

@@ -118,7 +118,7 @@ TEST(Operation, DescribesItself) {
   expect(op::SetHostname{a}, "set_hostname /a");
   expect(op::NotDumpable{}, "not_dumpable");
   expect(op::DieWithParent{}, "die_with_parent");
-  expect(op::PrepareGuards{ReplacedMode::kStop}, "prepare_guards 1");
+  expect(op::PrepareGuards{ReplacedMode::kStop, {}, {}}, "prepare_guards 1");
   expect(op::Watch{a, false}, "watch /a");
   expect(op::Guard{.path = a,
                    .kind = GuardKind::kBind,

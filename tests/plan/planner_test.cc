@@ -73,7 +73,7 @@ TEST(Planner, LetsTheMostSpecificPathWin) {
   const Op* mask = step_at(plan, "data/out/secret");
   ASSERT_NE(mask, nullptr);
   ASSERT_TRUE(mask->is<op::BindInside>());
-  EXPECT_STREQ(plan.text(mask->as<op::BindInside>()->source), "proc/empty");
+  EXPECT_STREQ(plan.text(mask->as<op::BindInside>()->source), "proc/masks/empty");
   EXPECT_LT(step_at(plan, "data"), step_at(plan, "data/out"));
   EXPECT_LT(step_at(plan, "data/out"), mask);
 }
