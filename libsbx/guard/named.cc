@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "profile/forms.h"
 #include "shell/arguments.h"
 
 namespace sbx {
@@ -20,8 +21,6 @@ constexpr std::string_view kWriters =
     "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge";
 constexpr std::string_view kEditors = "sed gsed";
 constexpr std::string_view kCopiers = "cp ln install rsync";
-
-bool is_pattern_path(std::string_view path) { return path.find('*') != std::string_view::npos; }
 
 // The path, or a directory above it, that a pattern matches; empty where none does. `*` is let
 // match more than one component: the kernel has the last word.
@@ -105,7 +104,7 @@ class Search {
     const std::string top = root->path == "/" ? "" : root->path;
     for (const Protect& protect : policy_.sandbox.filesystem.protect) {
       const std::string whole = top + "/" + protect.path;
-      const std::string held = is_pattern_path(whole) ? matching_part(whole, path) : whole;
+      const std::string held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
       if (held.empty()) continue;
       if (!is_below(path, held) && (c_.program != "mv" || !is_below(held, path))) continue;
       const bool is_always = protect.missing == Missing::kRefuse;

@@ -18,8 +18,6 @@ namespace sbx {
 inline constexpr std::size_t kMaxGlobMatches = 4096;
 inline constexpr std::size_t kMaxGlobEntries = 1'000'000;
 
-inline bool is_glob(std::string_view path) { return path.find('*') != std::string_view::npos; }
-
 // Whether somebody else's directory keeps it from being looked at: the caller cannot open that up.
 bool is_closed_to_us(const std::string& path);
 

@@ -12,12 +12,14 @@ sbx_room(host SOURCES
   host/git_files.cc
   host/fifos.cc
   host/globs.cc
+  host/looks.cc
   host/narrow_view.cc
   host/git_outside.cc
   host/unowned.cc
   host/owners.cc
   host/surroundings.cc
   host/view.cc
+  host/view_roots.cc
   host/protect.cc
   host/witnesses.cc
   LINK sbx_base PkgConfig::CAPNG sbx_profile sbx_policy sbx_guard nlohmann_json::nlohmann_json fmt::fmt-header-only)

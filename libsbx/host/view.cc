@@ -3,115 +3,27 @@
 // by the child, by device and inode.
 #include "host/view.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <set>
 #include <utility>
 
 #include "base/files.h"
-#include "base/owned_fd.h"
 #include "host/closure.h"
 #include "host/denied.h"
 #include "host/etc_private.h"
 #include "host/facts.h"
-#include "host/fifos.h"
 #include "host/git_files.h"
-#include "host/git_outside.h"
 #include "host/globs.h"
-#include "host/narrow_view.h"
-#include "host/protect.h"
+#include "host/looks.h"
+#include "host/view_roots.h"
 #include "policy/http.h"
+#include "profile/forms.h"
 
 namespace sbx {
 namespace {
-
-Error look_failed(const char* call, const std::string& path, int error) {
-  return Error{ErrorCode::kPathRefused, std::string(call) + "(" + path + "): " + errno_text(error),
-               path, "what is to be hidden or held there is not known: run again", error};
-}
-
-// Whether nothing is there: any other failure must not pass for that, since what is not known would
-// not be hidden either.
-bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
-
-// `failure` takes the first look that failed. What may not be searched is not there for a command
-// of the same caller either; errno says so.
-Node look(const std::string& path, Status& failure) {
-  struct stat info {};
-  Node node{path, NodeKind::kMissing, 0, 0};
-  errno = 0;
-  if (lstat(path.c_str(), &info) != 0) {
-    if (!is_missing(errno) && errno != EACCES && failure.ok()) {
-      failure = look_failed("lstat", path, errno);
-    }
-    return node;
-  }
-  node.dev = info.st_dev;
-  node.ino = info.st_ino;
-  switch (info.st_mode & S_IFMT) {
-    case S_IFDIR:
-      node.kind = NodeKind::kDirectory;
-      break;
-    case S_IFREG:
-      node.kind = NodeKind::kFile;
-      break;
-    case S_IFCHR:
-    case S_IFBLK:
-      node.kind = NodeKind::kDevice;
-      break;
-    case S_IFLNK:
-      node.kind = NodeKind::kLink;
-      break;
-    case S_IFSOCK:
-      node.kind = NodeKind::kSocket;
-      break;
-    default:
-      node.kind = NodeKind::kOther;
-      break;
-  }
-  return node;
-}
-
-std::string read_link(const std::string& path, Status& failure) {
-  std::array<char, PATH_MAX> target;  // NOLINT(cppcoreguidelines-pro-type-member-init): readlink
-  const ssize_t size = readlink(path.c_str(), target.data(), target.size());
-  if (size < 0 && !is_missing(errno) && failure.ok()) {
-    failure = look_failed("readlink", path, errno);
-  }
-  return {target.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
-}
-
-// Reads a small regular file; nullopt when it is absent, larger than `max` or of another kind.
-std::optional<std::string> read_small_file(const std::string& path, std::size_t max) {
-  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  struct stat info {};
-  if (!fd.is_open() || fstat(fd.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
-  if (info.st_size < 0 || static_cast<std::size_t>(info.st_size) > max) return std::nullopt;
-  Result<std::string> content = read_up_to(fd.get(), max);
-  return content.ok() ? std::optional(std::move(content).value()) : std::nullopt;
-}
-
-// The parent directory with every symlink resolved, and the last component as it stands.
-std::string resolve_parent(const std::string& path, Status& failure) {
-  const std::size_t slash = path.rfind('/');
-  const std::string parent = slash == 0 ? "/" : path.substr(0, slash);
-  const Result<std::string> real = real_path(parent);
-  if (!real.ok()) {
-    const int error = real.error().sys_errno;
-    if (!is_missing(error) && error != EACCES && failure.ok()) {
-      failure = look_failed("realpath", parent, error);
-    }
-    return path;
-  }
-  return (real.value() == "/" ? "" : real.value()) + path.substr(slash);
-}
 
 // What installed packages keep for all users: fonts found, formats made, what is installed.
 constexpr auto kStateOfPackages = std::to_array<std::string_view>(
@@ -137,12 +49,12 @@ class Inspector {
 
   Status run(const std::vector<std::string>& tool_names, const std::string& search_path) {
     SBX_CHECK_OK(run_all(tool_names, search_path));
-    return failure_;
+    return looks_.failure();
   }
 
   Status run_only_roots() {
     SBX_CHECK_OK(run_roots());
-    return failure_;
+    return looks_.failure();
   }
 
  private:
@@ -168,96 +80,15 @@ class Inspector {
   }
 
   Status run_roots() {
-    note_own_files();
-    SBX_CHECK_OK(add_roots());
-    SBX_CHECK_OK(add_caches());
-    SBX_CHECK_OK(add_git_outside(policy_, view_));
-    narrow_view(policy_, view_);
-    SBX_CHECK_OK(check_workspace());
-    for (const ViewRoot& root : view_.roots) {
-      if (root.is_git || root.access != Access::kReadWrite ||
-          root.node.kind != NodeKind::kDirectory)
-        continue;
-      for (const Protect& protect : policy_.sandbox.filesystem.protect) {
-        SBX_CHECK_OK(add_protected(root, protect));
-      }
-    }
-    lift_protection();
-    for (const ViewRoot& root : view_.roots) {
-      if (root.is_git || root.access != Access::kReadWrite ||
-          root.node.kind != NodeKind::kDirectory) {
-        continue;
-      }
-      // What goes with the run rules no other.
-      const bool is_fresh = policy_.run.workspace.mode == WorkspaceMode::kFresh;
-      if (is_fresh && root.node.path == policy_.sandbox.workspace) continue;
-      SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
-    }
-    for (const std::string& path : policy_.run.own_files) {
-      SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
-    }
-    // A symlink on the way to a narrower root, turned elsewhere, would uncover it in the next run.
-    for (const Root& root : policy_.sandbox.filesystem.roots) {
-      if (root.pattern_at != 0) continue;
-      const bool is_narrow = root.access != Access::kReadWrite || root.noexec;
-      if (is_narrow && root.path != "/" && resolve_parent(root.path) != root.path) {
-        SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
-      }
-    }
-    if (!policy_.sandbox.home.empty()) view_.home = look(policy_.sandbox.home);
+    SBX_CHECK_OK(find_roots(policy_, has_mounts_, expansions_, looks_, view_));
+    if (!policy_.sandbox.home.empty()) view_.home = looks_.at(policy_.sandbox.home);
     return {};
-  }
-
-  // Else what is looked for in it would be named.
-  Status check_workspace() const {
-    const std::string& path = policy_.sandbox.workspace;
-    const bool is_root =
-        std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
-          return root.path() == path && root.node.kind == NodeKind::kDirectory &&
-                 root.access == Access::kReadWrite;
-        });
-    if (!is_root || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0) return {};
-    return Error{ErrorCode::kPathRefused,
-                 "the workspace " + path + " cannot be entered: " + errno_text(errno), path,
-                 "choose another with --workspace", errno};
-  }
-
-  // A file that a root of its own makes writable, within a writable directory, is no mount point:
-  // who saves it puts another in its place.
-  void lift_protection() {
-    std::vector<std::string> lifted;
-    for (const ViewRoot& root : view_.roots) {
-      if (root.is_git || root.access != Access::kReadWrite || root.node.kind != NodeKind::kFile) {
-        continue;
-      }
-      const ViewRoot* holder = nullptr;
-      for (const ViewRoot& other : view_.roots) {
-        const bool holds = &other != &root && is_below(root.node.path, other.node.path);
-        if (holds && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
-          holder = &other;
-        }
-      }
-      if (holder != nullptr && holder->access == Access::kReadWrite &&
-          holder->noexec == root.noexec) {
-        lifted.push_back(root.node.path);
-      }
-    }
-    for (const std::string& path : lifted) {
-      std::erase_if(view_.roots, [&](const ViewRoot& root) { return root.node.path == path; });
-    }
-    view_.lifted = std::move(lifted);
-  }
-
-  Node look(const std::string& path) { return sbx::look(path, failure_); }
-  std::string read_link(const std::string& path) { return sbx::read_link(path, failure_); }
-  std::string resolve_parent(const std::string& path) {
-    return sbx::resolve_parent(path, failure_);
   }
 
   // A look that the witnesses tell of.
   Node see(const std::string& path) {
     if (witnesses_ != nullptr) witnesses_->entry(path);
-    return look(path);
+    return looks_.at(path);
   }
 
   void add_system(bool links_only) {
@@ -276,7 +107,7 @@ class Inspector {
     const std::string path(name);
     Node node = see(path);
     if (node.kind == NodeKind::kLink) {
-      view_.system_links.push_back({path, read_link(path)});
+      view_.system_links.push_back({path, looks_.link(path)});
     } else if (node.kind == NodeKind::kDirectory && !links_only) {
       view_.system.push_back(std::move(node));
     }
@@ -287,7 +118,7 @@ class Inspector {
     SBX_TRY(ToolClosure closure, close_over_tools(names, search_path));
     for (const auto* paths : {&closure.files, &closure.directories}) {
       for (const std::string& path : *paths) {
-        Node node = look(path);
+        Node node = looks_.at(path);
         if (node.kind != NodeKind::kMissing) view_.tools.push_back(std::move(node));
       }
     }
@@ -326,220 +157,6 @@ class Inspector {
     return {};
   }
 
-  // Within what sbx keeps, or holds for the run, however that is named.
-  bool is_own(const std::string& path) const {
-    const auto& roots = policy_.sandbox.filesystem.roots;
-    return std::any_of(roots.begin(), roots.end(),
-                       [&](const Root& root) {
-                         return root.where == kSessionPlaces && is_below(path, root.path);
-                       }) ||
-           std::any_of(own_files_.begin(), own_files_.end(),
-                       [&](const std::string& file) { return is_below(path, file); });
-  }
-
-  void note_own_files() {
-    for (const std::string& file : policy_.run.own_files) {
-      for (const Result<std::string>& name : {normal_path(file, "/", ""), real_path(file)}) {
-        if (name.ok()) own_files_.push_back(name.value());
-      }
-    }
-  }
-
-  Result<std::vector<std::string>> expand(const View::Pattern& pattern, const std::string& where,
-                                          Unlisted unlisted) {
-    if (expansions_ == nullptr) return expand_glob(pattern.base, pattern.text, where, unlisted);
-    return expansions_->of(pattern.base, pattern.text, where, unlisted);
-  }
-
-  // Each path that matches, as a root of its own.
-  Status add_pattern(const Root& root, std::vector<Root>& out) {
-    const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
-    const Result<std::string> base = real_path(head);
-    if (!base.ok()) {
-      const int error = base.error().sys_errno;
-      const bool is_closed = error == EACCES && is_closed_to_us(head);
-      if (error == ENOENT || error == ENOTDIR || is_closed) return {};
-      return Error{ErrorCode::kPathRefused,
-                   "cannot be looked at: " + head + ": " + errno_text(error), root.where,
-                   "name a directory that can be searched", error};
-    }
-    View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
-                          root.access == Access::kNone};
-    SBX_TRY(pattern.matches,
-            expand(pattern, root.where,
-                   root.access == Access::kReadWrite ? Unlisted::kPassedOver : Unlisted::kRefused));
-    for (const std::string& match : pattern.matches) {
-      Root one = root;
-      one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
-      one.pattern_at = 0;
-      one.optional = true;
-      if (!pattern.hides && is_own(one.path)) continue;
-      Status ignored;
-      const NodeKind kind = sbx::look(one.path, ignored).kind;
-      const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
-      if (pattern.hides || is_shown) out.push_back(std::move(one));
-    }
-    if (root.access != Access::kReadWrite) view_.patterns.push_back(std::move(pattern));
-    return {};
-  }
-
-  Status add_protected(const ViewRoot& root, const Protect& protect) {
-    if (!is_glob(protect.path)) {
-      return resolve_protect(view_.roots, root.node, protect, view_.protects);
-    }
-    View::Pattern pattern{root.node.path, protect.path, false};
-    SBX_TRY(pattern.matches, expand(pattern, protect.where, Unlisted::kRefused));
-    for (const std::string& match : pattern.matches) {
-      const Protect one{match, Missing::kReport, protect.where};
-      SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));
-    }
-    view_.patterns.push_back(std::move(pattern));
-    return {};
-  }
-
-  Status add_caches() {
-    for (const auto& [name, cache] : policy_.sandbox.caches) {
-      Node node = look(cache.source);
-      if (node.kind != NodeKind::kDirectory) {
-        return Error{ErrorCode::kPathNotFound, "the cache's directory is gone: " + cache.source,
-                     "/caches/" + name, "run again"};
-      }
-      view_.caches.emplace_back(cache.path, std::move(node));
-    }
-    return {};
-  }
-
-  Status add_roots() {
-    std::vector<Root> roots;
-    for (const Root& root : policy_.sandbox.filesystem.roots) {
-      if (root.pattern_at == 0) {
-        roots.push_back(root);
-      } else {
-        SBX_CHECK_OK(add_pattern(root, roots));
-      }
-    }
-    std::set<std::string> seen;
-    for (const Root& root : roots) {
-      const bool is_again = seen.contains(root.path);
-      if (is_again && roots.size() != policy_.sandbox.filesystem.roots.size()) continue;
-      const std::string path = root.path == "/" ? root.path : resolve_parent(root.path);
-      Node node = look(path);
-      SBX_CHECK_OK(failure_);
-      if (node.kind == NodeKind::kMissing) {
-        // An earlier command may have closed the directory, and a later one may open it again.
-        if (errno == EACCES && lies_in_writable(path)) return look_failed("lstat", path, EACCES);
-        if (root.optional) {
-          node.path = path;
-          if (root.access != Access::kReadWrite) {
-            view_.absent.push_back({std::move(node), root.access, root.where, root.noexec});
-          }
-          continue;
-        }
-        return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
-                     root.where.starts_with("--")
-                         ? "create it, or leave the flag out"
-                         : "create it, mark it \"optional\": true, or remove it",
-                     ENOENT};
-      }
-      // A dotfile that is kept elsewhere: nothing of it shows, and nothing inside can make it.
-      if (node.kind == NodeKind::kLink && root.optional && root.access == Access::kReadOnly &&
-          !lies_in_writable(path) && !lies_in_writable(root.path)) {
-        view_.left_out.push_back({path, read_link(path)});
-        continue;
-      }
-      SBX_CHECK_OK(check_root(root, node));
-      SBX_CHECK_OK(check_stays(root, node));
-      seen.insert(node.path);
-      view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
-    }
-    hide_link_targets();
-    return has_mounts_ ? hide_fifos(view_.roots) : Status();
-  }
-
-  bool lies_in_writable(const std::string& path) const {
-    const auto& roots = policy_.sandbox.filesystem.roots;
-    return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-      return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path);
-    });
-  }
-
-  // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
-  void hide_link_targets() {
-    std::vector<ViewRoot> more;
-    std::set<std::string> all;
-    std::set<std::string> shown;
-    for (const ViewRoot& root : view_.roots) {
-      all.insert(root.node.path);
-      if (root.access != Access::kNone) shown.insert(root.node.path);
-    }
-    const auto is_shown = [&](std::string path) {
-      while (!shown.contains(path) && path != "/")
-        path.resize(std::max<std::size_t>(path.rfind('/'), 1));
-      return shown.contains(path);
-    };
-    const auto holds_roots = [&](const std::string& path) {
-      const auto next = all.lower_bound(path == "/" ? path : path + "/");
-      return all.contains(path) || (next != all.end() && is_below(*next, path));
-    };
-    for (const ViewRoot& root : view_.roots) {
-      if (root.node.kind != NodeKind::kLink) continue;
-      const Result<std::string> real = real_path(root.node.path);
-      if (!real.ok()) {
-        const int error = real.error().sys_errno;
-        if (!is_missing(error) && error != EACCES && error != ELOOP && failure_.ok()) {
-          failure_ = look_failed("realpath", root.node.path, error);
-        }
-        continue;
-      }
-      const std::string& target = real.value();
-      if (is_shown(target) && !holds_roots(target)) {
-        more.push_back({look(target), Access::kNone, root.where});
-      }
-    }
-    view_.roots.insert(view_.roots.end(), more.begin(), more.end());
-  }
-
-  // What lies in a writable root may have been planted by an earlier command: a root below one must
-  // not have been led out of it by a symlink on the way.
-  Status check_stays(const Root& root, const Node& node) {
-    for (const Root& holder : policy_.sandbox.filesystem.roots) {
-      const bool within = holder.access == Access::kReadWrite && holder.path != root.path &&
-                          is_below(root.path, holder.path);
-      if (!within || is_below(node.path, holder.path == "/" ? "/" : resolve_parent(holder.path))) {
-        continue;
-      }
-      return Error{
-          ErrorCode::kPathRefused,
-          "a symlink leads out of the root " + holder.path + ": " + root.path + " is " + node.path,
-          root.where, "name the target itself"};
-    }
-    return {};
-  }
-
-  Status check_root(const Root& root, const Node& node) {
-    if (node.kind == NodeKind::kLink) {
-      if (root.access == Access::kNone) return {};
-      return Error{ErrorCode::kPathRefused,
-                   "a root must not be a symlink: " + root.path + " -> " + read_link(node.path),
-                   root.where, "name the target itself"};
-    }
-    const bool in_dev = is_below(node.path, "/dev") && !is_below(node.path, "/dev/shm");
-    if (in_dev || node.path == "/dev/shm" || is_below(node.path, "/proc")) {
-      return Error{ErrorCode::kPathRefused, "/dev and /proc are made anew inside: " + root.path,
-                   root.where,
-                   "they are no place to work in or to show; device nodes are listed in "
-                   "filesystem.devices"};
-    }
-    const bool showable = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile ||
-                          node.kind == NodeKind::kSocket;
-    if (!showable && root.access != Access::kNone) {
-      return Error{ErrorCode::kPathRefused,
-                   "a root must be a directory, a regular file or a socket: " + root.path,
-                   root.where, "list device nodes in filesystem.devices"};
-    }
-    return {};
-  }
-
   // In the order in which git reads them.
   void add_git_config() {
     const FilesystemProfile& filesystem = policy_.sandbox.filesystem;
@@ -566,7 +183,7 @@ class Inspector {
                       [&](const ViewRoot& root) { return is_below(root.node.path, path); }) ||
           std::any_of(view_.caches.begin(), view_.caches.end(),
                       [&](const auto& cache) { return is_below(cache.second.path, path); });
-      if (covers || look(path).kind != NodeKind::kDirectory) continue;
+      if (covers || looks_.at(path).kind != NodeKind::kDirectory) continue;
       view_.staging = path;
       return;
     }
@@ -601,7 +218,7 @@ class Inspector {
       SBX_TRY(const std::string path,
               normal_path(policy_.sandbox.filesystem.devices[i], "/", where));
       Node node = see(path);
-      if (is_glob(path) && is_below(path, "/dev")) {
+      if (forms::is_glob(path) && is_below(path, "/dev")) {
         SBX_CHECK_OK(add_matching_devices(path, where));
         continue;
       }
@@ -622,7 +239,7 @@ class Inspector {
     SBX_TRY(const std::vector<std::string> matches,
             expand_glob("/dev", path.substr(kDev.size()), where, Unlisted::kPassedOver));
     for (const std::string& match : matches) {
-      Node node = look(std::string(kDev) + match);
+      Node node = looks_.at(std::string(kDev) + match);
       if (node.kind == NodeKind::kDevice) add_device(std::move(node));
     }
     return {};
@@ -637,7 +254,7 @@ class Inspector {
   // Entries of /proc that tell of the whole machine or of its keys. They do not come and go.
   void add_proc_masks() {
     for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
-      if (look(std::string("/proc/") + name).kind != NodeKind::kMissing) {
+      if (looks_.at(std::string("/proc/") + name).kind != NodeKind::kMissing) {
         view_.proc_knobs.emplace_back(name);
       }
     }
@@ -653,19 +270,18 @@ class Inspector {
   }
 
   void add_proc_mask(const std::string& name) {
-    const NodeKind kind = look("/proc/" + name).kind;
+    const NodeKind kind = looks_.at("/proc/" + name).kind;
     if (kind == NodeKind::kMissing) return;
     view_.proc_masks.push_back(kind == NodeKind::kDirectory ? name + "/" : name);
   }
 
   const Policy& policy_;
-  std::vector<std::string> own_files_;
   const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;
   Expansions* const expansions_;
   const std::string caller_home_;
-  Status failure_;
+  Looks looks_;
 };
 
 }  // namespace
@@ -687,7 +303,7 @@ Result<View> inspect_roots(const Policy& policy, Expansions* expansions) {
 
 bool has_patterns(const Policy& policy) {
   const auto is_pattern = [](const Root& root) { return root.pattern_at != 0; };
-  const auto is_protected = [](const Protect& protect) { return is_glob(protect.path); };
+  const auto is_protected = [](const Protect& protect) { return forms::is_glob(protect.path); };
   const FilesystemProfile& filesystem = policy.sandbox.filesystem;
   return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), is_pattern) ||
          std::any_of(filesystem.protect.begin(), filesystem.protect.end(), is_protected);
@@ -702,6 +318,7 @@ Status list_directory(View& view, const std::string& directory) {
                  directory, "", errno};
   }
   std::vector<Node> entries;
+  Looks looks;
   const std::string prefix = directory == "/" ? "/" : directory + "/";
   while (const dirent* const entry = listing.next()) {
     if (entries.size() == kMaxEntries) {
@@ -709,9 +326,8 @@ Status list_directory(View& view, const std::string& directory) {
                    "more than 4096 entries, too many to be granted one by one: " + directory,
                    directory, "run where a mount namespace can be had (sbx-run doctor)"};
     }
-    Status failure;
-    Node node = look(prefix + entry->d_name, failure);
-    SBX_CHECK_OK(failure);
+    Node node = looks.at(prefix + entry->d_name);
+    SBX_CHECK_OK(looks.failure());
     if (node.kind != NodeKind::kMissing && node.kind != NodeKind::kLink) {
       entries.push_back(std::move(node));
     }

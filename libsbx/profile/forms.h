@@ -10,6 +10,9 @@
 
 namespace sbx::forms {
 
+// Whether a path is a pattern of paths.
+inline bool is_glob(std::string_view path) { return path.find('*') != std::string_view::npos; }
+
 // What a path may begin with, each as ${NAME}.
 inline constexpr auto kVariables = std::to_array<std::string_view>(
     {"workspace", "home", "tmp", "runtime", "ssh_agent", "xauthority"});

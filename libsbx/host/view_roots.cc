@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checked as they are found: a root that leads elsewhere, or cannot be shown, is refused.
+#include "host/view_roots.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <set>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "host/facts.h"
+#include "host/fifos.h"
+#include "host/git_outside.h"
+#include "host/narrow_view.h"
+#include "host/protect.h"
+#include "profile/forms.h"
+
+namespace sbx {
+namespace {
+
+class Roots {
+ public:
+  Roots(const Policy& policy, bool has_mounts, Expansions* expansions, Looks& looks, View& view)
+      : policy_(policy),
+        has_mounts_(has_mounts),
+        expansions_(expansions),
+        looks_(looks),
+        view_(view) {}
+
+  Status run() {
+    note_own_files();
+    SBX_CHECK_OK(add_roots());
+    SBX_CHECK_OK(add_caches());
+    SBX_CHECK_OK(add_git_outside(policy_, view_));
+    narrow_view(policy_, view_);
+    SBX_CHECK_OK(check_workspace());
+    for (const ViewRoot& root : view_.roots) {
+      if (root.is_git || root.access != Access::kReadWrite ||
+          root.node.kind != NodeKind::kDirectory)
+        continue;
+      for (const Protect& protect : policy_.sandbox.filesystem.protect) {
+        SBX_CHECK_OK(add_protected(root, protect));
+      }
+    }
+    lift_protection();
+    for (const ViewRoot& root : view_.roots) {
+      if (root.is_git || root.access != Access::kReadWrite ||
+          root.node.kind != NodeKind::kDirectory) {
+        continue;
+      }
+      // What goes with the run rules no other.
+      const bool is_fresh = policy_.run.workspace.mode == WorkspaceMode::kFresh;
+      if (is_fresh && root.node.path == policy_.sandbox.workspace) continue;
+      SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
+    }
+    for (const std::string& path : policy_.run.own_files) {
+      SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
+    }
+    // A symlink on the way to a narrower root, turned elsewhere, would uncover it in the next run.
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
+      if (root.pattern_at != 0) continue;
+      const bool is_narrow = root.access != Access::kReadWrite || root.noexec;
+      if (is_narrow && root.path != "/" && looks_.with_real_parent(root.path) != root.path) {
+        SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
+      }
+    }
+    return {};
+  }
+
+ private:
+  // Else what is looked for in it would be named.
+  Status check_workspace() const {
+    const std::string& path = policy_.sandbox.workspace;
+    const bool is_root =
+        std::any_of(view_.roots.begin(), view_.roots.end(), [&](const ViewRoot& root) {
+          return root.path() == path && root.node.kind == NodeKind::kDirectory &&
+                 root.access == Access::kReadWrite;
+        });
+    if (!is_root || faccessat(AT_FDCWD, path.c_str(), X_OK, AT_EACCESS) == 0) return {};
+    return Error{ErrorCode::kPathRefused,
+                 "the workspace " + path + " cannot be entered: " + errno_text(errno), path,
+                 "choose another with --workspace", errno};
+  }
+
+  // A file that a root of its own makes writable, within a writable directory, is no mount point:
+  // who saves it puts another in its place.
+  void lift_protection() {
+    std::vector<std::string> lifted;
+    for (const ViewRoot& root : view_.roots) {
+      if (root.is_git || root.access != Access::kReadWrite || root.node.kind != NodeKind::kFile) {
+        continue;
+      }
+      const ViewRoot* holder = nullptr;
+      for (const ViewRoot& other : view_.roots) {
+        const bool holds = &other != &root && is_below(root.node.path, other.node.path);
+        if (holds && (holder == nullptr || is_below(other.node.path, holder->node.path))) {
+          holder = &other;
+        }
+      }
+      if (holder != nullptr && holder->access == Access::kReadWrite &&
+          holder->noexec == root.noexec) {
+        lifted.push_back(root.node.path);
+      }
+    }
+    for (const std::string& path : lifted) {
+      std::erase_if(view_.roots, [&](const ViewRoot& root) { return root.node.path == path; });
+    }
+    view_.lifted = std::move(lifted);
+  }
+
+  // Within what sbx keeps, or holds for the run, however that is named.
+  bool is_own(const std::string& path) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(),
+                       [&](const Root& root) {
+                         return root.where == kSessionPlaces && is_below(path, root.path);
+                       }) ||
+           std::any_of(own_files_.begin(), own_files_.end(),
+                       [&](const std::string& file) { return is_below(path, file); });
+  }
+
+  void note_own_files() {
+    for (const std::string& file : policy_.run.own_files) {
+      for (const Result<std::string>& name : {normal_path(file, "/", ""), real_path(file)}) {
+        if (name.ok()) own_files_.push_back(name.value());
+      }
+    }
+  }
+
+  Result<std::vector<std::string>> expand(const View::Pattern& pattern, const std::string& where,
+                                          Unlisted unlisted) {
+    if (expansions_ == nullptr) return expand_glob(pattern.base, pattern.text, where, unlisted);
+    return expansions_->of(pattern.base, pattern.text, where, unlisted);
+  }
+
+  // Each path that matches, as a root of its own.
+  Status add_pattern(const Root& root, std::vector<Root>& out) {
+    const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
+    const Result<std::string> base = real_path(head);
+    if (!base.ok()) {
+      const int error = base.error().sys_errno;
+      const bool is_closed = error == EACCES && is_closed_to_us(head);
+      if (error == ENOENT || error == ENOTDIR || is_closed) return {};
+      return Error{ErrorCode::kPathRefused,
+                   "cannot be looked at: " + head + ": " + errno_text(error), root.where,
+                   "name a directory that can be searched", error};
+    }
+    View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
+                          root.access == Access::kNone};
+    SBX_TRY(pattern.matches,
+            expand(pattern, root.where,
+                   root.access == Access::kReadWrite ? Unlisted::kPassedOver : Unlisted::kRefused));
+    for (const std::string& match : pattern.matches) {
+      Root one = root;
+      one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
+      one.pattern_at = 0;
+      one.optional = true;
+      if (!pattern.hides && is_own(one.path)) continue;
+      const NodeKind kind = kind_at(one.path);
+      const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
+      if (pattern.hides || is_shown) out.push_back(std::move(one));
+    }
+    if (root.access != Access::kReadWrite) view_.patterns.push_back(std::move(pattern));
+    return {};
+  }
+
+  Status add_protected(const ViewRoot& root, const Protect& protect) {
+    if (!forms::is_glob(protect.path)) {
+      return resolve_protect(view_.roots, root.node, protect, view_.protects);
+    }
+    View::Pattern pattern{root.node.path, protect.path, false};
+    SBX_TRY(pattern.matches, expand(pattern, protect.where, Unlisted::kRefused));
+    for (const std::string& match : pattern.matches) {
+      const Protect one{match, Missing::kReport, protect.where};
+      SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));
+    }
+    view_.patterns.push_back(std::move(pattern));
+    return {};
+  }
+
+  Status add_caches() {
+    for (const auto& [name, cache] : policy_.sandbox.caches) {
+      Node node = looks_.at(cache.source);
+      if (node.kind != NodeKind::kDirectory) {
+        return Error{ErrorCode::kPathNotFound, "the cache's directory is gone: " + cache.source,
+                     "/caches/" + name, "run again"};
+      }
+      view_.caches.emplace_back(cache.path, std::move(node));
+    }
+    return {};
+  }
+
+  Status add_roots() {
+    std::vector<Root> roots;
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
+      if (root.pattern_at == 0) {
+        roots.push_back(root);
+      } else {
+        SBX_CHECK_OK(add_pattern(root, roots));
+      }
+    }
+    std::set<std::string> seen;
+    for (const Root& root : roots) {
+      const bool is_again = seen.contains(root.path);
+      if (is_again && roots.size() != policy_.sandbox.filesystem.roots.size()) continue;
+      const std::string path = root.path == "/" ? root.path : looks_.with_real_parent(root.path);
+      Node node = looks_.at(path);
+      SBX_CHECK_OK(looks_.failure());
+      if (node.kind == NodeKind::kMissing) {
+        // An earlier command may have closed the directory, and a later one may open it again.
+        if (errno == EACCES && lies_in_writable(path)) return look_failed("lstat", path, EACCES);
+        if (root.optional) {
+          node.path = path;
+          if (root.access != Access::kReadWrite) {
+            view_.absent.push_back({std::move(node), root.access, root.where, root.noexec});
+          }
+          continue;
+        }
+        return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
+                     root.where.starts_with("--")
+                         ? "create it, or leave the flag out"
+                         : "create it, mark it \"optional\": true, or remove it",
+                     ENOENT};
+      }
+      // A dotfile that is kept elsewhere: nothing of it shows, and nothing inside can make it.
+      if (node.kind == NodeKind::kLink && root.optional && root.access == Access::kReadOnly &&
+          !lies_in_writable(path) && !lies_in_writable(root.path)) {
+        view_.left_out.push_back({path, looks_.link(path)});
+        continue;
+      }
+      SBX_CHECK_OK(check_root(root, node));
+      SBX_CHECK_OK(check_stays(root, node));
+      seen.insert(node.path);
+      view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
+    }
+    hide_link_targets();
+    return has_mounts_ ? hide_fifos(view_.roots) : Status();
+  }
+
+  bool lies_in_writable(const std::string& path) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path);
+    });
+  }
+
+  // A hidden symlink hides what it leads to as well, where a root shows that and none lies below.
+  void hide_link_targets() {
+    std::vector<ViewRoot> more;
+    std::set<std::string> all;
+    std::set<std::string> shown;
+    for (const ViewRoot& root : view_.roots) {
+      all.insert(root.node.path);
+      if (root.access != Access::kNone) shown.insert(root.node.path);
+    }
+    const auto is_shown = [&](std::string path) {
+      while (!shown.contains(path) && path != "/")
+        path.resize(std::max<std::size_t>(path.rfind('/'), 1));
+      return shown.contains(path);
+    };
+    const auto holds_roots = [&](const std::string& path) {
+      const auto next = all.lower_bound(path == "/" ? path : path + "/");
+      return all.contains(path) || (next != all.end() && is_below(*next, path));
+    };
+    for (const ViewRoot& root : view_.roots) {
+      if (root.node.kind != NodeKind::kLink) continue;
+      const Result<std::string> real = real_path(root.node.path);
+      if (!real.ok()) {
+        const int error = real.error().sys_errno;
+        if (!is_missing(error) && error != EACCES && error != ELOOP) {
+          looks_.fail("realpath", root.node.path, error);
+        }
+        continue;
+      }
+      const std::string& target = real.value();
+      if (is_shown(target) && !holds_roots(target)) {
+        more.push_back({looks_.at(target), Access::kNone, root.where});
+      }
+    }
+    view_.roots.insert(view_.roots.end(), more.begin(), more.end());
+  }
+
+  // What lies in a writable root may have been planted by an earlier command: a root below one must
+  // not have been led out of it by a symlink on the way.
+  Status check_stays(const Root& root, const Node& node) {
+    for (const Root& holder : policy_.sandbox.filesystem.roots) {
+      const bool within = holder.access == Access::kReadWrite && holder.path != root.path &&
+                          is_below(root.path, holder.path);
+      if (!within ||
+          is_below(node.path, holder.path == "/" ? "/" : looks_.with_real_parent(holder.path))) {
+        continue;
+      }
+      return Error{
+          ErrorCode::kPathRefused,
+          "a symlink leads out of the root " + holder.path + ": " + root.path + " is " + node.path,
+          root.where, "name the target itself"};
+    }
+    return {};
+  }
+
+  Status check_root(const Root& root, const Node& node) {
+    if (node.kind == NodeKind::kLink) {
+      if (root.access == Access::kNone) return {};
+      return Error{ErrorCode::kPathRefused,
+                   "a root must not be a symlink: " + root.path + " -> " + looks_.link(node.path),
+                   root.where, "name the target itself"};
+    }
+    const bool in_dev = is_below(node.path, "/dev") && !is_below(node.path, "/dev/shm");
+    if (in_dev || node.path == "/dev/shm" || is_below(node.path, "/proc")) {
+      return Error{ErrorCode::kPathRefused, "/dev and /proc are made anew inside: " + root.path,
+                   root.where,
+                   "they are no place to work in or to show; device nodes are listed in "
+                   "filesystem.devices"};
+    }
+    const bool showable = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile ||
+                          node.kind == NodeKind::kSocket;
+    if (!showable && root.access != Access::kNone) {
+      return Error{ErrorCode::kPathRefused,
+                   "a root must be a directory, a regular file or a socket: " + root.path,
+                   root.where, "list device nodes in filesystem.devices"};
+    }
+    return {};
+  }
+
+  const Policy& policy_;
+  const bool has_mounts_;
+  Expansions* const expansions_;
+  Looks& looks_;
+  View& view_;
+  std::vector<std::string> own_files_;
+};
+
+}  // namespace
+
+Status find_roots(const Policy& policy, bool has_mounts, Expansions* expansions, Looks& looks,
+                  View& view) {
+  return Roots(policy, has_mounts, expansions, looks, view).run();
+}
+
+}  // namespace sbx
