@@ -21,72 +21,14 @@
 #include "pending.h"
 #include "report/json_parts.h"
 #include "touched.h"
+#include "undo.h"
 
 namespace sbx {
 namespace {
 
-constexpr std::size_t kMostJournal = std::size_t{2} << 30;
-
 bool is_any_below(const std::string& path, const std::vector<std::string>& tops) {
   return std::any_of(tops.begin(), tops.end(),
                      [&](const std::string& top) { return is_below(path, top); });
-}
-
-// The way that leads out of what is unfinished.
-constexpr const char* kTakesBack = "sbx-run layer commit NAME --undo takes the commit back";
-constexpr const char* kKeeps = "sbx-run layer commit NAME leaves it committed";
-
-std::string listed(const Paths& paths) {
-  constexpr std::size_t kNamed = 20;
-  std::string names;
-  for (std::size_t i = 0; i < paths.size() && i < kNamed; ++i) {
-    names += (i == 0 ? "" : ", ") + repair_utf8(paths[i]);
-  }
-  if (paths.size() > kNamed) names += " and " + std::to_string(paths.size() - kNamed) + " more";
-  return escape_control_bytes(names);
-}
-
-// Steps that fail on their way are gone back, and nothing is unfinished then.
-Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                   bool back) {
-  const std::string directory = layer.store().epoch(epoch);
-  const LayerState& state = layer.state();
-  const Status status =
-      back ? undo_steps(state, directory, steps) : do_steps(state, directory, steps);
-  if (status.ok()) return status;
-  Error error = status.error();
-  Paths left;
-  Status again =
-      back ? do_steps(state, directory, steps, &left) : undo_steps(state, directory, steps, &left);
-  if (again.ok()) {
-    again = back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps);
-  }
-  if (!again.ok()) {
-    error.hint = back ? kKeeps : kTakesBack;
-    return error;
-  }
-  error.message = (back ? "nothing was undone; " : "nothing was committed; ") + error.message;
-  if (!left.empty()) error.message += "; left as they are: " + listed(left);
-  if (error.code == ErrorCode::kLayerConflict) error.hint.clear();
-  return error;
-}
-
-// What the layer forgets at the commit's end beside what is made real, for one that is killed and
-// finished later.
-Status write_forgotten(const std::string& directory, const std::set<TouchedKey>& keys) {
-  BaseRecords records;
-  for (const auto& [root, path] : keys) records.add(root, path, {});
-  return records.save(directory + "/forgotten");
-}
-
-std::set<TouchedKey> read_forgotten(const std::string& directory, std::size_t roots) {
-  BaseRecords records;
-  records.load(directory + "/forgotten");
-  std::set<TouchedKey> out;
-  for (const auto& [key, record] : records.all()) {
-    if (key.first < roots) out.insert(key);
-  }
-  return out;
 }
 
 class Commit {
@@ -380,21 +322,27 @@ class Commit {
     SBX_TRY(OwnedFd lock, lock_store(layer_.store()));
     SBX_TRY(const std::string epoch, make_epoch(layer_.store(), state_));
     const std::string directory = layer_.store().epoch(epoch);
-    SBX_CHECK_OK(keep_contents(directory));
-    SBX_CHECK_OK(write_forgotten(directory, dropped_and_settled()));
+    const std::vector<Step> given_up = give_up();
+    SBX_CHECK_OK(keep_contents(directory, given_up));
+    SBX_CHECK_OK(write_given_up(layer_, epoch, given_up));
     SBX_CHECK_OK(write_pending(layer_, epoch, encode_journal(steps_)));
     lock.reset();
     SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false));
-    return finish_commit(layer_, epoch, steps_, dropped_and_settled());
+    return finish_commit(layer_, epoch, steps_, given_up);
   }
 
-  std::set<TouchedKey> dropped_and_settled() const {
-    std::set<TouchedKey> out = dropped_;
-    out.insert(settled_.begin(), settled_.end());
+  std::vector<Step> give_up() const {
+    std::vector<Step> out;
+    for (const auto* const keys : {&dropped_, &settled_}) {
+      for (const TouchedKey& key : *keys) {
+        const Touched& touched = touched_.at(key);
+        out.push_back({key.first, key.second, touched.base, touched.now});
+      }
+    }
     return out;
   }
 
-  Status keep_contents(const std::string& directory) {
+  Status keep_contents(const std::string& directory, const std::vector<Step>& given_up) {
     for (const char* part : {"/old", "/new"}) {
       if (mkdir((directory + part).c_str(), 0700) != 0) {
         return layer_failure("mkdir(" + directory + part + ")", errno);
@@ -412,15 +360,32 @@ class Commit {
         }
         SBX_CHECK_OK(keep(step.from, root, step.path, file, directory + "/old/" + number, true));
       }
-      if (step.to.kind == BaseRecord::kFile || step.to.kind == BaseRecord::kLink) {
-        const Touched& touched = touched_.at({step.root, step.path});
-        const OwnedFd file = open_kept(touched);
-        const bool may_link = state_.kind == KeptKind::kOverlay;
-        SBX_CHECK_OK(
-            keep(step.to, AT_FDCWD, touched.file, file, directory + "/new/" + number, may_link));
-      }
+      SBX_CHECK_OK(keep_new(step, directory + "/new/" + number));
+    }
+    for (std::size_t i = 0; i < given_up.size(); ++i) {
+      const std::string number = std::to_string(steps_.size() + i);
+      SBX_CHECK_OK(keep_new(given_up[i], directory + "/new/" + number));
     }
     return {};
+  }
+
+  Status keep_new(const Step& step, const std::string& to) {
+    if (step.to.kind == BaseRecord::kAbsent || step.to.kind == BaseRecord::kDirectory) return {};
+    const Touched& touched = touched_.at({step.root, step.path});
+    // What is special is only ever given up, and comes back as the same file.
+    if (step.to.kind == BaseRecord::kOther) {
+      return linkat(AT_FDCWD, touched.file.c_str(), AT_FDCWD, to.c_str(), 0) == 0
+                 ? Status()
+                 : layer_failure("link(" + to + ")", errno);
+    }
+    if (touched.info.st_nlink > 1) {
+      const auto [first, is_new] =
+          kept_.emplace(std::pair(touched.info.st_dev, touched.info.st_ino), to);
+      if (!is_new && linkat(AT_FDCWD, first->second.c_str(), AT_FDCWD, to.c_str(), 0) == 0)
+        return {};
+    }
+    const OwnedFd file = open_kept(touched);
+    return keep(step.to, AT_FDCWD, touched.file, file, to, state_.kind == KeptKind::kOverlay);
   }
 
   static Status keep(const BaseRecord& record, int dirfd, const std::string& path,
@@ -485,124 +450,13 @@ class Commit {
   std::vector<Step> steps_;
   std::map<std::pair<dev_t, ino_t>, TouchedKey> linked_;
   std::map<TouchedKey, TouchedKey> links_;
+  std::map<std::pair<dev_t, ino_t>, std::string> kept_;  // of several names: where it is kept
   std::map<std::pair<dev_t, ino_t>, Names> names_;
   std::map<TouchedKey, std::int64_t> numbers_;
   std::vector<Change> conflicts_;
   std::vector<Change> refused_;
   std::vector<std::string> warnings_;
 };
-
-Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoch) {
-  SBX_TRY(const std::string text, read_file(layer.store().epoch(epoch) + "/journal", kMostJournal));
-  return decode_journal(text, layer.state().roots.size());
-}
-
-// After the last step.
-Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
-                 const std::vector<Step>& steps, const Paths& left, bool back) {
-  // An undo that is left ends no commit: what that gave up has been forgotten with it.
-  std::set<TouchedKey> forgotten;
-  if (layer.state().committed != pending.epoch) {
-    forgotten = read_forgotten(layer.store().epoch(pending.epoch), layer.state().roots.size());
-  }
-  const Status status = back ? finish_undo(layer, pending.epoch, steps)
-                             : finish_commit(layer, pending.epoch, steps, forgotten);
-  if (!status.ok()) return Refusal{status.error(), {}};
-  std::vector<Step> done = steps;
-  std::vector<std::string> warnings;
-  for (const std::string& path : left) {
-    warnings.push_back("left as somebody else has made it: " + repair_utf8(path));
-    std::erase_if(done, [&](const Step& step) {
-      return absolute_path(layer.state(), {step.root, step.path}) == path;
-    });
-  }
-  return commit_answer(action, layer.state(), back ? "undone" : "committed", done, warnings);
-}
-
-Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pending, bool back) {
-  Result<std::vector<Step>> steps = read_journal(layer, pending.epoch);
-  if (!steps.ok()) return Refusal{steps.error(), {}};
-  const std::string directory = layer.store().epoch(pending.epoch);
-  const std::vector<Step>& list = steps.value();
-  if (action.dry_run) {
-    return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
-  }
-  // A commit that has not ended can be taken back, and an undo that has not ended be left, whatever
-  // others have done meanwhile.
-  const bool was_committed = layer.state().committed == pending.epoch;
-  Paths left;
-  Paths* const to = back != was_committed ? &left : nullptr;
-  Status status = back ? undo_steps(layer.state(), directory, list, to)
-                       : do_steps(layer.state(), directory, list, to);
-  if (!status.ok()) {
-    Error error = status.error();
-    if (error.code == ErrorCode::kLayerConflict) error.hint = was_committed ? kKeeps : kTakesBack;
-    return Refusal{std::move(error), {}};
-  }
-  return end_pending(action, layer, pending, list, left, back);
-}
-
-// Nothing may have changed since what was committed.
-std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<Step>& steps) {
-  std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
-  std::set<TouchedKey> made;
-  for (const Step& step : steps) {
-    last[{step.root, step.path}] = &step.to;
-    if (step.from.kind != BaseRecord::kDirectory) made.insert({step.root, step.path});
-  }
-  std::vector<Change> out;
-  for (const auto& [key, to] : last) {
-    const OwnedFd root(
-        open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    const BaseRecord is = look_at_real(root.get(), key.second);
-    // One that was committed without a right to read it has to be given one to be compared.
-    const bool is_closed = to->kind == BaseRecord::kFile && (to->mode & 0400) == 0;
-    if (is_closed ? !is_same_content(*to, is) : !is_same_file(*to, is)) {
-      out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
-    }
-    if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;
-    // What somebody else has put into it would keep it from being removed.
-    const OwnedFd fd(
-        open_beneath(root.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
-    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-      const TouchedKey child{key.first, key.second + "/" + entry->d_name};
-      if (last.contains(child)) continue;
-      out.push_back({repair_utf8(absolute_path(state, child)), "conflict"});
-    }
-  }
-  return out;
-}
-
-Done undo_committed(const Action& action, KeptLayer& layer) {
-  const std::string epoch = layer.state().committed;
-  if (epoch.empty()) {
-    return Refusal{Error{ErrorCode::kLayerNotFound, "the layer has no commit to take back", "layer",
-                         "the last one only is kept"},
-                   {}};
-  }
-  Result<std::vector<Step>> steps = read_journal(layer, epoch);
-  if (!steps.ok()) return Refusal{steps.error(), {}};
-  std::vector<Change> conflicts = undo_conflicts(layer.state(), steps.value());
-  if (!conflicts.empty()) {
-    std::string names;
-    for (const Change& change : conflicts) names += (names.empty() ? "" : ", ") + change.path;
-    return Refusal{Error{ErrorCode::kLayerConflict,
-                         "nothing was undone; changed since the commit: " + names.substr(0, 2000),
-                         "layer", "put them back as they were committed"},
-                   std::move(conflicts)};
-  }
-  if (action.dry_run) {
-    return commit_answer(action, layer.state(), "undone", steps.value(), {});
-  }
-  if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
-    return Refusal{status.error(), {}};
-  }
-  if (Status status = all_or_none(layer, epoch, steps.value(), true); !status.ok()) {
-    return Refusal{status.error(), {}};
-  }
-  return end_pending(action, layer, {epoch}, steps.value(), {}, true);
-}
 
 }  // namespace
 
@@ -663,15 +517,6 @@ Done commit_layer(const Action& action) {
   if (pending) return finish_pending(action, layer, *pending, action.undo);
   if (action.undo) return undo_committed(action, layer);
   return Commit(action, layer).run();
-}
-
-Done undo_layer(const Action& action) {
-  Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
-  if (!found.ok()) return Refusal{found.error(), {}};
-  KeptLayer& layer = *found.value();
-  const std::optional<Pending> pending = read_pending(layer.store(), action.name);
-  if (pending) return finish_pending(action, layer, *pending, true);
-  return undo_committed(action, layer);
 }
 
 }  // namespace sbx

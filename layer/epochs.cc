@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
+#include "touched.h"
 
 namespace sbx {
 namespace {
@@ -203,9 +204,8 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
       BaseRecord again = record;
       struct stat info {};
       const BaseRecord* const copied = made.find(i, key.second);
-      const bool is_same =
-          copied != nullptr && stat_beneath(tree.get(), key.second, info) &&
-          record.stamp == std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+      const bool is_same = copied != nullptr && stat_beneath(tree.get(), key.second, info) &&
+                           record.stamp == change_time(info);
       again.stamp = is_same ? copied->stamp : 0;
       is.add(i, key.second, std::move(again));
     }

@@ -51,8 +51,7 @@ class Stepper {
     const int root = roots_.at(step.root).get();
     const std::size_t slash = step.path.rfind('/');
     const std::string parent = slash == std::string::npos ? "." : step.path.substr(0, slash);
-    name_ = slash == std::string::npos ? step.path : step.path.substr(slash + 1);
-    directory_.reset(open_beneath(root, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    directory_ = open_parent(root, step.path, name_);
     // Taken back before the directory was made.
     const bool never_was =
         back_ && from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;

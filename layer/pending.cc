@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "epochs.h"
+#include "give_back.h"
 #include "host_files/remove_tree.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
@@ -22,21 +23,6 @@ namespace {
 
 std::string pending_path(const LayerStore& store, const std::string& name) {
   return store.layer(name) + "/" + kPendingCommit;
-}
-
-Status write_new(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const OwnedFd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file.is_open()) return layer_failure("open(" + fresh + ")", errno);
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const ssize_t size = write(file.get(), rest.data(), rest.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size <= 0) return layer_failure("write(" + fresh + ")", size < 0 ? errno : ENOSPC);
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
-  return rename(fresh.c_str(), path.c_str()) == 0 ? Status()
-                                                  : layer_failure("rename(" + path + ")", errno);
 }
 
 Status drop_pending(KeptLayer& layer) {
@@ -62,11 +48,10 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
     if (!back) at->second = &step.to;
   }
   const auto stamp_of = [&](const TouchedKey& key) -> std::int64_t {
-    const OwnedFd tree(open((layer.store().part(epoch, key.first) + "/tree").c_str(),
-                            O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd tree = open_tree(layer, epoch, key.first);
     struct stat info {};
     if (back || !stat_beneath(tree.get(), key.second, info)) return 0;
-    return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
+    return change_time(info);
   };
   for (const auto& [key, record] : settled) {
     BaseRecord known = *record;
@@ -87,22 +72,59 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
                                                   : layer_failure("rename(" + path + ")", errno);
 }
 
+void drop_path(int tree, const std::string& path) {
+  std::string name;
+  const OwnedFd parent = open_parent(tree, path, name);
+  if (parent.is_open() && unlinkat(parent.get(), name.c_str(), 0) != 0) {
+    unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR);
+  }
+}
+
 // Directories on the way to a path of a copy that the layer has removed. False: no such way leads
 // there.
-bool make_parents(const std::string& real, const std::string& tree, const std::string& path) {
+bool make_parents(int real, int tree, const std::string& path) {
   for (std::size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
-    const std::string parent = "/" + path.substr(0, at);
+    const std::string parent = path.substr(0, at);
     struct stat info {};
-    if (lstat((tree + parent).c_str(), &info) == 0) {
+    if (stat_beneath(tree, parent, info)) {
       if (!S_ISDIR(info.st_mode)) return false;
-    } else if (lstat((real + parent).c_str(), &info) != 0 || !S_ISDIR(info.st_mode) ||
-               mkdir((tree + parent).c_str(), 0700) != 0) {
-      return false;
-    } else {
-      chmod((tree + parent).c_str(), (info.st_mode & 0777) | 0700);
+      continue;
     }
+    std::string name;
+    const OwnedFd above = open_parent(tree, parent, name);
+    if (!stat_beneath(real, parent, info) || !S_ISDIR(info.st_mode) || !above.is_open() ||
+        mkdirat(above.get(), name.c_str(), 0700) != 0) {
+      return false;
+    }
+    fchmodat(above.get(), name.c_str(), (info.st_mode & 0777) | 0700, 0);
   }
   return true;
+}
+
+// A path of the copy, where nothing is in its way, becomes what is real. Errors: errno.
+bool copy_real(int real, int tree, const std::string& path) {
+  struct stat info {};
+  if (!stat_beneath(real, path, info) || !make_parents(real, tree, path)) return true;
+  std::string name;
+  const OwnedFd parent = open_parent(tree, path, name);
+  if (!parent.is_open()) return false;
+  if (S_ISDIR(info.st_mode)) {
+    if (mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  } else if (S_ISLNK(info.st_mode)) {
+    const OwnedFd link(open_beneath(real, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    return symlinkat(read_link(link.get(), "").c_str(), parent.get(), name.c_str()) == 0;
+  } else if (S_ISREG(info.st_mode)) {
+    const OwnedFd from(open_beneath(real, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const OwnedFd to(
+        openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!from.is_open() || !to.is_open() || !copy_bytes(from.get(), to.get())) return false;
+    copy_user_attributes(from.get(), to.get());
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    futimens(to.get(), times);
+  } else {
+    return true;
+  }
+  return fchmodat(parent.get(), name.c_str(), info.st_mode & 0777, 0) == 0;
 }
 
 // In a copy of the copy each path becomes what is real: until the state names that, the layer is as
@@ -114,31 +136,16 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   layer.drop_base();
   const std::string live = stack.back();
   for (auto at = paths.rbegin(); at != paths.rend(); ++at) {
-    const std::string tree = layer.store().part(live, at->first) + "/tree/" + at->second;
-    if (unlink(tree.c_str()) != 0) rmdir(tree.c_str());
+    drop_path(open_tree(layer, live, at->first).get(), at->second);
   }
   for (const TouchedKey& key : paths) {
-    const std::string real = absolute_path(layer.state(), key);
-    const std::string whole = layer.store().part(live, key.first) + "/tree";
-    const std::string tree = whole + "/" + key.second;
-    struct stat info {};
-    if (lstat(real.c_str(), &info) != 0 ||
-        !make_parents(layer.state().roots.at(key.first), whole, key.second)) {
-      continue;
+    const OwnedFd tree = open_tree(layer, live, key.first);
+    const OwnedFd real(open(layer.state().roots.at(key.first).c_str(),
+                            O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!copy_real(real.get(), tree.get(), key.second)) {
+      return layer_failure("cannot copy " + escape_control_bytes(absolute_path(layer.state(), key)),
+                           errno);
     }
-    bool is_made = true;
-    if (S_ISDIR(info.st_mode)) {
-      is_made = mkdir(tree.c_str(), 0700) == 0 || errno == EEXIST;
-    } else if (S_ISLNK(info.st_mode)) {
-      is_made = symlink(read_link(AT_FDCWD, real).c_str(), tree.c_str()) == 0;
-    } else if (S_ISREG(info.st_mode)) {
-      const OwnedFd from(open(real.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-      const OwnedFd to(open(tree.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-      is_made = from.is_open() && to.is_open() && copy_bytes(from.get(), to.get());
-      if (is_made) copy_user_attributes(from.get(), to.get());
-    }
-    if (!is_made) return layer_failure("cannot copy " + real, errno);
-    if (!S_ISLNK(info.st_mode)) chmod(tree.c_str(), info.st_mode & 0777);
   }
   return {};
 }
@@ -147,8 +154,7 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
 std::set<TouchedKey> differing(const KeptLayer& layer, const std::set<TouchedKey>& paths) {
   std::set<TouchedKey> out;
   for (const TouchedKey& key : paths) {
-    const std::string whole = layer.store().part(layer.state().stack.back(), key.first) + "/tree";
-    const OwnedFd tree(open(whole.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd tree = open_tree(layer, layer.state().stack.back(), key.first);
     const OwnedFd real(
         open(layer.state().roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!is_same_file(look_at_real(tree.get(), key.second), look_at_real(real.get(), key.second))) {
@@ -170,54 +176,37 @@ std::size_t labels_before(const KeptLayer& layer, const std::string& epoch) {
   return count ? std::min(static_cast<std::size_t>(*count), all) : all;
 }
 
-// What the commit made real, as an epoch of the layer.
-Status rebuild(KeptLayer& layer, const std::string& committed, const std::string& epoch,
-               const std::vector<Step>& steps) {
-  const LayerStore& store = layer.store();
-  BaseRecords base;
-  std::map<std::string, mode_t> modes;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Step& step = steps[i];
-    const std::string upper = store.part(epoch, step.root) + "/upper";
-    const std::string path = upper + "/" + step.path;
-    base.add(step.root, step.path, step.from);
-    for (std::size_t at = path.find('/', upper.size() + 1); at != std::string::npos;
-         at = path.find('/', at + 1)) {
-      const std::string parent = path.substr(0, at);
-      struct stat real {};
-      if (mkdir(parent.c_str(), 0700) != 0) continue;
-      const std::string shown = layer.state().roots.at(step.root) + parent.substr(upper.size());
-      modes.try_emplace(parent, stat(shown.c_str(), &real) == 0 ? real.st_mode & 0777 : 0755);
-    }
-    bool is_made = true;
-    if (step.to.kind == BaseRecord::kAbsent) {
-      // A directory that was removed hides what was in it.
-      remove_tree(path);
-      is_made = make_whiteout(AT_FDCWD, path);
-    } else if (step.to.kind == BaseRecord::kDirectory) {
-      struct stat info {};
-      if (lstat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) unlink(path.c_str());
-      is_made = mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
-      modes.insert_or_assign(path, step.to.mode & 0777);
-    } else {
-      const std::string kept = store.epoch(committed) + "/new/" + std::to_string(i);
-      // In the place of a directory whose entries have gone.
-      if (unlink(path.c_str()) != 0) remove_tree(path);
-      is_made = linkat(AT_FDCWD, kept.c_str(), AT_FDCWD, path.c_str(), 0) == 0;
-    }
-    if (!is_made) return layer_failure("cannot keep " + path, errno);
-  }
-  // What lies in a directory before the directory, which may close.
-  for (auto at = modes.rbegin(); at != modes.rend(); ++at) {
-    struct stat info {};
-    if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-      chmod(at->first.c_str(), at->second);
-    }
-  }
-  return base.save(store.epoch(epoch) + "/base");
+// What an epoch of a copy shows of the commit is the layer's own again.
+Status settle_back(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                   const std::vector<Step>& given_up, const Passages& passages) {
+  SBX_CHECK_OK(give_back(layer, epoch, passages));
+  std::vector<Step> all = steps;
+  all.insert(all.end(), given_up.begin(), given_up.end());
+  return settle_copy(layer, epoch, all, {}, true);
+}
+
+std::set<TouchedKey> keys_of(const std::vector<Step>& steps) {
+  std::set<TouchedKey> keys;
+  for (const Step& step : steps) keys.insert({step.root, step.path});
+  return keys;
 }
 
 }  // namespace
+
+Status write_new(const std::string& path, const std::string& text) {
+  const std::string fresh = path + ".new";
+  const OwnedFd file(open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file.is_open()) return layer_failure("open(" + fresh + ")", errno);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const ssize_t size = write(file.get(), rest.data(), rest.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return layer_failure("write(" + fresh + ")", size < 0 ? errno : ENOSPC);
+    rest.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return rename(fresh.c_str(), path.c_str()) == 0 ? Status()
+                                                  : layer_failure("rename(" + path + ")", errno);
+}
 
 std::optional<Pending> read_pending(const LayerStore& store, const std::string& name) {
   const Result<std::string> text = read_file(pending_path(store, name), 64);
@@ -250,10 +239,11 @@ Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
 }
 
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                     const std::set<TouchedKey>& also) {
+                     const std::vector<Step>& given_up) {
   LayerState& state = layer.state();
   if (state.committed == epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
+  const std::set<TouchedKey> also = keys_of(given_up);
   if (state.kind == KeptKind::kCopy) {
     const std::set<TouchedKey> forgotten = differing(layer, also);
     if (!forgotten.empty()) SBX_CHECK_OK(copy_again(layer, forgotten));
@@ -275,19 +265,22 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
   return {};
 }
 
-Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps) {
+Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                   const std::vector<Step>& given_up) {
   LayerState& state = layer.state();
   // One that had not ended: the layer still holds everything.
   if (state.committed != epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
+  Passages lost = passages(layer.store(), epoch, given_up, steps.size());
   if (state.kind == KeptKind::kCopy) {
-    SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, {}, true));
+    SBX_CHECK_OK(settle_back(layer, state.stack.back(), steps, given_up, lost));
     for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {
-      SBX_CHECK_OK(settle_copy(layer, state.labels[i].second.back(), steps, {}, true));
+      SBX_CHECK_OK(settle_back(layer, state.labels[i].second.back(), steps, given_up, lost));
     }
   } else {
     SBX_TRY(const std::string again, make_epoch(layer.store(), state));
-    SBX_CHECK_OK(rebuild(layer, epoch, again, steps));
+    lost.merge(passages(layer.store(), epoch, steps));
+    SBX_CHECK_OK(fill_epoch(layer, again, lost));
     state.stack.insert(state.stack.begin(), again);
     // A checkpoint since the commit has shown the same through the real files.
     for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {

@@ -21,13 +21,17 @@ struct Pending {
 std::optional<Pending> read_pending(const LayerStore& store, const std::string& name);
 // From here on it has begun. `journal` empty: it lies there already. Errors: kSetupFailed.
 Status write_pending(KeptLayer& layer, const std::string& epoch, const std::string& journal);
+// The whole file, by a rename. Errors: kSetupFailed.
+Status write_new(const std::string& path, const std::string& text);
 
-// After the last step: the layer forgets what is real now, and `also`.
+// What the layer gave up in a commit follows its steps in the numbers of EPOCH/new.
+// After the last step: the layer forgets what is real now, and what it has given up.
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                     const std::set<TouchedKey>& also);
-// After the last step back: what is no longer real is in the layer again, below what was written
-// since.
-Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps);
+                     const std::vector<Step>& given_up);
+// After the last step back: what is no longer real, and what was given up, is in the layer again,
+// below what was written since.
+Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                   const std::vector<Step>& given_up);
 
 // The layer shows what is real there, and nothing of its own. Errors: kSetupFailed.
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);

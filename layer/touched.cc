@@ -16,10 +16,6 @@
 namespace sbx {
 namespace {
 
-std::int64_t change_time(const struct stat& info) {
-  return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
-}
-
 class Collector {
  public:
   Collector(KeptLayer& layer, TouchedMap& out)
@@ -168,6 +164,17 @@ std::string read_link(int dirfd, const std::string& path) {
   std::array<char, 4097> target{};
   const ssize_t size = readlinkat(dirfd, path.c_str(), target.data(), target.size());
   return size < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(size));
+}
+
+OwnedFd open_parent(int root, const std::string& path, std::string& name) {
+  const std::size_t slash = path.rfind('/');
+  const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);
+  name = slash == std::string::npos ? path : path.substr(slash + 1);
+  return OwnedFd(open_beneath(root, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::int64_t change_time(const struct stat& info) {
+  return std::int64_t{info.st_ctim.tv_sec} * 1'000'000'000 + info.st_ctim.tv_nsec;
 }
 
 }  // namespace sbx

@@ -41,5 +41,10 @@ std::string absolute_path(const LayerState& state, const TouchedKey& key);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
 std::string read_link(int dirfd, const std::string& path);
+// The directory that a path below `root` lies in, never through a symlink, and its name there. -1
+// and errno.
+OwnedFd open_parent(int root, const std::string& path, std::string& name);
+// In nanoseconds.
+std::int64_t change_time(const struct stat& info);
 
 }  // namespace sbx

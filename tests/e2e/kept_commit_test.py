@@ -536,7 +536,9 @@ class Kills(Kept):
     def prepared(self, action, kind):
         """A workspace and its layer, as they are before the action; and its words."""
         work, environment = self.prepare(tempfile.mkdtemp(dir=self.base), kind)
-        for words in ((["commit", "x"],) if action[0] == "undo" else (["checkpoint", "x", "first"],)):
+        ours = [word for name in ("gone", "link", "n/m/o")
+                for word in ("--ours", os.path.join(work, name))]
+        for words in ((["commit", "x", *ours],) if action[0] == "undo" else (["checkpoint", "x", "first"],)):
             done = self.call(work, environment, *words)
             self.assertEqual(done.returncode, 0, done)
         if action[0] != "undo":
@@ -550,6 +552,7 @@ class Kills(Kept):
         return tree(work), done.stdout if done.returncode == 0 else None
 
     def kill_everywhere(self, action, kind):
+        first = self.seen(*self.prepare(tempfile.mkdtemp(dir=self.base), kind))
         work, environment, words = self.prepared(action, kind)
         before = self.seen(work, environment)
         points = self.points(work, environment, words, os.path.join(os.path.dirname(work), "trace"))
@@ -579,7 +582,7 @@ class Kills(Kept):
                          else (b"bad_value",))
                 if not any(code in told for code in codes):
                     wrong.append(again)
-            if self.seen(work, environment) != after:
+            if self.seen(work, environment) != after or (action[0] == "undo" and after != first):
                 wrong.append(("after", self.seen(work, environment)))
             if action[0] == "branch" and self.seen(work, environment, "y") != after:
                 wrong.append("the branch")

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Both kinds of layer: an overlay gets one epoch more, in a copy files take their place.
+#include "give_back.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "base/text.h"
+#include "epochs.h"
+#include "host_files/remove_tree.h"
+#include "kept/copy.h"
+#include "kept/merged.h"
+
+namespace sbx {
+namespace {
+
+class Rebuild {
+ public:
+  Rebuild(KeptLayer& layer, const std::string& epoch) : layer_(layer), epoch_(epoch) {}
+
+  // What is removed first, the deepest before: a directory that was removed hides what was in it.
+  Status take(const Passages& all) {
+    for (const auto& [key, passage] : all) base_.add(key.first, key.second, *passage.from);
+    for (auto at = all.rbegin(); at != all.rend(); ++at) {
+      if (at->second.to->kind == BaseRecord::kAbsent) SBX_CHECK_OK(put(at->first, at->second));
+    }
+    for (const auto& [key, passage] : all) {
+      if (passage.to->kind != BaseRecord::kAbsent) SBX_CHECK_OK(put(key, passage));
+    }
+    // What lies in a directory before the directory, which may close.
+    for (auto at = modes_.rbegin(); at != modes_.rend(); ++at) {
+      struct stat info {};
+      if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+        chmod(at->first.c_str(), at->second);
+      }
+    }
+    return base_.save(layer_.store().epoch(epoch_) + "/base");
+  }
+
+ private:
+  void make_parents(const TouchedKey& key, const std::string& upper) {
+    const std::string path = upper + "/" + key.second;
+    for (std::size_t at = path.find('/', upper.size() + 1); at != std::string::npos;
+         at = path.find('/', at + 1)) {
+      const std::string parent = path.substr(0, at);
+      struct stat real {};
+      if (mkdir(parent.c_str(), 0700) != 0) continue;
+      const std::string shown = layer_.state().roots.at(key.first) + parent.substr(upper.size());
+      modes_.try_emplace(parent, stat(shown.c_str(), &real) == 0 ? real.st_mode & 0777 : 0755);
+    }
+  }
+
+  Status put(const TouchedKey& key, const Passage& passage) {
+    const std::string upper = layer_.store().part(epoch_, key.first) + "/upper";
+    const std::string path = upper + "/" + key.second;
+    make_parents(key, upper);
+    bool is_made = true;
+    if (passage.to->kind == BaseRecord::kAbsent) {
+      remove_tree(path);
+      is_made = make_whiteout(AT_FDCWD, path);
+    } else if (passage.to->kind == BaseRecord::kDirectory) {
+      is_made = mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
+      modes_.insert_or_assign(path, passage.to->mode & 0777);
+    } else {
+      // In the place of a directory whose entries have gone.
+      if (unlink(path.c_str()) != 0) remove_tree(path);
+      is_made = linkat(AT_FDCWD, passage.kept.c_str(), AT_FDCWD, path.c_str(), 0) == 0;
+    }
+    return is_made ? Status() : layer_failure("cannot keep " + path, errno);
+  }
+
+  KeptLayer& layer_;
+  const std::string& epoch_;
+  BaseRecords base_;
+  std::map<std::string, mode_t> modes_;
+};
+
+class GiveBack {
+ public:
+  GiveBack(const KeptLayer& layer, const std::string& epoch) : layer_(layer), epoch_(epoch) {
+    known_.load(layer.store().epoch(epoch) + "/base");
+  }
+
+  Status take(const Passages& all) {
+    for (auto at = all.rbegin(); at != all.rend(); ++at) {
+      if (at->second.to->kind == BaseRecord::kAbsent) SBX_CHECK_OK(put(at->first, at->second));
+    }
+    for (const auto& [key, passage] : all) {
+      if (passage.to->kind != BaseRecord::kAbsent) SBX_CHECK_OK(put(key, passage));
+    }
+    for (auto at = modes_.rbegin(); at != modes_.rend(); ++at) set_mode(at->first, at->second);
+    return {};
+  }
+
+ private:
+  Status put(const TouchedKey& key, const Passage& passage) {
+    const OwnedFd tree = open_tree(layer_, epoch_, key.first);
+    std::string name;
+    const OwnedFd parent = open_parent(tree.get(), key.second, name);
+    if (!parent.is_open()) return {};  // what it lay in has become something else
+    struct stat info {};
+    const bool is_there = fstatat(parent.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool is_directory = is_there && S_ISDIR(info.st_mode);
+    if (!is_directory && !is_settled(key, is_there, info)) return {};
+    const bool wants_directory = passage.to->kind == BaseRecord::kDirectory;
+    const bool is_in_the_way =
+        is_there && (is_directory != wants_directory || passage.to->kind == BaseRecord::kAbsent);
+    // With something new in it, it stays.
+    if (is_in_the_way &&
+        unlinkat(parent.get(), name.c_str(), is_directory ? AT_REMOVEDIR : 0) != 0) {
+      return {};
+    }
+    if (passage.to->kind == BaseRecord::kAbsent) return {};
+    if (wants_directory) {
+      modes_[key] = passage.to->mode & 0777;
+      if (is_directory || mkdirat(parent.get(), name.c_str(), 0700) == 0) return {};
+    } else {
+      const std::string fresh = layer_.store().part(epoch_, key.first) + "/back";
+      unlink(fresh.c_str());
+      if ((link_to_first(passage, key, fresh) || copy_kept(passage, fresh)) &&
+          renameat(AT_FDCWD, fresh.c_str(), parent.get(), name.c_str()) == 0) {
+        return {};
+      }
+    }
+    return layer_failure("cannot keep " + escape_control_bytes(key.second), errno);
+  }
+
+  // As it was at the commit's end.
+  bool is_settled(const TouchedKey& key, bool is_there, const struct stat& info) const {
+    const BaseRecord* const record = known_.find(key.first, key.second);
+    if (record == nullptr || record->kind == BaseRecord::kAbsent) return !is_there;
+    return is_there && record->stamp == change_time(info);
+  }
+
+  // Another name of a file that has its first one in this tree again.
+  bool link_to_first(const Passage& passage, const TouchedKey& key, const std::string& to) {
+    struct stat info {};
+    if (lstat(passage.kept.c_str(), &info) != 0 || info.st_nlink < 2) return false;
+    const auto [first, is_new] = linked_.emplace(info.st_ino, key);
+    if (is_new) return false;
+    const OwnedFd tree = open_tree(layer_, epoch_, first->second.first);
+    std::string name;
+    const OwnedFd parent = open_parent(tree.get(), first->second.second, name);
+    return parent.is_open() && linkat(parent.get(), name.c_str(), AT_FDCWD, to.c_str(), 0) == 0;
+  }
+
+  static bool copy_kept(const Passage& passage, const std::string& to) {
+    if (passage.to->kind == BaseRecord::kLink) {
+      return symlink(read_link(AT_FDCWD, passage.kept).c_str(), to.c_str()) == 0;
+    }
+    if (passage.to->kind == BaseRecord::kOther) {
+      return linkat(AT_FDCWD, passage.kept.c_str(), AT_FDCWD, to.c_str(), 0) == 0;
+    }
+    const OwnedFd from(open(passage.kept.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    struct stat info {};
+    if (!from.is_open() || !target.is_open() || fstat(from.get(), &info) != 0 ||
+        !copy_bytes(from.get(), target.get())) {
+      return false;
+    }
+    copy_user_attributes(from.get(), target.get());
+    const struct timespec times[2] = {info.st_atim, info.st_mtim};
+    return futimens(target.get(), times) == 0 && fchmod(target.get(), passage.to->mode & 0777) == 0;
+  }
+
+  void set_mode(const TouchedKey& key, mode_t mode) const {
+    const OwnedFd tree = open_tree(layer_, epoch_, key.first);
+    const OwnedFd directory(
+        open_beneath(tree.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (directory.is_open()) (void)!fchmod(directory.get(), mode);
+  }
+
+  const KeptLayer& layer_;
+  const std::string& epoch_;
+  BaseRecords known_;
+  std::map<ino_t, TouchedKey> linked_;  // files of several names: the first of them
+  std::map<TouchedKey, mode_t> modes_;
+};
+
+}  // namespace
+
+Passages passages(const LayerStore& store, const std::string& committed,
+                  const std::vector<Step>& steps, std::size_t first) {
+  Passages out;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const Step& step = steps[i];
+    Passage& passage = out[{step.root, step.path}];
+    if (passage.from == nullptr) passage.from = &step.from;
+    passage.to = &step.to;
+    passage.kept = store.epoch(committed) + "/new/" + std::to_string(first + i);
+  }
+  return out;
+}
+
+Status fill_epoch(KeptLayer& layer, const std::string& epoch, const Passages& all) {
+  return Rebuild(layer, epoch).take(all);
+}
+
+Status give_back(const KeptLayer& layer, const std::string& epoch, const Passages& all) {
+  return GiveBack(layer, epoch).take(all);
+}
+
+OwnedFd open_tree(const KeptLayer& layer, const std::string& epoch, std::size_t root) {
+  const std::string path = layer.store().part(epoch, root) + "/tree";
+  return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+}  // namespace sbx

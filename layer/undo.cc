@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was kept of a commit → the real files and the layer as they were before it.
+#include "undo.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <set>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "base/utf8.h"
+#include "kept/merged.h"
+#include "pending.h"
+#include "touched.h"
+
+namespace sbx {
+namespace {
+
+constexpr std::size_t kMostJournal = std::size_t{2} << 30;
+
+// The way that leads out of what is unfinished.
+constexpr const char* kTakesBack = "sbx-run layer commit NAME --undo takes the commit back";
+constexpr const char* kKeeps = "sbx-run layer commit NAME leaves it committed";
+
+std::string listed(const Paths& paths) {
+  constexpr std::size_t kNamed = 20;
+  std::string names;
+  for (std::size_t i = 0; i < paths.size() && i < kNamed; ++i) {
+    names += (i == 0 ? "" : ", ") + repair_utf8(paths[i]);
+  }
+  if (paths.size() > kNamed) names += " and " + std::to_string(paths.size() - kNamed) + " more";
+  return escape_control_bytes(names);
+}
+
+std::string given_up_path(const KeptLayer& layer, const std::string& epoch) {
+  return layer.store().epoch(epoch) + "/given_up";
+}
+
+Result<std::vector<Step>> read_given_up(const KeptLayer& layer, const std::string& epoch) {
+  const std::string path = given_up_path(layer, epoch);
+  // Of a commit by a version that kept none.
+  if (access(path.c_str(), F_OK) != 0 && errno == ENOENT) return std::vector<Step>();
+  SBX_TRY(const std::string text, read_file(path, kMostJournal));
+  return decode_journal(text, layer.state().roots.size());
+}
+
+Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoch) {
+  SBX_TRY(const std::string text, read_file(layer.store().epoch(epoch) + "/journal", kMostJournal));
+  return decode_journal(text, layer.state().roots.size());
+}
+
+// After the last step.
+Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
+                 const std::vector<Step>& steps, const Paths& left, bool back) {
+  const Result<std::vector<Step>> given_up = read_given_up(layer, pending.epoch);
+  if (!given_up.ok()) return Refusal{given_up.error(), {}};
+  const Status status = back ? finish_undo(layer, pending.epoch, steps, given_up.value())
+                             : finish_commit(layer, pending.epoch, steps, given_up.value());
+  if (!status.ok()) return Refusal{status.error(), {}};
+  std::vector<Step> done = steps;
+  std::vector<std::string> warnings;
+  for (const std::string& path : left) {
+    warnings.push_back("left as somebody else has made it: " + repair_utf8(path));
+    std::erase_if(done, [&](const Step& step) {
+      return absolute_path(layer.state(), {step.root, step.path}) == path;
+    });
+  }
+  return commit_answer(action, layer.state(), back ? "undone" : "committed", done, warnings);
+}
+
+// Nothing may have changed since what was committed.
+std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<Step>& steps) {
+  std::map<TouchedKey, const BaseRecord*> last;  // a directory has two steps
+  std::set<TouchedKey> made;
+  for (const Step& step : steps) {
+    last[{step.root, step.path}] = &step.to;
+    if (step.from.kind != BaseRecord::kDirectory) made.insert({step.root, step.path});
+  }
+  std::vector<Change> out;
+  for (const auto& [key, to] : last) {
+    const OwnedFd root(
+        open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const BaseRecord is = look_at_real(root.get(), key.second);
+    // One that was committed without a right to read it has to be given one to be compared.
+    const bool is_closed = to->kind == BaseRecord::kFile && (to->mode & 0400) == 0;
+    if (is_closed ? !is_same_content(*to, is) : !is_same_file(*to, is)) {
+      out.push_back({repair_utf8(absolute_path(state, key)), "conflict"});
+    }
+    if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;
+    // What somebody else has put into it would keep it from being removed.
+    const OwnedFd fd(
+        open_beneath(root.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
+    while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+      const TouchedKey child{key.first, key.second + "/" + entry->d_name};
+      if (last.contains(child)) continue;
+      out.push_back({repair_utf8(absolute_path(state, child)), "conflict"});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                   bool back) {
+  const std::string directory = layer.store().epoch(epoch);
+  const LayerState& state = layer.state();
+  const Status status =
+      back ? undo_steps(state, directory, steps) : do_steps(state, directory, steps);
+  if (status.ok()) return status;
+  Error error = status.error();
+  Paths left;
+  Status again =
+      back ? do_steps(state, directory, steps, &left) : undo_steps(state, directory, steps, &left);
+  if (again.ok()) {
+    again = back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {});
+  }
+  if (!again.ok()) {
+    error.hint = back ? kKeeps : kTakesBack;
+    return error;
+  }
+  error.message = (back ? "nothing was undone; " : "nothing was committed; ") + error.message;
+  if (!left.empty()) error.message += "; left as they are: " + listed(left);
+  if (error.code == ErrorCode::kLayerConflict) error.hint.clear();
+  return error;
+}
+
+Status write_given_up(const KeptLayer& layer, const std::string& epoch,
+                      const std::vector<Step>& given_up) {
+  return write_new(given_up_path(layer, epoch), encode_journal(given_up));
+}
+
+Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pending, bool back) {
+  Result<std::vector<Step>> steps = read_journal(layer, pending.epoch);
+  if (!steps.ok()) return Refusal{steps.error(), {}};
+  const std::string directory = layer.store().epoch(pending.epoch);
+  const std::vector<Step>& list = steps.value();
+  if (action.dry_run) {
+    return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
+  }
+  // A commit that has not ended can be taken back, and an undo that has not ended be left, whatever
+  // others have done meanwhile.
+  const bool was_committed = layer.state().committed == pending.epoch;
+  Paths left;
+  Paths* const to = back != was_committed ? &left : nullptr;
+  Status status = back ? undo_steps(layer.state(), directory, list, to)
+                       : do_steps(layer.state(), directory, list, to);
+  if (!status.ok()) {
+    Error error = status.error();
+    if (error.code == ErrorCode::kLayerConflict) error.hint = was_committed ? kKeeps : kTakesBack;
+    return Refusal{std::move(error), {}};
+  }
+  return end_pending(action, layer, pending, list, left, back);
+}
+
+Done undo_committed(const Action& action, KeptLayer& layer) {
+  const std::string epoch = layer.state().committed;
+  if (epoch.empty()) {
+    return Refusal{Error{ErrorCode::kLayerNotFound, "the layer has no commit to take back", "layer",
+                         "the last one only is kept"},
+                   {}};
+  }
+  Result<std::vector<Step>> steps = read_journal(layer, epoch);
+  if (!steps.ok()) return Refusal{steps.error(), {}};
+  std::vector<Change> conflicts = undo_conflicts(layer.state(), steps.value());
+  if (!conflicts.empty()) {
+    std::string names;
+    for (const Change& change : conflicts) names += (names.empty() ? "" : ", ") + change.path;
+    return Refusal{Error{ErrorCode::kLayerConflict,
+                         "nothing was undone; changed since the commit: " + names.substr(0, 2000),
+                         "layer", "put them back as they were committed"},
+                   std::move(conflicts)};
+  }
+  if (action.dry_run) {
+    return commit_answer(action, layer.state(), "undone", steps.value(), {});
+  }
+  if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
+    return Refusal{status.error(), {}};
+  }
+  if (Status status = all_or_none(layer, epoch, steps.value(), true); !status.ok()) {
+    return Refusal{status.error(), {}};
+  }
+  return end_pending(action, layer, {epoch}, steps.value(), {}, true);
+}
+
+Done undo_layer(const Action& action) {
+  Result<std::shared_ptr<KeptLayer>> found = find_layer(action, false);
+  if (!found.ok()) return Refusal{found.error(), {}};
+  KeptLayer& layer = *found.value();
+  const std::optional<Pending> pending = read_pending(layer.store(), action.name);
+  if (pending) return finish_pending(action, layer, *pending, true);
+  return undo_committed(action, layer);
+}
+
+}  // namespace sbx

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kept layers: after an undo the workspace and the layer are what they were before the commit."""
+
+import subprocess
+
+from kept_harness import Kept, tree
+
+# What there is of each kind before the run, and what the run makes of it.
+PREPARE = """
+mkdir -p gone/in d was_file_dir empty; echo 1 > gone/a; echo 1 > gone/in/b; echo 1 > changed; echo 1 > removed
+ln -s changed link; echo 1 > becomes_link; echo 1 > becomes_directory; echo 1 > was_file_dir/x; echo 1 > d/mode
+echo 1 > closed
+"""
+CHANGE = """
+rm -r gone; echo 2 > changed; rm removed; ln -sfn d link; rm becomes_link; ln -s changed becomes_link
+rm becomes_directory; mkdir -p becomes_directory/deep; echo 2 > becomes_directory/deep/f
+rm -r was_file_dir; echo 2 > was_file_dir; chmod 755 d/mode; chmod 700 d; mkdir -p new/deep; echo 2 > new/deep/f
+ln new/deep/f new/other; mkfifo new/pipe; rmdir empty; echo 2 > closed; chmod 400 closed
+touch -d @1000 changed
+"""
+SHOWN = r"""find . ! -name . -printf '%p %y %m %l %n\n' | grep -v ' d .* [0-9]*$' | sort; find . -type d -printf '%p %m\n' | sort
+find . -type f -exec sha256sum {} + | sort -k 2; stat -c %Y changed"""
+
+
+class Undone(Kept):
+    def shell(self, script):
+        subprocess.run(["sh", "-ec", script], cwd=self.work, check=True)
+
+    def changed(self, kind):
+        self.shell("chmod -R u+rwx .; rm -rf ./*" + PREPARE)
+        if kind == "copy":
+            self.shell("echo 1 > name; ln name other_name")  # no overlay keeps both together
+        self.assertEqual(self.inside(CHANGE)["layer"]["kind"], kind)
+
+    def seen(self):
+        return tree(self.work), self.layer("diff", "x", "--json"), self.inside(SHOWN)["stdout"]
+
+    def test_what_ours_gave_up_is_in_the_layer_again(self):
+        for kind in ("overlay", "copy"):
+            for words in ((".",), ("gone", "new/pipe", "changed", "becomes_directory", "link"),
+                          ("new", "was_file_dir", "d", "removed", "becomes_link", "closed")):
+                with self.subTest(kind=kind, words=words):
+                    self.raw("layer", "discard", "x")
+                    self.changed(kind)
+                    before = self.seen()
+                    sides = [word for path in words for word in ("--ours", path)]
+                    self.layer("commit", "x", *sides)
+                    self.assertNotEqual(self.seen(), before)
+                    self.layer("undo", "x")
+                    self.assertEqual(self.seen(), before)
+
+    def test_what_was_written_since_stays_above_what_comes_back(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.raw("layer", "discard", "x")
+                self.changed(kind)
+                self.layer("commit", "x", *(f"--ours={name}" for name in ("changed", "gone", "new", "removed")))
+                self.layer("checkpoint", "x", "since")
+                self.inside("echo since > changed; echo since > gone/a; mkdir new; echo since > new/since")
+                self.layer("undo", "x")
+                told = self.inside("cat changed gone/a new/since new/deep/f; ls new; ls removed gone/in || true")
+                self.assertEqual(told["stdout"], "since\nsince\nsince\n2\ndeep\nother\npipe\nsince\n")
+                self.layer("rollback", "x", "since")  # it has shown the commit, and shows what that made real
+                self.assertEqual(self.inside("cat changed; ls gone || true")["stdout"], "2\n")
