@@ -10,6 +10,7 @@
 #include "host/view.h"
 #include "kept/command.h"
 #include "prepare.h"
+#include "report/audit_log.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -52,14 +53,26 @@ Status add_paths(std::vector<std::string>& words, const char* flag,
   return {};
 }
 
+// What changes the layer, or the workspace from it, is in the audit log as runs are.
+void add_audit_words(std::vector<std::string>& words, const Policy& policy) {
+  const AuditPlace place = audit_place(policy);
+  if (place.files.empty()) return;
+  words.insert(words.end(), {"--profile", policy.run.name, "--sha256", place.profile_sha256});
+  for (const std::string& file : place.files) words.insert(words.end(), {"--audit", file});
+  for (const ManagedMark& mark : policy.run.managed) {
+    words.insert(words.end(), {"--managed", mark.sha256 + ":" + mark.path});
+  }
+}
+
 Result<std::vector<std::string>> layer_words(const RunOptions& options,
                                              const Invocation& invocation) {
   std::vector<std::string> words = {"sbx-layer"};
   std::string workspace;
-  if (options.what == "commit") {
+  if (options.what != "list" && options.what != "diff") {
     SBX_TRY(const SessionOptions session, prepare_session(options, invocation));
     workspace = session.policy->sandbox.workspace;
-    SBX_CHECK_OK(add_policy_words(words, *session.policy));
+    add_audit_words(words, *session.policy);
+    if (options.what == "commit") SBX_CHECK_OK(add_policy_words(words, *session.policy));
   } else {
     std::vector<std::string> warnings;
     SBX_TRY(workspace, default_workspace(options, invocation, warnings));

@@ -12,6 +12,7 @@
 #include "kept/kept_layer.h"
 #include "model/outcome.h"
 #include "policy/environment.h"
+#include "report/audit_log.h"
 
 namespace sbx {
 
@@ -34,6 +35,9 @@ struct Action {
   bool undo = false;
   bool is_held = false;  // the caller holds the layer
   bool terminal = false;
+  AuditPlace audit;  // and what its line says of the policy
+  std::string profile;
+  std::vector<std::string> managed;  // SHA256:FILE
   Environment environment;
 };
 

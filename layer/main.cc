@@ -25,6 +25,12 @@ struct Row {
   int most_arguments;  // -1: any number
 };
 
+std::int64_t unix_ms() {
+  struct timespec now {};
+  clock_gettime(CLOCK_REALTIME, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 constexpr Row kActions[] = {
     {"list", list_layers, 0, 0},        {"diff", diff_layer, 0, -1},
     {"commit", commit_layer, 0, -1},    {"undo", undo_layer, 0, 0},
@@ -52,19 +58,22 @@ bool take_switch(Action& action, const std::string& flag) {
 
 bool take_value(Action& action, const std::string& flag, const std::string& value) {
   const std::pair<const char*, std::vector<std::string> Action::*> lists[] = {
-      {"--protect", &Action::protects},
-      {"--hide", &Action::hidden},
-      {"--report", &Action::reported},
-      {"--ours", &Action::ours},
-      {"--theirs", &Action::theirs}};
+      {"--protect", &Action::protects}, {"--hide", &Action::hidden},
+      {"--report", &Action::reported},  {"--ours", &Action::ours},
+      {"--theirs", &Action::theirs},    {"--managed", &Action::managed}};
   for (const auto& [name, member] : lists) {
     if (flag != name) continue;
     (action.*member).push_back(value);
     return true;
   }
-  if (flag == "--workspace") action.workspace = value;
-  if (flag == "--root") action.root = value;
-  return flag == "--workspace" || flag == "--root";
+  std::string* one = nullptr;
+  if (flag == "--workspace") one = &action.workspace;
+  if (flag == "--root") one = &action.root;
+  if (flag == "--profile") one = &action.profile;
+  if (flag == "--sha256") one = &action.audit.profile_sha256;
+  if (one != nullptr) *one = value;
+  if (flag == "--audit") action.audit.files.push_back(value);
+  return one != nullptr || flag == "--audit";
 }
 
 Result<Action> read_action(const std::vector<std::string>& words) {
@@ -103,6 +112,32 @@ Result<Action> read_action(const std::vector<std::string>& words) {
   return action;
 }
 
+// One line where a log is named, and none of what only looks.
+Done run_audited(const Row& row, const Action& action) {
+  if (action.dry_run || row.run == list_layers || row.run == diff_layer) return row.run(action);
+  Result<Audit> audit = Audit::open(action.audit);
+  if (!audit.ok()) return Refusal{audit.error(), {}};
+  LayerEvent event{action.workspace, action.profile, {}, {action.what, action.name}};
+  for (const std::string& mark : action.managed) {
+    const std::size_t colon = mark.find(':');
+    event.managed.push_back({mark.substr(colon + 1), mark.substr(0, colon)});
+  }
+  if (action.undo) event.words.emplace_back("--undo");
+  for (const std::string& path : action.ours) event.words.push_back("--ours=" + path);
+  for (const std::string& path : action.theirs) event.words.push_back("--theirs=" + path);
+  event.words.insert(event.words.end(), action.arguments.begin(), action.arguments.end());
+  event.began_ms = unix_ms();
+  Done done = row.run(action);
+  event.ended_ms = unix_ms();
+  const auto* const refusal = std::get_if<Refusal>(&done);
+  event.is_done = refusal == nullptr;
+  if (refusal != nullptr) event.error = refusal->error;
+  Outcome outcome = layer_outcome(event);
+  audit.value().record(outcome);
+  if (refusal == nullptr && outcome.error) return Refusal{*outcome.error, {}};
+  return done;
+}
+
 Done run(const Action& action) {
   std::vector<std::string_view> names;
   for (const Row& row : kActions) {
@@ -123,7 +158,7 @@ Done run(const Action& action) {
                                "ACTION"),
                      {}};
     }
-    return row.run(action);
+    return run_audited(row, action);
   }
   const auto nearest = nearest_name(action.what, names);
   return Refusal{Error{ErrorCode::kBadFlag,

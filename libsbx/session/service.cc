@@ -574,16 +574,16 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
 // What changes a layer, or the workspace from one, is in the audit log as commands are.
 void Service::record(const LayerCall& call, const std::string& name, std::int64_t began,
                      int status) {
-  Outcome outcome;
-  outcome.command = "layer " + call.action + " " + name;
-  for (const std::string& word : call.paths) outcome.command += " " + word;
-  if (!call.word.empty()) outcome.command += " " + call.word;
-  outcome.cwd = options().policy->sandbox.workspace;
-  outcome.sandbox.profile = options().policy->run.name;
-  outcome.status = status == 0 ? RunStatus::kExited : RunStatus::kError;
-  if (status == 0) outcome.exit_code = 0;
-  outcome.started_at_ms = began;
-  outcome.duration_ms = static_cast<double>(unix_ms() - began);
+  LayerEvent event{options().policy->sandbox.workspace,
+                   options().policy->run.name,
+                   options().policy->run.managed,
+                   {call.action, name}};
+  event.words.insert(event.words.end(), call.paths.begin(), call.paths.end());
+  if (!call.word.empty()) event.words.push_back(call.word);
+  event.began_ms = began;
+  event.ended_ms = unix_ms();
+  event.is_done = status == 0;
+  Outcome outcome = layer_outcome(event);
   audit_.value().record(outcome);
 }
 

@@ -279,6 +279,36 @@ class Sessions(Kept):
                          [("layer checkpoint l c", "exited", 0, self.work), ("layer commit l made", "exited", 0, self.work),
                           ("layer discard l", "exited", 0, self.work), ("layer rollback l none", "error", None, self.work)])
 
+    def test_what_a_person_does_to_a_layer_is_in_the_audit_log(self):
+        log = os.path.join(self.state, "audit.jsonl")
+        profile = self.profile({"audit": {"file": log}})
+        self.put("a", "1\n")
+        self.inside("echo 2 > a; echo 2 > b")
+        for words in (("checkpoint", "x", "c"), ("diff", "x"), ("list",), ("commit", "x", "--dry-run"),
+                      ("commit", "x", "--ours", "a"), ("undo", "x"), ("rollback", "x", "c"), ("branch", "x", "y"),
+                      ("discard", "x", "b"), ("discard", "y")):
+            self.layer(*words, "--profile", profile)
+        self.refused("layer_not_found", "undo", "x", "--profile", profile)
+        self.layer("discard", "x", "--audit", log)
+        with open(log) as lines:
+            records = [json.loads(line) for line in lines]
+        self.assertEqual([(r["command"], r["status"]) for r in records],
+                         [("layer checkpoint x c", "exited"), (f"layer commit x --ours={self.work}/a", "exited"),
+                          ("layer undo x", "exited"), ("layer rollback x c", "exited"), ("layer branch x y", "exited"),
+                          (f"layer discard x {self.work}/b", "exited"), ("layer discard y", "exited"),
+                          ("layer undo x", "error"), ("layer discard x", "exited")])
+        self.assertEqual({(r["cwd"], r["session"], r["exit_code"]) for r in records},
+                         {(self.work, None, 0), (self.work, None, None)})
+        self.assertEqual({len(r["profile_sha256"]) for r in records}, {64})
+        self.assertEqual(records[-2]["error"]["code"], "layer_not_found")
+
+    def test_without_its_audit_log_a_layer_stays_as_it_is(self):
+        self.inside("echo 2 > b")
+        os.mkdir(self.base + "/log")
+        self.refused("output_unwritable", "commit", "x", "--audit", self.base + "/log")
+        self.assertEqual(os.listdir(self.work), [])
+        self.layer("commit", "x")
+
     def test_a_session_holds_a_layer_and_its_methods_act_on_it(self):
         server = subprocess.Popen(
             [harness.SBX_RUN, "serve", "--layer", "x", "--workspace", self.work],
