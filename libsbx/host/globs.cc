@@ -144,13 +144,18 @@ void Expansions::reopen() {
   is_closed_ = has_missed_ = false;
 }
 
-bool is_closed_to_us(const std::string& path) {
+std::string nearest_there(const std::string& path) {
   for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
        end = path.rfind('/', end - 1)) {
     struct stat info {};
-    if (lstat(path.substr(0, end).c_str(), &info) == 0) return info.st_uid != geteuid();
+    if (lstat(path.substr(0, end).c_str(), &info) == 0) return path.substr(0, end);
   }
-  return true;  // the root's
+  return "/";
+}
+
+bool is_closed_to_us(const std::string& path) {
+  struct stat info {};
+  return lstat(nearest_there(path).c_str(), &info) == 0 && info.st_uid != geteuid();
 }
 
 }  // namespace sbx

@@ -18,6 +18,9 @@ namespace sbx {
 inline constexpr std::size_t kMaxGlobMatches = 4096;
 inline constexpr std::size_t kMaxGlobEntries = 1'000'000;
 
+// The path itself, or the nearest above it that a look finds.
+std::string nearest_there(const std::string& path);
+
 // Whether somebody else's directory keeps it from being looked at: the caller cannot open that up.
 bool is_closed_to_us(const std::string& path);
 

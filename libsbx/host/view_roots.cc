@@ -36,6 +36,7 @@ class Roots {
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
     narrow_view(policy_, view_);
+    hide_closed();
     SBX_CHECK_OK(check_workspace());
     for (const ViewRoot& root : view_.roots) {
       if (root.is_git || root.access != Access::kReadWrite ||
@@ -238,6 +239,25 @@ class Roots {
     }
     hide_link_targets();
     return has_mounts_ ? hide_fifos(view_.roots) : Status();
+  }
+
+  // What a directory that is closed to this user may hold is not there inside either, also where it
+  // is opened meanwhile: the directory is hidden as a whole.
+  void hide_closed() {
+    std::erase_if(view_.absent, [&](const ViewRoot& root) {
+      const bool is_there = looks_.at(root.node.path).kind != NodeKind::kMissing;
+      if (is_there || errno != EACCES) return false;
+      const Result<std::string> closed = real_path(nearest_there(root.node.path));
+      if (!closed.ok()) return false;
+      const auto same = [&](const ViewRoot& known) { return known.node.path == closed.value(); };
+      const auto known = std::find_if(view_.roots.begin(), view_.roots.end(), same);
+      if (known != view_.roots.end()) {
+        known->access = Access::kNone;
+      } else {
+        view_.roots.push_back({looks_.at(closed.value()), Access::kNone, root.where});
+      }
+      return true;
+    });
   }
 
   bool lies_in_writable(const std::string& path) const {

@@ -225,6 +225,10 @@ class ManagedTest(ManagedCase):
         answer = self.fine("--profile", host, "-c", "ls /usr/share; cat /etc/passwd; true")
         self.assertEqual(answer["stdout"], "", answer)
 
+    def test_a_path_that_the_caller_may_not_look_at_stops_nothing(self):
+        self.managed({"filesystem": {"max": [{"path": "/root/.missing", "access": "none"}]}})
+        self.fine("--ro", "/", "--", "true")
+
     def test_a_hidden_workspace_is_an_error(self):
         self.managed({"filesystem": {"max": [{"path": self.base, "access": "none"}]}})
         self.refused("is hidden by /etc/sbx/managed.d/site.json", "--", "true")

@@ -77,6 +77,16 @@ class Uncovered(harness.Case):
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertIn(("mask_restored", "late/.env"), self.operations(answer))
 
+    @unittest.skipIf(harness.is_root(), "nothing is closed to root")
+    def test_what_lies_in_a_closed_directory_stays_hidden_when_it_is_opened(self):
+        closed = os.path.dirname(self.write("closed/key", SECRET))
+        os.chmod(closed, 0)
+        self.addCleanup(os.chmod, closed, 0o755)
+        answer = self.during(lambda: os.chmod(closed, 0o755), f"ls {closed}; cat {closed}/key",
+                             {"roots": [{"path": self.base, "access": "ro"}, *ALL["roots"],
+                                        {"path": closed + "/key", "access": "none", "optional": True}]})
+        self.assertEqual((answer["status"], answer["exit_code"], answer["stdout"]), ("exited", 1, ""), answer)
+
     def test_a_read_only_file_stays_read_only_when_the_host_replaces_it(self):
         answer = self.during(lambda: self.replace("ro.txt", "new\n"), "echo x >> ro.txt",
                              restored="ro.txt")
