@@ -104,16 +104,6 @@ Status choose_start(Request& request, const Policy& policy) {
   return {};
 }
 
-// With symlinks resolved as far as it is there.
-std::string real_start(const std::string& path) {
-  for (std::size_t end = path.size(); end != 0 && end != std::string::npos;
-       end = path.rfind('/', end - 1)) {
-    Result<std::string> real = real_path(path.substr(0, end));
-    if (real.ok()) return std::move(real).value() + path.substr(end);
-  }
-  return path;
-}
-
 // Whether what the pattern matches holds the path.
 bool matches_start(std::span<const std::string_view> pattern,
                    std::span<const std::string_view> names) {

@@ -43,19 +43,24 @@ struct Applied {
   bool is_refused = false;
 };
 
-void apply(const std::vector<std::string>& grants, const Profile& profile,
-           const GrantOptions& options, Applied& out) {
-  std::vector<std::string> own = {options.file};
+Result<Guarded> guarded_of(const GrantOptions& options) {
+  Guarded guarded{own_homes(options.home), {}, {options.file}};
   const Result<std::string> real = real_path(options.file);
-  if (real.ok()) own.push_back(real.value());
-  if (!options.state.empty()) own.push_back(options.state);
+  if (real.ok()) guarded.own.push_back(real.value());
+  if (!options.state.empty()) guarded.own.push_back(options.state);
+  SBX_TRY(guarded.secrets, secret_places(guarded.homes));
+  return guarded;
+}
+
+void apply(const std::vector<std::string>& grants, const Profile& profile, const Guarded& guarded,
+           Applied& out) {
   for (const std::string& text : grants) {
     const Result<Grant> grant = parse_grant(text);
     if (!grant.ok() || is_without_list(grant.value(), profile)) {
       out.left.push_back("left to you: " + text);
       continue;
     }
-    const std::string why = never_granted(grant.value(), options.home, own);
+    const std::string why = never_granted(grant.value(), guarded);
     if (!why.empty()) {
       out.left.push_back("refused: " + text + ": " + why);
       out.is_refused = true;
@@ -98,7 +103,8 @@ Result<int> grant(const GrantOptions& options) {
   Applied applied;
   applied.profile = Document::parse(before.value(), nullptr, false);
   const Document known = applied.profile;
-  apply(grants, loaded.profile, options, applied);
+  SBX_TRY(const Guarded guarded, guarded_of(options));
+  apply(grants, loaded.profile, guarded, applied);
   if (needs_allowlist(applied.profile, loaded.profile.network.mode)) {
     applied.profile["network"]["mode"] = "allowlist";
   }

@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "base/text.h"
+#include "gateway/address.h"
+#include "host_files/places.h"
 #include "json/reader.h"
 #include "model/address.h"
 #include "model/grant.h"
@@ -21,54 +23,38 @@ constexpr auto kSettings = std::to_array<std::string_view>(
     {"filesystem.roots", "filesystem.devices", "network.allow", "network.host_ports",
      "network.unix_sockets", "network.http", "network.mode", "seccomp.allow", "commands.allow"});
 
-struct Secret {
-  std::string_view path;  // below the home where it starts with ~
-  std::string_view why;
-};
-
-// Places that hold what opens other doors. docs/policy.md lists them.
-constexpr auto kSecrets = std::to_array<Secret>({
-    {"~/.ssh", "keys of ssh"},
-    {"~/.gnupg", "keys of gpg"},
-    {"~/.aws", "credentials of a cloud"},
-    {"~/.azure", "credentials of a cloud"},
-    {"~/.config/gcloud", "credentials of a cloud"},
-    {"~/.kube", "credentials of clusters"},
-    {"~/.docker/config.json", "credentials of registries"},
-    {"~/.config/containers/auth.json", "credentials of registries"},
-    {"~/.npmrc", "a token of npm"},
-    {"~/.pypirc", "a token of PyPI"},
-    {"~/.cargo/credentials.toml", "a token of crates.io"},
-    {"~/.cargo/credentials", "a token of crates.io"},
-    {"~/.gem/credentials", "a token of RubyGems"},
-    {"~/.netrc", "passwords"},
-    {"~/.git-credentials", "passwords"},
-    {"~/.config/gh", "a token of GitHub"},
-    {"~/.config/glab-cli", "a token of GitLab"},
-    {"~/.password-store", "passwords"},
-    {"~/.local/share/keyrings", "a keyring"},
-    {"~/.local/share/kwalletd", "a keyring"},
-    {"~/.mozilla", "a browser's profile"},
-    {"~/.config/google-chrome", "a browser's profile"},
-    {"~/.config/chromium", "a browser's profile"},
-    {"~/.config/BraveSoftware", "a browser's profile"},
-    {"~/.config/microsoft-edge", "a browser's profile"},
-    {"~/.bash_history", "a shell's history"},
-    {"~/.zsh_history", "a shell's history"},
-    {"~/.local/share/fish/fish_history", "a shell's history"},
-    {"~/.python_history", "a shell's history"},
-    {"/etc/shadow", "password hashes"},
-    {"/etc/gshadow", "password hashes"},
-    {"/etc/sudoers", "who may become root"},
-    {"/etc/sudoers.d", "who may become root"},
-    {"/etc/ssl/private", "private keys"},
-    {"/etc/sbx", "the managed policy"},
-});
-
 // Of the whole machine: no sandbox is left with one of them.
 constexpr auto kOfTheMachine = std::to_array<std::string_view>(
     {"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
-     "swapon", "swapoff", "iopl", "ioperm", "open_by_handle_at", "settimeofday", "clock_settime"});
+     "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "adjtimex", "clock_adjtime", "iopl",
+     "ioperm", "open_by_handle_at", "settimeofday", "clock_settime"});
+
+constexpr auto kOfTheSystem =
+    std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib32", "/lib64",
+                                     "/libx32", "/opt", "/var/lib", "/var/spool"});
+
+// What shells, desktops and git go by, below a home.
+constexpr auto kStartFiles = std::to_array<std::string_view>({".bashrc",
+                                                              ".bash_profile",
+                                                              ".bash_login",
+                                                              ".bash_logout",
+                                                              ".bash_aliases",
+                                                              ".profile",
+                                                              ".zshrc",
+                                                              ".zshenv",
+                                                              ".zprofile",
+                                                              ".zlogin",
+                                                              ".config/fish",
+                                                              ".xprofile",
+                                                              ".xsession",
+                                                              ".xinitrc",
+                                                              ".pam_environment",
+                                                              ".config/autostart",
+                                                              ".config/systemd",
+                                                              ".config/environment.d",
+                                                              ".local/share/systemd",
+                                                              ".gitconfig",
+                                                              ".config/git"});
 
 std::string text_of(const Document& entry, const char* key) {
   if (!entry.is_object()) return "";
@@ -76,10 +62,29 @@ std::string text_of(const Document& entry, const char* key) {
   return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
+// The one path that an entry names, as sbx writes it (literal_path()); empty: it is a pattern.
+std::string one_path(const std::string& path) {
+  const std::size_t star = path.find('*');
+  if (star == path.npos) return path;
+  std::size_t at = path.rfind('/', star) + 1;
+  std::string out = path.substr(0, at);
+  for (; at < path.size(); ++at) {
+    if (path[at] == '\\' && at + 1 < path.size()) {
+      ++at;
+    } else if (std::string_view("*?[").find(path[at]) != std::string_view::npos) {
+      return "";
+    }
+    out += path[at];
+  }
+  return out;
+}
+
 // As the kernel reads it, without symlinks being followed; empty where it is none.
-std::string plain(const std::string& path, const std::string& home) {
+std::string plain(const std::string& path, const std::vector<std::string>& homes) {
   std::string whole = path;
-  if (path.starts_with("${home}")) whole = home + path.substr(std::string_view("${home}").size());
+  if (path.starts_with("${home}")) {
+    whole = homes.empty() ? "" : homes.front() + path.substr(std::string_view("${home}").size());
+  }
   const Result<std::string> normal = normal_path(whole, "/", "");
   return normal.ok() && whole.starts_with('/') ? normal.value() : "";
 }
@@ -93,40 +98,52 @@ std::string why_no_name(const std::string& path, bool to_write) {
   return "";
 }
 
-std::string why_no_root(const Document& root, const std::string& home,
-                        const std::vector<std::string>& own) {
-  const std::string named = text_of(root, "path");
-  const bool to_write = text_of(root, "access") == "rw";
-  std::string why = why_no_name(named, to_write);
-  if (!why.empty() || named.starts_with("${workspace}")) return why;
-  const std::string path = plain(named, home);
-  if (path.empty()) return named + " is no path from /";
-  for (const std::string_view top : {"/proc", "/dev", "/sys", "/boot"}) {
-    if (is_below(path, top)) return path + " belongs to the machine";
-  }
-  if (path == "/" || path == home || is_below(home, path)) {
-    return path + " holds the whole home, or more";
-  }
-  for (const Secret& secret : kSecrets) {
-    std::string place(secret.path);
-    if (place.starts_with('~')) place = home + place.substr(1);
-    if (is_below(path, place) || is_below(place, path)) {
-      return path + " holds " + std::string(secret.why) + " (" + place + ")";
-    }
-  }
-  // What other runs keep there is theirs.
-  for (const std::string& place : own) {
-    if (is_below(path, place)) return path + " is sbx's own";
-  }
-  if (!to_write) return "";
-  for (const std::string_view top :
-       {"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib64", "/var/lib", "/root/.profile"}) {
+std::string why_not_written(const std::string& path, const Guarded& guarded) {
+  for (const std::string_view top : kOfTheSystem) {
     if (is_below(path, top)) return path + " belongs to the system, and is not for commands";
   }
-  for (const std::string& place : own) {
+  for (const std::string& home : guarded.homes) {
+    for (const std::string_view name : kStartFiles) {
+      const std::string file = home + "/" + std::string(name);
+      if (is_below(path, file) || is_below(file, path)) return path + " steers what runs outside";
+    }
+  }
+  for (const std::string& place : guarded.own) {
     if (is_below(place, path)) return path + " steers later runs";
   }
   return "";
+}
+
+std::string why_no_path(const std::string& path, bool to_write, const Guarded& guarded) {
+  std::string why = why_no_name(path, to_write);
+  if (!why.empty()) return why;
+  for (const std::string_view top : {"/proc", "/dev", "/sys", "/boot"}) {
+    if (is_below(path, top)) return path + " belongs to the machine";
+  }
+  const bool is_home =
+      path == "/" || std::any_of(guarded.homes.begin(), guarded.homes.end(),
+                                 [&](const auto& home) { return is_below(home, path); });
+  if (is_home) return path + " holds the whole home, or more";
+  for (const SecretPlace& secret : guarded.secrets) {
+    if (is_below(path, secret.path) || is_below(secret.path, path)) {
+      return path + " holds " + secret.why + " (" + secret.path + ")";
+    }
+  }
+  // What other runs keep there is theirs.
+  for (const std::string& place : guarded.own) {
+    if (is_below(path, place)) return path + " is sbx's own";
+  }
+  return to_write ? why_not_written(path, guarded) : "";
+}
+
+std::string why_no_root(const std::string& named, bool to_write, const Guarded& guarded) {
+  const std::string one = one_path(named);
+  if (one.empty()) return named + " is no path of one thing";
+  if (is_below(one, "${workspace}")) return why_no_name(one, to_write);
+  const std::string path = plain(one, guarded.homes);
+  if (path.empty()) return named + " is no path from /";
+  std::string why = why_no_path(path, to_write, guarded);
+  return why.empty() ? why_no_path(real_start(path), to_write, guarded) : why;
 }
 
 std::string why_no_host(const std::string& text) {
@@ -136,14 +153,21 @@ std::string why_no_host(const std::string& text) {
     return text + " is nearly everything";
   }
   if (rule->kind != HostRule::Kind::kNetwork) return "";
-  const bool is_link_local = in_network(rule->network, ipv4(169, 254, 0, 0), 16);
-  if (is_link_local) return text + " is where clouds hand out credentials";
+  if (is_special(rule->network) && !is_loopback(rule->network)) {
+    return text + " is no host of its own, or where clouds hand out credentials";
+  }
+  for (const char* address : {"169.254.169.254", "100.100.100.200", "fd00:ec2::254"}) {
+    if (in_network(*parse_ip(address), rule->network, rule->prefix)) {
+      return text + " holds where clouds hand out credentials";
+    }
+  }
   return rule->prefix < kNarrowestWideNetwork ? text + " is nearly everything" : "";
 }
 
-std::string why_no_socket(const std::string& path) {
-  for (const std::string_view name : {"docker.sock", "podman.sock", "containerd.sock", "crio.sock",
-                                      "system_bus_socket", "/bus", "/systemd/private"}) {
+std::string why_no_listener(const std::string& path) {
+  for (const std::string_view name :
+       {"docker.sock", "dockerd.sock", "podman.sock", "containerd.sock", "crio.sock",
+        "system_bus_socket", "/bus", "/systemd/private", "libvirt-sock", "snapd.socket"}) {
     if (path.ends_with(name)) return path + " commands what runs outside of every sandbox";
   }
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
@@ -152,8 +176,20 @@ std::string why_no_socket(const std::string& path) {
   return is_agent ? path + " uses keys (the presets ssh-agent and gpg-agent are for that)" : "";
 }
 
+// What is listed is shown as well, whatever it is.
+std::string why_no_socket(const std::string& named, const Guarded& guarded) {
+  std::string why = why_no_root(named, false, guarded);
+  if (!why.empty()) return why;
+  const std::string path = plain(named, guarded.homes);
+  if (path.empty()) return why_no_listener(named);
+  why = why_no_listener(path);
+  return why.empty() ? why_no_listener(real_start(path)) : why;
+}
+
 // Disks and memory, by the names that Linux gives them.
-std::string why_no_device(const std::string& path) {
+std::string why_no_device(const std::string& named) {
+  const std::string path = one_path(named);
+  if (path.empty()) return named + " is no path of one thing";
   for (const std::string_view start :
        {"/dev/sd",     "/dev/hd",   "/dev/vd",    "/dev/xvd",    "/dev/nvme",
         "/dev/mmcblk", "/dev/md",   "/dev/dm-",   "/dev/mapper", "/dev/loop",
@@ -206,18 +242,20 @@ Result<Grant> parse_grant(std::string_view text) {
   return refuse();
 }
 
-std::string never_granted(const Grant& grant, const std::string& home,
-                          const std::vector<std::string>& own) {
+std::string never_granted(const Grant& grant, const Guarded& guarded) {
   if (grant.key == "mode") {
     return grant.value == "open" ? "the host's network has no sandbox around it" : "";
   }
   for (const Document& entry : grant.value) {
     const std::string text = entry.is_string() ? entry.get<std::string>() : "";
     std::string why;
-    if (grant.key == "roots") why = why_no_root(entry, home, own);
-    if (grant.key == "unix_sockets") why = why_no_socket(text);
+    if (grant.key == "roots") {
+      why = why_no_root(text_of(entry, "path"), text_of(entry, "access") == "rw", guarded);
+    }
+    if (grant.key == "unix_sockets") why = why_no_socket(text, guarded);
     if (grant.key == "devices") why = why_no_device(text);
     if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
+    if (grant.key == "http") why = why_no_host(text_of(entry, "host"));
     if (grant.section == "seccomp" &&
         std::find(kOfTheMachine.begin(), kOfTheMachine.end(), text) != kOfTheMachine.end()) {
       why = text + " is for the whole machine";
@@ -229,15 +267,6 @@ std::string never_granted(const Grant& grant, const std::string& home,
 
 bool is_without_list(const Grant& grant, const Profile& profile) {
   return grant.section == "commands" && !profile.commands.allow;
-}
-
-std::vector<std::string> secret_places() {
-  std::vector<std::string> places;
-  for (const Secret& secret : kSecrets) {
-    const std::string path(secret.path);
-    places.push_back(path.starts_with('~') ? "${home}" + path.substr(1) : path);
-  }
-  return places;
 }
 
 bool add_grant(const Grant& grant, Document& profile) {

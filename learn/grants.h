@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a denial's `grant` says → a change of a profile's document, unless it is of the things that
-// no file is given without a person writing it there. Pure.
+// no file is given without a person writing it there. The host is asked for one thing: what a
+// symlink on the way of a path leads to.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "learn/secrets.h"
 #include "profile/profile.h"
 
 namespace sbx::learn {
@@ -28,16 +30,18 @@ struct Grant {
 // Errors: kBadValue where the text is advice for a person, or no such setting.
 Result<Grant> parse_grant(std::string_view text);
 
-// What is never granted by a program, and why: empty where it may be. `own` are files and
-// directories of sbx's: the profile itself, the state directory.
-std::string never_granted(const Grant& grant, const std::string& home,
-                          const std::vector<std::string>& own);
+// What no program gives away.
+struct Guarded {
+  std::vector<std::string> homes;  // of the user: the first is ${home}
+  std::vector<SecretPlace> secrets;
+  std::vector<std::string> own;  // of sbx: the profile itself, the state directory
+};
+
+// What is never granted by a program, and why: empty where it may be.
+std::string never_granted(const Grant& grant, const Guarded& guarded);
 
 // Whether the profile has no such list at all: with one, it would grant less.
 bool is_without_list(const Grant& grant, const Profile& profile);
-
-// Paths that hold secrets, as a profile has them (${home}/.ssh), to be hidden.
-std::vector<std::string> secret_places();
 
 // Adds it to a profile's document, in the list that is there; what is there already stays as it is.
 // False: nothing changed.

@@ -20,6 +20,8 @@
 #include "learn/lines.h"
 #include "learn/profile_file.h"
 #include "learn/runs.h"
+#include "learn/secrets.h"
+#include "model/grant.h"
 #include "policy/narrow.h"
 #include "process.h"
 
@@ -79,8 +81,9 @@ std::string tier_of(const Grant& grant) {
 class Learner {
  public:
   explicit Learner(const LearnOptions& options) : options_(options) {
-    own_ = {options.out.empty() ? options.workspace + "/.sbx" : options.out};
-    if (!options.state.empty()) own_.push_back(options.state);
+    guarded_.homes = own_homes(options.home);
+    guarded_.own = {options.out.empty() ? options.workspace + "/.sbx" : options.out};
+    if (!options.state.empty()) guarded_.own.push_back(options.state);
     parents_ =
         options.parents.size() == 1 ? Document(options.parents.front()) : Document(options.parents);
     if (options.parents.empty()) parents_ = "default";
@@ -88,7 +91,9 @@ class Learner {
 
   Status begin() {
     SBX_CHECK_OK(place_.make(options_.state));
-    own_.insert(own_.end(), place_.parents().begin(), place_.parents().end());
+    std::vector<std::string>& own = guarded_.own;
+    own.insert(own.end(), place_.parents().begin(), place_.parents().end());
+    SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
     base_ = {{"extends", parents_}};
     if (!options_.merge.empty()) {
       SBX_TRY(before_, read_file(options_.merge, kMostProfile));
@@ -104,7 +109,7 @@ class Learner {
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
     SBX_TRY(const std::string path,
-            place_.write(with_room(as_run(everything_shown(parents_, place_.parents())), kNoMore)));
+            place_.write(with_room(as_run(everything_shown(parents_, hidden_places())), kNoMore)));
     SBX_TRY(wide_, run_under(options_, path, ""));
     const std::string status = wide_.value("status", "");
     if (status == "denied" || status == "needs_approval") {
@@ -188,6 +193,12 @@ class Learner {
   }
 
  private:
+  std::vector<std::string> hidden_places() const {
+    std::vector<std::string> places = place_.parents();
+    for (const SecretPlace& secret : guarded_.secrets) places.push_back(literal_path(secret.path));
+    return places;
+  }
+
   Document profile() const { return with_lines(base_, lines_); }
 
   static void say(const std::string& line) {
@@ -338,7 +349,7 @@ class Learner {
       note("left to you: " + text);
       return false;
     }
-    const std::string why = never_granted(grant.value(), options_.home, own_);
+    const std::string why = never_granted(grant.value(), guarded_);
     if (!why.empty()) {
       note("not granted: " + text + ": " + why);
       return false;
@@ -390,7 +401,7 @@ class Learner {
     if (path.starts_with("${workspace}")) return "";
     const Document root = {{"path", path}, {"access", access}};
     const Grant grant{"filesystem", "roots", true, Document::array({root}), false};
-    std::string why = never_granted(grant, options_.home, own_);
+    std::string why = never_granted(grant, guarded_);
     int looks_left = kMostLooks;
     const bool is_cache = !cache_of(by_variable(path)).empty();
     if (why.empty() && !is_cache && is_directory(path) &&
@@ -425,7 +436,7 @@ class Learner {
   Profile granted_;  // what is begun with
   nlohmann::json wide_;
   nlohmann::json last_;
-  std::vector<std::string> own_;
+  Guarded guarded_;
   std::vector<Line> lines_;
   std::vector<Line> waiting_;      // directories of this run
   std::set<std::string> waited_;   // those that have waited once

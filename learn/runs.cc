@@ -139,7 +139,6 @@ Document everything_shown(const Document& parents, const std::vector<std::string
     "commands": {"allow": null, "ask": []}
   })");
   profile["extends"] = parents;
-  hide(secret_places(), profile);
   hide(places, profile);
   return profile;
 }

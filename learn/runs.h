@@ -35,7 +35,7 @@ class Place {
   std::string path_;
 };
 
-// Everything but secrets, and `places`. On top of `parents`, as `extends` has them.
+// Everything but `places`. On top of `parents`, as `extends` has them.
 Document everything_shown(const Document& parents, const std::vector<std::string>& places);
 
 // A profile as it is run while it is learned: what the workspace has of .env files is hidden.

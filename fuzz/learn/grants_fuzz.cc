@@ -18,7 +18,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     must(grant.error().code == sbx::ErrorCode::kBadValue);
     return 0;
   }
-  (void)never_granted(grant.value(), "/home/ann", {"/home/ann/profile.json"});
+  (void)never_granted(
+      grant.value(),
+      {{"/home/ann"}, {{"/home/ann/.ssh", "keys of ssh"}}, {"/home/ann/profile.json"}});
   for (Document profile :
        {Document::object(), Document::parse(R"({"filesystem": {"roots": []}})")}) {
     const std::string before = profile.dump();

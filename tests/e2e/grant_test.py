@@ -89,6 +89,42 @@ class GrantTest(harness.Case):
                                                'seccomp.allow += ["bpf"]'), status=125)
         self.assertEqual(json.load(open(self.file))["seccomp"], {"+allow": ["bpf"]})
 
+    def test_nor_by_another_name(self):
+        """What a symlink leads to, wherever it stands; a pattern; a directory that is no socket."""
+        self.write("home/.ssh/id_rsa", "PRIVATE")
+        self.write("dot/aws/credentials", "PRIVATE")
+        os.symlink("../dot/aws", self.home + "/.aws")
+        os.symlink(self.home + "/.ssh", self.base + "/link")
+        before = open(self.file).read()
+        root = 'filesystem.roots += [{"path": "%s", "access": "ro"}]'
+        for text in (root % (self.base + "/link/id_rsa"), root % (self.base + "/dot/aws"),
+                     root % (self.base + "/*/.ssh"), root % (self.home + "/.s*"),
+                     f'network.unix_sockets += ["{self.home}/.ssh"]',
+                     f'network.unix_sockets += ["{self.base}/link/id_rsa"]',
+                     'network.unix_sockets += ["${ssh_agent}"]', 'filesystem.devices += ["/dev/*"]',
+                     'network.allow += ["169.0.0.0/8:80"]', 'network.allow += ["[fe80::1]:80"]'):
+            done = self.grant("--yes", result=self.result(text), status=125)
+            self.assertIn(b"refused: ", done.stderr, text)
+            self.assertEqual(open(self.file).read(), before, text)
+
+    def test_homes_are_those_of_the_machines_accounts_too(self):
+        """HOME may be anything, or nothing."""
+        self.write("user/.ssh/id_rsa", "PRIVATE")
+        accounts = self.write("passwd", f"u:x:0:0::{self.base}/user:/bin/sh\n"
+                                        f"v:x:4711:4711::{self.base}/other:/bin/sh\n")
+        self.write("other/.npmrc", "PRIVATE")
+        flags = ["-m"] if harness.is_root() else ["-Urm"]
+        bind = f"mount --bind {accounts} /etc/passwd && exec \"$@\""
+        for path in ("/user/.ssh/id_rsa", "/user", "/other/.npmrc"):
+            text = self.result('filesystem.roots += [{"path": "%s", "access": "ro"}]'
+                               % (self.base + path))
+            for home in ({}, {"HOME": self.home}):
+                done = subprocess.run(
+                    ["unshare", *flags, "sh", "-c", bind, "sh", harness.SBX_RUN, "profile", "grant",
+                     self.file, "--yes"], input=text.encode(), capture_output=True, check=False,
+                    env={"PATH": os.environ["PATH"], **home}, timeout=harness.BOUND)
+                self.assertEqual((done.returncode, b"refused: " in done.stderr), (125, True), done)
+
     def test_programs_go_into_a_list_that_is_there(self):
         """Where there is none, one would take away every other program."""
         command = ("-c", "cat /etc/os-release | tr a-z A-Z")

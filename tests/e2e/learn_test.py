@@ -70,6 +70,16 @@ class LearnTest(harness.Case):
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0))
         self.assertNotIn("PRIVATE", json.dumps(answer))
 
+    def test_nor_where_a_place_is_a_symlink_or_HOME_another(self):
+        secret = self.write("dot/aws/credentials", "PRIVATE\n")
+        os.symlink("../dot/aws", self.home + "/.aws")
+        answer = self.learn("sh", "-c", f"cat {secret}; cat {self.data}/one")
+        self.assertEqual(self.roots(), {self.data + "/one": "ro"})
+        self.assertNotIn("PRIVATE", json.dumps(answer))
+        self.assertTrue(any("holds credentials of a cloud" in line for line in answer["refused"]), answer)
+        answer = self.learn("sh", "-c", "cat /etc/machine-id; true")
+        self.assertEqual(self.roots(), {})
+
     def test_ends_as_the_command_does(self):
         for script, code in (("exit 3", 3), (f"cat {self.data}/one && exit 7", 7)):
             answer = self.learn("sh", "-c", script)

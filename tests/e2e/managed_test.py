@@ -117,7 +117,7 @@ class PageTest(ManagedCase):
         self.refused("forbidden", "--profile", "unconfined", "--", "true")
 
     def test_names_every_place_of_secrets_and_every_key(self):
-        with open(os.path.join(harness.SOURCE, "learn/grants.cc"), encoding="utf-8") as file:
+        with open(os.path.join(harness.SOURCE, "learn/secrets.cc"), encoding="utf-8") as file:
             table = file.read().split("kSecrets = ")[1].split("});")[0]
         for place in re.findall(r'{"([~/][^"]*)"', table):
             self.assertIn(f"`{place}`", self.page)

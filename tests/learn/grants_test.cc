@@ -40,7 +40,7 @@ TEST(Never, IsAWholeTopLevelDomain) {
   for (const char* host : {"*.com", "*.com:443", "*.local"}) {
     const auto grant = parse_grant("network.allow += [\"" + std::string(host) + "\"]");
     ASSERT_TRUE(grant.ok());
-    EXPECT_NE(never_granted(grant.value(), "/home/u", {}), "") << host;
+    EXPECT_NE(never_granted(grant.value(), {}), "") << host;
   }
 }
 
@@ -72,35 +72,77 @@ TEST(Grant, IsASettingAndNoAdvice) {
 }
 
 std::string why(const std::string& text) {
-  return never_granted(parse_grant(text).value(), "/home/ann",
-                       {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"});
+  Guarded guarded{{"/home/ann"}, {}, {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"}};
+  guarded.secrets = secret_places(guarded.homes).value();
+  guarded.secrets.push_back({"/srv/dot/aws", "credentials of a cloud"});
+  return never_granted(parse_grant(text).value(), guarded);
 }
 
 TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
-  for (const char* path : {"/", "/home", "/home/ann", "${home}", "/home/ann/.ssh",
-                           "/home/ann/.ssh/id_rsa", "${home}/.aws/credentials", "/home/ann/.config",
-                           "/etc/shadow", "/etc", "/proc/1", "/dev/sda", "/sys", "/home/ann/p/.env",
-                           "/home/ann/p/.env.local", "relative", "/home/ann/x/../.ssh"}) {
+  for (const char* path : {"/",
+                           "/home",
+                           "/home/ann",
+                           "${home}",
+                           "/home/ann/.ssh",
+                           "/home/ann/.ssh/id_rsa",
+                           "${home}/.aws/credentials",
+                           "/home/ann/.config",
+                           "/etc/shadow",
+                           "/etc",
+                           "/proc/1",
+                           "/dev/sda",
+                           "/sys",
+                           "/home/ann/p/.env",
+                           "/home/ann/p/.env.local",
+                           "relative",
+                           "/home/ann/x/../.ssh",
+                           "/srv/dot/aws/credentials",
+                           "/srv/dot",
+                           "/home/*/.ssh",
+                           "/home/ann/.s*",
+                           "/srv/**",
+                           "/srv/a*b",
+                           "/srv/x\\\\*/../../etc/shadow",
+                           "${runtime}/x"}) {
     EXPECT_NE(
         why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "ro"}])"),
         "")
         << path;
   }
   for (const char* path : {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p",
-                           "/home/ann/.local", "/srv/a/.git/hooks", "/srv/a/.sbx"}) {
+                           "/home/ann/.local", "/srv/a/.git/hooks", "/srv/a/.sbx",
+                           "/home/ann/.bashrc", "/home/ann/.config/git/config", "/opt/x"}) {
     EXPECT_NE(
         why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "rw"}])"),
         "")
         << path;
   }
   for (const char* text :
-       {"network.mode = \"open\"", "network.allow += [\"169.254.169.254:80\"]",
-        "network.allow += [\"0.0.0.0/0:443\"]", "seccomp.allow += [\"kexec_load\"]",
+       {"network.mode = \"open\"",
+        "network.allow += [\"169.254.169.254:80\"]",
+        "network.allow += [\"0.0.0.0/0:443\"]",
+        "network.allow += [\"169.0.0.0/8:80\"]",
+        "network.allow += [\"[fe80::1]:80\"]",
+        "network.allow += [\"[fd00:ec2::254]:80\"]",
+        "network.allow += [\"[fd00::/8]:80\"]",
+        "network.allow += [\"100.64.0.0/10:80\"]",
+        R"(network.http += [{"host": "169.254.169.254:80"}])",
+        "seccomp.allow += [\"kexec_load\"]",
         "network.unix_sockets += [\"/run/docker.sock\"]",
         "network.unix_sockets += [\"/run/user/1000/bus\"]",
+        "network.unix_sockets += [\"/run/docker.sock/\"]",
+        "network.unix_sockets += [\"${ssh_agent}\"]",
+        "network.unix_sockets += [\"/home/ann/.ssh\"]",
+        "network.unix_sockets += [\"/run/*\"]",
+        "network.unix_sockets += [\"${workspace}/docker.sock\"]",
+        "network.unix_sockets += [\"/etc/shadow\"]",
+        "filesystem.devices += [\"/dev/*\"]",
+        "filesystem.devices += [\"/dev/s*\"]",
+        "seccomp.allow += [\"acct\"]",
         "network.unix_sockets += [\"/tmp/ssh-x/agent.17\"]",
         "network.unix_sockets += [\"/run/user/1000/gnupg/S.gpg-agent\"]",
-        "filesystem.devices += [\"/dev/sda1\"]", "filesystem.devices += [\"/dev/mem\"]",
+        "filesystem.devices += [\"/dev/sda1\"]",
+        "filesystem.devices += [\"/dev/mem\"]",
         "filesystem.devices += [\"/dev/../dev/sda\"]",
         R"(filesystem.roots += [{"path": "${workspace}/a/.env", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "${workspace}/.git/hooks", "access": "rw"}])",
@@ -164,6 +206,9 @@ TEST(Never, IsNothingOrdinary) {
   for (const char* text :
        {R"(filesystem.roots += [{"path": "/srv/data", "access": "rw"}])",
         R"(filesystem.roots += [{"path": "/home/ann/.cargo/bin", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "/home/ann/.bashrc", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "/srv/a\\*b/c", "access": "ro"}])",
+        R"(network.unix_sockets += ["/run/user/1000/wayland-0"])",
         R"(filesystem.roots += [{"path": "/usr/local/share", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "${workspace}/x", "access": "rw"}])",
         R"(network.allow += ["example.org:443"])", R"(network.host_ports += [8080])",

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// HOME may be another's, or none: a list of places that went by it alone would hide nothing.
+#include "learn/secrets.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "host/etc_private.h"
+
+namespace sbx::learn {
+namespace {
+
+constexpr std::size_t kMostAccounts = std::size_t{1} << 20;  // bytes
+constexpr std::size_t kMostHomes = 256;
+
+struct Secret {
+  std::string_view path;  // below the home where it starts with ~
+  std::string_view why;
+};
+
+// Places that hold what opens other doors. docs/policy.md lists them.
+constexpr auto kSecrets = std::to_array<Secret>({
+    {"~/.ssh", "keys of ssh"},
+    {"~/.gnupg", "keys of gpg"},
+    {"~/.aws", "credentials of a cloud"},
+    {"~/.azure", "credentials of a cloud"},
+    {"~/.config/gcloud", "credentials of a cloud"},
+    {"~/.oci", "credentials of a cloud"},
+    {"~/.boto", "credentials of a cloud"},
+    {"~/.s3cfg", "credentials of a cloud"},
+    {"~/.config/doctl", "credentials of a cloud"},
+    {"~/.config/hcloud", "credentials of a cloud"},
+    {"~/.config/rclone", "credentials of a cloud"},
+    {"~/.terraform.d/credentials.tfrc.json", "credentials of a cloud"},
+    {"~/.vault-token", "credentials of a cloud"},
+    {"~/.kube", "credentials of clusters"},
+    {"~/.docker/config.json", "credentials of registries"},
+    {"~/.config/containers/auth.json", "credentials of registries"},
+    {"~/.npmrc", "a token of npm"},
+    {"~/.yarnrc.yml", "a token of npm"},
+    {"~/.pypirc", "a token of PyPI"},
+    {"~/.config/pypoetry/auth.toml", "a token of PyPI"},
+    {"~/.local/share/uv/credentials", "a token of PyPI"},
+    {"~/.cargo/credentials.toml", "a token of crates.io"},
+    {"~/.cargo/credentials", "a token of crates.io"},
+    {"~/.gem/credentials", "a token of RubyGems"},
+    {"~/.netrc", "passwords"},
+    {"~/.git-credentials", "passwords"},
+    {"~/.config/git/credentials", "passwords"},
+    {"~/.pgpass", "passwords"},
+    {"~/.my.cnf", "passwords"},
+    {"~/.config/gh", "a token of GitHub"},
+    {"~/.config/glab-cli", "a token of GitLab"},
+    {"~/.password-store", "passwords"},
+    {"~/.local/share/keyrings", "a keyring"},
+    {"~/.local/share/kwalletd", "a keyring"},
+    {"~/.mozilla", "a browser's profile"},
+    {"~/.config/google-chrome", "a browser's profile"},
+    {"~/.config/chromium", "a browser's profile"},
+    {"~/.config/BraveSoftware", "a browser's profile"},
+    {"~/.config/microsoft-edge", "a browser's profile"},
+    {"~/.config/mozilla", "a browser's profile"},
+    {"~/.config/vivaldi", "a browser's profile"},
+    {"~/.config/opera", "a browser's profile"},
+    {"~/.librewolf", "a browser's profile"},
+    {"~/.thunderbird", "a browser's profile"},
+    {"~/snap/firefox", "a browser's profile"},
+    {"~/snap/chromium", "a browser's profile"},
+    {"~/.var/app/org.mozilla.firefox", "a browser's profile"},
+    {"~/.var/app/org.chromium.Chromium", "a browser's profile"},
+    {"~/.var/app/com.google.Chrome", "a browser's profile"},
+    {"~/.bash_history", "a shell's history"},
+    {"~/.zsh_history", "a shell's history"},
+    {"~/.zhistory", "a shell's history"},
+    {"~/.histfile", "a shell's history"},
+    {"~/.history", "a shell's history"},
+    {"~/.sh_history", "a shell's history"},
+    {"~/.ash_history", "a shell's history"},
+    {"~/.ksh_history", "a shell's history"},
+    {"~/.local/share/fish/fish_history", "a shell's history"},
+    {"~/.python_history", "a shell's history"},
+    {"~/.node_repl_history", "a shell's history"},
+    {"~/.psql_history", "a shell's history"},
+    {"~/.mysql_history", "a shell's history"},
+    {"/etc/shadow", "password hashes"},
+    {"/etc/gshadow", "password hashes"},
+    {"/etc/sudoers", "who may become root"},
+    {"/etc/sudoers.d", "who may become root"},
+    {"/etc/ssl/private", "private keys"},
+    {"/etc/sbx", "the managed policy"},
+});
+
+struct Account {
+  std::string uid;
+  std::string home;
+};
+
+std::vector<Account> accounts() {
+  std::vector<Account> out;
+  const Result<std::string> text = read_file("/etc/passwd", kMostAccounts);
+  if (!text.ok()) return out;
+  for (const std::string_view line : split(text.value(), '\n')) {
+    const std::vector<std::string_view> fields = split(line, ':');
+    static constexpr std::size_t kUid = 2;
+    static constexpr std::size_t kHome = 5;
+    if (fields.size() <= kHome || !fields[kHome].starts_with('/')) continue;
+    out.push_back({std::string(fields[kUid]), std::string(fields[kHome])});
+  }
+  return out;
+}
+
+bool is_there(const std::string& path) {
+  struct stat info {};
+  return lstat(path.c_str(), &info) == 0;
+}
+
+// By either name; "/" is nobody's.
+void add_home(std::vector<std::string>& homes, std::string home) {
+  while (home.ends_with('/')) home.pop_back();
+  const Result<std::string> real = real_path(home);
+  for (const std::string& name : {home, real.ok() ? real.value() : home}) {
+    const bool is_new = std::find(homes.begin(), homes.end(), name) == homes.end();
+    if (name.starts_with('/') && name.size() > 1 && is_new) homes.push_back(name);
+  }
+}
+
+void add_place(std::vector<SecretPlace>& places, const std::string& path, std::string_view why) {
+  const Result<std::string> real = real_path(path);
+  for (const std::string& name : {path, real.ok() ? real.value() : path}) {
+    const bool is_new = std::none_of(places.begin(), places.end(),
+                                     [&](const SecretPlace& known) { return known.path == name; });
+    if (is_new) places.push_back({name, std::string(why)});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> own_homes(const std::string& named) {
+  std::vector<std::string> homes;
+  add_home(homes, named);
+  const std::string uid = std::to_string(geteuid());
+  for (Account& account : accounts()) {
+    if (account.uid == uid) add_home(homes, std::move(account.home));
+  }
+  return homes;
+}
+
+Result<std::vector<SecretPlace>> secret_places(const std::vector<std::string>& homes) {
+  std::vector<SecretPlace> places;
+  std::vector<std::string> all = homes;
+  for (Account& account : accounts()) {
+    if (all.size() < kMostHomes && is_there(account.home)) add_home(all, std::move(account.home));
+  }
+  for (const Secret& secret : kSecrets) {
+    if (!secret.path.starts_with('~')) {
+      add_place(places, std::string(secret.path), secret.why);
+      continue;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::string path = all[i] + std::string(secret.path.substr(1));
+      if (i < homes.size() || is_there(path)) add_place(places, path, secret.why);
+    }
+  }
+  SBX_TRY(const std::vector<Node> etc, find_private("/etc", EtcReach::kMore));
+  for (const Node& node : etc) add_place(places, node.path, "what is private in /etc");
+  return places;
+}
+
+}  // namespace sbx::learn
