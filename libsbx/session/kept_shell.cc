@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "model/exit_status.h"
 #include "run/answer.h"
+#include "run/caller_terminal.h"
 #include "session/shell_usage.h"
 #include "sys/calls.h"
 
@@ -159,12 +160,15 @@ void KeptShell::send_word(std::string_view word) {
 }
 
 void KeptShell::send() {
-  while (!sending_.empty()) {
-    const ssize_t size = write(words_.get(), sending_.data(), sending_.size());
-    if (size <= 0) break;
-    sending_.erase(0, static_cast<std::size_t>(size));
-  }
+  (void)write_some(words_.get(), sending_);
   words_watch_.want(sending_.empty() ? 0U : std::uint32_t{EPOLLOUT});
+}
+
+void KeptShell::feed() {
+  Call& call = *call_;
+  if (write_some(call.in.get(), call.in_rest) && !call.in_rest.empty()) return;
+  call.in_watch.stop();
+  call.in.reset();
 }
 
 void KeptShell::hear() {
@@ -209,7 +213,7 @@ void KeptShell::take(const ShellReady& ready) {
     }
     case State::kOpening:  // cut off before there were any
       if (call_->cause == Cause::kNone && ++call_->tries < kMostTries) {
-        return say(pipes_word(call_->task->request().merge));
+        return say_pipes();
       }
       if (call_->cause == Cause::kNone) {
         call_->error = Error{ErrorCode::kSetupFailed, "the kept shell has no pipes for the call",
@@ -234,15 +238,23 @@ void KeptShell::take(const ShellReady& ready) {
   }
 }
 
+void KeptShell::say_pipes() {
+  const Request& request = call_->task->request();
+  say(pipes_word(request.merge, request.stdin_text.has_value()));
+}
+
 void KeptShell::take(const ShellPipes& pipes) {
   if (state_ != State::kOpening) return;
-  const bool merge = call_->task->request().merge;
+  const Request& request = call_->task->request();
+  const bool merge = request.merge;
   // Ours to write too, so that it does not end before the call has begun.
   Result<OwnedFd> out = process_.open_pipe(pipes.out, O_RDWR);
   Result<OwnedFd> err = merge ? Result<OwnedFd>(OwnedFd()) : process_.open_pipe(pipes.err, O_RDWR);
-  if (!out.ok() || !err.ok()) return;
+  Result<OwnedFd> in = request.stdin_text ? process_.open_pipe(pipes.in, O_WRONLY) : OwnedFd();
+  if (!out.ok() || !err.ok() || !in.ok()) return;
   call_->out = std::move(out).value();
   call_->err = std::move(err).value();
+  call_->in = std::move(in).value();
   Call& call = *call_;
   const auto watch = [&](OwnedFd& fd, Loop::Watch& on, OutputStream& stream) {
     if (!fd.is_open()) return;
@@ -252,6 +264,10 @@ void KeptShell::take(const ShellPipes& pipes) {
   };
   watch(call.out, call.out_watch, call.result.out);
   watch(call.err, call.err_watch, call.result.err);
+  if (call.in.is_open()) {
+    call.in_rest = *request.stdin_text;
+    call.in_watch = loop_.watch(call.in.get(), EPOLLOUT, [this](std::uint32_t) { feed(); });
+  }
   // Where it says that it is: its variable is the command's to spoil.
   call.cwd = pipes.cwd.starts_with('/') ? repair_utf8(pipes.cwd) : call.task->cwd();
   state_ = State::kOpened;
@@ -276,7 +292,6 @@ void KeptShell::take(const ShellEnd& end) {
 // --- calls ---
 
 Status KeptShell::check(const Request& request) {
-  const bool holds_nul = request.stdin_text && request.stdin_text->find('\0') != std::string::npos;
   const struct {
     bool is_wrong;
     const char* where;
@@ -286,7 +301,6 @@ Status KeptShell::check(const Request& request) {
       {!request.files.empty(), "/files", "a kept shell has begun already"},
       {request.file_kb.has_value(), "/file_kb", "a kept shell has the limit of the session"},
       {request.network == false, "/network", "a kept shell has the network of the session"},
-      {holds_nul, "/stdin", "a kept shell cannot be given NUL"},
   };
   for (const auto& row : rows) {
     if (!row.is_wrong) continue;
@@ -344,7 +358,7 @@ void KeptShell::advance() {
     call.timer = loop_.after(milliseconds(*limit), [this] { stop(Cause::kTimedOut); });
   }
   state_ = State::kOpening;
-  say(pipes_word(call.task->request().merge));
+  say_pipes();
 }
 
 void KeptShell::run_call() {
@@ -354,7 +368,7 @@ void KeptShell::run_call() {
     return say(forget_pipes_word());
   }
   const Request& request = call_->task->request();
-  ShellCall wanted{request.command, {},    request.stdin_text, "", request.merge,
+  ShellCall wanted{request.command, {},    request.stdin_text.has_value(), "", request.merge,
                    last_status_,    flags_};
   for (const auto& [name, value] : request.env) {
     wanted.env.emplace_back(name, host_.variable(*call_->task, name));

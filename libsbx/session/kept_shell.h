@@ -84,8 +84,11 @@ class KeptShell {
     explicit Call(TaskPointer of);
     TaskPointer task;
     Supervised result;
+    std::string in_rest;  // that is not written yet
+    OwnedFd in;
     OwnedFd out;
     OwnedFd err;
+    Loop::Watch in_watch;
     Loop::Watch out_watch;
     Loop::Watch err_watch;
     Loop::Timer timer;
@@ -107,9 +110,11 @@ class KeptShell {
   void look_for_driver();
   Status take_driver();
   void say(std::string word);  // with its number
-  void say_again();            // what ^C has taken
+  void say_pipes();
+  void say_again();  // what ^C has taken
   void send_word(std::string_view word);
   void send();
+  void feed();
   void hear();
   void take(const ShellReady& ready);
   void take(const ShellPipes& pipes);

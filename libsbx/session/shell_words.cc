@@ -38,13 +38,26 @@ elif [[ $__sbx_word == 'sbx prompt'* ]]
 then { __sbx_live=1; \builtin set -h ${__sbx_word#sbx prompt}; \builtin eval "${__sbx_traps-}"; } 2>/dev/null
 else \builtin eval "$__sbx_drive"; fi)";
 
-// Each descriptor is one of a pipe's, read and write in one.
-constexpr const char* kBegin = R"(\builtin export -n PROMPT_COMMAND
-\exec 50<> <(:) 51<> <(:)
+// What is sourced is a text, and what a key is bound to is a line that is typed.
+constexpr const char* kBegin = R"(
 PROMPT_COMMAND='__sbx_status=$?; \builtin eval "$__sbx_drive"'
-\builtin bind -x '"\e[9901~": __sbx_status=$?; \builtin . <(\builtin printf %s "$__sbx_drive")'
+\builtin bind -x '"\e[9901~": __sbx_status=$?; \builtin . /proc/self/fd/52 52<<<"$__sbx_drive"'
 __sbx_status=0 __sbx_word_number=0
 \builtin eval "$__sbx_drive")";
+
+// The end of a pipe that is read, at the shell's descriptor `to` (a number or `{variable}`), where
+// `at` says which. A process substitution would change $!, but before bash 5.1 (and with its
+// BASH_COMPAT) only that is a pipe.
+std::string make_pipe(const std::string& to, const std::string& at) {
+  return "{ \\exec " + to + "<<<''; } 2>/dev/null\nif [[ -p /proc/self/fd/" + at +
+         " ]]; then \\builtin read -r -u " + at + " __sbx_rest\nelse \\exec " + to + "< <(:); fi\n";
+}
+
+// … and written at the same.
+std::string make_own_pipe(int fd) {
+  const std::string at = std::to_string(fd);
+  return make_pipe(at, at) + "\\exec " + at + "<>/proc/self/fd/" + at + "\n";
+}
 
 std::optional<int> number(std::string_view text, int most) {
   const auto value = parse_count(text, most);
@@ -97,18 +110,23 @@ std::vector<std::string> kept_shell_argv(const std::string& profile_shell) {
           "-c",
           R"(export PROMPT_COMMAND=$1 __sbx_drive=$2; exec "$0" --noprofile --norc -i)",
           bash,
-          std::string("\\builtin export -n __sbx_drive\n") + kBegin,
+          "\\builtin export -n PROMPT_COMMAND __sbx_drive\n" + make_own_pipe(kShellWordsFd) +
+              make_own_pipe(kShellSaysFd) + kBegin,
           kDriver};
 }
 
-std::string pipes_word(bool merge) {
+std::string pipes_word(bool merge, bool has_stdin) {
   // No prompt takes what has ended out of the table of jobs.
-  std::string word = "\\builtin jobs >/dev/null 2>&1\n" + close_all({"out", "err", "to", "too"}) +
-                     R"(\exec {__sbx_out}< <(:))";
-  if (!merge) word += R"( {__sbx_err}< <(:))";
-  const std::string err = merge ? "__sbx_out" : "__sbx_err";
-  return word + R"(; \builtin printf 'pipes %s %s %s\0' "$__sbx_out" "$)" + err +
-         R"(" "${PWD-}" >&51)";
+  std::string word =
+      "\\builtin jobs >/dev/null 2>&1\n" + close_all({"in", "out", "err", "to", "too"});
+  const auto make = [&word](const std::string& name) {
+    word += make_pipe("{__sbx_" + name + "}", "\"$__sbx_" + name + "\"");
+  };
+  make("out");
+  if (!merge) make("err");
+  if (has_stdin) make("in");
+  return word + R"(\builtin printf 'pipes %s %s %s %s\0' "$__sbx_out" \
+"${__sbx_err:-0}" "${__sbx_in:-0}" "${PWD-}" >&51)";
 }
 
 std::string call_word(const ShellCall& call) {
@@ -121,9 +139,7 @@ std::string call_word(const ShellCall& call) {
     word += R"( {__sbx_too}>/proc/self/fd/"$__sbx_err")";
     redirects += R"( 2>&"$__sbx_too"-)";
   }
-  redirects += call.stdin_text
-                   ? " < <(\\builtin printf %s " + quote_for_shell(*call.stdin_text) + ")"
-                   : " </dev/null";
+  redirects += call.has_stdin ? R"( <&"$__sbx_in"-)" : " </dev/null";
   // No trap is set yet when the eval begins, so that none is run for it; `&&` keeps a shell with -e
   // alive. Neither `$()` nor, unless -T says so, `()` is trapped, and only `()` is a job.
   const std::string traps = R"(\builtin eval "$__sbx_traps")";
@@ -145,15 +161,15 @@ std::string call_word(const ShellCall& call) {
   run += (call.env.empty() ? "\\builtin eval " : "\\eval ") + quote_for_shell(text);
   const std::string end = R"(__sbx_status=$?
 \builtin printf 'end %s %s\0' "$__sbx_status" "${__sbx_ran:-0}" >&51)";
-  run = "{ " + run + "; }" + redirects + " 50<&- 51>&-\n" + end;
+  run = "{ " + run + "; }" + redirects + " 50<&- 51>&- 52<&-\n" + end;
   if (!call.cwd.empty()) {
     run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
           " >/dev/null 2>&1; then " + run + R"(; else \builtin printf 'nowhere 1\0' >&51; fi)";
   }
-  return word + "\n" + close_all({"out", "err"}) + run + "\n" + close_all({"to", "too"});
+  return word + "\n" + close_all({"out", "err"}) + run + "\n" + close_all({"in", "to", "too"});
 }
 
-std::string forget_pipes_word() { return close_all({"out", "err"}); }
+std::string forget_pipes_word() { return close_all({"in", "out", "err"}); }
 
 std::string return_word() { return R"(\builtin cd -- "$__sbx_back" >/dev/null 2>&1)"; }
 
@@ -195,7 +211,9 @@ std::optional<ShellMessage> read_shell_message(std::string_view text) {
     if (!are_flags(text)) return std::nullopt;
     return ShellReady{*first, *second, std::string(text)};
   }
-  return ShellPipes{*first, *second, std::string(text)};
+  const std::optional<int> third = number(take(), kMostFd);
+  if (!third) return std::nullopt;
+  return ShellPipes{*first, *second, *third, std::string(text)};
 }
 
 }  // namespace sbx

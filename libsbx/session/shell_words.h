@@ -28,7 +28,7 @@ std::vector<std::string> kept_shell_argv(const std::string& profile_shell);
 struct ShellCall {
   std::string command;
   std::vector<std::pair<std::string, std::string>> env;
-  std::optional<std::string> stdin_text;
+  bool has_stdin = false;
   std::string cwd;  // empty: where the shell is
   bool merge = false;
   // What the call before left.
@@ -36,8 +36,8 @@ struct ShellCall {
   std::string flags;
 };
 
-// Pipes for what the call writes: answered with ShellPipes.
-std::string pipes_word(bool merge);
+// Pipes for what the call writes, and reads: answered with ShellPipes.
+std::string pipes_word(bool merge, bool has_stdin);
 // The call itself, answered with ShellBegun, and with ShellEnd where nothing cuts it off.
 std::string call_word(const ShellCall& call);
 // Back to where the shell was before a call that had a cwd.
@@ -59,8 +59,9 @@ struct ShellReady {
   std::string flags;  // $-
 };
 struct ShellPipes {
-  int out = -1;  // descriptors of the shell's
+  int out = -1;  // descriptors of the shell's, 0 for none
   int err = -1;
+  int in = -1;
   std::string cwd;  // $PWD, whatever that is
 };
 struct ShellBegun {

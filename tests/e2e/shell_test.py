@@ -5,7 +5,6 @@ import json
 import os
 import socket
 import sys
-import threading
 import unittest
 
 import harness
@@ -130,6 +129,18 @@ class Calls(Case):
         self.says("(exit 3)", code=3)
         self.says("echo $?; kill %1; echo rc $?", "3\nrc 0\n")
 
+    def test_the_last_job_of_a_call_is_that_of_the_next(self):
+        self.says("echo -$!-", "--\n")
+        self.says("(exit 7) & echo $! > job; wait $!", code=7)
+        self.says("sleep 50 & echo $! > job; false", code=1)
+        self.says("echo $?; cat; [[ $! = $(<job) ]] || echo other", "1\nin", stdin="in")
+        self.says("[[ $! = $(<job) ]]; kill $!; wait $! 2> /dev/null", code=143)
+        self.says("(sleep 0.2; exit 9) &")
+        self.says("wait $!", code=9)
+        # Before 5.1 bash had no such pipes.
+        self.says("BASH_COMPAT=50")
+        self.says("cat; echo err >&2", "in", "err\n", stdin="in")
+
     def test_traps_are_run_for_what_a_call_says_alone(self):
         self.says("trap 'echo ERR' ERR")
         self.says("false", "ERR\n", code=1)
@@ -192,6 +203,10 @@ class Calls(Case):
     def test_own_stdin_env_cwd_merge(self):
         os.mkdir(self.work + "/sub")
         self.says("cat; echo", "line 'quoted'\n", stdin="line 'quoted'")
+        self.says("cat | wc -c; cat", "900000\n", stdin="x" * 900000)
+        self.says("head -c 3", "xxx", stdin="x" * 900000)  # and nothing waits for the rest
+        self.says("cat; exec 2>&1", "", stdin="")
+        self.says("cat", "a\0b", stdin="a\0b")
         granted = self.profile({"environment": {"request": True}})
         _, self.peer = self.server("--workspace", self.work, "--profile", granted)
         self.says("A=mine")
@@ -206,8 +221,7 @@ class Calls(Case):
 
     def test_what_cannot_be_is_refused(self):
         for params, where in (({"argv": ["true"]}, "/argv"), ({"command": "x", "files": [{"path": "f", "content": ""}]}, "/files"),
-                              ({"command": "x", "network": False}, "/network"), ({"command": "x", "file_kb": 5}, "/file_kb"),
-                              ({"command": "cat", "stdin": "a\0b"}, "/stdin")):
+                              ({"command": "x", "network": False}, "/network"), ({"command": "x", "file_kb": 5}, "/file_kb")):
             error = self.peer.error("run", shell="kept", **params)
             self.assertEqual((error["data"]["code"], error["data"]["where"]), ("bad_value", where))
         self.assertEqual(self.peer.error("run", shell="other", command="x")["data"]["where"], "/shell")

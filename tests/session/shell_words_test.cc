@@ -19,7 +19,7 @@ TEST(ShellWords, QuoteAnything) {
 }
 
 TEST(ShellWords, HoldNoNul) {
-  const ShellCall call{"echo 'x'", {{"A", "it's"}}, "in", "/tmp", false, 3, "himxB"};
+  const ShellCall call{"echo 'x'", {{"A", "it's"}}, true, "/tmp", false, 3, "himxB"};
   const std::string word = call_word(call);
   EXPECT_EQ(word.find('\0'), std::string::npos);
   for (const char* part :
@@ -48,7 +48,7 @@ TEST(ShellMessages, AreRead) {
   EXPECT_EQ(std::get<ShellReady>(*ready).status, 130);
   EXPECT_EQ(std::get<ShellReady>(*ready).word, 7);
   EXPECT_EQ(std::get<ShellReady>(*ready).flags, "himBHs");
-  const auto pipes = read_shell_message("pipes 11 12 /a b\nc");
+  const auto pipes = read_shell_message("pipes 11 12 0 /a b\nc");
   ASSERT_TRUE(pipes && std::holds_alternative<ShellPipes>(*pipes));
   EXPECT_EQ(std::get<ShellPipes>(*pipes).err, 12);
   EXPECT_EQ(std::get<ShellPipes>(*pipes).cwd, "/a b\nc");
@@ -67,8 +67,8 @@ TEST(ShellMessages, AreRead) {
 TEST(ShellMessages, ThatTheDriverNeverSaysAreNone) {
   for (const char* text :
        {"", "ready", "ready x 1 h", "ready 256 1 h", "ready 1 -1 h", "ready 1 2 h;x", "end 1",
-        "end 1 2 3", "end 1 x", "end 99999999999999999999", "pipes 1", "pipes 1 -2 /",
-        "pipes 2097152 1 /", "begun", "begun x", "begun 1 2", "other 1"}) {
+        "end 1 2 3", "end 1 x", "end 99999999999999999999", "pipes 1", "pipes 1 -2 0 /",
+        "pipes 1 2 /", "pipes 2097152 1 0 /", "begun", "begun x", "begun 1 2", "other 1"}) {
     EXPECT_FALSE(read_shell_message(text)) << text;
   }
 }
