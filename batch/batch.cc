@@ -227,7 +227,7 @@ Status Batch::take_line(const Line& line) {
   if (!held.empty()) {
     SBX_TRY(const ResultLine result, read_result_line(held));
     summary_.add_recorded(result.ending != Ending::kDone);
-    return results_->add(begun.turn, held);
+    return add_result(begun.turn, held);
   }
   send(std::move(begun));
   return {};
@@ -236,7 +236,7 @@ Status Batch::take_line(const Line& line) {
 Status Batch::refuse(const std::optional<std::string>& id, std::uint64_t line, const Error& error) {
   summary_.add(Ending::kError);
   if (options_.fail_fast) stops_ = true;
-  return results_->add(next_turn_++, error_line_of(id, line, error));
+  return add_result(next_turn_++, error_line_of(id, line, error));
 }
 
 void Batch::send(Task task) {
@@ -304,7 +304,7 @@ Status Batch::finish(const Task& task, std::string_view line, const ResultLine& 
   summary_.add(result.ending);
   summary_.add_time(std::chrono::duration<double, std::milli>(Clock::now() - task.begin).count());
   if (options_.fail_fast && result.ending != Ending::kDone) stops_ = true;
-  return results_->add(task.turn, line);
+  return add_result(task.turn, line);
 }
 
 Status Batch::lose_places() {
@@ -372,6 +372,12 @@ std::optional<std::uint64_t> Batch::left() const {
 std::string Batch::summary_line() const {
   const bool is_cut_off = stops_ || !input_->is_at_end();
   return summary_.line(is_cut_off ? left() : std::nullopt, is_cut_off);
+}
+
+// Behind no progress, where that is on the same terminal.
+Status Batch::add_result(std::uint64_t turn, std::string_view line) {
+  if (isatty(STDOUT_FILENO) != 0) clear_progress();
+  return results_->add(turn, line);
 }
 
 void Batch::show_progress() {

@@ -76,6 +76,7 @@ class Batch {
   Status lose(Place& place);
   void take_signal();
   void show_progress();
+  Status add_result(std::uint64_t turn, std::string_view line);
   std::optional<std::uint64_t> left() const;
 
   Options options_;

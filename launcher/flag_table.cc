@@ -220,9 +220,12 @@ constexpr FlagRow kFlags[] = {
      "Replaced once the page is whole; a symlink is refused."},
     {"--html", &Run::html, verb_bits("explain"), 0, "", "as a page"},
     {"--json", &Run::json,
-     verb_bits("run start shell explain doctor profile cache version layer") | kTasks, 0, "",
-     "as JSON", kText,
-     "run, and the verbs of tasks, answer so wherever standard output is no terminal."},
+     verb_bits("run start shell check explain doctor profile cache version layer") | kTasks |
+         kTrust | kLearn,
+     0, "", "as JSON", kText,
+     "run, check, learn, trust, untrust, profile validate and the verbs of tasks answer so "
+     "wherever "
+     "standard output is no terminal."},
 };
 
 template <typename Names>

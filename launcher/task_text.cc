@@ -93,7 +93,7 @@ Outcome read_outcome(const json& answer) {
 
 TaskText result_text(const json& answer) {
   return {plain(text_of(answer, "stdout")),
-          plain(text_of(answer, "stderr")) + account_text(read_outcome(answer), false)};
+          plain(text_of(answer, "stderr")) + task_account(answer)};
 }
 
 // "running 12 s", "exited 0"
@@ -131,14 +131,19 @@ std::string list_text(const json& answer) {
 
 }  // namespace
 
+std::string dropped_text(const json& answer) {
+  const double dropped = number_of(answer, "dropped");
+  return dropped > 0 ? "sbx-run: " + whole(dropped) + " bytes before are forgotten\n" : "";
+}
+
+std::string task_account(const json& answer) { return account_text(read_outcome(answer), false); }
+
 TaskText task_text(std::string_view method, const json& answer) {
   if (!answer.is_object()) return {};
   if (answer.contains("tasks") || answer.contains("sessions")) return {list_text(answer), ""};
   if (method == "output") {
-    TaskText text{plain(text_of(answer, "stdout")), plain(text_of(answer, "stderr"))};
-    const double dropped = number_of(answer, "dropped");
-    if (dropped > 0) text.err += "sbx-run: " + whole(dropped) + " bytes before are forgotten\n";
-    return text;
+    return {plain(text_of(answer, "stdout")),
+            plain(text_of(answer, "stderr")) + dropped_text(answer)};
   }
   if (method == "stdin") return {"wrote " + whole(number_of(answer, "written")) + " bytes\n", ""};
   if (method == "resize") {

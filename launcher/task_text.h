@@ -16,4 +16,10 @@ struct TaskText {
 // Of start, status, output, stdin, resize, wait, kill, list, reset, and of run in a kept shell.
 TaskText task_text(std::string_view method, const nlohmann::json& answer);
 
+// That some of what a task wrote is forgotten, for stderr; empty where none is.
+std::string dropped_text(const nlohmann::json& answer);
+
+// How the task of a status has ended, for stderr.
+std::string task_account(const nlohmann::json& answer);
+
 }  // namespace sbx

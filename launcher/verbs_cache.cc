@@ -43,7 +43,7 @@ int list_caches(const std::string& place, bool json) {
     list.push_back({{"name", name}, {"size", measured}, {"parts", parts}});
     text += name + "  " + std::to_string(measured / 1024) + " KiB\n";
   }
-  const std::string out = json ? list.dump() + "\n" : text;
+  const std::string out = json ? list.dump() + "\n" : (text.empty() ? "no caches\n" : text);
   return write_all(STDOUT_FILENO, out) ? 0 : 125;
 }
 

@@ -7,6 +7,7 @@
 #include "report/json.h"
 #include "report/judgement.h"
 #include "run/run.h"
+#include "session_verbs.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -26,12 +27,9 @@ int verb_check(const Invocation& invocation) {
       make_environment(policy, invocation.environment, prepared.value().facts.user_name);
   const Result<Judgement> judgement = judge_command(policy, request, base);
   if (!judgement.ok()) return refused(judgement.error());
-  if (write_all(STDOUT_FILENO, judgement_to_json(judgement.value()) + "\n")) {
-    return judgement_exit_status(judgement.value().verdict);
-  }
-  complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
-                 "give sbx-run a stdout that is open"});
-  return 125;
+  const auto say = wants_json(invocation) ? judgement_to_json : judgement_to_text;
+  const bool is_said = print(say(judgement.value()));
+  return is_said ? judgement_exit_status(judgement.value().verdict) : 125;
 }
 
 }  // namespace sbx

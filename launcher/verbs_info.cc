@@ -26,7 +26,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 int print(const std::string& text) {
-  return write_all(STDOUT_FILENO, text.ends_with('\n') ? text : text + "\n") ? 0 : 125;
+  return write_all(STDOUT_FILENO, text.empty() || text.ends_with('\n') ? text : text + "\n") ? 0
+                                                                                             : 125;
 }
 
 std::string own_path() {
@@ -182,7 +183,8 @@ int verb_profile(const Invocation& invocation) {
     // With a slash it is a FILE, even where a shipped profile has that name.
     const std::string file = name.find('/') == std::string::npos ? "./" + name : name;
     if (errors.empty()) add_errors_of_use(load_profile(file, search), errors);
-    const int status = print(validation_json(errors));
+    const std::string verdict = errors.empty() ? name + " is a profile\n" : "";
+    const int status = print(wants_json(invocation) ? validation_json(errors) : verdict);
     for (const Error& error : errors) complain(error);
     return errors.empty() ? status : 125;
   }

@@ -18,6 +18,7 @@ std::vector<std::string> learn_words(const char* verb, const RunOptions& options
   for (const std::string& directory : profile_search(environment).directories) {
     words.insert(words.end(), {"--profiles", directory});
   }
+  if (options.json) words.emplace_back("--json");
   if (options.yes) words.emplace_back("--yes");
   return words;
 }

@@ -18,6 +18,7 @@
 #include "flags.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "output/terminal_text.h"
 #include "prepare.h"
 #include "report/json.h"
 #include "rpc/dispatcher.h"
@@ -35,7 +36,7 @@ namespace sbx {
 using nlohmann::json;
 
 bool print(const std::string& text) {
-  if (write_all(STDOUT_FILENO, text + "\n")) return true;
+  if (write_all(STDOUT_FILENO, text.ends_with('\n') ? text : text + "\n")) return true;
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
                  "give sbx-run a stdout that is open"});
   return false;
@@ -88,7 +89,6 @@ json parsed(const std::string& text) {
 bool tell(const Invocation& invocation, const char* method, const std::string& answer) {
   if (wants_json(invocation)) return print(answer);
   TaskText text = task_text(method, parsed(answer));
-  if (text.out.ends_with('\n')) text.out.pop_back();
   const bool is_told = text.out.empty() || print(text.out);
   write_what_is_taken(STDERR_FILENO, text.err);
   return is_told;
@@ -269,8 +269,26 @@ int simple_verb(const Invocation& invocation, Params params) {
 
 struct Follow {
   std::string task_id;
+  bool is_json = true;
   bool has_ended = false;
   bool is_written = true;
+  TerminalText out{TerminalText::Kind::kText};
+  TerminalText err{TerminalText::Kind::kText};
+
+  void show(const json& params, std::string_view end) {
+    const bool is_err = text_of(params, "stream") == "stderr";
+    const int fd = is_err ? STDERR_FILENO : STDOUT_FILENO;
+    const std::string text = text_of(params, "text") + std::string(end);
+    write_what_is_taken(STDERR_FILENO, dropped_text(params));
+    is_written = is_written && write_all(fd, (is_err ? err : out).append(text));
+  }
+  // What has been held back; the account below it begins on a line of its own.
+  void finish() {
+    for (auto [fd, text] : {std::pair(STDOUT_FILENO, &out), {STDERR_FILENO, &err}}) {
+      const std::string rest = text->finish();
+      is_written = is_written && write_all(fd, rest + (text->is_fresh_line() ? "" : "\n"));
+    }
+  }
 
   void event(const char* name, const json& from, const char* const* keys) {
     json line = {{"event", name}, {"task_id", task_id}};
@@ -285,12 +303,16 @@ struct Follow {
     static constexpr const char* kReason[] = {"reason", nullptr};
     const json params = parsed(text);
     if (!params.is_object() || params.value("task_id", std::string()) != task_id) return;
+    has_ended = has_ended || method == "task.exit";
+    if (!is_json) {
+      if (method == "task.output") show(params, "");
+      if (method == "task.match") show(params, "\n");
+      return;
+    }
     if (method == "task.output") event("output", params, kText);
     if (method == "task.match") event("match", params, kText);
     if (method == "task.cancelled") event("cancelled", params, kReason);
-    if (method != "task.exit") return;
-    event("exit", params, kEnd);
-    has_ended = true;
+    if (method == "task.exit") event("exit", params, kEnd);
   }
 };
 
@@ -302,7 +324,7 @@ int follow_output(const RunOptions& options, const Invocation& invocation) {
   Result<SessionClient> client =
       SessionClient::open({options.session, false, false, {}}, invocation.environment);
   if (!client.ok()) return refuse(client.error(), invocation);
-  Follow follow{options.task_id};
+  Follow follow{options.task_id, wants_json(invocation)};
   std::vector<std::pair<std::string, std::string>> early;
   const Result<std::string> answer = client.value().call(
       "output", params.value().dump(), [&](const std::string& method, const std::string& text) {
@@ -316,6 +338,13 @@ int follow_output(const RunOptions& options, const Invocation& invocation) {
   while (!follow.has_ended && follow.is_written) {
     const Status status = client.value().next(notify);
     if (!status.ok()) return refuse(status.error(), invocation);
+  }
+  if (!follow.is_json) {
+    follow.finish();
+    // How it ended, and what was refused.
+    const Result<std::string> state =
+        client.value().call("status", json{{"task_id", options.task_id}}.dump());
+    if (state.ok()) write_what_is_taken(STDERR_FILENO, task_account(parsed(state.value())));
   }
   return follow.is_written ? 0 : 125;
 }

@@ -8,6 +8,7 @@
 #include "flags.h"
 #include "prepare.h"
 #include "project.h"
+#include "session_verbs.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -30,14 +31,14 @@ Result<std::string> named_project(const RunOptions& options) {
                "trust", "write one there, or name the project's directory"};
 }
 
-Result<std::string> change_trust(const RunOptions& options, const Invocation& invocation) {
+Result<Json> change_trust(const RunOptions& options, const Invocation& invocation) {
   SBX_TRY(const std::string path, named_project(options));
   const bool is_trust = std::string_view(invocation.verb->name) == "trust";
   Json answer = {{"path", repair_utf8(path)}, {"trusted", is_trust}};
   if (!is_trust) {
     SBX_TRY(const bool was_trusted, untrust_project(path, invocation.environment));
     answer["was_trusted"] = was_trusted;
-    return answer.dump();
+    return answer;
   }
   SBX_TRY(const TrustedFiles files,
           trust_project(path, profile_search(invocation.environment), invocation.environment));
@@ -47,7 +48,24 @@ Result<std::string> change_trust(const RunOptions& options, const Invocation& in
     answer["files"].push_back(
         {{"path", repair_utf8(file.substr(kDigits))}, {"sha256", file.substr(0, kDigits)}});
   }
-  return answer.dump();
+  return answer;
+}
+
+// With the digests, which say what is trusted.
+std::string trust_text(const Json& answer) {
+  const std::string path = answer["path"].get<std::string>();
+  std::string text;
+  if (!answer["trusted"].get<bool>()) {
+    text =
+        path + (answer["was_trusted"].get<bool>() ? " is trusted no more\n" : " was not trusted\n");
+  } else {
+    text = path + " is trusted as it is now\n";
+    for (const Json& file : answer["files"]) {
+      text +=
+          "  " + file["sha256"].get<std::string>() + "  " + file["path"].get<std::string>() + "\n";
+    }
+  }
+  return text;
 }
 
 }  // namespace
@@ -58,10 +76,11 @@ int verb_trust(const Invocation& invocation) {
   if (parsed.ok() && parsed.value().help) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
-  const Result<std::string> answer =
-      parsed.ok() ? change_trust(options, invocation) : Result<std::string>(parsed.error());
-  if (answer.ok()) return write_all(STDOUT_FILENO, answer.value() + "\n") ? 0 : 125;
-  return refuse(answer.error(), invocation);
+  const Result<Json> answer =
+      parsed.ok() ? change_trust(options, invocation) : Result<Json>(parsed.error());
+  if (!answer.ok()) return refuse(answer.error(), invocation);
+  return print(wants_json(invocation) ? answer.value().dump() : trust_text(answer.value())) ? 0
+                                                                                            : 125;
 }
 
 }  // namespace sbx

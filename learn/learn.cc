@@ -186,9 +186,15 @@ class Learner {
       is_written = true;
     }
     const bool is_done = is_written || options_.out.empty();
-    const Document answer = answered(differ, is_written);
-    write_all(STDOUT_FILENO,
-              answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n");
+    if (options_.json || isatty(STDOUT_FILENO) == 0) {
+      const Document answer = answered(differ, is_written);
+      write_all(STDOUT_FILENO,
+                answer.dump(-1, ' ', false, Document::error_handler_t::replace) + "\n");
+    } else if (differ.empty()) {
+      const std::string where =
+          is_written ? "written to " + options_.out : "not written; --out FILE says where";
+      say("proven, and " + where);
+    }
     return differ.empty() && is_done ? 0 : 125;
   }
 

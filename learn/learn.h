@@ -19,13 +19,15 @@ struct LearnOptions {
   std::string home;                  // of the user; empty: not known
   std::string state;                 // sbx's own directory below the user's state; empty: none
   bool yes = false;                  // nobody is asked
+  bool json = false;                 // on a terminal too
   ProfileSearch search;              // of installed profiles
   std::string command;               // through the profile's shell; empty: `argv`
   std::vector<std::string> argv;
 };
 
-// Every run is in a layer that is thrown away. Prints one JSON object. The exit status: 0 where the
-// profile is proven and written, else 125. Errors: where nothing could be learned.
+// Every run is in a layer that is thrown away. Prints one JSON object, or a line on a terminal. The
+// exit status: 0 where the profile is proven and written, else 125. Errors: where nothing could be
+// learned.
 Result<int> learn(const LearnOptions& options);
 
 }  // namespace sbx::learn

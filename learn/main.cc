@@ -35,6 +35,10 @@ int run(const std::vector<std::string>& words) {
       grant.yes = learn.yes = true;
       continue;
     }
+    if (words[i] == "--json") {
+      learn.json = true;
+      continue;
+    }
     const std::string& name = words[i];
     const std::string value = i + 1 < words.size() ? words[i + 1] : "";
     if (name == "--file") grant.file = value;

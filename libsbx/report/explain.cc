@@ -57,10 +57,7 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   add(fmt::format("profile    {}", policy.run.name));
   add(fmt::format("command    {}", fmt::join(plan.argv, " ")));
   add(fmt::format("cwd        {}", plan.cwd));
-  add(fmt::format("verdict    {}", verdict_name(judgement.verdict)));
-  for (const Finding& finding : judgement.findings) {
-    add(fmt::format("  {:<10} {} ({})", verdict_name(finding.verdict), finding.reason, finding.id));
-  }
+  out += judgement_to_text(judgement);
   for (const ManagedMark& mark : policy.run.managed) {
     add(fmt::format("managed    {} (sha256 {})", mark.path, mark.sha256));
   }

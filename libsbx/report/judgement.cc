@@ -2,6 +2,7 @@
 // A judgement, key by key.
 #include "report/judgement.h"
 
+#include "base/text.h"
 #include "json/writer.h"
 
 namespace sbx {
@@ -60,6 +61,25 @@ std::string judgement_to_json(const Judgement& judgement) {
   std::string text;
   JsonWriter json(text);
   write_judgement(json, judgement);
+  return text;
+}
+
+std::string judgement_to_text(const Judgement& judgement) {
+  constexpr std::size_t kColumn = 11;
+  std::string text;
+  const auto add = [&text](std::string line, std::string_view first, const std::string& rest) {
+    line += first;
+    line.resize(line.size() + kColumn - std::min(kColumn - 1, first.size()), ' ');
+    text += escape_control_bytes(line + rest) + "\n";
+  };
+  add("", "verdict", std::string(verdict_name(judgement.verdict)));
+  for (const Finding& finding : judgement.findings) {
+    std::string rest = finding.reason + " (" + finding.id + ")";
+    if (!finding.target.empty()) rest += ": " + finding.target;
+    if (!finding.grant.empty()) rest += "; allow it with " + finding.grant + " in the profile";
+    add("  ", verdict_name(finding.verdict), rest);
+  }
+  for (const Unknown& unknown : judgement.unknown) add("  ", "unknown", unknown.what);
   return text;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judgement → JSON: the answer of `check`, and the rules within an approval.
+// Judgement → JSON: the answer of `check`, and the rules within an approval; or what a person
+// reads.
 #pragma once
 
 #include <string>
@@ -14,6 +15,9 @@ class JsonWriter;
 // {"verdict", "rules": […], "unknown": […]}, as `check` prints it.
 std::string judgement_to_json(const Judgement& judgement);
 void write_judgement(JsonWriter& json, const Judgement& judgement);
+
+// Lines: the verdict, what led to it, and what the text does not tell.
+std::string judgement_to_text(const Judgement& judgement);
 
 // The array of rules, as a value.
 void write_rules(JsonWriter& json, const std::vector<Finding>& findings);

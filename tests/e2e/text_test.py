@@ -3,6 +3,7 @@
 one line of `exec`. On pipes and on a terminal."""
 
 import fcntl
+import hashlib
 import json
 import os
 import pty
@@ -184,6 +185,46 @@ class OnATerminal(harness.Case):
             self.assertEqual(self.run_json(*words, *asked)["status"], "error", words)
         self.assertIn(b'{"', self.seen("layer", "lst", "--json", status=125))
 
+    def test_what_check_trust_validate_and_learn_say_is_text(self):
+        self.write("work/bad.json", '{"command": {}}')
+        self.write("work/good.json", "{}")
+        self.write("work/.sbx/profile.json", "{}")
+        digest = hashlib.sha256(b"{}").hexdigest()
+        project = self.work + "/.sbx/profile.json"
+        env = {"XDG_STATE_HOME": self.base, "XDG_CONFIG_HOME": self.base}
+        reason = "removes what is not known to lie inside the workspace or /tmp (destructive.rm-outside): /opt/x"
+        for words, status, text in (
+                (["check", "-c", "ls"], 0, "verdict    allow\n"),
+                (["check", "-c", "rm -rf /opt/x"], 3, f"verdict    ask\n  ask        {reason}\n"),
+                (["check", "-c", 'sudo "$x"'], 126, "verdict    deny\n  deny       'sudo' is on the list of commands that no "
+                                                   "profile allows (denied-command)\n  unknown    the program's name is made at run time\n"),
+                (["profile", "validate", "./good.json"], 0, "./good.json is a profile\n"),
+                (["profile", "validate", "./bad.json"], 125, 'sbx-run: unknown_field: unknown key "command" [/command] (did you '
+                                                             'mean "commands"?)\n'),
+                (["trust"], 0, f"{project} is trusted as it is now\n  {digest}  {project}\n"),
+                (["untrust"], 0, f"{project} is trusted no more\n"),
+                (["untrust"], 0, f"{project} was not trusted\n")):
+            self.assertEqual(self.seen(*words, status=status, **env).decode(), text, words)
+            asked = json.loads(self.seen(*words, "--json", status=status, **env).split(b"\n")[0])
+            self.assertIsInstance(asked, dict, words)
+        denied = self.profile({"commands": {"deny": ["ls"]}})
+        self.assertEqual(self.seen("check", "--profile", denied, "-c", "ls", status=126).decode(),
+                         "verdict    deny\n  deny       'ls' is denied by the profile (denied-command); allow it with "
+                         'commands.deny -= "ls" in the profile\n')
+
+    def test_learn_says_what_is_proven(self):
+        seen = self.seen("learn", "--", "true")
+        self.assertTrue(seen.endswith(b"\nsbx-run: proven, and not written; --out FILE says where\n"), seen)
+        self.assertNotIn(b'{"proven"', seen)
+        self.assertIn(b'{"proven":true', self.seen("learn", "--json", "--", "true"))
+        seen = self.seen("learn", "--out", "new.json", "--yes", "--", "true")
+        self.assertTrue(seen.endswith(b"proven, and written to new.json\n"), seen)
+
+    def test_results_of_a_batch_begin_lines(self):
+        self.write("work/tasks", "".join(f'{{"id": "{i}", "command": "sleep 0.3"}}\n' for i in range(3)))
+        seen = self.seen("batch", "--jobs", "1", "tasks")
+        self.assertEqual((seen.count(b'\r\x1b[K{"id"'), seen.count(b'{"id"')), (3, 3), seen)
+
     def test_an_unknown_method_is_named_before_anybody_types_its_params(self):
         self.assertIn(b'did you mean "run"?', self.seen("call", "runn", status=125))
 
@@ -227,6 +268,25 @@ class Tasks(session_harness.Case):
                          r"^it\n¶ sbx-run: exited with 1 after \d+ ms\n")
         self.assertEqual(self.seen("reset"), "every task is ended\n")
         self.assertEqual(self.seen("list", "--session", "default"), "no tasks\n")
+
+    def test_what_is_followed_comes_as_text_and_how_it_ended_below(self):
+        task = self.seen("start", "--idle", "1m", "-c", r"printf 'a\033[2Jb\n\302\266 sbx-run: fake\n'; sleep 0.5; echo c >&2; unshare -m true; "
+                         "printf end; exit 3").split()[1]
+        terminal = Terminal([harness.SBX_RUN, "output", task, "--follow"], self.work, {**ENVIRONMENT, **self.env})
+        self.assertTrue(terminal.until(b"fake\r\n"))
+        self.assertEqual(terminal.finish(), 0)
+        seen = terminal.output.decode().replace("\r\n", "\n")
+        self.assertRegex(seen, r"^ab\n\? sbx-run: fake\nc\n(?s:.*)end\n¶ sbx-run: exited with 3 after \d+ ms\n"
+                               "¶ refused: unshare; allow it with ")
+        self.assertRegex(self.seen("output", task, "--match", "^[ac]"), r"^ab\nc\n¶ sbx-run: exited with 3 after \d+ ms\n¶ refused: ")
+        events = [json.loads(line) for line in self.seen("output", task, "--json", "--follow").splitlines()]
+        self.assertEqual((events[0]["event"], events[-1]["event"], events[-1]["exit_code"]), ("output", "exit", 3))
+        killed = self.seen("start", "-c", "echo up; sleep 100").split()[1]
+        terminal = Terminal([harness.SBX_RUN, "output", killed, "--follow"], self.work, {**ENVIRONMENT, **self.env})
+        self.assertTrue(terminal.until(b"up\r\n"))
+        self.seen("kill", killed)
+        self.assertEqual(terminal.finish(), 0)
+        self.assertIn("¶ sbx-run: killed from outside after ".encode(), terminal.output)
 
     def test_and_json_where_that_is_asked_for(self):
         task = json.loads(self.seen("start", "--json", "--idle", "1m", "-c", "echo hi"))["task_id"]
