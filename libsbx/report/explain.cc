@@ -47,6 +47,48 @@ std::string limit_value(const Policy& policy, Limit limit) {
   return "";
 }
 
+// Never where a secret comes from, or what stands beside it: that may hold one.
+std::string credential_line(const Credential& credential) {
+  return "  credential " + credential.name + " for " + credential.host;
+}
+
+// "http POST of /repos/acme/** at api.github.com:443, asks"
+std::string http_line(const HttpRule& rule) {
+  const auto listed = [](const std::optional<std::vector<std::string>>& words,
+                         const std::string& all) {
+    return words ? fmt::format("{}", fmt::join(*words, " ")) : all;
+  };
+  std::string line = "  http " + listed(rule.methods, "any method") + " of " +
+                     listed(rule.paths, "any path") + " at " + rule.host;
+  if (rule.query) {
+    line += rule.query->empty() ? ", without a query" : ", query " + listed(rule.query, "");
+  }
+  return line + (rule.ask ? ", asks" : "");
+}
+
+Json http_json(const NetworkProfile& network) {
+  const auto listed = [](const std::optional<std::vector<std::string>>& words) {
+    return words ? Json(*words) : Json();
+  };
+  Json rules = Json::array();
+  for (const HttpRule& rule : network.http) {
+    rules.push_back({{"host", rule.host},
+                     {"methods", listed(rule.methods)},
+                     {"paths", listed(rule.paths)},
+                     {"query", listed(rule.query)},
+                     {"ask", rule.ask}});
+  }
+  return rules;
+}
+
+Json credentials_json(const NetworkProfile& network) {
+  Json credentials = Json::array();
+  for (const Credential& credential : network.credentials) {
+    credentials.push_back({{"name", credential.name}, {"host", credential.host}});
+  }
+  return credentials;
+}
+
 }  // namespace
 
 std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Judgement& judgement,
@@ -88,6 +130,8 @@ std::string explain_text(const LaunchPlan& plan, const Policy& policy, const Jud
   if (network.mode == NetworkMode::kAllowlist) {
     for (const std::string& host : network.allow) add(fmt::format("  {}", host));
   }
+  for (const HttpRule& rule : network.http) add(http_line(rule));
+  for (const Credential& credential : network.credentials) add(credential_line(credential));
   for (const int port : network.host_ports) {
     add(fmt::format("  127.0.0.1:{} leads to the host's", port));
   }
@@ -144,7 +188,9 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   out["network"] = {{"mode", name_of(policy.sandbox.network.mode)},
                     {"allow", policy.sandbox.network.allow},
                     {"unix_sockets", policy.sandbox.network.unix_sockets},
-                    {"host_ports", policy.sandbox.network.host_ports}};
+                    {"host_ports", policy.sandbox.network.host_ports},
+                    {"http", http_json(policy.sandbox.network)},
+                    {"credentials", credentials_json(policy.sandbox.network)}};
   out["limits"] = Json::object();
   for (const LimitReport& limit : plan.limits) {
     out["limits"][std::string(limit_name(limit.limit))] = {

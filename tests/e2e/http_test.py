@@ -4,7 +4,6 @@
 import json
 import os
 import shutil
-import signal
 import unittest
 
 import harness
@@ -349,6 +348,34 @@ class Credentials(Http):
                 return b"sleep\0003600.0625" in file.read()
         except OSError:
             return False
+
+    def test_a_plan_shows_rules_and_whose_credentials_without_what_they_say(self):
+        rules = self.rules(
+            http=({"host": HOST, "methods": ["GET", "HEAD"], "paths": ["/repos/**", "/x"], "query": ["page=*"], "ask": True},
+                  {"host": HOST, "methods": ["POST"], "query": []}, {"host": HOST}),
+            credentials=({**self.BEARER, "value": "unsaid ${secret}"},
+                         {"name": "OTHER", "host": HOST, "basic": "unsaid-user",
+                          "from": {"command": ["/bin/echo", "unsaid-words"]}}))
+        plan = self.raw("explain", "--json", *rules, "-c", "true").stdout
+        network = json.loads(plan)["network"]
+        nothing = {"methods": None, "paths": None, "query": None, "ask": False}
+        self.assertEqual(network["http"], [
+            {"host": HOST, "methods": ["GET", "HEAD"], "paths": ["/repos/**", "/x"], "query": ["page=*"], "ask": True},
+            {"host": HOST, **nothing, "methods": ["POST"], "query": []}, {"host": HOST, **nothing}])
+        self.assertEqual(network["credentials"], [{"name": "TOKEN", "host": HOST}, {"name": "OTHER", "host": HOST}])
+        text = self.raw("explain", *rules, "-c", "true").stdout
+        for line in (f"http GET HEAD of /repos/** /x at {HOST}, query page=*, asks",
+                     f"http POST of any path at {HOST}, without a query", f"http any method of any path at {HOST}",
+                     f"credential TOKEN for {HOST}", f"credential OTHER for {HOST}"):
+            self.assertIn(f"\n  {line}\n".encode(), text)
+        page = self.raw("explain", "--html", *rules, "-c", "true").stdout
+        for word in (b"/repos/**", b"page=*", b"TOKEN", b"OTHER"):
+            self.assertIn(word, page)
+        for said in (plan, text, page):
+            self.assertNotIn(b"unsaid", said)
+            self.assertNotIn(SECRET.encode(), said)
+        plain = json.loads(self.raw("explain", "--json", "-c", "true").stdout)["network"]
+        self.assertEqual((plain["http"], plain["credentials"]), ([], []))
 
     def test_neither_plan_nor_record_nor_file_holds_the_value(self):
         audit = os.path.join(self.base, "audit.jsonl")
