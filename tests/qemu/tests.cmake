@@ -23,6 +23,7 @@ sbx_guest(cgroup2_limits 6.1 guest_limits.sh ${PROJECT_BINARY_DIR}/tests ${count
 sbx_guest(scope_of_systemd 6.1 guest_scope.sh)
 sbx_guest(cgroup2_and_landlock_abi2 6.1 guest_suite.sh 2)
 sbx_guest(landlock_abi6 6.12 guest_suite.sh 6)
+sbx_guest(landlock_abi7 6.18 guest_suite.sh 7)
 sbx_guest(landlock_abi11 newest guest_suite.sh 11)
 sbx_guest(without_mount_setattr 5.10 guest_weaker.sh mount_setattr)
 sbx_guest(without_landlock 6.12 guest_weaker.sh landlock APPEND lsm=lockdown,capability,yama,apparmor)
