@@ -105,9 +105,10 @@ std::string detail_of(Layer layer, const HostFacts& facts) {
     case Layer::kLandlock:
       return facts.landlock_abi > 0 ? fmt::format("ABI {}", facts.landlock_abi) : "";
     case Layer::kSeccomp:
-      return facts.seccomp_notify ? "filter and notifications"
-                                  : "filter; no notifications (a listener is already in force "
-                                    "above), so refused calls are not listed in `denials`";
+      return facts.seccomp_notify
+                 ? "filter and notifications"
+                 : "filter; no notifications (no listener can be had, as where one "
+                   "is above), so refused calls are not listed in `denials`";
     case Layer::kPid:
       return proc_obstacle(facts).present() ? "a namespace, but no /proc of its own" : "";
     case Layer::kUser:

@@ -57,8 +57,8 @@ constexpr Shortfall kShortfalls[] = {
        return !made.has(Layer::kMount) && made.sandbox.limits.tmp_mb && made.is_confined;
      }},
     {"denials",
-     "another seccomp listener is in force already (a sandbox within a sandbox): refused calls are "
-     "not reported",
+     "no seccomp listener can be had (a sandbox within a sandbox has another above it): refused "
+     "calls are not reported",
      [](const Made& made) { return made.filter_is_deaf(); }},
     {"denials",
      "system calls are not listened to under this seccomp policy: --trace-denials reports nothing",

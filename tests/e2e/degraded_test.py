@@ -5,10 +5,9 @@ limit of user namespaces and a masked /proc by unshare(1)."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
-import tempfile
+import sys
 import time
 import unittest
 
@@ -228,6 +227,52 @@ class Degraded(harness.Case):
     def skip_unless_it_runs(self, command):
         if subprocess.run(command, capture_output=True, check=False).returncode != 0:
             self.skipTest("this kernel does not let an unprivileged process simulate that")
+
+
+# Executes what it is given under a filter to which SECCOMP_FILTER_FLAG_NEW_LISTENER is an unknown flag, as it is to a
+# kernel without notifications: seccomp(2) with it gives EINVAL.
+WITHOUT_LISTENER = """
+import ctypes, os, struct, sys
+seccomp = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
+rows = [(0x20, 0, 0, 0), (0x15, 0, 3, seccomp),  # the call's number
+        (0x20, 0, 0, 24), (0x45, 0, 1, 8), (0x06, 0, 0, 0x00050016),  # flags & NEW_LISTENER: EINVAL
+        (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+libc = ctypes.CDLL(None)
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, struct.pack("HxxxxxxP", len(rows), ctypes.addressof(code))):
+    sys.exit("no filter")
+os.execvp(sys.argv[1], sys.argv[1:])
+"""
+
+
+class WithoutNotifications(harness.Case):
+    """A kernel, or a filter above, without a listener: what is refused is refused, and what is not told is named."""
+
+    def deaf(self, *arguments):
+        done = subprocess.run([sys.executable, "-c", WITHOUT_LISTENER, harness.SBX_RUN, *arguments], cwd=self.work,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                              timeout=harness.BOUND)
+        self.assertTrue(done.stdout, done.stderr)
+        return done.stdout
+
+    def test_every_layer_holds_and_what_is_not_told_is_named(self):
+        answer = json.loads(self.deaf("-c", "unshare -U true; echo $?; : >/usr/made; echo x >made"))
+        self.assertEqual(answer["status"], "exited", answer["error"])
+        self.assertEqual(answer["stdout"], "1\n")
+        self.assertIn("Operation not permitted", answer["stderr"])
+        self.assertEqual(answer["denials"], [])
+        self.assertEqual(os.listdir(self.work), ["made"])
+        self.assertTrue(all(answer["sandbox"]["layers"].values()), answer["sandbox"]["layers"])
+        self.assertEqual([entry["what"] for entry in answer["sandbox"]["degraded"]], ["denials", "unix_sockets"])
+
+    def test_an_allowed_host_is_not_reached_and_the_result_says_so(self):
+        answer = json.loads(self.deaf("--allow-host", "127.0.0.1", "-c",
+                                      "exec 3<>/dev/tcp/127.0.0.1/9 || echo not reached"))
+        self.assertEqual(answer["stdout"], "not reached\n", answer["error"])
+        self.assertIn("network", [entry["what"] for entry in answer["sandbox"]["degraded"]])
+
+    def test_doctor_says_so(self):
+        self.assertFalse(json.loads(self.deaf("doctor", "--json"))["seccomp"]["notify"])
 
 
 class Nested(harness.Case):
