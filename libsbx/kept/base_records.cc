@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "base/sha256.h"
+#include "kept/copy.h"
 #include "kept/merged.h"
 #include "kept/store.h"
 
@@ -29,6 +30,32 @@ std::int64_t nanoseconds(const struct timespec& time) {
 std::string identity_of(const struct stat& info) {
   return "stat:" + std::to_string(info.st_ino) + "." + std::to_string(info.st_size) + "." +
          std::to_string(nanoseconds(info.st_mtim));
+}
+
+// Of a file or a directory; empty where there are none.
+std::string attributes_digest(int fd) {
+  const std::vector<std::string> names = user_attributes(fd);
+  if (names.empty()) return {};
+  Sha256 sum;
+  for (const std::string& name : names) {
+    const std::string value = user_attribute(fd, name);
+    sum.add(name + '\0' + std::to_string(value.size()) + '\0' + value);
+  }
+  return "+" + sum.hex().substr(0, 32);
+}
+
+std::string bytes_digest(int fd) {
+  Sha256 sum;
+  std::string buffer(std::size_t{1} << 16, '\0');
+  off_t at = 0;
+  for (;;) {
+    const ssize_t size = pread(fd, buffer.data(), buffer.size(), at);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return {};
+    if (size == 0) return sum.hex();
+    sum.add({buffer.data(), static_cast<std::size_t>(size)});
+    at += size;
+  }
 }
 
 template <typename T>
@@ -50,6 +77,9 @@ void look_inside(int root, const std::string& path, const struct stat& info, Bas
     record.digest = sha256_hex({target.data(), size < 0 ? 0 : static_cast<std::size_t>(size)});
   } else if (S_ISDIR(info.st_mode)) {
     record.kind = BaseRecord::kDirectory;
+    const OwnedFd directory(
+        open_beneath(root, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (directory.is_open()) record.digest = attributes_digest(directory.get());
   } else if (S_ISREG(info.st_mode)) {
     record.kind = BaseRecord::kFile;
     if (info.st_size <= kMostDigested) {
@@ -88,17 +118,8 @@ BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed
 }
 
 std::string digest_of(int fd) {
-  Sha256 sum;
-  std::string buffer(std::size_t{1} << 16, '\0');
-  off_t at = 0;
-  for (;;) {
-    const ssize_t size = pread(fd, buffer.data(), buffer.size(), at);
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return {};
-    if (size == 0) return sum.hex();
-    sum.add({buffer.data(), static_cast<std::size_t>(size)});
-    at += size;
-  }
+  const std::string bytes = bytes_digest(fd);
+  return bytes.empty() ? bytes : bytes + attributes_digest(fd);
 }
 
 std::string encode_base_record(std::size_t root, const std::string& path,

@@ -25,16 +25,16 @@ struct BaseRecord {
   };
   char kind = kAbsent;
   unsigned mode = 0;       // of 07777
-  std::string digest;      // of a file's bytes or a link's target
+  std::string digest;      // of a file's bytes or a link's target, and of user attributes
   std::int64_t stamp = 0;  // in a copy: the change time that its file got, in nanoseconds
 };
 
-// Whether the file is still what the record says: its kind and its bytes, for a directory its kind.
+// Whether the file is still what the record says: its kind, its bytes and its user attributes.
 bool is_same_content(const BaseRecord& was, const BaseRecord& is);
 
 // What is there now, below the directory at `root`. `changed_ns`: its last change.
 BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns = nullptr);
-// Of a regular file, from its begin on. Empty where it cannot be read.
+// Of a regular file, from its begin on, and its user attributes. Empty where it cannot be read.
 std::string digest_of(int fd);
 
 class BaseRecords {

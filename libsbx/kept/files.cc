@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "host_files/workspace_files.h"
+#include "kept/copy.h"
 #include "kept/kept_layer.h"
 #include "kept/merged.h"
 
@@ -49,9 +50,15 @@ Status KeptLayer::make_way(std::size_t root, const std::string& path) {
       return Error{ErrorCode::kPathRefused, "the layer has no directory " + part, "/files",
                    "name a path through directories only", ENOTDIR};
     } else if (level > 0) {
-      if (mkdir((upper + part).c_str(), 0700) != 0 ||
-          chmod((upper + part).c_str(), shown.st_mode & 0777) != 0) {
+      if (mkdir((upper + part).c_str(), 0700) != 0) {
         return layer_failure("mkdir(" + part + ")", errno);
+      }
+      constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+      const OwnedFd made(::open((upper + part).c_str(), kFlags));
+      const OwnedFd source(open_beneath(levels[level].get(), part, kFlags));
+      if (source.is_open()) copy_user_attributes(source.get(), made.get());
+      if (fchmod(made.get(), shown.st_mode & 0777) != 0) {
+        return layer_failure("chmod(" + part + ")", errno);
       }
     }
   }

@@ -45,6 +45,24 @@ std::int64_t touched_at(int root, const std::string& path, std::int64_t begun_ns
   return std::max({made_at(root, path), parent_ns, begun_ns});
 }
 
+// Whether another directory was put in the place of the real one since: that changes its own time
+// alone, while its entries come and go by both. What lies in it may be as old as it likes.
+bool was_moved(int real, const std::string& path, std::int64_t touched_ns) {
+  struct stat info {};
+  if (!stat_beneath(real, path, info) || !S_ISDIR(info.st_mode)) return false;
+  const std::int64_t changed_ns = nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+  return changed_ns >= touched_ns &&
+         changed_ns != nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
+
+// Whether the layer's entry is what the real file is but for its times.
+bool says_the_same(int real, const struct stat& lower, int level, const MergedEntry& entry) {
+  if (((lower.st_mode ^ entry.info.st_mode) & (S_IFMT | 07777)) != 0) return false;
+  // Most files are told by their size, and not read.
+  if (S_ISREG(lower.st_mode) && lower.st_size != entry.info.st_size) return false;
+  return is_same_content(look_at_real(real, entry.path), look_at_real(level, entry.path));
+}
+
 OwnedFd open_directory(const std::string& path) {
   return OwnedFd(open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -429,6 +447,7 @@ void KeptLayer::note_root(std::size_t root) {
       open_levels({store_.part(state_.stack.back(), root) + "/upper"});
   if (!real.is_open() || live.empty()) return;
   const std::int64_t begun_ns = run_begun();
+  std::string moved;
   walk_merged(live, [&](const MergedEntry& entry) {
     const BaseRecord* known = base_.find(root, entry.path);
     // What an earlier run has hidden was noted then, with all that was in it.
@@ -439,12 +458,17 @@ void KeptLayer::note_root(std::size_t root) {
     }
     const std::int64_t touched_ns =
         touched_at(live[0].get(), entry.path, begun_ns == INT64_MAX ? 0 : begun_ns);
+    const bool lies_in_moved = !moved.empty() && is_below(entry.path, moved);
+    if (!lies_in_moved && S_ISDIR(entry.info.st_mode) &&
+        was_moved(real.get(), entry.path, touched_ns)) {
+      moved = entry.path;
+    }
     if (known == nullptr) {
       std::int64_t changed_ns = 0;
       BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);
       // A directory's own time tells of its entries.
-      if (record.kind != BaseRecord::kDirectory && changed_ns >= touched_ns &&
-          record.kind != BaseRecord::kAbsent) {
+      if (record.kind != BaseRecord::kDirectory && record.kind != BaseRecord::kAbsent &&
+          (lies_in_moved || changed_ns >= touched_ns)) {
         record.kind = BaseRecord::kUnknown;
       }
       base_.add(root, entry.path, record);
@@ -452,7 +476,8 @@ void KeptLayer::note_root(std::size_t root) {
     }
     const bool hides = entry.is_whiteout || entry.is_opaque || !S_ISDIR(entry.info.st_mode);
     if (known->kind == BaseRecord::kDirectory && hides) {
-      note_below(root, real.get(), entry.path, touched_ns);
+      const bool is_moved = lies_in_moved || was_moved(real.get(), entry.path, touched_ns);
+      note_below(root, real.get(), entry.path, is_moved ? 0 : touched_ns);
     }
     return true;
   });
@@ -485,6 +510,7 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
 std::vector<Change> KeptLayer::changes() {
   std::vector<Change> out;
   base();
+  parted_ = 0;
   for (std::size_t i = 0; i < state_.roots.size() && out.size() < kMaxChanges; ++i) {
     list_root(i, out);
   }
@@ -492,7 +518,13 @@ std::vector<Change> KeptLayer::changes() {
   return out;
 }
 
-void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) const {
+std::string KeptLayer::parted() const {
+  if (parted_ == 0) return {};
+  return "layer: its other names keep the former content: " + first_parted_ +
+         (parted_ == 1 ? "" : " and " + std::to_string(parted_ - 1) + " more");
+}
+
+void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   const std::string& host = state_.roots[root];
   const OwnedFd real = open_directory(host);
   const std::vector<OwnedFd> all = open_levels(levels(root));
@@ -519,8 +551,11 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) const {
     } else if ((lower.st_mode & S_IFMT) != (entry.info.st_mode & S_IFMT) ||
                (both_directories && entry.is_opaque)) {
       add(entry.path, "replaced");
-    } else if (!both_directories || (lower.st_mode & 07777) != (entry.info.st_mode & 07777)) {
+    } else if (!says_the_same(real.get(), lower, all[entry.level].get(), entry)) {
       add(entry.path, "modified");
+      if (!is_copy && S_ISREG(lower.st_mode) && lower.st_nlink > 1 && parted_++ == 0) {
+        first_parted_ = out.back().path;
+      }
     }
     return out.size() < kMaxChanges;
   });

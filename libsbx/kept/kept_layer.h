@@ -78,6 +78,8 @@ class KeptLayer {
   void drop_base();
   // Everything that it changes, with absolute paths, sorted; bounded as list_changes() is.
   std::vector<Change> changes();
+  // After that: of which changed files other names keep the former content; empty: of none.
+  std::string parted() const;
   // What somebody else has made of it meanwhile. Errors: those of read_layer_state().
   Status reload();
   Status save() { return write_layer_state(store_, name_, state_); }
@@ -108,7 +110,7 @@ class KeptLayer {
   std::int64_t run_begun() const;
   void note_root(std::size_t root);
   void note_below(std::size_t root, int real, const std::string& path, std::int64_t touched_ns);
-  void list_root(std::size_t root, std::vector<Change>& out) const;
+  void list_root(std::size_t root, std::vector<Change>& out);
 
   LayerStore store_;
   std::string name_;
@@ -118,6 +120,8 @@ class KeptLayer {
   bool has_base_ = false;
   bool is_busy_ = false;
   std::vector<std::string> warnings_;
+  std::string first_parted_;
+  std::size_t parted_ = 0;
 };
 
 // The bytes that a tree takes on the disk.

@@ -68,6 +68,7 @@ bool read_record(LayerState& state, std::string_view key, std::string_view value
   if (key == "root") return add_path(state.roots, value);
   if (key == "epoch") return add_epoch(state.stack, value);
   if (key == "label") return add_label(state, value);
+  if (key == "shown") return add_epoch(state.shown, value);
   if (key == "protect") return add_path(state.protects, value);
   if (key == "hidden") return add_path(state.hidden, value);
   if (key == "committed") {
@@ -112,6 +113,7 @@ std::string encode_layer_state(const LayerState& state) {
   for (const std::string& path : state.protects) add("protect", path);
   for (const std::string& path : state.hidden) add("hidden", path);
   if (!state.committed.empty()) add("committed", state.committed);
+  for (const std::string& epoch : state.shown) add("shown", epoch);
   return text;
 }
 

@@ -35,6 +35,7 @@ struct LayerState {
   std::vector<std::string> protects;  // absolute paths
   std::vector<std::string> hidden;
   std::string committed;  // the epoch that holds what the last commit made real; empty: none
+  Epochs shown;  // commits of other layers that the real files showed when it was branched off
 
   const Epochs* find_label(std::string_view label) const;
 };
