@@ -26,6 +26,8 @@
 namespace sbx {
 namespace {
 
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
 bool is_any_below(const std::string& path, const std::vector<std::string>& tops) {
   return std::any_of(tops.begin(), tops.end(),
                      [&](const std::string& top) { return is_below(path, top); });
@@ -360,6 +362,11 @@ class Commit {
         }
         SBX_CHECK_OK(keep(step.from, root, step.path, file, directory + "/old/" + number, true));
       }
+      if (step.from.kind == BaseRecord::kDirectory) {
+        const int root = roots_.at(step.root).get();
+        SBX_CHECK_OK(keep_directory(OwnedFd(open_beneath(root, step.path, kDirectoryFlags)),
+                                    directory + "/old/" + number));
+      }
       SBX_CHECK_OK(keep_new(step, directory + "/new/" + number));
     }
     for (std::size_t i = 0; i < given_up.size(); ++i) {
@@ -370,8 +377,13 @@ class Commit {
   }
 
   Status keep_new(const Step& step, const std::string& to) {
-    if (step.to.kind == BaseRecord::kAbsent || step.to.kind == BaseRecord::kDirectory) return {};
-    const Touched& touched = touched_.at({step.root, step.path});
+    const auto found = touched_.find({step.root, step.path});
+    // A directory that is only open in between is not the layer's.
+    if (step.to.kind == BaseRecord::kAbsent || found == touched_.end()) return {};
+    const Touched& touched = found->second;
+    if (step.to.kind == BaseRecord::kDirectory) {
+      return keep_directory(OwnedFd(open(touched.file.c_str(), kDirectoryFlags)), to);
+    }
     // What is special is only ever given up, and comes back as the same file.
     if (step.to.kind == BaseRecord::kOther) {
       return linkat(AT_FDCWD, touched.file.c_str(), AT_FDCWD, to.c_str(), 0) == 0
@@ -388,12 +400,20 @@ class Commit {
     return keep(step.to, AT_FDCWD, touched.file, file, to, state_.kind == KeptKind::kOverlay);
   }
 
+  // Its attributes and times.
+  static Status keep_directory(const OwnedFd& directory, const std::string& to) {
+    if (mkdir(to.c_str(), 0700) != 0) return layer_failure("mkdir(" + to + ")", errno);
+    const OwnedFd kept(open(to.c_str(), kDirectoryFlags));
+    if (directory.is_open()) give_attributes(directory.get(), kept.get());
+    return {};
+  }
+
   static Status keep(const BaseRecord& record, int dirfd, const std::string& path,
                      const OwnedFd& file, const std::string& to, bool may_link) {
     if (record.kind == BaseRecord::kLink) {
-      const std::string target = read_link(dirfd, path);
-      return symlink(target.c_str(), to.c_str()) == 0 ? Status()
-                                                      : layer_failure("symlink(" + to + ")", errno);
+      const bool is_kept = file.is_open() ? copy_link(file.get(), "", AT_FDCWD, to)
+                                          : copy_link(dirfd, path, AT_FDCWD, to);
+      return is_kept ? Status() : layer_failure("symlink(" + to + ")", errno);
     }
     // By the descriptor that was opened beneath the root.
     const std::string by_number = "/proc/self/fd/" + std::to_string(file.get());
@@ -409,9 +429,7 @@ class Commit {
       if (!file.is_open()) error.hint = "make it readable, or keep the real one with --ours PATH";
       return error;
     }
-    copy_user_attributes(file.get(), target.get());
-    const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    futimens(target.get(), times);
+    give_attributes(file.get(), target.get());
     return {};
   }
 

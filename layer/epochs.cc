@@ -41,8 +41,9 @@ class Merger {
       return too_long();
     }
     if (status.ok()) status = hide_the_rest();
-    for (auto at = modes_.rbegin(); at != modes_.rend() && status.ok(); ++at) {
-      if (fchmodat(to_, at->first.c_str(), at->second, 0) != 0) status = failed("chmod", at->first);
+    for (auto at = endings_.rbegin(); at != endings_.rend() && status.ok(); ++at) {
+      if (at->has_times) utimensat(to_, at->path.c_str(), at->times, AT_SYMLINK_NOFOLLOW);
+      if (fchmodat(to_, at->path.c_str(), at->mode, 0) != 0) status = failed("chmod", at->path);
     }
     return status;
   }
@@ -51,7 +52,15 @@ class Merger {
   struct Shown {
     mode_t mode = 0700;
     bool is_opaque = false;
-    int level = -1;
+    int level = -1;  // that shows it; the real one where none does
+  };
+
+  // What a directory gets when all is in it.
+  struct Ending {
+    std::string path;
+    mode_t mode = 0700;
+    bool has_times = false;
+    struct timespec times[2] = {};
   };
 
   static Error too_long() {
@@ -123,16 +132,23 @@ class Merger {
     if (!keeps(path)) take_real(path, shown);
     if (mkdirat(to_, path.c_str(), 0700) != 0) return failed("mkdir", path);
     const OwnedFd made(openat(to_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const OwnedFd source(
-        open_beneath(shown.level, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (source.is_open()) copy_user_attributes(source.get(), made.get());
+    const OwnedFd source(open_beneath(shown.level < 0 ? real_ : shown.level, path,
+                                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Ending ending{path, shown.mode};
+    struct stat info {};
+    if (source.is_open() && fstat(source.get(), &info) == 0) {
+      copy_user_attributes(source.get(), made.get());
+      ending.has_times = true;
+      ending.times[0] = info.st_atim;
+      ending.times[1] = info.st_mtim;
+    }
     // What an opaque directory hides is hidden name by name where some of its names are left out:
     // those are real from now on.
     if (shown.is_opaque && keep_ == nullptr &&
         fsetxattr(made.get(), "user.overlay.opaque", "y", 1, 0) != 0) {
       return failed("setxattr", path);
     }
-    modes_.emplace_back(path, shown.mode);
+    endings_.push_back(std::move(ending));
     return {};
   }
 
@@ -140,6 +156,7 @@ class Merger {
     const BaseRecord real = look_at_real(real_, path);
     if (real.kind != BaseRecord::kDirectory) return;
     shown.mode = real.mode & 0777;
+    shown.level = -1;
     fresh_.add(root_, path, real);
   }
 
@@ -173,7 +190,7 @@ class Merger {
   std::map<std::string, Shown> directories_;
   std::set<std::string> made_;
   std::set<std::string> left_out_;
-  std::vector<std::pair<std::string, mode_t>> modes_;
+  std::vector<Ending> endings_;
 };
 
 // `kept`: the records that are new.

@@ -18,6 +18,21 @@
 namespace sbx {
 namespace {
 
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+// What a directory gets when all is in it.
+struct Ending {
+  mode_t mode = 0700;
+  std::string like;  // of whose attributes and times
+};
+
+void end_directory(const OwnedFd& directory, const Ending& ending) {
+  if (!directory.is_open()) return;
+  const OwnedFd like(open(ending.like.c_str(), kDirectoryFlags));
+  if (like.is_open()) give_attributes(like.get(), directory.get());
+  (void)!fchmod(directory.get(), ending.mode);
+}
+
 class Rebuild {
  public:
   Rebuild(KeptLayer& layer, const std::string& epoch) : layer_(layer), epoch_(epoch) {}
@@ -33,10 +48,7 @@ class Rebuild {
     }
     // What lies in a directory before the directory, which may close.
     for (auto at = modes_.rbegin(); at != modes_.rend(); ++at) {
-      struct stat info {};
-      if (lstat(at->first.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-        chmod(at->first.c_str(), at->second);
-      }
+      end_directory(OwnedFd(open(at->first.c_str(), kDirectoryFlags)), at->second);
     }
     return base_.save(layer_.store().epoch(epoch_) + "/base");
   }
@@ -50,7 +62,8 @@ class Rebuild {
       struct stat real {};
       if (mkdir(parent.c_str(), 0700) != 0) continue;
       const std::string shown = layer_.state().roots.at(key.first) + parent.substr(upper.size());
-      modes_.try_emplace(parent, stat(shown.c_str(), &real) == 0 ? real.st_mode & 0777 : 0755);
+      const bool is_real = lstat(shown.c_str(), &real) == 0 && S_ISDIR(real.st_mode);
+      modes_.try_emplace(parent, Ending{is_real ? real.st_mode & 0777 : 0755, shown});
     }
   }
 
@@ -64,7 +77,7 @@ class Rebuild {
       is_made = make_whiteout(AT_FDCWD, path);
     } else if (passage.to->kind == BaseRecord::kDirectory) {
       is_made = mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
-      modes_.insert_or_assign(path, passage.to->mode & 0777);
+      modes_.insert_or_assign(path, Ending{passage.to->mode & 0777, passage.kept});
     } else {
       // In the place of a directory whose entries have gone.
       if (unlink(path.c_str()) != 0) remove_tree(path);
@@ -76,7 +89,7 @@ class Rebuild {
   KeptLayer& layer_;
   const std::string& epoch_;
   BaseRecords base_;
-  std::map<std::string, mode_t> modes_;
+  std::map<std::string, Ending> modes_;
 };
 
 class GiveBack {
@@ -92,7 +105,11 @@ class GiveBack {
     for (const auto& [key, passage] : all) {
       if (passage.to->kind != BaseRecord::kAbsent) SBX_CHECK_OK(put(key, passage));
     }
-    for (auto at = modes_.rbegin(); at != modes_.rend(); ++at) set_mode(at->first, at->second);
+    for (auto at = modes_.rbegin(); at != modes_.rend(); ++at) {
+      const OwnedFd tree = open_tree(layer_, epoch_, at->first.first);
+      end_directory(OwnedFd(open_beneath(tree.get(), at->first.second, kDirectoryFlags)),
+                    at->second);
+    }
     return {};
   }
 
@@ -116,7 +133,7 @@ class GiveBack {
     }
     if (passage.to->kind == BaseRecord::kAbsent) return {};
     if (wants_directory) {
-      modes_[key] = passage.to->mode & 0777;
+      modes_[key] = {passage.to->mode & 0777, passage.kept};
       if (is_directory || mkdirat(parent.get(), name.c_str(), 0700) == 0) return {};
     } else {
       const std::string fresh = layer_.store().part(epoch_, key.first) + "/back";
@@ -150,35 +167,23 @@ class GiveBack {
 
   static bool copy_kept(const Passage& passage, const std::string& to) {
     if (passage.to->kind == BaseRecord::kLink) {
-      return symlink(read_link(AT_FDCWD, passage.kept).c_str(), to.c_str()) == 0;
+      return copy_link(AT_FDCWD, passage.kept, AT_FDCWD, to);
     }
     if (passage.to->kind == BaseRecord::kOther) {
       return linkat(AT_FDCWD, passage.kept.c_str(), AT_FDCWD, to.c_str(), 0) == 0;
     }
     const OwnedFd from(open(passage.kept.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    struct stat info {};
-    if (!from.is_open() || !target.is_open() || fstat(from.get(), &info) != 0 ||
-        !copy_bytes(from.get(), target.get())) {
-      return false;
-    }
-    copy_user_attributes(from.get(), target.get());
-    const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    return futimens(target.get(), times) == 0 && fchmod(target.get(), passage.to->mode & 0777) == 0;
-  }
-
-  void set_mode(const TouchedKey& key, mode_t mode) const {
-    const OwnedFd tree = open_tree(layer_, epoch_, key.first);
-    const OwnedFd directory(
-        open_beneath(tree.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (directory.is_open()) (void)!fchmod(directory.get(), mode);
+    if (!from.is_open() || !target.is_open() || !copy_bytes(from.get(), target.get())) return false;
+    give_attributes(from.get(), target.get());
+    return fchmod(target.get(), passage.to->mode & 0777) == 0;
   }
 
   const KeptLayer& layer_;
   const std::string& epoch_;
   BaseRecords known_;
   std::map<ino_t, TouchedKey> linked_;  // files of several names: the first of them
-  std::map<TouchedKey, mode_t> modes_;
+  std::map<TouchedKey, Ending> modes_;
 };
 
 }  // namespace

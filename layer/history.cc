@@ -8,6 +8,7 @@
 #include <cmath>
 #include <ctime>
 #include <set>
+#include <utility>
 
 #include "action.h"
 #include "base/files.h"
@@ -134,7 +135,7 @@ Status branch(KeptLayer& layer, const std::string& name) {
   made.runs = 0;
   made.is_thrown_away = false;
   made.labels.clear();
-  made.committed.clear();
+  if (!made.committed.empty()) made.shown.push_back(std::exchange(made.committed, {}));
   if (made.kind == KeptKind::kCopy) made.stack = {made.stack.back()};
   return write_layer_state(layer.store(), name, made);
 }

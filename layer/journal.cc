@@ -41,6 +41,22 @@ class Stepper {
     return {};
   }
 
+  // A directory has its time when all is in it. What fails here changes no file.
+  void keep_time(std::size_t number) {
+    const Step& step = steps_[number];
+    number_ = number;
+    struct stat kept {};
+    if ((back_ ? step.from : step.to).kind != BaseRecord::kDirectory ||
+        lstat(kept_path().c_str(), &kept) != 0 || !S_ISDIR(kept.st_mode)) {
+      return;
+    }
+    const OwnedFd directory(open_beneath(roots_.at(step.root).get(), step.path,
+                                         O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const struct timespec times[2] = {kept.st_atim, kept.st_mtim};
+    const std::string by_number = "/proc/self/fd/" + std::to_string(directory.get());
+    if (directory.is_open()) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
+  }
+
  private:
   Status take(std::size_t number) {
     const Step& step = steps_[number];
@@ -75,6 +91,10 @@ class Stepper {
     if (now.kind == BaseRecord::kDirectory) SBX_CHECK_OK(remove(now));
     SBX_CHECK_OK(stage(step, to));
     return replace(now.kind == BaseRecord::kAbsent || now.kind == BaseRecord::kDirectory);
+  }
+
+  std::string kept_path() const {
+    return epoch_ + (back_ ? "/old/" : "/new/") + std::to_string(number_);
   }
 
   Error failed(const std::string& call) const {
@@ -123,6 +143,13 @@ class Stepper {
       if (now.kind != BaseRecord::kAbsent) SBX_CHECK_OK(remove(now));
       if (mkdirat(directory_.get(), name_.c_str(), 0700) != 0) return failed("make");
     }
+    if (from.digest != to.digest) {
+      const OwnedFd kept(open(kept_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      const OwnedFd made(
+          openat(directory_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      if (!kept.is_open() || !made.is_open()) return failed("give its attributes to");
+      copy_user_attributes(kept.get(), made.get());
+    }
     return set_mode(to);
   }
 
@@ -134,12 +161,10 @@ class Stepper {
   }
 
   Status stage(const Step& step, const BaseRecord& to) {
-    const std::string source = epoch_ + (back_ ? "/old/" : "/new/") + std::to_string(number_);
+    const std::string source = kept_path();
     if (to.kind == BaseRecord::kLink) {
-      const std::string target = read_link(AT_FDCWD, source);
-      return symlinkat(target.c_str(), directory_.get(), temporary_.c_str()) == 0
-                 ? Status()
-                 : failed("make the symlink");
+      return copy_link(AT_FDCWD, source, directory_.get(), temporary_) ? Status()
+                                                                       : failed("make the symlink");
     }
     if (!back_ && step.link >= 0 && link_to(steps_.at(static_cast<std::size_t>(step.link)), to)) {
       return {};
@@ -262,6 +287,7 @@ Status do_steps(const LayerState& state, const std::string& epoch, const std::ve
                 Paths* left) {
   Stepper stepper(state, epoch, steps, false);
   for (std::size_t i = 0; i < steps.size(); ++i) SBX_CHECK_OK(stepper.take(i, left));
+  for (std::size_t i = 0; i < steps.size(); ++i) stepper.keep_time(i);
   return {};
 }
 
@@ -269,6 +295,7 @@ Status undo_steps(const LayerState& state, const std::string& epoch, const std::
                   Paths* left) {
   Stepper stepper(state, epoch, steps, true);
   for (std::size_t i = steps.size(); i-- > 0;) SBX_CHECK_OK(stepper.take(i, left));
+  for (std::size_t i = steps.size(); i-- > 0;) stepper.keep_time(i);
   return {};
 }
 

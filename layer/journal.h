@@ -5,7 +5,7 @@
 //
 //   pool/EPOCH/journal     the steps
 //   pool/EPOCH/old/N       the real file before step N
-//   pool/EPOCH/new/N       and after it
+//   pool/EPOCH/new/N       and after it; of a directory its attributes and times only
 #pragma once
 
 #include <string>

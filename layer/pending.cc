@@ -110,17 +110,19 @@ bool copy_real(int real, int tree, const std::string& path) {
   if (!parent.is_open()) return false;
   if (S_ISDIR(info.st_mode)) {
     if (mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return false;
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const OwnedFd from(open_beneath(real, path, kFlags));
+    const OwnedFd to(openat(parent.get(), name.c_str(), kFlags));
+    if (from.is_open() && to.is_open()) copy_user_attributes(from.get(), to.get());
   } else if (S_ISLNK(info.st_mode)) {
     const OwnedFd link(open_beneath(real, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-    return symlinkat(read_link(link.get(), "").c_str(), parent.get(), name.c_str()) == 0;
+    return copy_link(link.get(), "", parent.get(), name);
   } else if (S_ISREG(info.st_mode)) {
     const OwnedFd from(open_beneath(real, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     const OwnedFd to(
         openat(parent.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!from.is_open() || !to.is_open() || !copy_bytes(from.get(), to.get())) return false;
-    copy_user_attributes(from.get(), to.get());
-    const struct timespec times[2] = {info.st_atim, info.st_mtim};
-    futimens(to.get(), times);
+    give_attributes(from.get(), to.get());
   } else {
     return true;
   }
@@ -183,6 +185,10 @@ Status settle_back(KeptLayer& layer, const std::string& epoch, const std::vector
   std::vector<Step> all = steps;
   all.insert(all.end(), given_up.begin(), given_up.end());
   return settle_copy(layer, epoch, all, {}, true);
+}
+
+bool contains(const Epochs& epochs, const std::string& epoch) {
+  return std::find(epochs.begin(), epochs.end(), epoch) != epochs.end();
 }
 
 std::set<TouchedKey> keys_of(const std::vector<Step>& steps) {
@@ -265,29 +271,61 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
   return {};
 }
 
+Result<Branches> find_branches(const KeptLayer& layer, const std::string& epoch) {
+  Branches out;
+  const LayerStore& store = layer.store();
+  for (const std::string& name : layer_names(store)) {
+    const Result<LayerState> state = read_layer_state(store, name);
+    if (name == layer.name() || !state.ok() || !contains(state.value().shown, epoch)) continue;
+    Result<std::shared_ptr<KeptLayer>> branch = KeptLayer::find(store, name, false);
+    const bool is_used = branch.ok() ? read_pending(store, name).has_value()
+                                     : branch.error().code == ErrorCode::kLayerInUse;
+    if (is_used) {
+      return Error{ErrorCode::kLayerInUse,
+                   "the layer '" + escape_control_bytes(name) +
+                       "', branched off since the commit, is in use",
+                   "layer", "wait for its run or session to end, and finish its commit"};
+    }
+    if (!branch.ok()) return branch.error();
+    if (contains(branch.value()->state().shown, epoch)) out.push_back(std::move(branch).value());
+  }
+  return out;
+}
+
 Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                   const std::vector<Step>& given_up) {
+                   const std::vector<Step>& given_up, const Branches& branches) {
   LayerState& state = layer.state();
   // One that had not ended: the layer still holds everything.
   if (state.committed != epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   Passages lost = passages(layer.store(), epoch, given_up, steps.size());
-  if (state.kind == KeptKind::kCopy) {
-    SBX_CHECK_OK(settle_back(layer, state.stack.back(), steps, given_up, lost));
-    for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {
-      SBX_CHECK_OK(settle_back(layer, state.labels[i].second.back(), steps, given_up, lost));
-    }
-  } else {
-    SBX_TRY(const std::string again, make_epoch(layer.store(), state));
+  std::string again;
+  if (state.kind == KeptKind::kOverlay) {
+    SBX_TRY(again, make_epoch(layer.store(), state));
     lost.merge(passages(layer.store(), epoch, steps));
     SBX_CHECK_OK(fill_epoch(layer, again, lost));
-    state.stack.insert(state.stack.begin(), again);
-    // A checkpoint since the commit has shown the same through the real files.
-    for (std::size_t i = labels_before(layer, epoch); i < state.labels.size(); ++i) {
-      Epochs& frozen = state.labels[i].second;
-      frozen.insert(frozen.begin(), again);
-    }
   }
+  const auto take_back = [&](KeptLayer& shows, std::size_t first_label) -> Status {
+    std::vector<Epochs*> stacks = {&shows.state().stack};
+    // A checkpoint since the commit has shown the same through the real files.
+    for (std::size_t i = first_label; i < shows.state().labels.size(); ++i) {
+      stacks.push_back(&shows.state().labels[i].second);
+    }
+    for (Epochs* stack : stacks) {
+      if (state.kind == KeptKind::kOverlay) {
+        stack->insert(stack->begin(), again);
+      } else {
+        SBX_CHECK_OK(settle_back(shows, stack->back(), steps, given_up, lost));
+      }
+    }
+    return {};
+  };
+  for (const std::shared_ptr<KeptLayer>& branch : branches) {
+    SBX_CHECK_OK(take_back(*branch, 0));
+    std::erase(branch->state().shown, epoch);
+    SBX_CHECK_OK(branch->save());
+  }
+  SBX_CHECK_OK(take_back(layer, labels_before(layer, epoch)));
   state.committed.clear();
   SBX_CHECK_OK(layer.save());
   SBX_CHECK_OK(drop_pending(layer));

@@ -18,6 +18,12 @@ struct Pending {
   std::string epoch;
 };
 
+// Layers that show the commit through the real files, since they were branched off after it:
+// locked.
+using Branches = std::vector<std::shared_ptr<KeptLayer>>;
+// Errors: kLayerInUse, where one is at work or has a commit that is unfinished.
+Result<Branches> find_branches(const KeptLayer& layer, const std::string& epoch);
+
 std::optional<Pending> read_pending(const LayerStore& store, const std::string& name);
 // From here on it has begun. `journal` empty: it lies there already. Errors: kSetupFailed.
 Status write_pending(KeptLayer& layer, const std::string& epoch, const std::string& journal);
@@ -29,9 +35,9 @@ Status write_new(const std::string& path, const std::string& text);
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                      const std::vector<Step>& given_up);
 // After the last step back: what is no longer real, and what was given up, is in the layer again,
-// below what was written since.
+// below what was written since; and in its branches.
 Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                   const std::vector<Step>& given_up);
+                   const std::vector<Step>& given_up, const Branches& branches);
 
 // The layer shows what is real there, and nothing of its own. Errors: kSetupFailed.
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);

@@ -166,6 +166,25 @@ std::string read_link(int dirfd, const std::string& path) {
   return size < 0 ? "" : std::string(target.data(), static_cast<std::size_t>(size));
 }
 
+bool copy_link(int from, const std::string& path, int to, const std::string& name) {
+  struct stat info {};
+  if (fstatat(from, path.c_str(), &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH) != 0 ||
+      symlinkat(read_link(from, path).c_str(), to, name.c_str()) != 0) {
+    return false;
+  }
+  const struct timespec times[2] = {info.st_atim, info.st_mtim};
+  utimensat(to, name.c_str(), times, AT_SYMLINK_NOFOLLOW);
+  return true;
+}
+
+void give_attributes(int from, int to) {
+  struct stat info {};
+  copy_user_attributes(from, to);
+  if (fstat(from, &info) != 0) return;
+  const struct timespec times[2] = {info.st_atim, info.st_mtim};
+  futimens(to, times);
+}
+
 OwnedFd open_parent(int root, const std::string& path, std::string& name) {
   const std::size_t slash = path.rfind('/');
   const std::string parent = slash == std::string::npos ? "." : path.substr(0, slash);

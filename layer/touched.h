@@ -41,6 +41,10 @@ std::string absolute_path(const LayerState& state, const TouchedKey& key);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
 std::string read_link(int dirfd, const std::string& path);
+// A symlink with the target and times of another. False and errno.
+bool copy_link(int from, const std::string& path, int to, const std::string& name);
+// User attributes and times of a file or directory, for another.
+void give_attributes(int from, int to);
 // The directory that a path below `root` lies in, never through a symlink, and its name there. -1
 // and errno.
 OwnedFd open_parent(int root, const std::string& path, std::string& name);

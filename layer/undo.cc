@@ -55,10 +55,11 @@ Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoc
 
 // After the last step.
 Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
-                 const std::vector<Step>& steps, const Paths& left, bool back) {
+                 const std::vector<Step>& steps, const Paths& left, bool back,
+                 const Branches& branches = {}) {
   const Result<std::vector<Step>> given_up = read_given_up(layer, pending.epoch);
   if (!given_up.ok()) return Refusal{given_up.error(), {}};
-  const Status status = back ? finish_undo(layer, pending.epoch, steps, given_up.value())
+  const Status status = back ? finish_undo(layer, pending.epoch, steps, given_up.value(), branches)
                              : finish_commit(layer, pending.epoch, steps, given_up.value());
   if (!status.ok()) return Refusal{status.error(), {}};
   std::vector<Step> done = steps;
@@ -118,7 +119,8 @@ Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector
   Status again =
       back ? do_steps(state, directory, steps, &left) : undo_steps(state, directory, steps, &left);
   if (again.ok()) {
-    again = back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {});
+    again =
+        back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {}, {});
   }
   if (!again.ok()) {
     error.hint = back ? kKeeps : kTakesBack;
@@ -146,6 +148,9 @@ Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pendi
   // A commit that has not ended can be taken back, and an undo that has not ended be left, whatever
   // others have done meanwhile.
   const bool was_committed = layer.state().committed == pending.epoch;
+  Result<Branches> branches =
+      back && was_committed ? find_branches(layer, pending.epoch) : Branches();
+  if (!branches.ok()) return Refusal{branches.error(), {}};
   Paths left;
   Paths* const to = back != was_committed ? &left : nullptr;
   Status status = back ? undo_steps(layer.state(), directory, list, to)
@@ -155,7 +160,7 @@ Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pendi
     if (error.code == ErrorCode::kLayerConflict) error.hint = was_committed ? kKeeps : kTakesBack;
     return Refusal{std::move(error), {}};
   }
-  return end_pending(action, layer, pending, list, left, back);
+  return end_pending(action, layer, pending, list, left, back, branches.value());
 }
 
 Done undo_committed(const Action& action, KeptLayer& layer) {
@@ -179,13 +184,15 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
   if (action.dry_run) {
     return commit_answer(action, layer.state(), "undone", steps.value(), {});
   }
+  Result<Branches> branches = find_branches(layer, epoch);
+  if (!branches.ok()) return Refusal{branches.error(), {}};
   if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
     return Refusal{status.error(), {}};
   }
   if (Status status = all_or_none(layer, epoch, steps.value(), true); !status.ok()) {
     return Refusal{status.error(), {}};
   }
-  return end_pending(action, layer, {epoch}, steps.value(), {}, true);
+  return end_pending(action, layer, {epoch}, steps.value(), {}, true, branches.value());
 }
 
 Done undo_layer(const Action& action) {

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kept layers: after an undo the workspace and the layer are what they were before the commit."""
 
+import os
 import subprocess
 
+import harness
 from kept_harness import Kept, tree
 
 # What there is of each kind before the run, and what the run makes of it.
@@ -18,8 +20,8 @@ rm -r was_file_dir; echo 2 > was_file_dir; chmod 755 d/mode; chmod 700 d; mkdir 
 ln new/deep/f new/other; mkfifo new/pipe; rmdir empty; echo 2 > closed; chmod 400 closed
 touch -d @1000 changed
 """
-SHOWN = r"""find . ! -name . -printf '%p %y %m %l %n\n' | grep -v ' d .* [0-9]*$' | sort; find . -type d -printf '%p %m\n' | sort
-find . -type f -exec sha256sum {} + | sort -k 2; stat -c %Y changed"""
+SHOWN = r"""find . ! -name . -printf '%p %y %m %l\n' | grep -v ' d ' | sort; find . -type d -printf '%p %m\n' | sort
+find . -type f -exec sha256sum {} + | sort -k 2; stat -c %Y changed; test ! new/deep/f -ef new/other || echo linked"""
 
 
 class Undone(Kept):
@@ -62,3 +64,55 @@ class Undone(Kept):
                 self.assertEqual(told["stdout"], "since\nsince\nsince\n2\ndeep\nother\npipe\nsince\n")
                 self.layer("rollback", "x", "since")  # it has shown the commit, and shows what that made real
                 self.assertEqual(self.inside("cat changed; ls gone || true")["stdout"], "2\n")
+
+
+class Branched(Kept):
+    """Branches that were made between a commit and its undo."""
+
+    def committed(self, kind):
+        self.put("a", "1\n")
+        self.put("b", "1\n")
+        if kind == "copy":
+            os.link(self.work + "/b", self.work + "/c")  # no overlay keeps both together
+        self.assertEqual(self.inside("echo 2 > a; echo 2 > n; echo 2 > b")["layer"]["kind"], kind)
+        self.layer("commit", "x", "--ours", "b")
+        self.layer("branch", "x", "y")
+        self.layer("branch", "y", "z")
+
+    def test_they_go_on_showing_what_they_showed(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.raw("layer", "discard", "x")
+                self.raw("layer", "discard", "y")
+                self.raw("layer", "discard", "z")
+                self.committed(kind)
+                self.inside("echo 3 > n", "z")
+                self.layer("checkpoint", "y", "since")
+                self.inside("echo y > y", "y")
+                self.layer("undo", "x")
+                self.assertEqual((self.read("a"), os.path.exists(self.work + "/n")), ("1\n", False))
+                self.assertEqual(self.inside("cat a n y", "y")["stdout"], "2\n2\ny\n")
+                self.assertEqual(self.inside("cat a n", "z")["stdout"], "2\n3\n")
+                self.assertEqual(self.inside("cat a n b", "x")["stdout"], "2\n2\n2\n")
+                self.layer("rollback", "y", "since")
+                self.assertEqual(self.inside("cat a n; ls y || true", "y")["stdout"], "2\n2\n")
+                self.assertTrue({"a", "n"} <= set(self.layer("diff", "y", "--name-only").split()))
+                self.layer("commit", "z", "a", "n")
+                self.assertEqual((self.read("a"), self.read("n")), ("2\n", "3\n"))
+                self.layer("undo", "z")
+                self.layer("discard", "x")  # the others live on
+                self.assertEqual(self.inside("cat a n", "y")["stdout"], "2\n2\n")
+
+    def test_one_that_is_in_use_keeps_the_commit(self):
+        self.committed("overlay")
+        run = subprocess.Popen(
+            [harness.SBX_RUN, "--layer", "y", "--stdin", "-", "-c", "echo > begun; read line"],
+            cwd=self.work, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        self.addCleanup(self.end, run)
+        self.assertTrue(harness.until(lambda: any("begun" in files for _, _, files in os.walk(self.state))))
+        answer = self.refused("layer_in_use", "undo", "x")
+        self.assertIn("'y', branched off since the commit", answer["error"]["message"])
+        self.assertEqual(self.read("a"), "2\n")
+        run.communicate(b"\n", timeout=harness.BOUND)
+        self.layer("undo", "x")
+        self.assertEqual(self.inside("cat a", "y")["stdout"], "2\n")
