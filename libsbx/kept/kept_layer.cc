@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -61,6 +62,10 @@ bool says_the_same(int real, const struct stat& lower, int level, const MergedEn
   // Most files are told by their size, and not read.
   if (S_ISREG(lower.st_mode) && lower.st_size != entry.info.st_size) return false;
   return is_same_content(look_at_real(real, entry.path), look_at_real(level, entry.path));
+}
+
+bool lies_in(const std::string& path, const std::string& directory) {
+  return !directory.empty() && is_below(path, directory);
 }
 
 OwnedFd open_directory(const std::string& path) {
@@ -448,6 +453,7 @@ void KeptLayer::note_root(std::size_t root) {
   if (!real.is_open() || live.empty()) return;
   const std::int64_t begun_ns = run_begun();
   std::string moved;
+  std::string fresh;  // no real directory: nothing real lies in it
   walk_merged(live, [&](const MergedEntry& entry) {
     const BaseRecord* known = base_.find(root, entry.path);
     // What an earlier run has hidden was noted then, with all that was in it.
@@ -456,19 +462,29 @@ void KeptLayer::note_root(std::size_t root) {
          nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec) < begun_ns)) {
       return true;
     }
-    const std::int64_t touched_ns =
-        touched_at(live[0].get(), entry.path, begun_ns == INT64_MAX ? 0 : begun_ns);
-    const bool lies_in_moved = !moved.empty() && is_below(entry.path, moved);
+    // Not asked for most files, which are new.
+    std::optional<std::int64_t> touched;
+    const auto touched_ns = [&] {
+      if (!touched) {
+        touched = touched_at(live[0].get(), entry.path, begun_ns == INT64_MAX ? 0 : begun_ns);
+      }
+      return *touched;
+    };
+    const bool lies_in_moved = lies_in(entry.path, moved);
     if (!lies_in_moved && S_ISDIR(entry.info.st_mode) &&
-        was_moved(real.get(), entry.path, touched_ns)) {
+        was_moved(real.get(), entry.path, touched_ns())) {
       moved = entry.path;
     }
     if (known == nullptr) {
       std::int64_t changed_ns = 0;
-      BaseRecord record = look_at_real(real.get(), entry.path, &changed_ns);
+      BaseRecord record;
+      if (!lies_in(entry.path, fresh)) {
+        record = look_at_real(real.get(), entry.path, &changed_ns);
+        if (S_ISDIR(entry.info.st_mode) && record.kind == BaseRecord::kAbsent) fresh = entry.path;
+      }
       // A directory's own time tells of its entries.
       if (record.kind != BaseRecord::kDirectory && record.kind != BaseRecord::kAbsent &&
-          (lies_in_moved || changed_ns >= touched_ns)) {
+          (lies_in_moved || changed_ns >= touched_ns())) {
         record.kind = BaseRecord::kUnknown;
       }
       base_.add(root, entry.path, record);
@@ -476,8 +492,8 @@ void KeptLayer::note_root(std::size_t root) {
     }
     const bool hides = entry.is_whiteout || entry.is_opaque || !S_ISDIR(entry.info.st_mode);
     if (known->kind == BaseRecord::kDirectory && hides) {
-      const bool is_moved = lies_in_moved || was_moved(real.get(), entry.path, touched_ns);
-      note_below(root, real.get(), entry.path, is_moved ? 0 : touched_ns);
+      const bool is_moved = lies_in_moved || was_moved(real.get(), entry.path, touched_ns());
+      note_below(root, real.get(), entry.path, is_moved ? 0 : touched_ns());
     }
     return true;
   });
@@ -531,6 +547,7 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   if (!real.is_open() || all.empty()) return;
   const bool is_copy = state_.kind == KeptKind::kCopy;
   std::set<std::string> there;
+  std::string fresh;  // no real directory: nothing real lies in it
   const auto add = [&](const std::string& path, const char* kind) {
     out.push_back({repair_utf8(host + "/" + path), kind});
   };
@@ -542,7 +559,8 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
       return true;
     }
     struct stat lower {};
-    const bool existed = stat_beneath(real.get(), entry.path, lower);
+    const bool existed = !lies_in(entry.path, fresh) && stat_beneath(real.get(), entry.path, lower);
+    if (!existed && S_ISDIR(entry.info.st_mode) && !lies_in(entry.path, fresh)) fresh = entry.path;
     const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(entry.info.st_mode);
     if (entry.is_whiteout) {
       if (existed) add(entry.path, "deleted");
