@@ -353,20 +353,7 @@ class Commit {
     for (std::size_t i = 0; i < steps_.size(); ++i) {
       const Step& step = steps_[i];
       const std::string number = std::to_string(i);
-      if (step.from.kind == BaseRecord::kFile || step.from.kind == BaseRecord::kLink) {
-        const int root = roots_.at(step.root).get();
-        // A name may be given to what cannot be read.
-        OwnedFd file(open_beneath(root, step.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-        if (!file.is_open()) {
-          file.reset(open_beneath(root, step.path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
-        }
-        SBX_CHECK_OK(keep(step.from, root, step.path, file, directory + "/old/" + number, true));
-      }
-      if (step.from.kind == BaseRecord::kDirectory) {
-        const int root = roots_.at(step.root).get();
-        SBX_CHECK_OK(keep_directory(OwnedFd(open_beneath(root, step.path, kDirectoryFlags)),
-                                    directory + "/old/" + number));
-      }
+      SBX_CHECK_OK(keep_old(step, directory + "/old/" + number));
       SBX_CHECK_OK(keep_new(step, directory + "/new/" + number));
     }
     for (std::size_t i = 0; i < given_up.size(); ++i) {
@@ -374,6 +361,23 @@ class Commit {
       SBX_CHECK_OK(keep_new(given_up[i], directory + "/new/" + number));
     }
     return {};
+  }
+
+  Status keep_old(const Step& step, const std::string& to) const {
+    const int root = roots_.at(step.root).get();
+    if (step.from.kind == BaseRecord::kAbsent) return {};
+    if (step.from.kind == BaseRecord::kDirectory) {
+      return keep_directory(OwnedFd(open_beneath(root, step.path, kDirectoryFlags)), to);
+    }
+    // What is special is not opened, and a name may be given to what cannot be read.
+    OwnedFd file;
+    if (step.from.kind == BaseRecord::kFile) {
+      file.reset(open_beneath(root, step.path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    }
+    if (!file.is_open()) {
+      file.reset(open_beneath(root, step.path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    }
+    return keep(step.from, root, step.path, file, to, true);
   }
 
   Status keep_new(const Step& step, const std::string& to) {
@@ -420,6 +424,11 @@ class Commit {
     if (may_link && file.is_open() &&
         linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0) {
       return {};
+    }
+    if (record.kind != BaseRecord::kFile) {
+      Error error = layer_failure("cannot keep " + escape_control_bytes(path), errno);
+      error.hint = "keep the real one with --ours PATH";
+      return error;
     }
     const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};

@@ -166,6 +166,12 @@ class Stepper {
       return copy_link(AT_FDCWD, source, directory_.get(), temporary_) ? Status()
                                                                        : failed("make the symlink");
     }
+    // The same FIFO, socket or device.
+    if (to.kind == BaseRecord::kOther) {
+      return linkat(AT_FDCWD, source.c_str(), directory_.get(), temporary_.c_str(), 0) == 0
+                 ? Status()
+                 : failed("put back");
+    }
     if (!back_ && step.link >= 0 && link_to(steps_.at(static_cast<std::size_t>(step.link)), to)) {
       return {};
     }

@@ -4,7 +4,7 @@
 // there lie beside the list.
 //
 //   pool/EPOCH/journal     the steps
-//   pool/EPOCH/old/N       the real file before step N
+//   pool/EPOCH/old/N       the real file before step N; one that is special by another name of it
 //   pool/EPOCH/new/N       and after it; of a directory its attributes and times only
 #pragma once
 

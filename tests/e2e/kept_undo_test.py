@@ -51,6 +51,21 @@ class Undone(Kept):
                     self.layer("undo", "x")
                     self.assertEqual(self.seen(), before)
 
+    def test_what_is_special_comes_back(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.raw("layer", "discard", "x")
+                self.shell("chmod -R u+rwx .; rm -rf ./*; mkfifo -m 640 a b; mkdir d; mkfifo d/c; echo 1 > f")
+                if kind == "copy":
+                    self.shell("ln f g")
+                before = tree(self.work), os.lstat(self.work + "/a").st_ino
+                self.inside("rm a; echo 1 > a; rm b; rm -r d")
+                self.layer("commit", "x")
+                self.assertEqual(self.read("a"), "1\n")
+                self.assertNotIn("b", os.listdir(self.work))
+                self.layer("undo", "x")
+                self.assertEqual((tree(self.work), os.lstat(self.work + "/a").st_ino), before)
+
     def test_what_was_written_since_stays_above_what_comes_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
