@@ -433,15 +433,13 @@ class LayerDiff {
     std::size_t left_out = 0;
     std::size_t refused = 0;
     std::size_t unreadable = 0;
-    std::string empty;
+    std::size_t left_unsaid = 0;
+    std::string lines;
     for (const auto& [key, touched] : touched_) {
       if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
       if (is_gits_own(key.second)) {
         ++left_out;
         continue;
-      }
-      if (touched.now.kind == BaseRecord::kDirectory && touched.base.kind == BaseRecord::kAbsent) {
-        note_directory(key, empty);
       }
       SBX_TRY(const Blob before, real_blob(real.get(), key.second));
       SBX_TRY(const Blob after, kept_blob(touched, key.second));
@@ -449,7 +447,12 @@ class LayerDiff {
         ++unreadable;
         continue;
       }
-      if (before.mode == after.mode && before.bytes == after.bytes) continue;
+      if (before.mode == after.mode && before.bytes == after.bytes) {
+        const std::string line = unsaid(key, touched);
+        lines += line;
+        if (!line.empty()) ++left_unsaid;
+        continue;
+      }
       if (!names_.takes(key.second, before.mode) || !names_.takes(key.second, after.mode)) {
         ++refused;
         continue;
@@ -474,15 +477,31 @@ class LayerDiff {
       SBX_TRY(const std::string more, others.patch(action_.stat));
       text += more;
     }
-    return action_.stat ? text + empty : text;
+    if (left_unsaid > 0 && !action_.stat) {
+      note_ += std::to_string(left_unsaid) +
+               " changes that no patch carries are left out: --stat names them\n";
+    }
+    return action_.stat ? text + lines : text;
   }
 
-  // git does not know them.
-  void note_directory(const TouchedKey& key, std::string& text) const {
-    const auto next = touched_.upper_bound({key.first, key.second + "/"});
-    const bool is_empty = next == touched_.end() || next->first.first != key.first ||
-                          !is_below(next->first.second, key.second);
-    if (is_empty) text += " " + escape_control_bytes(key.second) + "/ (empty directory)\n";
+  // What git does not know: directories, attributes, modes but for one bit, what is special.
+  // Nothing where what lies in a directory tells of it.
+  std::string unsaid(const TouchedKey& key, const Touched& touched) const {
+    const char was = touched.base.kind;
+    const char is = touched.now.kind;
+    const bool is_directory = was == BaseRecord::kDirectory || is == BaseRecord::kDirectory;
+    const char* what = "special file";
+    if (was == is) {
+      what = "mode or attributes";
+    } else if (is_directory) {
+      const auto next = touched_.upper_bound({key.first, key.second + "/"});
+      if (next != touched_.end() && next->first.first == key.first &&
+          is_below(next->first.second, key.second)) {
+        return {};
+      }
+      what = is == BaseRecord::kDirectory ? "empty directory" : "empty directory, deleted";
+    }
+    return " " + escape_control_bytes(key.second) + (is_directory ? "/ (" : " (") + what + ")\n";
   }
 
   Done names() {

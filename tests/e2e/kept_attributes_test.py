@@ -83,6 +83,23 @@ class Attributes(Kept):
         self.assertIn("d {'user.old': b'real'}", self.inside(SHOWN.replace(', "new"', "").replace(
             'print(os.lstat', '#'))["stdout"])
 
+    def test_what_no_patch_carries_is_named(self):
+        for name in ("chmod", "attribute", "fifo/in"):
+            self.put(name, "1\n")
+        os.makedirs(self.work + "/gone/deep")
+        self.inside("chmod 600 chmod; chmod 700 fifo; mkfifo fifo/p; mkdir empty; rmdir gone/deep; "
+                    "python3 -c 'import os; os.setxattr(\"attribute\", \"user.x\", b\"1\")'")
+        done = self.raw("layer", "diff", "x")
+        self.assertEqual((done.stdout, done.stderr),
+                         (b"", b"6 changes that no patch carries are left out: --stat names them\n"))
+        self.assertEqual(self.layer("diff", "x", "--stat"), """ attribute (mode or attributes)
+ chmod (mode or attributes)
+ empty/ (empty directory)
+ fifo/ (mode or attributes)
+ fifo/p (special file)
+ gone/deep/ (empty directory, deleted)
+""")
+
     def test_another_attribute_since_is_a_conflict(self):
         self.attributes("overlay")
         self.inside("echo 2 > old; echo 2 > file")
