@@ -96,7 +96,7 @@ bool make_parents(int real, int tree, const std::string& path) {
         mkdirat(above.get(), name.c_str(), 0700) != 0) {
       return false;
     }
-    fchmodat(above.get(), name.c_str(), (info.st_mode & 0777) | 0700, 0);
+    (void)!fchmodat(above.get(), name.c_str(), (info.st_mode & 0777) | 0700, 0);
   }
   return true;
 }

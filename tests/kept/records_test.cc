@@ -20,6 +20,7 @@ LayerState sample() {
   state.runs = 7;
   state.is_thrown_away = true;
   state.committed = "0123456789abcdef";
+  state.shown = {"fedcba9876543210", "0123456789abcdef"};
   return state;
 }
 
@@ -35,6 +36,7 @@ TEST(LayerStateText, ComesBackAsItWas) {
   EXPECT_EQ(is.value().runs, 7);
   EXPECT_TRUE(is.value().is_thrown_away);
   EXPECT_EQ(is.value().committed, was.committed);
+  EXPECT_EQ(is.value().shown, was.shown);
 }
 
 TEST(LayerStateText, IsRefusedWhereItIsCutShort) {
