@@ -44,11 +44,12 @@ struct Applied {
 };
 
 Result<Guarded> guarded_of(const GrantOptions& options) {
-  Guarded guarded{own_homes(options.home), {}, {options.file}};
+  Guarded guarded{own_homes(options.home), {}, {}, {options.file}};
   const Result<std::string> real = real_path(options.file);
   if (real.ok()) guarded.own.push_back(real.value());
   if (!options.state.empty()) guarded.own.push_back(options.state);
   SBX_TRY(guarded.secrets, secret_places(guarded.homes));
+  guarded.linked = linked_files(guarded.secrets);
   return guarded;
 }
 

@@ -129,6 +129,7 @@ std::string why_no_path(const std::string& path, bool to_write, const Guarded& g
       return path + " holds " + secret.why + " (" + secret.path + ")";
     }
   }
+  if (is_one_of(guarded.linked, path)) return path + " is another name for a file of secrets";
   // What other runs keep there is theirs.
   for (const std::string& place : guarded.own) {
     if (is_below(path, place)) return path + " is sbx's own";
@@ -166,8 +167,9 @@ std::string why_no_host(const std::string& text) {
 
 std::string why_no_listener(const std::string& path) {
   for (const std::string_view name :
-       {"docker.sock", "dockerd.sock", "podman.sock", "containerd.sock", "crio.sock",
-        "system_bus_socket", "/bus", "/systemd/private", "libvirt-sock", "snapd.socket"}) {
+       {"docker.sock", "dockerd.sock", "podman.sock", "containerd.sock", "containerd.sock.ttrpc",
+        "crio.sock", "system_bus_socket", "/bus", "/systemd/private", "libvirt-sock",
+        "snapd.socket"}) {
     if (path.ends_with(name)) return path + " commands what runs outside of every sandbox";
   }
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);

@@ -34,6 +34,7 @@ Result<Grant> parse_grant(std::string_view text);
 struct Guarded {
   std::vector<std::string> homes;  // of the user: the first is ${home}
   std::vector<SecretPlace> secrets;
+  FileIds linked;                // files of secrets that other names lead to
   std::vector<std::string> own;  // of sbx: the profile itself, the state directory
 };
 

@@ -55,14 +55,15 @@ std::string limit_of(const nlohmann::json& result) {
 }
 
 // Whether a file of secrets lies below the directory; also where there is too much to tell.
-bool holds_env_file(const std::string& directory, int deep, int& looks_left) {
+bool holds_secret(const std::string& directory, const FileIds& linked, int deep, int& looks_left) {
   Listing listing(AT_FDCWD, directory.c_str(), O_NOFOLLOW);
   while (const dirent* entry = listing.next()) {
     if (--looks_left < 0) return true;
     const std::string name = entry->d_name;
     if (name == ".env" || name.starts_with(".env.")) return true;
+    if (is_one_of(linked, directory + "/" + name)) return true;
     if (entry->d_type != DT_DIR || deep == 0) continue;
-    if (holds_env_file(directory + "/" + name, deep - 1, looks_left)) return true;
+    if (holds_secret(directory + "/" + name, linked, deep - 1, looks_left)) return true;
   }
   return false;
 }
@@ -94,6 +95,7 @@ class Learner {
     std::vector<std::string>& own = guarded_.own;
     own.insert(own.end(), place_.parents().begin(), place_.parents().end());
     SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
+    guarded_.linked = linked_files(guarded_.secrets);
     base_ = {{"extends", parents_}};
     if (!options_.merge.empty()) {
       SBX_TRY(before_, read_file(options_.merge, kMostProfile));
@@ -411,9 +413,9 @@ class Learner {
     int looks_left = kMostLooks;
     const bool is_cache = !cache_of(by_variable(path)).empty();
     if (why.empty() && !is_cache && is_directory(path) &&
-        holds_env_file(path, kDeepestLook, looks_left)) {
+        holds_secret(path, guarded_.linked, kDeepestLook, looks_left)) {
       why = looks_left < 0 ? path + " holds too much to be looked through for .env files"
-                           : path + " holds a .env file";
+                           : path + " holds a .env file, or another name for a file of secrets";
     }
     return why;
   }

@@ -2,6 +2,7 @@
 // HOME may be another's, or none: a list of places that went by it alone would hide nothing.
 #include "learn/secrets.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +19,8 @@ namespace {
 
 constexpr std::size_t kMostAccounts = std::size_t{1} << 20;  // bytes
 constexpr std::size_t kMostHomes = 256;
+constexpr int kMostFiles = 100'000;  // a browser's profile comes after all keys
+constexpr int kDeepestFile = 16;
 
 struct Secret {
   std::string_view path;  // below the home where it starts with ~
@@ -139,6 +142,17 @@ void add_place(std::vector<SecretPlace>& places, const std::string& path, std::s
   }
 }
 
+void add_linked(const std::string& path, int deep, int& looks_left, FileIds& files) {
+  struct stat info {};
+  if (--looks_left < 0 || lstat(path.c_str(), &info) != 0) return;
+  if (S_ISREG(info.st_mode) && info.st_nlink > 1) files.emplace(info.st_dev, info.st_ino);
+  if (!S_ISDIR(info.st_mode) || deep == 0) return;
+  Listing listing(AT_FDCWD, path.c_str(), O_NOFOLLOW);
+  while (const dirent* entry = listing.next()) {
+    add_linked(path + "/" + entry->d_name, deep - 1, looks_left, files);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> own_homes(const std::string& named) {
@@ -170,6 +184,19 @@ Result<std::vector<SecretPlace>> secret_places(const std::vector<std::string>& h
   SBX_TRY(const std::vector<Node> etc, find_private("/etc", EtcReach::kMore));
   for (const Node& node : etc) add_place(places, node.path, "what is private in /etc");
   return places;
+}
+
+FileIds linked_files(const std::vector<SecretPlace>& places) {
+  FileIds files;
+  int looks_left = kMostFiles;
+  for (const SecretPlace& place : places) add_linked(place.path, kDeepestFile, looks_left, files);
+  return files;
+}
+
+bool is_one_of(const FileIds& files, const std::string& path) {
+  struct stat info {};
+  return !files.empty() && lstat(path.c_str(), &info) == 0 &&
+         files.count({info.st_dev, info.st_ino}) != 0;
 }
 
 }  // namespace sbx::learn

@@ -90,14 +90,16 @@ class GrantTest(harness.Case):
         self.assertEqual(json.load(open(self.file))["seccomp"], {"+allow": ["bpf"]})
 
     def test_nor_by_another_name(self):
-        """What a symlink leads to, wherever it stands; a pattern; a directory that is no socket."""
+        """What a symlink or a hard link leads to, wherever it stands; a pattern; what is no socket."""
         self.write("home/.ssh/id_rsa", "PRIVATE")
         self.write("dot/aws/credentials", "PRIVATE")
         os.symlink("../dot/aws", self.home + "/.aws")
         os.symlink(self.home + "/.ssh", self.base + "/link")
+        os.link(self.home + "/.ssh/id_rsa", self.base + "/hard")
         before = open(self.file).read()
         root = 'filesystem.roots += [{"path": "%s", "access": "ro"}]'
-        for text in (root % (self.base + "/link/id_rsa"), root % (self.base + "/dot/aws"),
+        for text in (root % (self.base + "/link/id_rsa"), root % (self.base + "/hard"),
+                     root % (self.base + "/dot/aws"),
                      root % (self.base + "/*/.ssh"), root % (self.home + "/.s*"),
                      f'network.unix_sockets += ["{self.home}/.ssh"]',
                      f'network.unix_sockets += ["{self.base}/link/id_rsa"]',

@@ -239,6 +239,14 @@ class LearnTest(harness.Case):
         self.learn("cat", *(f"{self.data}/{name}" for name in names))
         self.assertEqual(self.roots(), {f"{self.data}/{name}": "ro" for name in names})
 
+    def test_nor_does_one_with_another_name_for_a_secret(self):
+        os.link(self.write("home/.ssh/deep/key", "PRIVATE\n"), self.data + "/hard")
+        names = ("one", "two", "three", "four", "five")
+        answer = self.learn("cat", *(f"{self.data}/{name}" for name in (*names, "hard")), status=125)
+        self.assertEqual([root["path"] for root in answer["profile"]["filesystem"]["+roots"]],
+                         [f"{self.data}/{name}" for name in names])
+        self.assertIn("another name for a file of secrets", str(answer["refused"]))
+
     def test_limits_are_raised_to_what_it_takes(self):
         parent = self.profile({"limits": {"timeout_ms": 600, "pids": 20}})
         script = "for i in $(seq 40); do sleep 1 & done; wait"

@@ -72,7 +72,7 @@ TEST(Grant, IsASettingAndNoAdvice) {
 }
 
 std::string why(const std::string& text) {
-  Guarded guarded{{"/home/ann"}, {}, {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"}};
+  Guarded guarded{{"/home/ann"}, {}, {}, {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"}};
   guarded.secrets = secret_places(guarded.homes).value();
   guarded.secrets.push_back({"/srv/dot/aws", "credentials of a cloud"});
   return never_granted(parse_grant(text).value(), guarded);
@@ -131,6 +131,7 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "network.unix_sockets += [\"/run/docker.sock\"]",
         "network.unix_sockets += [\"/run/user/1000/bus\"]",
         "network.unix_sockets += [\"/run/docker.sock/\"]",
+        "network.unix_sockets += [\"/run/containerd/containerd.sock.ttrpc\"]",
         "network.unix_sockets += [\"${ssh_agent}\"]",
         "network.unix_sockets += [\"/home/ann/.ssh\"]",
         "network.unix_sockets += [\"/run/*\"]",
