@@ -95,7 +95,7 @@ class GrantTest(harness.Case):
         self.write("dot/aws/credentials", "PRIVATE")
         os.symlink("../dot/aws", self.home + "/.aws")
         os.symlink(self.home + "/.ssh", self.base + "/link")
-        os.link(self.home + "/.ssh/id_rsa", self.base + "/hard")
+        os.link(self.write("home/.ssh/deep/key", "PRIVATE"), self.base + "/hard")
         before = open(self.file).read()
         root = 'filesystem.roots += [{"path": "%s", "access": "ro"}]'
         for text in (root % (self.base + "/link/id_rsa"), root % (self.base + "/hard"),

@@ -247,6 +247,12 @@ class LearnTest(harness.Case):
                          [f"{self.data}/{name}" for name in names])
         self.assertIn("another name for a file of secrets", str(answer["refused"]))
 
+    def test_nor_is_a_call_granted_that_is_for_the_whole_machine(self):
+        call = "import ctypes; ctypes.CDLL(None).swapoff(b'/x')"
+        answer = self.learn("/usr/bin/python3", "-c", call)
+        self.assertIn("swapoff is for the whole machine", str(answer["refused"]))
+        self.assertNotIn("swapoff", str(answer["profile"]))
+
     def test_limits_are_raised_to_what_it_takes(self):
         parent = self.profile({"limits": {"timeout_ms": 600, "pids": 20}})
         script = "for i in $(seq 40); do sleep 1 & done; wait"
