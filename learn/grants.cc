@@ -12,6 +12,7 @@
 #include "json/reader.h"
 #include "model/address.h"
 #include "model/grant.h"
+#include "plan/filter.h"
 #include "policy/policy.h"
 #include "profile/host_rule.h"
 
@@ -202,6 +203,16 @@ std::string why_no_device(const std::string& named) {
   return path.find("..") != path.npos ? path + " is no device" : "";
 }
 
+std::string why_no_call(const std::string& name) {
+  if (std::find(kOfTheMachine.begin(), kOfTheMachine.end(), name) != kOfTheMachine.end()) {
+    return name + " is for the whole machine";
+  }
+  FilterSpec spec;
+  spec.allow = {name};
+  const Result<CompiledFilter> filter = compile_filter(spec);
+  return filter.ok() ? "" : filter.error().message;
+}
+
 // The entry that it is about, with the access that it should have.
 std::optional<Grant> parse_access(std::string_view text) {
   for (const std::string_view access : {"ro", "rw"}) {
@@ -258,10 +269,7 @@ std::string never_granted(const Grant& grant, const Guarded& guarded) {
     if (grant.key == "devices") why = why_no_device(text);
     if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
     if (grant.key == "http") why = why_no_host(text_of(entry, "host"));
-    if (grant.section == "seccomp" &&
-        std::find(kOfTheMachine.begin(), kOfTheMachine.end(), text) != kOfTheMachine.end()) {
-      why = text + " is for the whole machine";
-    }
+    if (grant.section == "seccomp") why = why_no_call(text);
     if (!why.empty()) return why;
   }
   return "";
