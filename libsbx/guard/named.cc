@@ -86,6 +86,7 @@ class Search {
       }
       const std::string place = c_.places.private_place(path);
       const bool is_path = word.text.find('/') != std::string::npos;
+      if (!writes && is_path && is_in_etc(path)) add({path, "/etc"});
       if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
       add({path, place});
     }
@@ -127,6 +128,12 @@ class Search {
              return one.access == Access::kNone && one.pattern_at != 0 &&
                     !matching_part(one.path, path).empty();
            });
+  }
+
+  // The system's, not a root's.
+  bool is_in_etc(const std::string& path) const {
+    return is_below(path, "/etc") && path != "/etc" && c_.places.nearest_root(path) == nullptr &&
+           policy_.sandbox.filesystem.base == Base::kSystem;
   }
 
   // The directories on the way to a root are there, too.

@@ -16,6 +16,7 @@ namespace sbx {
 struct RefusedPath {
   std::string path;
   // /tmp or the home, where those are the sandbox's own: nothing is refused that the host has not.
+  // Or /etc, of which what is private is not shown.
   std::string private_place;
   // The protected path that it is, lies below or holds, where nothing is refused while the host has
   // none; private_place is then the root of that.

@@ -314,6 +314,23 @@ class Search {
 
 }  // namespace
 
+bool may_be_private(const std::string& etc, const std::string& path) {
+  if (path.size() <= etc.size() || !is_below(path, etc)) return false;
+  const char* const rest = path.c_str() + etc.size() + 1;
+  const bool is_listed = std::any_of(kPrivate.begin(), kPrivate.end(), [&](const auto& place) {
+    // It ends a literal.
+    return fnmatch(place.name.data(), rest, FNM_PATHNAME | FNM_LEADING_DIR) == 0;
+  });
+  if (is_listed) return true;
+  for (std::size_t end = path.find('/', etc.size() + 1);; end = path.find('/', end + 1)) {
+    struct stat info {};
+    const mode_t wanted = end == std::string::npos ? S_IROTH : S_IXOTH;
+    if (lstat(path.substr(0, end).c_str(), &info) != 0) return false;
+    if ((info.st_mode & wanted) == 0) return true;
+    if (end == std::string::npos) return false;
+  }
+}
+
 Result<std::vector<Node>> find_private(const std::string& etc, EtcReach reach) {
   return Search(etc, reach).run();
 }

@@ -25,4 +25,8 @@ enum class EtcReach : std::uint8_t {
 // kPathRefused where what is there cannot be known.
 Result<std::vector<Node>> find_private(const std::string& etc, EtcReach reach);
 
+// Whether a path below `etc` is, or lies below, something of the list or what others may not read:
+// by its own name, whatever links there are.
+bool may_be_private(const std::string& etc, const std::string& path);
+
 }  // namespace sbx

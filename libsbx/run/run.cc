@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "host/cgroup.h"
+#include "host/etc_private.h"
 #include "host/git_outside.h"
 #include "host/view.h"
 #include "host_files/changes.h"
@@ -63,6 +64,8 @@ std::size_t most_exec_bytes() {
   constexpr std::size_t kLeast = std::size_t{128} << 10;
   return std::clamp<std::size_t>(stack.rlim_cur / 4, kLeast, kMaxExecBytes);
 }
+
+constexpr const char* kEtc = "/etc";
 
 // Whether the host may have it: in a place that the sandbox has its own of, that very path,
 // elsewhere the name that it begins with, since awk's `/x/` looks like a path as well. Without
@@ -273,7 +276,8 @@ bool CommandRun::pass_policy() {
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
   for (const RefusedPath& named : judgement.refused_paths) {
-    if (host_may_have(named)) named_.push_back(named.path);
+    const bool is_shown = named.private_place == kEtc && !may_be_private(kEtc, named.path);
+    if (!is_shown && host_may_have(named)) named_.push_back(named.path);
   }
   if (judgement.verdict == Verdict::kAllow) return true;
   if (judgement.verdict == Verdict::kDeny) {

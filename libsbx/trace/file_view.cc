@@ -79,6 +79,13 @@ bool is_mask(const struct stat& info) {
          (S_ISDIR(info.st_mode) && (info.st_mode & 0666) == 0);
 }
 
+// Root's on the host, and nobody's where the system's /etc is shown to root.
+bool is_roots_own(const std::string& path, const struct stat& info) {
+  struct stat outside {};
+  return geteuid() == 0 && is_below(path, "/etc") && (info.st_mode & S_IROTH) == 0 &&
+         lstat(path.c_str(), &outside) == 0 && outside.st_uid != info.st_uid;
+}
+
 }  // namespace
 
 FileView::FileView(const LaunchPlan& plan, const Policy& policy, const OwnedFd& root)
@@ -148,7 +155,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   struct stat info {};
   if (!outside.is_open() || fstat(outside.get(), &info) != 0) return std::nullopt;
   // EACCES from a directory that the host shows as well is the host's refusal.
-  if (error == EACCES && shown_as(path) != "none") return std::nullopt;
+  if (error == EACCES && shown_as(path) != "none" && !is_below_hidden(path)) return std::nullopt;
   if (is_below(path, "/dev") && (S_ISCHR(info.st_mode) || S_ISBLK(info.st_mode))) {
     return FileRefusal{Refuser::kMount, path,
                        "filesystem.devices += [" + json_string(literal_path(path)) + "]"};
@@ -180,6 +187,25 @@ std::string FileView::link_grant(const std::string& path, bool to_write) const {
   return "filesystem.roots += [" + roots + root_entry(real, to_write ? "rw" : "ro") + "]";
 }
 
+// Masks in /etc, of which there are many, are not in what the plan shows.
+bool FileView::is_hidden(const std::string& path, const struct stat& info) const {
+  if (!is_mask(info)) return false;
+  if (shown_as(path) == "none") return true;
+  const OwnedFd found = open_below(root_, path, O_PATH | O_NOFOLLOW);
+  return is_below(path, "/etc") && found.is_open() && is_mount_root(found);
+}
+
+// The nearest directory that can be reached.
+bool FileView::is_below_hidden(std::string path) const {
+  struct stat info {};
+  while (path != "/") {
+    path = parent_of(path);
+    const OwnedFd found = open_below(root_, path, O_PATH | O_NOFOLLOW);
+    if (found.is_open()) return fstat(found.get(), &info) == 0 && is_hidden(path, info);
+  }
+  return false;
+}
+
 std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd& found) {
   struct stat info {};
   const bool is_linked = std::string_view(file.operation) == "link";
@@ -192,7 +218,7 @@ std::optional<FileRefusal> FileView::there(const NamedFile& file, const OwnedFd&
   const bool has_content = S_ISREG(info.st_mode) || S_ISDIR(info.st_mode);
   const std::uint64_t flags = mount_flags(found);
   if (plan_.wanted.has(Layer::kMount)) {
-    if (is_mask(info) && shown_as(real) == "none") {
+    if (is_hidden(real, info) || (file.need == FileNeed::kRead && is_roots_own(real, info))) {
       return FileRefusal{Refuser::kMount, real, grant(real, writes(file.need))};
     }
     if (writes(file.need) && has_content && (flags & ST_RDONLY) != 0) {

@@ -42,6 +42,8 @@ class FileView {
  private:
   std::optional<FileRefusal> in_proc(const NamedFile& file, const std::string& path) const;
   std::optional<FileRefusal> not_there(const NamedFile& file, const std::string& path, int error);
+  bool is_hidden(const std::string& path, const struct stat& info) const;
+  bool is_below_hidden(std::string path) const;
   std::optional<FileRefusal> there(const NamedFile& file, const OwnedFd& found);
   bool is_a_way(const std::string& path, const struct stat& info) const;
   std::optional<FileRefusal> in_directory(const NamedFile& file, const std::string& path);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the kernel refuses is in `denials`: programs that are masked, however they are called."""
 
+import glob
 import json
 import os
 import subprocess
@@ -178,6 +179,33 @@ class Trace(Case):
                           ("open", "/etc/hosts", 'filesystem.roots += [{"path": "/etc", "access": "rw"}]')])
         # Nor is what the text does name told of where it is nobody's but the command's.
         self.assertEqual(self.sh("echo x > out; cat out /etc/hosts; ls /tmp ~ > /dev/null")["denials"], [])
+
+    def test_what_is_private_of_etc_is_told_of_and_can_be_granted(self):
+        private = [path for path in ("/etc/passwd-", "/etc/fstab", "/etc/machine-id") if os.path.isfile(path) and os.access(path, os.R_OK)]
+        if not private:
+            self.skipTest("nothing of /etc that anybody may read is private here")
+        # Root reads what others may not.
+        private += ["/etc/shadow"] if os.geteuid() == 0 and os.path.isfile("/etc/shadow") else []
+        for path in private:
+            grant = f'filesystem.roots += [{{"path": "{path}", "access": "ro"}}]'
+            for flags in ([], ["--trace-denials"]):
+                answer = self.sh(f"cat {path}", *flags)
+                self.assertEqual([(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                                 [("mount", "open", path, grant)], (path, flags, answer["stderr"]))
+            self.assertEqual(self.sh(f"cat {path} >&2", "--ro", path)["exit_code"], 0)
+        self.assertEqual(self.sh("cat /etc/passwd /etc/nowhere /etc/shadow-of; ls -d /etc/fstab")["denials"], [])
+        # Nor is what the host keeps from the user.
+        if os.geteuid() != 0:
+            self.assertEqual(self.sh("cat /etc/shadow", "--trace-denials")["denials"], [])
+
+    def test_what_lies_in_a_private_directory_of_etc_is_told_of(self):
+        held = [path for path in glob.glob("/etc/cron.*/*") if os.path.isfile(path) and os.access(path, os.R_OK)]
+        if not held:
+            self.skipTest("no job of cron is readable here")
+        for flags in ([], ["--trace-denials"]):
+            (denial,) = self.sh(f"cat {held[0]}", *flags)["denials"]
+            self.assertEqual((denial["target"], denial["grant"]),
+                             (held[0], f'filesystem.roots += [{{"path": "{held[0]}", "access": "ro"}}]'))
 
     def test_protected_and_hidden_paths_in_the_text_are_told_of_without_the_flag(self):
         grant = "remove it from filesystem.protect"

@@ -63,7 +63,9 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
             (std::vector<RefusedPath>{{"/srv/a", ""}, {"/usr/b", ""}}));
   EXPECT_EQ(named("cat /tmp/a ~/b"),
             (std::vector<RefusedPath>{{"/tmp/a", "/tmp"}, {"/home/me/b", "/home/me"}}));
-  EXPECT_EQ(named("cat src/a /etc/hosts /usr/lib/x /data/y > out; echo x > /tmp/a; rm /data/z; cp "
+  EXPECT_EQ(named("cat /etc/hosts; cat < /etc/a/b; ls /etc"),  // not all of it is shown
+            (std::vector<RefusedPath>{{"/etc/hosts", "/etc"}, {"/etc/a/b", "/etc"}}));
+  EXPECT_EQ(named("cat src/a /usr/lib/x /data/y > out; echo x > /tmp/a; rm /data/z; cp "
                   "/usr/a ."),
             none);
   EXPECT_EQ(named("ls / /home; cd /; find / -name x"), none);  // the way to a root

@@ -56,6 +56,25 @@ TEST_F(EtcPrivate, WhatOthersMayNotReadIsFoundByTheWalkAlone) {
   EXPECT_EQ(found(kMore), (Names{"app/secret", "listed/not", "pipe", "shut/inner"}));
 }
 
+TEST_F(EtcPrivate, APathIsPrivateByItsNameAboveOrByWhatOthersMay) {
+  for (const char* name : {"machine-id", "services", "cron.daily/job", "app/open"}) file(name);
+  file("app/secret", 0640);
+  file("shut/inner/open");
+  ASSERT_EQ(chmod((etc_ + "/shut/inner").c_str(), 0710), 0);
+  const auto is_private = [&](const std::string& name) {
+    return sbx::may_be_private(etc_, etc_ + "/" + name);
+  };
+  for (const char* name : {"machine-id", "cron.daily/job", "cron.daily", "cron.daily/none",
+                           "app/secret", "shut/inner/open"}) {
+    EXPECT_TRUE(is_private(name)) << name;
+  }
+  for (const char* name : {"services", "app/open", "app", "none", "x/machine-id"}) {
+    EXPECT_FALSE(is_private(name)) << name;
+  }
+  EXPECT_FALSE(sbx::may_be_private(etc_, etc_));
+  EXPECT_FALSE(sbx::may_be_private(etc_, "/machine-id"));
+}
+
 TEST_F(EtcPrivate, APrivateNameThatIsALinkHidesItsTargetToo) {
   file("mounts/table");
   ASSERT_EQ(symlink("mounts/table", (etc_ + "/fstab").c_str()), 0);
