@@ -17,33 +17,58 @@ namespace {
 constexpr std::string_view kWord = "sbx word ";
 constexpr std::string_view kPrompt = "sbx prompt";
 
+// A function named builtin goes for good: where special builtins come before functions, it can be
+// unset whatever else is defined.
+constexpr std::string_view kFreeBuiltin =
+    R"(__sbx_ok=; \builtin eval '[[ ${FUNCNAME-} ]] || __sbx_ok=1' >/dev/null 2>&1; )"
+    R"([[ $__sbx_ok ]] || { POSIXLY_CORRECT=1; \unset -f builtin; \unset POSIXLY_CORRECT; )"
+    R"(\builtin eval __sbx_ok=1; } >/dev/null 2>&1; )";
+
+// What the driver has put away.
+constexpr const char* kFunctions = R"(\builtin eval "${__sbx_functions-}"; __sbx_functions=)";
+constexpr const char* kTraps = R"(\builtin eval "${__sbx_traps-}")";
+
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
-// loop of its own. What is traced and trapped is the command's text, not these words: what was so
-// since is put away. A ^C may come between any two of them. A shell that has lost what they need
-// ends.
-constexpr const char* kDriver = R"(while { __sbx_flags=$- __sbx_ok=; \unset -f builtin
-\builtin eval '\builtin set +xvT; __sbx_ok=1'
-[[ ! ${__sbx_live-} ]] || { __sbx_traps=$(\builtin trap -p DEBUG ERR)
-__sbx_live=; \builtin trap - DEBUG ERR; }; } >/dev/null 2>&1
+// loop of its own. What is traced, trapped and exported is the command's text, not these words:
+// what was so since is put away, and so are functions of two names that stand without
+// `builtin`, which would open nothing, and hide variables of one command. A ^C may come between any
+// two words. What is said begins with a NUL, as others may have said something before. A shell that
+// has lost what these words need ends.
+std::string driver() {
+  return "while { __sbx_flags=$-; " + std::string(kFreeBuiltin) + R"(\builtin set +xvTa
+[[ $__sbx_flags != *a* ]] || \builtin export -n "${!__sbx_@}"
+[[ ! ${__sbx_live-} ]] || { __sbx_traps=$(\builtin printf '\\builtin '; \builtin trap -p DEBUG
+\builtin printf '\\builtin '; \builtin trap -p ERR)
+__sbx_live=; \builtin trap - DEBUG ERR; }
+if \builtin declare -F command || \builtin declare -F exec
+then __sbx_functions=$(\builtin declare -pf command exec); \builtin unset -f command exec; fi
+} >/dev/null 2>&1
 [[ $__sbx_ok ]]
-do [[ ${__sbx_twice-} ]] || \builtin printf 'ready %s %s %s\0' "$__sbx_status" \
-"${__sbx_word_number:-0}" "$__sbx_flags" >&51 || \exit "$__sbx_status"
+do [[ ${__sbx_twice-} ]] || \builtin printf '\0ready %s %s %s\0' "$__sbx_status" \
+"${__sbx_word_number:-0}" "$__sbx_flags" >&51 || \builtin exit "$__sbx_status"
 __sbx_status=0 __sbx_twice=
-IFS= \builtin read -r -d '' -u 50 __sbx_word || \exit
+IFS= \builtin read -r -d '' -u 50 __sbx_word || \builtin exit
 [[ $__sbx_word == 'sbx prompt'* ]] && \builtin break
 [[ $__sbx_word != 'sbx word '* ]] || \builtin eval "${__sbx_word#sbx word }"
 done
-if [[ ! $__sbx_ok || ! ${__sbx_drive-} ]]; then \exit "$__sbx_status"
+if [[ ! $__sbx_ok || ! ${__sbx_drive-} ]]; then POSIXLY_CORRECT=1; \exit "$__sbx_status"
 elif [[ $__sbx_word == 'sbx prompt'* ]]
-then { __sbx_live=1; \builtin set -h ${__sbx_word#sbx prompt}; \builtin eval "${__sbx_traps-}"; } 2>/dev/null
+then { __sbx_live=1; )" +
+         kFunctions + R"(; \builtin set "-h${__sbx_word#sbx prompt}"; )" + kTraps +
+         R"(; } 2>/dev/null
 else \builtin eval "$__sbx_drive"; fi)";
+}
 
 // What is sourced is a text, and what a key is bound to is a line that is typed.
-constexpr const char* kBegin = R"(
-PROMPT_COMMAND='__sbx_status=$?; \builtin eval "$__sbx_drive"'
-\builtin bind -x '"\e[9901~": __sbx_status=$?; \builtin . /proc/self/fd/52 52<<<"$__sbx_drive"'
-__sbx_status=0 __sbx_word_number=0
-\builtin eval "$__sbx_drive")";
+std::string begin() {
+  const std::string free =
+      "{ __sbx_status=$?; " + std::string(kFreeBuiltin) + "} >/dev/null 2>&1; ";
+  return "PROMPT_COMMAND=" + quote_for_shell(free + R"(\builtin eval "$__sbx_drive")") +
+         "\n\\builtin bind -x " +
+         quote_for_shell(R"("\e[9901~": )" + free +
+                         R"(\builtin . /proc/self/fd/52 52<<<"$__sbx_drive")") +
+         "\n__sbx_status=0 __sbx_word_number=0\n\\builtin eval \"$__sbx_drive\"";
+}
 
 // The end of a pipe that is read, at the shell's descriptor `to` (a number or `{variable}`), where
 // `at` says which. A process substitution would change $!, but before bash 5.1 (and with its
@@ -73,7 +98,7 @@ bool are_flags(std::string_view text) {
 // Of what was traced, that which the driver took away.
 std::string traced(const std::string& flags) {
   std::string out;
-  for (const char flag : {'x', 'v', 'T'}) {
+  for (const char flag : {'x', 'v', 'T', 'a'}) {
     if (flags.find(flag) != std::string::npos) out += flag;
   }
   return out;
@@ -111,8 +136,8 @@ std::vector<std::string> kept_shell_argv(const std::string& profile_shell) {
           R"(export PROMPT_COMMAND=$1 __sbx_drive=$2; exec "$0" --noprofile --norc -i)",
           bash,
           "\\builtin export -n PROMPT_COMMAND __sbx_drive\n" + make_own_pipe(kShellWordsFd) +
-              make_own_pipe(kShellSaysFd) + kBegin,
-          kDriver};
+              make_own_pipe(kShellSaysFd) + begin(),
+          driver()};
 }
 
 std::string pipes_word(bool merge, bool has_stdin) {
@@ -125,12 +150,12 @@ std::string pipes_word(bool merge, bool has_stdin) {
   make("out");
   if (!merge) make("err");
   if (has_stdin) make("in");
-  return word + R"(\builtin printf 'pipes %s %s %s %s\0' "$__sbx_out" \
+  return word + R"(\builtin printf '\0pipes %s %s %s %s\0' "$__sbx_out" \
 "${__sbx_err:-0}" "${__sbx_in:-0}" "${PWD-}" >&51)";
 }
 
 std::string call_word(const ShellCall& call) {
-  std::string word = R"(\builtin printf 'begun %s\0' "$__sbx_word_number" >&51
+  std::string word = R"(\builtin printf '\0begun %s\0' "$__sbx_word_number" >&51
 \exec {__sbx_to}>/proc/self/fd/"$__sbx_out")";
   std::string redirects = R"( >&"$__sbx_to"-)";
   if (call.merge) {
@@ -141,30 +166,31 @@ std::string call_word(const ShellCall& call) {
   }
   redirects += call.has_stdin ? R"( <&"$__sbx_in"-)" : " </dev/null";
   // No trap is set yet when the eval begins, so that none is run for it; `&&` keeps a shell with -e
-  // alive. Neither `$()` nor, unless -T says so, `()` is trapped, and only `()` is a job.
-  const std::string traps = R"(\builtin eval "$__sbx_traps")";
-  std::string text = "{ __sbx_live=1 __sbx_ran=$__sbx_word_number; ";
+  // alive. Neither `$()` nor, unless -T says so, `()` is trapped, and only `()` is a job. What is
+  // assigned after `set -a` would be exported.
+  std::string text =
+      "{ __sbx_live=1 __sbx_ran=$__sbx_word_number; " + std::string(kFunctions) + "; ";
   if (const std::string flags = traced(call.flags); !flags.empty()) {
     text += "\\builtin set -" + flags + "; ";
   }
   if (call.last_status == 0) {
-    text += "[[ ! ${__sbx_traps-} ]] || " + traps;
+    text += kTraps;
   } else {
-    const std::string left = R"((\exit )" + std::to_string(call.last_status) + ")";
-    text += "if [[ ! ${__sbx_traps-} ]]; then __sbx_word=$" + left + R"( && \:; else )" + traps +
-            "; " + left + R"( && \:; fi)";
+    const std::string left = "(\\builtin exit " + std::to_string(call.last_status) + ") && [[ 1 ]]";
+    text += "if [[ ${__sbx_traps-} != *trap* ]]; then $" + left + "; else " + kTraps + "; " + left +
+            "; fi";
   }
-  text += "; } >/dev/null 2>&1;" + call.command;
+  // A line of its own: it has been run where the command cannot be read.
+  text += "; } >/dev/null 2>&1\n" + call.command;
   std::string run;
   for (const auto& [name, value] : call.env) run += name + "=" + quote_for_shell(value) + " ";
-  // `builtin` hides what is set for it alone from what is evaluated.
-  run += (call.env.empty() ? "\\builtin eval " : "\\eval ") + quote_for_shell(text);
+  run += (call.env.empty() ? "\\builtin eval " : "\\command \\eval ") + quote_for_shell(text);
   const std::string end = R"(__sbx_status=$?
-\builtin printf 'end %s %s\0' "$__sbx_status" "${__sbx_ran:-0}" >&51)";
+\builtin printf '\0end %s %s\0' "$__sbx_status" "${__sbx_ran:-0}" >&51)";
   run = "{ " + run + "; }" + redirects + " 50<&- 51>&- 52<&-\n" + end;
   if (!call.cwd.empty()) {
     run = "__sbx_back=$PWD\nif \\builtin cd -- " + quote_for_shell(call.cwd) +
-          " >/dev/null 2>&1; then " + run + R"(; else \builtin printf 'nowhere 1\0' >&51; fi)";
+          " >/dev/null 2>&1; then " + run + R"(; else \builtin printf '\0nowhere 1\0' >&51; fi)";
   }
   return word + "\n" + close_all({"out", "err"}) + run + "\n" + close_all({"in", "to", "too"});
 }
@@ -175,7 +201,7 @@ std::string return_word() { return R"(\builtin cd -- "$__sbx_back" >/dev/null 2>
 
 std::string prompt_word(const std::string& flags) {
   const std::string more = traced(flags);
-  return std::string(kPrompt) + (more.empty() ? "" : " -" + more);
+  return std::string(kPrompt) + more;
 }
 
 std::string numbered_word(int number, const std::string& word) {
@@ -185,7 +211,7 @@ std::string numbered_word(int number, const std::string& word) {
          "\nelse __sbx_twice=1; fi";
 }
 
-std::string end_word() { return std::string(kWord) + "\\exit"; }
+std::string end_word() { return std::string(kWord) + "\\builtin exit"; }
 
 std::optional<ShellMessage> read_shell_message(std::string_view text) {
   const auto take = [&text] {

@@ -167,9 +167,56 @@ class Calls(Case):
             result = self.run_kept(game)
             self.assertEqual((result["exit_code"], result["shell"]), (0, KEPT), (game, result))
             self.assertEqual(self.run_kept("(exit 6)")["exit_code"], 6, game)
-        self.says("set +uvf; IFS=$' \\t\\n'; echo still here", "still here\n")
+        tidy = "set +uvf; IFS=$' \\t\\n'; echo still here"
+        self.says(tidy, "still here\n", tidy + "\n")  # -v shows what is read
+        self.says(tidy, "still here\n")
         self.says("set -x")
         self.assertEqual(self.run_kept("echo traced")["stderr"].lstrip("+"), " echo traced\n")
+
+    def test_functions_with_the_names_of_builtins_are_the_commands_alone(self):
+        granted = self.profile({"environment": {"request": True}})
+        names = ("eval builtin command exec printf read test [ return unset trap export set jobs shopt declare cd bind "
+                 "break . source local true false kill wait").split()
+        own = [f"{name}() {{ echo evil; (exit 1); }}" for name in names]
+        games = [*own, ";".join(own), 'builtin() { command builtin "$@"; }', "set -o posix", "set -a", "set -k",
+                 "eval() { echo evil; }; readonly -f eval", "shopt -s extdebug varredir_close localvar_inherit xpg_echo",
+                 "exec 2>&1 >file </dev/null; stty raw -echo </dev/tty", "IFS=x0123456789/; PS4='$(exit 1)'", "set -T -E -P -m -b -v"]
+        os.mkdir(self.work + "/sub")
+        _, self.peer = self.server("--workspace", self.work, "--profile", granted)
+        for game in games:
+            self.says(game, "", None)
+            for command, more, stdout, code in (
+                    ("out=5; sh -c 'echo $A; cat'", {"env": {"A": "a b"}, "stdin": "in\n"}, "a b\nin\n", 0),
+                    ("out=-$out-$A sh -c 'echo $out; env | grep -c ^__sbx; pwd; exit 6'", {"cwd": "sub"},
+                     f"-5-\n0\n{self.work}/sub\n", 6)):
+                result = self.run_kept(command, **more)
+                self.assertEqual((result["stdout"], result["exit_code"], result["shell"]), (stdout, code, KEPT), (game, result))
+            self.peer.call("reset")
+
+    def test_what_has_no_end_is_an_error_and_what_ends_the_shell_is_said(self):
+        anything = self.profile({"commands": {"ask": []}})
+        _, self.peer = self.server("--workspace", self.work, "--profile", anything)
+        self.says("x=kept")
+        for text, code in (("echo 'open", 2), ("echo $(open", 2), ("if true; then", 2), ("}", 2), ("echo a; ;; b", 2),
+                           ("case x in", 2), ("((", 2), ("[[ a", 2), ("\\", 127), ("# only that", 0), ("   ", 0)):
+            result = self.run_kept(text)
+            self.assertEqual((result["exit_code"], result["stdout"], result["shell"]), (code, "", KEPT), (text, result))
+            self.assertEqual(result["stderr"] == "", code == 0, result)
+            self.says("echo $x", "kept\n")
+        self.says("cat <<E\nno end", "no end\n", None)
+        self.says(f"y={'z' * 131000}; echo ${{#y}}", "131000\n")
+        result = self.run_kept("y=" + "z" * (1 << 20))
+        self.assertEqual((result["error"]["code"], result["error"]["where"], result["shell"]), ("too_large", "/command", KEPT))
+        self.says("echo $x", "kept\n")
+        for text, code in (("exit 300", 44), ("exec true", 0), ("trap 'exit 9' EXIT; exit 4", 9), ("set -e; (exit 3)", 3)):
+            self.restarts(text, code)
+            self.says("echo -$x", "-\n")
+
+    def test_nothing_else_on_the_drivers_pipe_keeps_it_from_being_heard(self):
+        self.says("(for i in {1..300}; do echo evil; printf 'end 9\\0evil'; sleep 0.002; done) >/proc/$$/fd/51 2>/dev/null &")
+        for i in range(20):
+            result = self.run_kept(f"echo {i}")
+            self.assertEqual((result["stdout"], result["exit_code"], result["shell"]), (f"{i}\n", 0, KEPT), result)
 
     def test_a_shell_that_cannot_take_calls_is_made_anew(self):
         for game in ("eval() { false; }", "builtin() { false; }", "builtin() { :; }"):
@@ -349,6 +396,9 @@ class Interactive(session_harness.Case):
         self.assertEqual(self.run_kept("false", 1)["stdout"], "TRAP\n")
         screen.type("false\r")
         screen.expect(rb"TRAP\r\n")
+        screen.type("builtin() { echo mi''ne; }; echo defi''ned\r")
+        screen.expect(rb"defined")
+        self.assertEqual(self.run_kept("echo $y", 0)["stdout"], "called\n")
         screen.type("trap - ERR; echo of''f\r")
         screen.expect(rb"off\r\n")
         screen.type("half")

@@ -22,12 +22,14 @@ TEST(ShellWords, HoldNoNul) {
   const ShellCall call{"echo 'x'", {{"A", "it's"}}, true, "/tmp", false, 3, "himxB"};
   const std::string word = call_word(call);
   EXPECT_EQ(word.find('\0'), std::string::npos);
-  for (const char* part :
-       {R"({ A='it'\''s' \eval '{ __sbx_live=1 __sbx_ran=$__sbx_word_number; \builtin set)",
-        R"(__sbx_word=$(\exit 3) && \:; else )", R"(>/dev/null 2>&1;echo '\''x'\'''; } >)"}) {
+  for (
+      const char* part :
+      {R"({ A='it'\''s' \command \eval '{ __sbx_live=1 __sbx_ran=$__sbx_word_number; \builtin eval "${__sbx_functions-}"; )",
+       R"(then $(\builtin exit 3) && [[ 1 ]]; else )", R"(>/dev/null 2>&1
+echo '\''x'\'''; } >)"}) {
     EXPECT_NE(word.find(part), std::string::npos) << part << "\n" << word;
   }
-  EXPECT_EQ(prompt_word("himxB"), "sbx prompt -x");
+  EXPECT_EQ(prompt_word("himxB"), "sbx promptx");
   EXPECT_EQ(prompt_word("him"), "sbx prompt");
 }
 
