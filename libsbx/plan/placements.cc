@@ -128,7 +128,14 @@ void Placements::collect_etc() {
       add({node.path, PlacementKind::kCover, node, std::string(kNothing), kMaskAttributes, false,
            "", true});
     } else {
-      add({node.path, PlacementKind::kMask, {}, std::string(kEmpty), kMaskAttributes, true, "", true});
+      add({node.path,
+           PlacementKind::kMask,
+           {},
+           std::string(kEmpty),
+           kMaskAttributes,
+           true,
+           "",
+           true});
     }
   }
 }
