@@ -26,15 +26,20 @@ bool is_id(const McpJson& value) {
   return value.is_string() || value.is_number_integer();
 }
 
-// The id of a message as it was written, a string or a number of any length; empty for none.
+// The id of a message as it was written, a string, a whole number of any length or another number
+// that a reader of JSON can hold; empty for none.
 std::string id_in(std::string_view line) {
   constexpr std::size_t kMostBytes = 1024;
   const auto members = read_members(line);
   if (!members.ok()) return {};
   for (const RawMember& member : members.value()) {
     if (member.key != "id" || member.value.size() > kMostBytes) continue;
+    const auto is_made_of = [&member](std::string_view characters) {
+      return member.value.find_first_not_of(characters) == std::string::npos;
+    };
     const bool is_text = member.value.front() == '"';
-    const bool is_number = member.value.find_first_not_of("-+.eE0123456789") == std::string::npos;
+    const bool is_number = is_made_of("-0123456789") ||
+                           (is_made_of("-+.eE0123456789") && McpJson::accept(member.value));
     if (is_text || is_number) return std::string(member.value);
   }
   return {};

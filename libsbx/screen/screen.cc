@@ -123,6 +123,8 @@ std::string Screen::bounded(std::string_view bytes) {
   std::string out;
   for (const char byte : bytes) {
     const auto code = static_cast<unsigned char>(byte);
+    // What libvterm skips without leaving an escape: the escape goes on after it here too.
+    if (code == 0x7f || (place_ == Place::kEscape && code >= 0x80)) continue;
     if (place_ == Place::kNumbers && code >= 0x20) {
       const bool is_digit = byte >= '0' && byte <= '9';
       digits_ = is_digit ? digits_ + 1 : 0;

@@ -130,6 +130,8 @@ class ModernTest(McpCase):
                      b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"x":1,"x":2}}'):
             client.send_line(line)
             self.assertEqual(client.wait(lambda m: "error" in m)["id"], 7)
+        client.send_line(b'{"jsonrpc":"2.0","id":1e999,"method":"ping"}')  # beyond any reader's numbers
+        self.assertIsNone(client.wait(lambda m: "error" in m)["id"])
         client.send_line(b'{"jsonrpc":"2.0","id":8.0,"method":"ping"}')
         self.assertEqual(client.wait(lambda m: "result" in m)["id"], 8)
         client.send_line(b'{"jsonrpc":"2.0","id":8.5,"method":"ping"}')

@@ -77,6 +77,15 @@ TEST(Screen, ACharacterIsRepeatedAsOftenAsTheScreenIsWide) {
   EXPECT_EQ(first_row(screen), "");
 }
 
+// Bytes that libvterm skips within an escape hid it from us, and behind no character it never ends.
+TEST(Screen, NoByteWithinAnEscapeHidesARepetition) {
+  for (const std::string_view hidden : {"\x7f[", "\xff[", "\xc3\xbf\x7f[", "[\x7f", "[2\x7f"}) {
+    Screen screen({10, 1});
+    screen.write("\x1b" + std::string(hidden) + "5b\r\x1b[Ky");
+    EXPECT_EQ(first_row(screen), "y") << testing::PrintToString(hidden);
+  }
+}
+
 TEST(Screen, ComesBackFromTheAlternateScreen) {
   Screen screen({10, 2});
   screen.write("shell\x1b[?1049h\x1b[2J\x1b[Heditor");
