@@ -46,9 +46,9 @@ set(SBX_PARSED_HEADERS <algorithm> <array> <chrono> <cstring> <filesystem> <fstr
 sbx_parse_once(sbx_parsed_rooms ${SBX_PARSED_HEADERS})
 
 # sbx_room(NAME SOURCES… [LINK targets…]): one object library a room. Errors are values: nothing in a
-# room throws or catches, so the release has neither the code nor the tables for it. What a library
-# would throw ends the program.
-set(SBX_NOTHING_THROWS "$<$<CONFIG:Release>:-fno-exceptions;-fno-asynchronous-unwind-tables>")
+# room throws or catches, or asks for a type as it runs, so the release has neither the code nor the
+# tables for it. What a library would throw ends the program.
+set(SBX_NOTHING_THROWS "$<$<CONFIG:Release>:-fno-exceptions;-fno-rtti;-fno-asynchronous-unwind-tables>")
 function(sbx_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;LINK" ${ARGN})
   add_library(sbx_${name} OBJECT ${ROOM_SOURCES})
