@@ -76,6 +76,11 @@ BUILDS = {
 }
 
 
+def refused(denials):
+    """Without what a JVM tries and does without: /proc is read-only (docs/profile.md)."""
+    return [one for one in denials if one["target"] != "/proc/self/coredump_filter"]
+
+
 class LearnBuildsTest(harness.Case):
     def setUp(self):
         super().setUp()
@@ -122,7 +127,7 @@ class LearnBuildsTest(harness.Case):
         self.assertEqual(done.returncode, 0, (done.stdout[-3000:], done.stderr[-3000:]))
         answer = json.loads(done.stdout)
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
-        self.assertEqual(answer["second_run"]["denials"], [], answer)
+        self.assertEqual(refused(answer["second_run"]["denials"]), [], answer)
         self.assertEqual(os.listdir(self.work), [], "the tree is as it was")
         return command, answer
 
@@ -130,7 +135,7 @@ class LearnBuildsTest(harness.Case):
         command, _ = self.learned(name)
         profile = json.load(open(self.file))
         ran = self.run_with(profile, command)
-        self.assertEqual((ran["status"], ran["exit_code"], ran["denials"]), ("exited", 0, []), ran)
+        self.assertEqual((ran["status"], ran["exit_code"], refused(ran["denials"])), ("exited", 0, []), ran)
         roots = profile.get("filesystem", {}).get("+roots", [])
         self.assertTrue(roots, "the sources lie outside")
         for root in roots:
@@ -140,7 +145,7 @@ class LearnBuildsTest(harness.Case):
             less = copy.deepcopy(profile)
             less["filesystem"]["+roots"].remove(root)
             ran = self.run_with(less, command)
-            self.assertTrue(ran["exit_code"] != 0 or ran["denials"], (root, ran))
+            self.assertTrue(ran["exit_code"] != 0 or refused(ran["denials"]), (root, ran))
         for other in self.mutations():
             ran = self.run_with(profile, other)
             self.assertNotEqual(ran["exit_code"], 0, (other, ran))

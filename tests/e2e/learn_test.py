@@ -197,7 +197,7 @@ class LearnTest(harness.Case):
                     seen += text
             self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0, seen)
             os.close(fd)
-            self.assertIn(b'"proven":true,"written":true', seen)
+            self.assertIn(b"proven, and written to ", seen)
             self.assertEqual(json.load(open(self.file)), profile)
 
     def test_what_is_reached_through_symlinks(self):
