@@ -274,6 +274,24 @@ class ManagedTest(ManagedCase):
         answer = self.within(["sh", "-c", f"echo '{params}' | {harness.SBX_RUN} call run"])
         self.assertIn(b"ceiling", answer.stdout)
 
+    def test_a_layer_from_before_is_not_committed_where_it_may_not_write_now(self):
+        # A directory of the state that lasts from one command to the next.
+        env = {**os.environ, "HOME": self.home, "XDG_STATE_HOME": self.base + "/state"}
+        self.write("work/data/old", "old\n")
+        run = [harness.SBX_RUN, "run", "--layer", "l", "-c",
+               "echo x > data/old; echo y > data/new; mkdir -p later/on; echo > later/on/file; echo z > free"]
+        commit = f"{harness.SBX_RUN} layer commit l --json"
+        self.assertEqual(self.within(run, env=env).returncode, 0)
+        self.managed({"filesystem": {"max": [{"path": self.work + "/data", "access": "ro"},
+                                             {"path": self.work + "/later", "access": "ro"}]}})
+        answer = json.loads(self.within(["sh", "-c", commit], env=env).stdout)
+        self.assertEqual(answer["error"]["code"], "path_refused", answer)
+        self.assertEqual({(change["path"], change["kind"]) for change in answer["changes"]},
+                         {(f"{self.work}/{name}", "hidden")
+                          for name in ("data/old", "data/new", "later", "later/on", "later/on/file")}, answer)
+        self.assertEqual(open(self.work + "/data/old").read(), "old\n")
+        self.assertEqual(sorted(os.listdir(self.work)), ["data"])
+
     def test_every_run_is_in_the_required_log_too(self):
         required, own = self.base + "/required.jsonl", self.base + "/own.jsonl"
         self.managed({"audit": {"file": required}})
