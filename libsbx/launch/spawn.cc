@@ -315,6 +315,12 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
         "the caller's limit on the size of files is too small for the sandbox's own: raise it "
         "(ulimit -f), and set limits.file_kb for the command";
   }
+  const auto* const mounted = op.as<op::Mount>();
+  if (error == EINVAL && mounted != nullptr && mounted->type == FileSystem::kOverlay) {
+    out.hint =
+        "no overlay shows a file system that is mounted below its directory (findmnt lists them): "
+        "unmount it, choose another workspace, or run with a new --layer NAME, which takes a copy";
+  }
   if (error == ESTALE) out.hint = "the path was replaced while the sandbox was built: run again";
   return out;
 }

@@ -290,6 +290,27 @@ open("end", "w").close()
         self.assertEqual(self.inside("find long -type d | wc -l")["stdout"], "21\n")
         self.layer("discard", "x")
 
+    def test_a_file_system_that_is_mounted_within(self):
+        """A layer is a copy; without a name there is none, and the error says so."""
+        script = """
+set -e
+mkdir "$PLACE/work/m" && mount -t tmpfs none "$PLACE/work/m" && cd "$PLACE/work" && echo 1 > m/a
+"$SBX_RUN" --layer x -c 'cat m/a; echo 2 > m/a' > "$PLACE/run.json"
+"$SBX_RUN" --overlay true > "$PLACE/overlay.json" 2> /dev/null || true
+cat m/a
+"""
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**os.environ, "PLACE": self.base, "XDG_STATE_HOME": self.state},
+                              capture_output=True, timeout=harness.BOUND, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"1\n"), done)
+        with open(self.base + "/run.json") as file:
+            answer = json.load(file)
+        self.assertEqual((answer["stdout"], answer["layer"]["kind"]), ("1\n", "copy"), answer)
+        with open(self.base + "/overlay.json") as file:
+            error = json.load(file)["error"]
+        self.assertEqual(error["code"], "setup_failed", error)
+        self.assertIn("--layer NAME, which takes a copy", error["hint"])
+
     def test_an_overlay_over_an_overlay(self):
         """As in a container: no upper directory can lie on one, so the layer is a copy."""
         script = """

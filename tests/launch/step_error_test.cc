@@ -76,6 +76,14 @@ TEST(StepError, AdvisesToRunAgainWhenAPathWasReplaced) {
   EXPECT_EQ(error.sys_errno, ESTALE);
 }
 
+TEST(StepError, SaysWhatAnOverlayCannotShow) {
+  const Error error = error_of(op::Mount{FileSystem::kOverlay, {}, {}, 0}, EINVAL);
+  EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
+  EXPECT_NE(error.hint.find("--layer NAME"), std::string::npos) << error.hint;
+  const Error other = error_of(op::Mount{FileSystem::kTmpfs, {}, {}, 0}, EINVAL);
+  EXPECT_EQ(other.hint.find("--layer NAME"), std::string::npos) << other.hint;
+}
+
 TEST(StepError, TellsAnyOtherStepWithItsArguments) {
   const Error error = error_of(op::MakeDir{}, EROFS, "/mnt/place");
   EXPECT_EQ(error.code, ErrorCode::kSetupFailed);
