@@ -49,7 +49,6 @@ class Server::Impl {
     serve_clients();
     while (stage_ != Stage::kDone) {
       wait();
-      if (has_calls()) service_.note_waiting();
       service_.step();
       serve_clients();
       advance();
@@ -108,11 +107,6 @@ class Server::Impl {
       if (is_ready) return 0;
     }
     return Loop::wait_ms(until);
-  }
-
-  bool has_calls() const {
-    return std::any_of(clients_.begin(), clients_.end(),
-                       [](const auto& client) { return client.second.connection->has_lines(); });
   }
 
   void on_owner() {

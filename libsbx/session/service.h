@@ -158,7 +158,6 @@ class Service {
   bool has_layer() const { return session_.layer() != nullptr; }
 
   void note_call() { session_.note_call(); }
-  void note_waiting() { session_.note_waiting(); }
   int poll_fd() const { return session_.poll_fd(); }
   std::optional<Clock::time_point> deadline() const;
   void step();  // never blocks

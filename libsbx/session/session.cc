@@ -439,7 +439,7 @@ void Session::step() {
   loop_.step();
   step_screens();
   if (kept_shell_ != nullptr) kept_shell_->step();
-  const bool is_quiet = !std::exchange(is_waited_for_, false) && !is_busy_ && changed_.empty();
+  const bool is_quiet = !is_busy_ && changed_.empty();
   if (is_quiet && may_refill() && Clock::now() >= refill_at_) refill();
   if (resetting_ && running_.empty() && !is_clearing_) finish_reset();
   forget_old();

@@ -129,8 +129,6 @@ class Session {
   void charge(Task& task, Clock::time_point begun);
   // Somebody waits for the session's one thread.
   void note_call() { called_at_ = Clock::now(); }
-  // A call waits for that: the next step makes nothing ready.
-  void note_waiting() { is_waited_for_ = true; }
   int poll_fd() const { return loop_.fd(); }
   std::optional<Clock::time_point> deadline() const;
   void step();  // never blocks
@@ -195,7 +193,6 @@ class Session {
   SessionOptions options_;
   Loop loop_;
   bool is_busy_ = false;  // something has happened in this step
-  bool is_waited_for_ = false;
   Clock::time_point called_at_{};
   Loop::Watch owner_;
   Leftovers leftovers_;  // of the session itself

@@ -13,7 +13,6 @@
 #include <fstream>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "support/default_session.h"
 #include "sys/calls.h"
@@ -332,25 +331,6 @@ TEST_F(SessionTest, OnlyTheWorkspacePassesFromOneCommandToTheNext) {
     const std::string kept = i == 0 ? "" : std::to_string(i - 1) + "\n";
     EXPECT_TRUE(text.starts_with(kept)) << text;
   }
-}
-
-// A sandbox that is made ready, or taken apart, takes as long as a launch.
-TEST_F(SessionTest, NothingIsMadeReadyWhileACallWaits) {
-  options_.warm = 1;
-  Session session(options_);
-  ASSERT_NE(start(session, "true", TaskKind::kRun), nullptr);
-  drive_to_end(session);
-  const auto is_due = [&] {
-    const auto deadline = session.deadline();
-    return deadline && *deadline <= Session::Clock::now();
-  };
-  for (int i = 0; i < 100 && !is_due(); ++i) std::this_thread::sleep_for(1ms);
-  for (int i = 0; i < 10; ++i) {
-    session.note_waiting();
-    session.step();
-    ASSERT_TRUE(is_due()) << "step " << i << " made one ready";
-  }
-  drive(session, [&] { return !session.deadline(); });
 }
 
 }  // namespace
