@@ -28,9 +28,9 @@ namespace {
 // What installed packages keep for all users: fonts found, formats made, what is installed.
 constexpr auto kStateOfPackages = std::to_array<std::string_view>(
     {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
-     "/var/lib/aspell", "/var/lib/ispell", "/var/lib/dictionaries-common", "/var/lib/ghc",
-     "/var/lib/gems", "/var/lib/sgml-base", "/var/lib/mecab", "/var/lib/units",
-     "/var/cache/fontconfig", "/var/cache/man"});
+     "/var/lib/chicken", "/var/lib/ghostscript", "/var/lib/aspell", "/var/lib/ispell",
+     "/var/lib/dictionaries-common", "/var/lib/ghc", "/var/lib/gems", "/var/lib/sgml-base",
+     "/var/lib/mecab", "/var/lib/units", "/var/cache/fontconfig", "/var/cache/man"});
 
 // What runtimes ask of processors and memory. No devices.
 constexpr auto kMachine = std::to_array<std::string_view>(
