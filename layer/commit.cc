@@ -26,8 +26,6 @@
 namespace sbx {
 namespace {
 
-constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
 bool is_any_below(const std::string& path, const std::vector<std::string>& tops) {
   return std::any_of(tops.begin(), tops.end(),
                      [&](const std::string& top) { return is_below(path, top); });

@@ -387,8 +387,7 @@ class LayerDiff {
       const TouchedKey key = std::move(directories.back());
       directories.pop_back();
       const int root = roots[key.first].get();
-      const OwnedFd fd(
-          open_beneath(root, key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const OwnedFd fd(open_beneath(root, key.second, kDirectoryFlags));
       Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
       while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
         TouchedKey child{key.first, key.second + "/" + entry->d_name};

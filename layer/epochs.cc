@@ -132,8 +132,8 @@ class Merger {
     if (!keeps(path)) take_real(path, shown);
     if (mkdirat(to_, path.c_str(), 0700) != 0) return failed("mkdir", path);
     const OwnedFd made(openat(to_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const OwnedFd source(open_beneath(shown.level < 0 ? real_ : shown.level, path,
-                                      O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd source(
+        open_beneath(shown.level < 0 ? real_ : shown.level, path, kDirectoryFlags));
     Ending ending{path, shown.mode};
     struct stat info {};
     if (source.is_open() && fstat(source.get(), &info) == 0) {

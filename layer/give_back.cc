@@ -18,8 +18,6 @@
 namespace sbx {
 namespace {
 
-constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-
 // What a directory gets when all is in it.
 struct Ending {
   mode_t mode = 0700;

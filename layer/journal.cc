@@ -145,8 +145,7 @@ class Stepper {
     }
     if (from.digest != to.digest) {
       const OwnedFd kept(open(kept_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      const OwnedFd made(
-          openat(directory_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const OwnedFd made(openat(directory_.get(), name_.c_str(), kDirectoryFlags));
       if (!kept.is_open() || !made.is_open()) return failed("give its attributes to");
       copy_user_attributes(kept.get(), made.get());
     }

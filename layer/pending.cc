@@ -110,9 +110,8 @@ bool copy_real(int real, int tree, const std::string& path) {
   if (!parent.is_open()) return false;
   if (S_ISDIR(info.st_mode)) {
     if (mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return false;
-    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
-    const OwnedFd from(open_beneath(real, path, kFlags));
-    const OwnedFd to(openat(parent.get(), name.c_str(), kFlags));
+    const OwnedFd from(open_beneath(real, path, kDirectoryFlags));
+    const OwnedFd to(openat(parent.get(), name.c_str(), kDirectoryFlags));
     if (from.is_open() && to.is_open()) copy_user_attributes(from.get(), to.get());
   } else if (S_ISLNK(info.st_mode)) {
     const OwnedFd link(open_beneath(real, path, O_PATH | O_NOFOLLOW | O_CLOEXEC));

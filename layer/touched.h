@@ -2,6 +2,7 @@
 // A layer → what it makes of each real file that it touches.
 #pragma once
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <map>
@@ -40,6 +41,9 @@ const char* change_kind(const BaseRecord& from, const BaseRecord& to);
 std::string absolute_path(const LayerState& state, const TouchedKey& key);
 // Opens what the layer holds, even where its owner may not read it. -1 and errno.
 OwnedFd open_kept(const Touched& touched);
+// How a directory is opened that must not be a symlink.
+inline constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
 std::string read_link(int dirfd, const std::string& path);
 // A symlink with the target and times of another. False and errno.
 bool copy_link(int from, const std::string& path, int to, const std::string& name);

@@ -93,8 +93,7 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
     }
     if (to->kind != BaseRecord::kDirectory || !made.contains(key)) continue;
     // What somebody else has put into it would keep it from being removed.
-    const OwnedFd fd(
-        open_beneath(root.get(), key.second, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd fd(open_beneath(root.get(), key.second, kDirectoryFlags));
     Listing listing = fd.is_open() ? Listing(fd.get(), ".") : Listing();
     while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
       const TouchedKey child{key.first, key.second + "/" + entry->d_name};
