@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import struct
 import subprocess
 import tempfile
@@ -110,29 +109,44 @@ class Configuration(harness.Case):
             self.assertEqual((done.returncode, done.stdout), (0, b""), (line, done.stderr))
 
 
+def callers_environment():
+    """As this process was started: run.py keeps what leads npm to its registry (proxies, certificates) from tests."""
+    with open("/proc/self/environ", encoding="utf-8", errors="surrogateescape") as file:
+        return dict(entry.split("=", 1) for entry in file.read().split("\0") if "=" in entry)
+
+
+def fetch(place, package, version):
+    """Whether it lies in PLACE, a directory of its own: no other package's installation moves its files."""
+    made = os.path.join(place, "made")
+    with open(os.path.join(place, "lock"), "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if os.path.exists(made):
+            return True
+        done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", place,
+                               f"{package}@{version}"], stdin=subprocess.DEVNULL, capture_output=True,
+                              env=callers_environment(), timeout=90, check=False)
+        if done.returncode == 0:
+            with open(made, "w", encoding="utf-8"):
+                pass
+        return done.returncode == 0
+
+
 def installed(package, version, program):
     """The program's file; None where npm cannot fetch it. Kept beside the tests' tools."""
     shared = os.path.join(os.environ.get("SBX_TEST_TOOLS", "/nonexistent"), "agents")
-    places = [shared, os.path.join(tempfile.gettempdir(), f"sbx-agents-{os.getuid()}")]
+    own = os.path.join(tempfile.gettempdir(), f"sbx-agents-{os.getuid()}")
+    places = [os.path.join(place, package.replace("/", "_")) for place in (shared, own)]
+    file = os.path.join("node_modules", package, program)
     for place in places:
-        file = os.path.join(place, "node_modules", package, program)
-        if os.path.exists(file) and os.path.exists(os.path.join(place, package.replace("/", "_"))):
-            return place, file
+        if os.path.exists(os.path.join(place, "made")):
+            return place, os.path.join(place, file)
     for place in places:
         try:
             os.makedirs(place, mode=0o755, exist_ok=True)
             if os.stat(place).st_uid != os.getuid():
                 continue
-            with open(place + "/lock", "w", encoding="utf-8") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-                done = subprocess.run(["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", place,
-                                       f"{package}@{version}"], stdin=subprocess.DEVNULL, capture_output=True,
-                                      timeout=90, check=False)
-                if done.returncode == 0:
-                    with open(os.path.join(place, package.replace("/", "_")), "w", encoding="utf-8"):
-                        pass
-                    return os.path.realpath(place), os.path.join(os.path.realpath(place), "node_modules", package, program)
-                return None
+            place = os.path.realpath(place)
+            return (place, os.path.join(place, file)) if fetch(place, package, version) else None
         except subprocess.TimeoutExpired:
             return None
         except OSError:
