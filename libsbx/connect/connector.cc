@@ -143,12 +143,17 @@ int Connector::run(void* argument) {
       error = find_owner(slot.errand, *slot.peers, slot.diag);
     }
     if (is_apart && turn == turn_of(Step::kConnect)) error = make_connect(slot.errand);
+    if (turn == turn_of(Step::kRefuse)) error = slot.errand.refusal;
+    // What else is held goes by the end of the process, which nobody waits for.
+    const bool is_over = error != 0 || turn == turn_of(Step::kConnect);
+    if (is_apart && is_over && slot.errand.socket >= 0) {
+      sys::call_without_errno(SYS_close, slot.errand.socket);
+    }
     slot.error.store(error, std::memory_order_relaxed);
     slot.turn.store(kTold, std::memory_order_release);
     constexpr std::uint64_t kOne = 1;
     sys::call_without_errno(SYS_write, slot.events, reinterpret_cast<long>(&kOne), sizeof kOne);
-    // Not by close(2), which might wait: a process that ends lets go at once.
-    if (error != 0 || turn == turn_of(Step::kConnect)) return 0;
+    if (is_over) return 0;
   }
 }
 
@@ -248,6 +253,11 @@ void Connector::hand_over(Slot& slot) {
   futex(slot.turn, FUTEX_WAKE_PRIVATE, 1);
 }
 
+void Connector::refuse(Errand& errand, int error) {
+  errand.refusal = error;
+  go_on(errand, Step::kRefuse);
+}
+
 void Connector::end(const Errand& errand) {
   Slot& slot = slot_of(errand);
   slot.phase = Slot::Phase::kLeaving;
@@ -281,10 +291,15 @@ void Connector::start_waiting(const std::function<void(Errand&, Step, int)>& don
   retry_at_ = Clock::now() + (any_leaves ? kRetry : kRetryBlocked);
 }
 
+// As long as the command makes it: only its own call waits.
+bool Connector::may_wait(const Slot& slot) {
+  return slot.step == Step::kConnect || slot.step == Step::kRefuse;
+}
+
 std::optional<Connector::Clock::time_point> Connector::deadline() const {
   std::optional<Clock::time_point> until = retry_at_;
   for (const OwnedSlot& slot : slots_) {
-    if (slot->phase != Slot::Phase::kTheirs || slot->step == Step::kConnect) continue;
+    if (slot->phase != Slot::Phase::kTheirs || may_wait(*slot)) continue;
     until = std::min(until.value_or(slot->due), slot->due);
   }
   return until;
@@ -298,7 +313,7 @@ void Connector::step(const std::function<void(Errand&, Step, int)>& done) {
     Slot& slot = *slots_[i];
     if (slot.phase != Slot::Phase::kTheirs) continue;
     const bool has_told = slot.turn.load(std::memory_order_acquire) == kTold;
-    const bool is_late = !has_told && slot.step != Step::kConnect && now >= slot.due;
+    const bool is_late = !has_told && !may_wait(slot) && now >= slot.due;
     if (!has_told && !is_late) continue;
     const Step step = slot.step;
     const int error = is_late ? ETIMEDOUT : slot.error.load(std::memory_order_relaxed);

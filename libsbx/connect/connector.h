@@ -26,8 +26,9 @@ class Connector {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // The steps of an errand (connect/errand.h), each when the last one has been told.
-  enum class Step : std::uint32_t { kLook, kFindOwner, kConnect };
+  // The steps of an errand (connect/errand.h), each when the last one has been told. kRefuse does
+  // nothing but let go.
+  enum class Step : std::uint32_t { kLook, kFindOwner, kConnect, kRefuse };
 
   // `is_waited_for` says of a call's id whether its caller is still there. `peers` must outlive
   // this.
@@ -43,7 +44,8 @@ class Connector {
   // When step() is due without an event.
   std::optional<Clock::time_point> deadline() const;
   // Calls `done` with the errno (0: none) of each step that has been made. After kConnect, or with
-  // an error, the errand is over; otherwise go_on(), end() or again() follows, now or later.
+  // an error, the errand is over, and nobody but the command holds its socket: what it closes next
+  // is closed. Otherwise go_on(), refuse(), end() or again() follows, now or later.
   void step(const std::function<void(Errand&, Step, int error)>& done);
 
   // Begins with kLook, now or when another errand is over. Returns 0 or an errno.
@@ -51,6 +53,9 @@ class Connector {
   // The errand of a call that is between two steps; null when it is over.
   Errand* find(std::uint64_t id);
   void go_on(const Errand& errand, Step step);
+  // `error` is told when the socket has been let go.
+  void refuse(Errand& errand, int error);
+  // For a caller that waits no more.
   void end(const Errand& errand);
   // From the beginning, with what `peers` holds by now.
   int again(const Errand& errand);
@@ -67,6 +72,7 @@ class Connector {
   static std::vector<OwnedSlot>& graves();
   static void bury();
   static bool has_ended(const Slot& slot);
+  static bool may_wait(const Slot& slot);
   Slot* free_slot();
   Slot& slot_of(const Errand& errand);
   int begin(Slot& slot, const ConnectCall& call);

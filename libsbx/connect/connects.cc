@@ -76,7 +76,10 @@ void Connects::take(Errand& errand, Step step, int error) {
     }
   }
   if (error != 0 || step == Step::kConnect) return refusals_.respond(id, error);
-  if (errand.call.listener >= 0) return refuse(errand, 0);  // a pair, which was made
+  if (errand.call.listener >= 0) {  // a pair, which was made
+    refusals_.respond(id, 0);
+    return connector_->end(errand);
+  }
   // The caller's number may have been another process's by then.
   if (!refusals_.is_waiting(id)) return connector_->end(errand);
   if (step == Step::kFindOwner) return decide_by_owner(errand);
@@ -99,10 +102,7 @@ void Connects::decide(Errand& errand) {
   }
 }
 
-void Connects::refuse(const Errand& errand, int error) {
-  refusals_.respond(errand.call.id, error);
-  connector_->end(errand);
-}
+void Connects::refuse(Errand& errand, int error) { connector_->refuse(errand, error); }
 
 // --- TCP and UDP ---
 
@@ -218,7 +218,7 @@ void Connects::take_diag(OwnedFd diag) {
   asked_for_diag_ = false;
   peers_.set_diag(std::move(diag));
   for (const std::uint64_t id : std::exchange(waiting_for_diag_, {})) {
-    const Errand* const waiting = connector_->find(id);
+    Errand* const waiting = connector_->find(id);
     if (waiting == nullptr) continue;
     const int error = peers_.diag() < 0 ? EACCES : connector_->again(*waiting);
     if (error != 0) refuse(*waiting, error);

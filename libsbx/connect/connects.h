@@ -71,7 +71,7 @@ class Connects {
   void take_diag(OwnedFd diag);
   void decide_by_owner(Errand& errand);
   void connect(Errand& errand) { connector_->go_on(errand, Step::kConnect); }
-  void refuse(const Errand& errand, int error);
+  void refuse(Errand& errand, int error);
   void count(const Errand& errand, std::string operation, std::string where, std::string grant);
 
   ConnectRules rules_;

@@ -42,6 +42,7 @@ struct Errand {
   bool by_namespace = false;  // for find_owner(): otherwise by who holds the socket
   std::optional<UnixPeers::Owner> owner;
   sockaddr_storage own{};  // the socket's own address once it is connected
+  int refusal = 0;         // the errno that answers a call that is refused
 
   bool has_unix_name() const;  // a path or an abstract name
   std::string_view unix_name()

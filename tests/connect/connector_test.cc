@@ -4,8 +4,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -92,6 +94,42 @@ TEST_F(ConnectorTest, AnErrandWithAnErrorIsOver) {
   run(1);
   EXPECT_EQ(told_, (std::vector<Told>{{7, Step::kLook, ENOENT}}));
   EXPECT_EQ(connector_->find(7), nullptr);
+}
+
+OwnedFd tcp_socket_at(sockaddr_in& address) {
+  OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  socklen_t size = sizeof address;
+  auto* const raw = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd.get(), raw, size) != 0 || getsockname(fd.get(), raw, &size) != 0) fd.reset();
+  return fd;
+}
+
+// Whoever is refused closes the socket and takes another one with the same address.
+TEST_F(ConnectorTest, WhoIsAnsweredIsAloneWithItsSocket) {
+  sockaddr_in nowhere{};
+  nowhere.sin_family = AF_INET;
+  nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in own = nowhere;
+  const OwnedFd does_not_listen = tcp_socket_at(nowhere);
+  OwnedFd client = tcp_socket_at(own);
+  for (const bool is_ours : {false, true}) {
+    constexpr int kRounds = 200;
+    for (int i = 0; i < kRounds; ++i) {
+      ASSERT_TRUE(client.is_open()) << i << (is_ours ? " refused by us" : " refused by the kernel");
+      ASSERT_EQ(connector_->start({7, gettid(), client.get(),
+                                   reinterpret_cast<std::uint64_t>(&nowhere), sizeof nowhere}),
+                0);
+      told_.clear();
+      run(2, [&](Errand& errand, Step step, int error) {
+        if (error != 0 || step != Step::kLook) return;
+        is_ours ? connector_->refuse(errand, EACCES) : connector_->go_on(errand, Step::kConnect);
+      });
+      ASSERT_EQ(told_.back(),
+                (is_ours ? Told{7, Step::kRefuse, EACCES} : Told{7, Step::kConnect, ECONNREFUSED}));
+      client.reset();
+      client = tcp_socket_at(own);
+    }
+  }
 }
 
 TEST_F(ConnectorTest, AnErrandIsFoundBetweenItsSteps) {

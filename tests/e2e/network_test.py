@@ -438,6 +438,22 @@ class Modes(Networked):
                          ["host1.test", "host2.test", "host3.test"])
         self.assertNotIn("host1.test", self.looked_up())
 
+    def test_what_a_command_closes_after_a_connect_is_closed(self):
+        """The same address again and again, as clients have it that try one family after the other."""
+        program = """
+import socket
+at = ("127.0.0.1", 0)
+closed = socket.create_server(at).getsockname()
+for i in range(500):
+    with socket.socket() as client:
+        client.bind(at)
+        at = client.getsockname()
+        assert client.connect_ex(closed) == 111
+print("each")
+"""
+        answer = self.py(program)
+        self.assertEqual((answer["stdout"], answer["denials"]), ("each\n", []), answer)
+
     def test_a_server_and_its_client_inside_can_talk(self):
         for flags in ((), ("--allow-host", "allowed.test"), ("--net", "outbound")):
             answer = self.py(
