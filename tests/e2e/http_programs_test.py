@@ -13,7 +13,6 @@ import tarfile
 import unittest
 import zipfile
 
-import harness
 from http_test import HOST, SECRET, URL, Http
 
 

@@ -168,7 +168,7 @@ class Life(harness.Case):
 
         gate = self.write("work/gate", "")
         process = self.start(
-            "-c", f"touch ready; while [ -e gate ]; do sleep 0.02; done; echo done", preexec_fn=ignore
+            "-c", "touch ready; while [ -e gate ]; do sleep 0.02; done; echo done", preexec_fn=ignore
         )
         self.assertTrue(until(lambda: os.path.exists(os.path.join(self.work, "ready"))))
         process.send_signal(signal.SIGHUP)
@@ -460,7 +460,6 @@ class Surroundings(harness.Case):
         for closed in range(8):
             fds = [fd for fd in range(3) if closed & (1 << fd)]
             with self.subTest(closed=fds):
-                result = os.path.join(self.base, "result")
                 # The descriptors of the caller must not turn up in the command's places.
                 script = (
                     "import os,sys\n"

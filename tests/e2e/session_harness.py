@@ -6,7 +6,6 @@ import json
 import os
 import socket
 import subprocess
-import tempfile
 import time
 
 import harness
