@@ -7,6 +7,7 @@
 #include "shell/arguments.h"
 #include "shell/parser.h"
 #include "shell/programs.h"
+#include "shell/run_parts.h"
 #include "shell/walker.h"
 
 namespace sbx {

@@ -18,7 +18,9 @@ sbx_room(shell
     shell/parser.cc
     shell/programs.cc
     shell/reading.cc
+    shell/run_parts.cc
     shell/runs.cc
+    shell/runs_of_each.cc
     shell/scope.cc
     shell/sed_script.cc
     shell/simple.cc

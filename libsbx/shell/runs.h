@@ -40,12 +40,6 @@ struct Runs {
   std::vector<Span> unknown;  // words that may be options, or more
 };
 
-// `value`, or a hole where it is so long that the words could grow beyond bounds by it.
-std::string fitting(const std::vector<Field>& words, std::string value);
-
-// Puts `value` in where `placeholder` stands in the words.
-void put_in(std::vector<Field>& words, const std::string& placeholder, std::string_view value);
-
 // `input` is what the command would read on its standard input, where that is known.
 Runs find_runs(const std::vector<Field>& words, const std::optional<std::string>& input);
 
