@@ -2,6 +2,7 @@ sbx_room(run
   SOURCES
     run/answer.cc
     run/caller_terminal.cc
+    run/explained.cc
     run/fold.cc
     run/git_settings.cc
     run/held_files.cc

@@ -13,7 +13,6 @@
 #include <memory>
 #include <utility>
 
-#include "host/cgroup.h"
 #include "host/etc_private.h"
 #include "host/git_outside.h"
 #include "host/view.h"
@@ -653,49 +652,6 @@ Result<Judgement> judge_command(const Policy& policy, const Request& request,
                                 const Environment& base) {
   SBX_CHECK_OK(check_exec_size(policy, request, base, most_exec_bytes()));
   return judge(policy, request);
-}
-
-namespace {
-
-Result<std::string> layer_kind_of(const RunInput& input, Expansions* expansions) {
-  const Policy& policy = input.policy;
-  if (policy.sandbox.layer.empty()) return std::string();
-  SBX_TRY(const View places, inspect_roots(policy, expansions));
-  SBX_TRY(const KeptKind kind, KeptLayer::kind_of(input.inherited, policy, places));
-  return std::string(kept_kind_name(kind));
-}
-
-Result<LaunchPlan> plan_command(RunInput& input, Expansions* expansions) {
-  const SandboxLimits& limits = input.policy.sandbox.limits;
-  if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
-  probe_layers(input.facts);
-  const Environment environment =
-      make_environment(input.policy, input.inherited, input.facts.user_name);
-  Leftovers workspace;  // gone when the plan has been made
-  std::optional<Policy> fresh;
-  if (input.policy.run.workspace.mode == WorkspaceMode::kFresh) {
-    SBX_TRY(const std::string path, workspace.make_workspace(workspace_places(input.inherited)));
-    fresh = with_workspace(input.policy, path);
-    if (expansions != nullptr) expansions->open();  // for what is below it: nothing
-  }
-  const Policy& policy = fresh ? *fresh : input.policy;
-  SBX_CHECK_OK(make_caches(policy.sandbox));
-  SandboxInput planned{policy, input.request, input.facts, input.inherited, environment};
-  planned.use_pty = planned.is_job = input.mode == OutputMode::kTerminal;
-  planned.pty_rows = input.pty_rows;
-  planned.pty_columns = input.pty_columns;
-  planned.expansions = expansions;
-  SBX_TRY(const std::unique_ptr<Sandbox> sandbox, plan_sandbox(planned));
-  return std::move(sandbox->plan);
-}
-
-}  // namespace
-
-Result<Explained> explain_command(RunInput& input, Expansions* expansions) {
-  SBX_TRY(LaunchPlan plan, plan_command(input, expansions));
-  SBX_TRY(Judgement judgement, judge(input.policy, input.request));
-  SBX_TRY(std::string kind, layer_kind_of(input, expansions));
-  return Explained{std::move(plan), std::move(judgement), std::move(kind)};
 }
 
 }  // namespace sbx

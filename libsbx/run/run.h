@@ -216,13 +216,4 @@ class CommandRun {
 Result<Judgement> judge_command(const Policy& policy, const Request& request,
                                 const Environment& base);
 
-// What a run of the input would be, without one. Probes the host where the policy may have to fall
-// back. `expansions`: of the policy's patterns, where they are known; may be null.
-struct Explained {
-  LaunchPlan plan;
-  Judgement judgement;
-  std::string layer_kind;  // of the layer that its writes would be kept in; empty: none
-};
-Result<Explained> explain_command(RunInput& input, Expansions* expansions = nullptr);
-
 }  // namespace sbx

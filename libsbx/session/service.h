@@ -19,6 +19,7 @@
 #include "guard/verdict.h"
 #include "plan/plan.h"
 #include "report/audit_log.h"
+#include "run/explained.h"
 #include "session/follower.h"
 #include "session/session.h"
 
