@@ -296,7 +296,7 @@ open("end", "w").close()
 set -e
 mkdir "$PLACE/work/m" && mount -t tmpfs none "$PLACE/work/m" && cd "$PLACE/work" && echo 1 > m/a
 "$SBX_RUN" --layer x -c 'cat m/a; echo 2 > m/a' > "$PLACE/run.json"
-"$SBX_RUN" --overlay true > "$PLACE/overlay.json" 2> /dev/null || true
+"$SBX_RUN" --overlay -- true > "$PLACE/overlay.json" 2> /dev/null || true
 cat m/a
 """
         done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
