@@ -12,10 +12,12 @@ import shlex
 import shutil
 import socket
 import subprocess
+import unittest
 
 import harness
 
 BWRAP = os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-bwrap")
+LIBRARY = os.path.join(os.path.dirname(os.path.dirname(harness.SBX_RUN)), "lib")
 
 
 class ManagedCase(harness.Case):
@@ -318,6 +320,27 @@ class ManagedTest(ManagedCase):
             done = self.within(argv)
             self.assertFalse(os.path.exists(self.work + "/made"), (argv, done))
             self.assertIn(b"Read-only", done.stdout + done.stderr, argv)
+
+    @unittest.skipUnless(os.path.exists(LIBRARY + "/libsbx.so.1"), "libsbx was not built")
+    def test_who_calls_the_library_is_held(self):
+        self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]},
+                      "profiles": {"forbid": ["unconfined"]}})
+        script = ("import sbx\n"
+                  "with sbx.Session(workspace='.') as session:\n"
+                  "    print(session.run('touch made').stderr)\n"
+                  "    print([mark['path'] for mark in session.run('true').raw['sandbox']['managed']])\n"
+                  "try:\n"
+                  "    sbx.run('touch made', workspace='.', profile='unconfined')\n"
+                  "except sbx.SbxError as error:\n"
+                  "    print(error.code)\n")
+        env = {"PYTHONPATH": harness.SOURCE + "/bindings/python/src", "LD_LIBRARY_PATH": LIBRARY,
+               "PATH": os.path.dirname(harness.SBX_RUN) + ":" + os.environ["PATH"], "HOME": self.home,
+               "PYTHONDONTWRITEBYTECODE": "1"}
+        done = self.within(["python3", "-c", script], env=env)
+        self.assertFalse(os.path.exists(self.work + "/made"), done)
+        said = done.stdout.decode().split("\n")
+        self.assertIn("Read-only", said[0], done)
+        self.assertEqual([said[-3], said[-2]], ["['/etc/sbx/managed.d/site.json']", "managed_policy"], done)
 
     def test_a_session_is_held_and_goes_by_what_was_there_when_it_started(self):
         place = self.managed({"filesystem": {"max": [{"path": self.work, "access": "ro"}]},
