@@ -44,18 +44,21 @@ class Terminal:
         self.output += part
         return bool(part)
 
+    def has_ended(self):
+        """After a read, or a second without anything to read."""
+        return bool(select.select([self.fd], [], [], 1.0)[0]) and not self.read_some(0)
+
     def until(self, text):
         end = time.monotonic() + harness.BOUND
         while text not in self.output and time.monotonic() < end:
-            if not self.read_some(1.0) and select.select([self.fd], [], [], 0)[0]:
+            if self.has_ended():
                 break
         return text in self.output
 
     def finish(self):
         """The exit status."""
         end = time.monotonic() + harness.BOUND
-        while time.monotonic() < end and (self.read_some(1.0) or
-                                          not select.select([self.fd], [], [], 0)[0]):
+        while time.monotonic() < end and not self.has_ended():
             pass
         _, status = os.waitpid(self.pid, 0)
         os.close(self.fd)
