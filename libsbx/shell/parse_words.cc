@@ -23,7 +23,10 @@ bool is_double(char c, bool in_double) { return c == '"' && !in_double; }
 void Parser::parse_word(WordNode& word, Stop stop) {
   const std::size_t begin = pos_;
   parse_parts(stop, word.parts);
-  word.span = source_.span(begin, pos_);
+  // A line that is continued behind the word is no part of it.
+  std::size_t end = pos_;
+  while (end > begin + 2 && text_.substr(end - 2, 2) == "\\\n") end -= 2;
+  word.span = source_.span(begin, end);
 }
 
 void Parser::add_text(std::vector<Part>& parts, PartKind kind, std::size_t begin,

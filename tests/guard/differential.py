@@ -34,7 +34,9 @@ def is_shell_script(path):
             name = first.split(b"/")[-1].split()
             if name[0] == b"env" and len(name) > 1:
                 name = name[1:]
-            return name[0] in (b"sh", b"bash", b"dash") and b"\0" not in file.read()
+            text = file.read()
+            # shfmt drops carriage returns, which are letters to a shell: `do\r` begins no loop.
+            return name[0] in (b"sh", b"bash", b"dash") and b"\0" not in text and b"\r\n" not in text
     except OSError:
         return False
 
@@ -59,11 +61,15 @@ def run_shfmt(path):
     return json.loads(run.stdout) if run.returncode == 0 else None
 
 
-def span(node):
-    return node["Pos"]["Offset"], node["End"]["Offset"]
+def span(node, text):
+    """A literal of shfmt's holds the end of a line that is continued behind it, an expansion does not."""
+    begin, end = node["Pos"]["Offset"], node["End"]["Offset"]
+    while end > begin + 2 and text[end - 2:end] == b"\\\n":
+        end -= 2
+    return begin, end
 
 
-def shfmt_commands(tree):
+def shfmt_commands(tree, text):
     """[[word span…]…] of all simple commands, by place."""
     found = []
     stack = [tree]
@@ -74,9 +80,9 @@ def shfmt_commands(tree):
         elif isinstance(node, dict):
             kind = node.get("Type")
             if kind == "CallExpr" and node.get("Args"):
-                found.append([span(word) for word in node["Args"]])
+                found.append([span(word, text) for word in node["Args"]])
             elif kind == "DeclClause":
-                found.append([span(node["Variant"])])
+                found.append([span(node["Variant"], text)])
             elif kind == "LetClause":
                 found.append([(node["Pos"]["Offset"], node["Pos"]["Offset"] + 3)])
             stack.extend(value for value in node.values() if isinstance(value, (dict, list)))
@@ -176,7 +182,7 @@ def main(arguments):
             if not reading["complete"]:
                 failures.append(f"{path}: not read whole: {reading['unknown'][-1]}")
                 continue
-            theirs = shfmt_commands(tree)
+            theirs = shfmt_commands(tree, text)
             commands += len(theirs)
             found = deviation(theirs, reader_commands(reading), text)
             if found is None:

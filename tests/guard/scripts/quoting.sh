@@ -14,3 +14,10 @@ echo {a,b}{1..3} x{,y} {not} { }
 echo "$@" "$*" $# $? $$ $! $- $0 $1 ${10}
 a=1 b="$(assigned)" command after
 c[1]=$(indexed) d=(one $(two) [3]=three) e+=more
+echo "quoted"\
+  next ${expanded:+" -p"}\
+  ${expanded}\
+\
+  bare\
+  a\
+b
