@@ -8,7 +8,7 @@ import harness
 from http_hostile_test import PRELUDE
 from http_process_test import descendants, name_of
 from http_test import OverHttp2
-from network_test import PYTHON
+from network_harness import PYTHON
 
 
 class Streams(OverHttp2):

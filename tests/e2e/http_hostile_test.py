@@ -9,7 +9,7 @@ import os
 import zlib
 
 from http_test import HOST, SECRET, Http
-from network_test import PYTHON
+from network_harness import PYTHON
 
 PLAIN = "allowed.test:8081"
 BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",

@@ -8,7 +8,7 @@ import unittest
 
 import harness
 from http_test import HOST, SECRET, URL, Http
-from network_test import PYTHON
+from network_harness import PYTHON
 
 BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",
           "from": {"env": "TOKEN"}}

@@ -7,7 +7,7 @@ import shutil
 import unittest
 
 import harness
-from network_test import PYTHON, Networked
+from network_harness import PYTHON, Networked
 
 HOST = "allowed.test:8443"
 URL = "https://allowed.test:8443"

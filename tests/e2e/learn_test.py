@@ -10,7 +10,7 @@ import socket
 import subprocess
 
 import harness
-import network_test
+import network_harness
 import world
 
 
@@ -340,7 +340,7 @@ class LearnTest(harness.Case):
         self.assertEqual(subprocess.check_output(["ls", self.work]).split(), [b"in"])
 
 
-class LearnNetworkTest(network_test.Networked):
+class LearnNetworkTest(network_harness.Networked):
     """What is connected to becomes a line, and nothing beside it is reached."""
 
     CONNECT = ("import socket, sys\n"
@@ -349,7 +349,7 @@ class LearnNetworkTest(network_test.Networked):
                "    socket.create_connection((host, int(port)), timeout=10).close()\n")
 
     def connect(self, *targets):
-        return [network_test.PYTHON, "-c", self.CONNECT, *targets]
+        return [network_harness.PYTHON, "-c", self.CONNECT, *targets]
 
     def learn(self, *targets, flags=()):
         out = os.path.join(self.base, "learned.json")
@@ -386,7 +386,7 @@ class LearnNetworkTest(network_test.Networked):
                 ("curl", "curl -sS http://allowed.test/c"),
                 ("curl", f"curl -sS -K {self.base}/data/urls -o got; cat got"),
                 ("wget", "wget -qO- http://sub.wild.test/w"),
-                ("python3", f"{network_test.PYTHON} -c 'import urllib.request as u;"
+                ("python3", f"{network_harness.PYTHON} -c 'import urllib.request as u;"
                             " print(u.urlopen(\"http://allowed.test/p\").read())'"),
                 ("perl", "perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(\"allowed.test:80\")"
                          " or die $!; print $s \"GET /perl HTTP/1.0\\r\\nHost: h\\r\\n\\r\\n\"; print <$s>'"),
@@ -410,7 +410,7 @@ class LearnNetworkTest(network_test.Networked):
                 server.listen()
                 for other in (f"cat {self.base}/other/file", "curl -sS http://other.test/c",
                               f"exec 3<>/dev/tcp/{host}/443", tool,
-                              f"{network_test.PYTHON} -c 'import socket as s;"
+                              f"{network_harness.PYTHON} -c 'import socket as s;"
                               f" s.socket(s.AF_UNIX).connect(\"{listener}\")'"):
                     ran = self.run_json("--profile", out, "-c", other)
                     self.assertNotEqual(ran["exit_code"], 0, (other, ran))
@@ -429,7 +429,7 @@ class LearnNetworkTest(network_test.Networked):
         code = self.CONNECT.replace("socket.create_connection(", "socket.socket().connect_ex(") \
                            .replace(", timeout=10).close()", ")")
         out = os.path.join(self.base, "learned.json")
-        done = self.raw("learn", "--out", out, "--yes", "--", network_test.PYTHON, "-c", code,
+        done = self.raw("learn", "--out", out, "--yes", "--", network_harness.PYTHON, "-c", code,
                         "allowed.test:80", "127.0.0.1:8088", world.HUB4 + ":8089")
         answer = json.loads(done.stdout)
         self.assertEqual(answer["profile"].get("network"),

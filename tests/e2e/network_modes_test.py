@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each mode of the network lets through, from inside."""
+
+import json
+
+import harness
+from network_harness import PYTHON, Networked
+
+
+class Modes(Networked):
+    def test_outbound_reaches_the_outside_on_any_port_but_not_the_host(self):  # E5
+        answer = self.sh("curl -sS http://other.test/; curl -sS http://10.77.0.1:8080/;"
+                         " curl -sS -m5 http://10.77.0.2:8089/ || echo own;"
+                         " curl -sS -m5 http://127.0.0.1:8088/ || echo loopback;"
+                         " curl -sS -m5 http://loop.test:8088/ || echo name",
+                         "--net", "outbound")
+        self.assertEqual(answer["stdout"], "other.test/ outside\n10.77.0.1:8080/ outside-8080\n"
+                         "own\nloopback\nname\n", answer)
+        self.assertEqual(answer["sandbox"]["degraded"], [])
+
+    def test_open_is_the_hosts_network(self):
+        answer = self.sh("curl -sS http://127.0.0.1:8088/; curl -sS http://other.test/", "--net", "open")
+        self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\nother.test/ outside\n",
+                         answer)
+        self.assertFalse(answer["sandbox"]["layers"]["net"])
+
+    def test_none_reaches_nothing_and_says_what_was_tried(self):
+        answer = self.sh("curl -sS -m5 http://10.77.0.1/ || curl -sS -m5 http://127.0.0.1:8088/"
+                         " || echo nothing")
+        self.assertEqual(answer["stdout"], "nothing\n", answer)
+        self.assertIn("10.77.0.1:80", self.denials(answer))
+        self.assertIn("10.77.0.1:80", self.denials(answer)["10.77.0.1:80"]["grant"])
+
+    def test_a_name_that_none_cannot_resolve_is_told_with_its_grant(self):
+        """The commonest refusal of all: whoever reads the answer learns that it was the policy."""
+        answer = self.sh("curl -sS -m5 http://allowed.test/ || echo nothing")
+        self.assertEqual(answer["stdout"], "nothing\n", answer)
+        asked = list(self.denials(answer, "dns").values())
+        self.assertEqual([(each["target"], each["grant"], each["program"]) for each in asked],
+                         [("allowed.test",
+                           'network.mode = "allowlist", network.allow += ["allowed.test"]', "curl")])
+        self.assertEqual(self.sh("curl -sS http://localhost:1/")["denials"], [])
+        # Each of several, whoever asks, and nobody outside is asked.
+        answer = self.sh(f"for i in 1 2 3; do {PYTHON} -c 'import socket, sys; socket.getaddrinfo("
+                         "f\"host{sys.argv[1]}.test\", 80)' $i 2>/dev/null & done; wait")
+        self.assertEqual(sorted(self.denials(answer, "dns")),
+                         ["host1.test", "host2.test", "host3.test"])
+        self.assertNotIn("host1.test", self.looked_up())
+
+    def test_what_a_command_closes_after_a_connect_is_closed(self):
+        """The same address again and again, as clients have it that try one family after the other."""
+        program = """
+import socket
+at = ("127.0.0.1", 0)
+closed = socket.create_server(at).getsockname()
+for i in range(500):
+    with socket.socket() as client:
+        client.bind(at)
+        at = client.getsockname()
+        assert client.connect_ex(closed) == 111
+print("each")
+"""
+        answer = self.py(program)
+        self.assertEqual((answer["stdout"], answer["denials"]), ("each\n", []), answer)
+
+    def test_a_server_and_its_client_inside_can_talk(self):
+        for flags in ((), ("--allow-host", "allowed.test"), ("--net", "outbound")):
+            answer = self.py(
+                "import socket\n"
+                "for family, host in ((socket.AF_INET, '127.0.0.1'), (socket.AF_INET6, '::1')):\n"
+                "    s = socket.create_server((host, 8088), family=family)\n"
+                "    c = socket.create_connection((host, 8088)); s.accept()[0].sendall(b'hi')\n"
+                "    print(c.recv(2))\n", *flags)
+            self.assertEqual(answer["stdout"], "b'hi'\nb'hi'\n", answer)
+
+    def test_host_ports_lead_to_the_hosts_loopback_in_every_mode_but_open(self):
+        for mode in ("none", "allowlist", "outbound"):
+            path = self.profile({"network": {"mode": mode, "host_ports": [8088]}})
+            answer = self.sh("curl -sS http://127.0.0.1:8088/; curl -sS http://localhost:8088/;"
+                             " curl -sS http://127.0.0.1:8089/", "--profile", path)
+            self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n"
+                             "localhost:8088/ hub-loopback\n", (mode, answer))
+
+    def test_a_host_port_can_be_named_on_the_command_line(self):
+        answer = self.sh("curl -sS http://127.0.0.1:8088/", "--host-port", "8088")
+        self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
+
+    def test_host_ports_open_nothing_else_of_127_8(self):
+        for mode in ("none", "allowlist", "outbound"):
+            path = self.profile({"network": {"mode": mode, "host_ports": [8088, 8099]}})
+            answer = self.py(
+                "import socket\n"
+                "for to in ('127.0.0.2', 8099), ('127.0.0.3', 8088):\n"
+                "    try: print(socket.create_connection(to, timeout=20))\n"
+                "    except ConnectionRefusedError: print('refused')\n"
+                "s = socket.create_server(('127.0.0.2', 8088))\n"  # the sandbox's own
+                "socket.create_connection(('127.0.0.2', 8088)); s.accept(); print('own')\n",
+                "--profile", path)
+            self.assertEqual(answer["stdout"], "refused\nrefused\nown\n", (mode, answer))
+
+    def test_a_published_port_shows_a_server_inside(self):
+        self.write("work/index.html", "published\n")
+        reply = self.world.order(
+            argv=[harness.SBX_RUN, "--publish", "18000:8000", "--timeout", "20s", "--",
+                  PYTHON, "-m", "http.server", "8000", "--bind", "127.0.0.1"],
+            cwd=self.work, background="server")
+        self.assertIsNone(reply["code"])
+        fetch = ["curl", "-sS", "--retry", "40", "--retry-delay", "0", "--retry-max-time", "10",
+                 "--retry-all-errors", "http://127.0.0.1:18000/"]
+        self.assertEqual(self.world.order(argv=fetch, cwd=self.work)["stdout"], "published\n")
+        pid = self.world.order(argv=["sh", "-c", "pgrep -nf 'publish 18000:8000'"],
+                               cwd=self.work)["stdout"].strip()
+        self.world.order(argv=["kill", pid], cwd=self.work)
+        answer = json.loads(self.world.order(argv=["true"], cwd=self.work, wait="server")["stdout"])
+        self.assertEqual(answer["sandbox"]["published"],
+                         [{"host": "127.0.0.1:18000", "port": 8000}])
+
+    def test_the_operators_variable_grants_and_takes_the_network(self):  # C7
+        command = "curl -sS -m5 http://other.test/ || echo none"
+        for value, profile, expected in (("true", "default", "other.test/ outside\n"),
+                                         ("false", "network", "none\n")):
+            reply = self.world.order(
+                argv=["env", f"SBX_ALLOW_NETWORK={value}", harness.SBX_RUN, "--profile", profile,
+                      "-c", command], cwd=self.work)
+            self.assertEqual(json.loads(reply["stdout"])["stdout"], expected, reply)

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unix sockets of the host, from inside: only those that are listed can be connected to."""
+
+import json
+import os
+import socket
+import unittest
+
+import harness
+from network_harness import PYTHON
+
+
+class UnixSockets(harness.Case):
+    def listen(self, path, kind=socket.SOCK_STREAM):
+        server = socket.socket(socket.AF_UNIX, kind)
+        server.bind(path)
+        os.chmod(path, 0o777)
+        self.addCleanup(server.close)
+        if kind != socket.SOCK_DGRAM:
+            server.listen()
+            server.settimeout(0.2)
+        return server
+
+    CONNECT = ("import socket, sys\n"
+               "s = socket.socket(socket.AF_UNIX)\n"
+               "try: s.connect(sys.argv[1]); print('connected')\n"
+               "except OSError as e: print(e.__class__.__name__)\n")
+
+    def connect(self, path, *flags):
+        self.write("work/c.py", self.CONNECT)
+        return self.run_json(*flags, "--", PYTHON, "c.py", path)
+
+    def test_a_hosts_socket_in_a_root_cannot_be_connected_to(self):
+        path = os.path.join(self.work, "host.sock")
+        server = self.listen(path)
+        os.symlink("host.sock", os.path.join(self.work, "link"))
+        for flags in ((), ("--net", "open"), ("--net", "outbound"), ("--ro", self.work)):
+            for name in (path, "host.sock", "./link", "../work/host.sock"):
+                answer = self.connect(name, *flags)
+                self.assertNotEqual(answer["stdout"], "connected\n", (flags, name, answer))
+        with self.assertRaises(TimeoutError):
+            server.accept()
+        answer = self.connect(path)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+        denial = [d for d in answer["denials"] if d["target"] == path][0]
+        self.assertEqual((denial["layer"], denial["operation"]), ("network", "connect"))
+        self.assertEqual(denial["grant"], f'network.unix_sockets += ["{path}"]')
+        # However it was named, the grant is one that a profile takes.
+        for name in ("host.sock", "../work/./host.sock"):
+            denial = [d for d in self.connect(name)["denials"] if d["target"] == name][0]
+            self.assertEqual(denial["grant"], f'network.unix_sockets += ["{path}"]')
+
+    def test_a_sockets_path_adds_nothing_to_the_grant(self):
+        path = os.path.join(self.work, 'a"], network.mode = "open", x += ["b\n*')
+        self.listen(path)
+        answer = self.connect(path)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+        (denial,) = [d for d in answer["denials"] if d["operation"] == "connect"]
+        setting, _, value = denial["grant"].partition(" += ")
+        self.assertEqual((setting, json.loads(value)), ("network.unix_sockets", [path]))
+
+    def test_a_listed_socket_can_be_connected_to(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        for mode in ("none", "open"):
+            profile = self.profile({"network": {"mode": mode, "unix_sockets": [path]}})
+            self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
+
+    @unittest.skipUnless(harness.is_root(), "only a supervisor of root's has rights to lay down")
+    def test_it_is_connected_to_with_no_more_rights_than_the_command_has(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        os.chmod(path, 0o700)
+        os.chown(path, 65534, 65534)
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "PermissionError\n")
+
+    def test_a_listed_socket_outside_of_every_root_is_shown(self):
+        path = os.path.join(self.base, "agent.sock")
+        self.listen(path)
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
+
+    def test_what_is_put_in_the_place_of_a_listed_socket_is_not_listed(self):
+        listed, other = (os.path.join(self.work, name) for name in ("listed", "other"))
+        self.listen(listed)
+        self.listen(other)
+        profile = self.profile({"network": {"unix_sockets": [listed]}})
+        self.write("work/c.py", self.CONNECT)
+        answer = self.sh("mv -f other listed; python3 c.py listed", "--profile", profile)
+        self.assertEqual(answer["stdout"], "PermissionError\n", answer)
+
+    def test_sockets_made_inside_work_wherever_they_lie(self):
+        code = ("import os, socket, sys\n"
+                "for path in ('s.sock', '/tmp/s.sock', '\\0abstract'):\n"
+                "  for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):\n"
+                "    s = socket.socket(socket.AF_UNIX, kind); s.bind(path); s.listen()\n"
+                "    c = socket.socket(socket.AF_UNIX, kind); c.connect(path)\n"
+                "    a = s.accept()[0]; a.sendall(b'hi'); print(c.recv(2))\n"
+                "    s.close()\n"
+                "    if path[0] != '\\0': os.unlink(path)\n"
+                "a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))\n")
+        self.write("work/p.py", code)
+        for flags in ((), ("--net", "open"), ("--net", "outbound")):
+            answer = self.run_json(*flags, "--", PYTHON, "p.py")
+            self.assertEqual(answer["stdout"], "b'hi'\n" * 6 + "b'x'\n", (flags, answer))
+            self.assertEqual(answer["denials"], [])
+
+    def test_a_socket_that_nobody_listens_on_is_refused_as_ever(self):
+        stale = socket.socket(socket.AF_UNIX)
+        stale.bind(os.path.join(self.work, "stale"))
+        stale.close()
+        self.assertEqual(self.connect("stale")["stdout"], "ConnectionRefusedError\n")
+        self.assertEqual(self.connect("missing")["stdout"], "FileNotFoundError\n")
+        self.write("work/plain", "")
+        self.assertEqual(self.connect("plain")["stdout"], "ConnectionRefusedError\n")
+
+    def test_pairs_of_datagram_sockets_carry_messages_and_reach_nobody_else(self):
+        path = os.path.join(self.work, "log")
+        listener = self.listen(path, socket.SOCK_DGRAM)
+        self.write("work/program.py", """
+import ctypes, errno, fcntl, os, resource, socket
+a, b = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+a.send(b"one"); a.send(b""); a.send(b"three" * 999); b.send(b"back")
+print(b.recv(99), b.recv(99), len(b.recv(9999)), a.recv(99))
+print(fcntl.fcntl(a, fcntl.F_GETFD), fcntl.fcntl(a, fcntl.F_GETFL) & os.O_NONBLOCK)
+for send in (lambda: a.sendto(b"x", "log"), lambda: a.sendmsg([b"x"], [], 0, "log"),
+             lambda: (a.connect("log"), a.send(b"x"))):
+    try:
+        send(); print(b.recv(9))  # whatever address it was given
+    except OSError as error:
+        print(errno.errorcode[error.errno])
+libc = ctypes.CDLL(None, use_errno=True)
+pair = (ctypes.c_int * 2)()
+kinds = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK
+print(libc.socketpair(1, kinds, 0, pair), fcntl.fcntl(pair[0], fcntl.F_GETFD),
+      fcntl.fcntl(pair[1], fcntl.F_GETFL) & os.O_NONBLOCK)
+count = len(os.listdir("/proc/self/fd"))
+print(libc.socketpair(1, kinds, 0, None), errno.errorcode[ctypes.get_errno()],
+      len(os.listdir("/proc/self/fd")) - count)
+resource.setrlimit(resource.RLIMIT_NOFILE, (pair[1] + 1,) * 2)
+try:
+    socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); print("made")
+except OSError as error:
+    print(errno.errorcode[error.errno])
+""")
+        answer = self.run_json("--", "/usr/bin/python3", "program.py")
+        self.assertEqual(answer["stdout"].splitlines(),
+                         ["b'one' b'' 4995 b'back'", "1 0", "b'x'", "b'x'", "EACCES",
+                          "0 0 2048", "-1 EFAULT 0", "EMFILE"], answer)
+        listener.setblocking(False)
+        with self.assertRaises(BlockingIOError):
+            listener.recv(9)
+        self.assertEqual([each for each in answer["denials"] if each["layer"] == "seccomp"], [])
+
+    def test_datagrams_reach_no_socket_of_the_host(self):
+        path = os.path.join(self.work, "log")
+        server = self.listen(path, socket.SOCK_DGRAM)
+        server.setblocking(False)
+        self.write("work/d.py", "import socket\n"
+                   "for make in (lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM),\n"
+                   "             lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0]):\n"
+                   "  try: make().sendto(b'x', 'log'); print('sent')\n"
+                   "  except OSError as e: print(e.__class__.__name__)\n")
+        self.assertEqual(self.out("python3 d.py"), "PermissionError\nBrokenPipeError\n")
+        with self.assertRaises(BlockingIOError):
+            server.recv(1)
+
+    def test_descriptor_and_path_raced_against_the_look_reach_no_socket_of_the_host(self):
+        path = os.path.join(self.work, "host.sock")
+        server = self.listen(path)
+        # One thread swaps what the number stands for and what the address says.
+        self.write("work/r.py",
+                   "import ctypes, os, socket, threading\n"
+                   "libc = ctypes.CDLL(None, use_errno=True)\n"
+                   "good = b'\\x02\\0\\x1f\\x90' + socket.inet_aton('127.0.0.1') + bytes(100)\n"
+                   "bad = b'\\x01\\0' + b'host.sock' + bytes(97)\n"
+                   "buf = ctypes.create_string_buffer(good, 108)\n"
+                   "inet = socket.socket(); fd = os.dup(inet.fileno()); done = False\n"
+                   "def flip():\n"
+                   "    while not done:\n"
+                   "        u = socket.socket(socket.AF_UNIX)\n"
+                   "        os.dup2(u.fileno(), fd); ctypes.memmove(buf, bad, 108)\n"
+                   "        ctypes.memmove(buf, good, 108); os.dup2(inet.fileno(), fd); u.close()\n"
+                   "threading.Thread(target=flip).start()\n"
+                   "n = sum(libc.connect(fd, buf, 108) == 0 for _ in range(3000))\n"
+                   "done = True\n"
+                   "print(n)\n")
+        self.assertEqual(self.out("python3 r.py"), "0\n")
+        with self.assertRaises(TimeoutError):
+            server.accept()
+
+    def test_a_connect_that_blocks_blocks_nobody_but_its_caller(self):
+        # A full queue that is never emptied: the time limit still holds, and so does the answer.
+        self.write("work/b.py", "import socket, threading\n"
+                   "s = socket.socket(socket.AF_UNIX); s.bind('/tmp/s'); s.listen(0)\n"
+                   "def go(): socket.socket(socket.AF_UNIX).connect('/tmp/s')\n"
+                   "for _ in range(100): threading.Thread(target=go, daemon=True).start()\n"
+                   "import time; time.sleep(1000)\n")
+        answer = self.run_json("--timeout", "1s", "--", PYTHON, "b.py")
+        self.assertEqual(answer["status"], "timed_out", answer)
+        self.assertLess(answer["duration_ms"], 20_000)
+
+
+if __name__ == "__main__":
+    unittest.main()
