@@ -22,6 +22,14 @@ using Args = std::array<std::uint64_t, 6>;
 
 constexpr std::uint64_t kGarbage = 0xdeadbeef00000000ULL;  // what int arguments ignore
 
+inline FilterSpec default_spec() { return {}; }
+
+inline FilterSpec strict_spec() {
+  FilterSpec spec;
+  spec.mode = SeccompMode::kStrict;
+  return spec;
+}
+
 inline CompiledFilter compiled(const FilterSpec& spec) {
   auto filter = compile_filter(spec);
   EXPECT_TRUE(filter.ok());

@@ -74,14 +74,6 @@ const std::vector<int> kNewerHarmless = {451, 452, 453, 454, 455, 456, 462,
                                          463, 464, 465, 466, 468, 469};
 const std::vector<int> kNewerDefaultOnly = {457, 458, 459, 460, 461};
 
-FilterSpec default_spec() { return {}; }
-
-FilterSpec strict_spec() {
-  FilterSpec spec;
-  spec.mode = SeccompMode::kStrict;
-  return spec;
-}
-
 TEST(Filter, RefusesTheDangerousCallsUnderEverySpec) {
   for (const FilterSpec& spec : every_spec()) {
     const CompiledFilter filter = compiled(spec);
@@ -155,75 +147,6 @@ TEST(Filter, AnswersOpenat2WithEnosysSinceItsModeIsBehindAPointer) {
               granted ? FilterAction::kAllow : FilterAction::kUnknown)
         << describe(spec);
   }
-}
-
-struct ModeCall {
-  int number;
-  std::size_t mode;
-  int flags;  // argument, or -1
-};
-
-// fchmodat2's number is that of every architecture.
-std::vector<ModeCall> mode_calls() {
-  std::vector<ModeCall> calls = {{number_of("fchmod"), 1, -1},
-                                 {number_of("fchmodat"), 2, -1},
-                                 {452, 2, -1},
-                                 {number_of("mknodat"), 2, -1},
-                                 {number_of("openat"), 3, 2}};
-#if defined(__x86_64__)
-  calls.push_back({number_of("chmod"), 1, -1});
-  calls.push_back({number_of("creat"), 1, -1});
-  calls.push_back({number_of("mknod"), 1, -1});
-  calls.push_back({number_of("open"), 2, 1});
-#endif
-  return calls;
-}
-
-TEST(Filter, RefusesSetUidAndSetGidBitsInEveryModeAndLeavesTheSticky) {
-  for (FilterSpec spec : every_spec()) {
-    for (const bool traced : {false, true}) {
-      spec.report_paths = traced;
-      const CompiledFilter filter = compiled(spec);
-      for (const ModeCall& call : mode_calls()) {
-        const auto with = [&](std::uint64_t mode, std::uint64_t flags) {
-          Args args = {1, 2, 3, 4};
-          args[call.mode] = mode;
-          if (call.flags >= 0) args[static_cast<std::size_t>(call.flags)] = flags;
-          const bool sets_id =
-              fault_of(call.number, std::span(args).first<6>(), {}) == CallFault::kSetIdBit;
-          const FilterAction answer = fate(filter, call.number, args);
-          // Both are handed over where paths are traced, and told apart by the registers. fchmod
-          // names none.
-          if (traced && spec.notify_refused && call.number != number_of("fchmod")) {
-            EXPECT_EQ(answer, FilterAction::kRefuse) << call.number << " " << describe(spec);
-          } else {
-            EXPECT_EQ(answer, sets_id ? FilterAction::kRefuse : FilterAction::kAllow)
-                << call.number << " " << describe(spec);
-          }
-          return sets_id;
-        };
-        const std::uint64_t creates = O_CREAT | O_WRONLY;
-        for (const std::uint64_t mode : {04755U, 02755U, 06000U, 0104644U, 042775U}) {
-          EXPECT_TRUE(with(mode, creates)) << call.number;
-          EXPECT_TRUE(with(mode | kGarbage, creates | kGarbage)) << call.number;
-          EXPECT_TRUE(with(mode, O_TMPFILE | O_RDWR)) << call.number;
-          EXPECT_EQ(with(mode, O_RDWR | O_DIRECTORY | kGarbage), call.flags < 0) << call.number;
-        }
-        for (const std::uint64_t mode : {0U, 0777U, 01777U, 0100644U, 041777U}) {
-          EXPECT_FALSE(with(mode | kGarbage, creates)) << call.number;
-        }
-      }
-    }
-  }
-}
-
-TEST(Filter, TheOperatorMayAllowACallToSetThoseBits) {
-  FilterSpec spec;
-  spec.allow = {"fchmodat", "openat2"};
-  const CompiledFilter filter = compiled(spec);
-  EXPECT_EQ(fate(filter, "fchmodat", {1, 2, 04755}), FilterAction::kAllow);
-  EXPECT_EQ(fate(filter, "fchmod", {1, 04755}), FilterAction::kRefuse);
-  EXPECT_EQ(fate(filter, "openat2"), FilterAction::kAllow);
 }
 
 TEST(Filter, AnswersEveryNumberThatItDoesNotKnowWithEnosys) {
@@ -339,74 +262,6 @@ TEST(Filter, RefusesTypingIntoTerminalsWhateverTheHighHalf) {
   }
 }
 
-TEST(Filter, AllowsOnlyFourSocketFamilies) {
-  const CompiledFilter filter = compiled(default_spec());
-  const std::set<std::uint64_t> allowed = {1, 2, 10, 16};
-  for (const char* call : {"socket", "socketpair"}) {
-    for (std::uint64_t family = 0; family < 256; ++family) {
-      const FilterAction wanted =
-          allowed.count(family) != 0 ? FilterAction::kAllow : FilterAction::kRefuse;
-      EXPECT_EQ(fate(filter, call, {family, 1, 0}), wanted) << call << " family " << family;
-      EXPECT_EQ(fate(filter, call, {family | kGarbage, 1 | kGarbage, kGarbage}), wanted)
-          << call << " family " << family;
-    }
-  }
-}
-
-TEST(Filter, RefusesRawAndPacketSocketsWithAnyFlags) {
-  const CompiledFilter filter = compiled(default_spec());
-  for (const std::uint64_t family : {2U, 10U}) {
-    for (const std::uint64_t flags : {0U, 02000000U, 04000U, 02004000U}) {
-      EXPECT_EQ(fate(filter, "socket", {family, 1 | flags, 6}), FilterAction::kAllow) << "TCP";
-      EXPECT_EQ(fate(filter, "socket", {family, 2 | flags, 17}), FilterAction::kAllow) << "UDP";
-      EXPECT_EQ(fate(filter, "socket", {family, 2 | flags, 1}), FilterAction::kAllow) << "ping";
-      EXPECT_EQ(fate(filter, "socket", {family, 2 | flags, 58}), FilterAction::kAllow) << "ping";
-      EXPECT_EQ(fate(filter, "socket", {family, 1 | flags, 262}), FilterAction::kAllow) << "MPTCP";
-      for (const std::uint64_t type : {0U, 3U, 4U, 5U, 6U, 10U, 11U, 15U}) {
-        for (const std::uint64_t protocol : {0U, 1U, 6U, 17U, 58U, 132U, 255U}) {
-          EXPECT_EQ(fate(filter, "socket", {family, type | flags, protocol}), FilterAction::kRefuse)
-              << family << " " << type << " " << protocol;
-        }
-      }
-      EXPECT_EQ(fate(filter, "socket", {family, 1 | flags, 132}), FilterAction::kRefuse) << "SCTP";
-    }
-  }
-}
-
-TEST(Filter, AllowsNetlinkOnlyForRoutesSocketsAndGeneric) {
-  const CompiledFilter filter = compiled(default_spec());
-  for (std::uint64_t protocol = 0; protocol < 64; ++protocol) {
-    const bool allowed = protocol == 0 || protocol == 4 || protocol == 16;
-    for (const std::uint64_t type : {2U, 3U, 02000003U}) {
-      EXPECT_EQ(fate(filter, "socket", {16, type, protocol | kGarbage}),
-                allowed ? FilterAction::kAllow : FilterAction::kRefuse)
-          << protocol;
-    }
-  }
-}
-
-TEST(Filter, HandsConnectToTheSupervisorAndRefusesUnixDatagrams) {
-  for (FilterSpec spec : every_spec()) {
-    spec.mediate_connect = true;
-    const CompiledFilter filter = compiled(spec);
-    EXPECT_EQ(ret_of(filter, static_cast<std::uint32_t>(number_of("connect"))),
-              SECCOMP_RET_USER_NOTIF)
-        << describe(spec);
-    for (const char* const call : {"socket", "socketpair"}) {
-      for (const std::uint64_t flags : {std::uint64_t{0}, std::uint64_t{SOCK_CLOEXEC}, kGarbage}) {
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_STREAM} | flags, 0}),
-                  FilterAction::kAllow);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_SEQPACKET} | flags, 0}),
-                  FilterAction::kAllow);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_DGRAM} | flags, 0}),
-                  FilterAction::kRefuse);
-        EXPECT_EQ(fate(filter, call, {AF_UNIX, std::uint64_t{SOCK_RAW} | flags, 0}),
-                  FilterAction::kRefuse);
-      }
-    }
-  }
-}
-
 TEST(Filter, ReportsExecsWhereProgramsAreMaskedButNotTheCommandsOwnStart) {
   for (FilterSpec spec : every_spec()) {
     const CompiledFilter quiet = compiled(spec);
@@ -485,63 +340,6 @@ TEST(Filter, ACallThatTheOperatorDeniesIsRefusedAndNotReported) {
     EXPECT_EQ(fate(filter, number), FilterAction::kRefuse);
     EXPECT_EQ(std::find(filter.reported_calls.begin(), filter.reported_calls.end(), number),
               filter.reported_calls.end());
-  }
-}
-
-TEST(Filter, StrictModeAllowsOnlyUnixSockets) {
-  const CompiledFilter filter = compiled(strict_spec());
-  for (std::uint64_t family = 0; family < 256; ++family) {
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 0}),
-              family == 1 ? FilterAction::kAllow : FilterAction::kRefuse)
-        << family;
-  }
-}
-
-TEST(Filter, LeavesOnlyTcpWhereLandlockAloneGuardsTheNetwork) {
-  FilterSpec spec;
-  spec.network_namespace = false;
-  const CompiledFilter filter = compiled(spec);
-  for (const std::uint64_t family : {2U, 10U}) {
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 0}), FilterAction::kAllow);
-    EXPECT_EQ(fate(filter, "socket", {family, 1 | 02000000, 6}), FilterAction::kAllow);
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 262}), FilterAction::kRefuse) << "MPTCP";
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 262 | kGarbage}), FilterAction::kRefuse);
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 132}), FilterAction::kRefuse) << "SCTP";
-    EXPECT_EQ(fate(filter, "socket", {family, 1, 256}), FilterAction::kRefuse) << "SMC";
-    EXPECT_EQ(fate(filter, "socket", {family, 2, 0}), FilterAction::kRefuse) << "UDP";
-    EXPECT_EQ(fate(filter, "socket", {family, 2 | 04000, 17}), FilterAction::kRefuse) << "UDP";
-  }
-  EXPECT_EQ(fate(filter, "socket", {1, 2, 0}), FilterAction::kAllow) << "unix datagrams";
-}
-
-TEST(Filter, RefusesFastOpenWhereLandlockAloneGuardsTheNetwork) {
-  const std::uint64_t fast_open = 0x20000000;
-  FilterSpec spec;
-  const CompiledFilter with_namespace = compiled(spec);
-  spec.network_namespace = false;
-  const CompiledFilter without = compiled(spec);
-  const std::vector<std::pair<std::string, std::size_t>> calls = {
-      {"sendto", 3}, {"sendmsg", 2}, {"sendmmsg", 3}};
-  for (const auto& [call, flags] : calls) {
-    Args args{};
-    args[flags] = 0x4000 | kGarbage;  // MSG_NOSIGNAL
-    EXPECT_EQ(fate(without, call, args), FilterAction::kAllow) << call;
-    args[flags] = fast_open | 0x4000 | kGarbage;
-    EXPECT_EQ(fate(without, call, args), FilterAction::kRefuse) << call;
-    EXPECT_EQ(fate(with_namespace, call, args), FilterAction::kAllow) << call;
-  }
-}
-
-TEST(Filter, RefusesInternetSocketsWhereTheNetworkIsOff) {
-  FilterSpec spec;
-  spec.allow_inet = false;
-  for (const bool has_namespace : {false, true}) {
-    spec.network_namespace = has_namespace;
-    const CompiledFilter filter = compiled(spec);
-    EXPECT_EQ(fate(filter, "socket", {2, 1, 0}), FilterAction::kRefuse);
-    EXPECT_EQ(fate(filter, "socket", {10, 1, 6}), FilterAction::kRefuse);
-    EXPECT_EQ(fate(filter, "socket", {1, 1, 0}), FilterAction::kAllow);
-    EXPECT_EQ(fate(filter, "socket", {16, 3, 0}), FilterAction::kAllow);
   }
 }
 

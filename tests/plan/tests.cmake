@@ -3,6 +3,8 @@ sbx_test(filter SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/filter_emit_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/filter_oracle_test.cc
   ${CMAKE_CURRENT_LIST_DIR}/filter_kernel_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/filter_modes_test.cc
+  ${CMAKE_CURRENT_LIST_DIR}/filter_network_test.cc
   ${PROJECT_SOURCE_DIR}/tests/support/bpf_eval.cc
   LINK sbx_all)
 sbx_test(plan SOURCES
