@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
 #include "touched.h"

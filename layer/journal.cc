@@ -13,6 +13,7 @@
 
 #include "base/owned_fd.h"
 #include "base/text.h"
+#include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
 #include "kept/store.h"

@@ -15,6 +15,7 @@
 #include "epochs.h"
 #include "give_back.h"
 #include "host_files/remove_tree.h"
+#include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
 

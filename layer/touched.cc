@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <set>
 
+#include "host_files/user_attributes.h"
 #include "kept/copy.h"
 #include "kept/merged.h"
 

@@ -15,6 +15,7 @@
 
 #include "base/files.h"
 #include "base/utf8.h"
+#include "host_files/user_attributes.h"
 
 namespace sbx {
 namespace {
@@ -51,7 +52,7 @@ bool is_same(int a_dir, const char* a_name, const struct stat& a, const std::str
     }
     at += size;
   }
-  return true;
+  return have_same_user_attributes(a_file.get(), b_file.get());
 }
 
 void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>& out) {
@@ -78,13 +79,16 @@ void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>&
       out.push_back({repair_utf8(path), kind});
     }
     if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
-    const OwnedFd child(
-        openat(listing.fd(), entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const OwnedFd child(openat(listing.fd(), entry->d_name, kFlags));
     if (!child.is_open()) continue;
     if (both_directories && is_opaque(child.get())) {
       out.push_back({repair_utf8(path), "replaced"});
-    } else if (both_directories && (lower.st_mode & 07777) != (upper.st_mode & 07777)) {
-      out.push_back({repair_utf8(path), "modified"});
+    } else if (both_directories) {
+      const OwnedFd real(open(path.c_str(), kFlags));
+      const bool is_like = ((lower.st_mode ^ upper.st_mode) & 07777) == 0 &&
+                           have_same_user_attributes(child.get(), real.get());
+      if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
     walk(child.get(), path, depth + 1, out);
   }

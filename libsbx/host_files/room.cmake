@@ -7,6 +7,7 @@ sbx_room(host_files
     host_files/remove_tree.cc
     host_files/spill.cc
     host_files/stubs.cc
+    host_files/user_attributes.cc
     host_files/watchdog.cc
     host_files/workspace_files.cc
   LINK sbx_base sbx_model sbx_policy sbx_host)

@@ -12,7 +12,7 @@
 
 #include "base/files.h"
 #include "base/sha256.h"
-#include "kept/copy.h"
+#include "host_files/user_attributes.h"
 #include "kept/merged.h"
 #include "kept/store.h"
 

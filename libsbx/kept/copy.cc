@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +27,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "host_files/user_attributes.h"
 #include "kept/merged.h"
 #include "kept/store.h"
 
@@ -493,41 +493,6 @@ bool copy_bytes(int from, int to) {
     at += size;
   }
   return ftruncate(to, std::max<off_t>(info.st_size, at)) == 0;
-}
-
-std::vector<std::string> user_attributes(int fd) {
-  const ssize_t size = flistxattr(fd, nullptr, 0);
-  if (size <= 0) return {};
-  std::string names(static_cast<std::size_t>(size), '\0');
-  const ssize_t taken = flistxattr(fd, names.data(), names.size());
-  if (taken <= 0) return {};
-  names.resize(static_cast<std::size_t>(taken));
-  std::vector<std::string> out;
-  for (const std::string_view name : split(names, '\0')) {
-    if (name.starts_with("user.") && !name.starts_with("user.overlay.")) out.emplace_back(name);
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
-std::string user_attribute(int fd, const std::string& name) {
-  std::string value(65536, '\0');
-  const ssize_t size = fgetxattr(fd, name.c_str(), value.data(), value.size());
-  value.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
-  return value;
-}
-
-void copy_user_attributes(int from, int to) {
-  const std::vector<std::string> wanted = user_attributes(from);
-  for (const std::string& name : user_attributes(to)) {
-    if (!std::binary_search(wanted.begin(), wanted.end(), name)) {
-      (void)!fremovexattr(to, name.c_str());
-    }
-  }
-  for (const std::string& name : wanted) {
-    const std::string value = user_attribute(from, name);
-    (void)!fsetxattr(to, name.c_str(), value.data(), value.size(), 0);
-  }
 }
 
 }  // namespace sbx

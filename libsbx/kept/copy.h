@@ -40,10 +40,5 @@ OwnedFd open_own(int dirfd, const std::string& path);
 
 // Bytes, holes left out; blocks are shared where they can be. False and errno.
 bool copy_bytes(int from, int to);
-// Names of those of the user namespace but overlayfs' own, sorted.
-std::vector<std::string> user_attributes(int fd);
-std::string user_attribute(int fd, const std::string& name);
-// `to` has those of `from` and no others.
-void copy_user_attributes(int from, int to);
 
 }  // namespace sbx

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "host_files/user_attributes.h"
 #include "host_files/workspace_files.h"
-#include "kept/copy.h"
 #include "kept/kept_layer.h"
 #include "kept/merged.h"
 

@@ -135,6 +135,18 @@ class Attributes(Kept):
         answer = self.inside(command, "copied")
         self.assertEqual((answer["layer"]["kind"], self.kinds(answer["changes"])), ("copy", wanted))
 
+    def test_an_attribute_alone_is_a_change_with_a_name_and_without(self):
+        for name in ("file", "empty", "d/in"):
+            self.put(name, "" if name == "empty" else "1\n")
+        code = "import os; [os.setxattr(name, 'user.x', b'1') for name in ('file', 'empty', 'd')]"
+        command = f'python3 -c "{code}"'
+        wanted = dict.fromkeys(("file", "empty", "d"), "modified")
+        self.assertEqual(self.kinds(self.inside(command)["changes"]), wanted)
+        answer = self.sh(command, "--overlay")
+        if "Operation not supported" in answer["stderr"]:
+            self.skipTest("tmpfs has no user attributes before Linux 6.6")
+        self.assertEqual(self.kinds(answer["changes"]), wanted)
+
 
 class Moved(Kept):
     def test_a_directory_with_old_times_in_the_place_of_the_real_one_is_a_conflict(self):
