@@ -184,7 +184,7 @@ int answer(const Done& done, bool is_read) {
     write_all(STDERR_FILENO, told->note);
     return write_all(STDOUT_FILENO, told->text) ? 0 : 125;
   }
-  const Refusal& refusal = std::get<Refusal>(done);
+  const Refusal& refusal = *std::get_if<Refusal>(&done);
   Outcome outcome;
   outcome.error = refusal.error;
   outcome.started_at_ms = std::int64_t{time(nullptr)} * 1000;
