@@ -132,7 +132,6 @@ Status branch(KeptLayer& layer, const std::string& name) {
   LayerState made = layer.state();
   layer.state() = was;
   made.created_s = time(nullptr);
-  made.runs = 0;
   made.is_thrown_away = false;
   made.labels.clear();
   if (!made.committed.empty()) made.shown.push_back(std::exchange(made.committed, {}));
@@ -213,7 +212,7 @@ Done list_layers(const Action& action) {
     Row row{name,
             layer.value()->frozen_bytes(),
             0,
-            state.runs,
+            layer_runs(store.value(), name),
             std::max<std::int64_t>(0, time(nullptr) - state.created_s),
             kept_kind_name(state.kind)};
     for (const std::string& part : layer.value()->written()) row.size += tree_bytes(part);

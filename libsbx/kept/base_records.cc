@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 
 #include "base/files.h"
 #include "base/sha256.h"
@@ -58,6 +60,38 @@ std::string bytes_digest(int fd) {
   }
 }
 
+// At `at`, all of it.
+bool read_part(int fd, char* to, std::size_t size, off_t at) {
+  while (size > 0) {
+    const ssize_t got = pread(fd, to, size, at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    at += got;
+    size -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+bool has_same_bytes(int one, int other, std::int64_t size) {
+  const auto most = static_cast<std::size_t>(std::min<std::int64_t>(size, 64 << 10));
+  std::string a(most, '\0');
+  std::string b(most, '\0');
+  for (off_t at = 0; at < size; at += static_cast<off_t>(most)) {
+    const std::size_t part = std::min(most, static_cast<std::size_t>(size - at));
+    if (!read_part(one, a.data(), part, at) || !read_part(other, b.data(), part, at) ||
+        std::memcmp(a.data(), b.data(), part) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+OwnedFd open_to_read(int root, const std::string& path) {
+  return OwnedFd(
+      open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+}
+
 template <typename T>
 bool take_number(std::string_view& text, T& out, int base = 10) {
   const auto end = std::from_chars(text.data(), text.data() + text.size(), out, base);
@@ -83,8 +117,7 @@ void look_inside(int root, const std::string& path, const struct stat& info, Bas
   } else if (S_ISREG(info.st_mode)) {
     record.kind = BaseRecord::kFile;
     if (info.st_size <= kMostDigested) {
-      const OwnedFd file(
-          open_beneath(root, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+      const OwnedFd file = open_to_read(root, path);
       if (file.is_open()) record.digest = digest_of(file.get());
     }
     if (record.digest.empty()) record.digest = identity_of(info);
@@ -98,6 +131,14 @@ void look_inside(int root, const std::string& path, const struct stat& info, Bas
 
 bool is_same_content(const BaseRecord& was, const BaseRecord& is) {
   return was.kind != BaseRecord::kUnknown && was.kind == is.kind && was.digest == is.digest;
+}
+
+bool is_same_file_in(int root, int other, const std::string& path, std::int64_t size) {
+  if (size > kMostDigested) return false;
+  const OwnedFd one = open_to_read(root, path);
+  const OwnedFd two = open_to_read(other, path);
+  return one.is_open() && two.is_open() && has_same_bytes(one.get(), two.get(), size) &&
+         attributes_digest(one.get()) == attributes_digest(two.get());
 }
 
 BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns) {

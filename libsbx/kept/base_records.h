@@ -34,6 +34,9 @@ bool is_same_content(const BaseRecord& was, const BaseRecord& is);
 
 // What is there now, below the directory at `root`. `changed_ns`: its last change.
 BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns = nullptr);
+// Whether two regular files of `size` bytes, below two directories, are the same by that rule. What
+// cannot be read, or is more than is read, is not.
+bool is_same_file_in(int root, int other, const std::string& path, std::int64_t size);
 // Of a regular file, from its begin on, and its user attributes. Empty where it cannot be read.
 std::string digest_of(int fd);
 

@@ -59,9 +59,12 @@ bool was_moved(int real, const std::string& path, std::int64_t touched_ns) {
 // Whether the layer's entry is what the real file is but for its times.
 bool says_the_same(int real, const struct stat& lower, int level, const MergedEntry& entry) {
   if (((lower.st_mode ^ entry.info.st_mode) & (S_IFMT | 07777)) != 0) return false;
+  if (!S_ISREG(lower.st_mode)) {
+    return is_same_content(look_at_real(real, entry.path), look_at_real(level, entry.path));
+  }
   // Most files are told by their size, and not read.
-  if (S_ISREG(lower.st_mode) && lower.st_size != entry.info.st_size) return false;
-  return is_same_content(look_at_real(real, entry.path), look_at_real(level, entry.path));
+  return lower.st_size == entry.info.st_size &&
+         is_same_file_in(real, level, entry.path, lower.st_size);
 }
 
 bool lies_in(const std::string& path, const std::string& directory) {
@@ -147,13 +150,12 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
   SBX_TRY(const std::vector<std::string> roots, layer_roots(places, store.directory));
   std::shared_ptr<KeptLayer> layer(new KeptLayer(std::move(store), name));
   SBX_TRY(layer->lock_, lock_to_use(layer->store_, name, true));
-  Result<LayerState> state = read_layer_state(layer->store_, name);
+  const Status state = layer->reload();
   if (access((layer->store_.layer(name) + "/" + kPendingCommit).c_str(), F_OK) == 0) {
     return Error{ErrorCode::kLayerInUse, "a commit of the layer is unfinished", "--layer",
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
   if (state.ok()) {
-    layer->state_ = std::move(state).value();
     SBX_CHECK_OK(layer->add_roots(policy, roots));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
@@ -194,7 +196,7 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::find(const LayerStore& store, cons
   if (!only_looks) {
     SBX_TRY(layer->lock_, lock_to_use(store, name, false));
   }
-  SBX_TRY(layer->state_, read_layer_state(store, name));
+  SBX_CHECK_OK(layer->reload());
   return layer;
 }
 
@@ -216,7 +218,15 @@ Status KeptLayer::enter() {
 
 Status KeptLayer::reload() {
   SBX_TRY(state_, read_layer_state(store_, name_));
+  saved_ = state_;
   drop_base();
+  return {};
+}
+
+Status KeptLayer::save() {
+  if (state_ == saved_) return {};
+  SBX_CHECK_OK(write_layer_state(store_, name_, state_));
+  saved_ = state_;
   return {};
 }
 
@@ -418,7 +428,7 @@ Status KeptLayer::begin() {
   if (!mark.is_open() || futimens(mark.get(), nullptr) != 0) {
     return layer_failure("open(" + run_mark() + ")", errno);
   }
-  ++state_.runs;
+  count_layer_run(store_, name_);
   return save();
 }
 

@@ -82,7 +82,8 @@ class KeptLayer {
   std::string parted() const;
   // What somebody else has made of it meanwhile. Errors: those of read_layer_state().
   Status reload();
-  Status save() { return write_layer_state(store_, name_, state_); }
+  // What was changed in its state.
+  Status save();
 
   // Nothing of it stays; the files go by a process that nobody waits for.
   void throw_away();
@@ -115,6 +116,7 @@ class KeptLayer {
   LayerStore store_;
   std::string name_;
   LayerState state_;
+  LayerState saved_;  // as it is written down
   OwnedFd lock_;
   BaseRecords base_;
   bool has_base_ = false;

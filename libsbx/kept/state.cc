@@ -60,7 +60,6 @@ bool read_record(LayerState& state, std::string_view key, std::string_view value
   if (key == "dev") return read_number(value, state.dev);
   if (key == "ino") return read_number(value, state.ino);
   if (key == "created") return read_number(value, state.created_s);
-  if (key == "runs") return read_number(value, state.runs);
   if (key == "thrown_away") {
     state.is_thrown_away = true;
     return value.empty();
@@ -101,7 +100,6 @@ std::string encode_layer_state(const LayerState& state) {
   add("dev", std::to_string(state.dev));
   add("ino", std::to_string(state.ino));
   add("created", std::to_string(state.created_s));
-  add("runs", std::to_string(state.runs));
   if (state.is_thrown_away) add("thrown_away", "");
   for (const std::string& path : state.roots) add("root", path);
   for (const std::string& epoch : state.stack) add("epoch", epoch);

@@ -25,8 +25,7 @@ struct LayerState {
   std::string workspace;  // resolved
   std::uint64_t dev = 0;  // of the directory that was there at the last run
   std::uint64_t ino = 0;
-  std::int64_t created_s = 0;  // Unix time
-  std::int64_t runs = 0;
+  std::int64_t created_s = 0;      // Unix time
   bool is_thrown_away = false;     // at the end of the run that it was made for
   std::vector<std::string> roots;  // resolved; an epoch's parts are numbered by this order
   Epochs stack;                    // the last one is written to, the others are frozen
@@ -36,6 +35,7 @@ struct LayerState {
   std::vector<std::string> hidden;
   std::string committed;  // the epoch that holds what the last commit made real; empty: none
   Epochs shown;  // commits of other layers that the real files showed when it was branched off
+  bool operator==(const LayerState&) const = default;
 
   const Epochs* find_label(std::string_view label) const;
 };

@@ -48,7 +48,10 @@ bool can_hold_upper(const std::string& directory) {
                                    static_cast<unsigned long>(ECRYPTFS_SUPER_MAGIC)};
   const auto type = static_cast<unsigned long>(info.f_type) & 0xffffffffUL;
   if (std::find(kRefused.begin(), kRefused.end(), type) != kRefused.end()) return false;
-  return setxattr(directory.c_str(), "user.overlay.sbx", "y", 1, 0) == 0;
+  const char* const attribute = "user.overlay.sbx";
+  char value = 0;
+  return getxattr(directory.c_str(), attribute, &value, 1) == 1 ||
+         setxattr(directory.c_str(), attribute, "y", 1, 0) == 0;
 }
 
 // The highest directory above `path` on the same mount.
@@ -260,6 +263,20 @@ Status write_layer_state(const LayerStore& store, const std::string& name,
   }
   if (rename(fresh.c_str(), path.c_str()) != 0) return layer_failure("rename(" + path + ")", errno);
   return {};
+}
+
+std::int64_t layer_runs(const LayerStore& store, const std::string& name) {
+  const Result<std::string> text = read_file(store.layer(name) + "/runs", 32);
+  return text.ok() ? parse_count(text.value(), INT64_MAX).value_or(0) : 0;
+}
+
+// In place: a number that grows is never shorter than before, and a file that is replaced is
+// written to the disk at once.
+void count_layer_run(const LayerStore& store, const std::string& name) {
+  const std::string count = std::to_string(layer_runs(store, name) + 1);
+  const OwnedFd file(
+      open((store.layer(name) + "/runs").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  if (file.is_open()) (void)!write(file.get(), count.data(), count.size());
 }
 
 void rmdir_layer(const LayerStore& store, const std::string& name) {

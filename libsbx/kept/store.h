@@ -5,6 +5,7 @@
 //   layers/HASH/                one for each workspace, by its path
 //     lock                      held while epochs are made and thrown away
 //     names/NAME/state, lock    one layer; who holds the lock uses it
+//     names/NAME/runs           how many there were, in decimal
 //     pool/EPOCH/N/upper, work  what was written below root N; in a copy: tree
 //     pool/EPOCH/base           what real files were when a layer first touched them
 //     trash/
@@ -55,6 +56,10 @@ Result<OwnedFd> lock_store(const LayerStore& store);
 Result<LayerState> read_layer_state(const LayerStore& store, const std::string& name);
 // Whole or not at all. Errors: kSetupFailed.
 Status write_layer_state(const LayerStore& store, const std::string& name, const LayerState& state);
+
+// Of one layer. What cannot be read is 0, what cannot be written is not counted.
+std::int64_t layer_runs(const LayerStore& store, const std::string& name);
+void count_layer_run(const LayerStore& store, const std::string& name);
 
 // Of a layer that did not come to be, or is no more.
 void rmdir_layer(const LayerStore& store, const std::string& name);

@@ -617,6 +617,7 @@ void CommandRun::look_after(const Supervised& supervised) {
   after_.changes = layer_->changes();
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
   if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
+  layer_->clear_marks();  // while PID 1 ends, and not when the next run waits for it
 }
 
 void CommandRun::finish_after(Supervised& supervised) {

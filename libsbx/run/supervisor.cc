@@ -53,9 +53,6 @@ Result<Pipe> make_pipe() {
 constexpr Milliseconds kRest{15};
 constexpr Milliseconds kReadsFor{1};
 
-// A fork bomb needs some milliseconds to matter, a memory hog more.
-Milliseconds first_look(const WatchLimits& limits) { return Milliseconds(limits.pids ? 5 : 25); }
-
 }  // namespace
 
 // The command's 0, 1 and 2, and what holds them open until it has them.
@@ -167,7 +164,7 @@ Status Supervisor::start() {
   }
   tree_.emplace(input_.watch, spawned_->pid);
   state_.may_leave = input_.may_leave;
-  if (input_.watch.any()) state_.next_look = started + first_look(input_.watch);
+  if (input_.watch.any()) state_.next_look = started + Milliseconds(tree_->first_look());
   if (input_.timeout_ms) state_.deadline = started + Milliseconds(*input_.timeout_ms);
   const Status status = watch_child(standard);
   // What waits for its command takes the first message for that: nothing is asked for before.

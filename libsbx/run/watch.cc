@@ -31,8 +31,11 @@ constexpr std::size_t kMaxProcesses = 100'000;  // bounds one look
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLongestLook{3};  // beyond the processes' number
-constexpr int kRestFactor = 4;                        // times what a look took
-constexpr std::chrono::milliseconds kMostRest{50};    // that may be due before a look waits for it
+constexpr int kFirstCountMs = 5;
+constexpr int kFirstEstimateMs = 25;
+constexpr int kFirstDiskMs = 100;
+constexpr int kRestFactor = 4;                      // times what a look took
+constexpr std::chrono::milliseconds kMostRest{50};  // that may be due before a look waits for it
 constexpr int kAskMs = 20;
 constexpr int kMostApartRestMs = 1000;
 constexpr int kCheckMs = 50;
@@ -302,6 +305,14 @@ bool TreeWatch::grows() {
   return is_urgent_;
 }
 
+// A fork bomb needs some milliseconds to matter, a memory hog more, a disk still more.
+int TreeWatch::first_look() {
+  const auto now = Clock::now();
+  estimate_due_ = now + std::chrono::milliseconds(kFirstEstimateMs);
+  disk_due_ = now + std::chrono::milliseconds(kFirstDiskMs);
+  return limits_.pids ? kFirstCountMs : kFirstEstimateMs;
+}
+
 std::optional<Limit> TreeWatch::look(int& next_ms) {
   if (auto limit = look_at_disk(next_ms)) return limit;
   const int disk_ms = next_ms;
@@ -316,6 +327,7 @@ std::optional<Limit> TreeWatch::look_at_disk(int& next_ms) {
   next_ms = kMostApartRestMs;
   if (!limits_.layer_bytes) return std::nullopt;
   next_ms = kCheckMs;
+  if (Clock::now() < disk_due_) return std::nullopt;
   if (disk_apart_ == nullptr) {
     disk_apart_ = Apart::start({}, [limits = limits_](Apart::Note&) -> std::string {
       for (;;) {

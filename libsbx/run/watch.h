@@ -49,6 +49,8 @@ class TreeWatch {
   bool has_reached_pids() const { return has_reached_pids_; }
   bool has_filled_scratch() const;
 
+  // The command starts now. Milliseconds until the first look.
+  int first_look();
   // Looks once, for no longer than some milliseconds: a tree that takes more is looked at by a
   // process apart from then on, which is asked here. The limit that is exceeded, or
   // nullopt. `next_ms` is when to look again at the latest, in milliseconds from now.
@@ -83,6 +85,7 @@ class TreeWatch {
   WatchLimits limits_;
   pid_t init_;
   std::chrono::steady_clock::time_point estimate_due_;  // of memory and CPU time
+  std::chrono::steady_clock::time_point disk_due_;      // of what a kept layer takes
   OwnedFd proc_;
   OwnedFd scratch_;
   OwnedFd shared_memory_;

@@ -118,6 +118,24 @@ TEST_F(WatchTest, WithoutAProcfsOfItsOwnTheDescendantsAreCounted) {
   EXPECT_EQ(alone.look(next_ms_), std::nullopt);
 }
 
+TEST_F(WatchTest, OnlyProcessesAreCountedAtFirst) {
+  process(2, 3, 100'000);
+  WatchLimits limits;
+  limits.cpu_ms = 1;
+  limits.pids = 1000;
+  TreeWatch made = watch(limits);
+  const int first_ms = made.first_look();
+  EXPECT_EQ(made.look(next_ms_), std::nullopt);  // it has used more time, which is asked later
+  EXPECT_GE(next_ms_, first_ms);
+  limits.pids = 2;
+  TreeWatch fewer = watch(limits);
+  fewer.first_look();
+  EXPECT_EQ(fewer.look(next_ms_), Limit::kPids);
+  limits.pids.reset();
+  EXPECT_GT(watch(limits).first_look(), first_ms);
+  EXPECT_EQ(watch(limits).look(next_ms_), Limit::kCpu);
+}
+
 TEST_F(WatchTest, WithoutLimitsThereIsNothingToLookFor) {
   WatchLimits limits;
   EXPECT_FALSE(limits.any());
