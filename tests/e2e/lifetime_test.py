@@ -225,11 +225,13 @@ class Leaks(session_harness.Case):
         some(max(20, LEAK_RUNS // 10))
         before = self.state(process.pid)
         some(LEAK_RUNS)
-        self.assertTrue(session_harness.until(lambda: self.state(process.pid)[0] <= before[0] + 4),
+        # A busy machine may have made no sandbox ready before, and two since: far less than one for
+        # each of some runs.
+        self.assertTrue(session_harness.until(lambda: self.state(process.pid)[0] <= before[0] + 16),
                         (before, self.state(process.pid)))
         after = self.state(process.pid)
         self.assertLess(after[1], before[1] + 4096, (before, after))
-        self.assertLessEqual(after[2], before[2] + 2, (before, after))
+        self.assertLessEqual(after[2], before[2] + 8, (before, after))
 
     def test_clients_that_come_and_go_leave_nothing_in_the_server(self):
         process, path, _ = self.socket_server()
