@@ -60,6 +60,7 @@ bool read_record(LayerState& state, std::string_view key, std::string_view value
   if (key == "dev") return read_number(value, state.dev);
   if (key == "ino") return read_number(value, state.ino);
   if (key == "created") return read_number(value, state.created_s);
+  if (key == "runs") return !value.empty();  // of former layers: it has a file of its own now
   if (key == "thrown_away") {
     state.is_thrown_away = true;
     return value.empty();

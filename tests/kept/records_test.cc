@@ -34,6 +34,14 @@ TEST(LayerStateText, ComesBackAsItWas) {
   EXPECT_TRUE(is.value() == was);
 }
 
+TEST(LayerStateText, OfALayerWhoseRunsItCountedIsReadToo) {
+  const std::string text =
+      encode_layer_state(sample()) + std::string("runs=7") + std::string(1, '\0');
+  const Result<LayerState> is = decode_layer_state(text);
+  ASSERT_TRUE(is.ok());
+  EXPECT_TRUE(is.value() == sample());
+}
+
 TEST(LayerStateText, IsRefusedWhereItIsCutShort) {
   const std::string whole = encode_layer_state(sample());
   std::size_t good = 0;
