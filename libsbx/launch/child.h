@@ -23,6 +23,8 @@ struct ChildContext {
   int control = -1;
   int lifeline = -1;
   int unowned = -1;  // the tree of op::AttachUnowned
+  pid_t network_maker = -1;  // of op::MakeNetwork, and what it made, for op::JoinNetwork
+  int network = -1;
   bool has_pid_namespace = false;
   bool has_user_namespace = false;
   bool passes_through = false;

@@ -8,10 +8,15 @@
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -19,6 +24,7 @@
 
 #include "launch/child.h"
 #include "launch/descriptors.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -156,6 +162,34 @@ int listen_for_dns(bool is_v6, bool is_udp) {
   return bound(::socket(is_v6 ? AF_INET6 : AF_INET, type, 0), is_v6, 53, any, is_udp);
 }
 
+// A socket of this network namespace, whose loopback is up now; or -errno. Also for a process that
+// shares its memory.
+int loopback_up() {
+  const long socket = sys::call_without_errno(SYS_socket, AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return static_cast<int>(socket);
+  struct ifreq request {};
+  request.ifr_name[0] = 'l';
+  request.ifr_name[1] = 'o';
+  request.ifr_flags = IFF_UP;
+  const long error =
+      sys::call_without_errno(SYS_ioctl, socket, SIOCSIFFLAGS, reinterpret_cast<long>(&request));
+  if (error == 0) return static_cast<int>(socket);
+  sys::call_without_errno(SYS_close, socket);
+  return static_cast<int>(error);
+}
+
+// In a process beside PID 1, whose memory and descriptors are its own: no errno. What fails here is
+// tried again, and told, by op::JoinNetwork.
+int make_network(void* argument) {
+  ChildContext& context = *static_cast<ChildContext*>(argument);
+  if (sys::call_without_errno(SYS_unshare, CLONE_NEWNET) != 0) return 0;
+  const int socket = loopback_up();
+  if (socket < 0) return 0;
+  context.network = static_cast<int>(sys::call_without_errno(SYS_ioctl, socket, SIOCGSKNS));
+  sys::call_without_errno(SYS_close, socket);
+  return 0;
+}
+
 }  // namespace
 
 int make_inside_socket(const InsideRequest& request) noexcept {
@@ -171,13 +205,34 @@ int make_inside_socket(const InsideRequest& request) noexcept {
 
 namespace op {
 
+int MakeNetwork::execute(ChildContext& context) const noexcept {
+  // The stack is the command's process's, which begins later. Without a process beside it is made
+  // when it is joined.
+  context.network_maker = ::clone(make_network, context.stack + context.stack_size,
+                                  CLONE_VM | CLONE_FILES | SIGCHLD, &context);
+  return 0;
+}
+
+int JoinNetwork::execute(ChildContext& context) const noexcept {
+  if (context.network_maker > 0) {
+    while (::waitpid(context.network_maker, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  const ScopedFd made{context.network};
+  if (made.fd < 0 || ::setns(made.fd, CLONE_NEWNET) != 0) {
+    if (::unshare(CLONE_NEWNET) != 0) return failure();
+    const ScopedFd socket{loopback_up()};
+    if (socket.fd < 0) return -socket.fd;
+  }
+  // It lists the sockets of the namespace that it was made in.
+  const int sockets =
+      ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+  return sockets < 0 ? 0 : report_fd(context, ReportTag::kSocketDiag, sockets);
+}
+
 int LoopbackUp::execute(ChildContext& /*context*/) const noexcept {
-  const ScopedFd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
-  if (socket.fd < 0) return failure();
-  struct ifreq request {};
-  std::memcpy(request.ifr_name, "lo", 3);
-  request.ifr_flags = IFF_UP;
-  return ::ioctl(socket.fd, SIOCSIFFLAGS, &request) == 0 ? 0 : failure();
+  const ScopedFd socket{loopback_up()};
+  return socket.fd < 0 ? -socket.fd : 0;
 }
 
 int TuneNetwork::execute(ChildContext& context) const noexcept {

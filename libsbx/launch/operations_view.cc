@@ -131,16 +131,11 @@ int SetAttributes::execute(ChildContext& context) const noexcept {
 
 int ReportFd::execute(ChildContext& context) const noexcept {
   const int fd = ::open(context.text(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-  int error = report_fd(context, tag, fd);
+  const int error = report_fd(context, tag, fd);
   if (error != 0 || tag != ReportTag::kProc) return error;
   // What it lists belongs to the IPC namespace of whoever opens it. Kernels may lack it.
   const int segments = ::openat(fd, "sysvipc/shm", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-  if (segments >= 0) error = report_fd(context, ReportTag::kSharedMemory, segments);
-  if (error != 0) return error;
-  // So do the sockets that it lists, by their network namespace.
-  const int sockets =
-      ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
-  return sockets < 0 ? 0 : report_fd(context, ReportTag::kSocketDiag, sockets);
+  return segments < 0 ? 0 : report_fd(context, ReportTag::kSharedMemory, segments);
 }
 
 // tmpfs(5): a size of 0 would be none.

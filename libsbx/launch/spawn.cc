@@ -77,7 +77,8 @@ static_assert(sizeof(SharedState) <= kStateSize);
 std::size_t shared_size(bool has_slot) { return kStateSize + (has_slot ? kHandoverSize : 0); }
 
 long clone_child(const SpawnRequest& request, int* pidfd) {
-  const std::uint64_t flags = request.plan.clone_flags | CLONE_PIDFD;
+  const LaunchPlan& plan = request.plan;
+  const std::uint64_t flags = (plan.clone_flags & ~plan.made_by_steps) | CLONE_PIDFD;
   if (!request.use_clone3) return sys::clone_like_fork(flags | SIGCHLD, pidfd);
   sys::CloneArgs args{};
   args.flags = flags;

@@ -34,8 +34,16 @@ const char* reach_before_filter(Order& order, Stage stage) {
 
 const char* pivot(Order& order) { return reach_before_filter(order, Stage::kPivoted); }
 
+const char* join_network(Order& order) {
+  if (order.has(Stage::kInCommand)) return "the network is joined before the command is forked";
+  return reach_before_filter(order, Stage::kNetworked);
+}
+
 const char* fork(Order& order) {
   if (order.has(Stage::kInCommand)) return "there is one command";
+  if (order.plan().made_by_steps != 0 && !order.has(Stage::kNetworked)) {
+    return "the command is forked in its network namespace";
+  }
   if (order.plan().wanted.has(Layer::kMount) && !order.has(Stage::kPivoted)) {
     return "the command is forked after the pivot";
   }

@@ -158,7 +158,7 @@ std::string Execute::describe(const LaunchPlan& plan) const {
 }  // namespace op
 
 std::string dump_plan(const LaunchPlan& plan) {
-  std::string out = fmt::format("clone {:#x}\n", plan.clone_flags);
+  std::string out = fmt::format("clone {:#x}\n", plan.clone_flags & ~plan.made_by_steps);
   for (const Op& op : plan.ops) {
     out += op.describe(plan);
     if (op.confirms != kNoLayer) {

@@ -10,6 +10,7 @@ namespace sbx {
 struct LaunchPlan;
 
 enum class Stage : std::uint8_t {
+  kNetworked,  // in the network namespace that a step made
   kPivoted,
   kInCommand,  // in the process that becomes the command
   kNoNewPrivs,
@@ -41,6 +42,7 @@ namespace order {
 const char* anywhere(Order& order);  // before the filter, that is
 const char* before_pivot(Order& order);
 const char* pivot(Order& order);
+const char* join_network(Order& order);
 const char* fork(Order& order);
 const char* no_new_privs(Order& order);
 const char* restrict(Order& order);

@@ -23,7 +23,8 @@
 namespace sbx {
 
 struct LaunchPlan {
-  std::uint64_t clone_flags = 0;  // CLONE_NEW* of the namespaces
+  std::uint64_t clone_flags = 0;    // CLONE_NEW* of the namespaces
+  std::uint64_t made_by_steps = 0;  // those of them that the clone leaves to op::JoinNetwork
   std::vector<Op> ops;
   std::string arena;   // NUL-terminated strings
   UnownedMap etc_map;  // for op::AttachUnowned

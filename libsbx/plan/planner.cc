@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // (Policy, Request, HostFacts, View) → LaunchPlan: which layers, in which order, with which limits.
 // Pure: the same input gives the same plan.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -57,6 +58,7 @@ class Planner {
         if (protect.is_only_reported()) plan.report_created.push_back(protect);
       }
     }
+    if (wants(Layer::kNet) && !tunes_network()) join_network();
     add_host_name();
     builder_.add(op::NotDumpable{});
     // A group can be stopped from its terminal only where its parent is of the same session.
@@ -235,19 +237,29 @@ class Planner {
     }
   }
 
-  // Before the view: the /proc inside is read-only. What PID 1 makes later, on request, are the
-  // listeners of the gateway; only name servers must stand there from the start.
+  bool relays() const {
+    const NetworkMode mode = sandbox_.network.mode;
+    return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+  }
+  bool tunes_network() const { return relays() || !sandbox_.network.host_ports.empty(); }
+
+  void join_network() {
+    builder_.add(op::JoinNetwork{}, Layer::kNet);
+    builder_.confirm_last(Layer::kNet);
+  }
+
+  // Its settings are made before the view: the /proc inside is read-only. What PID 1 makes later,
+  // on request, are the listeners of the gateway; only name servers must stand there from the
+  // start.
   void add_network() {
     if (!wants(Layer::kNet)) return;
-    builder_.add(op::LoopbackUp{}, Layer::kNet);
-    builder_.confirm_last(Layer::kNet);
-    const NetworkMode mode = sandbox_.network.mode;
-    const bool relays = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-    if (relays || !sandbox_.network.host_ports.empty()) {
-      builder_.add(op::TuneNetwork{.opens_low_ports = true, .answers_no_echo = relays},
-                   Layer::kNet);
-    }
-    if (!relays) return;
+    builder_.plan().made_by_steps = CLONE_NEWNET;
+    builder_.add(op::MakeNetwork{}, Layer::kNet);
+    if (!tunes_network()) return;
+    join_network();
+    builder_.add(op::TuneNetwork{.opens_low_ports = true, .answers_no_echo = relays()},
+                 Layer::kNet);
+    if (!relays()) return;
     builder_.add(op::LocalRoutes{}, Layer::kNet);
     builder_.add(op::ListenForDns{}, Layer::kNet);
   }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -317,6 +318,31 @@ TEST(Spawn, ConfirmsWhatIsInForceAndNothingBehindTheFailedStep) {
   ASSERT_TRUE(run.started());
   run.wait();
   EXPECT_EQ(run.spawned().state->confirmed.load(), 1U << first);
+}
+
+// Made beside or, where nothing was begun, at once.
+TEST(Spawn, ForksTheCommandInTheNetworkThatItsStepsMake) {
+  char own[64] = {};
+  ASSERT_GT(::readlink("/proc/self/ns/net", own, sizeof own - 1), 0);
+  const Step begin{Op{op::MakeNetwork{}}, ""};
+  const Step join{Op{op::JoinNetwork{}}, "", static_cast<std::uint8_t>(Layer::kNet)};
+  for (const std::vector<Step>& steps : {std::vector<Step>{begin, join}, std::vector<Step>{join}}) {
+    LaunchPlan plan = tiny_plan(
+        {"/bin/sh", "-c",
+         "readlink /proc/self/ns/net; grep -c : /proc/net/dev; wc -l </proc/net/if_inet6"},
+        steps);
+    plan.clone_flags = CLONE_NEWUSER | CLONE_NEWNET;
+    plan.made_by_steps = CLONE_NEWNET;
+    TinyRun run(plan);
+    if (!run.started()) GTEST_SKIP() << "no user namespaces";
+    const std::string network = run.line();
+    EXPECT_TRUE(network.starts_with("net:[")) << network;
+    EXPECT_NE(network, std::string(own) + "\n");
+    EXPECT_EQ(run.line(), "1\n") << "lo alone";
+    EXPECT_EQ(run.output(), "1\n") << "lo is up";
+    EXPECT_EQ(exit_of(run), 0);
+    EXPECT_EQ(run.state().confirmed, 1U << static_cast<unsigned>(Layer::kNet));
+  }
 }
 
 TEST(Spawn, HandsOutWhatAStepReports) {

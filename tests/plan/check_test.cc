@@ -75,6 +75,15 @@ TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
                                   op::SetAttributes, op::SizeTmpfs, op::Halve>();
 }
 
+TEST_F(CheckPlan, RefusesACommandOutsideOfItsNetwork) {
+  const Op join = take<op::JoinNetwork>();
+  expect_refused("the command is forked in its network namespace");
+  put_before<op::ForkCommand>(join);
+  EXPECT_TRUE(check_plan(plan_).ok());
+  put_behind<op::ForkCommand>(join);
+  expect_refused("the network is joined before the command is forked");
+}
+
 TEST_F(CheckPlan, RefusesAMountInTheCommandsProcess) {
   put_behind<op::ForkCommand>(Op{op::MakeDir{}});
   expect_refused("mounts come before the pivot");

@@ -111,6 +111,8 @@ TEST(Operation, DescribesItself) {
   expect(op::SizeTmpfs{a, 0, 4096}, "size_tmpfs /a 4096");
   expect(op::Halve{a, b}, "halve /a <- /b");
   expect(op::Pivot{}, "pivot");
+  expect(op::MakeNetwork{}, "make_network");
+  expect(op::JoinNetwork{}, "join_network");
   expect(op::LoopbackUp{}, "loopback_up");
   expect(op::TuneNetwork{true, true}, "tune_network low_ports no_echo");
   expect(op::LocalRoutes{}, "local_routes");

@@ -29,8 +29,10 @@ TEST(Planner, MapsIdsThenMountsThenPivotsThenForksTheCommand) {
   EXPECT_EQ(first_of<op::WriteFile>(plan), 1);
   EXPECT_LT(first_of<op::WriteFile>(plan), first_of<op::Mount>(plan));
   EXPECT_LT(last_of<op::Bind>(plan), first_of<op::Pivot>(plan));
-  EXPECT_LT(first_of<op::WriteFile>(plan), first_of<op::LoopbackUp>(plan));
-  EXPECT_LT(first_of<op::LoopbackUp>(plan), first_of<op::ForkCommand>(plan));
+  EXPECT_LT(first_of<op::WriteFile>(plan), first_of<op::MakeNetwork>(plan));
+  EXPECT_LT(first_of<op::MakeNetwork>(plan), first_of<op::Mount>(plan)) << "beside the mounts";
+  EXPECT_LT(first_of<op::Pivot>(plan), first_of<op::JoinNetwork>(plan));
+  EXPECT_LT(first_of<op::JoinNetwork>(plan), first_of<op::ForkCommand>(plan));
   EXPECT_LT(first_of<op::NotDumpable>(plan), first_of<op::ForkCommand>(plan));
 }
 
@@ -410,7 +412,17 @@ TEST(Planner, KeepsTheHostsNetworkOutOfTheNamespacesInModeOpen) {
   const LaunchPlan plan = must_plan(sample);
   EXPECT_FALSE(plan.wanted.has(Layer::kNet));
   EXPECT_TRUE(plan.wanted.has(Layer::kSeccomp)) << "an open network must not take the filter off";
-  EXPECT_EQ(first_of<op::LoopbackUp>(plan), -1);
+  EXPECT_EQ(first_of<op::MakeNetwork>(plan), -1);
+  EXPECT_EQ(first_of<op::JoinNetwork>(plan), -1);
+  EXPECT_EQ(plan.made_by_steps, 0U);
+}
+
+TEST(Planner, JoinsTheNetworkBeforeItIsTuned) {
+  Sample sample = shipped_sample("build");
+  const LaunchPlan plan = must_plan(sample);
+  EXPECT_LT(first_of<op::JoinNetwork>(plan), first_of<op::TuneNetwork>(plan));
+  EXPECT_LT(first_of<op::TuneNetwork>(plan), first_of<op::LocalRoutes>(plan));
+  EXPECT_LT(first_of<op::ListenForDns>(plan), first_of<op::Mount>(plan));
 }
 
 TEST(Planner, LetsNoNestedUserNamespaceBeMadeUnlessTheProfileAllowsIt) {
