@@ -218,9 +218,14 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   Outcome outcome = run->outcome();
   audit.record(outcome);
   session_http().end();
-  if (written != 0) _exit(written > 0 ? 128 + written : unwritable());
-  if (form == Form::kText) _exit(outcome.exit_status);
-  _exit(answer(outcome, invocation, signal_fd, form));
+  int status = outcome.exit_status;
+  if (written != 0) {
+    status = written > 0 ? 128 + written : unwritable();
+  } else if (form != Form::kText) {
+    status = answer(outcome, invocation, signal_fd, form);
+  }
+  run.reset();  // which waits for the kernel to have taken the sandbox apart
+  _exit(status);
 }
 
 }  // namespace

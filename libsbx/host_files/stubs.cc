@@ -58,11 +58,12 @@ Status Stubs::make(const std::vector<std::string>& paths) {
   return {};
 }
 
-void Stubs::remove() const {
+void Stubs::remove() {
   for (const auto& [path, lock] : held_) {
     // rmdir(2) takes an empty directory only.
     if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) rmdir(path.c_str());
   }
+  held_.clear();  // what stands there from now on is another run's
 }
 
 void Stubs::remove_left(const std::vector<std::string>& paths) {

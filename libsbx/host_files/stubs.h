@@ -18,7 +18,7 @@ class Stubs {
   // A path where something else stands by now is left alone. Errors: kSetupFailed.
   Status make(const std::vector<std::string>& paths);
   // Removes those that no other run holds. What somebody put there meanwhile stays.
-  void remove() const;
+  void remove();
 
   // Removes what a process that is gone has made or held, unless another run holds it.
   static void remove_left(const std::vector<std::string>& paths);

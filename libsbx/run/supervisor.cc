@@ -298,6 +298,7 @@ void Supervisor::rest(bool on) {
 
 void Supervisor::leave() {
   watches_ = {};
+  tree_.reset();  // its file systems go with PID 1, and not here
   out_.close();
   err_.close();
   terminal_.reset();

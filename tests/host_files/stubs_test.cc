@@ -41,6 +41,17 @@ TEST_F(StubsTest, OnlyTheLastOfTwoThatShareOneRemovesIt) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
+TEST_F(StubsTest, RemovesNoneThatAnotherHasMadeSince) {
+  Stubs first;
+  ASSERT_TRUE(first.make({path_}).ok());
+  first.remove();
+  Stubs second;
+  ASSERT_TRUE(second.make({path_}).ok());
+  first.remove();
+  EXPECT_TRUE(is_stub(path_));
+  second.remove();
+}
+
 TEST_F(StubsTest, WhatStandsThereByNowIsLeftAlone) {
   const std::string file = directory_.file("file", "text");
   const std::string full = directory_.directory("full/of/things");
