@@ -198,6 +198,12 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
     out["TMPDIR"] = "/tmp";
     out["USER"] = user;
     out["LOGNAME"] = user;
+    // Else bash asks for the account's at each start, by two questions to nscd. Where the host's
+    // own accounts show, it is theirs to say.
+    if (policy.sandbox.filesystem.base != Base::kHost) {
+      const std::string& shell = policy.sandbox.commands.shell;
+      out.try_emplace("SHELL", shell.starts_with('/') ? shell : "/bin/" + shell);
+    }
   }
   for (const auto& [name, value] : rules.set) out[name] = value;
   if (policy.sandbox.http)

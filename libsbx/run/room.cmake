@@ -16,5 +16,6 @@ sbx_room(run
     run/supervisor.cc
     run/terminal.cc
     run/terminal_modes.cc
+    run/unreported.cc
     run/watch.cc
   LINK sbx_base sbx_kept sbx_json sbx_model sbx_policy sbx_shell sbx_guard sbx_host sbx_plan sbx_launch sbx_gateway sbx_output sbx_trace sbx_connect sbx_host_files)

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "host/etc_private.h"
-#include "host/git_outside.h"
 #include "host/view.h"
 #include "host_files/changes.h"
 #include "host_files/leftovers.h"
@@ -23,9 +22,8 @@
 #include "host_files/workspace_files.h"
 #include "policy/exec_size.h"
 #include "policy/request.h"
-#include "run/git_settings.h"
-#include "run/missing_programs.h"
 #include "run/redaction.h"
+#include "run/unreported.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -404,33 +402,6 @@ void CommandRun::conclude() {
                                           supervised.failure->code == ErrorCode::kSetupFailed);
 }
 
-// What was found before the command, whether or not it ran into it.
-void CommandRun::add_findings() {
-  if (sandbox_ == nullptr) return;
-  for (const Denial& denial : sandbox_->view.git_denied) {
-    if (denial.operation != kGitInclude || names_git(input_.request)) denials_.add(denial);
-  }
-  for (Denial& refused : refused_git_settings(input_.request, sandbox_->view, outcome_.err.text,
-                                              outcome_.started_at_ms)) {
-    denials_.add(std::move(refused));
-  }
-  if (auto clone = refused_git_clone(input_.request, policy_->sandbox.workspace,
-                                     sandbox_->plan.stubs, outcome_.err.text)) {
-    denials_.add(*std::move(clone));
-  }
-  for (const auto& refused :
-       {missing_git_identity(policy_->sandbox.filesystem, input_.facts.home, outcome_.err.text),
-        refused_git_upkeep(sandbox_->view, outcome_.err.text)}) {
-    if (refused) denials_.add(*refused);
-  }
-  const auto path = base_environment_.find("PATH");
-  if (path == base_environment_.end()) return;
-  for (Denial& missing : missing_programs(input_.request, path->second, *policy_, sandbox_->view,
-                                          outcome_.err.text)) {
-    denials_.add(std::move(missing));
-  }
-}
-
 void CommandRun::finish_spill() {
   if (!spill_) return;
   const Status status = spill_->finish();
@@ -456,15 +427,28 @@ void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
 }
 
 void CommandRun::done() {
-  add_findings();
+  if (sandbox_ != nullptr) {
+    for (Denial& denial : unreported_refusals({input_.request, *policy_, base_environment_,
+                                               input_.facts.home, *sandbox_, outcome_})) {
+      denials_.add(std::move(denial));
+    }
+  }
   const bool goes_on = fresh_ && !input_.is_alone;
   if (!goes_on) loop_.close();
-  if (input_.warm != nullptr && supervisor_ != nullptr && supervisor_->is_over() && may_leave()) {
+  const bool is_leaving = supervisor_ != nullptr && supervisor_->is_over() && may_leave();
+  if (is_leaving && input_.warm != nullptr) {
     input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
   }
-  supervisor_.reset();
+  const bool goes_later =
+      is_leaving && supervisor_ != nullptr && input_.is_alone && layer_ == nullptr && !fresh_;
+  if (goes_later) {
+    supervisor_->leave();
+    sandbox_->leftovers.remove_stubs();
+  } else {
+    supervisor_.reset();
+  }
   network_.reset();
-  sandbox_.reset();
+  if (!goes_later) sandbox_.reset();
   if (layer_ != nullptr) {
     layer_->leave();
     if (policy_->sandbox.each_layer == EachLayer::kThrownAway) layer_->throw_away();
@@ -544,8 +528,8 @@ SuperviseInput CommandRun::supervise_input() {
 }
 
 // Whether the answer may be made while the kernel takes the sandbox apart: nothing of the run is
-// left on the host but stubs. Whoever keeps warm sandboxes waits for the rest after it, any other
-// before.
+// left on the host but stubs. Whoever keeps warm sandboxes waits for the rest later, the destructor
+// of a run that is alone after the answer, any other before it.
 bool CommandRun::may_leave() const {
   return sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
          sandbox_->leftovers.may_linger();
@@ -634,10 +618,7 @@ void CommandRun::finish_after(Supervised& supervised) {
   // Without a size, or with none at all, no limit of ours was met.
   const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);
   supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
-  if (supervised.has_filled_scratch) {
-    denials_.add(
-        {Refuser::kMount, "write", "/tmp", 1, "", "limits.tmp_mb = " + std::to_string(2 * tmp_mb)});
-  }
+  if (supervised.has_filled_scratch) denials_.add(met_limit(Limit::kTmp, policy_->sandbox));
   // Written faster than the looks while it ran could see.
   if (after_.fills_layer && supervised.ending.cause == Cause::kEnded) {
     supervised.ending.cause = Cause::kLimit;

@@ -170,7 +170,6 @@ class CommandRun {
   void look_after(const Supervised& supervised);
   void finish_after(Supervised& supervised);
   void finish_spill();
-  void add_findings();
   void describe_unbegun();
   void fail(const Error& error, RunStatus status = RunStatus::kError);
   void give_up();

@@ -330,6 +330,21 @@ class Limits(harness.Case):
         self.assertTrue(answer["stdout"].endswith("fixed\n"))
         self.assertEqual(self.enforcer(answer, "open_files"), "rlimit")
 
+    def test_a_program_that_ran_out_of_open_files_is_told_of_the_limit(self):
+        profile = self.profile({"limits": {"open_files": 20}})
+        answer = self.sh("for i in {3..30}; do eval \"exec $i</dev/null\" || exit 1; done", "--profile", profile)
+        self.assertEqual((answer["status"], answer["limit"]), ("exited", None), answer)
+        self.assertEqual(
+            [(denial["layer"], denial["target"], denial["grant"]) for denial in answer["denials"]],
+            [("command", "more than 20 open files", "limits.open_files = 40")],
+            answer,
+        )
+
+    def test_the_size_that_ended_a_child_is_named(self):
+        answer = self.sh("head -c 2M /dev/zero > big; echo went on", "--file-size", "1M")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", "went on\n"), answer)
+        self.assertIn("limits.file_kb = 2048", [denial["grant"] for denial in answer["denials"]], answer)
+
     def test_a_file_beyond_its_size_ends_the_writer(self):
         answer = self.sh("exec head -c 2M /dev/zero > big", "--file-size", "1M")
         self.assert_limit(answer, "file_size")
@@ -369,6 +384,12 @@ class Limits(harness.Case):
         answer = self.sh("head -c 20M /dev/zero > /tmp/all; true", "--tmp-size", "16M")
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
         self.assertEqual(answer["limit"], "disk")
+
+    def test_scratch_space_that_was_full_in_between_is_named(self):
+        answer = self.sh("head -c 20M /dev/zero 2>/dev/null > /tmp/all; cp /tmp/all /tmp/more; rm /tmp/all /tmp/more",
+                         "--tmp-size", "16M")
+        self.assertEqual((answer["status"], answer["limit"]), ("exited", None), answer)
+        self.assertEqual(["limits.tmp_mb = 32"], [denial["grant"] for denial in answer["denials"]], answer)
 
     def test_scratch_space_without_room_for_another_file_is_a_full_one(self):
         answer = self.sh("cd /tmp; touch {1..6000}", "--tmp-size", "1M")

@@ -135,6 +135,18 @@ TEST_F(Scrub, DefaultTakesCredentialsOut) {
   EXPECT_EQ(out.at("TMPDIR"), "/tmp");
 }
 
+TEST_F(Scrub, NamesTheShellWhereTheCallerNamesNone) {
+  EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("SHELL"), "/bin/bash");
+  policy_.sandbox.commands.shell = "/opt/bin/zsh";
+  EXPECT_EQ(scrubbed(ScrubMode::kStrict).at("SHELL"), "/opt/bin/zsh");
+  inherited_["SHELL"] = "/bin/fish";
+  EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("SHELL"), "/bin/fish");
+  inherited_.erase("SHELL");
+  EXPECT_FALSE(scrubbed(ScrubMode::kOff).contains("SHELL"));
+  policy_.sandbox.filesystem.base = Base::kHost;
+  EXPECT_FALSE(scrubbed(ScrubMode::kDefault).contains("SHELL"));
+}
+
 TEST_F(Scrub, TakesPasswordsOutOfProxyUrls) {
   inherited_["https_proxy"] = "http://ann:p@ss@proxy:3128/x@y";
   inherited_["ALL_PROXY"] = "socks5://ann@proxy";

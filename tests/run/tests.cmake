@@ -7,6 +7,7 @@ sbx_test(run
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_modes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/unreported_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/watch_test.cc
   LINK sbx_all)
 sbx_test(run_bare

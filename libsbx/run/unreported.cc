@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at the text for each of them.
+#include "run/unreported.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/text.h"
+#include "host/git_outside.h"
+#include "run/git_settings.h"
+#include "run/missing_programs.h"
+
+namespace sbx {
+namespace {
+
+// What a program prints that met a limit: the C library's words, Go's, Node's, a shell's for a
+// child that was ended.
+struct LimitWords {
+  Limit limit;
+  std::array<std::string_view, 3> words;  // some may be empty
+};
+
+constexpr LimitWords kLimitWords[] = {
+    {Limit::kOpenFiles, {"oo many open files", "EMFILE"}},
+    {Limit::kFile, {"ile too large", "File size limit exceeded", "EFBIG"}},
+    {Limit::kTmp, {"o space left on device", "ENOSPC"}},
+};
+
+// A disk of the host's may be full as well: only where a place of temporary files is named.
+bool names_scratch(std::string_view line) {
+  const std::size_t tmp = line.find("/tmp/");
+  const bool is_top = tmp != line.npos &&
+                      (tmp == 0 || std::isalnum(static_cast<unsigned char>(line[tmp - 1])) == 0);
+  return is_top || line.find("/dev/shm/") != line.npos;
+}
+
+bool is_said(const LimitWords& row, std::string_view printed) {
+  for (const std::string_view line : split(printed, '\n')) {
+    if (row.limit == Limit::kTmp && !names_scratch(line)) continue;
+    for (const std::string_view word : row.words) {
+      if (!word.empty() && line.find(word) != line.npos) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Denial met_limit(Limit limit, const SandboxPolicy& sandbox) {
+  const auto met = [](Refuser layer, const char* what, std::string target, const char* key,
+                      std::int64_t most) {
+    return Denial{layer, what, std::move(target),
+                  1,     "",   std::string(key) + " = " + std::to_string(2 * most)};
+  };
+  if (limit == Limit::kOpenFiles) {
+    const std::int64_t most = sandbox.limits.open_files.value_or(0);
+    return met(Refuser::kCommand, "open", "more than " + std::to_string(most) + " open files",
+               "limits.open_files", most);
+  }
+  if (limit == Limit::kFile) {
+    const std::int64_t most_kb = (sandbox.file_bytes.value_or(0) + 1023) / 1024;
+    return met(Refuser::kCommand, "write",
+               "a file of more than " + std::to_string(most_kb) + " KiB", "limits.file_kb",
+               most_kb);
+  }
+  return met(Refuser::kMount, "write", "/tmp", "limits.tmp_mb", sandbox.limits.tmp_mb.value_or(0));
+}
+
+std::vector<Limit> printed_limits(const std::vector<LimitReport>& limits,
+                                  std::string_view printed) {
+  std::vector<Limit> out;
+  for (const LimitWords& row : kLimitWords) {
+    const bool is_held = std::any_of(limits.begin(), limits.end(), [&](const LimitReport& report) {
+      return report.limit == row.limit && report.enforcer != Enforcer::kNone;
+    });
+    if (is_held && is_said(row, printed)) out.push_back(row.limit);
+  }
+  return out;
+}
+
+std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
+  const View& view = run.sandbox.view;
+  const std::string& printed = run.outcome.err.text;
+  std::vector<Denial> out;
+  const auto add = [&](std::vector<Denial> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(out));
+  };
+  for (const Denial& denial : view.git_denied) {
+    if (denial.operation != kGitInclude || names_git(run.request)) out.push_back(denial);
+  }
+  add(refused_git_settings(run.request, view, printed, run.outcome.started_at_ms));
+  for (const auto& refused :
+       {refused_git_clone(run.request, run.policy.sandbox.workspace, run.sandbox.plan.stubs,
+                          printed),
+        missing_git_identity(run.policy.sandbox.filesystem, run.home, printed),
+        refused_git_upkeep(view, printed)}) {
+    if (refused) out.push_back(*refused);
+  }
+  const auto path = run.environment.find("PATH");
+  if (path != run.environment.end()) {
+    add(missing_programs(run.request, path->second, run.policy, view, printed));
+  }
+  for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
+    const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
+    if (!is_none && run.outcome.limit != limit) {
+      out.push_back(met_limit(limit, run.policy.sandbox));
+    }
+  }
+  return out;
+}
+
+}  // namespace sbx
