@@ -22,7 +22,7 @@ struct ChildContext {
   int standard[3] = {-1, -1, -1};
   int control = -1;
   int lifeline = -1;
-  int unowned = -1;  // the tree of op::AttachUnowned
+  int unowned = -1;          // the tree of op::AttachUnowned
   pid_t network_maker = -1;  // of op::MakeNetwork, and what it made, for op::JoinNetwork
   int network = -1;
   bool has_pid_namespace = false;
