@@ -40,10 +40,6 @@ constexpr std::uint32_t turn_of(Connector::Step step) {
   return kFirstStep + static_cast<std::uint32_t>(step);
 }
 
-long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) {
-  return sys::call_without_errno(SYS_futex, reinterpret_cast<long>(&word), operation, value);
-}
-
 // Every descriptor but these goes, from a table of its own; without one nothing may be fetched.
 // Some may be -1, the first is not.
 bool keep_only(std::array<int, 3> kept) {
@@ -130,7 +126,7 @@ int Connector::run(void* argument) {
   for (;;) {
     const std::uint32_t turn = slot.turn.load(std::memory_order_acquire);
     if (turn == kTold) {
-      futex(slot.turn, FUTEX_WAIT_PRIVATE, kTold);
+      sys::futex(slot.turn, FUTEX_WAIT_PRIVATE, kTold);
       continue;
     }
     if (turn == kEnd) return 0;
@@ -250,7 +246,7 @@ void Connector::hand_over(Slot& slot) {
   slot.phase = Slot::Phase::kTheirs;
   slot.due = Clock::now() + kLongestLook;
   slot.turn.store(turn_of(slot.step), std::memory_order_release);
-  futex(slot.turn, FUTEX_WAKE_PRIVATE, 1);
+  sys::futex(slot.turn, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void Connector::refuse(Errand& errand, int error) {
@@ -262,7 +258,7 @@ void Connector::end(const Errand& errand) {
   Slot& slot = slot_of(errand);
   slot.phase = Slot::Phase::kLeaving;
   slot.turn.store(kEnd, std::memory_order_release);
-  futex(slot.turn, FUTEX_WAKE_PRIVATE, 1);
+  sys::futex(slot.turn, FUTEX_WAKE_PRIVATE, 1);
 }
 
 int Connector::again(const Errand& errand) {

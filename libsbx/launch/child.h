@@ -22,8 +22,10 @@ struct ChildContext {
   int standard[3] = {-1, -1, -1};
   int control = -1;
   int lifeline = -1;
-  int unowned = -1;          // the tree of op::AttachUnowned
-  pid_t network_maker = -1;  // of op::MakeNetwork, and what it made, for op::JoinNetwork
+  int unowned = -1;  // the tree of op::AttachUnowned
+  // Of op::MakeNetwork, and what it made, for op::JoinNetwork.
+  pid_t network_maker = -1;
+  std::atomic<std::uint32_t> network_turn{0};
   int network = -1;
   bool has_pid_namespace = false;
   bool has_user_namespace = false;

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <linux/if_addr.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -178,16 +179,28 @@ int loopback_up() {
   return static_cast<int>(error);
 }
 
+// Whose turn it is: a process is woken on a core that has nothing to do, but begins on its maker's.
+enum NetworkTurn : std::uint32_t { kAsleep, kAwake, kTaken };
+
 // In a process beside PID 1, whose memory and descriptors are its own: no errno. What fails here is
 // tried again, and told, by op::JoinNetwork.
 int make_network(void* argument) {
   ChildContext& context = *static_cast<ChildContext*>(argument);
+  sys::futex(context.network_turn, FUTEX_WAIT_PRIVATE, kAsleep);
+  if (context.network_turn.exchange(kTaken) == kTaken) return 0;
   if (sys::call_without_errno(SYS_unshare, CLONE_NEWNET) != 0) return 0;
   const int socket = loopback_up();
   if (socket < 0) return 0;
   context.network = static_cast<int>(sys::call_without_errno(SYS_ioctl, socket, SIOCGSKNS));
   sys::call_without_errno(SYS_close, socket);
   return 0;
+}
+
+// Its stack serves another from here on.
+void end_maker(const ChildContext& context) {
+  if (context.network_maker < 0) return;
+  while (::waitpid(context.network_maker, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace
@@ -210,20 +223,22 @@ int MakeNetwork::execute(ChildContext& context) const noexcept {
   // when it is joined.
   context.network_maker = ::clone(make_network, context.stack + context.stack_size,
                                   CLONE_VM | CLONE_FILES | SIGCHLD, &context);
+  ::sched_yield();
+  context.network_turn.store(kAwake);
+  sys::futex(context.network_turn, FUTEX_WAKE_PRIVATE, 1);
   return 0;
 }
 
 int JoinNetwork::execute(ChildContext& context) const noexcept {
-  if (context.network_maker > 0) {
-    while (::waitpid(context.network_maker, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  const bool is_beside = context.network_turn.exchange(kTaken) == kTaken;
+  if (is_beside) end_maker(context);
   const ScopedFd made{context.network};
   if (made.fd < 0 || ::setns(made.fd, CLONE_NEWNET) != 0) {
     if (::unshare(CLONE_NEWNET) != 0) return failure();
     const ScopedFd socket{loopback_up()};
     if (socket.fd < 0) return -socket.fd;
   }
+  if (!is_beside) end_maker(context);  // it has not begun: waiting for it would have taken longer
   // It lists the sockets of the namespace that it was made in.
   const int sockets =
       ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -131,6 +132,11 @@ inline long call_without_errno(long number, long a = 0, long b = 0, long c = 0, 
 #else
 #error "system calls are known for x86_64 and aarch64"
 #endif
+}
+
+// futex(2) on a word that only this memory has; without errno.
+inline long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value) noexcept {
+  return call_without_errno(SYS_futex, reinterpret_cast<long>(&word), operation, value);
 }
 
 // The kernel's own answers: glibc caches none of these today, and after clone(2) none may be.
