@@ -28,6 +28,7 @@ struct ChildContext {
   std::atomic<std::uint32_t> network_turn{0};
   int network = -1;
   bool has_pid_namespace = false;
+  bool bounds_pids = false;  // there is a limit of them
   bool has_user_namespace = false;
   bool passes_through = false;
   Keeper keeper = run_init;

@@ -55,9 +55,10 @@ void install_ask(bool has_pid_namespace) {
   ::sigaction(kAskToEnd, &action, nullptr);
 }
 
-// The kernel counts the processes of the namespace's user, and says only at a fork that they are as
-// many as the command may have.
+// The kernel counts the processes of the namespace's user, or its ids, and says only at a fork that
+// they are as many as the command may have.
 void note_pids(const ChildContext& context) {
+  if (!context.bounds_pids) return;
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     const auto* const limit = context.ops[i].as<op::SetLimit>();
     if (limit == nullptr || limit->resource != RLIMIT_NPROC) continue;
@@ -65,11 +66,10 @@ void note_pids(const ChildContext& context) {
       limit->soft - 1, limit->hard  // the command itself has left its place
     };
     if (::setrlimit(RLIMIT_NPROC, &most) != 0) return;
-    const int child = ::clone([](void*) -> int { ::_exit(0); }, context.stack + context.stack_size,
-                              CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
-    if (child < 0 && errno == EAGAIN) context.state->reached_pids.store(1);
-    return;
   }
+  const int child = ::clone([](void*) -> int { ::_exit(0); }, context.stack + context.stack_size,
+                            CLONE_VM | CLONE_VFORK | SIGCHLD, nullptr);
+  if (child < 0 && errno == EAGAIN) context.state->reached_pids.store(1);
 }
 
 [[noreturn]] void finish(const ChildContext& context) {

@@ -159,6 +159,9 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   }
   context.unowned = unowned.get();
   context.has_pid_namespace = plan.has_pid_namespace;
+  context.bounds_pids =
+      std::any_of(plan.limits.begin(), plan.limits.end(),
+                  [](const LimitReport& report) { return report.limit == Limit::kPids; });
   context.has_user_namespace = (plan.clone_flags & CLONE_NEWUSER) != 0;
   context.passes_through = plan.passes_through;
   context.keeper = request.keeper;

@@ -12,6 +12,7 @@ sbx_room(run
     run/network.cc
     run/redaction.cc
     run/run.cc
+    run/run_end.cc
     run/sandbox.cc
     run/supervisor.cc
     run/terminal.cc

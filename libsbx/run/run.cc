@@ -15,7 +15,6 @@
 
 #include "host/etc_private.h"
 #include "host/view.h"
-#include "host_files/changes.h"
 #include "host_files/leftovers.h"
 #include "host_files/places.h"
 #include "host_files/spill.h"
@@ -23,7 +22,6 @@
 #include "policy/exec_size.h"
 #include "policy/request.h"
 #include "run/redaction.h"
-#include "run/unreported.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -402,17 +400,6 @@ void CommandRun::conclude() {
                                           supervised.failure->code == ErrorCode::kSetupFailed);
 }
 
-void CommandRun::finish_spill() {
-  if (!spill_) return;
-  const Status status = spill_->finish();
-  outcome_.output_path = spill_->path();
-  if (spill_->left_out() > 0) {
-    outcome_.sandbox.warnings.push_back("output_path: " + std::to_string(spill_->left_out()) +
-                                        " bytes are beyond output.spill_mb and left out");
-  }
-  if (!status.ok() && !outcome_.error) outcome_.error = status.error();
-}
-
 // Find out which layers cannot be had, then plan again: with what is left where the policy
 // allows that, else for an error that names the cause and the mend.
 void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
@@ -424,53 +411,6 @@ void CommandRun::attempt_failed(const Error& failure, bool is_refusal) {
   probe_layers(input_.facts);
   if (!any_obstacle()) return fail(error);
   attempt();
-}
-
-void CommandRun::done() {
-  if (sandbox_ != nullptr) {
-    for (Denial& denial : unreported_refusals({input_.request, *policy_, base_environment_,
-                                               input_.facts.home, *sandbox_, outcome_})) {
-      denials_.add(std::move(denial));
-    }
-  }
-  const bool goes_on = fresh_ && !input_.is_alone;
-  if (!goes_on) loop_.close();
-  const bool is_leaving = supervisor_ != nullptr && supervisor_->is_over() && may_leave();
-  if (is_leaving && input_.warm != nullptr) {
-    input_.warm->see_off(std::move(sandbox_), std::move(supervisor_));
-  }
-  const bool goes_later =
-      is_leaving && supervisor_ != nullptr && input_.is_alone && layer_ == nullptr && !fresh_;
-  if (goes_later) {
-    supervisor_->leave();
-    sandbox_->leftovers.remove_stubs();
-  } else {
-    supervisor_.reset();
-  }
-  network_.reset();
-  if (!goes_later) sandbox_.reset();
-  if (layer_ != nullptr) {
-    layer_->leave();
-    if (policy_->sandbox.each_layer == EachLayer::kThrownAway) layer_->throw_away();
-  }
-  layer_.reset();
-  const auto remove = [this] { is_removed_ = own_.remove_workspace(); };
-  if (goes_on) return beside(remove, [this] { close(); });
-  remove();
-  close();
-}
-
-void CommandRun::close() {
-  is_done_ = true;
-  loop_.close();
-  if (!is_removed_) {
-    outcome_.sandbox.warnings.push_back("workspace: " + policy_->sandbox.workspace +
-                                        " could not be removed whole");
-  }
-  outcome_.denials = denials_.entries();
-  redact_outcome(redaction_, outcome_);
-  for (Denial& denial : outcome_.denials) make_printable(denial);
-  outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();
 }
 
 bool CommandRun::any_obstacle() const {
@@ -525,109 +465,6 @@ SuperviseInput CommandRun::supervise_input() {
   out.signal_fd = input_.signal_fd;
   out.owner_pidfd = input_.owner_pidfd;
   return out;
-}
-
-// Whether the answer may be made while the kernel takes the sandbox apart: nothing of the run is
-// left on the host but stubs. Whoever keeps warm sandboxes waits for the rest later, the destructor
-// of a run that is alone after the answer, any other before it.
-bool CommandRun::may_leave() const {
-  return sandbox_ != nullptr && sandbox_->plan.has_pid_namespace &&
-         sandbox_->leftovers.may_linger();
-}
-
-void CommandRun::describe_unbegun() {
-  Outcome& outcome = outcome_;
-  outcome.command = input_.request.command;
-  outcome.description = input_.request.description;
-  if (outcome.argv.empty()) outcome.argv = request_argv(*policy_, input_.request);
-  if (outcome.cwd.empty()) {
-    const auto cwd = request_cwd(*policy_, input_.request);
-    outcome.cwd = cwd.ok() ? cwd.value() : *input_.request.cwd;
-  }
-  outcome.sandbox.profile = policy_->run.name;
-  outcome.sandbox.managed = policy_->run.managed;
-}
-
-void CommandRun::fail(const Error& error, RunStatus status) {
-  describe_unbegun();
-  outcome_.status = status;
-  outcome_.error = error;
-  outcome_.exit_status = error_exit_status(error.code);
-  done();
-}
-
-// Killed before there was anything to kill.
-void CommandRun::give_up() {
-  describe_unbegun();
-  Ending ending;
-  ending.cause = given_up_;
-  ending.cancel_signal = SIGTERM;
-  const EndReport report = report_end(ending);
-  outcome_.status = report.status;
-  outcome_.signal = report.signal;
-  outcome_.exit_status = report.exit_status;
-  done();
-}
-
-void CommandRun::finish(Supervised& supervised) {
-  note_layers(outcome_, sandbox_->plan, supervised.confirmed);
-  take_output(outcome_, *policy_, supervised);
-  if (network_ != nullptr) {
-    outcome_.connections = network_->connections();
-    outcome_.unlisted_connections = network_->unlisted_connections();
-  }
-  // As much as the command chose to make. What may live on is ended first.
-  const bool is_long = layer_ != nullptr || policy_->sandbox.filesystem.overlay ||
-                       has_patterns(*policy_) || held_->takes_long();
-  if (!is_long || !supervisor_->is_over()) {
-    look_after(supervised);
-    return finish_after(supervised);
-  }
-  supervisor_->leave();
-  network_.reset();
-  beside([this, &supervised] { look_after(supervised); },
-         [this, &supervised] { finish_after(supervised); });
-}
-
-void CommandRun::look_after(const Supervised& supervised) {
-  held_->compare(sandbox_->plan, after_.denials);
-  if (layer_ == nullptr) {
-    if (policy_->sandbox.filesystem.overlay) {
-      after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
-    }
-    return;
-  }
-  after_.layer = layer_->finish();
-  after_.changes = layer_->changes();
-  const auto& most_mb = policy_->sandbox.limits.layer_mb;
-  if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
-  layer_->clear_marks();  // while PID 1 ends, and not when the next run waits for it
-}
-
-void CommandRun::finish_after(Supervised& supervised) {
-  for (Denial& denial : after_.denials.entries()) denials_.add(std::move(denial));
-  if (!after_.layer.ok()) {  // what cannot be noted is noted before the next run or action
-    outcome_.sandbox.warnings.push_back("layer: " + after_.layer.error().message);
-  }
-  if (layer_ != nullptr) {
-    if (std::string parted = layer_->parted(); !parted.empty()) {
-      outcome_.sandbox.warnings.push_back(std::move(parted));
-    }
-  }
-  outcome_.changes = std::move(after_.changes);
-  // Without a size, or with none at all, no limit of ours was met.
-  const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);
-  supervised.has_filled_scratch = supervised.has_filled_scratch && tmp_mb > 0;
-  if (supervised.has_filled_scratch) denials_.add(met_limit(Limit::kTmp, policy_->sandbox));
-  // Written faster than the looks while it ran could see.
-  if (after_.fills_layer && supervised.ending.cause == Cause::kEnded) {
-    supervised.ending.cause = Cause::kLimit;
-    supervised.ending.limit = Limit::kLayer;
-  }
-  decide(outcome_, supervised, sandbox_->leftovers);
-  name_loss(outcome_, denials_.entries());
-  finish_spill();
-  done();
 }
 
 Result<Judgement> judge_command(const Policy& policy, const Request& request,

@@ -8,6 +8,7 @@ sbx_room(session
     session/layer_action.cc
     session/screen_process.cc
     session/service.cc
+    session/service_answers.cc
     session/session.cc
     session/shell_process.cc
     session/shell_usage.cc
