@@ -8,16 +8,16 @@ build=$1
 shift
 export SBX_RUN=$build/bin/sbx-run SBX_SOURCE=$source_dir SBX_TEST_TOOLS=$build/tests SBX_LIBRARY=$build/lib/libsbx.so
 export SBX_TEST_SLOWER=10 LANG=C.UTF-8
-echo "sbxtest:x:4242:4242::/home/sbxtest:/bin/sh" >>/etc/passwd
-echo "sbxtest:x:4242:" >>/etc/group
+echo "sbxtest:x:5151:5151::/home/sbxtest:/bin/sh" >>/etc/passwd
+echo "sbxtest:x:5151:" >>/etc/group
 mkdir -p /home/sbxtest
-chown 4242:4242 /home/sbxtest
+chown 5151:5151 /home/sbxtest
 chmod 1777 /tmp
 ip link set lo up
 status=0
 echo "guest: $(uname -rm), as root"
 python3 "$source_dir/tests/qemu/suite.py" "$@" || status=1
 echo "guest: as a user"
-setpriv --reuid=4242 --regid=4242 --clear-groups env HOME=/home/sbxtest USER=sbxtest LOGNAME=sbxtest \
+setpriv --reuid=5151 --regid=5151 --clear-groups env HOME=/home/sbxtest USER=sbxtest LOGNAME=sbxtest \
   python3 "$source_dir/tests/qemu/suite.py" "$@" || status=1
 exit $status
