@@ -224,7 +224,9 @@ int MakeNetwork::execute(ChildContext& context) const noexcept {
   context.network_maker = ::clone(make_network, context.stack + context.stack_size,
                                   CLONE_VM | CLONE_FILES | SIGCHLD, &context);
   ::sched_yield();
-  context.network_turn.store(kAwake);
+  // A process that was awake by itself has taken its turn already.
+  std::uint32_t asleep = kAsleep;
+  context.network_turn.compare_exchange_strong(asleep, kAwake);
   sys::futex(context.network_turn, FUTEX_WAKE_PRIVATE, 1);
   return 0;
 }

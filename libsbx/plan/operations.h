@@ -236,8 +236,7 @@ struct Pivot {
   int execute(ChildContext& context) const noexcept;
 };
 
-// Begins to make the network namespace, in a process beside: that takes as long as half of the
-// view. Its loopback is up.
+// Begins to make the network namespace, in a process beside. Its loopback is up.
 struct MakeNetwork {
   static constexpr OrderRule kOrder = order::anywhere;
   static constexpr const char* kWords = "make_network";
