@@ -66,10 +66,17 @@ class Search {
     }
     const std::size_t before = view_.denied.size();
     const bool is_small = info.st_size <= kSmallDirectory;
-    if (!is_small || !list(fd.get(), real, names_)) {
+    const auto is_named = [&](const std::string& name) {
+      return std::find(names_.begin(), names_.end(), name) != names_.end();
+    };
+    const auto is_matched = [&](const std::string& name) {
+      return std::any_of(patterns_.begin(), patterns_.end(),
+                         [&](const std::string& pattern) { return matches_name(pattern, name); });
+    };
+    if (!is_small || !list(fd.get(), real, is_named)) {
       for (const std::string& name : names_) add(fd.get(), real, name);
     }
-    if (!patterns_.empty()) list(fd.get(), real, patterns_);
+    if (!patterns_.empty()) list(fd.get(), real, is_matched);
     if (view_.denied.size() > before && is_fixed(real)) view_.fixed_directories.push_back(real);
   }
 
@@ -141,21 +148,18 @@ class Search {
                             info.st_dev, info.st_ino});
   }
 
-  // Adds the entries that match one of `wanted`. False where it may not be listed, in which names
-  // may still be looked up.
-  bool list(int directory, const std::string& real, const std::vector<std::string>& wanted) {
+  // Adds the entries whose names are wanted. False where it may not be listed, in which names may
+  // still be looked up.
+  template <typename Wanted>
+  bool list(int directory, const std::string& real, Wanted is_wanted) {
     Listing listing(directory, ".");
     if (!listing.is_open()) {
       note("opendir", real);
       return false;
     }
     while (const dirent* const entry = listing.next()) {
-      const std::string_view name = entry->d_name;
-      const bool matches =
-          std::any_of(wanted.begin(), wanted.end(), [&](const std::string& pattern) {
-            return is_pattern(pattern) ? matches_name(pattern, name) : pattern == name;
-          });
-      if (matches) add(directory, real, std::string(name));
+      const std::string name = entry->d_name;
+      if (is_wanted(name)) add(directory, real, name);
     }
     if (errno != 0) note("readdir", real);
     return true;

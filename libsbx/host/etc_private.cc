@@ -152,23 +152,41 @@ consteval bool is_each_named_once() {
 }
 static_assert(is_each_named_once());
 
-// The last component against a name, most of which differ in their first letter.
-bool matches(std::string_view pattern, const char* name) {
-  const char first = pattern.front();
-  if (first != *name && first != '*' && first != '?') return false;
-  if (pattern.find_first_of("*?") == std::string_view::npos) return pattern == name;
-  return fnmatch(pattern.data(), name, 0) == 0;  // it ends a literal
-}
-
 constexpr std::string_view directory_of(std::string_view name) {
   const std::size_t slash = name.rfind('/');
   return slash == std::string_view::npos ? std::string_view() : name.substr(0, slash);
 }
 
-// The list's directories, each with the last components of its names.
+// The last component of a name in the list. It ends a literal.
+struct LastComponent {
+  std::string_view text;
+  std::size_t wildcard = std::string_view::npos;  // where the first one is
+
+  bool matches(const char* name) const {
+    if (wildcard == std::string_view::npos) return text == name;
+    return std::string_view(name).starts_with(text.substr(0, wildcard)) &&
+           fnmatch(text.data(), name, 0) == 0;
+  }
+};
+
+// One of the list's directories, with the last components of its names: those that begin with a
+// letter, sorted, and those that any name could match. A name is held against those of its own
+// letter alone: this is done for each entry of /etc at each launch.
 struct ListedDirectory {
   std::string_view path;
-  std::vector<std::string_view> patterns;
+  std::vector<LastComponent> by_letter;
+  std::vector<LastComponent> others;
+
+  bool names(const char* name) const {
+    const auto matches = [&](const LastComponent& component) { return component.matches(name); };
+    const auto [from, to] =
+        std::equal_range(by_letter.begin(), by_letter.end(), LastComponent{{name, 1}}, is_before);
+    return std::any_of(from, to, matches) || std::any_of(others.begin(), others.end(), matches);
+  }
+
+  static bool is_before(const LastComponent& a, const LastComponent& b) {
+    return a.text.front() < b.text.front();
+  }
 };
 
 const std::vector<ListedDirectory>& listed_directories() {
@@ -178,8 +196,13 @@ const std::vector<ListedDirectory>& listed_directories() {
       const std::string_view own = directory_of(place.name);
       auto at = std::find_if(made->begin(), made->end(),
                              [&](const ListedDirectory& other) { return other.path == own; });
-      if (at == made->end()) at = made->insert(at, {own, {}});
-      at->patterns.push_back(place.name.substr(own.empty() ? 0 : own.size() + 1));
+      if (at == made->end()) at = made->insert(at, {own, {}, {}});
+      const std::string_view last = place.name.substr(own.empty() ? 0 : own.size() + 1);
+      const std::size_t wildcard = last.find_first_of("*?");
+      (wildcard == 0 ? at->others : at->by_letter).push_back({last, wildcard});
+    }
+    for (ListedDirectory& directory : *made) {
+      std::sort(directory.by_letter.begin(), directory.by_letter.end(), ListedDirectory::is_before);
     }
     return made;
   }();
@@ -231,10 +254,7 @@ class Search {
     const std::string path =
         directory.path.empty() ? etc_ : etc_ + "/" + std::string(directory.path);
     list(AT_FDCWD, path.c_str(), path, [&](int fd, const dirent& entry) {
-      const bool is_private =
-          std::any_of(directory.patterns.begin(), directory.patterns.end(),
-                      [&](std::string_view pattern) { return matches(pattern, entry.d_name); });
-      if (is_private) add(fd, entry.d_name, path + "/" + entry.d_name);
+      if (directory.names(entry.d_name)) add(fd, entry.d_name, path + "/" + entry.d_name);
     });
   }
 
