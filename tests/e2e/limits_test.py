@@ -31,18 +31,21 @@ class Limits(harness.Case):
     FORKS = (
         "import os,time\n"
         "made = 0\n"
-        "for i in range(2000):\n"
+        "for i in range({count}):\n"
         "    try:\n"
         "        if os.fork() == 0:\n"
-        "            time.sleep(30); os._exit(0)\n"
+        "            time.sleep({life}); os._exit(0)\n"
         "        made += 1\n"
         "    except OSError: break\n"
         "print(made, flush=True)\n"
-        "time.sleep(5 if made == 2000 else 0)\n"
+        "time.sleep({rest} if made > {limit} else 0)\n"  # where only looks hold it: until one comes
     )
 
+    def forks(self, limit, rest=5, count=2000, life=30):
+        return self.script(self.FORKS.format(limit=limit, rest=rest, count=count, life=life))
+
     def test_two_thousand_forks_stop_at_the_limit(self):
-        answer = self.sh(self.script(self.FORKS), "--pids", "64")
+        answer = self.sh(self.forks(64), "--pids", "64")
         if self.enforcer(answer, "pids") == "watch":
             self.assert_limit(answer, "pids")
         else:  # the fork is refused, and the program says so
@@ -52,14 +55,14 @@ class Limits(harness.Case):
 
     def test_one_that_ends_at_the_limit_before_a_look_has_met_it(self):
         for _ in range(10):  # a look may come in time
-            answer = self.sh("exec " + self.script(self.FORKS), "--pids", "40")
+            answer = self.sh("exec " + self.forks(40), "--pids", "40")
             if self.enforcer(answer, "pids") == "watch":
                 return self.assert_limit(answer, "pids")
             self.assertEqual(answer["limit"], "pids", answer)
 
     def test_where_ids_run_out_before_a_look_that_is_named(self):
         for _ in range(10):  # root's, which looks hold: more than the limit is made where none comes in time
-            answer = self.sh("exec " + self.script(self.FORKS), "--pids", "40")
+            answer = self.sh("exec " + self.forks(40, rest=0), "--pids", "40")
             if self.enforcer(answer, "pids") == "watch" and answer["status"] == "exited" and int(answer["stdout"]) < 300:
                 continue
             self.assertEqual(answer["limit"], "pids", answer)
@@ -106,10 +109,7 @@ class Limits(harness.Case):
             self.assertEqual(answer["limit"], "pids")
 
     def test_as_many_processes_as_the_limit_says_are_fine(self):
-        program = self.FORKS.replace("2000", "40").replace("sleep(30)", "sleep(1)").replace(
-            "5 if", "1.5 if"
-        )
-        answer = self.sh(self.script(program), "--pids", "64")
+        answer = self.sh(self.forks(39, rest=1.5, count=40, life=1), "--pids", "64")
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", "40\n"), answer)
 
     # --- memory ---
