@@ -14,7 +14,7 @@ namespace sbx {
 
 // What the command could read of /etc, were nothing covered.
 enum class EtcReach : std::uint8_t {
-  kOthers,  // what others may: nothing in that mount is the command's (host/unowned)
+  kOthers,  // what others may: nothing in that mount is the command's (host/id_map)
   kUser,    // and what is the user's own
   kMore,    // root's files, or those of groups: each entry's mode is looked at
 };

@@ -15,7 +15,7 @@ sbx_room(host SOURCES
   host/looks.cc
   host/narrow_view.cc
   host/git_outside.cc
-  host/unowned.cc
+  host/id_map.cc
   host/owners.cc
   host/surroundings.cc
   host/view.cc

@@ -71,6 +71,7 @@ class Inspector {
       SBX_CHECK_OK(find_denied_programs(policy_, search_path, witnesses_, view_));
     }
     SBX_CHECK_OK(run_roots());
+    map_owners();
     add_git_config();
     add_host_masks();
     SBX_CHECK_OK(add_devices());
@@ -126,6 +127,39 @@ class Inspector {
     return {};
   }
 
+  static bool can_show(const IdMap& map, const std::string& path) {
+    const OwnedFd file(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    return file.is_open() && map.tree(file.get(), 0).ok();
+  }
+
+  // What lies in an overlay stays its owner's, since not every kernel takes such a tree for its
+  // lower; a kept layer is a copy there.
+  void map_owners() {
+    if (!policy_.sandbox.layer.empty()) return;
+    for (const ViewRoot& root : view_.roots) {
+      if (!root.owner) continue;
+      const IdMap map = has_mounts_ && !policy_.sandbox.filesystem.overlay
+                            ? map_of(*root.owner, root.node.path)
+                            : IdMap();
+      if (map.is_made()) {
+        view_.owned.emplace(root.node.path, map);
+      } else if (root.access == Access::kReadWrite) {
+        view_.not_writable.push_back(root.node.path);
+      }
+    }
+  }
+
+  // Not made where the path cannot be shown so.
+  IdMap map_of(const Owner& owner, const std::string& path) {
+    for (const auto& [known, map] : id_maps_) {
+      if (known == owner) return can_show(map, path) ? map : IdMap();
+    }
+    const Result<IdMap> map = IdMap::as_root(owner);
+    if (!map.ok()) return {};
+    id_maps_.emplace_back(owner, map.value());
+    return can_show(map.value(), path) ? map.value() : IdMap();
+  }
+
   // What any user may read there, less what is private.
   Status add_etc() {
     if (Node etc = see("/etc"); etc.kind == NodeKind::kDirectory) view_.etc = std::move(etc);
@@ -144,8 +178,8 @@ class Inspector {
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.
     if (has_mounts_ && geteuid() == 0) {
-      Result<UnownedMap> map = UnownedMap::make();
-      if (map.ok() && map.value().tree("/etc", 0).ok()) view_.etc_map = std::move(map).value();
+      Result<IdMap> map = IdMap::nobody();
+      if (map.ok() && can_show(map.value(), "/etc")) view_.etc_map = std::move(map).value();
     }
     const std::vector<gid_t> groups = read_groups();
     const bool may_read_more =
@@ -276,6 +310,7 @@ class Inspector {
   }
 
   const Policy& policy_;
+  std::vector<std::pair<Owner, IdMap>> id_maps_;
   const bool has_mounts_;
   Witnesses* const witnesses_;
   View& view_;

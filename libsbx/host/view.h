@@ -7,13 +7,14 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 #include "host/globs.h"
-#include "host/unowned.h"
+#include "host/id_map.h"
 #include "host/witnesses.h"
 #include "model/denial.h"
 #include "policy/policy.h"
@@ -36,6 +37,9 @@ struct ViewRoot {
   std::string where;
   bool noexec = false;
   bool is_git = false;  // no root of the policy: a part of git's repository that lies outside
+  // Of one that is shown, where root is the caller and its owner is another: a command of root's,
+  // which has no capabilities, may do there only as that owner what root may outside.
+  std::optional<Owner> owner = std::nullopt;
   const std::string& path() const { return node.path; }
   friend bool operator==(const ViewRoot&, const ViewRoot&) = default;
 };
@@ -82,11 +86,13 @@ struct View {
   std::vector<Node> system;        // /usr, and /bin, /lib … where they are directories
   std::vector<Link> system_links;  // /bin → usr/bin …
   Node etc;                        // shown but for etc_private; kMissing: made anew
-  UnownedMap etc_map;              // made: it is shown as a tree of that
+  IdMap etc_map;                   // made: it is shown as a tree of that
   std::vector<Node> etc_own;       // its entries that files of our own stand in the place of
   std::vector<Node> etc_private;   // its entries that are not shown
   std::string resolv_conf;         // the host's, where the network is the host's
   std::vector<ViewRoot> roots;
+  std::map<std::string, IdMap> owned;     // of roots with an owner: each is shown as a tree of that
+  std::vector<std::string> not_writable;  // of roots with an owner: those that cannot be shown so
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones, and of hidden_path, that are symlinks
   std::vector<ViewProtect> protects;

@@ -2,6 +2,7 @@
 // Checked as they are found: a root that leads elsewhere, or cannot be shown, is refused.
 #include "host/view_roots.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -236,6 +237,7 @@ class Roots {
       SBX_CHECK_OK(check_stays(root, node));
       seen.insert(node.path);
       view_.roots.push_back({std::move(node), root.access, root.where, root.noexec});
+      view_.roots.back().owner = other_owner(view_.roots.back());
     }
     hide_link_targets();
     return has_mounts_ ? hide_fifos(view_.roots) : Status();
@@ -258,6 +260,18 @@ class Roots {
       }
       return true;
     });
+  }
+
+  // Whom root would have to be to do there what root may do outside.
+  static std::optional<Owner> other_owner(const ViewRoot& root) {
+    struct stat info {};
+    if (geteuid() != 0 || root.access == Access::kNone ||
+        lstat(root.node.path.c_str(), &info) != 0) {
+      return std::nullopt;
+    }
+    const bool is_open = root.access == Access::kReadWrite && (info.st_mode & S_IWOTH) != 0;
+    if (info.st_uid == 0 || is_open || S_ISSOCK(info.st_mode)) return std::nullopt;
+    return Owner{info.st_uid, info.st_gid};
   }
 
   bool lies_in_writable(const std::string& path) const {

@@ -177,7 +177,7 @@ class FileWriter {
 
   Status check_place(std::size_t index) const {
     const std::string& path = targets_[index].path;
-    SBX_CHECK_OK(check_policy(index, workspace_ == "/" ? "/" + path : workspace_ + "/" + path));
+    SBX_CHECK_OK(check_policy(index, whole(path)));
     std::string above(directory_of(path));
     OwnedFd parent = open_existing(above);
     if (!parent.is_open() && errno != ENOENT) return bad_parent(index, path);
@@ -219,6 +219,10 @@ class FileWriter {
     }
   }
 
+  std::string whole(const std::string& path) const {
+    return workspace_ == "/" ? "/" + path : workspace_ + "/" + path;
+  }
+
   Status check_policy(std::size_t index, const std::string& path) const {
     const ViewRoot* const deepest = deepest_at(view_.roots, path, &ViewRoot::path);
     if (deepest == nullptr || deepest->access == Access::kNone) {
@@ -250,6 +254,13 @@ class FileWriter {
     return {};
   }
 
+  // What root makes in another user's root is that user's, as what its commands make there is.
+  bool give_away(int fd, const std::string& path) const {
+    const ViewRoot* const root = deepest_at(view_.roots, whole(path), &ViewRoot::path);
+    return root == nullptr || !root->owner || fchown(fd, root->owner->uid, root->owner->gid) == 0 ||
+           errno == EPERM;
+  }
+
   // The directory `path`, made with its parents where it is missing; each one made is noted.
   Result<OwnedFd> make_directory(std::size_t index, const std::string& path) {
     OwnedFd at = open_existing("");
@@ -264,6 +275,7 @@ class FileWriter {
         made_.push_back(sofar);
         // Not by name: a link could stand there by now.
         const OwnedFd made = open_beneath(at.get(), name, O_RDONLY | O_DIRECTORY);
+        if (made.is_open() && !give_away(made.get(), sofar)) return failed(index, sofar, "fchown");
         if (made.is_open()) fchmod(made.get(), kDirectoryMode);
         next = open_beneath(at.get(), name, O_PATH | O_DIRECTORY);
       }
@@ -285,6 +297,7 @@ class FileWriter {
     if (!write_whole(file.get(), files_[index].content)) {
       return failed(index, target.path, "write");
     }
+    if (!give_away(file.get(), target.path)) return failed(index, target.path, "fchown");
     if (fchmod(file.get(), files_[index].mode.value_or(kDefaultMode)) != 0) {
       return failed(index, target.path, "fchmod");
     }

@@ -22,7 +22,7 @@ struct ChildContext {
   int standard[3] = {-1, -1, -1};
   int control = -1;
   int lifeline = -1;
-  int unowned = -1;  // the tree of op::AttachUnowned
+  const int* trees = nullptr;  // of op::AttachMapped
   // Of op::MakeNetwork, and what it made, for op::JoinNetwork.
   pid_t network_maker = -1;
   std::atomic<std::uint32_t> network_turn{0};

@@ -84,10 +84,10 @@ int BindSystem::execute(ChildContext& context) const noexcept {
       sys::mount_setattr(AT_FDCWD, destination, sys::kAtRecursive | sys::kAtSymlinkNofollow, attr));
 }
 
-int AttachUnowned::execute(ChildContext& context) const noexcept {
-  const ScopedFd tree{context.unowned};
+int AttachMapped::execute(ChildContext& context) const noexcept {
+  const ScopedFd from{context.trees[tree]};
   return checked(
-      sys::move_mount(tree.fd, "", AT_FDCWD, context.text(path), sys::kMoveMountFEmptyPath));
+      sys::move_mount(from.fd, "", AT_FDCWD, context.text(path), sys::kMoveMountFEmptyPath));
 }
 
 // A clone has the attributes of what it was cloned from. mount(2) would follow a symlink;

@@ -18,12 +18,15 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/pointers.h"
 #include "launch/child.h"
 #include "launch/descriptors.h"
 #include "launch/handover.h"
+#include "launch/mounts.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -50,13 +53,30 @@ Result<int> above_standard(int fd, OwnedFd& copy) {
 // In the child: whatever else the supervisor has open. Not for the command, whose exec closes it,
 // but the set-up needs descriptors of its own under a small limit, and the lifeline must end with
 // the supervisor.
-void close_all_but(std::array<int, 9> kept) {
+void close_all_but(std::vector<int>& kept) {
   std::sort(kept.begin(), kept.end());
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const unsigned first = static_cast<unsigned>(kept[i]) + 1;
     const unsigned end = i + 1 < kept.size() ? static_cast<unsigned>(kept[i + 1]) : ~0U;
     if (first < end) sys::close_range(first, end == ~0U ? end : end - 1, 0);
   }
+}
+
+// In the order of plan.mapped_trees.
+Result<std::vector<OwnedFd>> mapped_trees(const LaunchPlan& plan) {
+  std::vector<OwnedFd> trees;
+  for (const MappedTree& wanted : plan.mapped_trees) {
+    const Node& source = wanted.source;
+    const OwnedFd file(open_plain(source.path.c_str()));
+    const int error = file.is_open() ? expect_file(file.get(), {source.dev, source.ino}) : errno;
+    if (error != 0) {
+      return Error{ErrorCode::kSetupFailed, source.path + ": " + errno_text(error), source.path,
+                   "the path was replaced while the sandbox was built: run again", error};
+    }
+    SBX_TRY(OwnedFd tree, wanted.ids.tree(file.get(), wanted.attributes));
+    trees.push_back(std::move(tree));
+  }
+  return trees;
 }
 
 std::uint32_t bit(Layer layer) { return 1U << static_cast<unsigned>(layer); }
@@ -151,13 +171,13 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.slot = spawned.slot;
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
-  OwnedFd unowned;
-  for (const Op& step : plan.ops) {
-    const auto* const attach = step.as<op::AttachUnowned>();
-    if (attach == nullptr) continue;
-    SBX_TRY(unowned, plan.etc_map.tree(plan.text(attach->source), attach->attributes));
-  }
-  context.unowned = unowned.get();
+  SBX_TRY(const std::vector<OwnedFd> trees, mapped_trees(plan));
+  std::vector<int> tree_fds;
+  for (const OwnedFd& tree : trees) tree_fds.push_back(tree.get());
+  context.trees = tree_fds.data();
+  std::vector<int> kept = {0, 1, 2, context.control, context.lifeline};
+  kept.insert(kept.end(), std::begin(context.standard), std::end(context.standard));
+  kept.insert(kept.end(), tree_fds.begin(), tree_fds.end());
   context.has_pid_namespace = plan.has_pid_namespace;
   context.bounds_pids =
       std::any_of(plan.limits.begin(), plan.limits.end(),
@@ -182,9 +202,7 @@ Result<Spawned> spawn(const SpawnRequest& request) {
                         "sbx-run doctor tells what this machine can enforce");
   }
   if (pid == 0) {
-    if (!plan.passes_through)
-      close_all_but({0, 1, 2, context.standard[0], context.standard[1], context.standard[2],
-                     context.control, context.lifeline, context.unowned});
+    if (!plan.passes_through) close_all_but(kept);
     run_child(context);
   }
   spawned.pid = static_cast<pid_t>(pid);

@@ -55,6 +55,14 @@ class PlanBuilder {
         Layer::kMount);
   }
 
+  // The same, of a tree of `ids`.
+  void attach_mapped(const Node& source, std::string_view destination, std::uint64_t attributes,
+                     const IdMap& ids) {
+    const auto number = static_cast<std::uint32_t>(plan_.mapped_trees.size());
+    plan_.mapped_trees.push_back({source, attributes, ids});
+    add(op::AttachMapped{text(destination), number}, Layer::kMount);
+  }
+
   void write_file(Layer layer, std::string_view path, std::string_view value) {
     add(op::WriteFile{text(path), content(value)}, layer);
   }

@@ -118,6 +118,12 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
              ? what_shows(directory, input.facts.home)
              : "it leads to " + link->target + ": --ro " + link->target + " shows it there"));
   }
+  for (const std::string& path : view.not_writable) {
+    plan.warnings.push_back("filesystem.roots: " + path +
+                            " is another user's, and a command of root's, which has no "
+                            "capabilities, may write there no more than others may; run sbx-run as "
+                            "its owner (setpriv, sudo -u), or chown it");
+  }
   if (input.view.git_is_above) {
     for (const std::string& path : input.view.git_shown) {
       plan.warnings.push_back("git: " + path +

@@ -78,9 +78,10 @@ std::string BindSystem::describe(const LaunchPlan& plan) const {
   return fmt::format("bind_system {} {} {}", plan.text(source), plan.text(path),
                      attributes_text(attributes));
 }
-std::string AttachUnowned::describe(const LaunchPlan& plan) const {
-  return fmt::format("attach_unowned {} {} {}", plan.text(source), plan.text(path),
-                     attributes_text(attributes));
+std::string AttachMapped::describe(const LaunchPlan& plan) const {
+  const MappedTree shown = tree < plan.mapped_trees.size() ? plan.mapped_trees[tree] : MappedTree();
+  return fmt::format("attach_mapped {} {} {}", shown.source.path, plan.text(path),
+                     attributes_text(shown.attributes));
 }
 std::string BindMask::describe(const LaunchPlan& plan) const {
   return fmt::format("bind_mask {} {}{}", plan.text(mask), plan.text(path),

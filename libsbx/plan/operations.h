@@ -142,11 +142,10 @@ struct BindSystem {
   int execute(ChildContext& context) const noexcept;
 };
 
-// As BindSystem, but of a tree of host/unowned, which spawn() makes before the clone.
-struct AttachUnowned {
-  Text source;
+// One of plan.mapped_trees, at its place.
+struct AttachMapped {
   Text path;
-  std::uint64_t attributes;
+  std::uint32_t tree;
   static constexpr OrderRule kOrder = order::before_pivot;
   std::string describe(const LaunchPlan& plan) const;
   int execute(ChildContext& context) const noexcept;

@@ -120,7 +120,7 @@ void Placements::collect_base() {
 void Placements::collect_etc() {
   if (view_.etc.kind == NodeKind::kMissing || roots_.contains(view_.etc.path)) return;
   bind_system(view_.etc, "ro");
-  placements_.back().is_unowned = view_.etc_map.is_made();
+  placements_.back().ids = view_.etc_map;
   cover_etc();
   for (const Node& node : view_.etc_private) {
     if (deepest_in(shown_roots_, node.path) != nullptr) continue;
@@ -203,12 +203,19 @@ void Placements::collect_root(const ViewRoot& root) {
       return;
     case Access::kReadOnly:
       bind(root.node, kReadOnlyAttributes | exec_attribute(root.node.path), "ro");
+      placements_.back().ids = ids_of(root);
       return;
     case Access::kReadWrite:
       bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
+      placements_.back().ids = ids_of(root);
       if (filesystem().overlay && is_directory) lay_over(placements_.back());
       return;
   }
+}
+
+IdMap Placements::ids_of(const ViewRoot& root) const {
+  const auto found = view_.owned.find(root.node.path);
+  return found == view_.owned.end() ? IdMap() : found->second;
 }
 
 void Placements::remove(const std::string& path) {
@@ -351,12 +358,28 @@ void Placements::sort(LaunchPlan& plan) {
   for (Placement* p : order) sorted.push_back(std::move(*p));
   placements_ = std::move(sorted);
   index();
+  follow_owners();
   auto& shown = plan.shown;
   if (has_host_root_) {
     shown.emplace_back("/", host_root_is_writable() ? "rw" : "ro");
   }
   for (const Placement& p : placements_) {
     if (!p.shown_as.empty()) shown.emplace_back(p.path, p.shown_as);
+  }
+}
+
+// What stands below a root that is shown as another user's, and is no root of its own, is of the
+// same tree.
+void Placements::follow_owners() {
+  if (view_.owned.empty()) return;
+  for (Placement& p : placements_) {
+    if (p.kind != PlacementKind::kBind || p.path == "/" || p.source.path != p.path ||
+        roots_.contains(p.path)) {
+      continue;
+    }
+    const Placement* const above = deepest(parent_of(p.path));
+    p.is_from_above = above != nullptr && above->path != view_.etc.path &&
+                      (above->ids.is_made() || above->is_from_above);
   }
 }
 

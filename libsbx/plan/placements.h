@@ -64,7 +64,8 @@ struct Placement {
   bool is_directory = true;
   std::string shown_as;
   bool is_system = false;                 // only root can change what is below: masks in /etc
-  bool is_unowned = false;                // of kBind: shown as a tree of host/unowned
+  IdMap ids = {};                         // of kBind: made: shown as a tree of that
+  bool is_from_above = false;             // of kBind: of the tree that the placement above shows
   const ViewLayer::Part* kept = nullptr;  // for kOverlay: where its writes are kept; null: nowhere
 };
 
@@ -115,6 +116,7 @@ class Placements {
   void collect_home(std::string_view chosen);
   void collect_root(const ViewRoot& root);
   void lay_over(Placement& placement);
+  IdMap ids_of(const ViewRoot& root) const;
   std::uint64_t exec_attribute(std::string_view path) const;
   void hold_parents(const ViewRoot& root);
   bool is_shown(std::string_view path) const;
@@ -122,6 +124,7 @@ class Placements {
   void hold_parents(const ViewProtect& protect);
   bool is_in_protected(std::string_view path, const ViewProtect& protect) const;
   void sort(LaunchPlan& plan);
+  void follow_owners();
   Status check_cwd(const std::string& cwd) const;
 
   const PlanInput& input_;

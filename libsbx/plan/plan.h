@@ -22,12 +22,19 @@
 
 namespace sbx {
 
+// As op::Bind has it, but made by spawn() before the clone, since that takes the caller's rights.
+struct MappedTree {
+  Node source;  // an inode of 0: whatever is there
+  std::uint64_t attributes = 0;
+  IdMap ids;
+};
+
 struct LaunchPlan {
   std::uint64_t clone_flags = 0;    // CLONE_NEW* of the namespaces
   std::uint64_t made_by_steps = 0;  // those of them that the clone leaves to op::JoinNetwork
   std::vector<Op> ops;
-  std::string arena;   // NUL-terminated strings
-  UnownedMap etc_map;  // for op::AttachUnowned
+  std::string arena;                     // NUL-terminated strings
+  std::vector<MappedTree> mapped_trees;  // for op::AttachMapped
   std::vector<sock_filter> filter;
   bool filter_notifies = false;
   bool mediates_connect = false;             // the filter hands connect to the supervisor

@@ -46,7 +46,6 @@ class Planner {
     add_namespaces();
     add_network();
     if (wants(Layer::kMount)) {
-      plan.etc_map = input_.view.etc_map;
       SBX_CHECK_OK(add_view(builder_, input_,
                             ViewOptions{watches_pids() && wants(Layer::kPid), has_own_proc(),
                                         nested_, wants(Layer::kUser), wants(Layer::kIpc)}));

@@ -216,10 +216,13 @@ class ViewPlanner {
     make_mount_point(placement);
     switch (placement.kind) {
       case PlacementKind::kBind:
-        if (placement.is_unowned) {
-          builder_.add(op::AttachUnowned{text(placement.source.path),
-                                         text(relative(placement.path)), placement.attributes},
-                       Layer::kMount);
+        if (placement.ids.is_made()) {
+          builder_.attach_mapped(placement.source, relative(placement.path), placement.attributes,
+                                 placement.ids);
+        } else if (placement.is_from_above) {
+          Node source = placement.source;
+          source.path = relative(placement.path);
+          builder_.bind(source, source.path, placement.attributes);
         } else if (placement.source.ino == 0 && is_ours(parent_of(placement.path))) {
           builder_.bind_system(placement.source.path, relative(placement.path),
                                placement.attributes);

@@ -163,7 +163,7 @@ class CommandRun {
   struct Aftermath {
     DenialLedger denials;
     Status layer;
-    std::vector<Change> changes;
+    std::optional<std::vector<Change>> changes;
     bool fills_layer = false;
   };
   void finish(Supervised& supervised);

@@ -13,6 +13,13 @@ class Basic(harness.Case):
         self.assertEqual((answer["stdout"], answer["stderr"]), ("out\n", "err\n"))
         self.assertEqual(self.last.returncode, 7)
 
+    def test_what_is_written_is_written_and_no_change_is_kept_apart(self):
+        answer = self.sh("echo x > f")
+        self.assertIsNone(answer["changes"])
+        self.assertIsNone(answer["layer"])
+        text = self.raw("--format", "text", "-c", "cat f").stderr.decode()
+        self.assertNotIn("kept apart", text)
+
     def test_a_signal_is_named_and_gives_128_plus_its_number(self):
         answer = self.sh("kill -SEGV $$")
         self.assertEqual((answer["status"], answer["signal"]), ("signaled", "SIGSEGV"))

@@ -12,7 +12,7 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/narrow_view_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/owners_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/probe_test.cc
-    ${CMAKE_CURRENT_LIST_DIR}/unowned_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/id_map_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/witnesses_test.cc
     ${PROJECT_SOURCE_DIR}/fuzz/elf/elf_fuzz.cc
     ${PROJECT_SOURCE_DIR}/fuzz/host/properties.cc

@@ -70,7 +70,7 @@ TEST_F(CheckPlan, RefusesAPlanWithoutAnExec) {
 
 TEST_F(CheckPlan, RefusesEveryKindOfMountBehindThePivot) {
   expect_refused_behind_the_pivot<op::PrivateMounts, op::Mount, op::EnterRoot, op::MakeDir,
-                                  op::MakeFile, op::MakeLink, op::BindSystem, op::AttachUnowned,
+                                  op::MakeFile, op::MakeLink, op::BindSystem, op::AttachMapped,
                                   op::BindMask, op::Bind, op::BindInside, op::MoveInside,
                                   op::SetAttributes, op::SizeTmpfs, op::Halve>();
 }

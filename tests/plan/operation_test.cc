@@ -100,7 +100,8 @@ TEST(Operation, DescribesItself) {
   expect(op::MakeFile{a, {}, 0644}, "make_file /a \"\"");
   expect(op::MakeLink{a, b}, "make_link /a -> /b");
   expect(op::BindSystem{a, b, kReadOnly}, "bind_system /a /b ro,nosuid");
-  expect(op::AttachUnowned{a, b, kReadOnly}, "attach_unowned /a /b ro,nosuid");
+  builder.plan().mapped_trees.push_back({Node{"/a"}, kReadOnly, {}});
+  expect(op::AttachMapped{b, 0}, "attach_mapped /a /b ro,nosuid");
   expect(op::BindMask{a, b, true}, "bind_mask /a /b (a symlink)");
   expect(op::Bind{a, b, 0, {1, 2}}, "bind /a /b rw");
   expect(op::BindInside{a, b, 0}, "bind_inside /a /b rw");

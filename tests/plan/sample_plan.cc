@@ -202,7 +202,7 @@ const Op* one_at(const LaunchPlan& plan, std::string_view destination) {
 }  // namespace
 
 const Op* step_at(const LaunchPlan& plan, std::string_view destination) {
-  return one_at<op::BindSystem, op::AttachUnowned, op::Bind, op::BindMask, op::BindInside,
+  return one_at<op::BindSystem, op::AttachMapped, op::Bind, op::BindMask, op::BindInside,
                 op::MoveInside, op::Mount>(plan, destination);
 }
 

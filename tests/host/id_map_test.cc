@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree in which nothing is anybody's: what root gets of it, and who may have one.
-#include "host/unowned.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,6 +8,7 @@
 
 #include <cerrno>
 
+#include "host/id_map.h"
 #include "support/temp_dir.h"
 #include "sys/calls.h"
 
@@ -34,9 +33,15 @@ class Unowned : public testing::Test {
   test::TempDir dir_;
 };
 
+Result<OwnedFd> tree_of(const Result<IdMap>& map, const std::string& path,
+                        std::uint64_t attributes) {
+  if (!map.ok()) return map.error();
+  const OwnedFd directory(open(path.c_str(), O_PATH | O_CLOEXEC));
+  return map.value().tree(directory.get(), attributes);
+}
+
 Result<OwnedFd> unowned_tree(const std::string& path, std::uint64_t attributes) {
-  SBX_TRY(const UnownedMap map, UnownedMap::make());
-  return map.tree(path, attributes);
+  return tree_of(IdMap::nobody(), path, attributes);
 }
 
 TEST_F(Unowned, RootGetsWhatOthersMay) {
@@ -56,6 +61,51 @@ TEST_F(Unowned, HasItsAttributes) {
   struct statvfs info {};
   ASSERT_EQ(fstatvfs(tree.value().get(), &info), 0);
   EXPECT_EQ(info.f_flag & (ST_RDONLY | ST_NOEXEC), ST_RDONLY);
+}
+
+class AsRoot : public testing::Test {
+ protected:
+  static constexpr Owner kOwner{1234, 1235};
+
+  void SetUp() override {
+    if (geteuid() != 0) GTEST_SKIP() << "for root";
+    ASSERT_EQ(chown(dir_.path().c_str(), kOwner.uid, kOwner.gid), 0);
+    give("theirs", kOwner.uid, kOwner.gid);
+    give("roots", 0, 0);
+    give("others", 77, 78);
+    Result<OwnedFd> tree = tree_of(IdMap::as_root(kOwner), dir_.path(), 0);
+    if (!tree.ok()) GTEST_SKIP() << tree.error().message;
+    tree_ = std::move(tree).value();
+  }
+  void give(const char* name, uid_t uid, gid_t gid) {
+    ASSERT_EQ(chown(dir_.file(name, "", 0600).c_str(), uid, gid), 0);
+  }
+  static Owner owner(int directory, const char* name) {
+    struct stat info {};
+    EXPECT_EQ(fstatat(directory, name, &info, AT_SYMLINK_NOFOLLOW), 0);
+    return {info.st_uid, info.st_gid};
+  }
+
+  test::TempDir dir_;
+  OwnedFd tree_;
+};
+
+TEST_F(AsRoot, TheOwnersFilesAreRootsAndRootsTheOwners) {
+  EXPECT_EQ(owner(tree_.get(), "theirs"), Owner());
+  EXPECT_EQ(owner(tree_.get(), "roots"), kOwner);
+  EXPECT_EQ(owner(tree_.get(), "others"), (Owner{77, 78}));
+}
+
+TEST_F(AsRoot, WhatRootMakesIsTheOwners) {
+  ASSERT_EQ(open_in(tree_.get(), "new", O_WRONLY | O_CREAT), 0);
+  EXPECT_EQ(owner(tree_.get(), "new"), Owner());
+  EXPECT_EQ(owner(AT_FDCWD, (dir_.path() + "/new").c_str()), kOwner);
+}
+
+TEST_F(AsRoot, TheFirstAndTheLastIdToo) {
+  for (const Owner& each : {Owner{0, 0}, Owner{1, 1}, Owner{4'294'967'294, 4'294'967'294}}) {
+    EXPECT_TRUE(IdMap::as_root(each).ok()) << each.uid;
+  }
 }
 
 TEST_F(Unowned, IsNotForUsers) {
