@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "host/globs.h"
 #include "host/protect.h"
+#include "host/view_roots.h"
 #include "host_files/places.h"
 #include "project.h"
 #include "rpc/socket_place.h"
@@ -383,6 +384,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   if (is_audited) context.profile_sha256 = loaded.sha256();
   fit_profile(tool, loaded.profile);
   SBX_TRY(Policy policy, make_policy(std::move(loaded.profile), flags, std::move(context)));
+  SBX_CHECK_OK(check_flag_roots(policy));
   SBX_TRY(const std::vector<std::string> state,
           writable_state(policy.sandbox.filesystem, environment));
   policy = with_own_files(std::move(policy), state);

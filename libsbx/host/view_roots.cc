@@ -22,6 +22,15 @@
 namespace sbx {
 namespace {
 
+bool is_from_a_flag(const Root& root) { return root.where.starts_with("--"); }
+
+Error no_such_root(const Root& root) {
+  return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
+               is_from_a_flag(root) ? "create it, or leave the flag out"
+                                    : "create it, mark it \"optional\": true, or remove it",
+               ENOENT};
+}
+
 class Roots {
  public:
   Roots(const Policy& policy, bool has_mounts, Expansions* expansions, Looks& looks, View& view)
@@ -221,11 +230,7 @@ class Roots {
           }
           continue;
         }
-        return Error{ErrorCode::kPathNotFound, "no such path: " + root.path, root.where,
-                     root.where.starts_with("--")
-                         ? "create it, or leave the flag out"
-                         : "create it, mark it \"optional\": true, or remove it",
-                     ENOENT};
+        return no_such_root(root);
       }
       // A dotfile that is kept elsewhere: nothing of it shows, and nothing inside can make it.
       if (node.kind == NodeKind::kLink && root.optional && root.access == Access::kReadOnly &&
@@ -368,6 +373,19 @@ class Roots {
 };
 
 }  // namespace
+
+Status check_flag_roots(const Policy& policy) {
+  for (const Root& root : policy.sandbox.filesystem.roots) {
+    const bool is_named = is_from_a_flag(root) && root.pattern_at == 0 && !root.optional;
+    const bool is_made_later = policy.run.workspace.mode == WorkspaceMode::kFresh &&
+                               is_below(root.path, policy.sandbox.workspace);
+    struct stat info {};
+    if (is_named && !is_made_later && lstat(root.path.c_str(), &info) != 0 && is_missing(errno)) {
+      return no_such_root(root);
+    }
+  }
+  return {};
+}
 
 Status find_roots(const Policy& policy, bool has_mounts, Expansions* expansions, Looks& looks,
                   View& view) {

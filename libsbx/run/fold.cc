@@ -130,13 +130,18 @@ void take_broken(RunState& state, RunState::Time now) {
   start_drain(state, now);
 }
 
+// The caller's own limits are none of ours.
+std::optional<Limit> limit_behind(const Ending& ending, int signal) {
+  if (signal == SIGXCPU && ending.holds_cpu) return Limit::kCpu;
+  if (signal == SIGXFSZ && ending.holds_file_size) return Limit::kFile;
+  return std::nullopt;
+}
+
 // What a program met as an error of a call is its own affair, unless it ended by it.
 std::optional<Limit> limit_of(const Ending& ending, int signal) {
   if (ending.limit) return ending.limit;
-  if (ending.cause == Cause::kEnded) {
-    // The caller's own limits, and a signal that somebody sent, are none of ours.
-    if (signal == SIGXCPU && ending.holds_cpu) return Limit::kCpu;
-    if (signal == SIGXFSZ && ending.holds_file_size) return Limit::kFile;
+  if (ending.cause == Cause::kEnded) {  // a signal that somebody sent says nothing
+    if (const auto limit = limit_behind(ending, signal)) return limit;
   }
   return ending.ran_out_of_memory ? std::optional(Limit::kMemory) : std::nullopt;
 }
@@ -145,7 +150,8 @@ EndReport own_end(const Ending& ending, int signal) {
   EndReport out;
   if (ending.wait_status && WIFEXITED(*ending.wait_status)) {
     const int code = WEXITSTATUS(*ending.wait_status);
-    out.limit = ending.reached;
+    constexpr int kBySignal = 128;  // a shell's way to say what ended its program
+    out.limit = ending.reached ? ending.reached : limit_behind(ending, code - kBySignal);
     out.exit_status = code;
     out.status = code != 0 && out.limit ? RunStatus::kLimit : RunStatus::kExited;
     if (out.status == RunStatus::kExited) out.exit_code = code;
@@ -232,7 +238,10 @@ EndReport report_end(const Ending& ending) {
   out.status = row.status;
   out.exit_status = row.exit_status;
   if (ending.cause == Cause::kCancelled) out.exit_status = 128 + ending.cancel_signal;
-  if (ending.cause == Cause::kKilled) {
+  if (ending.cause != Cause::kKilled) return out;
+  if (has_exited) {  // asked to end, it did so by itself
+    out.exit_code = out.exit_status = WEXITSTATUS(*ending.wait_status);
+  } else {
     out.signal = signal;
     out.exit_status = 128 + signal;
   }

@@ -358,6 +358,10 @@ class Limits(harness.Case):
         self.assertEqual(os.path.getsize(os.path.join(self.work, "big")), 1 << 20)
         self.assertEqual(self.enforcer(answer, "file"), "rlimit")
 
+    def test_a_shell_that_says_so_of_its_last_program(self):
+        answer = self.sh("head -c 2M /dev/zero > big", "--file-size", "1M")
+        self.assert_limit(answer, "file_size")
+
     def test_a_file_of_exactly_its_size_is_fine(self):
         self.assertEqual(self.out("head -c 1M /dev/zero > big && echo ok", "--file-size", "1M"), "ok\n")
 

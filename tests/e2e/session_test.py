@@ -59,6 +59,14 @@ class Tasks(session_harness.Case):
         self.assertEqual(session_harness.processes(self.marker + "x"), [])
         self.verb("wait", *S, task, status=137)
 
+    def test_kill_says_how_what_ended_by_itself_did(self):
+        task = self.start("trap 'echo bye; exit 7' TERM; echo here; while :; do sleep 0.05; done")
+        self.assertTrue(session_harness.until(
+            lambda: self.verb("output", *S, task)["stdout"] == "here\n"))
+        killed = self.verb("kill", *S, "--grace", "20s", task)
+        self.assertEqual((killed["status"], killed["exit_code"], killed["signal"]), ("killed", 7, None))
+        self.assertEqual(self.verb("wait", *S, task, status=7)["stdout"], "here\nbye\n")
+
     # B7, E9
     def test_follow_streams_and_match_filters(self):
         task = self.start("echo a1; echo b2 >&2; echo a3; exit 2")
