@@ -132,11 +132,18 @@ class Commit {
       const auto any = [&](const std::vector<std::string>& tops) {
         return std::any_of(tops.begin(), tops.end(), holds);
       };
+      // The root may itself lie in what is only read: a worktree's part of the repository.
+      const std::string& root = state_.roots[key.first];
+      const auto hides = [&](const std::vector<std::string>& tops) {
+        return std::any_of(tops.begin(), tops.end(), [&](const std::string& top) {
+          return holds(top) && !is_below(root, top);
+        });
+      };
       if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
         refused_.push_back({repair_utf8(path), "special"});
       } else if (any(action_.protects) || any(state_.protects)) {
         refused_.push_back({repair_utf8(path), "protected"});
-      } else if (any(action_.hidden) || any(state_.hidden)) {
+      } else if (hides(action_.hidden) || hides(state_.hidden)) {
         refused_.push_back({repair_utf8(path), "hidden"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));

@@ -58,7 +58,42 @@ class Stepper {
     if (directory.is_open()) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
   }
 
+  // Before the first step is taken: what has been taken could be given back, but not to another
+  // owner.
+  Status may_take_all() {
+    for (std::size_t i = 0; i < steps_.size(); ++i) SBX_CHECK_OK(may_take(i));
+    return {};
+  }
+
  private:
+  // Whether the directory lets the step be taken. One that is not there yet is made by a step.
+  Status may_take(std::size_t number) {
+    const Step& step = steps_[number];
+    const BaseRecord& from = back_ ? step.to : step.from;
+    const BaseRecord& to = back_ ? step.from : step.to;
+    path_ = state_.roots.at(step.root) + "/" + step.path;
+    directory_ = open_parent(roots_.at(step.root).get(), step.path, name_);
+    if (!directory_.is_open()) return {};
+    struct stat above {};
+    struct stat info {};
+    const bool is_there = fstatat(directory_.get(), name_.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+    const bool is_own = !is_there || geteuid() == 0 || info.st_uid == geteuid();
+    const bool stays = from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;
+    if ((stays && is_there) || is_same_content(from, to)) {
+      if (is_own || from.mode == to.mode) return {};
+      errno = EPERM;
+      return failed("chmod");
+    }
+    if (fstat(directory_.get(), &above) != 0) return failed("look at the directory of");
+    if (above.st_uid == geteuid()) return {};  // a step before may open it
+    if (faccessat(directory_.get(), ".", W_OK | X_OK, AT_EACCESS) != 0) {
+      return failed("write in the directory of");
+    }
+    if (is_own || (above.st_mode & S_ISVTX) == 0) return {};
+    errno = EPERM;
+    return failed("replace or remove");
+  }
+
   Status take(std::size_t number) {
     const Step& step = steps_[number];
     number_ = number;
@@ -292,6 +327,7 @@ Result<std::vector<Step>> decode_journal(std::string_view text, std::size_t root
 Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
                 Paths* left) {
   Stepper stepper(state, epoch, steps, false);
+  if (left == nullptr) SBX_CHECK_OK(stepper.may_take_all());
   for (std::size_t i = 0; i < steps.size(); ++i) SBX_CHECK_OK(stepper.take(i, left));
   for (std::size_t i = 0; i < steps.size(); ++i) stepper.keep_time(i);
   return {};
@@ -300,6 +336,7 @@ Status do_steps(const LayerState& state, const std::string& epoch, const std::ve
 Status undo_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
                   Paths* left) {
   Stepper stepper(state, epoch, steps, true);
+  if (left == nullptr) SBX_CHECK_OK(stepper.may_take_all());
   for (std::size_t i = steps.size(); i-- > 0;) SBX_CHECK_OK(stepper.take(i, left));
   for (std::size_t i = steps.size(); i-- > 0;) stepper.keep_time(i);
   return {};

@@ -14,6 +14,46 @@ from kept_harness import Kept, tree
 
 
 class Commits(Kept):
+    @unittest.skipUnless(harness.is_root(), "another owner's file in a user's directory: made by root")
+    def test_one_that_cannot_be_done_whole_gives_nothing_another_owner(self):
+        user = 4321
+        self.put("roots", "root's\n")
+        self.put("closed/f", "root's\n")
+        os.mkdir(self.state)
+        for path in (self.base, self.work, self.state):
+            os.chown(path, user, user)
+        become = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", harness.SBX_RUN)
+        environment = {"PATH": "/usr/bin:/bin", "HOME": self.base, "XDG_STATE_HOME": self.state}
+
+        def as_user(*words):
+            return subprocess.run([*become, *words], cwd=self.work, env=environment, check=False, capture_output=True,
+                                  stdin=subprocess.DEVNULL, timeout=harness.BOUND, text=True)
+
+        made = as_user("run", "--layer", "x", "-c", "rm -f roots closed/f && echo gone")
+        if "cannot execute" in made.stderr or "failed to execute" in made.stderr:
+            self.skipTest("the program lies where another user does not get: " + made.stderr)
+        self.assertEqual(json.loads(made.stdout)["stdout"], "gone\n", made)
+        done = as_user("layer", "commit", "x")
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn("nothing was committed", done.stderr)
+        self.assertEqual((os.stat(os.path.join(self.work, "roots")).st_uid, self.read("roots")), (0, "root's\n"))
+        self.assertEqual(self.read("closed/f"), "root's\n")
+
+    def test_what_git_wrote_in_a_linked_worktree(self):
+        git = ("git", "-c", "user.name=x", "-c", "user.email=x@y")
+        main, linked = os.path.join(self.base, "main"), os.path.join(self.base, "linked")
+        for words in (("init", "-q", main), ("-C", main, "commit", "-q", "--allow-empty", "-m", "1"),
+                      ("-C", main, "worktree", "add", "-q", linked)):
+            subprocess.run([*git, *words], check=True, capture_output=True)
+        answer = self.sh(f"echo m > m && git add m && {' '.join(git)} commit -qm 2", "--layer", "x", cwd=linked)
+        self.assertEqual(answer["exit_code"], 0, answer)
+        done = self.raw("layer", "commit", "x", cwd=linked)
+        self.assertEqual(done.returncode, 0, done)
+        told = subprocess.run([*git, "-C", linked, "log", "--format=%s"], check=True, capture_output=True, text=True)
+        self.assertEqual(told.stdout, "2\n1\n")
+        self.assertEqual(subprocess.run([*git, "-C", linked, "status", "--short"], check=True,
+                                        capture_output=True).stdout, b"")
+
     def test_first_committer_wins(self):
         self.put("a", "1\n")
         self.put("b", "1\n")
