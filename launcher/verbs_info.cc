@@ -17,6 +17,7 @@
 #include "profile/schema.h"
 #include "report/explain.h"
 #include "report/json.h"
+#include "rpc/methods.h"
 #include "run/explained.h"
 #include "tools/tool.h"
 #include "verbs.h"

@@ -88,15 +88,18 @@ Result<Request> decode_request(const json& params, const std::string& pointer) {
   return request;
 }
 
-std::string request_schema_json() {
-  ordered_json schema = {{"$schema", "http://json-schema.org/draft-07/schema#"},
-                         {"title", "sbx request"},
-                         {"description", "The params of the methods run and start."}};
-  schema.update(object_schema(kRequestSpec, json::object()));
+ordered_json request_schema(const std::vector<FieldSpec>& beside) {
+  ordered_json schema = {
+      {"$schema", "http://json-schema.org/draft-07/schema#"},
+      {"title", "sbx request"},
+      {"description", "The params of the methods run and start, and a line of batch."}};
+  std::vector<FieldSpec> fields(kRequestSpec.fields.begin(), kRequestSpec.fields.end());
+  fields.insert(fields.end(), beside.begin(), beside.end());
+  schema.update(object_schema(ObjectSpec{fields}, json::object()));
   schema["not"] = {
       {"required", ordered_json::array({"command", "argv"})},
       {"properties", {{"command", {{"type", "string"}}}, {"argv", {{"type", "array"}}}}}};
-  return schema.dump(2) + "\n";
+  return schema;
 }
 
 }  // namespace sbx

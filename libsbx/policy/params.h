@@ -6,8 +6,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "json/field.h"
 #include "policy/fields.h"
 #include "policy/policy.h"
 
@@ -25,7 +27,7 @@ Result<nlohmann::json> read_params(std::string_view text);
 // The value of a key that is there and not null; nullptr for any other.
 const nlohmann::json* present(const nlohmann::json& object, const char* key);
 
-// {"type": "object", …} with $schema, indented.
-std::string request_schema_json();
+// {"type": "object", …} with $schema. `beside`: what stands beside a request's own members.
+nlohmann::ordered_json request_schema(const std::vector<FieldSpec>& beside);
 
 }  // namespace sbx

@@ -254,6 +254,14 @@ constexpr const char* kResultSchema = R"json({
                  "enum": ["overlay", "copy"]}
       }
     },
+    "id": {
+      "description": "Of a line that batch writes only: its task's; null where the task's line has none.",
+      "type": ["string", "null"]
+    },
+    "line": {
+      "description": "Of a line that batch writes for one it cannot use: which one that is, from 1.",
+      "type": "integer", "minimum": 1
+    },
     "shell": {
       "description": "Of a call in the kept shell only.",
       "type": "object", "additionalProperties": false, "required": ["kept", "restarted", "reason"],

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "policy/params.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "json/reader.h"
@@ -458,6 +459,19 @@ constexpr auto kMethods = std::to_array<Method>({
 }  // namespace
 
 std::span<const Method> methods() { return kMethods; }
+
+std::string request_schema_json() {
+  std::vector<FieldSpec> beside;
+  for (const Method& method : kMethods) {
+    if (method.beside != Beside::kRequest) continue;
+    beside.insert(beside.end(), method.fields.fields.begin(), method.fields.fields.end());
+  }
+  nlohmann::ordered_json schema = request_schema(beside);
+  schema["properties"]["id"] = {{"description", "Of a line of batch, which must have one."},
+                                {"type", "string"},
+                                {"minLength", 1}};
+  return schema.dump(2) + "\n";
+}
 
 std::vector<std::string_view> method_names(std::span<const Method> methods) {
   std::vector<std::string_view> names;

@@ -80,6 +80,9 @@ struct Method {
 std::span<const Method> methods();
 std::vector<std::string_view> method_names(std::span<const Method> methods = sbx::methods());
 
+// What the methods that run a command take, and a line of batch: indented.
+std::string request_schema_json();
+
 // Errors: kUnknownMethod.
 Result<const Method*> find_method(std::span<const Method> methods, std::string_view name);
 

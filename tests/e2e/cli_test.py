@@ -519,6 +519,21 @@ class Verbs(harness.Case):
             with self.subTest(arguments=arguments):
                 jsonschema.validate(self.run_json(*arguments), schema, cls=jsonschema.Draft7Validator)
 
+    @unittest.skipIf(jsonschema is None, "python3-jsonschema is not installed")
+    def test_lines_of_batch_match_the_schemas(self):
+        lines = [{"id": "a", "command": "echo x"}, {"id": "b", "command": "true", "shell": "kept"}]
+        schema = json.loads(self.text("schema", "request"))
+        for line in lines:
+            jsonschema.validate(line, schema, cls=jsonschema.Draft7Validator)
+        jsonschema.validate({"command": "true", "follow": True, "pty": True}, schema, cls=jsonschema.Draft7Validator)
+        text = "\n".join(json.dumps(line) for line in lines) + "\nnonsense\n"
+        done = self.raw("batch", stdin=None, input=text.encode())
+        schema = json.loads(self.text("schema", "result"))
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({answer["id"]: answer.get("line") for answer in answers}, {"a": None, "b": None, None: 3}, done)
+        for answer in answers:
+            jsonschema.validate(answer, schema, cls=jsonschema.Draft7Validator)
+
     def test_commands_arrive_as_they_are_written(self):
         for command in ("[ 1 = 1 ] && echo yes", "echo yes # {a,b}", "--version; echo yes", "'[' a = a ']' && echo yes",
                         "echo \"yes\"", "[a,b]; echo yes"):
