@@ -66,9 +66,9 @@ std::string table(const std::vector<Row>& rows) {
   return out;
 }
 
-Error taken(const std::string& what, const std::string& name) {
+Error taken(const std::string& what, const std::string& name, const char* word) {
   return Error{ErrorCode::kBadValue,
-               "there is a " + what + " '" + escape_control_bytes(name) + "' already", "layer",
+               "there is a " + what + " '" + escape_control_bytes(name) + "' already", word,
                "choose another"};
 }
 
@@ -122,7 +122,7 @@ Status branch(KeptLayer& layer, const std::string& name) {
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
   SBX_TRY(const OwnedFd held, lock_layer(layer.store(), name, true));
   if (access((layer.store().layer(name) + "/state").c_str(), F_OK) == 0) {
-    return taken("layer", name);
+    return taken("layer", name, "NEW");
   }
   SBX_CHECK_OK(freeze(layer));
   const LayerState was = layer.state();
@@ -252,7 +252,8 @@ Done checkpoint_layer(const Action& action) {
   const std::string label =
       action.arguments.empty() ? next_label(layer.state()) : action.arguments[0];
   if (!is_label(label)) return Refusal{bad_label(label), {}};
-  if (layer.state().find_label(label) != nullptr) return Refusal{taken("checkpoint", label), {}};
+  if (layer.state().find_label(label) != nullptr)
+    return Refusal{taken("checkpoint", label, "LABEL"), {}};
   if (Status status = checkpoint(layer, label); !status.ok()) return Refusal{status.error(), {}};
   return said(action, "label", label);
 }
@@ -282,7 +283,7 @@ Done branch_layer(const Action& action) {
   if (Status status = check_layer_name(name, "NEW"); !status.ok()) {
     return Refusal{status.error(), {}};
   }
-  if (name == action.name) return Refusal{taken("layer", name), {}};
+  if (name == action.name) return Refusal{taken("layer", name, "NEW"), {}};
   if (Status status = branch(*found.value(), name); !status.ok()) {
     return Refusal{status.error(), {}};
   }

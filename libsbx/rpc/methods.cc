@@ -4,11 +4,11 @@
 
 #include <array>
 
-#include "policy/params.h"
 #include "base/text.h"
 #include "json/codec.h"
 #include "json/reader.h"
 #include "json/writer.h"
+#include "policy/params.h"
 #include "profile/fields.h"
 #include "report/explain.h"
 #include "report/json.h"
@@ -363,6 +363,15 @@ Status approvals(MethodCall& call) {
   return {};
 }
 
+// What sbx-layer calls its words, as params.
+std::string layer_param(const std::string& where, ErrorCode code) {
+  if (where == "LABEL") return "/label";
+  if (where == "NEW") return "/new";
+  if (where == "PATH") return "/paths";
+  const bool is_name = code == ErrorCode::kLayerNotFound || code == ErrorCode::kBadValue;
+  return where == "layer" && is_name ? "/name" : where;
+}
+
 // What sbx-layer refuses with: an outcome, whose error is ours.
 Error layer_refusal(const LayerAnswer& answer) {
   const Result<nlohmann::json> outcome = read_json_strict(answer.text);
@@ -378,7 +387,8 @@ Error layer_refusal(const LayerAnswer& answer) {
     if (meaning.name == text("code")) error.code = meaning.code;
   }
   error.message = text("message");
-  error.where = text("where");
+  if (error.code == ErrorCode::kBadFlag) error.code = ErrorCode::kBadValue;
+  error.where = layer_param(text("where"), error.code);
   error.hint = text("hint");
   return error;
 }

@@ -339,6 +339,14 @@ class Sessions(Kept):
         self.assertEqual(os.listdir(self.work), [])
         self.assertEqual(call("layer.rollback", label="none")["error"]["data"]["code"],
                          "layer_not_found")
+        call("layer.checkpoint", label="two")
+        for method, params, where in (("rollback", {"label": "none"}, "/label"), ("checkpoint", {"label": "two"}, "/label"),
+                                      ("checkpoint", {"label": "a/b"}, "/label"), ("branch", {"new": "a/b"}, "/new"),
+                                      ("branch", {"new": "x"}, "/new"), ("commit", {"paths": ["nosuch"]}, "/paths"),
+                                      ("diff", {"name": "nosuch"}, "/name")):
+            error = call("layer." + method, **params)["error"]
+            self.assertEqual(error["data"]["where"], where, error)
+            self.assertNotEqual(error["data"]["code"], "bad_flag", error)
         started = call("start", command="sleep 30")["result"]
         refused = call("run", command="true")["result"]
         self.assertEqual(refused["error"]["code"], "layer_in_use")
