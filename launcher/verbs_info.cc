@@ -12,7 +12,9 @@
 #include "kept/look.h"
 #include "output/rule_set.h"
 #include "plan/filter.h"
+#include "policy/http.h"
 #include "policy/params.h"
+#include "policy/policy.h"
 #include "prepare.h"
 #include "profile/schema.h"
 #include "report/explain.h"
@@ -76,6 +78,9 @@ void add_errors_of_use(const Result<LoadedProfile>& loaded, std::vector<Error>& 
   if (const auto result = compile_filter(filter); !result.ok()) errors.push_back(result.error());
   if (const auto result = RuleSet::make(profile.output.patterns); !result.ok()) {
     errors.push_back(result.error());
+  }
+  for (const Status& status : {check_http(profile.network), check_caches(profile)}) {
+    if (!status.ok()) errors.push_back(status.error());
   }
   add_contradictions(profile, errors);
 }

@@ -107,7 +107,7 @@ Status check_name(const std::string& name, const std::string& where, std::set<st
 
 }  // namespace
 
-Status check_http(const NetworkProfile& network, const std::vector<HostRule>& allowed) {
+Status check_http(const NetworkProfile& network) {
   if (network.mode != NetworkMode::kAllowlist) {
     for (const bool is_http : {true, false}) {
       if (is_http ? network.http.empty() : network.credentials.empty()) continue;
@@ -115,6 +115,10 @@ Status check_http(const NetworkProfile& network, const std::vector<HostRule>& al
                  "only the mode allowlist has rules and credentials",
                  "set network.mode = \"allowlist\", with the hosts in network.allow");
     }
+  }
+  std::vector<HostRule> allowed;
+  for (const std::string& text : network.allow) {
+    if (auto host = parse_host_rule(text)) allowed.push_back(std::move(*host));
   }
   for (std::size_t i = 0; i < network.http.size(); ++i) {
     const std::string where = "/network/http/" + std::to_string(i);

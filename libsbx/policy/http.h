@@ -15,7 +15,7 @@
 namespace sbx {
 
 // Errors: kBadValue, with the pointer of the entry.
-Status check_http(const NetworkProfile& network, const std::vector<HostRule>& allowed);
+Status check_http(const NetworkProfile& network);
 
 // Of one session, from its start on.
 struct HttpSession {

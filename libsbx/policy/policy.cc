@@ -76,6 +76,22 @@ Status resolve_roots(std::vector<Root>& roots, const PolicyContext& context) {
   return {};
 }
 
+}  // namespace
+
+Status check_caches(const Profile& profile) {
+  for (const auto& [name, cache] : profile.caches) {
+    for (const auto& [other, above] : profile.caches) {
+      if (&cache == &above || !is_below(cache.path, above.path)) continue;
+      return Error{ErrorCode::kBadValue,
+                   "the cache " + name + " lies within the cache " + other + ": " + cache.path,
+                   "/caches/" + name + "/path", "caches lie beside each other"};
+    }
+  }
+  return {};
+}
+
+namespace {
+
 // Each where the command's home has it, and where it lies on the host.
 Status resolve_caches(Profile& profile, const std::string& home, const PolicyContext& context) {
   if (profile.caches.empty()) return {};
@@ -313,7 +329,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.network.http.clear();
     profile.network.credentials.clear();
   }
-  SBX_CHECK_OK(check_http(profile.network, hosts));
+  SBX_CHECK_OK(check_http(profile.network));
+  SBX_CHECK_OK(check_caches(profile));
   hide_sources(profile);
   for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   fit_memory(profile.limits.memory_mb, context.machine_memory_mb);

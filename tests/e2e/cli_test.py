@@ -460,6 +460,24 @@ class Verbs(harness.Case):
         self.assertEqual((done.returncode, answer["valid"]), (125, False))
         self.assertTrue(answer["errors"])
 
+    def test_validate_says_what_every_run_would(self):
+        rules = {"mode": "allowlist", "allow": ["a.test:443"]}
+        credential = {"name": "TOKEN", "host": "a.test:443", "header": "Authorization", "from": {"env": "T"}}
+        for document, where in (
+            ({"network": {"mode": "none", "http": [{"host": "a.test:443"}]}}, "/network/http"),
+            ({"network": {**rules, "http": [{"host": "b.test:443"}]}}, "/network/http/0/host"),
+            ({"network": {**rules, "credentials": [{**credential, "header": "Host"}]}}, "/network/credentials/0/header"),
+            ({"network": {**rules, "credentials": [{**credential, "name": "PATH"}]}}, "/network/credentials/0/name"),
+            ({"network": {**rules, "credentials": [credential, credential]}}, "/network/credentials/1/name"),
+            ({"caches": {"a": {"path": "~/x"}, "b": {"path": "~/x/y"}}}, "/caches/b/path"),
+        ):
+            with self.subTest(where=where):
+                path = self.profile(document)
+                told = json.loads(self.raw("profile", "validate", path).stdout)
+                self.assertEqual((told["valid"], [error["where"] for error in told["errors"]]), (False, [where]))
+                answer = self.sh("true", "--profile", path)
+                self.assertEqual(answer["error"]["where"], where, answer)
+
     def test_what_validate_calls_valid_can_be_run(self):
         for document, where in (({"seccomp": {"allow": ["opne"]}}, "/seccomp/allow/0"),
                                 ({"seccomp": {"deny": ["read", "no_such"]}}, "/seccomp/deny/1"),
