@@ -67,9 +67,7 @@ void apply(const std::vector<std::string>& grants, const Profile& profile, const
       out.is_refused = true;
       continue;
     }
-    if (!add_grant(grant.value(), out.profile) && grant.value().is_known) {
-      out.left.push_back("left to you: " + text);
-    }
+    add_grant(grant.value(), out.profile);
   }
 }
 

@@ -213,19 +213,6 @@ std::string why_no_call(const std::string& name) {
   return filter.ok() ? "" : filter.error().message;
 }
 
-// The entry that it is about, with the access that it should have.
-std::optional<Grant> parse_access(std::string_view text) {
-  for (const std::string_view access : {"ro", "rw"}) {
-    const std::string start = "filesystem.roots: \"access\": \"" + std::string(access) + "\" for ";
-    if (!text.starts_with(start)) continue;
-    const auto path = read_json_strict(text.substr(start.size()));
-    if (!path.ok() || !path.value().is_string()) return std::nullopt;
-    const Document root = {{"path", path.value()}, {"access", access}};
-    return Grant{"filesystem", "roots", true, Document::array({root}), true};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<Grant> parse_grant(std::string_view text) {
@@ -233,7 +220,6 @@ Result<Grant> parse_grant(std::string_view text) {
     return Error{ErrorCode::kBadValue, "no setting that can be added: " + std::string(text),
                  "grant", ""};
   };
-  if (auto access = parse_access(text)) return std::move(*access);
   // The mode follows the list: what applies it sets that too.
   if (text.starts_with(kWithItsMode)) text.remove_prefix(kWithItsMode.size());
   for (const std::string_view setting : kSettings) {
@@ -280,7 +266,6 @@ bool is_without_list(const Grant& grant, const Profile& profile) {
 }
 
 bool add_grant(const Grant& grant, Document& profile) {
-  if (grant.is_known && !profile.contains(grant.section)) return false;
   Document& section = profile[grant.section];
   if (!section.is_object()) section = Document::object();
   if (!grant.appends) {
@@ -289,7 +274,6 @@ bool add_grant(const Grant& grant, Document& profile) {
     return true;
   }
   const std::string more = "+" + grant.key;
-  if (grant.is_known && !section.contains(grant.key) && !section.contains(more)) return false;
   Document& list = section.contains(grant.key) ? section[grant.key] : section[more];
   if (!list.is_array()) list = Document::array();
   bool is_changed = false;
@@ -300,7 +284,6 @@ bool add_grant(const Grant& grant, Document& profile) {
     };
     const auto known = std::find_if(list.begin(), list.end(), same);
     if (known == list.end()) {
-      if (grant.is_known) continue;
       list.push_back(entry);
     } else if (path.empty() || *known == entry || text_of(*known, "access") == "rw") {
       continue;

@@ -17,14 +17,12 @@ namespace sbx::learn {
 
 using Document = nlohmann::ordered_json;
 
-// `filesystem.roots += [{"path": "/srv/a", "access": "ro"}]`, a setting at a time; or
-// `filesystem.roots: "access": "rw" for "/srv/a"`, of an entry that is there.
+// `filesystem.roots += [{"path": "/srv/a", "access": "ro"}]`, a setting at a time.
 struct Grant {
   std::string section;
   std::string key;
-  bool appends = true;    // "+=", else "="
-  Document value;         // of an "+=": a list
-  bool is_known = false;  // only of an entry that is there
+  bool appends = true;  // "+=", else "="
+  Document value;       // of an "+=": a list
 };
 
 // Errors: kBadValue where the text is advice for a person, or no such setting.

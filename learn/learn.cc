@@ -408,7 +408,7 @@ class Learner {
       path.replace(0, std::string_view("${home}").size(), options_.home);
     if (path.starts_with("${workspace}")) return "";
     const Document root = {{"path", path}, {"access", access}};
-    const Grant grant{"filesystem", "roots", true, Document::array({root}), false};
+    const Grant grant{"filesystem", "roots", true, Document::array({root})};
     std::string why = never_granted(grant, guarded_);
     int looks_left = kMostLooks;
     const bool is_cache = !cache_of(by_variable(path)).empty();

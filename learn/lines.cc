@@ -129,7 +129,7 @@ bool join_directories(std::vector<Line>& lines,
 Document with_lines(Document profile, const std::vector<Line>& lines) {
   for (const Line& line : lines) {
     const std::size_t dot = line.setting.find('.');
-    Grant grant{line.setting.substr(0, dot), line.setting.substr(dot + 1), true, {}, false};
+    Grant grant{line.setting.substr(0, dot), line.setting.substr(dot + 1), true, {}};
     grant.appends = grant.section != "limits" && grant.key != "mode";
     grant.value = grant.appends ? Document::array({line.value}) : line.value;
     add_grant(grant, profile);

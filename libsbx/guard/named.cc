@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "base/text.h"
@@ -49,7 +50,12 @@ class Search {
                           redirection.kind == RedirectionKind::kAppend;
       if (writes) look(redirection.target, true);
     }
+    for (const Assignment& assignment : c_.command.assignments) {
+      look(assignment.value, false);
+      look_within(assignment.value);
+    }
     const auto& words = c_.command.words;
+    if (!words.empty() && words[0].text.find('/') != std::string::npos) look(words[0], false);
     const bool is_writer = is_listed(c_.program, kWriters) ||
                            (is_listed(c_.program, kEditors) && edits_in_place(words));
     const bool is_copier = is_listed(c_.program, kCopiers);
@@ -58,6 +64,7 @@ class Search {
       // Without a slash it may be any word: of those only what is hidden can matter.
       const bool is_path = words[i].text.find('/') != std::string::npos;
       if (writes || is_path || hides()) look(words[i], writes);
+      look_within(words[i]);
     }
   }
 
@@ -69,6 +76,30 @@ class Search {
       return text.starts_with("--in") || (text.starts_with('-') && !text.starts_with("--") &&
                                           text.find('i') != std::string_view::npos);
     });
+  }
+
+  // Absolute paths within a word: --file=/a, if=/a, -f/a, file:///a, open('/a').
+  void look_within(const Word& word) {
+    const std::string_view text = word.text;
+    if (!word.known || word.has_glob) return;
+    const auto is_in_a_name = [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || (c & 0x80) != 0 ||
+             std::string_view("_.-+~/").find(c) != std::string_view::npos;
+    };
+    const bool is_flag = text.size() > 2 && text[0] == '-' && text[2] == '/';
+    for (std::size_t at = text.find('/'); at != std::string_view::npos; at = text.find('/', at)) {
+      std::size_t end = at;
+      while (end < text.size() && is_in_a_name(text[end])) ++end;
+      const bool begins = at != 0 && (!is_in_a_name(text[at - 1]) || (is_flag && at == 2));
+      std::string_view path = text.substr(at, end - at);
+      if (text.substr(0, at).ends_with("file:") && path.starts_with("///")) path.remove_prefix(2);
+      if (begins && path.size() > 1 && path[1] != '/') {
+        Word own;
+        own.text = path;
+        look(own, false);
+      }
+      at = end;
+    }
   }
 
   void look(const Word& word, bool writes) {

@@ -423,12 +423,12 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
     return "remove it from filesystem.protect";
   }
   if (to_write && shown == "empty") return "limits.tmp_mb = 256";
-  const bool replaces =
-      std::any_of(policy_.sandbox.filesystem.roots.begin(), policy_.sandbox.filesystem.roots.end(),
-                  [&](const Root& root) { return root.path == path; });
+  // Nothing that could be added lets a root's own place be moved or removed.
+  const auto& roots = policy_.sandbox.filesystem.roots;
+  const auto is_it = [&](const Root& root) { return root.path == path; };
+  const auto last = std::find_if(roots.rbegin(), roots.rend(), is_it);
+  if (last != roots.rend() && last->access == Access::kReadWrite) return "";
   const std::string access = to_write ? "rw" : "ro";
-  if (replaces)
-    return "filesystem.roots: \"access\": " + json_string(access) + " for " + json_string(path);
   return root_grant({&path, 1}, access);
 }
 

@@ -443,6 +443,23 @@ for call in (lambda: os.fchmod(fd, 0o600), lambda: os.fchown(fd, -1, os.getegid(
             self.assertEqual(entry["grant"], "remove it from filesystem.protect")
         self.assertEqual(self.entries(answer, "open", f"{self.work}/.git/other"), [])
 
+    def test_paths_that_stand_within_a_word(self):
+        self.write("outside/file", "x")
+        self.write("outside/tool", "#!/bin/sh\n", 0o755)
+        for command, operation, name in (
+            ("{tool}", "exec", "tool"), ("time {tool} | cat", "exec", "tool"), ("if {tool}; then :; fi", "exec", "tool"),
+            ("dd if={file} of=/dev/null", "open", "file"), ("grep -f{file} x", "open", "file"),
+            ("grep --file={file} x", "open", "file"), ("A={file} sh -c 'cat $A'", "open", "file"),
+            ("/usr/bin/python3 -c \"open('{file}')\"", "open", "file"),
+        ):
+            with self.subTest(command=command):
+                places = {"tool": self.outside + "/tool", "file": self.outside + "/file"}
+                answer = self.sh(command.format(**places))
+                entry = self.only(answer, operation, places[name])
+                self.assertEqual(entry["grant"], f'filesystem.roots += [{{"path": "{places[name]}", "access": "ro"}}]')
+        for command in ("sed -n '/nowhere/p' /etc/hosts", "echo http://host/srv/x", "echo a/b /usr/bin:/bin", "true '//x'"):
+            self.assertEqual(self.sh(command)["denials"], [], command)
+
     def test_a_hard_link_between_two_roots(self):
         os.mkdir(self.base + "/store")
         stored = self.write("store/file", "x")

@@ -70,6 +70,13 @@ TEST(Judge, TellsWhatTheTextNamesAndThePolicyHasNot) {
             none);
   EXPECT_EQ(named("ls / /home; cd /; find / -name x"), none);  // the way to a root
   EXPECT_EQ(named("echo x > /dev/null; cat \"$1\" /srv/*"), none);
+  const std::vector<RefusedPath> a = {{"/srv/a", ""}};
+  for (const char* within :
+       {"/srv/a", "time /srv/a", "dd if=/srv/a", "grep -f/srv/a", "grep --file=/srv/a x",
+        "A=/srv/a make", "curl file:///srv/a", "python3 -c \"open('/srv/a')\"", "x @/srv/a,b"}) {
+    EXPECT_EQ(named(within), a) << within;
+  }
+  EXPECT_EQ(named("curl http://srv/a -x//srv b/srv/a \"$x/srv/a\" --y=b/srv s/srv/a/"), none);
   EXPECT_EQ(named("cp a /usr/bin/a"), (std::vector<RefusedPath>{{"/usr/bin/a", ""}}));
 }
 
