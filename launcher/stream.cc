@@ -150,8 +150,9 @@ int run_streaming(RunInput input, const StreamForm* text, std::unique_ptr<Comman
   Writer writer(text);
   const int signal_fd = input.signal_fd;
   // By a person: a prompt, or how far it is.
-  input.shows_unfinished_lines = text != nullptr && (text->out != TerminalText::Kind::kBytes ||
-                                                     text->err != TerminalText::Kind::kBytes);
+  const bool is_for_a_person = text != nullptr && (text->out != TerminalText::Kind::kBytes ||
+                                                   text->err != TerminalText::Kind::kBytes);
+  input.unfinished = is_for_a_person ? Unfinished::kDecided : Unfinished::kShown;
   input.on_output = [&writer](OutputChannel channel, std::string_view bytes) {
     writer.add(channel, bytes);
   };

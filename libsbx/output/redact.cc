@@ -105,6 +105,35 @@ void Redactor::settle(const Sink& sink) {
   held_.clear();
 }
 
+// How much of a line that goes on may be shown: nothing of a value behind an equals sign or a
+// quotation mark, and of its last word only a short one.
+std::size_t Redactor::showable() const {
+  constexpr std::size_t kShortWord = 7;
+  const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  const std::string_view held = held_;
+  std::size_t word = held.size();
+  while (word > 0 && !is_space(held[word - 1])) --word;
+  std::size_t end = held.size() - word <= kShortWord ? held.size() : word;
+  for (std::size_t at = 0; at < end; ++at) {
+    const bool is_apostrophe =
+        held[at] == '\'' && at > 0 && std::isalnum(static_cast<unsigned char>(held[at - 1])) != 0;
+    if (held[at] == '=' || held[at] == '"' || (held[at] == '\'' && !is_apostrophe)) end = at + 1;
+  }
+  return end;
+}
+
+void Redactor::show(const Sink& sink) {
+  if (held_.size() <= shown_ || key_.is_open() || !owed_.empty()) return;
+  const std::size_t end = showable();
+  if (end <= shown_) return;
+  Redactor as_it_stands(rules_, exact_values_);
+  as_it_stands.append(held_, [](std::string_view) {});
+  as_it_stands.finish([](std::string_view) {});
+  if (as_it_stands.count() != 0) return;
+  sink(std::string_view(held_).substr(shown_, end - shown_));
+  shown_ = end;
+}
+
 void Redactor::finish(const Sink& sink) {
   settle(sink);
   if (!owed_.empty()) sink(owed_);
@@ -142,7 +171,8 @@ std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const S
     if (a.begin != b.begin) return a.begin < b.begin;
     return a.rule != b.rule && (a.rule == kContinuation || a.rule < b.rule);
   });
-  std::size_t done = 0;
+  const std::size_t shown = std::exchange(shown_, 0);
+  std::size_t done = shown;
   for (std::size_t i = 0; i < spans_.size();) {
     Span merged = spans_[i];
     for (++i; i < spans_.size() && spans_[i].begin < merged.end; ++i) {
@@ -152,13 +182,14 @@ std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const S
         merged.rule = rule;
     }
     if (merged.begin > done) sink(text.substr(done, merged.begin - done));
-    done = merged.end;
+    const bool is_shown = merged.end <= shown;
+    done = std::max(done, merged.end);
     if (merged.rule == kContinuation) continue;
-    sink(kReplacement);
+    if (!is_shown) sink(kReplacement);
     ++counts_[merged.rule];
   }
   if (owed_from_ != std::string_view::npos) {
-    owed_ += text.substr(owed_from_);
+    owed_ += text.substr(std::max(owed_from_, shown));
     return text.size();
   }
   const std::size_t end = std::max(done, key_.is_open() ? text.size() : own_end);

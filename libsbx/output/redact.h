@@ -40,6 +40,9 @@ class Redactor {
   // The line so far is all there is for now: it is decided as it stands. What goes on behind it is
   // a line of its own.
   void settle(const Sink& sink);
+  // The line so far, as it stands, is for the caller's eye: given out as far as nothing in it is,
+  // or may yet become, more of a secret than its first 7 bytes. It is decided with what follows.
+  void show(const Sink& sink);
   // The end of the stream: the rest is decided. Nothing may be appended afterwards.
   void finish(const Sink& sink);
 
@@ -59,6 +62,7 @@ class Redactor {
     std::size_t text;
   };
 
+  std::size_t showable() const;
   std::size_t consume(std::string_view text, bool at_end, const Sink& sink);
   std::size_t redact(std::string_view text, std::size_t own_end, const Sink& sink);
   void find_spans(std::string_view text, std::size_t own_end);
@@ -81,7 +85,8 @@ class Redactor {
   std::vector<std::string> exact_values_;
   std::optional<LiteralSet> exact_;
   std::string held_;
-  std::string plain_;  // the text without its colours
+  std::size_t shown_ = 0;  // of held_: given out already
+  std::string plain_;      // the text without its colours
   std::vector<Piece> pieces_;
   PrivateKeyBlock key_;
   std::size_t key_rule_ = 0;  // kContinuation once the key that is open has been replaced

@@ -24,6 +24,10 @@ void OutputStream::settle() {
   if (redactor_) redactor_->settle([this](std::string_view safe) { keep(safe); });
 }
 
+void OutputStream::show() {
+  if (redactor_) redactor_->show([this](std::string_view safe) { keep(safe); });
+}
+
 void OutputStream::keep(std::string_view safe) {
   capture_.append(safe);
   if (sink_) sink_(safe);

@@ -36,6 +36,8 @@ class OutputStream {
   void append(std::string_view bytes);
   // A terminal that rests: what was held back of its last line is given out.
   void settle();
+  // A pipe that rests: see Redactor::show().
+  void show();
 
   // The end of the stream; `bytes` of the answer counts what was written. Call once.
   CapturedText finish(bool exact_bytes);

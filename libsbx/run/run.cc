@@ -448,7 +448,7 @@ SuperviseInput CommandRun::supervise_input() {
       if (input_.on_output) input_.on_output(channel, text);
     };
   }
-  out.shows_unfinished_lines = input_.shows_unfinished_lines;
+  out.unfinished = input_.unfinished;
   out.mode = input_.mode;
   out.merge = input_.merge;
   out.stdin_fd = input_.stdin_fd;

@@ -78,7 +78,7 @@ struct RunInput {
   std::function<std::optional<NotApproved>(const Judgement&, const std::string& cwd)> decide{};
   // What the command writes, redacted, as soon as nothing in it can still turn out to be a secret.
   std::function<void(OutputChannel, std::string_view)> on_output{};
-  bool shows_unfinished_lines = false;  // see SuperviseInput
+  Unfinished unfinished = Unfinished::kHeld;
 };
 
 // One run. A process that ends right after it does so while this lives: freeing what was made

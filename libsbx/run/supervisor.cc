@@ -203,8 +203,10 @@ void Supervisor::settle() {
   if (is_due(file_reports_.deadline())) file_reports_.step();
   if (is_due(rests_at_)) {
     rests_at_.reset();
-    result_.out.settle();
-    result_.err.settle();
+    for (OutputStream* const stream : {&result_.out, &result_.err}) {
+      input_.unfinished == Unfinished::kShown && !master_.is_open() ? stream->show()
+                                                                    : stream->settle();
+    }
   }
   feed({.kind = Kind::kTime}, now);
   feed({.kind = Kind::kOutput, .on = has_output()}, now);
@@ -440,7 +442,9 @@ void Supervisor::drain(Channel& channel, OutputStream& stream) {
   do {
     const ssize_t size = read(channel.fd.get(), buffer.data(), buffer.size());
     if (size > 0) {
-      if (master_.is_open() || input_.shows_unfinished_lines) rests_at_ = Clock::now() + kRest;
+      if (master_.is_open() || input_.unfinished != Unfinished::kHeld) {
+        rests_at_ = Clock::now() + kRest;
+      }
       stream.append({buffer.data(), static_cast<std::size_t>(size)});
       if (static_cast<std::size_t>(size) < buffer.size()) return;
     } else if (size == 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -36,6 +36,11 @@ enum class OutputMode : std::uint8_t {
   kOwnTerminal  // a pty inside, whose output is kept; who runs this writes to terminal_fd()
 };
 
+// What becomes of a line without a newline once nothing follows, for on_output: it is held back;
+// the caller sees of it what is no secret, and it is decided with what follows; or it is decided,
+// for a person at a terminal.
+enum class Unfinished : std::uint8_t { kHeld, kShown, kDecided };
+
 struct SuperviseInput {
   const LaunchPlan& plan;
   const Policy& policy;
@@ -62,7 +67,7 @@ struct SuperviseInput {
   // waits for the rest.
   bool may_leave = false;
   std::function<void(OutputChannel, std::string_view)> on_output{};
-  bool shows_unfinished_lines = false;  // to on_output, once nothing follows
+  Unfinished unfinished = Unfinished::kHeld;
 };
 
 // The operation of a denial: the host uncovered a path, and PID 1 ended the run for it.

@@ -105,6 +105,7 @@ void Task::start(const HostFacts& facts, const Environment& inherited, ReadySand
     return refuse(error_outcome(ready.error()));
   }
   if (kind_ != TaskKind::kRun) {
+    input.unfinished = Unfinished::kShown;
     input.on_output = [this](OutputChannel channel, std::string_view text) {
       output_.append(channel, text);
       if (terminal_) terminal_->append(text);

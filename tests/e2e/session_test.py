@@ -59,6 +59,15 @@ class Tasks(session_harness.Case):
         self.assertEqual(session_harness.processes(self.marker + "x"), [])
         self.verb("wait", *S, task, status=137)
 
+    def test_a_prompt_is_seen_and_answered(self):
+        task = self.start("printf 'Continue? [y/N] '; read answer; printf 'half AKIAIOSFOD'; read more; echo NN7EXAMPLZ got $answer")
+        seen = lambda text: session_harness.until(lambda: self.verb("output", *S, task)["stdout"] == text)
+        self.assertTrue(seen("Continue? [y/N] "))
+        self.verb("stdin", *S, "--text", "y", task)
+        self.assertTrue(seen("Continue? [y/N] half "))
+        self.verb("stdin", *S, "--text", "on", task)
+        self.assertEqual(self.verb("wait", *S, task)["stdout"], "Continue? [y/N] half [REDACTED] got y\n")
+
     def test_kill_says_how_what_ended_by_itself_did(self):
         task = self.start("trap 'echo bye; exit 7' TERM; echo here; while :; do sleep 0.05; done")
         self.assertTrue(session_harness.until(

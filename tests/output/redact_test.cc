@@ -406,6 +406,53 @@ TEST(Redactor, GivesOutACompleteLineWithoutWaitingForTheNext) {
   EXPECT_EQ(out, "done\n");
 }
 
+// What `text` becomes where its first `cut` bytes rest for a while.
+std::string shown_at(std::string_view text, std::size_t cut, std::string* early = nullptr) {
+  static const auto rules = RuleSet::make({}).value();
+  Redactor redactor(rules, {"exact-needle-1"});
+  std::string out;
+  const Redactor::Sink sink = [&](std::string_view bytes) { out += bytes; };
+  redactor.append(text.substr(0, cut), sink);
+  redactor.show(sink);
+  if (early != nullptr) *early = out;
+  redactor.append(text.substr(cut), sink);
+  redactor.finish(sink);
+  return out;
+}
+
+TEST(Redactor, ShowsALineThatRestsOnce) {
+  for (const std::string text : {"ready", "Continue? [y/N] ", "What's a long prompt: ", "12%\r13%\r14%"}) {
+    std::string early;
+    EXPECT_EQ(shown_at(text + "more of it\n", text.size(), &early), text + "more of it\n");
+    EXPECT_EQ(early, text);
+  }
+  std::string early;
+  EXPECT_EQ(shown_at("a longerword", 12, &early), "a longerword");
+  EXPECT_EQ(early, "a ");
+}
+
+TEST(Redactor, ShowsNoMoreThanSevenBytesOfASecretThatRestsHalfway) {
+  std::vector<std::string> templates = corpus_lines("secrets.txt");
+  templates.push_back("zz exact-needle-1 end");
+  TemplateFiller filler;
+  for (const std::string& one : templates) {
+    const std::string line = filler.fill(one);
+    const std::string whole = redact(line, {"exact-needle-1"}).text;
+    for (std::size_t cut = 0; cut <= line.size(); ++cut) {
+      const std::string out = shown_at(line, cut);
+      ASSERT_GE(out.size(), whole.size()) << line << " " << cut;
+      const std::size_t more = out.size() - whole.size();
+      ASSERT_LE(more, 7U) << line << " " << cut << " " << out;
+      std::size_t at = 0;
+      while (at < whole.size() && out[at] == whole[at]) ++at;
+      std::size_t end = 0;
+      while (end < whole.size() && out[out.size() - 1 - end] == whole[whole.size() - 1 - end])
+        ++end;
+      EXPECT_GE(at + end, whole.size()) << line << " " << cut << " " << out;
+    }
+  }
+}
+
 TEST(Redactor, HandlesVeryLongLinesInBoundedMemory) {
   Redactor redactor(RuleSet::make({}).value(), {"needle-in-hay"});
   const std::string chunk(1000, 'x');
