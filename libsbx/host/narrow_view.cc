@@ -104,6 +104,7 @@ void narrow_view(const Policy& policy, View& view) {
                           std::any_of(view.absent.begin(), view.absent.end(), same);
     if (is_there || shown(policy, view, path) == want.first) continue;
     ViewRoot narrower{look(path), want.first, want.second};
+    narrower.is_managed = true;
     if (narrower.node.kind == NodeKind::kMissing) {
       view.absent.push_back(std::move(narrower));
     } else if (narrower.node.kind != NodeKind::kLink) {  // its target has an entry of its own

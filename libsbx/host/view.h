@@ -36,7 +36,8 @@ struct ViewRoot {
   Access access = Access::kReadOnly;
   std::string where;
   bool noexec = false;
-  bool is_git = false;  // no root of the policy: a part of git's repository that lies outside
+  bool is_git = false;      // no root of the policy: a part of git's repository that lies outside
+  bool is_managed = false;  // none either: what a managed file, `where`, makes of a place
   // Of one that is shown, where root is the caller and its owner is another: a command of root's,
   // which has no capabilities, may do there only as that owner what root may outside.
   std::optional<Owner> owner = std::nullopt;

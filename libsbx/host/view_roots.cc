@@ -341,6 +341,10 @@ class Roots {
   }
 
   Status check_root(const Root& root, const Node& node) {
+    if (node.path == "/" && root.access == Access::kNone) {
+      return Error{ErrorCode::kPathRefused, "/ cannot be hidden: nothing would be left to run",
+                   root.where, "hide what lies below it, or choose a narrower filesystem.base"};
+    }
     if (node.kind == NodeKind::kLink) {
       if (root.access == Access::kNone) return {};
       return Error{ErrorCode::kPathRefused,

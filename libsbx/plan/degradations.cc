@@ -118,6 +118,12 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
              ? what_shows(directory, input.facts.home)
              : "it leads to " + link->target + ": --ro " + link->target + " shows it there"));
   }
+  for (const ViewRoot& root : view.roots) {
+    if (!root.is_managed) continue;
+    const bool is_hidden = root.access == Access::kNone;
+    plan.warnings.push_back("filesystem: " + root.node.path +
+                            (is_hidden ? " hidden by " : " made read-only by ") + root.where);
+  }
   for (const std::string& path : view.not_writable) {
     plan.warnings.push_back("filesystem.roots: " + path +
                             " is another user's, and a command of root's, which has no "

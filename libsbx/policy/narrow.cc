@@ -125,6 +125,14 @@ void narrow_network(const ManagedFile& file, Narrowed& out) {
 void narrow_limits(const ManagedFile& file, Narrowed& out) {
   std::vector<std::string_view> lowered = lower_limits(file.limits, out.profile.limits, true);
   lower_limits(file.limits, out.profile.ceilings, false);
+  const auto note = [&](const char* name, const std::optional<std::int64_t>& most) {
+    const auto known = out.limits.find(name);
+    if (!most || (known != out.limits.end() && known->second.most <= *most)) return;
+    out.limits.insert_or_assign(name, ManagedLimit{*most, file.mark.path});
+  };
+  note("timeout_ms", file.limits.timeout_ms);
+  note("output_kb", file.limits.output_kb);
+  note("file_kb", file.limits.file_kb);
   const auto lower_bytes = [&](std::optional<std::int64_t>& bytes, std::string_view name,
                                const std::optional<std::int64_t>& most_kb) {
     if (!bytes || !most_kb || *bytes <= *most_kb * 1024) return;

@@ -3,11 +3,13 @@
 // here takes away: the paths are held once more against what they lead to (host/view).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
+#include "policy/policy.h"
 #include "profile/host_rule.h"
 #include "profile/managed.h"
 #include "profile/profile.h"
@@ -21,6 +23,7 @@ struct Narrowed {
   std::optional<std::int64_t>& output_bytes;
   std::vector<std::string>& warnings;  // what was lowered, and by which file
   const std::string& workspace;
+  ManagedLimits& limits;
 };
 
 // Everything but layers. Errors: kManagedPolicy, where nothing would be left to run in.

@@ -359,8 +359,9 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   SBX_CHECK_OK(resolve_caches(profile, home, context));
   std::optional<std::int64_t> file_bytes = flags.file_bytes;
   std::optional<std::int64_t> output_bytes = flags.output_bytes;
+  ManagedLimits managed_limits;
   SBX_CHECK_OK(narrow(context.managed, {profile, hosts, file_bytes, output_bytes, context.warnings,
-                                        context.workspace}));
+                                        context.workspace, managed_limits}));
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);
@@ -390,6 +391,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 std::move(own_files),
                 std::move(context.warnings),
                 {},
+                std::move(managed_limits),
                 {}};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));

@@ -87,6 +87,12 @@ struct SandboxPolicy : SandboxProfile {  // variables replaced, flags applied
 };
 
 // What else counts for a run.
+struct ManagedLimit {
+  std::int64_t most = 0;
+  std::string file;  // that sets it
+};
+using ManagedLimits = std::map<std::string, ManagedLimit, std::less<>>;
+
 struct RunPolicy : RunProfile {
   RunLimits limits;
   std::optional<std::int64_t> output_bytes;  // nullopt: no cap
@@ -97,6 +103,7 @@ struct RunPolicy : RunProfile {
   std::vector<std::string> own_files;
   std::vector<std::string> warnings;        // of the launcher, for the answer's `warnings`
   std::vector<ManagedMark> managed;         // the files of the managed policy that counted
+  ManagedLimits managed_limits;             // of those that a request may name
   std::vector<std::string> required_audit;  // logs that these require, besides audit.file
 };
 

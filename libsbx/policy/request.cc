@@ -34,16 +34,22 @@ class OwnPolicy {
 // `limit` and `ceiling` in `unit`s of the request's value. No limit: any value lowers it. No
 // ceiling: the limit itself is the ceiling. A ceiling below the limit takes nothing away.
 Status lower_or_raise(Limit& limit, const Limit& ceiling, std::int64_t wanted, std::int64_t unit,
-                      const std::string& name) {
+                      const std::string& name, const RunPolicy& run) {
   const std::int64_t value = wanted * unit;
   if (limit) {
     const std::int64_t highest = std::max(*limit, ceiling ? *ceiling * unit : 0);
     if (value > highest) {
       // A limit that a flag set in bytes may lie between two values of the request's.
+      const auto managed = run.managed_limits.find(name);
+      const bool is_managed =
+          managed != run.managed_limits.end() && managed->second.most * unit <= highest;
       return Error{ErrorCode::kAboveCeiling,
                    name + " " + std::to_string(wanted) + " is above the ceiling of " +
-                       std::to_string(highest / unit),
-                   "/" + name, "ask for less, or have the operator raise ceilings." + name};
+                       std::to_string(highest / unit) +
+                       (is_managed ? ", which " + managed->second.file + " sets" : ""),
+                   "/" + name,
+                   is_managed ? "ask for less: no profile raises it"
+                              : "ask for less, or have the operator raise ceilings." + name};
     }
   }
   limit = value;
@@ -105,17 +111,20 @@ Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& re
   const LimitsProfile& ceilings = policy->run.ceilings;
   if (request.timeout_ms) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.limits.timeout_ms, ceilings.timeout_ms,
-                                *request.timeout_ms, 1, "timeout_ms"));
+                                *request.timeout_ms, 1, "timeout_ms", policy->run));
   } else if (is_task && policy->run.limits.timeout_ms) {
-    own.edit().run.limits.timeout_ms.reset();
+    const auto managed = policy->run.managed_limits.find("timeout_ms");
+    Limit& timeout = own.edit().run.limits.timeout_ms;
+    timeout.reset();
+    if (managed != policy->run.managed_limits.end()) timeout = managed->second.most;
   }
   if (request.output_kb) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.output_bytes, ceilings.output_kb, *request.output_kb,
-                                1024, "output_kb"));
+                                1024, "output_kb", policy->run));
   }
   if (request.file_kb) {
     SBX_CHECK_OK(lower_or_raise(own.edit().sandbox.file_bytes, ceilings.file_kb, *request.file_kb,
-                                1024, "file_kb"));
+                                1024, "file_kb", policy->run));
   }
   if (request.network) SBX_CHECK_OK(apply_network(own, *request.network));
   if (!request.env.empty()) SBX_CHECK_OK(apply_env(own.edit().run.environment, request.env));

@@ -274,7 +274,20 @@ class ManagedTest(ManagedCase):
         self.said(self.fine("--pids", "500", "--", "true"), "limits.pids", "limits.timeout_ms")
         params = json.dumps({"command": "true", "timeout_ms": 5000})
         answer = self.within(["sh", "-c", f"echo '{params}' | {harness.SBX_RUN} call run"])
-        self.assertIn(b"ceiling", answer.stdout)
+        self.assertIn(b"ceiling of 2000, which /etc/sbx/managed.d/", answer.stdout)
+
+    def test_a_task_ends_when_the_policy_says(self):
+        self.managed({"limits": {"timeout_ms": 300}})
+        script = (f"S={harness.SBX_RUN}; T=$($S start --session t -c 'sleep 60' | grep -o '[0-9a-f-]*-[0-9a-f-]*' | head -1);"
+                  "$S wait --session t --timeout 50s $T; $S reset --session t >/dev/null")
+        self.assertIn(b'"status":"timed_out"', self.within(["sh", "-c", script]).stdout)
+
+    def test_what_is_hidden_within_what_is_shown_is_told(self):
+        self.write("work/sub/f", "x")
+        self.managed({"filesystem": {"max": [{"path": self.work + "/sub", "access": "none"}]}})
+        answer = self.fine("--", "true")
+        self.assertTrue(any(warning.startswith(f"filesystem: {self.work}/sub hidden by /etc/sbx/managed.d/")
+                            for warning in answer["sandbox"]["warnings"]), answer)
 
     def test_a_layer_from_before_is_not_committed_where_it_may_not_write_now(self):
         # A directory of the state that lasts from one command to the next.
