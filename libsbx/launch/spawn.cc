@@ -172,8 +172,9 @@ Result<Spawned> spawn(const SpawnRequest& request) {
   context.control = child_control.get();
   context.lifeline = child_lifeline.get();
   SBX_TRY(const std::vector<OwnedFd> trees, mapped_trees(plan));
-  std::vector<int> tree_fds;
-  for (const OwnedFd& tree : trees) tree_fds.push_back(tree.get());
+  std::vector<int> tree_fds(trees.size());
+  std::transform(trees.begin(), trees.end(), tree_fds.begin(),
+                 [](const OwnedFd& tree) { return tree.get(); });
   context.trees = tree_fds.data();
   std::vector<int> kept = {0, 1, 2, context.control, context.lifeline};
   kept.insert(kept.end(), std::begin(context.standard), std::end(context.standard));

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tree in which nothing is anybody's: what root gets of it, and who may have one.
+#include "host/id_map.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 
 #include <cerrno>
 
-#include "host/id_map.h"
 #include "support/temp_dir.h"
 #include "sys/calls.h"
 

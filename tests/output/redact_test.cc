@@ -421,7 +421,8 @@ std::string shown_at(std::string_view text, std::size_t cut, std::string* early 
 }
 
 TEST(Redactor, ShowsALineThatRestsOnce) {
-  for (const std::string text : {"ready", "Continue? [y/N] ", "What's a long prompt: ", "12%\r13%\r14%"}) {
+  for (const std::string text :
+       {"ready", "Continue? [y/N] ", "What's a long prompt: ", "12%\r13%\r14%"}) {
     std::string early;
     EXPECT_EQ(shown_at(text + "more of it\n", text.size(), &early), text + "more of it\n");
     EXPECT_EQ(early, text);

@@ -106,7 +106,8 @@ TEST_F(HiddenHost, GrantsTheRootThatIsThereAlreadyByItsOwnEntry) {
   policy_.sandbox.filesystem.roots.push_back({"/etc/passwd", Access::kNone, false, "", false});
   const auto refusal = view_.refusal(wants(FileNeed::kRead), "/etc/passwd");
   ASSERT_TRUE(refusal);
-  EXPECT_EQ(refusal->grant, "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"ro\"}]");
+  EXPECT_EQ(refusal->grant,
+            "filesystem.roots += [{\"path\": \"/etc/passwd\", \"access\": \"ro\"}]");
 }
 
 // The sandbox's root is this machine's: what is there is looked at.
