@@ -49,6 +49,20 @@ TEST(ApplyRequest, ATaskHasNoTimeLimitButItsOwn) {
 }
 
 // C3
+TEST(ApplyRequest, ATaskHasTheTimeLimitOfTheManagedPolicyWhichErrorsName) {
+  Policy managed = sample_policy();
+  managed.run.limits.timeout_ms = 300;
+  managed.run.ceilings.timeout_ms = 300;
+  managed.run.managed_limits["timeout_ms"] = {300, "/etc/sbx/managed.d/a.json"};
+  const auto policy = std::make_shared<const Policy>(managed);
+  Request request;
+  EXPECT_EQ(apply_request(policy, request, true).value()->run.limits.timeout_ms, 300);
+  request.timeout_ms = 301;
+  const auto refused = apply_request(policy, request, true);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("/etc/sbx/managed.d/a.json"), std::string::npos);
+}
+
 TEST(ApplyRequest, LowersEveryLimit) {
   Request request = sample_request();
   request.timeout_ms = 1;

@@ -99,7 +99,8 @@ TEST_F(DrivenRun, TerminatedItMayCleanUpWithinTheGrace) {
   drive({&run});
   EXPECT_EQ(run.outcome().status, RunStatus::kKilled);
   EXPECT_EQ(run.outcome().out.text, "ready\ncleaned\n");
-  EXPECT_FALSE(run.outcome().exit_code.has_value());
+  EXPECT_EQ(run.outcome().exit_code, 0);  // it ended by itself
+  EXPECT_EQ(run.outcome().signal, 0);
 }
 
 TEST_F(DrivenRun, WhatIgnoresTheRequestToEndIsKilledAfterTheGrace) {
