@@ -81,7 +81,10 @@ Status KeptLayer::write_files(const std::vector<RequestFile>& files, const View&
     }
   };
   View inside = places;
-  for (ViewRoot& place : inside.roots) moved(place.node);
+  for (ViewRoot& place : inside.roots) {
+    moved(place.node);
+    place.owner.reset();  // what is in a layer is the caller's
+  }
   for (ViewProtect& protect : inside.protects) {
     moved(protect.node);
     for (Node& parent : protect.parents) moved(parent);

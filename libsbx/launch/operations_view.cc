@@ -86,8 +86,10 @@ int BindSystem::execute(ChildContext& context) const noexcept {
 
 int AttachMapped::execute(ChildContext& context) const noexcept {
   const ScopedFd from{context.trees[tree]};
-  return checked(
-      sys::move_mount(from.fd, "", AT_FDCWD, context.text(path), sys::kMoveMountFEmptyPath));
+  const ScopedFd target{open_plain(context.text(path))};
+  if (target.fd < 0) return failure();
+  return checked(sys::move_mount(from.fd, "", target.fd, "",
+                                 sys::kMoveMountFEmptyPath | sys::kMoveMountTEmptyPath));
 }
 
 // A clone has the attributes of what it was cloned from. mount(2) would follow a symlink;

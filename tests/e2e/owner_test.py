@@ -38,10 +38,10 @@ class AnothersWorkspace(harness.Case):
             self.skipTest("no mount here that maps ids: " + answer["sandbox"]["warnings"][0])
         return answer
 
-    def served(self, *runs):
+    def served(self, *runs, flags=()):
         """The answers of a session to these, in any order."""
         lines = [{"jsonrpc": "2.0", "id": n, "method": "run", "params": run} for n, run in enumerate(runs)]
-        served = self.raw("serve", "--workspace", self.work, stdin=None,
+        served = self.raw("serve", "--workspace", self.work, *flags, stdin=None,
                           input="".join(json.dumps(line) + "\n" for line in lines).encode())
         answers = [answer["result"] for answer in map(json.loads, served.stdout.splitlines()) if "id" in answer]
         self.assertEqual([answer["exit_code"] for answer in answers], [0] * len(runs), served)
@@ -120,6 +120,15 @@ class AnothersWorkspace(harness.Case):
         answer, = self.served({"command": "cat a/in && echo more >> a/in && rm -r a && echo gone",
                                "files": [{"path": "a/in", "content": "text\n"}]})
         self.assertEqual(answer["stdout"], "text\ngone\n", answer)
+
+    def test_files_of_a_request_in_a_layer(self):
+        state = tempfile.TemporaryDirectory()
+        self.addCleanup(state.cleanup)
+        os.environ["XDG_STATE_HOME"] = state.name
+        self.addCleanup(os.environ.pop, "XDG_STATE_HOME")
+        answer, = self.served({"command": "echo more >> a/in && cat a/in", "files": [{"path": "a/in", "content": "text\n"}]},
+                              flags=("--layer", "l"))
+        self.assertEqual(answer["stdout"], "text\nmore\n", answer)
 
     def test_a_session(self):
         self.shown()
