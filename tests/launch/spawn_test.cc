@@ -177,6 +177,29 @@ TEST(Spawn, RunsAProgramToItsEndWithEitherClone) {
   }
 }
 
+TEST(Spawn, AttachesAMappedTreeThroughNoSymlink) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root, who alone maps ids";
+  const test::TempDir dir;
+  dir.directory("real/place");
+  ASSERT_EQ(::symlink("real", dir.at("link").c_str()), 0);
+  const Result<IdMap> map = IdMap::as_root({1234, 1235});
+  const OwnedFd top(::open(dir.path().c_str(), O_PATH | O_CLOEXEC));
+  if (!map.ok() || !map.value().tree(top.get(), 0).ok()) GTEST_SKIP() << "no idmapped mounts here";
+  for (const char* const way : {"/real/place", "/link/place"}) {
+    LaunchPlan plan = tiny_plan({"/bin/true"},
+                                {{Op{op::PrivateMounts{}}, ""}, {Op{op::AttachMapped{{}, 0}}, ""}});
+    plan.clone_flags = CLONE_NEWNS;
+    Op& step = plan.ops.at(number_of<op::AttachMapped>(plan) - 1);
+    step.as<op::AttachMapped>()->path = {static_cast<std::uint32_t>(plan.arena.size())};
+    (plan.arena += dir.path() + way).push_back('\0');
+    plan.mapped_trees.push_back({Node{dir.path(), NodeKind::kDirectory}, 0, map.value()});
+    TinyRun run(plan);
+    ASSERT_TRUE(run.started());
+    run.wait();
+    EXPECT_EQ(run.state().failed_errno.load(), way == std::string_view("/link/place") ? ELOOP : 0);
+  }
+}
+
 TEST(Spawn, LeavesOneThatDoesNotEndToBeReapedWithALaterOne) {
   TinyRun slow(tiny_plan({"/bin/sleep", "60"}));
   ASSERT_TRUE(slow.started());
