@@ -75,12 +75,7 @@ class Collector {
     for (const auto& [key, record] : base_.all()) {
       if (key.first != root || shown_.contains(key.second)) continue;
       if (record.kind == BaseRecord::kAbsent) continue;
-      bool is_hidden = is_copy_;
-      for (std::size_t at = key.second.rfind('/'); at != std::string::npos && at != 0 && !is_hidden;
-           at = key.second.rfind('/', at - 1)) {
-        is_hidden = gone_.contains(key.second.substr(0, at));
-      }
-      if (!is_hidden) continue;
+      if (!is_copy_ && !lies_below_any(key.second, gone_)) continue;
       Touched touched;
       touched.base = record;
       add(root, key.second, std::move(touched));

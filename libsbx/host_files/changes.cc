@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
+#include <set>
 
 #include "base/files.h"
 #include "base/utf8.h"
@@ -55,8 +57,22 @@ bool is_same(int a_dir, const char* a_name, const struct stat& a, const std::str
   return have_same_user_attributes(a_file.get(), b_file.get());
 }
 
-void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>& out) {
+// What is left of a name and, where it is a directory, of all in it.
+void list_deleted(int dirfd, const char* name, const std::string& path, int depth,
+                  std::vector<Change>& out) {
+  if (out.size() >= kMaxChanges) return;
+  out.push_back({repair_utf8(path), "deleted"});
+  if (depth == kMaxDepth) return;
+  Listing listing(dirfd, name, O_NOFOLLOW);
+  while (const dirent* const entry = listing.is_open() ? listing.next() : nullptr) {
+    list_deleted(listing.fd(), entry->d_name, path + "/" + entry->d_name, depth + 1, out);
+  }
+}
+
+// `hides`: nothing of the host directory shows through.
+void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vector<Change>& out) {
   Listing listing(upper_fd, ".");
+  std::set<std::string, std::less<>> shown;
   while (const dirent* entry = listing.next()) {
     const std::string_view name = entry->d_name;
     if (out.size() >= kMaxChanges) return;
@@ -65,32 +81,43 @@ void walk(int upper_fd, const std::string& host, int depth, std::vector<Change>&
     if (fstatat(listing.fd(), entry->d_name, &upper, AT_SYMLINK_NOFOLLOW) != 0) continue;
     const std::string path = host + "/" + std::string(name);
     const bool existed = lstat(path.c_str(), &lower) == 0;
-    const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(upper.st_mode);
+    const bool was_directory = existed && S_ISDIR(lower.st_mode);
+    if (hides) shown.emplace(name);
     if (S_ISCHR(upper.st_mode) && upper.st_rdev == makedev(0, 0)) {
-      if (existed) out.push_back({repair_utf8(path), "deleted"});
+      if (existed) list_deleted(AT_FDCWD, path.c_str(), path, depth, out);
       continue;
     }
-    const bool is_touched =
-        existed && !both_directories && is_same(listing.fd(), entry->d_name, upper, path, lower);
-    if (!both_directories && !is_touched) {
+    if (!was_directory || !S_ISDIR(upper.st_mode)) {
+      const bool is_touched =
+          existed && is_same(listing.fd(), entry->d_name, upper, path, lower);
       const char* kind = !existed                                               ? "created"
                          : (lower.st_mode & S_IFMT) == (upper.st_mode & S_IFMT) ? "modified"
                                                                                 : "replaced";
-      out.push_back({repair_utf8(path), kind});
+      if (was_directory) {
+        const std::size_t at = out.size();
+        list_deleted(AT_FDCWD, path.c_str(), path, depth, out);
+        out[at].kind = kind;
+      } else if (!is_touched) {
+        out.push_back({repair_utf8(path), kind});
+      }
     }
     if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
     constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const OwnedFd child(openat(listing.fd(), entry->d_name, kFlags));
     if (!child.is_open()) continue;
-    if (both_directories && is_opaque(child.get())) {
-      out.push_back({repair_utf8(path), "replaced"});
-    } else if (both_directories) {
+    if (was_directory) {
       const OwnedFd real(open(path.c_str(), kFlags));
       const bool is_like = ((lower.st_mode ^ upper.st_mode) & 07777) == 0 &&
                            have_same_user_attributes(child.get(), real.get());
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
-    walk(child.get(), path, depth + 1, out);
+    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, out);
+  }
+  if (!hides) return;
+  Listing real(AT_FDCWD, host.c_str(), O_NOFOLLOW);
+  while (const dirent* const entry = real.is_open() ? real.next() : nullptr) {
+    if (shown.contains(std::string_view(entry->d_name))) continue;
+    list_deleted(real.fd(), entry->d_name, host + "/" + entry->d_name, depth, out);
   }
 }
 
@@ -100,7 +127,7 @@ std::vector<Change> list_changes(const std::vector<std::string>& lowers,
                                  const std::vector<OwnedFd>& uppers) {
   std::vector<Change> out;
   for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
-    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], 0, out);
+    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out);
   }
   sort_changes(out);
   return out;

@@ -557,12 +557,14 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   if (!real.is_open() || all.empty()) return;
   const bool is_copy = state_.kind == KeptKind::kCopy;
   std::set<std::string> there;
+  std::set<std::string> gone;  // below which nothing real shows
   std::string fresh;  // no real directory: nothing real lies in it
   const auto add = [&](const std::string& path, const char* kind) {
     out.push_back({repair_utf8(host + "/" + path), kind});
   };
   walk_merged(all, [&](const MergedEntry& entry) {
-    if (is_copy) there.insert(entry.path);
+    there.insert(entry.path);
+    if (entry.is_opaque || !S_ISDIR(entry.info.st_mode)) gone.insert(entry.path);
     const BaseRecord* const known = base_.find(root, entry.path);
     if (is_copy && known != nullptr &&
         known->stamp == nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec)) {
@@ -571,13 +573,11 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
     struct stat lower {};
     const bool existed = !lies_in(entry.path, fresh) && stat_beneath(real.get(), entry.path, lower);
     if (!existed && S_ISDIR(entry.info.st_mode) && !lies_in(entry.path, fresh)) fresh = entry.path;
-    const bool both_directories = existed && S_ISDIR(lower.st_mode) && S_ISDIR(entry.info.st_mode);
     if (entry.is_whiteout) {
       if (existed) add(entry.path, "deleted");
     } else if (!existed) {
       add(entry.path, "created");
-    } else if ((lower.st_mode & S_IFMT) != (entry.info.st_mode & S_IFMT) ||
-               (both_directories && entry.is_opaque)) {
+    } else if ((lower.st_mode & S_IFMT) != (entry.info.st_mode & S_IFMT)) {
       add(entry.path, "replaced");
     } else if (!says_the_same(real.get(), lower, all[entry.level].get(), entry)) {
       add(entry.path, "modified");
@@ -587,10 +587,10 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
     }
     return out.size() < kMaxChanges;
   });
-  if (!is_copy) return;
   for (const auto& [key, record] : base_.all()) {
     struct stat lower {};
     if (key.first == root && !there.contains(key.second) &&
+        (is_copy || lies_below_any(key.second, gone)) &&
         stat_beneath(real.get(), key.second, lower)) {
       add(key.second, "deleted");
     }

@@ -161,6 +161,14 @@ bool is_whiteout(const struct stat& info) {
   return S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0);
 }
 
+bool lies_below_any(std::string_view path, const std::set<std::string>& those) {
+  for (std::size_t at = path.rfind('/'); at != std::string_view::npos && at != 0;
+       at = path.rfind('/', at - 1)) {
+    if (those.contains(std::string(path.substr(0, at)))) return true;
+  }
+  return false;
+}
+
 std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths) {
   std::vector<OwnedFd> out;
   for (const std::string& path : paths) {

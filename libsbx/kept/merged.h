@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -27,6 +29,9 @@ int open_beneath(int root, const std::string& path, int flags, std::uint32_t mod
 // lstat(2) below `root`.
 bool stat_beneath(int root, const std::string& path, struct stat& info);
 bool is_whiteout(const struct stat& info);
+
+// Whether one of the directories that `path` lies in is among `those`.
+bool lies_below_any(std::string_view path, const std::set<std::string>& those);
 
 // Opens upper directories by path; one that is not there is left out.
 std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths);

@@ -98,8 +98,15 @@ for path in paths:
         subprocess.run([python, program, str(seed)], cwd=wanted, check=True,
                        timeout=harness.BOUND)
         wants = tree(wanted)
-        self.inside(f"python3 -c \"$(cat)\" {seed}", "x", "--stdin", program, cwd=work)
+        answer = self.inside(f"python3 -c \"$(cat)\" {seed}", "x", "--stdin", program, cwd=work)
         self.assertEqual(tree(work), before)
+        self.assertEqual({c["path"]: c["kind"] for c in answer["changes"]},
+                         self.differences(work, before, wants), seed)
+        thrown = self.sh(f"python3 -c \"$(cat)\" {seed}", "--overlay", "--stdin", program, cwd=work)
+        self.assertEqual(thrown["changes"], answer["changes"], seed)
+        listed = json.loads(self.layer("diff", "x", "--json", cwd=work))["changes"]
+        self.assertEqual([{"path": c["path"], "kind": c["kind"]} for c in listed],
+                         answer["changes"], seed)
         patch = self.raw("layer", "diff", "x", cwd=work).stdout
         # git has no empty directories.
         files = {k: v for k, v in wants.items() if v[0] != "directory"}
@@ -118,6 +125,18 @@ for path in paths:
         self.layer("commit", "x", cwd=work)
         self.assertEqual(tree(work), wants, seed)
         return True
+
+    @staticmethod
+    def differences(top, before, after):
+        """Path -> what the result is to call it."""
+        found = {}
+        for name in before.keys() | after.keys():
+            was, now = before.get(name), after.get(name)
+            if was != now:
+                found[os.path.join(top, os.fsdecode(name))] = (
+                    "created" if was is None else "deleted" if now is None
+                    else "modified" if was[0] == now[0] else "replaced")
+        return found
 
     def patched_as_git_s(self, patch, wanted, patched, base):
         """patch -p1 takes whatever it takes of git's own patch, and makes the same of it."""

@@ -81,12 +81,13 @@ TEST_F(Changes, TellADirectoryWhoseModeChanged) {
 TEST_F(Changes, TellWhatAnotherKindOfFileReplaced) {
   dir_.file("lower/file", "x");
   dir_.file("upper/file/inner", "x");
-  dir_.directory("lower/directory");
+  dir_.file("lower/directory/gone", "x");
   dir_.file("upper/directory", "x");
   dir_.file("lower/link", "x");
   dir_.symlink("upper/link", "elsewhere");
   EXPECT_EQ(lines(),
-            (Lines{"replaced directory", "replaced file", "created file/inner", "replaced link"}));
+            (Lines{"replaced directory", "deleted directory/gone", "replaced file",
+                   "created file/inner", "replaced link"}));
 }
 
 TEST_F(Changes, TellADirectoryThatWasRemovedAndMadeAnew) {
@@ -95,12 +96,19 @@ TEST_F(Changes, TellADirectoryThatWasRemovedAndMadeAnew) {
   if (::setxattr(dir_.at("upper/a").c_str(), "user.overlay.opaque", "y", 1, 0) != 0) {
     GTEST_SKIP() << "no user xattrs on this file system: " << std::strerror(errno);
   }
-  EXPECT_EQ(lines(), (Lines{"replaced a", "created a/new"}));
+  dir_.file("lower/a/both/old", "x");
+  dir_.file("upper/a/both/new", "x");
+  dir_.file("lower/a/same", "x");
+  dir_.file("upper/a/same", "x");
+  dir_.file("lower/a/gone/inner", "x");
+  EXPECT_EQ(lines(), (Lines{"created a/both/new", "deleted a/both/old", "deleted a/gone",
+                            "deleted a/gone/inner", "created a/new", "deleted a/old"}));
 }
 
 TEST_F(Changes, TellWhatWasDeleted) {
   dir_.file("lower/a/file", "x");
-  dir_.directory("lower/directory");
+  dir_.file("lower/directory/inner/file", "x");
+  dir_.symlink("lower/directory/link", dir_.at("lower/a"));
   dir_.directory("upper/a");
   for (const char* name : {"upper/a/file", "upper/directory", "upper/never-was"}) {
     // Since Linux 5.8 a whiteout needs no privilege (mknod(2), commit a3c751a50fe6).
@@ -108,7 +116,8 @@ TEST_F(Changes, TellWhatWasDeleted) {
       GTEST_SKIP() << "no character device 0:0 can be made here: " << std::strerror(errno);
     }
   }
-  EXPECT_EQ(lines(), (Lines{"deleted a/file", "deleted directory"}));
+  EXPECT_EQ(lines(), (Lines{"deleted a/file", "deleted directory", "deleted directory/inner",
+                            "deleted directory/inner/file", "deleted directory/link"}));
 }
 
 TEST_F(Changes, DoNotFollowSymlinks) {
