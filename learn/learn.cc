@@ -107,16 +107,22 @@ class Learner {
     return load_base();
   }
 
-  // How the command ends where everything is shown, and what it connects to.
+  // How the command ends where everything is shown, and what it connects to. Where it writes to
+  // elsewhere is known once it is refused: such a place lies below a layer of its own in the next.
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
-    SBX_TRY(const std::string path,
-            place_.write(with_room(as_run(everything_shown(parents_, hidden_places())), kNoMore)));
-    SBX_TRY(wide_, run_under(options_, path, ""));
-    const std::string status = wide_.value("status", "");
-    if (status == "denied" || status == "needs_approval") {
-      return Error{ErrorCode::kSetupFailed, "the command policy of the profile refuses the command",
-                   "learn", "sbx-run check says why; --profile names another parent"};
+    Document wide = everything_shown(parents_, hidden_places());
+    for (int i = 0; i < kMostRuns; ++i) {
+      SBX_TRY(const std::string path, place_.write(with_room(as_run(wide), kNoMore)));
+      SBX_TRY(wide_, run_under(options_, path, ""));
+      const std::string status = wide_.value("status", "");
+      if (status == "denied" || status == "needs_approval") {
+        return Error{ErrorCode::kSetupFailed,
+                     "the command policy of the profile refuses the command", "learn",
+                     "sbx-run check says why; --profile names another parent"};
+      }
+      SBX_TRY(const bool is_wider, open_written(wide));
+      if (!is_wider) break;
     }
     return {};
   }
@@ -205,6 +211,22 @@ class Learner {
     std::vector<std::string> places = place_.parents();
     for (const SecretPlace& secret : guarded_.secrets) places.push_back(literal_path(secret.path));
     return places;
+  }
+
+  // Whether the run was refused to write where it may, in what is thrown away.
+  Result<bool> open_written(Document& wide) const {
+    SBX_TRY(const std::vector<std::string> grants, grants_of(wide_));
+    bool is_wider = false;
+    for (const std::string& text : grants) {
+      const Result<Grant> grant = parse_grant(text);
+      if (!grant.ok() || grant.value().key != "roots") continue;
+      for (const Document& root : grant.value().value) {
+        const std::string access = root.value("access", "");
+        if (access != "rw" || !why_not(root["path"].get<std::string>(), access).empty()) continue;
+        is_wider |= add_grant({"filesystem", "roots", true, Document::array({root})}, wide);
+      }
+    }
+    return is_wider;
   }
 
   Document profile() const { return with_lines(base_, lines_); }

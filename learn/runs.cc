@@ -73,7 +73,7 @@ Result<std::string> first_private_directory(const std::vector<std::string>& path
 }
 
 // What sbx-run writes to its standard output.
-Result<std::string> output_of(std::vector<std::string> words) {
+Result<std::string> output_of(std::vector<std::string> words, bool is_quiet = false) {
   SBX_TRY(const std::string program, companion("sbx-run"));
   words.insert(words.begin(), program);
   std::vector<char*> argv;
@@ -90,6 +90,7 @@ Result<std::string> output_of(std::vector<std::string> words) {
     // The command's own directory is another one, and who is told of this one looks at it.
     unsetenv("PWD");
     unsetenv("OLDPWD");
+    if (is_quiet && dup2(writer.get(), STDERR_FILENO) < 0) _exit(125);
     if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
     _exit(125);
   }
@@ -180,7 +181,8 @@ Result<nlohmann::json> run_under(const LearnOptions& options, const std::string&
   words.insert(words.end(), options.argv.begin(), options.argv.end());
   const Result<std::string> text = output_of(std::move(words));
   if (!layer.empty()) {
-    (void)output_of({"layer", "discard", layer, "--workspace", options.workspace}).ok();
+    // There is none where the run did not begin.
+    (void)output_of({"layer", "discard", layer, "--workspace", options.workspace}, true).ok();
   }
   if (!text.ok()) return text.error();
   SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));

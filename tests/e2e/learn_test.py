@@ -64,6 +64,22 @@ class LearnTest(harness.Case):
         self.assertEqual(open(self.work + "/in").read(), "in\n")
         self.assertTrue(os.path.exists(self.data + "/two"))
 
+    def test_what_it_writes_elsewhere_goes_to_one_as_well(self):
+        # /srv is the test's own: /tmp, the home and the workspace are written in any case.
+        script = ("mount -t tmpfs none /srv && mkdir /srv/out && echo 1 > /srv/out/old && \"$@\" && "
+                  "ls /srv/out && cat /srv/out/old")
+        command = "echo 2 >> /srv/out/old; cat /srv/out/old > /srv/out/new; wc -l < /srv/out/new"
+        done = subprocess.run(
+            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
+             harness.SBX_RUN, "learn", "--out", self.file, "--yes", "--", "sh", "-c", command],
+            cwd=self.work, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=harness.BOUND, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        answer, *there = done.stdout.decode().splitlines()
+        self.assertTrue(json.loads(answer)["proven"], answer)
+        self.assertEqual((json.loads(answer)["exit_code"], there), (0, ["old", "1"]))
+        self.assertEqual(self.roots(), {"/srv/out": "rw"})
+
     def test_secrets_are_masked_and_learned_by_nobody(self):
         answer = self.learn("sh", "-c", f"cat {self.home}/.ssh/id_rsa .env; cat {self.data}/one")
         self.assertEqual(self.roots(), {self.data + "/one": "ro"})
