@@ -63,6 +63,9 @@ class Inspector {
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) SBX_CHECK_OK(add_etc());
+    const bool has_own_network = policy_.sandbox.isolation.namespaces.has(Layer::kNet) &&
+                                 policy_.sandbox.network.mode != NetworkMode::kOpen;
+    if (base == Base::kHost && has_own_network) add_own_etc(kResolvConf);
     if (base != Base::kNone && policy_.sandbox.http != nullptr) {
       Node bundle = see(policy_.sandbox.http->trust_path);
       if (bundle.kind == NodeKind::kFile) view_.etc_own.push_back(std::move(bundle));
@@ -160,6 +163,13 @@ class Inspector {
     return can_show(map.value(), path) ? map.value() : IdMap();
   }
 
+  void add_own_etc(std::string_view name) {
+    Node node = see("/etc/" + std::string(name));
+    if (node.kind == NodeKind::kFile || node.kind == NodeKind::kLink) {
+      view_.etc_own.push_back(std::move(node));
+    }
+  }
+
   // What any user may read there, less what is private.
   Status add_etc() {
     if (Node etc = see("/etc"); etc.kind == NodeKind::kDirectory) view_.etc = std::move(etc);
@@ -169,12 +179,7 @@ class Inspector {
           read_small_file("/etc/resolv.conf", std::size_t{32} << 10).value_or(std::string());
     }
     if (view_.etc.kind == NodeKind::kMissing) return {};
-    for (const std::string_view name : kOwnEtcFiles) {
-      Node node = see("/etc/" + std::string(name));
-      if (node.kind == NodeKind::kFile || node.kind == NodeKind::kLink) {
-        view_.etc_own.push_back(std::move(node));
-      }
-    }
+    for (const std::string_view name : kOwnEtcFiles) add_own_etc(name);
     if (witnesses_ != nullptr) witnesses_->entries("/etc");
     // Root owns most of what others may not read; members of a group may read what is the group's.
     if (has_mounts_ && geteuid() == 0) {

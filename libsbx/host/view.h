@@ -65,8 +65,9 @@ struct Link {
 };
 
 // Files of /etc that are our own inside, where the host has them or there is no /etc.
+inline constexpr std::string_view kResolvConf = "resolv.conf";  // where all of the host shows, too
 inline constexpr auto kOwnEtcFiles = std::to_array<std::string_view>(
-    {"passwd", "group", "hosts", "hostname", "nsswitch.conf", "resolv.conf"});
+    {"passwd", "group", "hosts", "hostname", "nsswitch.conf", kResolvConf});
 
 // What lies over the writable roots where their writes are kept.
 struct ViewLayer {

@@ -47,7 +47,7 @@ Status Placements::collect(LaunchPlan& plan) {
          ""});
   }
   if (!has_host_root_) collect_base();
-  if (has_host_root_) cover_etc();  // with the bundle alone, where there is one
+  if (has_host_root_) cover_etc();  // with the resolver of this sandbox and the bundle, where there is one
   if (tmp_is_writable()) {
     inside("/tmp", "proc/tmp", "private");
   } else if (has_host_root_) {
@@ -144,7 +144,11 @@ void Placements::collect_etc() {
 void Placements::cover_etc() {
   const auto* const http = input_.policy.sandbox.http.get();
   for (const Node& node : view_.etc_own) {
-    if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) continue;
+    if (has_host_root_ && (http == nullptr || node.path != http->trust_path)) {
+      const auto* const root = deepest_in(shown_roots_, node.path);
+      const bool is_named = root != nullptr && (*root)->node.path != "/";
+      if (is_named || !node.path.ends_with(kResolvConf)) continue;
+    }
     add({node.path, PlacementKind::kCover, node,
          std::string(kOwnEtc) + node.path.substr(node.path.rfind('/')), kMaskAttributes, false, "",
          true});

@@ -401,7 +401,7 @@ class ViewPlanner {
     if (view_.etc_own.empty()) return;
     make_dir(kOwnEtc, 0755);
     for (const auto& [name, content] : own_etc_files()) {
-      if (placements_.has_host_root()) break;
+      if (placements_.has_host_root() && name != kResolvConf) continue;
       make_file(std::string(kOwnEtc) + "/" + name, content, 0644);
     }
     if (const auto* const http = input_.policy.sandbox.http.get(); http != nullptr) {
@@ -433,7 +433,7 @@ class ViewPlanner {
          "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
          "protocols: files\nservices: files\nethers: files\nrpc: files\n"},
         // Any address would do: all are local there, and the gateway answers.
-        {"resolv.conf", has_gateway ? "nameserver 127.0.0.53\n" : view_.resolv_conf},
+        {std::string(kResolvConf), has_gateway ? "nameserver 127.0.0.53\n" : view_.resolv_conf},
     };
   }
 

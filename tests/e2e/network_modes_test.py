@@ -47,6 +47,24 @@ class Modes(Networked):
                          ["host1.test", "host2.test", "host3.test"])
         self.assertNotIn("host1.test", self.looked_up())
 
+    def test_so_it_is_where_everything_of_the_host_shows(self):
+        """The host's resolv.conf names a server that this network has no way to."""
+        host = self.profile({"extends": "default", "filesystem": {"base": "host"}})
+        answer = self.sh("curl -sS -m5 http://allowed.test/ || echo nothing", "--profile", host)
+        self.assertEqual(answer["stdout"], "nothing\n", answer)
+        self.assertEqual([(target, each["grant"])
+                          for target, each in self.denials(answer, "dns").items()],
+                         [("allowed.test",
+                           'network.mode = "allowlist", network.allow += ["allowed.test"]')])
+        # Whoever names the file gets the host's.
+        read = "cat /etc/resolv.conf"
+        theirs = "nameserver 10.77.0.1\noptions timeout:2 attempts:1\n"
+        for flags in (("--net", "open"), ("--ro", "/etc"), ("--ro", "/etc/resolv.conf")):
+            answer = self.sh(read, "--profile", host, *flags)
+            self.assertEqual(answer["stdout"], theirs, (flags, answer))
+        for flags in ((), ("--allow-host", "allowed.test")):
+            self.assertNotEqual(self.sh(read, "--profile", host, *flags)["stdout"], theirs, flags)
+
     def test_what_a_command_closes_after_a_connect_is_closed(self):
         """The same address again and again, as clients have it that try one family after the other."""
         program = """
