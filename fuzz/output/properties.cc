@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -157,20 +159,53 @@ struct Redacted {
   std::uint64_t count = 0;
 };
 
+// Without patterns of a profile, beside which no unfinished line is shown.
+enum class Lines : unsigned char { kWithPatterns, kWhole, kShown };
+
 // Chunks of `first` and `second` bytes in turn.
 Redacted redact_in_chunks(std::string_view stream, const std::vector<std::string>& exact,
-                          std::size_t first, std::size_t second) {
+                          std::size_t first, std::size_t second,
+                          Lines lines = Lines::kWithPatterns) {
   static const std::shared_ptr<const RuleSet> rules = RuleSet::make({"ab+c|[0-9]{9}"}).value();
-  Redactor redactor(rules, exact);
+  static const std::shared_ptr<const RuleSet> none = RuleSet::make({}).value();
+  Redactor redactor(lines == Lines::kWithPatterns ? rules : none, exact);
   Redacted result;
   const Redactor::Sink sink = [&](std::string_view bytes) { result.text += bytes; };
   for (std::size_t at = 0; at < stream.size(); std::swap(first, second)) {
     redactor.append(stream.substr(at, first), sink);
     at += first;
+    if (lines == Lines::kShown) redactor.show(sink);
   }
   redactor.finish(sink);
   result.count = redactor.count();
   return result;
+}
+
+constexpr std::string_view kMark = "[REDACTED]";
+
+// Whether `shown` is `redacted`, but for at most 7 bytes before or in the place of each mark.
+bool shows_no_more(std::string_view redacted, std::string_view shown) {
+  constexpr std::size_t kMostShown = 7;
+  std::set<std::size_t> ends = {0};
+  for (bool is_first = true;; is_first = false) {
+    const std::size_t size = std::min(redacted.find(kMark), redacted.size());
+    const std::string_view part = redacted.substr(0, size);
+    std::set<std::size_t> next;
+    const auto go_on = [&](std::size_t at) {
+      if (shown.substr(std::min(at, shown.size())).starts_with(part)) next.insert(at + size);
+    };
+    for (const std::size_t end : ends) {
+      if (is_first) go_on(end);
+      for (std::size_t more = 0; !is_first && more <= kMostShown; ++more) {
+        const std::size_t at = std::min(end + more, shown.size());
+        if (shown.substr(at).starts_with(kMark)) go_on(at + kMark.size());
+        if (more > 0 && end + more <= shown.size()) go_on(at);
+      }
+    }
+    if (size == redacted.size()) return next.contains(shown.size());
+    redacted.remove_prefix(size + kMark.size());
+    ends = std::move(next);
+  }
 }
 
 }  // namespace
@@ -189,8 +224,10 @@ bool redactor_holds(std::string_view input) {
       redact_in_chunks(stream, values, std::max<std::size_t>(stream.size(), 1), 1);
   const Redacted chunked = redact_in_chunks(stream, values, first, second);
   if (whole.text != chunked.text || whole.count != chunked.count) return false;
+  const Redacted plain = redact_in_chunks(stream, values, first, second, Lines::kWhole);
+  const Redacted shown = redact_in_chunks(stream, values, first, second, Lines::kShown);
+  if (shown.count != plain.count || !shows_no_more(plain.text, shown.text)) return false;
   if (whole.count == 0) return whole.text == stream;
-  constexpr std::string_view kMark = "[REDACTED]";
   if (whole.text.find(kMark) == std::string::npos) return false;
   const bool looked_for = !values.empty() && exact.size() >= 8;
   // A value that the mark itself, or the text around marks, spells is no leak.

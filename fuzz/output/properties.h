@@ -17,7 +17,7 @@ bool capture_holds(std::string_view input);
 
 // The first bytes choose chunk sizes and an exact value, the rest is a stream: what comes out and
 // what is counted do not depend on the chunks; nothing but replaced text is lost; the exact value
-// does not come out.
+// does not come out; and where unfinished lines are shown, no more than 7 bytes of a secret do.
 bool redactor_holds(std::string_view input);
 
 // The first byte chooses the chunk size: the result line found does not depend on the chunks, and

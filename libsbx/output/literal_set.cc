@@ -2,6 +2,7 @@
 // The search. A few bytes in a hundred of ordinary text pass the map by chance.
 #include "output/literal_set.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -90,6 +91,16 @@ void LiteralSet::build() {
   grams_.resize(literals_.size());
   index_literals(literals_, grams_, starts_);
   fill_gram_map(grams_, map_);
+}
+
+std::size_t LiteralSet::begun_by(std::string_view text) const {
+  std::size_t most = 0;
+  for (const std::string& whole : texts_) {
+    std::size_t size = std::min(whole.size() - 1, text.size());
+    while (size > most && !text.ends_with(std::string_view(whole).substr(0, size))) --size;
+    most = std::max(most, size);
+  }
+  return most;
 }
 
 void fill_gram_map(std::span<const LiteralGram> grams, GramMap& map) {

@@ -183,6 +183,8 @@ class LiteralSet {
   void add(std::string text, std::uint16_t tag);
   void build();
   LiteralFinder finder() const { return {literals_, grams_, starts_, &map_}; }
+  // How many bytes at the end of `text` begin one of them, which may go on.
+  std::size_t begun_by(std::string_view text) const;
 
  private:
   std::deque<std::string> texts_;

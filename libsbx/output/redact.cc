@@ -106,8 +106,8 @@ void Redactor::settle(const Sink& sink) {
 }
 
 // How much of a line that goes on may be shown: nothing of a value behind an equals sign or a
-// quotation mark, and of its last word only a short one.
-std::size_t Redactor::showable() const {
+// quotation mark, and of its last word, as of an exact value that it may be in, only a few bytes.
+std::size_t Redactor::showable() {
   constexpr std::size_t kShortWord = 7;
   const auto is_space = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
   const std::string_view held = held_;
@@ -119,11 +119,14 @@ std::size_t Redactor::showable() const {
         held[at] == '\'' && at > 0 && std::isalnum(static_cast<unsigned char>(held[at - 1])) != 0;
     if (held[at] == '=' || held[at] == '"' || (held[at] == '\'' && !is_apostrophe)) end = at + 1;
   }
+  const std::size_t begun = exact_values_.empty() ? 0 : exact().begun_by(held);
+  if (begun > kShortWord) end = std::min(end, held.size() - begun + kShortWord);
   return end;
 }
 
 void Redactor::show(const Sink& sink) {
   if (held_.size() <= shown_ || key_.is_open() || !owed_.empty()) return;
+  if (!rules_->patterns().empty()) return;  // what one of them takes may have begun anywhere
   const std::size_t end = showable();
   if (end <= shown_) return;
   Redactor as_it_stands(rules_, exact_values_);
@@ -424,7 +427,7 @@ void Redactor::match_all(const re2::RE2& expression, std::string_view text, std:
   }
 }
 
-void Redactor::find_exact_values(std::string_view text) {
+const LiteralSet& Redactor::exact() {
   if (!exact_) {
     exact_.emplace();
     for (ExactForm& form : exact_forms(exact_values_)) {
@@ -432,8 +435,12 @@ void Redactor::find_exact_values(std::string_view text) {
     }
     exact_->build();
   }
+  return *exact_;
+}
+
+void Redactor::find_exact_values(std::string_view text) {
   hits_.clear();
-  exact_->finder().find(text, hits_);
+  exact().finder().find(text, hits_);
   for (LiteralHit hit : hits_) {
     if (hit.tag == kBase64) {
       if (hit.begin > 0 && is_base64(text[hit.begin - 1])) --hit.begin;

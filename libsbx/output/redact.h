@@ -41,7 +41,8 @@ class Redactor {
   // a line of its own.
   void settle(const Sink& sink);
   // The line so far, as it stands, is for the caller's eye: given out as far as nothing in it is,
-  // or may yet become, more of a secret than its first 7 bytes. It is decided with what follows.
+  // or may yet become, more of a secret than its first 7 bytes; nothing where the profile has
+  // patterns of its own. It is decided with what follows.
   void show(const Sink& sink);
   // The end of the stream: the rest is decided. Nothing may be appended afterwards.
   void finish(const Sink& sink);
@@ -62,7 +63,8 @@ class Redactor {
     std::size_t text;
   };
 
-  std::size_t showable() const;
+  std::size_t showable();
+  const LiteralSet& exact();
   std::size_t consume(std::string_view text, bool at_end, const Sink& sink);
   std::size_t redact(std::string_view text, std::size_t own_end, const Sink& sink);
   void find_spans(std::string_view text, std::size_t own_end);
