@@ -407,9 +407,9 @@ TEST(Redactor, GivesOutACompleteLineWithoutWaitingForTheNext) {
 }
 
 // What `text` becomes where its first `cut` bytes rest for a while.
-std::string shown_at(std::string_view text, std::size_t cut, std::string* early = nullptr) {
-  static const auto rules = RuleSet::make({}).value();
-  Redactor redactor(rules, {"exact-needle-1"});
+std::string shown_at(std::string_view text, std::size_t cut, std::string* early = nullptr,
+                     const std::vector<std::string>& patterns = {}) {
+  Redactor redactor(RuleSet::make(patterns).value(), {"exact-needle-1", "several words 12345"});
   std::string out;
   const Redactor::Sink sink = [&](std::string_view bytes) { out += bytes; };
   redactor.append(text.substr(0, cut), sink);
@@ -432,13 +432,19 @@ TEST(Redactor, ShowsALineThatRestsOnce) {
   EXPECT_EQ(early, "a ");
 }
 
+TEST(Redactor, ShowsNothingOfALineThatRestsBesideThePatternsOfAProfile) {
+  std::string early;
+  EXPECT_EQ(shown_at("my pet is a cat\n", 10, &early, {"pet .*cat"}), "my [REDACTED]\n");
+  EXPECT_EQ(early, "");
+}
+
 TEST(Redactor, ShowsNoMoreThanSevenBytesOfASecretThatRestsHalfway) {
   std::vector<std::string> templates = corpus_lines("secrets.txt");
-  templates.push_back("zz exact-needle-1 end");
+  templates.insert(templates.end(), {"zz exact-needle-1 end", "zz several words 12345 end"});
   TemplateFiller filler;
   for (const std::string& one : templates) {
     const std::string line = filler.fill(one);
-    const std::string whole = redact(line, {"exact-needle-1"}).text;
+    const std::string whole = redact(line, {"exact-needle-1", "several words 12345"}).text;
     for (std::size_t cut = 0; cut <= line.size(); ++cut) {
       const std::string out = shown_at(line, cut);
       ASSERT_GE(out.size(), whole.size()) << line << " " << cut;
