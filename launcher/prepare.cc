@@ -55,6 +55,17 @@ Result<std::string> real_directory(const std::string& path, const std::string& w
 
 constexpr const char* kHere = "the current directory";
 
+// Where nobody works, and where a writable workspace would be the machine itself.
+bool is_system_directory(std::string_view path) {
+  if (path == "/") return true;
+  if (is_below(path, "/var/tmp")) return false;
+  for (const std::string_view top :
+       {"/usr", "/bin", "/sbin", "/etc", "/var", "/opt", "/boot", "/dev", "/proc", "/sys"}) {
+    if (is_below(path, top)) return true;
+  }
+  return path.starts_with("/lib");  // /lib32, /lib64 …
+}
+
 // The current directory, unless the operator names another. `warnings` tell what it opens.
 Result<std::string> choose_workspace(const RunOptions& options, const std::string& home,
                                      std::vector<std::string>& warnings) {
@@ -65,7 +76,7 @@ Result<std::string> choose_workspace(const RunOptions& options, const std::strin
     return real_directory(options.template_dir, "--template", ErrorCode::kPathNotFound);
   }
   SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kPathNotFound));
-  if (is_of_the_system(here)) {
+  if (is_system_directory(here)) {
     return Error{ErrorCode::kPathRefused,
                  "the current directory, " + here +
                      ", belongs to the system and is no workspace unless it is named",

@@ -268,12 +268,10 @@ bool Places::may_change_below(std::string_view path) const {
          });
 }
 
-bool Places::is_written_system(std::string_view path) const {
+bool Places::is_written_outside(std::string_view path) const {
   if (is_own(path) || (!policy_.sandbox.home.empty() && is_below(path, policy_.sandbox.home)))
     return false;
-  const Root* const root = nearest_root(path);
-  return root != nullptr && root->access == Access::kReadWrite &&
-         (root->path == "/" || is_of_the_system(path));
+  return access(path) == Access::kReadWrite;
 }
 
 std::string Places::private_place(std::string_view path) const {

@@ -43,9 +43,8 @@ class Places {
   // `takes_what_is_below`: of files that a filter picked, too.
   bool is_known_removal(std::string_view path, bool is_recursive,
                         bool takes_what_is_below = true) const;
-  // Whether the sandbox lets it be written though it is the machine's: what lies in a system
-  // directory, or in no root but `/`, and is not the command's own.
-  bool is_written_system(std::string_view path) const;
+  // Whether the sandbox lets it be written, outside of what is the command's own.
+  bool is_written_outside(std::string_view path) const;
   // /tmp or the private home, where the path lies below it and in no root; else empty.
   std::string private_place(std::string_view path) const;
   // Whether the sandbox lets it be written, as far as roots tell: the command's own, too.

@@ -290,7 +290,7 @@ std::optional<Hit> overwritten(const Case& c, const Word& word,
 bool is_device(const Case&, const std::string& path) { return Places::is_device(path); }
 bool is_outside(const Case& c, const std::string& path) {
   // /proc and /dev are the sandbox's own, whatever a root says of theirs; devices have their rule.
-  return c.places.is_written_system(path) && !is_below(path, "/dev") && !is_below(path, "/proc");
+  return c.places.is_written_outside(path) && !is_below(path, "/dev") && !is_below(path, "/proc");
 }
 
 // The operands that a command writes to, from the start of the file.
@@ -486,19 +486,18 @@ constexpr std::array kRules = {
          "dd if=/dev/urandom of=/dev/null count=1\n"
          "echo hi > /dev/tty"},
     Rule{"destructive.truncate-outside", "", truncates_outside,
-         "overwrites a file of the system",
-         "echo x > /opt/data/hosts\n"
-         ": > /opt/data/log/syslog\n"
-         "> /opt/data/a\n"
-         "cat a &> /opt/data/x\n"
-         "truncate -s 0 /opt/data/log\n"
-         "echo x | tee /opt/data/motd\n"
-         "dd if=a of=/opt/data/b\n"
-         "cp /dev/null /opt/data/b\n"
-         "sed -i d /opt/data/b\n"
-         "cd /opt/data && echo x > hosts",
+         "overwrites a file outside the workspace",
+         "echo x > /data/hosts\n"
+         ": > /data/log/syslog\n"
+         "> /data/a\n"
+         "cat a &> /data/x\n"
+         "truncate -s 0 /data/log\n"
+         "echo x | tee /data/motd\n"
+         "dd if=a of=/data/b\n"
+         "cp /dev/null /data/b\n"
+         "sed -i d /data/b\n"
+         "cd /data && echo x > hosts",
          "echo x > /etc/hosts\n"
-         "echo x > /data/a\n"
          "echo x > out.txt\n"
          "make > build.log 2>&1\n"
          "echo x > /tmp/a\n"

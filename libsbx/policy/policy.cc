@@ -247,16 +247,6 @@ std::string command_home(const Policy& policy) {
   return own->second.starts_with('/') ? own->second : "";
 }
 
-bool is_of_the_system(std::string_view path) {
-  if (path == "/") return true;
-  if (is_below(path, "/var/tmp")) return false;
-  for (const std::string_view top :
-       {"/usr", "/bin", "/sbin", "/etc", "/var", "/opt", "/boot", "/dev", "/proc", "/sys"}) {
-    if (is_below(path, top)) return true;
-  }
-  return path.starts_with("/lib");  // /lib32, /lib64 …
-}
-
 Result<std::string> normal_path(std::string_view path, std::string_view base,
                                 std::string_view where) {
   if (path.empty() || path.find('\0') != std::string_view::npos) {

@@ -159,10 +159,6 @@ inline bool is_below(std::string_view path, std::string_view ancestor) {
          std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
 }
 
-// `/`, /usr, /bin, /sbin, /lib*, /etc, /var but /var/tmp, /opt, /boot, /dev, /proc, /sys and what is
-// below: where nobody works, and what is written there is the machine's.
-bool is_of_the_system(std::string_view path);
-
 // Which of `places` counts at `path`: the deepest that is it or holds it, the first of equals;
 // nullptr: none. `path_of` gives a place's normal path.
 template <typename Places, typename PathOf>

@@ -13,8 +13,7 @@ inline Policy sample_policy() {
   policy.sandbox.workspace = "/home/me/project";
   policy.sandbox.home = "/home/me";
   policy.sandbox.filesystem.roots = {{"/home/me/project", Access::kReadWrite, false, ""},
-                                     {"/data", Access::kReadWrite, false, ""},
-                                     {"/opt/data", Access::kReadWrite, false, ""}};
+                                     {"/data", Access::kReadWrite, false, ""}};
   policy.sandbox.isolation.namespaces.add(Layer::kMount);
   policy.sandbox.commands.ask = {"destructive"};
   return policy;
