@@ -68,7 +68,7 @@ class LearnTest(harness.Case):
         # /srv is the test's own: /tmp, the home and the workspace are written in any case.
         script = ("mount -t tmpfs none /srv && mkdir /srv/out && echo 1 > /srv/out/old && \"$@\" && "
                   "ls /srv/out && cat /srv/out/old")
-        command = "echo 2 >> /srv/out/old; cat /srv/out/old > /srv/out/new; wc -l < /srv/out/new"
+        command = "echo 2 >> /srv/out/old; cp /srv/out/old /srv/out/new; wc -l < /srv/out/new"
         done = subprocess.run(
             ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh",
              harness.SBX_RUN, "learn", "--out", self.file, "--yes", "--", "sh", "-c", command],
