@@ -212,7 +212,9 @@ void Placements::collect_root(const ViewRoot& root) {
     case Access::kReadWrite:
       bind(root.node, kWritableAttributes | exec_attribute(root.node.path), "rw");
       placements_.back().ids = ids_of(root);
-      if (filesystem().overlay && is_directory) lay_over(placements_.back());
+      if (filesystem().overlay && (is_directory || root.node.kind == NodeKind::kFile)) {
+        lay_over(placements_.back());
+      }
       return;
   }
 }

@@ -271,21 +271,36 @@ class ViewPlanner {
     options += real + ",upperdir=" + store + "/" + placement.kept->upper + ",workdir=" + store +
                "/" + placement.kept->work + ",userxattr,volatile";
     add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), text(options),
-                  MS_NOSUID | MS_NODEV});
+                  overlay_flags(placement)});
   }
 
+  static std::uint64_t overlay_flags(const Placement& placement) {
+    std::uint64_t flags = MS_NOSUID | MS_NODEV;
+    if ((placement.attributes & sys::kMountAttrNoexec) != 0) flags |= MS_NOEXEC;
+    return flags;
+  }
+
+  // Over a file lies one over its directory, which shows nothing else.
   void place_overlay(const Placement& placement) {
     if (placement.kept != nullptr) return place_kept(placement);
+    const bool is_file = placement.source.kind == NodeKind::kFile;
     const std::string work = "proc/overlay" + std::to_string(builder_.plan().overlays.size());
+    const std::string merged = is_file ? work + "/merged" : std::string(relative(placement.path));
+    const std::string top(is_file ? parent_of(placement.source.path) : placement.path);
     make_dir(work, 0755);
     for (const char* part : {"/lower", "/upper", "/work"}) make_dir(work + part, 0755);
-    builder_.bind(placement.source, work + "/lower", kReadOnlyAttributes);
+    builder_.bind(is_file ? Node{top, NodeKind::kDirectory, 0, 0} : placement.source,
+                  work + "/lower", kReadOnlyAttributes);
     const op::Text options = text("lowerdir=" + work + "/lower,upperdir=" + work +
                                   "/upper,workdir=" + work + "/work,userxattr");
-    add(op::Mount{FileSystem::kOverlay, text(relative(placement.path)), options,
-                  MS_NOSUID | MS_NODEV});
+    if (is_file) make_dir(merged, 0755);
+    add(op::Mount{FileSystem::kOverlay, text(merged), options, overlay_flags(placement)});
+    if (is_file) {
+      bind_inside(merged + placement.source.path.substr(placement.source.path.rfind('/')),
+                  relative(placement.path), placement.attributes);
+    }
     report(work + "/upper", ReportTag::kOverlay);
-    builder_.plan().overlays.push_back(placement.path);
+    builder_.plan().overlays.push_back(top);
   }
 
   // --- what the host can uncover ---

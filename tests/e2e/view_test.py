@@ -27,6 +27,18 @@ def snapshot(directory):
 class Roots(ViewCase):
     """The most specific path wins, whatever the order; what is not shown does not exist."""
 
+    def test_a_writable_file_keeps_its_content_under_an_overlay(self):
+        file = self.write("apart/file", "1\n")
+        beside = self.write("apart/beside", "b\n")
+        answer = self.sh(f"ls {self.base}/apart; echo 2 >> {file}; cat {file}; echo 3 > {beside}",
+                         "--rw", file, "--overlay")
+        self.assertEqual(answer["stdout"], "file\n1\n2\n", answer)
+        self.assertEqual(answer["changes"], [{"path": file, "kind": "modified"}])
+        for path, content in ((file, "1\n"), (beside, "b\n")):
+            with open(path) as there:
+                self.assertEqual(there.read(), content)
+        self.assertEqual(self.sh("true", "--rw", file, "--overlay")["changes"], [])
+
     def test_what_no_root_shows_does_not_exist(self):  # E2
         self.write("outside/secret", "hidden")
         answer = self.sh(f"cat {self.base}/outside/secret; ls {self.base}")

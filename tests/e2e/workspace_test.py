@@ -134,6 +134,13 @@ class Fresh(harness.Case):
         answer = self.sh("cp /bin/true mine && ./mine", "--profile", profile)
         self.assertEqual(answer["exit_code"], 126, answer)
         self.assertEqual(self.sh("cp /bin/true mine && ./mine")["exit_code"], 0)
+        # So it stays where its writes are kept apart.
+        environment = {**self.env, "XDG_STATE_HOME": os.path.join(self.base, "state")}
+        for flags in (("--overlay",), ("--layer", "x")):
+            for command in ("./mine", "cp /bin/true other && ./other"):
+                answer = self.sh(command, "--profile", profile, *flags, env=environment)
+                self.assertEqual(answer["exit_code"], 126, (flags, answer))
+            self.assertEqual(self.sh("./mine", *flags, env=environment)["exit_code"], 0)
 
     def test_explain_leaves_no_workspace(self):
         done = self.raw("explain", "--profile", self.fresh, "--json", env=self.env)
