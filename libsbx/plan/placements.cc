@@ -32,6 +32,10 @@ const Placement* Placements::deepest(std::string_view path) const {
 }
 
 Status Placements::collect(LaunchPlan& plan) {
+  if (filesystem().overlay && host_root_ != nullptr && host_root_->access == Access::kReadWrite) {
+    return Error{ErrorCode::kPathRefused, "no overlay can lie over /: it is the whole system",
+                 host_root_->where, "name narrower roots"};
+  }
   placements_.reserve(64 + view_.denied.size());
   if (filesystem().base == Base::kHost || host_root_ != nullptr) {
     has_host_root_ = true;

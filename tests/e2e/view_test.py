@@ -39,6 +39,12 @@ class Roots(ViewCase):
                 self.assertEqual(there.read(), content)
         self.assertEqual(self.sh("true", "--rw", file, "--overlay")["changes"], [])
 
+    def test_no_overlay_lies_over_the_whole_system(self):
+        answer = self.sh(f"echo 2 > {self.work}/ran", "--rw", "/", "--overlay")
+        self.assert_error(answer, "path_refused")
+        self.assertEqual(answer["error"]["where"], "--rw")
+        self.assertEqual(os.listdir(self.work), [])
+
     def test_what_no_root_shows_does_not_exist(self):  # E2
         self.write("outside/secret", "hidden")
         answer = self.sh(f"cat {self.base}/outside/secret; ls {self.base}")
