@@ -88,8 +88,7 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
       continue;
     }
     if (!was_directory || !S_ISDIR(upper.st_mode)) {
-      const bool is_touched =
-          existed && is_same(listing.fd(), entry->d_name, upper, path, lower);
+      const bool is_touched = existed && is_same(listing.fd(), entry->d_name, upper, path, lower);
       const char* kind = !existed                                               ? "created"
                          : (lower.st_mode & S_IFMT) == (upper.st_mode & S_IFMT) ? "modified"
                                                                                 : "replaced";

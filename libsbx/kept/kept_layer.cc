@@ -558,7 +558,7 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   const bool is_copy = state_.kind == KeptKind::kCopy;
   std::set<std::string> there;
   std::set<std::string> gone;  // below which nothing real shows
-  std::string fresh;  // no real directory: nothing real lies in it
+  std::string fresh;           // no real directory: nothing real lies in it
   const auto add = [&](const std::string& path, const char* kind) {
     out.push_back({repair_utf8(host + "/" + path), kind});
   };

@@ -85,9 +85,8 @@ TEST_F(Changes, TellWhatAnotherKindOfFileReplaced) {
   dir_.file("upper/directory", "x");
   dir_.file("lower/link", "x");
   dir_.symlink("upper/link", "elsewhere");
-  EXPECT_EQ(lines(),
-            (Lines{"replaced directory", "deleted directory/gone", "replaced file",
-                   "created file/inner", "replaced link"}));
+  EXPECT_EQ(lines(), (Lines{"replaced directory", "deleted directory/gone", "replaced file",
+                            "created file/inner", "replaced link"}));
 }
 
 TEST_F(Changes, TellADirectoryThatWasRemovedAndMadeAnew) {
