@@ -266,21 +266,27 @@ std::uint64_t Placements::exec_attribute(std::string_view path) const {
 // their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
 // stand open under another name, in the next run.
 void Placements::hold_parents(const ViewRoot& root) {
-  if (filesystem().overlay) return;
   if (root.node.path == "/") return;
   const auto* const above = deepest_in(roots_, parent_of(root.node.path));
   if (above == nullptr || (*above)->access != Access::kReadWrite) return;
   const ViewRoot* const holder = *above;
   if (root.access == Access::kReadWrite && (!root.noexec || holder->noexec)) return;
+  // In an overlay no directory of the real tree is moved; in a layer that is a copy each can be.
+  const std::string& top = holder->node.path;
+  const auto standing = standing_.find(top);
+  const ViewLayer::Part* const kept =
+      standing == standing_.end() ? nullptr : placements_[standing->second].kept;
+  const bool is_copy = kept != nullptr && !kept->copy.empty();
+  if (filesystem().overlay && !is_copy) return;
   const std::string& path = root.node.path;
-  for (std::size_t at = path.find('/', holder->node.path.size() + 1); at != std::string::npos;
+  for (std::size_t at = path.find('/', top.size() + 1); at != std::string::npos;
        at = path.find('/', at + 1)) {
     const std::string parent = path.substr(0, at);
     // What is our own is gone with the run.
-    if (!has(parent) && is_from_the_host(parent)) {
-      bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
-           "");
-    }
+    if (has(parent) || !is_from_the_host(parent)) continue;
+    bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
+         "");
+    if (is_copy) placements_.back().source.path = kept->copy + parent.substr(top.size());
   }
 }
 

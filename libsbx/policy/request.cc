@@ -63,8 +63,9 @@ Status apply_network(OwnPolicy& own, bool wanted) {
     return Error{ErrorCode::kNotGranted, "the profile grants no network", "/network",
                  std::string("the operator grants it with ") + std::string(kNetworkGrant)};
   }
-  if (mode == NetworkMode::kNone) return {};
+  if (mode == NetworkMode::kNone && own.now().sandbox.network.host_ports.empty()) return {};
   SandboxPolicy& sandbox = own.edit().sandbox;
+  sandbox.network.host_ports.clear();
   // Mode open shares the host's network namespace, which mode none must not.
   if (mode == NetworkMode::kOpen) sandbox.isolation.namespaces.add(Layer::kNet);
   sandbox.network.mode = NetworkMode::kNone;

@@ -120,7 +120,7 @@ void write_task_status(JsonWriter& json, const Task& task) {
     write_member(json, "stdout", output.out);
     write_member(json, "stderr", output.err);
     write_command(json, task);
-    const Outcome so_far = task.progress();
+    const Outcome so_far = task.shown_progress();
     write_denials(json, so_far.denials);
     write_connections(json, so_far);
   }
@@ -185,7 +185,7 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
     write_end(json, *task);
     write_command(json, *task);
     write_flag(json, "has_terminal", task->terminal() != nullptr);
-    const Outcome so_far = task->progress();
+    const Outcome so_far = task->shown_progress();
     write_count(json, "denials", so_far.denials.size());
     write_count(json, "connections", so_far.connections.size() + so_far.unlisted_connections);
     json.end_object();

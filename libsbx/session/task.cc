@@ -92,6 +92,12 @@ void Task::conclude(Outcome outcome, ShellReport report) {
 
 Outcome Task::progress() const { return run_ ? run_->progress() : outcome_; }
 
+Outcome Task::shown_progress() const {
+  Outcome outcome = progress();
+  redact_outcome(run_ ? run_->redaction() : redaction_, outcome);
+  return outcome;
+}
+
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
                  Approvals& approvals, std::shared_ptr<KeptLayer> layer, HostLooks* looks) {
   RunInput input = run_input(facts, inherited, approvals);

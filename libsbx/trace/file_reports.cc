@@ -150,8 +150,9 @@ std::string FileLook::named_by(const NamedFile& file, const std::string& path) c
   const std::string real = resolve_path(path, "/");
   const bool changes = file.need == FileNeed::kCreate || file.need == FileNeed::kRemove ||
                        file.need == FileNeed::kReplace || file.creates;
+  if (std::find(plan_.named.begin(), plan_.named.end(), real) != plan_.named.end()) return real;
   for (const std::string& named : plan_.named) {
-    if (named == real || (changes && named != "/" && is_below(real, named)) ||
+    if ((changes && named != "/" && is_below(real, named)) ||
         (file.creates && parent_of(named) == parent_of(real)))
       return named;
   }
