@@ -171,11 +171,13 @@ std::optional<Hit> forces_push(const Case& c) {
   return std::nullopt;
 }
 
+// A worktree that the view does not show counts as gone for `prune`.
 std::optional<Hit> removes_worktree(const Case& c) {
   const auto git = read_git(c, "worktree");
-  return git && is_first(*git, "remove") && git->arguments.find('f', "force") != nullptr
-             ? std::optional(git->hit)
-             : std::nullopt;
+  if (!git) return std::nullopt;
+  const bool is_forced = is_first(*git, "remove") && git->arguments.find('f', "force") != nullptr;
+  const bool prunes = is_first(*git, "prune") && git->arguments.find('n', "dry-run") == nullptr;
+  return is_forced || prunes ? std::optional(git->hit) : std::nullopt;
 }
 
 std::optional<Hit> removes_tracked(const Case& c) {
@@ -318,8 +320,10 @@ constexpr std::array kRules = {
          "git push --force --dry-run"},
     Rule{"destructive.git-worktree", "git", removes_worktree, "work in the worktree is lost",
          "git worktree remove --force ../wt\n"
-         "git worktree remove -f wt",
+         "git worktree remove -f wt\n"
+         "git worktree prune -v",
          "git worktree remove wt\n"
+         "git worktree prune --dry-run\n"
          "git worktree add ../wt\n"
          "git worktree list"},
     Rule{"destructive.git-rm", "git", removes_tracked, "changes in the files removed are lost",

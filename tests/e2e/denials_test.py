@@ -40,6 +40,13 @@ class Case(harness.Case):
 
 @unittest.skipUnless(os.path.exists(MOUNT), "no mount(8) here")
 class MaskedPrograms(Case):
+    def test_of_two_named_neighbours_the_refused_one_is_told(self):
+        for name in ("read", "written"):
+            self.write("work/" + name, name)
+        answer = self.sh("cat read; echo w > written", "--ro", self.work + "/written")
+        self.assertEqual([(d["target"], d["program"]) for d in answer["denials"]],
+                         [(self.work + "/written", "bash")], answer)
+
     def test_an_exec_by_a_hidden_name_is_reported(self):
         answer = self.sh(f"m={hidden('mount')}; $m; $m; exit 7")
         self.assertEqual(answer["exit_code"], 7, answer)

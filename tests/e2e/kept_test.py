@@ -142,6 +142,17 @@ class Copies(Kept):
         os.link(os.path.join(self.work, "one"), os.path.join(self.work, "two"))
         self.put("gone", "g\n")
 
+    def test_no_directory_above_what_is_hidden_moves(self):
+        self.put("sec/deep/.env", "TOPSECRET\n")
+        hide = ("--hide", "**/.env")
+        answer = self.inside("mv sec s2; mv sec/deep sec/d2; echo n > sec/deep/n; ls", "x", *hide)
+        self.assertEqual(answer["layer"]["kind"], "copy")
+        self.assertEqual(answer["stdout"], "gone\none\nsec\ntwo\n", answer)
+        self.assertEqual([c["path"] for c in answer["changes"]], [self.work + "/sec/deep/n"])
+        self.assertEqual(os.listdir(os.path.join(self.work, "sec/deep")), [".env"])
+        found = self.inside("grep -r TOPSECRET . ; cat sec/deep/n", "x", *hide)
+        self.assertEqual(found["stdout"], "n\n", found)
+
     def test_names_of_one_file_stay_names_of_one_file(self):
         before = tree(self.work)
         answer = self.inside("echo 2 >> one; cat two; rm gone; echo n > new")

@@ -103,6 +103,14 @@ print("each")
         answer = self.sh("curl -sS http://127.0.0.1:8088/", "--host-port", "8088")
         self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n", answer)
 
+    def test_a_request_without_network_has_no_host_port(self):
+        for network, said in ((True, "127.0.0.1:8088/ hub-loopback\n"), (False, "nothing\n")):
+            mode = {} if network else {"network": False}
+            params = self.write("params.json", json.dumps(
+                {"command": "curl -sS -m5 http://127.0.0.1:8088/ || echo nothing", **mode}))
+            answer = self.run_json("call", "run", "--host-port", "8088", "--params", params)
+            self.assertEqual(answer["stdout"], said, answer)
+
     def test_host_ports_open_nothing_else_of_127_8(self):
         for mode in ("none", "allowlist", "outbound"):
             path = self.profile({"network": {"mode": mode, "host_ports": [8088, 8099]}})
