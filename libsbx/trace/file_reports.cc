@@ -147,7 +147,7 @@ std::optional<Denial> FileLook::link_denial(const std::string& from, const std::
 // beside it is to take the place of, or a directory that is changed, as by `rm -r` and `cp`.
 std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
   if (plan_.named.empty()) return "";
-  const std::string real = resolve_path(path, "/");
+  std::string real = resolve_path(path, "/");
   const bool changes = file.need == FileNeed::kCreate || file.need == FileNeed::kRemove ||
                        file.need == FileNeed::kReplace || file.creates;
   if (std::find(plan_.named.begin(), plan_.named.end(), real) != plan_.named.end()) return real;
