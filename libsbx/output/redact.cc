@@ -127,7 +127,8 @@ std::size_t Redactor::showable() {
 void Redactor::show(const Sink& sink) {
   if (held_.size() <= shown_ || key_.is_open() || !owed_.empty()) return;
   if (!rules_->patterns().empty()) return;  // what one of them takes may have begun anywhere
-  const std::size_t end = showable();
+  // Of a long line a later window decides about what begins behind the first one's own part.
+  const std::size_t end = std::min(showable(), kWindow - kOverlap);
   if (end <= shown_) return;
   Redactor as_it_stands(rules_, exact_values_);
   as_it_stands.append(held_, [](std::string_view) {});

@@ -438,6 +438,17 @@ TEST(Redactor, ShowsNothingOfALineThatRestsBesideThePatternsOfAProfile) {
   EXPECT_EQ(early, "");
 }
 
+TEST(Redactor, ShowsNoMoreOfALineThatIsLongerThanAWindow) {
+  std::string line;
+  while (line.size() < 50'000) line += "a b ";
+  const std::size_t cut = line.size() + 7;
+  line += "exact-needle-1 end ";
+  while (line.size() < 80'000) line += "c d ";
+  const std::string out = shown_at(line + "\n", cut);
+  EXPECT_NE(out.find("[REDACTED] end"), std::string::npos);
+  EXPECT_EQ(out.find("needle"), std::string::npos);
+}
+
 TEST(Redactor, ShowsNoMoreThanSevenBytesOfASecretThatRestsHalfway) {
   std::vector<std::string> templates = corpus_lines("secrets.txt");
   templates.insert(templates.end(), {"zz exact-needle-1 end", "zz several words 12345 end"});
