@@ -73,6 +73,11 @@ bool is_directory(const std::string& path) {
   return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+bool is_laid_over(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode));
+}
+
 // Of what is no root.
 std::string tier_of(const Grant& grant) {
   if (grant.section == "commands") return "program";
@@ -222,7 +227,9 @@ class Learner {
       if (!grant.ok() || grant.value().key != "roots") continue;
       for (const Document& root : grant.value().value) {
         const std::string access = root.value("access", "");
-        if (access != "rw" || !why_not(root["path"].get<std::string>(), access).empty()) continue;
+        const std::string path = root["path"].get<std::string>();
+        // A layer lies over files and directories; what a FIFO or a device takes reaches the host.
+        if (access != "rw" || !why_not(path, access).empty() || !is_laid_over(path)) continue;
         is_wider |= add_grant({"filesystem", "roots", true, Document::array({root})}, wide);
       }
     }

@@ -589,9 +589,8 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
   });
   for (const auto& [key, record] : base_.all()) {
     struct stat lower {};
-    if (out.size() >= kMaxChanges) return;
-    if (key.first == root && !there.contains(key.second) &&
-        (is_copy || lies_below_any(key.second, gone)) &&
+    if (out.size() >= kMaxChanges || key.first != root || there.contains(key.second)) continue;
+    if ((is_copy || lies_below_any(key.second, gone)) &&
         stat_beneath(real.get(), key.second, lower)) {
       add(key.second, "deleted");
     }

@@ -51,8 +51,8 @@ Status Placements::collect(LaunchPlan& plan) {
          ""});
   }
   if (!has_host_root_) collect_base();
-  if (has_host_root_)
-    cover_etc();  // with the resolver of this sandbox and the bundle, where there is one
+  // Of the whole host with the resolver of this sandbox and the bundle alone, where there is one.
+  if (has_host_root_) cover_etc();
   if (tmp_is_writable()) {
     inside("/tmp", "proc/tmp", "private");
   } else if (has_host_root_) {
