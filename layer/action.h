@@ -22,7 +22,8 @@ struct Action {
   std::vector<std::string> arguments;  // a label, a new name, paths
   std::string workspace;
   std::vector<std::string> protects;  // not to be written
-  std::vector<std::string> hidden;
+  std::vector<std::string> hidden;    // neither that, nor shown in a patch
+  std::vector<std::string> read_only;
   std::vector<std::string> reported;  // may be written, and is named
   std::vector<std::string> ours;
   std::vector<std::string> theirs;

@@ -134,7 +134,7 @@ class Commit {
       };
       // The root may itself lie in what is only read: a worktree's part of the repository.
       const std::string& root = state_.roots[key.first];
-      const auto hides = [&](const std::vector<std::string>& tops) {
+      const auto narrows = [&](const std::vector<std::string>& tops) {
         return std::any_of(tops.begin(), tops.end(), [&](const std::string& top) {
           return holds(top) && !is_below(root, top);
         });
@@ -143,8 +143,10 @@ class Commit {
         refused_.push_back({repair_utf8(path), "special"});
       } else if (any(action_.protects) || any(state_.protects)) {
         refused_.push_back({repair_utf8(path), "protected"});
-      } else if (hides(action_.hidden) || hides(state_.hidden)) {
+      } else if (narrows(action_.hidden) || narrows(state_.hidden)) {
         refused_.push_back({repair_utf8(path), "hidden"});
+      } else if (narrows(action_.read_only) || narrows(state_.read_only)) {
+        refused_.push_back({repair_utf8(path), "read_only"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));
       }

@@ -420,6 +420,16 @@ class LayerDiff {
                        [&](const std::string& name) { return is_below(path, name); });
   }
 
+  // Whoever reads a patch, a model among them: it shows nothing that commands did not see.
+  bool is_hidden(const TouchedKey& key) const {
+    const std::string path = absolute_path(state_, key);
+    const auto hides = [&](const std::string& top) {
+      return is_below(path, top) && !is_below(state_.roots[key.first], top);
+    };
+    return std::any_of(action_.hidden.begin(), action_.hidden.end(), hides) ||
+           std::any_of(state_.hidden.begin(), state_.hidden.end(), hides);
+  }
+
   Result<std::string> patch(std::size_t root) {
     Sides sides;
     SBX_CHECK_OK(sides.open());
@@ -430,6 +440,7 @@ class LayerDiff {
     const OwnedFd real(
         open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     std::size_t left_out = 0;
+    std::size_t hidden = 0;
     std::size_t refused = 0;
     std::size_t unreadable = 0;
     std::size_t left_unsaid = 0;
@@ -438,6 +449,10 @@ class LayerDiff {
       if (key.first != root || !is_chosen(absolute_path(state_, key))) continue;
       if (is_gits_own(key.second)) {
         ++left_out;
+        continue;
+      }
+      if (is_hidden(key)) {
+        ++hidden;
         continue;
       }
       SBX_TRY(const Blob before, real_blob(real.get(), key.second));
@@ -464,6 +479,9 @@ class LayerDiff {
     }
     if (left_out > 0) {
       note_ += std::to_string(left_out) + " changes in .git are left out\n";
+    }
+    if (hidden > 0) {
+      note_ += std::to_string(hidden) + " changes of hidden files are left out\n";
     }
     if (refused > 0) {
       note_ += std::to_string(refused) + " changes under names that git refuses are left out\n";

@@ -12,13 +12,12 @@ Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
     words.insert(words.end(),
                  {protect.is_only_reported() ? "--report" : "--protect", protect.node.path});
   }
-  for (const ViewRoot& root : places.roots) {
-    if (root.access != Access::kReadWrite) {
-      words.insert(words.end(), {"--hide", root.node.path});
+  for (const auto* const roots : {&places.roots, &places.absent}) {
+    for (const ViewRoot& root : *roots) {
+      if (root.access == Access::kReadWrite) continue;
+      words.insert(words.end(),
+                   {root.access == Access::kNone ? "--hide" : "--read-only", root.path()});
     }
-  }
-  for (const ViewRoot& root : places.absent) {
-    words.insert(words.end(), {"--hide", root.node.path});
   }
   return {};
 }

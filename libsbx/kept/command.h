@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words that tell sbx-layer what a policy keeps a commit from.
+// The words that tell sbx-layer what a policy keeps a commit from, and a patch.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 
 namespace sbx {
 
-// --protect, --hide and --report, with paths as they are now; `expansions` of the policy's
-// patterns, where they are known. Errors: those of inspect_roots().
+// --protect, --hide, --read-only and --report, with paths as they are now; `expansions` of the
+// policy's patterns, where they are known. Errors: those of inspect_roots().
 Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
                         Expansions* expansions = nullptr);
 

@@ -220,8 +220,10 @@ class Copier {
   }
 
   void visit(const DirectoryPtr& in, const std::string& name, const struct stat& info, int depth) {
-    if (S_ISDIR(info.st_mode)) return visit_directory(in, name, info, depth);
+    const bool is_hidden = !copy_.hidden.empty() && copy_.hidden.contains(path_of(*in, name));
+    if (S_ISDIR(info.st_mode)) return visit_directory(in, name, info, depth, is_hidden);
     if (S_ISREG(info.st_mode)) {
+      if (is_hidden) return stand_in(*in, name, info);
       if (info.st_nlink < 2 || !is_linked(*in, name, info)) add({in, name, info});
       return;
     }
@@ -245,7 +247,7 @@ class Copier {
   }
 
   void visit_directory(const DirectoryPtr& in, const std::string& name, const struct stat& info,
-                       int depth) {
+                       int depth, bool is_hidden) {
     const std::string path = path_of(*in, name);
     if (depth == kMaxDepth) return fail("open", path, ENAMETOOLONG);
     // Those that are not above this one wait for their files.
@@ -275,8 +277,18 @@ class Copier {
       ++open_;
     }
     count(directory->to.get());
-    if (directory->from.is_open()) walk(directory, depth + 1);
+    if (directory->from.is_open() && !is_hidden) walk(directory, depth + 1);
     leave(directory.get());
+  }
+
+  // What a mount covers, and nothing shows once the host has removed the real file.
+  void stand_in(const Directory& in, const std::string& name, const struct stat& info) {
+    const OwnedFd target(openat(in.to.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                info.st_mode & 0777));
+    if (!target.is_open() || fchmod(target.get(), info.st_mode & 0777) != 0) {
+      return fail("open", path_of(in, name), errno);
+    }
+    finish_entry(in, name, info);
   }
 
   // Where the first name of the file was made; nothing: this is the first one.

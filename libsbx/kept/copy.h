@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct TreeCopy {
   // A layer's own tree: what its owner may not read is opened for the copy; records get stamps
   // only.
   bool is_own = false;
-  int threads = 0;  // 0: by the processors, at most four
+  std::set<std::string> hidden;  // below the root: files and directories that come without content
+  int threads = 0;               // 0: by the processors, at most four
 
   // What came of it.
   std::int64_t bytes = 0;      // on the disk

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's files → the directory that the layer writes to, as the kernel would copy them up: the
-// directories on the way are made there first.
+// What a layer shows at one path, and a request's files → the directory that the layer writes to,
+// as the kernel would copy them up: the directories on the way are made there first.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
+#include <set>
+#include <string_view>
 
 #include "host_files/user_attributes.h"
 #include "host_files/workspace_files.h"
@@ -15,6 +18,54 @@
 #include "kept/merged.h"
 
 namespace sbx {
+
+NodeKind KeptLayer::shown_kind(std::size_t root, const std::string& path) const {
+  std::vector<OwnedFd> levels = open_levels(this->levels(root));
+  if (state_.kind == KeptKind::kOverlay) {
+    levels.emplace_back(
+        ::open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  }
+  for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
+    struct stat shown {};
+    const std::size_t level = find_level(levels, path.substr(0, at), shown);
+    if (level == levels.size() || is_whiteout(shown)) return NodeKind::kMissing;
+    if (at == std::string::npos) {
+      return S_ISDIR(shown.st_mode) ? NodeKind::kDirectory : NodeKind::kFile;
+    }
+    if (!S_ISDIR(shown.st_mode)) return NodeKind::kMissing;
+  }
+}
+
+// Of the host's it may show nothing any more, or not yet, where it is a copy. What lies in another
+// narrower root is shown by that one.
+void KeptLayer::fit(View& view) const {
+  std::map<std::string_view, ViewRoot*> standing;
+  for (ViewRoot& root : view.roots) standing.emplace(root.node.path, &root);
+  const auto holder = [&](std::string_view path) {
+    do path = path.substr(0, path.rfind('/'));
+    while (!path.empty() && !standing.contains(path));
+    return std::find(state_.roots.begin(), state_.roots.end(), path);
+  };
+  std::set<std::string> gone;
+  for (auto at = standing.begin(); at != standing.end();) {  // each one behind those that hold it
+    ViewRoot& place = *at->second;
+    const auto root = place.access == Access::kReadWrite ? state_.roots.end() : holder(at->first);
+    const NodeKind kind = root == state_.roots.end()
+                              ? place.node.kind
+                              : shown_kind(static_cast<std::size_t>(root - state_.roots.begin()),
+                                           place.node.path.substr(root->size() + 1));
+    if (kind == NodeKind::kMissing) {
+      gone.insert(place.node.path);
+      at = standing.erase(at);
+      continue;
+    }
+    const bool is_of_another =
+        (place.node.kind == NodeKind::kDirectory) != (kind == NodeKind::kDirectory);
+    if (place.access == Access::kNone && is_of_another) place.node.kind = kind;
+    ++at;
+  }
+  std::erase_if(view.roots, [&](const ViewRoot& root) { return gone.contains(root.node.path); });
+}
 
 // What the layer shows under each part of the path must be a directory, or nothing.
 Status KeptLayer::make_way(std::size_t root, const std::string& path) {
@@ -25,8 +76,7 @@ Status KeptLayer::make_way(std::size_t root, const std::string& path) {
   for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
     struct stat shown {};
-    std::size_t level = 0;
-    while (level < levels.size() && !stat_beneath(levels[level].get(), part, shown)) ++level;
+    const std::size_t level = find_level(levels, part, shown);
     const bool is_gone = level == levels.size() || is_whiteout(shown);
     if (at == std::string::npos) {
       if (!is_gone && !S_ISREG(shown.st_mode)) {

@@ -113,30 +113,7 @@ void add_new(std::vector<std::string>& to, const std::string& path) {
   if (std::find(to.begin(), to.end(), path) == to.end()) to.push_back(path);
 }
 
-std::int64_t bytes_below(int parent, const char* name, int depth) {
-  std::int64_t bytes = 0;
-  Listing listing(parent, name, O_NOFOLLOW);
-  while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-    struct stat info {};
-    if (fstatat(listing.fd(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    bytes += std::int64_t{info.st_blocks} * 512;
-    if (S_ISDIR(info.st_mode) && depth < 500) {
-      bytes += bytes_below(listing.fd(), entry->d_name, depth + 1);
-    }
-  }
-  return bytes;
-}
-
-// What is not written is counted again.
-void note_number(const std::string& path, std::int64_t number) {
-  const OwnedFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  const std::string text = std::to_string(number);
-  if (file.is_open()) (void)!write(file.get(), text.data(), text.size());
-}
-
 }  // namespace
-
-std::int64_t tree_bytes(const std::string& path) { return bytes_below(AT_FDCWD, path.c_str(), 0); }
 
 Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environment,
                                                    const Policy& policy, const View& places,
@@ -156,14 +133,14 @@ Result<std::shared_ptr<KeptLayer>> KeptLayer::open(const Environment& environmen
                  "sbx-run layer commit NAME finishes it, with --undo it is taken back"};
   }
   if (state.ok()) {
-    SBX_CHECK_OK(layer->add_roots(policy, roots));
+    layer->remember(places);
+    SBX_CHECK_OK(layer->add_roots(policy, roots, places));
   } else if (state.error().code != ErrorCode::kLayerNotFound) {
     return state.error();
   } else if (Status made = layer->make(policy, roots, places, looks); !made.ok()) {
     throw_layer_away(layer->store_, name, layer->state_.stack);
     return made.error();
   }
-  layer->remember(places);
   struct stat info {};
   LayerState& known = layer->state_;
   if (stat(known.workspace.c_str(), &info) == 0 &&
@@ -266,7 +243,8 @@ Status KeptLayer::make(const Policy& policy, const std::vector<std::string>& roo
   SBX_TRY(const std::string epoch, make_epoch(store_, state_));
   state_.stack = {epoch};
   if (state_.kind == KeptKind::kCopy) {
-    for (std::size_t i = 0; i < roots.size(); ++i) SBX_CHECK_OK(copy_root(policy, i, base_));
+    for (std::size_t i = 0; i < roots.size(); ++i)
+      SBX_CHECK_OK(copy_root(policy, i, places, base_));
     has_base_ = true;
     SBX_CHECK_OK(base_.save(store_.epoch(epoch) + "/base"));
   }
@@ -279,9 +257,15 @@ void KeptLayer::throw_away() {
 }
 
 // The tree as it is now, into the epoch that is written to.
-Status KeptLayer::copy_root(const Policy& policy, std::size_t root, BaseRecords& records) {
+Status KeptLayer::copy_root(const Policy& policy, std::size_t root, const View& places,
+                            BaseRecords& records) {
   TreeCopy copy;
   copy.root = root;
+  for (const ViewRoot& place : places.roots) {
+    if (place.access == Access::kNone && lies_in(place.path(), state_.roots[root])) {
+      copy.hidden.insert(place.path().substr(state_.roots[root].size() + 1));
+    }
+  }
   if (const auto& most = policy.sandbox.limits.layer_mb) copy.most_bytes = *most << 20;
   SBX_CHECK_OK(copy_tree(state_.roots[root], store_.part(state_.stack.back(), root) + "/tree", copy,
                          records));
@@ -294,7 +278,8 @@ Status KeptLayer::copy_root(const Policy& policy, std::size_t root, BaseRecords&
   return {};
 }
 
-Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>& roots) {
+Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>& roots,
+                            const View& places) {
   for (const std::string& root : roots) {
     if (std::find(state_.roots.begin(), state_.roots.end(), root) != state_.roots.end()) continue;
     const std::size_t index = state_.roots.size();
@@ -304,7 +289,7 @@ Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>
     SBX_CHECK_OK(make_part(store_, state_.stack.back(), state_, index));
     if (state_.kind != KeptKind::kCopy) continue;
     BaseRecords records;
-    SBX_CHECK_OK(copy_root(policy, index, records));
+    SBX_CHECK_OK(copy_root(policy, index, places, records));
     SBX_CHECK_OK(records.save(store_.epoch(state_.stack.back()) + "/base"));
   }
   return {};
@@ -316,7 +301,8 @@ void KeptLayer::remember(const View& places) {
     if (!protect.report_missing) add_new(state_.protects, protect.node.path);
   }
   for (const ViewRoot& root : places.roots) {
-    if (root.access != Access::kReadWrite) add_new(state_.hidden, root.node.path);
+    if (root.access == Access::kNone) add_new(state_.hidden, root.node.path);
+    if (root.access == Access::kReadOnly) add_new(state_.read_only, root.node.path);
   }
 }
 
@@ -360,55 +346,6 @@ std::vector<std::string> KeptLayer::levels(std::size_t root) const {
     out.push_back(store_.part(*at, root) + "/upper");
   }
   return out;
-}
-
-std::int64_t KeptLayer::most_written(std::int64_t most_bytes) const {
-  return std::max(most_bytes, known_excess()) - frozen_bytes();
-}
-
-// In all, after the command before, where that was too much.
-std::int64_t KeptLayer::known_excess() const {
-  const Result<std::string> known = read_file(store_.layer(name_) + "/excess", 32);
-  return known.ok() ? parse_count(known.value(), INT64_MAX).value_or(0) : 0;
-}
-
-bool KeptLayer::has_outgrown(std::int64_t most_bytes) const {
-  const std::string path = store_.layer(name_) + "/excess";
-  std::int64_t bytes = frozen_bytes();
-  for (const std::string& part : written()) bytes += tree_bytes(part);
-  const bool has_grown = bytes > std::max(most_bytes, known_excess());
-  if (bytes <= most_bytes) {
-    unlink(path.c_str());
-  } else {
-    note_number(path, bytes);
-  }
-  return has_grown;
-}
-
-std::vector<std::string> KeptLayer::written() const {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < state_.roots.size(); ++i) {
-    out.push_back(store_.part(state_.stack.back(), i));
-  }
-  return out;
-}
-
-std::int64_t KeptLayer::frozen_bytes() const {
-  std::set<std::string> epochs(state_.stack.begin(), state_.stack.end() - 1);
-  for (const auto& [label, stack] : state_.labels) epochs.insert(stack.begin(), stack.end());
-  std::int64_t bytes = 0;
-  for (const std::string& epoch : epochs) {
-    const Result<std::string> known = read_file(store_.epoch(epoch) + "/bytes", 32);
-    const auto count = known.ok() ? parse_count(known.value(), INT64_MAX) : std::nullopt;
-    if (count) {
-      bytes += *count;
-      continue;
-    }
-    const std::int64_t counted = tree_bytes(store_.epoch(epoch));
-    note_number(store_.epoch(epoch) + "/bytes", counted);
-    bytes += counted;
-  }
-  return bytes;
 }
 
 // There from a run's begin to its end.

@@ -50,6 +50,8 @@ class KeptLayer {
 
   // For the planner.
   ViewLayer view() const;
+  // Takes out what would stand over something in a root that the layer does not show.
+  void fit(View& view) const;
   // Before each mount of it: of a volatile one before it the kernel keeps a mark, and refuses the
   // next one while that is there.
   void clear_marks() const;
@@ -102,9 +104,11 @@ class KeptLayer {
       : store_(std::move(store)), name_(std::move(name)) {}
   Status make(const Policy& policy, const std::vector<std::string>& roots, const View& places,
               RootLooks* looks);
-  Status add_roots(const Policy& policy, const std::vector<std::string>& roots);
-  Status copy_root(const Policy& policy, std::size_t root, BaseRecords& records);
+  Status add_roots(const Policy& policy, const std::vector<std::string>& roots, const View& places);
+  Status copy_root(const Policy& policy, std::size_t root, const View& places,
+                   BaseRecords& records);
   void remember(const View& places);
+  NodeKind shown_kind(std::size_t root, const std::string& path) const;
   Status make_way(std::size_t root, const std::string& path);
   std::string run_mark() const;
   std::int64_t known_excess() const;

@@ -161,6 +161,22 @@ bool is_whiteout(const struct stat& info) {
   return S_ISCHR(info.st_mode) && info.st_rdev == makedev(0, 0);
 }
 
+std::size_t find_level(std::vector<OwnedFd>& levels, const std::string& path, struct stat& info) {
+  std::size_t found = 0;
+  while (found < levels.size() && !stat_beneath(levels[found].get(), path, info)) ++found;
+  if (found == levels.size() || !S_ISDIR(info.st_mode)) return found;
+  for (std::size_t below = found; below < levels.size(); ++below) {
+    struct stat its {};
+    if (!stat_beneath(levels[below].get(), path, its)) continue;
+    const OwnedFd fd(
+        open_beneath(levels[below].get(), path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const bool is_last = fd.is_open() && is_marked_opaque(fd.get());
+    if (S_ISDIR(its.st_mode) && !is_last) continue;
+    levels.resize(S_ISDIR(its.st_mode) ? below + 1 : below);
+  }
+  return found;
+}
+
 bool lies_below_any(std::string_view path, const std::set<std::string>& those) {
   for (std::size_t at = path.rfind('/'); at != std::string_view::npos && at != 0;
        at = path.rfind('/', at - 1)) {

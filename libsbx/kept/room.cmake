@@ -1,6 +1,7 @@
 sbx_room(kept
   SOURCES
     kept/base_records.cc
+    kept/bytes.cc
     kept/command.cc
     kept/copy.cc
     kept/files.cc

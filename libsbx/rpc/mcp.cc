@@ -12,6 +12,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "report/json_parts.h"
+#include "rpc/layer_patch.h"
 #include "rpc/mcp_layer.h"
 #include "rpc/mcp_message.h"
 #include "rpc/mcp_progress.h"
@@ -319,8 +320,10 @@ class McpServer::Impl {
     wanted.action = wanted.changes ? "checkpoint" : "diff";
     const bool commits = call.tool == kLayerCommitTool;
     act(id, wanted, [this, id, wanted, commits](const Result<LayerAnswer>& answer) {
-      const bool is_diff = commits && answer.ok() && answer.value().status == 0;
-      is_diff ? commit(id, wanted, answer.value().text) : send_layer(id, answer);
+      if (commits && answer.ok() && answer.value().status == 0) {
+        return commit(id, wanted, answer.value().text);
+      }
+      send_layer(id, wanted.changes ? answer : redact_patch(service_, answer));
     });
   }
 

@@ -14,6 +14,7 @@
 #include "report/json.h"
 #include "report/json_parts.h"
 #include "report/judgement.h"
+#include "rpc/layer_patch.h"
 #include "rpc/task_json.h"
 
 namespace sbx {
@@ -400,7 +401,10 @@ Status act(MethodCall& call, const char* action, bool changes) {
                             call.params.paths,
                             call.params.label.empty() ? call.params.new_name : call.params.label,
                             changes};
-  return call.service.act(wanted, [reply = call.reply](const Result<LayerAnswer>& answer) {
+  const bool is_diff = wanted.action == "diff";
+  return call.service.act(wanted, [reply = call.reply, is_diff,
+                                   &service = call.service](const Result<LayerAnswer>& told) {
+    const Result<LayerAnswer> answer = is_diff ? redact_patch(service, told) : told;
     if (!answer.ok()) return reply(answer.error());
     if (answer.value().status != 0) return reply(layer_refusal(answer.value()));
     std::string text = answer.value().text;

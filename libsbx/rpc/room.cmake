@@ -4,6 +4,7 @@ sbx_room(rpc
     rpc/dispatcher.cc
     rpc/framing.cc
     rpc/json_rpc.cc
+    rpc/layer_patch.cc
     rpc/mcp.cc
     rpc/mcp_layer.cc
     rpc/mcp_message.cc

@@ -147,7 +147,10 @@ Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
   SBX_TRY(View view,
           inspect_view(input.policy, tool_names(input.policy, input.request), search_path(input),
                        input.facts.home, has_mounts(input), witnesses, input.expansions));
-  if (input.layer != nullptr) view.layer = input.layer->view();
+  if (input.layer != nullptr) {
+    view.layer = input.layer->view();
+    input.layer->fit(view);
+  }
   return view;
 }
 

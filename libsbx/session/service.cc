@@ -11,6 +11,7 @@
 #include "kept/command.h"
 #include "policy/request.h"
 #include "run/answer.h"
+#include "run/redaction.h"
 #include "session/keys.h"
 
 namespace sbx {
@@ -406,7 +407,9 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
     if (call.changes) record(call, name, began, answer.ok() ? answer.value().status : 125);
     if (clients_.contains(call.client)) reply(answer);
   };
-  if (call.action != "commit") return session_.act(std::move(words), changes, end);
+  if (call.action != "commit" && call.action != "diff") {
+    return session_.act(std::move(words), changes, end);
+  }
   session_.look_for_patterns(options().policy, [this, words = std::move(words), changes, end](
                                                    const Status& looked, Expansions& found) {
     std::vector<std::string> all = words;
@@ -416,6 +419,14 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
     if (!begun.ok()) end(begun.error());
   });
   return {};
+}
+
+Result<std::string> Service::redacted(std::string_view text) const {
+  const Policy& policy = *options().policy;
+  SBX_TRY(const RedactionInput redaction,
+          choose_redaction(
+              policy, make_environment(policy, options().inherited, options().facts.user_name)));
+  return redact_text(redaction, text);
 }
 
 // What changes a layer, or the workspace from one, is in the audit log as commands are.

@@ -156,6 +156,8 @@ class Service {
     bool changes = false;
   };
   Status act(const LayerCall& call, const LayerAction::Reply& reply);
+  // Without what is secret in the session's commands. Errors: those of choose_redaction().
+  Result<std::string> redacted(std::string_view text) const;
   bool has_layer() const { return session_.layer() != nullptr; }
 
   void note_call() { session_.note_call(); }

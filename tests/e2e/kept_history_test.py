@@ -353,6 +353,37 @@ class Sessions(Kept):
         call("kill", task_id=started["task_id"])
         self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
 
+    def test_a_patch_shows_nothing_that_commands_do_not_see(self):
+        token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
+        self.put("d/a", "1\n")
+        self.inside("rm -r d")
+        self.put("d/.env", "TOPSECRET\n")
+        profile = self.profile({"filesystem": {"+roots": [
+            {"path": "${workspace}/**/.env", "access": "none"}]}})
+        flags = ("--layer", "x", "--workspace", self.work, "--profile", profile)
+        server = subprocess.Popen([harness.SBX_RUN, "serve", *flags], cwd=self.work,
+                                  env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(self.end, server)
+        peer = session_harness.Peer(server.stdout, server.stdin)
+        ran = peer.answer(peer.send("run", command=f"echo {token} > made; echo end >> made"))
+        self.assertEqual(ran["result"]["exit_code"], 0, ran)
+        told = peer.answer(peer.send("layer.diff"))["result"]
+        self.assertEqual({c["path"][len(self.work) + 1:] for c in told["changes"]},
+                         {"d", "d/a", "d/.env", "made"})
+        self.assertIn("+[REDACTED]\n+end\n", told["patch"])
+        self.assertIn("deleted file", told["patch"])
+        self.assertNotIn("TOPSECRET", told["patch"])
+        self.end(server)
+        client = mcp_client.Client(*flags, cwd=self.work, env=self.environment)
+        self.addCleanup(self.end, client.process)
+        client.send({"id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"}}})
+        client.wait(lambda message: message.get("id") == 1)
+        client.send({"id": 2, "method": "tools/call", "params": {"name": "layer_diff", "arguments": {}}})
+        self.assertEqual(
+            client.wait(lambda message: message.get("id") == 2)["result"]["structuredContent"], told)
+
     def test_mcp_asks_the_user_before_it_commits(self):
         for accepts in (False, True):
             client = mcp_client.Client("--layer", "x", "--workspace", self.work, cwd=self.work,

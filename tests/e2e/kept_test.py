@@ -153,6 +153,30 @@ class Copies(Kept):
         found = self.inside("grep -r TOPSECRET . ; cat sec/deep/n", "x", *hide)
         self.assertEqual(found["stdout"], "n\n", found)
 
+    def test_what_is_hidden_comes_without_its_content(self):
+        self.put("sec/.env", "TOPSECRET\n")
+        os.link(os.path.join(self.work, "sec/.env"), os.path.join(self.work, "sec/name"))
+        self.put("keys/deep/id", "TOPSECRET\n")
+        hide = ("--hide", "**/.env", "--hide", "keys")
+        answer = self.inside("echo n > new", "x", *hide)
+        self.assertEqual(answer["layer"]["kind"], "copy")
+        self.assertEqual([c["path"] for c in answer["changes"]], [self.work + "/new"])
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "new\n")
+        os.unlink(os.path.join(self.work, "sec/.env"))
+        shutil.rmtree(os.path.join(self.work, "keys/deep"))
+        self.assertEqual(self.inside("cat sec/name; grep -rl TOPSECRET .; ls keys; wc -c < sec/.env",
+                                     "x", *hide)["stdout"], "TOPSECRET\n./sec/name\n0\n")
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "new\n")
+
+    def test_what_comes_to_be_hidden_after_the_copy_was_made(self):
+        self.put("ro/deep/a", "a\n")
+        flags = ("--ro", "ro", "--hide", "**/.env")
+        self.inside("echo n > new", "x", *flags)
+        self.put("ro/deep/.env", "TOPSECRET\n")
+        self.put("late/.env", "TOPSECRET\n")
+        self.assertEqual(self.inside("ls; ls ro/deep; grep -r TOPSECRET .; true", "x", *flags)["stdout"],
+                         "gone\nnew\none\nro\ntwo\na\n")
+
     def test_names_of_one_file_stay_names_of_one_file(self):
         before = tree(self.work)
         answer = self.inside("echo 2 >> one; cat two; rm gone; echo n > new")
