@@ -52,12 +52,12 @@ void write_end(JsonWriter& json, const Task& task) {
   write_flag(json, "timed_out", outcome != nullptr && outcome->status == RunStatus::kTimedOut);
 }
 
-void write_command(JsonWriter& json, const Task& task) {
-  write_member(json, "command", task.request().command);
-  write_member(json, "cwd", task.cwd());
+void write_command(JsonWriter& json, const Task& task, const Outcome& shown) {
+  write_member(json, "command", shown.command);
+  write_member(json, "cwd", shown.cwd);
   json.key("description");
-  if (task.request().description) {
-    json.string(*task.request().description);
+  if (shown.description) {
+    json.string(*shown.description);
   } else {
     json.null();
   }
@@ -119,8 +119,8 @@ void write_task_status(JsonWriter& json, const Task& task) {
     write_end(json, task);
     write_member(json, "stdout", output.out);
     write_member(json, "stderr", output.err);
-    write_command(json, task);
     const Outcome so_far = task.shown_progress();
+    write_command(json, task, so_far);
     write_denials(json, so_far.denials);
     write_connections(json, so_far);
   }
@@ -183,9 +183,9 @@ void write_list(JsonWriter& json, const std::vector<TaskPointer>& tasks) {
     json.begin_object();
     write_task(json, *task);
     write_end(json, *task);
-    write_command(json, *task);
-    write_flag(json, "has_terminal", task->terminal() != nullptr);
     const Outcome so_far = task->shown_progress();
+    write_command(json, *task, so_far);
+    write_flag(json, "has_terminal", task->terminal() != nullptr);
     write_count(json, "denials", so_far.denials.size());
     write_count(json, "connections", so_far.connections.size() + so_far.unlisted_connections);
     json.end_object();

@@ -95,18 +95,22 @@ void take_output(Outcome& outcome, const Policy& policy, Supervised& supervised)
                    supervised.usage.ru_maxrss};
 }
 
-void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers) {
-  Ending ending = supervised.ending;
+void decide(Outcome& outcome, Ending ending) {
   ending.holds_cpu = holds(outcome, Limit::kCpu);
   ending.holds_file_size = holds(outcome, Limit::kFile);
-  ending.ran_out_of_memory = leftovers.ran_out_of_memory();
-  ending.reached = reached(supervised, leftovers);
   EndReport report = report_end(ending);
   outcome.status = report.status;
   outcome.limit = report.limit;
   outcome.exit_code = report.exit_code;
   outcome.signal = report.signal;
   outcome.exit_status = report.exit_status;
+}
+
+void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers) {
+  Ending ending = supervised.ending;
+  ending.ran_out_of_memory = leftovers.ran_out_of_memory();
+  ending.reached = reached(supervised, leftovers);
+  decide(outcome, ending);
 }
 
 void name_loss(Outcome& outcome, const std::vector<Denial>& denials) {

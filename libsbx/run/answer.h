@@ -21,6 +21,7 @@ void note_layers(Outcome& outcome, const LaunchPlan& plan, std::uint32_t confirm
 // What it wrote and what it used.
 void take_output(Outcome& outcome, const Policy& policy, Supervised& supervised);
 // What happened → status, exit code, signal, limit and sbx-run's own exit status.
+void decide(Outcome& outcome, Ending ending);
 void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& leftovers);
 // Why PID 1 ended the run, where it did.
 void name_loss(Outcome& outcome, const std::vector<Denial>& denials);

@@ -112,6 +112,9 @@ class CommandRun {
   const Outcome& outcome() const { return outcome_; }  // once done
   // While it runs: the sandbox, and what was refused so far.
   Outcome progress() const;
+  // What no layer tells of (run/unreported.h), of a part of it that has a text and an outcome of
+  // its own; nothing once it is done.
+  std::vector<Denial> refusals(const Request& request, const Outcome& outcome) const;
   // Of the sandbox's PID 1; -1 unless it runs.
   pid_t pid() const { return runs() ? supervisor_->pid() : -1; }
 

@@ -130,13 +130,14 @@ void CommandRun::finish_spill() {
   if (!status.ok() && !outcome_.error) outcome_.error = status.error();
 }
 
+std::vector<Denial> CommandRun::refusals(const Request& request, const Outcome& outcome) const {
+  if (sandbox_ == nullptr) return {};
+  return unreported_refusals(
+      {request, *policy_, base_environment_, input_.facts.home, *sandbox_, outcome});
+}
+
 void CommandRun::done() {
-  if (sandbox_ != nullptr) {
-    for (Denial& denial : unreported_refusals({input_.request, *policy_, base_environment_,
-                                               input_.facts.home, *sandbox_, outcome_})) {
-      denials_.add(std::move(denial));
-    }
-  }
+  for (Denial& denial : refusals(input_.request, outcome_)) denials_.add(std::move(denial));
   const bool goes_on = fresh_ && !input_.is_alone;
   if (!goes_on) loop_.close();
   const bool is_leaving = supervisor_ != nullptr && supervisor_->is_over() && may_leave();

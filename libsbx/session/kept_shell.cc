@@ -415,19 +415,17 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   ending.wait_status = wait_status;
   Outcome outcome = shell_->progress();
   outcome.denials = since(call.denied_before, std::move(outcome.denials));
-  for (Denial& denial : outcome.denials) make_printable(denial);
   auto& connections = outcome.connections;  // the oldest first, and none is forgotten
   const std::size_t old = std::min(call.connected_before, connections.size());
   connections.erase(connections.begin(), connections.begin() + static_cast<std::ptrdiff_t>(old));
   const Usage used = shell_->is_running() ? usage_so_far(process_.pid()) : outcome.usage;
   take_output(outcome, call.task->policy(), call.result);
+  decide(outcome, ending);
+  for (Denial& denial : shell_->refusals(*call.task, outcome)) {
+    outcome.denials.push_back(std::move(denial));
+  }
+  for (Denial& denial : outcome.denials) make_printable(denial);
   outcome.usage = usage_since(call.used_before, used);
-  const EndReport end = report_end(ending);
-  outcome.status = end.status;
-  outcome.limit = end.limit;
-  outcome.exit_code = end.exit_code;
-  outcome.signal = end.signal;
-  outcome.exit_status = end.exit_status;
   outcome.error.reset();
   outcome.cwd = call.cwd;
   if (call.end && !call.end->was_in_cwd) {
@@ -563,7 +561,8 @@ void KeptShell::note_end() {
                                             : (ended.signal != 0 ? ended.signal : SIGKILL);
     const bool has_ended = !killed_for_.empty() && call_->end;
     if (!has_ended && !ended.exit_code && call_->cause == Cause::kNone && ended.signal == 0) {
-      call_->cause = Cause::kKilled;
+      call_->cause = ended.limit ? Cause::kLimit : Cause::kKilled;
+      call_->result.ending.limit = ended.limit;
     }
     finish_call(has_ended ? W_EXITCODE(call_->end->status, 0) : wait_status, {false, true, reason});
   } else if (state_ == State::kStarting) {

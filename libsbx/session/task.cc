@@ -92,8 +92,16 @@ void Task::conclude(Outcome outcome, ShellReport report) {
 
 Outcome Task::progress() const { return run_ ? run_->progress() : outcome_; }
 
+std::vector<Denial> Task::refusals(const Task& call, const Outcome& outcome) const {
+  return run_ ? run_->refusals(call.request_, outcome) : std::vector<Denial>();
+}
+
 Outcome Task::shown_progress() const {
+  if (!is_running()) return outcome_;
   Outcome outcome = progress();
+  outcome.command = request_.command;
+  outcome.description = request_.description;
+  outcome.cwd = cwd();
   redact_outcome(run_ ? run_->redaction() : redaction_, outcome);
   return outcome;
 }

@@ -85,9 +85,12 @@ class Task {
   void conclude(Outcome outcome, ShellReport report);
   void mark_for_shell() { shell_.emplace(); }                     // refused or not
   const RedactionInput& redaction() const { return redaction_; }  // of such a call
-  Outcome progress() const;        // while it runs: the sandbox, and what was refused so far
-  Outcome shown_progress() const;  // the same, redacted
-  void step();                     // never blocks
+  Outcome progress() const;  // while it runs: the sandbox, and what was refused so far
+  Outcome shown_progress()
+      const;  // the same and what it is, redacted; its outcome once it has ended
+  // Of a call of the shell that this is: what its text and its output tell of.
+  std::vector<Denial> refusals(const Task& call, const Outcome& outcome) const;
+  void step();  // never blocks
   int poll_fd() const { return run_ ? run_->poll_fd() : -1; }
   std::optional<Clock::time_point> deadline() const;
   void terminate(std::chrono::milliseconds grace);

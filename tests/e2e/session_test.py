@@ -23,15 +23,19 @@ class Tasks(session_harness.Case):
         self.assertEqual(set(answer), {"task_id", "pid", "started_at"})
         return answer["task_id"]
 
-    def test_what_a_running_task_was_refused_is_redacted(self):
+    def test_what_a_running_task_is_and_was_refused_is_redacted(self):
         secret = "correcthorse77zzq"
         profile = self.profile({"environment": {"set": {"MY_API_TOKEN": secret}}})
-        task = self.start("mkdir /usr/$MY_API_TOKEN; read line", "--profile", profile,
+        task = self.start(f"mkdir /usr/$MY_API_TOKEN; read line; : {secret}", "--profile", profile,
                           "--trace-denials")
         def refused():
             return self.verb("status", "--session", "s", task)["denials"]
         self.assertTrue(session_harness.until(refused))
         self.assertEqual(refused()[0]["target"], "/usr/[REDACTED]")
+        (listed,) = self.verb("list", "--session", "s")["tasks"]
+        for told in (listed, self.verb("status", "--session", "s", task)):
+            self.assertNotIn(secret, json.dumps(told))
+            self.assertTrue(told["command"].endswith("; : [REDACTED]"), told)
 
     # A7, B3, B4, B6
     def test_a_task_from_start_to_end(self):

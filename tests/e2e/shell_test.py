@@ -51,6 +51,20 @@ class Calls(Case):
         self.says("sh -c 'echo $E $?'", "1 0\n")
         self.says("cat; tty -s; echo $?", "1\n")
 
+    def test_limits_are_named_as_of_any_run(self):
+        _, self.peer = self.server("--workspace", self.work, "--profile", self.profile({"limits": {
+            "memory_mb": 200, "file_kb": 1000}}))
+        for command, limit in (("python3 -c 'x = b\"a\" * 400000000'", "memory"),
+                               ("head -c 3000000 /dev/zero > big; exit $?", "file_size"),
+                               ("head -c 3000000 /dev/zero > big", "file_size")):
+            result = self.run_kept(command)
+            self.assertEqual((result["status"], result["limit"]), ("limit", limit), result)
+        self.assertTrue(result["shell"]["kept"], result)
+        result = self.run_kept("python3 -c 'import signal; signal.signal(25, 1); "
+                               "open(\"big\", \"w\").write(\"a\" * 2000000)'")
+        self.assertEqual([denial["grant"] for denial in result["denials"]], ["limits.file_kb = 2000"])
+        self.assertEqual(self.run_kept("true")["denials"], [])
+
     def test_a_result_is_one(self):
         result = self.says("echo ä; printf 'no newline'", "ä\nno newline")
         plain = self.peer.call("run", command="true")
