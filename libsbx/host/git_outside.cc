@@ -217,6 +217,33 @@ class Adder {
   View& view_;
 };
 
+// Whether there is something that no root shows: a command's git takes it for gone.
+bool is_out_of_sight(const Policy& policy, const View& view, const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return errno != ENOENT && errno != ENOTDIR;
+  const ViewRoot* const root = root_of(view, path);
+  if (root != nullptr) return root->access == Access::kNone;
+  return policy.sandbox.filesystem.base != Base::kHost;
+}
+
+// Another worktree's HEAD, index and logs, which git would prune.
+void hold_worktrees(const Policy& policy, const std::string& common, View& view) {
+  Listing listing(join_path(common, "worktrees"));
+  std::size_t count = 0;
+  while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
+    if (++count > kMaxEntries) break;
+    Node node = look(join_path(join_path(common, "worktrees"), entry->d_name));
+    const ViewRoot* const root = root_of(view, node.path);
+    const std::string file = first_line(join_path(node.path, "gitdir"));
+    if (node.kind != NodeKind::kDirectory || root == nullptr || file.empty()) continue;
+    if (root->node.path == node.path) continue;  // the policy has its own word on it
+    const std::string whole = file.front() == '/' ? file : join_path(node.path, file);
+    if (root->access == Access::kReadWrite && is_out_of_sight(policy, view, whole)) {
+      view.roots.push_back({std::move(node), Access::kReadOnly, "git", false, true});
+    }
+  }
+}
+
 void deny(View& view, std::string operation, std::string target, std::string grant) {
   view.git_denied.push_back(
       {Refuser::kMount, std::move(operation), std::move(target), 1, "git", std::move(grant)});
@@ -296,6 +323,7 @@ Status add_git_outside(const Policy& policy, View& view) {
     return {};
   }
   SBX_CHECK_OK(Adder(*found, root->access, view).run());
+  hold_worktrees(policy, found->common, view);
   name_alternates(join_path(found->common, "objects"), policy, view);
   name_includes(join_path(found->common, "config"), policy, view);
   view.git_is_above = found->top != workspace && !view.git_shown.empty();

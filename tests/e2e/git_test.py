@@ -3,6 +3,7 @@
 of a repository. What git needs is shown, what is another checkout's stands, nothing else shows."""
 
 import os
+import shutil
 import subprocess
 import unittest
 
@@ -177,6 +178,22 @@ class Upkeep(GitCase):
         self.assertEqual([(d["target"], d["grant"]) for d in answer["denials"]],
                          [(other, f'filesystem.roots += [{{"path": "{other}", "access": "rw"}}]')])
         self.assertEqual(self.ok("git gc -q", self.wt, "--rw", other)["denials"], [])
+
+    def test_the_main_checkout_holds_worktrees_that_are_not_shown(self):
+        self.worktree()
+        self.git("worktree", "add", "-q", "-b", "inner", self.main + "/inner")
+        shutil.rmtree(self.wt)  # gone: git may say so
+        held = self.contents("worktrees/other")
+        answer = self.inside(
+            "/usr/bin/python3 -c 'import shutil; shutil.rmtree(\".git/worktrees\", True)'; "
+            "mv .git/worktrees .git/w; echo x > .git/worktrees/other/HEAD; ls .git/worktrees", self.main)
+        self.assertEqual(answer["stdout"], "other\n", answer)
+        self.assertIn("Read-only file system", answer["stderr"])
+        self.assertEqual(self.contents("worktrees/other"), held)
+        self.git("worktree", "add", "-q", "-f", "-B", "inner", self.main + "/inner2")
+        self.ok(f"{GIT} -C inner2 commit -q --allow-empty -m i; {GIT} commit -q --allow-empty -m m", self.main)
+        answer = self.inside("git gc -q", self.main)
+        self.assertEqual([d["target"] for d in answer["denials"]], [self.main + "/.git/worktrees/other"])
 
     def test_what_is_only_printed_is_not(self):
         self.worktree()
