@@ -136,15 +136,16 @@ void warn_of_runtimes(const SandboxProfile& profile, std::vector<std::string>& w
   }
 }
 
-// A listed socket that lies in no root is shown by itself.
+// A listed socket that lies in no root is shown by itself, and so is one in a root that an overlay
+// lies over: what shows through that is another socket, which nobody listens at.
 void show_listed_sockets(SandboxProfile& profile) {
   std::vector<Root>& roots = profile.filesystem.roots;
   const std::vector<std::string>& listed = profile.network.unix_sockets;
   for (std::size_t i = 0; i < listed.size(); ++i) {
-    const bool is_shown = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-      return is_below(listed[i], root.path);
-    });
-    if (is_shown) continue;
+    const Root* const holder = deepest_at(roots, listed[i], &Root::path);
+    const bool is_under =
+        holder != nullptr && holder->access == Access::kReadWrite && profile.filesystem.overlay;
+    if (holder != nullptr && !is_under) continue;
     roots.push_back(
         Root{listed[i], Access::kReadOnly, true, "/network/unix_sockets/" + std::to_string(i)});
   }
@@ -302,6 +303,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   merge_roots(profile.filesystem.roots, flag_roots);
   SBX_CHECK_OK(resolve_sockets(profile.network.unix_sockets, context));
   warn_of_runtimes(profile, context.warnings);
+  // A layer is an overlay too, one that is kept.
+  if (flags.overlay || !flags.layer.empty() || flags.each_layer != EachLayer::kNone) {
+    profile.filesystem.overlay = true;
+  }
   show_listed_sockets(profile);
   if (flags.allow_network && !*flags.allow_network) profile.network.mode = NetworkMode::kNone;
   if (flags.allow_network.value_or(false) && profile.network.mode == NetworkMode::kNone) {
@@ -342,11 +347,6 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   if (flags.commands_allow) profile.commands.allow = *flags.commands_allow;
   if (flags.allow_degraded) profile.isolation.fallback = Fallback::kDegrade;
   if (flags.lower_required) lower_required(profile.isolation);
-  if (flags.overlay) profile.filesystem.overlay = true;
-  // It is an overlay too, one that is kept.
-  if (!flags.layer.empty() || flags.each_layer != EachLayer::kNone) {
-    profile.filesystem.overlay = true;
-  }
   if (!flags.audit_file.empty()) profile.audit.file = flags.audit_file;
   const auto bytes = [](const std::optional<std::int64_t>& flag,
                         const std::optional<std::int64_t>& kb) {

@@ -75,6 +75,15 @@ class UnixSockets(harness.Case):
         profile = self.profile({"network": {"unix_sockets": [path]}})
         self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "PermissionError\n")
 
+    def test_a_listed_socket_is_connected_to_through_an_overlay(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        for flags in (("--overlay",), ("--layer", "x")):
+            answer = self.run_json("--profile", profile, *flags, "--", PYTHON, "-c", self.CONNECT, path,
+                                   env={**os.environ, "XDG_STATE_HOME": self.base + "/state"})
+            self.assertEqual(answer["stdout"], "connected\n", answer)
+
     def test_a_listed_socket_outside_of_every_root_is_shown(self):
         path = os.path.join(self.base, "agent.sock")
         self.listen(path)
