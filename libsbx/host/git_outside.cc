@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "guard/places.h"
 #include "host/git_files.h"
 #include "host/protect.h"
 #include "model/grant.h"
@@ -25,6 +26,7 @@ constexpr std::size_t kMaxEntries = 4096;
 constexpr std::size_t kMaxText = std::size_t{256} << 10;
 constexpr std::size_t kMaxAlternates = 64;
 constexpr std::size_t kMaxIncludes = 64;
+constexpr std::size_t kMaxSettings = 4096;
 constexpr std::string_view kPrefix = "gitdir: ";
 
 // Of a repository that another checkout has as its own: what commits and their upkeep write.
@@ -263,18 +265,42 @@ void name_unless_shown(std::string_view operation, const std::string& path, cons
   if (!shows) deny(view, std::string(operation), path, root_grant(std::span(&path, 1), "ro"));
 }
 
-// Settings in other files; those of `~` are the private home's, which has none.
-void name_includes(const std::string& config, const Policy& policy, View& view) {
+// Keys whose value is the path of a file or directory.
+constexpr std::pair<std::string_view, std::string_view> kPathKeys[] = {{"core", "hookspath"},
+                                                                       {"core", "excludesfile"},
+                                                                       {"core", "attributesfile"},
+                                                                       {"commit", "template"}};
+
+// Of the file system, and not by ssh or another protocol (git-fetch(1), GIT URLS).
+bool is_local_url(const std::string& url) {
+  return !url.empty() && url.find(':') == url.npos && url.front() != '~';
+}
+
+// What the configuration leads to: settings in other files, hooks, repositories. What begins with
+// `~` is the private home's, which has none.
+void name_settings(const Found& found, const Policy& policy, View& view) {
+  const std::string config = join_path(found.common, "config");
   if (look(config).kind != NodeKind::kFile) return;
   const Result<std::string> text = read_file(config, kMaxText);
   if (!text.ok()) return;
+  const auto name = [&](std::string_view operation, const std::string& path,
+                        const std::string& base) {
+    if (path.empty() || path.front() == '~' || path.front() == '%') return;
+    name_unless_shown(operation, resolve_path(path, base), base, policy, view);
+  };
   std::vector<std::string> includes = read_git_config(text.value()).includes;
   if (includes.size() > kMaxIncludes) includes.resize(kMaxIncludes);
-  for (const std::string& path : includes) {
-    if (path.empty() || path.front() == '~' || path.front() == '%') continue;
-    const std::string base = parent_of(config);
-    name_unless_shown(kGitInclude, path.front() == '/' ? path : join_path(base, path), base, policy,
-                      view);
+  for (const std::string& path : includes) name(kGitInclude, path, found.common);
+  std::size_t count = 0;
+  for (const GitSetting& setting : read_git_settings(text.value())) {
+    if (!setting.value || ++count > kMaxSettings) continue;
+    const std::pair<std::string_view, std::string_view> key{setting.section, setting.key};
+    if (std::find(std::begin(kPathKeys), std::end(kPathKeys), key) != std::end(kPathKeys)) {
+      name(kGitSetting, *setting.value, found.top);
+    } else if (setting.section == "remote" && setting.key == "url" &&
+               is_local_url(*setting.value)) {
+      name(kGitRemote, *setting.value, found.top);
+    }
   }
 }
 
@@ -325,7 +351,7 @@ Status add_git_outside(const Policy& policy, View& view) {
   SBX_CHECK_OK(Adder(*found, root->access, view).run());
   hold_worktrees(policy, found->common, view);
   name_alternates(join_path(found->common, "objects"), policy, view);
-  name_includes(join_path(found->common, "config"), policy, view);
+  name_settings(*found, policy, view);
   view.git_is_above = found->top != workspace && !view.git_shown.empty();
   return {};
 }

@@ -15,6 +15,9 @@ namespace sbx {
 
 // The operation of a denial that names settings which are included from what is not shown.
 inline constexpr std::string_view kGitInclude = "git_include";
+// And those of hooks, ignored files or templates that are not shown, and remotes.
+inline constexpr std::string_view kGitSetting = "git_setting";
+inline constexpr std::string_view kGitRemote = "git_remote";
 
 // Adds to view.roots, view.protects, view.git_shown and view.git_denied. Errors: kPathRefused where
 // what is there cannot be looked at.

@@ -39,6 +39,9 @@ bool names_scratch(std::string_view line) {
   return is_top || line.find("/dev/shm/") != line.npos;
 }
 
+// What git prints of a remote that is a directory it does not find.
+constexpr std::string_view kNoRepository = "' does not appear to be a git repository";
+
 bool is_said(const LimitWords& row, std::string_view printed) {
   for (const std::string_view line : split(printed, '\n')) {
     if (row.limit == Limit::kTmp && !names_scratch(line)) continue;
@@ -91,7 +94,9 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
     std::move(more.begin(), more.end(), std::back_inserter(out));
   };
   for (const Denial& denial : view.git_denied) {
-    if (denial.operation != kGitInclude || names_git(run.request)) out.push_back(denial);
+    const bool is_setting = denial.operation == kGitInclude || denial.operation == kGitSetting;
+    if (denial.operation == kGitRemote && printed.find(kNoRepository) == printed.npos) continue;
+    if (!is_setting || names_git(run.request)) out.push_back(denial);
   }
   add(refused_git_settings(run.request, view, printed, run.outcome.started_at_ms));
   for (const auto& refused :

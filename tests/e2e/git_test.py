@@ -160,6 +160,30 @@ class Worktree(GitCase):
         self.assertNotIn(there, [d["target"] for d in answer["denials"]])
 
 
+    def test_hooks_and_templates_that_lie_elsewhere_are_named(self):
+        hooks, template = self.base + "/hooks", self.write("template", "x\n")
+        os.mkdir(hooks)
+        self.git("config", "core.hooksPath", hooks)
+        self.git("config", "core.excludesFile", "near")
+        self.git("config", "commit.template", "../template")
+        answer = self.inside("git status", self.main)
+        self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
+                         [("git_setting", hooks), ("git_setting", template)], answer)
+        self.assertEqual(answer["denials"][1]["grant"],
+                         f'filesystem.roots += [{{"path": "{template}", "access": "ro"}}]')
+        self.assertEqual(self.inside("true", self.main)["denials"], [])
+        self.assertEqual(self.inside("git status", self.main, "--ro", hooks, "--ro", template)["denials"], [])
+
+    def test_a_remote_that_is_a_directory_is_named(self):
+        clone = self.base + "/clone"
+        self.git("clone", "-q", self.main, clone)
+        self.git("config", "remote.other.url", "https://example.org/x", at=clone)
+        self.assertEqual(self.ok("git status", clone)["denials"], [])
+        (told,) = self.inside("git fetch -q", clone)["denials"]
+        self.assertEqual((told["operation"], told["target"], told["grant"]),
+                         ("git_remote", self.main, f'filesystem.roots += [{{"path": "{self.main}", "access": "ro"}}]'))
+        self.ok("git fetch -q", clone, "--ro", self.main)
+
     def test_a_clone_into_the_workspace_itself_says_why_it_cannot_be(self):
         clone = ("git clone -q ../main .", self.work, "--ro", self.main)
         (told,) = self.inside(*clone)["denials"]
