@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "json/writer.h"
 #include "shell/arguments.h"
 
 namespace sbx {
@@ -26,6 +27,14 @@ bool is_denied_name(const std::vector<std::string>& more, std::string_view progr
   const auto matches = [&](std::string_view pattern) { return matches_name(pattern, program); };
   return std::any_of(std::begin(kDeniedCommands), std::end(kDeniedCommands), matches) ||
          std::any_of(more.begin(), more.end(), matches);
+}
+
+std::string denied_name_grant(const std::vector<std::string>& denied, std::string_view program) {
+  if (is_denied_name({}, program)) return "";
+  for (const std::string& pattern : denied) {
+    if (matches_name(pattern, program)) return "commands.deny -= [" + json_string(pattern) + "]";
+  }
+  return "";
 }
 
 }  // namespace sbx

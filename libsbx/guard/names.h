@@ -27,4 +27,7 @@ bool matches_name(std::string_view pattern, std::string_view program);
 // Whether the built-in list or `more` denies the program.
 bool is_denied_name(const std::vector<std::string>& more, std::string_view program);
 
+// What would let a program of `denied` run; empty where nothing does.
+std::string denied_name_grant(const std::vector<std::string>& denied, std::string_view program);
+
 }  // namespace sbx

@@ -10,6 +10,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "guard/names.h"
 #include "model/grant.h"
 #include "shell/programs.h"
 #include "shell/reading.h"
@@ -129,6 +130,24 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
     if (is_named) continue;
     out.push_back({Refuser::kMount, "exec", target.value(), 1, "",
                    shows(directory.value(), target.value(), policy, view)});
+  }
+  return out;
+}
+
+std::vector<Denial> refused_programs(const std::vector<std::string>& denied, const Policy& policy,
+                                     std::string_view printed) {
+  std::vector<Denial> out;
+  for (const std::string& program : denied) {
+    const std::string name = program.substr(program.rfind('/') + 1);
+    for (const std::string& form :
+         {": " + name + ": Permission denied", ": " + program + ": Permission denied",
+          "Permission denied: '" + name + "'", "Permission denied: '" + program + "'",
+          "spawn " + name + " EACCES", "spawn " + program + " EACCES"}) {
+      if (printed.find(form) == printed.npos) continue;
+      out.push_back({Refuser::kMount, "exec", program, 1, "",
+                     denied_name_grant(policy.sandbox.commands.deny, program)});
+      break;
+    }
   }
   return out;
 }

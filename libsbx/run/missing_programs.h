@@ -21,4 +21,9 @@ std::vector<Denial> missing_programs(const Request& request, std::string_view se
                                      const Policy& policy, const View& view,
                                      std::string_view printed = "");
 
+// Those of `denied`, absolute paths, that a program says, in what was `printed` to stderr, it may
+// not execute: a make, a script or an interpreter tried them.
+std::vector<Denial> refused_programs(const std::vector<std::string>& denied, const Policy& policy,
+                                     std::string_view printed);
+
 }  // namespace sbx

@@ -132,8 +132,8 @@ void CommandRun::finish_spill() {
 
 std::vector<Denial> CommandRun::refusals(const Request& request, const Outcome& outcome) const {
   if (sandbox_ == nullptr) return {};
-  return unreported_refusals(
-      {request, *policy_, base_environment_, input_.facts.home, *sandbox_, outcome});
+  return unreported_refusals({request, *policy_, base_environment_, input_.facts.home, *sandbox_,
+                              outcome, has_unknown_names_});
 }
 
 void CommandRun::done() {

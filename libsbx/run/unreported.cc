@@ -110,6 +110,9 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   if (path != run.environment.end()) {
     add(missing_programs(run.request, path->second, run.policy, view, printed));
   }
+  if (!run.reports_execs) {
+    add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
+  }
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
     const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
     if (!is_none && run.outcome.limit != limit) {

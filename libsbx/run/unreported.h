@@ -23,6 +23,7 @@ struct RunAsSeen {
   const std::string& home;
   const Sandbox& sandbox;
   const Outcome& outcome;
+  bool reports_execs;  // of denied programs: they are in `denials` by now
 };
 
 std::vector<Denial> unreported_refusals(const RunAsSeen& run);

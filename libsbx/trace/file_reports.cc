@@ -17,7 +17,6 @@
 #include "guard/names.h"
 #include "guard/places.h"
 #include "host/owners.h"
-#include "json/writer.h"
 #include "plan/placements.h"
 #include "trace/file_call.h"
 #include "trace/file_view.h"
@@ -32,15 +31,6 @@ constexpr std::chrono::seconds kLongestLook{2};
 constexpr int kMostFailures = 8;  // of a run; then nothing is looked at any more
 // Two paths, and a little more.
 constexpr std::size_t kLongestAnswer = std::size_t{64} << 10;
-
-// What would let a denied program run; empty where nothing does.
-std::string grant_for_program(const Policy& policy, const std::string& path) {
-  if (is_denied_name({}, path)) return "";
-  for (const std::string& pattern : policy.sandbox.commands.deny) {
-    if (matches_name(pattern, path)) return "commands.deny -= [" + json_string(pattern) + "]";
-  }
-  return "";
-}
 
 // The first symlink on the way, replaced by what it says; nullopt where none is known.
 std::optional<std::string> without_first_link(const OwnedFd& root, const std::string& path) {
@@ -123,7 +113,9 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
     const std::string program = denied_program(path);
     if (!program.empty()) {
       const Refuser layer = plan_.wanted.has(Layer::kMount) ? Refuser::kMount : Refuser::kLandlock;
-      return Denial{layer, file.operation, program, 1, "", grant_for_program(policy_, program)};
+      return Denial{layer,   file.operation,
+                    program, 1,
+                    "",      denied_name_grant(policy_.sandbox.commands.deny, program)};
     }
   }
   auto refusal = view_.move_refusal(file, path);

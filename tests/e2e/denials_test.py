@@ -54,6 +54,18 @@ class MaskedPrograms(Case):
         self.assertEqual(entry, {"layer": "mount", "operation": "exec", "target": MOUNT, "count": 2,
                                  "program": "bash", "grant": ""})
 
+    def test_what_a_program_says_it_may_not_execute_is_named(self):
+        profile = self.profile({"commands": {"deny": ["tac"]}})
+        self.write("work/Makefile", "all:\n\ttac Makefile\n")
+        self.write("work/x.sh", "#!/bin/sh\nmount -l\n", 0o755)
+        for command, target, grant in (
+                ("make -s", "/usr/bin/tac", 'commands.deny -= ["tac"]'), ("./x.sh", MOUNT, ""),
+                ("python3 -c 'import subprocess as s; s.run([\"tac\"])'", "/usr/bin/tac", 'commands.deny -= ["tac"]')):
+            answer = self.sh(command, "--profile", profile)
+            self.assertEqual([(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                             [("mount", "exec", target, grant)], answer)
+        self.assertEqual(self.sh("echo 'make: /bin/nosuch: Permission denied' >&2")["denials"], [])
+
     def test_a_name_of_the_profile_s_own_comes_with_its_grant(self):
         profile = self.profile({"commands": {"deny": ["ta[c]"]}})
         answer = self.sh(hidden("tac") + " /dev/null", "--profile", profile)
