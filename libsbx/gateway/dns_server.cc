@@ -316,7 +316,9 @@ void DnsServer::refuse(const std::string& name, const std::string& program) {
     const std::string stem = name.substr(0, name.size() - suffix.size() - 1);
     if (context_.rules.allows_name(stem) || stem == "localhost") return;
   }
-  context_.deny("dns", name, allow_grant(context_.rules.mode(), name), program);
+  // Without a port an entry means 80 and 443.
+  const std::string entry = program == "ssh" ? name + ":22" : name;
+  context_.deny("dns", name, allow_grant(context_.rules.mode(), entry), program);
 }
 
 void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolution,

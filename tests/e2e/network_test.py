@@ -53,6 +53,11 @@ class Allowlist(Networked):
         self.assertIn("allowed.test", forwarded)
         self.assertNotIn("other.test", forwarded)
 
+    def test_what_ssh_looks_up_is_granted_with_its_port(self):
+        answer = self.sh("cp /usr/bin/getent ssh; ./ssh hosts other.test", *self.ALLOW)
+        self.assertEqual(self.denials(answer, "dns")["other.test"]["grant"],
+                         'network.allow += ["other.test:22"]')
+
     def test_a_port_that_is_not_allowed_is_refused_at_once(self):
         answer = self.sh("curl -sS http://allowed.test:8080/; curl -sS http://10.77.0.1/", *self.ALLOW)
         self.assertEqual(answer["stdout"], "")
