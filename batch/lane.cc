@@ -17,7 +17,7 @@ namespace {
 
 // {"code","message","where","hint"}, alone or as the data of a JSON-RPC error.
 Error read_error(std::string_view text) {
-  const nlohmann::json whole = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json whole = parse_json(text);
   const auto data = whole.is_object() ? whole.find("data") : whole.end();
   const nlohmann::json& error = data != whole.end() ? *data : whole;
   const auto member = [&](const char* key) {

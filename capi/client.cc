@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "json/reader.h"
 #include "rpc/framing.h"
 #include "rpc/json_rpc.h"
 
@@ -53,7 +54,7 @@ Error error_of(const nlohmann::json& object) {
 }
 
 Error error_of(const std::string& text) {
-  const nlohmann::json object = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json object = parse_json(text);
   return object.is_object() ? error_of(object)
                             : Error{ErrorCode::kInternal, "the session answered " + text, "", ""};
 }
@@ -119,7 +120,7 @@ Status Client::open() {
     wait(lock, waiter, left);
   }
   if (!first_line_) return *gone_;
-  const nlohmann::json line = nlohmann::json::parse(*first_line_, nullptr, false);
+  const nlohmann::json line = parse_json(*first_line_);
   if (line.is_object() && line.contains("error") && line["error"].is_object()) {
     return error_of(line["error"]);
   }

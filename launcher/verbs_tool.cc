@@ -6,6 +6,7 @@
 
 #include "flag_table.h"
 #include "flags.h"
+#include "json/reader.h"
 #include "loop.h"
 #include "prepare.h"
 #include "session_client.h"
@@ -101,7 +102,7 @@ class Stream {
   explicit Stream(std::string task) : task_(std::move(task)) {}
 
   void take(const std::string& method, const std::string& params) {
-    nlohmann::ordered_json event = nlohmann::ordered_json::parse(params, nullptr, false);
+    nlohmann::ordered_json event = parse_ordered_json(params);
     if (!event.is_object() || !event.contains("task_id") || event["task_id"] != task_) return;
     if (method == "task.exit") has_ended_ = true;
     if (method != "task.match" && method != "task.output") return;
@@ -125,7 +126,7 @@ Error own_error(Error error) {
 
 // What the server wrote for the method `tool`: its text, or else its members but for `tool`.
 Printed read_answer(std::string_view json) {
-  nlohmann::ordered_json body = nlohmann::ordered_json::parse(json, nullptr, false);
+  nlohmann::ordered_json body = parse_ordered_json(json);
   if (!body.is_object() || !body.contains("tool")) {
     return printed(
         tool_refusal("", Error{ErrorCode::kBadMessage, "the server's answer is no tool's", "",
@@ -146,7 +147,7 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
   SBX_TRY(SessionClient client,
           SessionClient::open({options.session, true, false, std::move(flags), options.approve},
                               invocation.environment));
-  const nlohmann::ordered_json params = nlohmann::ordered_json::parse(text, nullptr, false);
+  const nlohmann::ordered_json params = parse_ordered_json(text);
   Stream stream(decoded.task_id);
   const auto notify = [&](const std::string& method, const std::string& event) {
     if (decoded.mode == ToolMode::kStream) stream.take(method, event);

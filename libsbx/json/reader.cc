@@ -330,6 +330,11 @@ Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) 
   return std::move(builder).take();
 }
 
+json parse_json(std::string_view text) { return json::parse(text, nullptr, false); }
+nlohmann::ordered_json parse_ordered_json(std::string_view text) {
+  return nlohmann::ordered_json::parse(text, nullptr, false);
+}
+
 void append_to_pointer(std::string& pointer, std::string_view key) {
   pointer += '/';
   for (const char c : key) {

@@ -22,6 +22,10 @@ struct JsonBounds {
 // three with the JSON pointer of the place in `where`).
 Result<nlohmann::json> read_json_strict(std::string_view bytes, const JsonBounds& bounds = {});
 
+// A text of our own, or one that has been read strictly before: discarded where it is no JSON.
+nlohmann::json parse_json(std::string_view text);
+nlohmann::ordered_json parse_ordered_json(std::string_view text);
+
 // Adds "/key" to an RFC 6901 pointer, with ~ and / escaped.
 void append_to_pointer(std::string& pointer, std::string_view key);
 

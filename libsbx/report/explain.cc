@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "json/reader.h"
 #include "report/judgement.h"
 
 namespace sbx {
@@ -160,7 +161,7 @@ std::string explain_json(const LaunchPlan& plan, const Policy& policy, const Jud
   out["argv"] = Json::array();
   for (const std::string& argument : plan.argv) out["argv"].push_back(repair_utf8(argument));
   out["cwd"] = repair_utf8(plan.cwd);
-  out["check"] = Json::parse(judgement_to_json(judgement));
+  out["check"] = parse_ordered_json(judgement_to_json(judgement));
   out["warnings"] = plan.warnings;
   out["layer"] = layer_kind.empty()
                      ? Json()

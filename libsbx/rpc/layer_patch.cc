@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "json/reader.h"
 #include "json/writer.h"
 #include "report/json_parts.h"
 
@@ -12,7 +13,7 @@ namespace sbx {
 Result<LayerAnswer> redact_patch(const Service& service, const Result<LayerAnswer>& answer) {
   if (!answer.ok() || answer.value().status != 0) return answer;
   LayerAnswer shown = answer.value();
-  const nlohmann::json told = nlohmann::json::parse(shown.text, nullptr, false);
+  const nlohmann::json told = parse_json(shown.text);
   const auto patch = told.is_object() ? told.find("patch") : told.end();
   const std::size_t at = shown.text.rfind(R"("patch":")");
   if (patch == told.end() || !patch->is_string() || at == std::string::npos) {

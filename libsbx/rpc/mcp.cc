@@ -11,6 +11,7 @@
 
 #include "base/sha256.h"
 #include "base/text.h"
+#include "json/reader.h"
 #include "report/json_parts.h"
 #include "rpc/layer_patch.h"
 #include "rpc/mcp_layer.h"
@@ -71,7 +72,7 @@ class McpServer::Impl {
     if (const auto* refusal = std::get_if<McpRefusal>(&read)) return send_(mcp_error(*refusal));
     const McpMessage& message = std::get<McpMessage>(read);
     if (message.kind == McpMessage::Kind::kResponse) return answered(message);
-    const McpJson params = McpJson::parse(message.params);
+    const McpJson params = parse_ordered_json(message.params);
     if (message.kind == McpMessage::Kind::kRequest) return request(message, params);
     if (message.method == "notifications/cancelled") cancelled(params);
   }
@@ -93,7 +94,7 @@ class McpServer::Impl {
     const auto now = Clock::now();
     for (auto& [id, call] : calls_) {
       if (const auto params = call.progress.take(now)) {
-        send_(mcp_notification("notifications/progress", McpJson::parse(*params)));
+        send_(mcp_notification("notifications/progress", parse_ordered_json(*params)));
       }
     }
   }
@@ -180,7 +181,7 @@ class McpServer::Impl {
     if (params.contains("cursor")) return refuse(id, kMcpBadParams, "there is no such cursor");
     McpJson tools = McpJson::array();
     for (const std::string& name : options_.tools) {
-      tools.push_back(McpJson::parse(tool_definition(name, ToolFormat::kMcp).value()));
+      tools.push_back(parse_ordered_json(tool_definition(name, ToolFormat::kMcp).value()));
     }
     if (service_.has_layer()) {
       for (McpJson& tool : layer_tool_definitions()) tools.push_back(std::move(tool));
@@ -398,7 +399,7 @@ class McpServer::Impl {
     if (const auto http = http_questions_.find(message.id); http != http_questions_.end()) {
       const std::string digest = std::move(http->second);
       http_questions_.erase(http);
-      const McpJson said = McpJson::parse(message.result);
+      const McpJson said = parse_ordered_json(message.result);
       if (!said.is_object() || text_of(said, "action") != "accept") {
         return static_cast<void>(service_.decline(digest));
       }
@@ -409,7 +410,7 @@ class McpServer::Impl {
     });
     if (asked == calls_.end()) return;
     asked->second.question.clear();
-    const McpJson result = McpJson::parse(message.result);
+    const McpJson result = parse_ordered_json(message.result);
     const std::string id = asked->first;
     decided(id, result.is_object() && text_of(result, "action") == "accept");
   }

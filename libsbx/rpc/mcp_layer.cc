@@ -57,7 +57,7 @@ McpJson layer_tool_definitions() {
 }
 
 Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view arguments) {
-  const nlohmann::json given = nlohmann::json::parse(arguments);
+  const nlohmann::json given = parse_json(arguments);
   LayerToolCall call;
   for (const auto& [key, value] : given.items()) {
     const bool takes_paths = tool != kLayerCheckpointTool;
@@ -83,7 +83,7 @@ Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view ar
 std::string changes_digest(std::string_view diff) { return sha256_hex(diff); }
 
 McpJson commit_question(std::string_view diff) {
-  const nlohmann::json told = nlohmann::json::parse(diff, nullptr, false);
+  const nlohmann::json told = parse_json(diff);
   std::string message = "Make these changes real?\n";
   const auto changes = told.is_object() ? told.find("changes") : told.end();
   if (told.is_object() && changes != told.end() && changes->is_array()) {
@@ -103,7 +103,7 @@ McpJson commit_question(std::string_view diff) {
 
 McpJson layer_result(const Result<LayerAnswer>& answer) {
   if (!answer.ok()) return text_result(error_line(answer.error()), nullptr, true);
-  McpJson told = McpJson::parse(answer.value().text, nullptr, false);
+  McpJson told = parse_ordered_json(answer.value().text);
   if (!told.is_object()) return text_result("sbx-layer gave no answer", nullptr, true);
   if (answer.value().status != 0) {
     const McpJson error = told.value("error", McpJson::object());

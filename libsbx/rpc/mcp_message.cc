@@ -215,7 +215,7 @@ std::string mcp_result(const std::string& id, bool is_modern, std::string_view v
 
 std::string mcp_error(const McpRefusal& refusal) {
   McpJson error = {{"code", refusal.code}, {"message", refusal.message}};
-  error["data"] = refusal.data.empty() ? own_data(refusal) : McpJson::parse(refusal.data);
+  error["data"] = refusal.data.empty() ? own_data(refusal) : parse_ordered_json(refusal.data);
   return answer_text(refusal.id, "error", error);
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "json/reader.h"
 #include "tools/json_text.h"
 
 namespace sbx {
@@ -42,7 +43,7 @@ std::optional<std::string> McpProgress::take(Clock::time_point now) {
   if (std::exchange(is_cut_, false)) message.insert(0, "…");
   if (message.empty()) message = "running";
   last_ = now;
-  return json_text({{"progressToken", ordered_json::parse(token_)},
+  return json_text({{"progressToken", parse_ordered_json(token_)},
                     {"progress", told_},
                     {"message", std::move(message)}});
 }

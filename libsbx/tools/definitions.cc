@@ -2,6 +2,7 @@
 // The tables → definitions in the forms of three interfaces. Pure.
 #include <nlohmann/json.hpp>
 
+#include "json/reader.h"
 #include "json/schema.h"
 #include "tools/family.h"
 #include "tools/json_text.h"
@@ -28,7 +29,7 @@ void soften(ordered_json& schema) {
 }
 
 ordered_json input_schema(const Tool& tool) {
-  const json defaults = json::parse(tool.defaults);
+  const json defaults = parse_json(tool.defaults);
   ordered_json schema = object_schema(ObjectSpec{tool.shown}, defaults);
   soften(schema);
   return schema;
@@ -39,7 +40,7 @@ ordered_json mcp_definition(const Tool& tool) {
           {"title", tool.title},
           {"description", tool.description},
           {"inputSchema", input_schema(tool)},
-          {"outputSchema", ordered_json::parse(tool.output_schema)},
+          {"outputSchema", parse_ordered_json(tool.output_schema)},
           {"annotations",
            {{"title", tool.title},
             {"readOnlyHint", tool.reads_only},
