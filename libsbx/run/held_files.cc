@@ -38,6 +38,11 @@ HeldFiles::HeldFiles(const Policy& policy, const View& view)
       states_.push_back(std::move(*state));
     }
   }
+  for (const ViewRoot& root : view.absent) {
+    if (root.access == Access::kNone && policy.sandbox.filesystem.overlay) {
+      absent_.push_back(root.path());
+    }
+  }
   if (!guards_git(policy)) return;
   constexpr std::chrono::milliseconds kLong{5};
   const auto begun = std::chrono::steady_clock::now();
@@ -57,6 +62,12 @@ void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
     const std::optional<State> now = state_of(then.path, then.is_own);
     if (now && *now == then) continue;
     denials.add({Refuser::kMount, "protected_changed", then.path, 1, "", ""});
+  }
+  for (const std::string& path : absent_) {
+    struct stat info {};
+    if (lstat(path.c_str(), &info) == 0) {
+      denials.add({Refuser::kMount, "hidden_appeared", path, 1, "", ""});
+    }
   }
   compare_patterns(plan, denials);
   if (git_) compare_git(denials);

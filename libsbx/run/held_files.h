@@ -46,6 +46,8 @@ class HeldFiles {
   std::vector<ViewRoot> roots_;
   std::vector<std::string> lifted_;
   std::vector<View::Pattern> patterns_;
+  std::vector<std::string>
+      absent_;  // hidden ones that nothing would cover: an overlay is over them
   std::optional<GitUse> git_;
   bool takes_long_ = false;
 };

@@ -36,6 +36,21 @@ const char* refused_all_the_same(const sys::SeccompNotif& call) {
   return is_user && geteuid() == 0 ? "a user namespace" : nullptr;
 }
 
+// What was to be made: a grant lets every family pass.
+std::string socket_text(const sys::SeccompNotif& call) {
+  static constexpr std::pair<int, const char*> kFamilies[] = {
+      {AF_UNIX, "AF_UNIX"}, {AF_INET, "AF_INET"},       {AF_INET6, "AF_INET6"},
+      {AF_ALG, "AF_ALG"},   {AF_NETLINK, "AF_NETLINK"}, {AF_VSOCK, "AF_VSOCK"},
+      {AF_KEY, "AF_KEY"},   {AF_CAN, "AF_CAN"},         {AF_BLUETOOTH, "AF_BLUETOOTH"},
+      {AF_TIPC, "AF_TIPC"}, {AF_XDP, "AF_XDP"}};
+  const auto family = static_cast<int>(call.data.args[0]);
+  std::string text = "family " + std::to_string(family);
+  for (const auto& [number, name] : kFamilies) {
+    if (number == family) text = name;
+  }
+  return text + ", protocol " + std::to_string(static_cast<std::int32_t>(call.data.args[2]));
+}
+
 Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string program) {
   Denial denial{Refuser::kSeccomp, syscall_name(call.data.nr), "", 1, std::move(program), ""};
   // The kernel has no other ids in there to give a file to: a grant would change nothing.
@@ -44,6 +59,9 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
   } else if (const char* const what = refused_all_the_same(call)) {
     denial.target = what;
   } else {
+    if (call.data.nr == SYS_socket || call.data.nr == SYS_socketpair) {
+      denial.target = socket_text(call);
+    }
     denial.grant = "seccomp.allow += [\"" + denial.operation + "\"]";
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";

@@ -77,6 +77,25 @@ class Uncovered(harness.Case):
         self.assertNotIn(SECRET, answer["stdout"])
         self.assertIn(("mask_restored", "late/.env"), self.operations(answer))
 
+    def test_what_appears_below_an_overlay_is_named(self):
+        done = self.base + "/out/done"
+        os.mkdir(self.base + "/out")
+        profile = self.profile({"filesystem": {"roots": [
+            *ALL["roots"], {"path": self.base + "/out", "access": "ro"}]}})
+
+        def host():
+            self.write("work/late/.env", SECRET)
+            self.write("out/done", "")
+
+        timer = threading.Timer(0.3, host)
+        timer.start()
+        answer = self.sh(f"until [ -e {done} ]; do sleep 0.01; done", "--profile", profile, "--overlay")
+        timer.join()
+        self.assertIn(("hidden_appeared", "late/.env"), self.operations(answer))
+        again = self.sh("cat late/.env", "--profile", profile, "--overlay")
+        self.assertEqual(again["stdout"], "")
+        self.assertNotIn(("hidden_appeared", "late/.env"), self.operations(again))
+
     @unittest.skipIf(harness.is_root(), "nothing is closed to root")
     def test_what_lies_in_a_closed_directory_stays_hidden_when_it_is_opened(self):
         closed = os.path.dirname(self.write("closed/key", SECRET))

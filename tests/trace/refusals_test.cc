@@ -105,6 +105,7 @@ TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
   EXPECT_EQ(entries[0].target, "a raw or packet socket");
   EXPECT_EQ(entries[0].grant, "");
   EXPECT_EQ(entries[0].count, 2U);
+  EXPECT_EQ(entries[1].target, "AF_NETLINK, protocol 9");
   EXPECT_EQ(entries[1].grant, "seccomp.allow += [\"socket\"]");
   EXPECT_EQ(entries[2].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
 }
