@@ -423,6 +423,12 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
     return "remove it from filesystem.protect";
   }
   if (to_write && shown == "empty") return "limits.tmp_mb = 256";
+  // Where a secret comes from is hidden, whatever roots there are.
+  const auto& credentials = policy_.sandbox.network.credentials;
+  if (std::any_of(credentials.begin(), credentials.end(),
+                  [&](const auto& credential) { return credential.from.file == path; })) {
+    return "";
+  }
   // Nothing that could be added lets a root's own place be moved or removed.
   const auto& roots = policy_.sandbox.filesystem.roots;
   const auto is_it = [&](const Root& root) { return root.path == path; };

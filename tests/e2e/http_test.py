@@ -311,6 +311,8 @@ class Credentials(Http):
         self.assertNotIn("file-secret", out)
         self.assertNotIn(seen["headers"]["authorization"][10:], out)
         self.assertNotIn("file-secret", json.dumps(answer))
+        self.assertEqual([(d["operation"], d["grant"]) for d in answer["denials"] if d["target"] == secret],
+                         [("open", "")])  # no root would show it
 
     def test_sources_that_give_nothing_are_an_error_with_their_place(self):
         empty = self.write("empty", "")
