@@ -23,6 +23,7 @@
 
 #include "base/files.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/elf.h"
 
@@ -78,15 +79,6 @@ constexpr std::array<const char*, 2> kLocaleTrees = {"/usr/lib/locale/C.utf8",
                                                      "/usr/lib/locale/C.UTF-8"};
 
 std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
-std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 || slash == std::string_view::npos ? "/" : path.substr(0, slash);
-}
-std::string child_of(std::string_view directory, std::string_view name) {
-  std::string path(directory);
-  if (path != "/") path += '/';
-  return path.append(name);
-}
 
 // The first look that failed. Only what is not there, may not be looked at, or is of no use to
 // anybody is left out: a command that is missing for want of memory would be another one further
@@ -145,7 +137,7 @@ class Resolver {
     const std::string_view name = name_of(path);
     if (name == ".") return *parent;
     if (name == "..") return RealPath{std::string(parent_of(parent->path)), S_IFDIR};
-    RealPath real{child_of(parent->path, name), 0};
+    RealPath real{join_path(parent->path, name), 0};
     struct stat status = {};
     if (::lstat(real.path.c_str(), &status) != 0) {
       failure_.note("lstat", real.path, errno);
@@ -156,7 +148,7 @@ class Resolver {
     const std::string text = read_link(real.path);
     if (links >= kMaxLinks || text.empty()) return std::nullopt;
     const RealPath* end =
-        resolve(text.front() == '/' ? text : child_of(parent->path, text), links + 1);
+        resolve(text.front() == '/' ? text : join_path(parent->path, text), links + 1);
     if (end == nullptr) return std::nullopt;
     symlinks_[real.path] = text;
     return *end;
@@ -277,7 +269,7 @@ class Closure {
     if (name.starts_with('/')) return add_program(name, depth);
     if (name.empty() || name == "." || name == "..") return false;
     return std::any_of(search_path_.begin(), search_path_.end(), [&](const std::string& directory) {
-      return add_program(child_of(directory, name), depth);
+      return add_program(join_path(directory, name), depth);
     });
   }
 
@@ -391,12 +383,12 @@ class Closure {
     }
     if (object.elf->runpath.empty()) {
       for (const std::string& directory : object.rpath) {
-        if (load(child_of(directory, name))) return;
+        if (load(join_path(directory, name))) return;
       }
     }
     for (const std::string& entry : object.elf->runpath) {
       for (const std::string& directory : expand_tokens(entry, object.origin, machine)) {
-        if (load(child_of(directory, name))) return;
+        if (load(join_path(directory, name))) return;
       }
     }
     bool in_cache = false;
@@ -410,7 +402,7 @@ class Closure {
     for (const std::string& directory :
          {"/lib/" + multiarch, "/usr/lib/" + multiarch, std::string("/lib64"),
           std::string("/usr/lib64"), std::string("/lib"), std::string("/usr/lib")}) {
-      if (load(child_of(directory, name))) return;
+      if (load(join_path(directory, name))) return;
     }
   }
 
@@ -464,7 +456,7 @@ class Closure {
     if (!listing.is_open()) failure_.note("open", directory, errno);
     while (const dirent* const entry = listing.next()) {
       if (fnmatch(part.c_str(), entry->d_name, FNM_PERIOD) != 0) continue;
-      add_tree(child_of(directory, entry->d_name) + pattern.substr(end), load_libraries);
+      add_tree(join_path(directory, entry->d_name) + pattern.substr(end), load_libraries);
     }
     if (listing.is_open() && errno != 0) failure_.note("readdir", directory, errno);
   }
@@ -490,9 +482,9 @@ class Closure {
       --budget;
       const std::string_view name(entry->d_name);
       if (entry->d_type == DT_DIR && name != "__pycache__") {
-        scan_for_libraries(child_of(directory, name), depth + 1, budget);
+        scan_for_libraries(join_path(directory, name), depth + 1, budget);
       } else if (entry->d_type == DT_REG && may_be_elf(name)) {
-        scan_file(child_of(directory, name));
+        scan_file(join_path(directory, name));
       }
     }
   }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "host/looks.h"
 
 namespace sbx {
 namespace {
@@ -209,13 +210,6 @@ const std::vector<ListedDirectory>& listed_directories() {
   return *all;
 }
 
-NodeKind kind_of(mode_t mode) {
-  return S_ISDIR(mode)   ? NodeKind::kDirectory
-         : S_ISLNK(mode) ? NodeKind::kLink
-         : S_ISREG(mode) ? NodeKind::kFile
-                         : NodeKind::kOther;
-}
-
 class Search {
  public:
   Search(const std::string& etc, EtcReach reach) : etc_(etc), reach_(reach) {}
@@ -277,7 +271,7 @@ class Search {
         reach_ == EtcReach::kUser && (info.st_uid == geteuid() || info.st_gid == getegid());
     const bool is_shut = !S_ISLNK(info.st_mode) && (info.st_mode & S_IRWXO) == 0 && !is_own;
     if (is_shut && reach_ != EtcReach::kMore) return;
-    found_.push_back({path, kind_of(info.st_mode), 0, 0});
+    found_.push_back({path, node_kind(info.st_mode), 0, 0});
   }
 
   // What others may not read, or not get to. One directory is open at a time.
@@ -298,7 +292,7 @@ class Search {
         const mode_t wanted = S_ISDIR(info.st_mode) ? S_IROTH | S_IXOTH : S_IROTH;
         const bool is_plain = S_ISDIR(info.st_mode) || S_ISREG(info.st_mode);
         if (!is_plain || (info.st_mode & wanted) != wanted) {
-          found_.push_back({std::move(below), kind_of(info.st_mode), 0, 0});
+          found_.push_back({std::move(below), node_kind(info.st_mode), 0, 0});
         } else if (S_ISDIR(info.st_mode)) {
           directories.push_back(std::move(below));
         }

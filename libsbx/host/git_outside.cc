@@ -13,9 +13,11 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "guard/places.h"
 #include "host/git_files.h"
+#include "host/looks.h"
 #include "host/protect.h"
 #include "model/grant.h"
 
@@ -39,29 +41,9 @@ constexpr auto kHeld =
     std::to_array<std::string_view>({"HEAD", "index", "config", "config.worktree", "commondir",
                                      "hooks", "info", "modules", "worktrees"});
 
-std::string join_path(const std::string& directory, std::string_view name) {
-  return (directory == "/" ? "" : directory) + "/" + std::string(name);
-}
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-NodeKind kind_of(mode_t mode) {
-  if (S_ISDIR(mode)) return NodeKind::kDirectory;
-  if (S_ISREG(mode)) return NodeKind::kFile;
-  return S_ISLNK(mode) ? NodeKind::kLink : NodeKind::kOther;
-}
-
-Node look(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
-  return {path, kind_of(info.st_mode), info.st_dev, info.st_ino};
-}
-
 // The first line of a small regular file; empty where there is none.
 std::string first_line(const std::string& path) {
-  if (look(path).kind != NodeKind::kFile) return "";
+  if (node_at(path).kind != NodeKind::kFile) return "";
   const Result<std::string> text = read_file(path, PATH_MAX);
   if (!text.ok()) return "";
   return text.value().substr(0, text.value().find_first_of(std::string_view("\n\r\0", 3)));
@@ -75,9 +57,9 @@ std::string resolve(const std::string& path, const std::string& base) {
 }
 
 bool is_repository(const std::string& path) {
-  return look(join_path(path, "HEAD")).kind != NodeKind::kMissing &&
-         look(join_path(path, "objects")).kind == NodeKind::kDirectory &&
-         look(join_path(path, "refs")).kind == NodeKind::kDirectory;
+  return node_at(join_path(path, "HEAD")).kind != NodeKind::kMissing &&
+         node_at(join_path(path, "objects")).kind == NodeKind::kDirectory &&
+         node_at(join_path(path, "refs")).kind == NodeKind::kDirectory;
 }
 
 const ViewRoot* root_of(const View& view, std::string_view path) {
@@ -129,7 +111,7 @@ Found follow(const std::string& top) {
 std::optional<Found> find_repository(const std::string& workspace) {
   for (std::string at = workspace;; at = parent_of(at)) {
     const std::string name = join_path(at, ".git");
-    const Node node = look(name);
+    const Node node = node_at(name);
     if (node.kind == NodeKind::kDirectory && is_repository(name)) {
       return Found{.top = at, .directory = name, .common = name};
     }
@@ -175,7 +157,7 @@ class Adder {
     if (!is_shown(path)) show_again(path, access);
   }
   void show_again(const std::string& path, Access access = Access::kReadWrite) {
-    Node node = look(path);
+    Node node = node_at(path);
     const bool is_plain = node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile;
     if (!is_plain) return;
     view_.git_shown.push_back(path);
@@ -192,7 +174,7 @@ class Adder {
       // Those of another git that runs come and go.
       if (name.ends_with(".lock")) continue;
       if (std::find(kShared.begin(), kShared.end(), name) != kShared.end()) continue;
-      Node node = look(join_path(found_.common, name));
+      Node node = node_at(join_path(found_.common, name));
       // The policy has its own word on it.
       if (root_of(view_, node.path)->node.path == node.path) continue;
       if (node.kind == NodeKind::kDirectory || node.kind == NodeKind::kFile) {
@@ -207,7 +189,7 @@ class Adder {
                    "see that it can be read and holds no more than 4096 entries", errno};
     }
     for (const std::string_view name : kHeld) {
-      Node node = look(join_path(found_.common, name));
+      Node node = node_at(join_path(found_.common, name));
       if (node.kind != NodeKind::kMissing) continue;
       view_.protects.push_back({found_.common, std::move(node), {}, true});
     }
@@ -234,7 +216,7 @@ void hold_worktrees(const Policy& policy, const std::string& common, View& view)
   std::size_t count = 0;
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
     if (++count > kMaxEntries) break;
-    Node node = look(join_path(join_path(common, "worktrees"), entry->d_name));
+    Node node = node_at(join_path(join_path(common, "worktrees"), entry->d_name));
     const ViewRoot* const root = root_of(view, node.path);
     const std::string file = first_line(join_path(node.path, "gitdir"));
     if (node.kind != NodeKind::kDirectory || root == nullptr || file.empty()) continue;
@@ -280,7 +262,7 @@ bool is_local_url(const std::string& url) {
 // `~` is the private home's, which has none.
 void name_settings(const Found& found, const Policy& policy, View& view) {
   const std::string config = join_path(found.common, "config");
-  if (look(config).kind != NodeKind::kFile) return;
+  if (node_at(config).kind != NodeKind::kFile) return;
   const Result<std::string> text = read_file(config, kMaxText);
   if (!text.ok()) return;
   const auto name = [&](std::string_view operation, const std::string& path,
@@ -307,7 +289,7 @@ void name_settings(const Found& found, const Policy& policy, View& view) {
 // Objects that lie in another repository.
 void name_alternates(const std::string& objects, const Policy& policy, View& view) {
   const std::string path = join_path(objects, "info/alternates");
-  if (look(path).kind != NodeKind::kFile) return;
+  if (node_at(path).kind != NodeKind::kFile) return;
   const Result<std::string> text = read_file(path, kMaxText);
   if (!text.ok()) return;
   std::size_t count = 0;
@@ -333,7 +315,7 @@ Status add_git_outside(const Policy& policy, View& view) {
   if (!found->is_ours) {
     // A symlink within, one that leads nowhere, or what a root shows, needs nothing more.
     const std::string real = resolve(found->named, found->top);
-    const bool is_nowhere = real.empty() && look(found->named).kind == NodeKind::kLink;
+    const bool is_nowhere = real.empty() && node_at(found->named).kind == NodeKind::kLink;
     const bool is_known =
         found->named.empty() || is_nowhere || (!real.empty() && root_of(view, real) != nullptr);
     if (!is_known) {

@@ -18,6 +18,7 @@
 
 #include "base/files.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "host/git_files.h"
@@ -48,14 +49,7 @@ constexpr std::string_view kTooMuch = "more than is looked at at all";
 // What stands for its own being there: a new one is no news, one that is gone is.
 constexpr std::string_view kHead = "HEAD";
 
-std::string join_path(const std::string& directory, std::string_view name) {
-  return (directory == "/" ? "" : directory) + "/" + std::string(name);
-}
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
-}
-std::string below(const std::string& base, const std::string& path) {
+std::string below(std::string_view base, const std::string& path) {
   return path.starts_with('/') ? path : join_path(base, path);
 }
 std::string first_line(std::string_view text) {

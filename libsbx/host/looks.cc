@@ -14,9 +14,8 @@
 #include "base/owned_fd.h"
 
 namespace sbx {
-namespace {
 
-NodeKind kind_of(mode_t mode) {
+NodeKind node_kind(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFDIR:
       return NodeKind::kDirectory;
@@ -34,7 +33,11 @@ NodeKind kind_of(mode_t mode) {
   }
 }
 
-}  // namespace
+Node node_at(const std::string& path) {
+  struct stat info {};
+  if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
+  return {path, node_kind(info.st_mode), info.st_dev, info.st_ino};
+}
 
 bool is_missing(int error) { return error == ENOENT || error == ENOTDIR; }
 
@@ -48,16 +51,11 @@ void Looks::fail(const char* call, const std::string& path, int error) {
 }
 
 Node Looks::at(const std::string& path) {
-  struct stat info {};
-  Node node{path, NodeKind::kMissing, 0, 0};
   errno = 0;
-  if (lstat(path.c_str(), &info) != 0) {
-    if (!is_missing(errno) && errno != EACCES) fail("lstat", path, errno);
-    return node;
+  Node node = node_at(path);
+  if (node.kind == NodeKind::kMissing && !is_missing(errno) && errno != EACCES) {
+    fail("lstat", path, errno);
   }
-  node.dev = info.st_dev;
-  node.ino = info.st_ino;
-  node.kind = kind_of(info.st_mode);
   return node;
 }
 
@@ -78,11 +76,6 @@ std::string Looks::with_real_parent(const std::string& path) {
     return path;
   }
   return (real.value() == "/" ? "" : real.value()) + path.substr(slash);
-}
-
-NodeKind kind_at(const std::string& path) {
-  struct stat info {};
-  return lstat(path.c_str(), &info) == 0 ? kind_of(info.st_mode) : NodeKind::kMissing;
 }
 
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max) {

@@ -3,6 +3,8 @@
 // be hidden or held either.
 #pragma once
 
+#include <sys/types.h>
+
 #include <optional>
 #include <string>
 
@@ -31,8 +33,9 @@ class Looks {
   Status failure_;
 };
 
-// Of a path where a failure is of no matter.
-NodeKind kind_at(const std::string& path);
+NodeKind node_kind(mode_t mode);
+// Where a failure is of no matter: what cannot be looked at is not there for the command either.
+Node node_at(const std::string& path);
 Error look_failed(const char* call, const std::string& path, int error);
 // A small regular file; nullopt when it is absent, larger than `max` or of another kind.
 std::optional<std::string> read_small_file(const std::string& path, std::size_t max);

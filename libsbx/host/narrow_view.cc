@@ -10,6 +10,8 @@
 #include <map>
 #include <utility>
 
+#include "host/looks.h"
+
 namespace sbx {
 namespace {
 
@@ -44,21 +46,6 @@ const ViewRoot* deepest_root(const View& view, std::string_view path) {
 Access shown(const Policy& policy, const View& view, std::string_view path) {
   const ViewRoot* root = deepest_root(view, path);
   return root != nullptr ? root->access : shown_by_base(policy, path);
-}
-
-// What cannot be looked at cannot be told from what is not there: the command cannot either.
-Node look(const std::string& path) {
-  struct stat info {};
-  Node node{path, NodeKind::kMissing, 0, 0};
-  if (lstat(path.c_str(), &info) != 0) return node;
-  node.dev = info.st_dev;
-  node.ino = info.st_ino;
-  node.kind = S_ISDIR(info.st_mode)    ? NodeKind::kDirectory
-              : S_ISREG(info.st_mode)  ? NodeKind::kFile
-              : S_ISLNK(info.st_mode)  ? NodeKind::kLink
-              : S_ISSOCK(info.st_mode) ? NodeKind::kSocket
-                                       : NodeKind::kOther;
-  return node;
 }
 
 void drop_hidden(std::vector<Node>& nodes, const std::vector<PathMaximum>& maxima) {
@@ -103,7 +90,7 @@ void narrow_view(const Policy& policy, View& view) {
     const bool is_there = std::any_of(view.roots.begin(), view.roots.end(), same) ||
                           std::any_of(view.absent.begin(), view.absent.end(), same);
     if (is_there || shown(policy, view, path) == want.first) continue;
-    ViewRoot narrower{look(path), want.first, want.second};
+    ViewRoot narrower{node_at(path), want.first, want.second};
     narrower.is_managed = true;
     if (narrower.node.kind == NodeKind::kMissing) {
       view.absent.push_back(std::move(narrower));

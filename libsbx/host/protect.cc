@@ -17,7 +17,9 @@
 
 #include "base/files.h"
 #include "base/owned_fd.h"
+#include "base/paths.h"
 #include "base/text.h"
+#include "host/looks.h"
 
 namespace sbx {
 namespace {
@@ -46,18 +48,9 @@ Node look(const std::string& path, Status& failure) {
   if (is_stub(path)) return node;
   node.dev = info.st_dev;
   node.ino = info.st_ino;
-  node.kind = S_ISDIR(info.st_mode)   ? NodeKind::kDirectory
-              : S_ISREG(info.st_mode) ? NodeKind::kFile
-              : S_ISLNK(info.st_mode) ? NodeKind::kLink
-                                      : NodeKind::kOther;
+  node.kind = node_kind(info.st_mode);
   return node;
 }
-
-std::string join_path(const std::string& directory, std::string_view name) {
-  return (directory == "/" ? "" : directory) + "/" + std::string(name);
-}
-
-std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
 // The first line of git's own small files; nullopt when it is none. Never blocks on a FIFO.
 std::optional<std::string> read_line(const std::string& path, Status& failure) {
@@ -259,7 +252,7 @@ class Resolver {
     }
   }
 
-  std::string resolve(const std::string& path, const std::string& base) {
+  std::string resolve(const std::string& path, std::string_view base) {
     if (path.empty()) return "";
     return lead(path.front() == '/' ? path : join_path(base, path));
   }

@@ -170,7 +170,7 @@ class Roots {
       one.pattern_at = 0;
       one.optional = true;
       if (!pattern.hides && is_own(one.path)) continue;
-      const NodeKind kind = kind_at(one.path);
+      const NodeKind kind = node_at(one.path).kind;
       const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
       if (pattern.hides || is_shown) out.push_back(std::move(one));
     }

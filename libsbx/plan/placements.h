@@ -10,16 +10,11 @@
 #include <string_view>
 #include <vector>
 
+#include "base/paths.h"
 #include "plan/plan.h"
 #include "sys/kernel.h"
 
 namespace sbx {
-
-// Of an absolute path.
-inline std::string_view parent_of(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
 
 // What stands at the path or, of what stands above it, nearest; null: nothing. A pattern may have
 // matched thousands of paths, so that none is looked for one by one.

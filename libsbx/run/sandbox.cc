@@ -14,6 +14,7 @@
 
 #include "base/files.h"
 #include "guard/names.h"
+#include "host/looks.h"
 #include "host/owners.h"
 #include "sys/calls.h"
 
@@ -86,12 +87,6 @@ Status list_narrowed(View& view, const Policy& policy) {
   return {};
 }
 
-Node look(const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return {path, NodeKind::kMissing, 0, 0};
-  return {path, NodeKind::kDirectory, info.st_dev, info.st_ino};
-}
-
 bool has_mounts(const SandboxInput& input) {
   return input.policy.sandbox.isolation.namespaces.has(Layer::kMount) &&
          !input.facts.obstacle(Layer::kMount).present();
@@ -110,9 +105,9 @@ Status add_scratch(const SandboxInput& input, Sandbox& sandbox) {
   }
   const Result<std::string> real = real_path(base);
   SBX_TRY(const std::string path, sandbox.leftovers.make_scratch(real.ok() ? real.value() : base));
-  sandbox.view.scratch = look(path + "/tmp");
+  sandbox.view.scratch = node_at(path + "/tmp");
   if (policy.filesystem.home == HomeMode::kPrivate) {
-    sandbox.view.scratch_home = look(path + "/home");
+    sandbox.view.scratch_home = node_at(path + "/home");
   }
   return {};
 }

@@ -13,6 +13,7 @@
 #include <climits>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "guard/places.h"
 #include "host/protect.h"
 #include "json/writer.h"
@@ -35,11 +36,6 @@ bool is_own(const std::string& path) {
   return is_below(path, "/proc") || is_below(path, "/dev/shm") || is_below(path, "/dev/pts") ||
          is_below(path, "/dev/fd") || is_below(path, "/sys/fs/cgroup") ||
          path.starts_with("/tmp/hsperfdata_");
-}
-
-std::string parent_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::uint64_t mount_flags(const OwnedFd& file) {
@@ -131,14 +127,14 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
     const ssize_t size = readlinkat(link.get(), "", text.data(), text.size());
     if (size <= 0 || --links_left_ < 0) return std::nullopt;
     const std::string target(text.data(), static_cast<std::size_t>(size));
-    const std::string whole = target.starts_with('/') ? target : parent_of(path) + "/" + target;
+    const std::string whole = target.starts_with('/') ? target : join_path(parent_of(path), target);
     return not_there(file, resolve_path(whole, "/"), ENOENT);
   }
   if (file.creates && error == ENOENT) {
     NamedFile entry = file;
     entry.need = FileNeed::kCreate;
     entry.landlock_rights = sys::kLandlockFsMakeReg;
-    if (open_below(root_, parent_of(path), O_PATH | O_DIRECTORY).is_open()) {
+    if (open_below(root_, std::string(parent_of(path)), O_PATH | O_DIRECTORY).is_open()) {
       return in_directory(entry, path);
     }
   }
@@ -148,7 +144,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   const bool is_known = lstat(path.c_str(), &known) == 0;
   if (file.need == FileNeed::kRemove && !is_known) return std::nullopt;
   const bool in_parent = file.need == FileNeed::kRemove || (file.creates && !is_known);
-  const std::string looked_at = in_parent ? parent_of(path) : path;
+  const std::string looked_at = in_parent ? std::string(parent_of(path)) : path;
   const OwnedFd outside(
       sys::openat2(AT_FDCWD, looked_at.c_str(),
                    {O_PATH | O_NOFOLLOW | O_CLOEXEC, 0, sys::kResolveNoMagiclinks}));
@@ -262,7 +258,7 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty() || name == "." || name == "..") return std::nullopt;
   const OwnedFd entry = open_below(root_, path, O_PATH | O_NOFOLLOW);
-  const OwnedFd directory = open_below(root_, parent_of(path), O_PATH | O_DIRECTORY);
+  const OwnedFd directory = open_below(root_, std::string(parent_of(path)), O_PATH | O_DIRECTORY);
   if (!directory.is_open()) {
     const int error = errno;
     if (file.need == FileNeed::kRemove) return not_there(file, path, error);
@@ -374,7 +370,7 @@ std::optional<FileRefusal> FileView::link_refusal(const std::string& from,
                                                   const std::string& to) const {
   if (!plan_.wanted.has(Layer::kMount)) return std::nullopt;
   const OwnedFd file = open_below(root_, from, O_PATH | O_NOFOLLOW);
-  const OwnedFd directory = open_below(root_, parent_of(to), O_PATH | O_DIRECTORY);
+  const OwnedFd directory = open_below(root_, std::string(parent_of(to)), O_PATH | O_DIRECTORY);
   struct statx one {};
   struct statx other {};
   if (!file.is_open() || !directory.is_open() ||
