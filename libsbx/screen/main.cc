@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,8 +20,12 @@ namespace {
 constexpr int kSocket = 3;
 constexpr std::size_t kLongestFrame = std::size_t{64} << 10;
 constexpr rlim_t kMostMemory = rlim_t{256} << 20;
-constexpr auto kCalls = std::to_array<int>({SYS_read, SYS_write, SYS_munmap, SYS_mremap, SYS_brk,
-                                            SYS_madvise, SYS_exit_group, SYS_restart_syscall});
+// Of the processor's time, for one frame. Beyond it libvterm has found a loop without an end, and
+// SIGVTALRM ends the process.
+constexpr itimerval kLongestWork = {{0, 0}, {5, 0}};
+constexpr auto kCalls =
+    std::to_array<int>({SYS_read, SYS_write, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
+                        SYS_exit_group, SYS_restart_syscall, SYS_setitimer});
 
 bool write_all(std::string_view text) {
   while (!text.empty()) {
@@ -70,6 +75,7 @@ void serve() {
     if (size <= 0) return;
     reader.append({buffer.data(), static_cast<std::size_t>(size)});
     while (const auto frame = reader.next()) {
+      setitimer(ITIMER_VIRTUAL, &kLongestWork, nullptr);
       if (!handle(screen, *frame)) return;
     }
     if (reader.is_broken()) return;

@@ -119,34 +119,45 @@ void Screen::end_escape(std::string& out, char last) {
 
 std::string Screen::bounded(std::string_view bytes) {
   constexpr int kMostDigits = 4;
+  constexpr int kMostArguments = 16;  // libvterm writes more, behind its array
   constexpr std::size_t kMostNumbers = 128;
   std::string out;
   for (const char byte : bytes) {
     const auto code = static_cast<unsigned char>(byte);
     // What libvterm skips without leaving an escape: the escape goes on after it here too.
-    if (code == 0x7f || (place_ == Place::kEscape && code >= 0x80)) continue;
+    const bool is_begun = place_ == Place::kEscape || place_ == Place::kHash;
+    if (code == 0x7f || (is_begun && code >= 0x80)) continue;
     if (place_ == Place::kNumbers && code >= 0x20) {
       const bool is_digit = byte >= '0' && byte <= '9';
       digits_ = is_digit ? digits_ + 1 : 0;
+      if (byte == ';' || byte == ':') ++separators_;
+      const bool fits = digits_ <= kMostDigits && separators_ < kMostArguments;
       if (code >= 0x40) {
         end_escape(out, byte);
-      } else if (digits_ <= kMostDigits && numbers_.size() < kMostNumbers) {
+      } else if (fits && numbers_.size() < kMostNumbers) {
         numbers_ += byte;
       }
     } else if (place_ == Place::kEscape && byte == '[') {
       place_ = Place::kNumbers;
       numbers_.clear();
+      set_.clear();
       digits_ = 0;
+      separators_ = 0;
     } else if (place_ != Place::kText && code < 0x20 && byte != '\x1b' && byte != '\x18' &&
                byte != '\x1a') {
       out += byte;  // a control within an escape is done at once
     } else if (place_ == Place::kEscape && byte == '#') {
       place_ = Place::kHash;
+    } else if (place_ == Place::kEscape && code >= 0x20 && code < 0x30) {
+      // Of a character set; to libvterm even a '[' behind it begins numbers.
+      if (set_.size() < kMostNumbers) set_ += byte;
     } else if (place_ == Place::kHash && code >= 0x20) {
       place_ = code < 0x30 ? Place::kHash : Place::kText;
     } else {
       const bool is_text = place_ == Place::kText && byte != '\x1b';
-      if (place_ == Place::kEscape) out += '\x1b';
+      // One that another escape follows is none: libvterm would go on from it.
+      if (place_ == Place::kEscape && byte != '\x1b') (out += '\x1b') += set_;
+      set_.clear();
       place_ = byte == '\x1b' ? Place::kEscape : Place::kText;
       if (place_ == Place::kText) out += byte;
       if (is_text && (code & 0xc0U) != 0x80) last_.clear();

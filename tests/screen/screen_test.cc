@@ -86,6 +86,36 @@ TEST(Screen, NoByteWithinAnEscapeHidesARepetition) {
   }
 }
 
+TEST(Screen, NoCharacterSetHidesARepetition) {
+  for (const std::string begin : {"\x1b([", "\x1b[\x1b([", "\x1b()*[", "\x1b%\x01["}) {
+    Screen screen({10, 1});
+    screen.write(begin + "9b");  // behind no character
+    EXPECT_EQ(first_row(screen), "") << begin;
+    screen.write("a" + begin);
+    screen.write("2b");
+    EXPECT_EQ(first_row(screen), "aaa") << begin;
+  }
+  Screen swallowed({10, 1});
+  swallowed.write("\x1b\x1b#\xff[9b");
+  EXPECT_EQ(first_row(swallowed), "9b");
+  Screen screen({10, 1});
+  screen.write("\x1b(0qq\x1b(Bq");
+  EXPECT_EQ(first_row(screen), "\u2500\u2500q");
+}
+
+// libvterm keeps 16 of them, and writes what follows behind its array.
+TEST(Screen, NumbersWithoutEndAreCut) {
+  for (const char separator : {';', ':'}) {
+    Screen screen({10, 1});
+    screen.write("a\x1b[" + std::string(100, separator) + "mb\x1b[" + std::string(15, separator) +
+                 "mc");
+    EXPECT_EQ(first_row(screen), "abc");
+  }
+  Screen screen({10, 1});
+  screen.write("\x1b[0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;1mx\x1b[0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;1my");
+  EXPECT_NE(screen.repaint().find("\x1b[0;1mx\x1b[0my"), std::string::npos) << screen.repaint();
+}
+
 TEST(Screen, ComesBackFromTheAlternateScreen) {
   Screen screen({10, 2});
   screen.write("shell\x1b[?1049h\x1b[2J\x1b[Heditor");
