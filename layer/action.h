@@ -3,6 +3,7 @@
 // what must not be touched is named. And how it answers.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <variant>
@@ -24,6 +25,7 @@ struct Action {
   std::vector<std::string> protects;  // not to be written
   std::vector<std::string> hidden;    // neither that, nor shown in a patch
   std::vector<std::string> read_only;
+  std::vector<std::string> writable;  // roots, also within those
   std::vector<std::string> reported;  // may be written, and is named
   std::vector<std::string> ours;
   std::vector<std::string> theirs;
@@ -56,6 +58,17 @@ struct Answer {
 // The layer, noted up to date unless it is only looked at. Errors: those of KeptLayer::find(), and
 // kLayerInUse where a commit of it is unfinished.
 Result<std::shared_ptr<KeptLayer>> find_layer(const Action& action, bool only_looks);
+
+// Whether one of `tops` holds a path of the layer's root, `holds` says which do, though the root
+// lies in it: as a worktree's part of a repository may, which is writable itself.
+template <typename Holds>
+bool is_narrowed(const std::vector<std::string>& tops, const std::string& root, bool is_writable,
+                 Holds holds) {
+  return std::any_of(tops.begin(), tops.end(), [&](const std::string& top) {
+    const bool is_wider = is_writable && root != top && is_below(root, top);
+    return holds(top) && !is_wider;
+  });
+}
 
 using Done = std::variant<Answer, Refusal>;
 

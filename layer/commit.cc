@@ -132,20 +132,21 @@ class Commit {
       const auto any = [&](const std::vector<std::string>& tops) {
         return std::any_of(tops.begin(), tops.end(), holds);
       };
-      // The root may itself lie in what is only read: a worktree's part of the repository.
       const std::string& root = state_.roots[key.first];
-      const auto narrows = [&](const std::vector<std::string>& tops) {
-        return std::any_of(tops.begin(), tops.end(), [&](const std::string& top) {
-          return holds(top) && !is_below(root, top);
-        });
+      const auto& now = action_.writable;
+      const bool is_writable = std::find(now.begin(), now.end(), root) != now.end();
+      const auto narrows = [&](const std::vector<std::string>& asked,
+                               const std::vector<std::string>& known) {
+        return is_narrowed(asked, root, is_writable, holds) ||
+               is_narrowed(known, root, true, holds);
       };
       if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
         refused_.push_back({repair_utf8(path), "special"});
       } else if (any(action_.protects) || any(state_.protects)) {
         refused_.push_back({repair_utf8(path), "protected"});
-      } else if (narrows(action_.hidden) || narrows(state_.hidden)) {
+      } else if (narrows(action_.hidden, state_.hidden)) {
         refused_.push_back({repair_utf8(path), "hidden"});
-      } else if (narrows(action_.read_only) || narrows(state_.read_only)) {
+      } else if (narrows(action_.read_only, state_.read_only)) {
         refused_.push_back({repair_utf8(path), "read_only"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));

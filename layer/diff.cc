@@ -423,11 +423,12 @@ class LayerDiff {
   // Whoever reads a patch, a model among them: it shows nothing that commands did not see.
   bool is_hidden(const TouchedKey& key) const {
     const std::string path = absolute_path(state_, key);
-    const auto hides = [&](const std::string& top) {
-      return is_below(path, top) && !is_below(state_.roots[key.first], top);
-    };
-    return std::any_of(action_.hidden.begin(), action_.hidden.end(), hides) ||
-           std::any_of(state_.hidden.begin(), state_.hidden.end(), hides);
+    const auto holds = [&](const std::string& top) { return is_below(path, top); };
+    const std::string& root = state_.roots[key.first];
+    const auto& now = action_.writable;
+    const bool is_writable = std::find(now.begin(), now.end(), root) != now.end();
+    return is_narrowed(action_.hidden, root, is_writable, holds) ||
+           is_narrowed(state_.hidden, root, true, holds);
   }
 
   Result<std::string> patch(std::size_t root) {

@@ -14,9 +14,10 @@ Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
   }
   for (const auto* const roots : {&places.roots, &places.absent}) {
     for (const ViewRoot& root : *roots) {
-      if (root.access == Access::kReadWrite) continue;
-      words.insert(words.end(),
-                   {root.access == Access::kNone ? "--hide" : "--read-only", root.path()});
+      const char* const flag = root.access == Access::kNone       ? "--hide"
+                               : root.access == Access::kReadOnly ? "--read-only"
+                                                                  : "--writable";
+      words.insert(words.end(), {flag, root.path()});
     }
   }
   return {};

@@ -11,8 +11,8 @@
 
 namespace sbx {
 
-// --protect, --hide, --read-only and --report, with paths as they are now; `expansions` of the
-// policy's patterns, where they are known. Errors: those of inspect_roots().
+// --protect, --hide, --read-only, --writable and --report, with paths as they are now; `expansions`
+// of the policy's patterns, where they are known. Errors: those of inspect_roots().
 Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
                         Expansions* expansions = nullptr);
 

@@ -12,6 +12,7 @@
 #include <set>
 #include <string_view>
 
+#include "host/looks.h"
 #include "host_files/user_attributes.h"
 #include "host_files/workspace_files.h"
 #include "kept/kept_layer.h"
@@ -30,41 +31,61 @@ NodeKind KeptLayer::shown_kind(std::size_t root, const std::string& path) const 
     const std::size_t level = find_level(levels, path.substr(0, at), shown);
     if (level == levels.size() || is_whiteout(shown)) return NodeKind::kMissing;
     if (at == std::string::npos) {
-      return S_ISDIR(shown.st_mode) ? NodeKind::kDirectory : NodeKind::kFile;
+      return node_kind(shown.st_mode);
     }
     if (!S_ISDIR(shown.st_mode)) return NodeKind::kMissing;
   }
 }
 
-// Of the host's it may show nothing any more, or not yet, where it is a copy. What lies in another
-// narrower root is shown by that one.
-void KeptLayer::fit(View& view) const {
+// Of the host's it may show nothing any more, or not yet, where it is a copy; or something else, a
+// symlink among that, which a mount would follow. What lies in another narrower root is shown by
+// that one.
+Status KeptLayer::fit(View& view) const {
   std::map<std::string_view, ViewRoot*> standing;
   for (ViewRoot& root : view.roots) standing.emplace(root.node.path, &root);
-  const auto holder = [&](std::string_view path) {
-    do path = path.substr(0, path.rfind('/'));
-    while (!path.empty() && !standing.contains(path));
-    return std::find(state_.roots.begin(), state_.roots.end(), path);
+  const auto number_of = [&](std::string_view path) {
+    return std::find(state_.roots.begin(), state_.roots.end(), path) - state_.roots.begin();
   };
+  const auto end = static_cast<std::ptrdiff_t>(state_.roots.size());
   std::set<std::string> gone;
   for (auto at = standing.begin(); at != standing.end();) {  // each one behind those that hold it
     ViewRoot& place = *at->second;
-    const auto root = place.access == Access::kReadWrite ? state_.roots.end() : holder(at->first);
-    const NodeKind kind = root == state_.roots.end()
-                              ? place.node.kind
-                              : shown_kind(static_cast<std::size_t>(root - state_.roots.begin()),
-                                           place.node.path.substr(root->size() + 1));
-    if (kind == NodeKind::kMissing) {
+    std::string_view holder = at->first;
+    do holder = holder.substr(0, holder.rfind('/'));
+    while (!holder.empty() && !standing.contains(holder));
+    const std::ptrdiff_t root = number_of(holder);
+    if (root == end) {
+      ++at;
+      continue;
+    }
+    const bool is_part_of_it =
+        place.access == Access::kReadWrite && number_of(place.node.path) == end;
+    const NodeKind kind =
+        shown_kind(static_cast<std::size_t>(root), place.node.path.substr(holder.size() + 1));
+    const bool is_missing = kind == NodeKind::kMissing && place.access != Access::kReadWrite;
+    if (is_part_of_it || is_missing) {
       gone.insert(place.node.path);
       at = standing.erase(at);
       continue;
     }
-    const bool is_of_another =
-        (place.node.kind == NodeKind::kDirectory) != (kind == NodeKind::kDirectory);
-    if (place.access == Access::kNone && is_of_another) place.node.kind = kind;
+    const bool was_directory = place.node.kind == NodeKind::kDirectory;
+    const bool is_other = kind == NodeKind::kMissing || kind == NodeKind::kLink ||
+                          was_directory != (kind == NodeKind::kDirectory);
+    if (is_other && place.access != Access::kNone) {
+      return Error{ErrorCode::kPathRefused,
+                   "the layer shows " +
+                       std::string(kind == NodeKind::kMissing ? "nothing"
+                                   : kind == NodeKind::kLink  ? "a symlink"
+                                                              : "something else") +
+                       " at " + place.node.path + ", which is to be a root",
+                   place.where,
+                   "sbx-run layer discard NAME PATH takes that back, or leave the root out"};
+    }
+    if (is_other) place.node.kind = kind;
     ++at;
   }
   std::erase_if(view.roots, [&](const ViewRoot& root) { return gone.contains(root.node.path); });
+  return {};
 }
 
 // What the layer shows under each part of the path must be a directory, or nothing.

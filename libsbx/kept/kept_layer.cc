@@ -86,6 +86,18 @@ Result<OwnedFd> lock_to_use(const LayerStore& store, const std::string& name, bo
   return lock;
 }
 
+// Of a wider root that is as writable: a file has one place in the layer.
+bool is_part_of_another(const ViewRoot& root, const View& places) {
+  const ViewRoot* holder = nullptr;
+  for (const ViewRoot& other : places.roots) {
+    const bool holds = other.path() != root.path() && is_below(root.path(), other.path());
+    const bool is_deeper = holder == nullptr || other.path().size() > holder->path().size();
+    if (holds && is_deeper) holder = &other;
+  }
+  return holder != nullptr && holder->access == Access::kReadWrite &&
+         holder->node.kind == NodeKind::kDirectory && holder->noexec == root.noexec;
+}
+
 // Those that a layer can lie over. Errors: kPathRefused.
 Result<std::vector<std::string>> layer_roots(const View& places, const std::string& store) {
   std::vector<std::string> roots;
@@ -99,7 +111,7 @@ Result<std::vector<std::string>> layer_roots(const View& places, const std::stri
     if (root.node.kind == NodeKind::kFile) {
       return refused("it is a file", "make its directory the writable root");
     }
-    if (root.node.kind != NodeKind::kDirectory) continue;
+    if (root.node.kind != NodeKind::kDirectory || is_part_of_another(root, places)) continue;
     if (is_below(store, root.node.path)) {
       return refused("the layers themselves are kept in it, in " + store,
                      "work in a narrower directory, or set XDG_STATE_HOME to one outside");
@@ -300,9 +312,17 @@ void KeptLayer::remember(const View& places) {
   for (const ViewProtect& protect : places.protects) {
     if (!protect.report_missing) add_new(state_.protects, protect.node.path);
   }
-  for (const ViewRoot& root : places.roots) {
-    if (root.access == Access::kNone) add_new(state_.hidden, root.node.path);
-    if (root.access == Access::kReadOnly) add_new(state_.read_only, root.node.path);
+  for (const auto* const roots : {&places.roots, &places.absent}) {
+    for (const ViewRoot& root : *roots) {
+      if (root.access == Access::kNone) add_new(state_.hidden, root.path());
+      if (root.access == Access::kReadOnly) add_new(state_.read_only, root.path());
+    }
+  }
+  // What an earlier run wrote in a root of its own, and this one may not.
+  for (const std::string& root : state_.roots) {
+    const ViewRoot* const now = deepest_at(places.roots, root, &ViewRoot::path);
+    if (now == nullptr || now->access == Access::kReadWrite) continue;
+    add_new(now->access == Access::kNone ? state_.hidden : state_.read_only, root);
   }
 }
 

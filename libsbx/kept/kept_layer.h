@@ -50,8 +50,10 @@ class KeptLayer {
 
   // For the planner.
   ViewLayer view() const;
-  // Takes out what would stand over something in a root that the layer does not show.
-  void fit(View& view) const;
+  // Takes out what would stand over something in a root that the layer does not show, and roots
+  // within one of the layer's that are as writable. Errors: kPathRefused where something else
+  // stands at a root.
+  Status fit(View& view) const;
   // Before each mount of it: of a volatile one before it the kernel keeps a mark, and refuses the
   // next one while that is there.
   void clear_marks() const;

@@ -174,6 +174,34 @@ class Commits(Kept):
         self.refused("path_refused", "commit", "x", "--profile", profile)
         self.assertEqual(self.read("secret"), "s\n")
 
+    def test_a_root_of_an_earlier_run_is_committed_only_where_it_may_be_written_now(self):
+        self.put("sub/f", "real\n")
+        self.put("sub/deep/f", "real\n")
+        for name, root in (("x", "sub"), ("y", "sub/deep")):
+            self.sh(f"echo changed > {root}/f", "--layer", name, "--rw", root, env=self.environment)
+            for access, kind in (("none", "hidden"), ("ro", "read_only")):
+                profile = self.profile({"filesystem": {"+roots": [
+                    {"path": "${workspace}/sub", "access": access}]}})
+                answer = self.refused("path_refused", "commit", name, "--profile", profile)
+                self.assertEqual([c["kind"] for c in answer["changes"]], [kind])
+        self.sh("true", "--layer", "y", "--hide", "sub", env=self.environment)
+        self.refused("path_refused", "commit", "y")
+        self.assertEqual((self.read("sub/f"), self.read("sub/deep/f")), ("real\n", "real\n"))
+        self.layer("commit", "x")
+        self.assertEqual(self.read("sub/f"), "changed\n")
+
+    def test_what_was_hidden_before_it_was_there_stays(self):
+        profile = self.profile({"filesystem": {"+roots": [
+            {"path": "${workspace}/sek", "access": "none", "optional": True},
+            {"path": "${workspace}/rof", "access": "ro", "optional": True}]}})
+        self.inside("mkdir sek; echo mine > sek/x; echo mine > rof", "x", "--profile", profile)
+        self.put("sek/x", "HOSTSECRET\n")
+        self.put("rof", "HOST\n")
+        self.assertNotIn("HOSTSECRET", self.layer("diff", "x"))
+        for flags in ((), ("--theirs", "sek", "--theirs", "rof")):
+            answer = self.refused("path_refused", "commit", "x", *flags)
+        self.assertEqual((self.read("sek/x"), self.read("rof")), ("HOSTSECRET\n", "HOST\n"))
+
     def test_a_symlink_swapped_in_is_not_followed(self):
         self.put("d/a", "1\n")
         outside = os.path.join(self.base, "outside")

@@ -133,6 +133,54 @@ class Runs(Kept):
             self.assert_error(answer, "setup_failed")
 
 
+class Roots(Kept):
+    """One layer, used with other roots, or with a tree that has become another. Both kinds."""
+    LINKED = False
+
+    def setUp(self):
+        super().setUp()
+        self.put("keep", "k\n")
+        if self.LINKED:
+            os.link(self.work + "/keep", self.work + "/keep2")
+
+    def refuses(self, *flags):
+        answer = self.sh("true", "--layer", "x", *flags)
+        self.assert_error(answer, "path_refused")
+        self.assertIn("layer discard", answer["error"]["hint"])
+
+    def test_a_root_within_a_root_is_part_of_it(self):
+        self.put("a/n/k", "k\n")
+        self.inside("echo one > a/n/k")
+        answer = self.inside("cat a/n/k; echo two > a/n/k", "x", "--rw", "a/n")
+        self.assertEqual(answer["stdout"], "one\n")
+        self.assertEqual([c["path"] for c in answer["changes"]], [self.work + "/a/n/k"])
+        self.layer("commit", "x")
+        self.assertEqual(self.read("a/n/k"), "two\n")
+
+    def test_something_else_in_a_root_s_place_is_one_error(self):
+        self.put("data/f", "f\n")
+        self.inside("rm -r data; echo x > data")
+        self.refuses("--ro", "data")
+        self.inside("cat data", "x", "--hide", "keep")
+        self.assertEqual(self.sh("cat data", "--layer", "x", "--hide", "data")["stdout"], "")
+        self.layer("discard", "x", "data")
+        self.inside("cat data/f", "x", "--ro", "data")
+
+    def test_no_root_is_mounted_through_a_symlink_of_the_layer(self):
+        self.put("bin/tool", "good\n")
+        profile = self.profile({"filesystem": {"roots": [
+            {"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/bin", "access": "ro"},
+            {"path": "${workspace}/cache", "access": "rw", "optional": True, "noexec": True}]}})
+        self.inside("ln -s bin cache", "x", "--profile", profile)
+        os.mkdir(self.work + "/cache")
+        self.refuses("--profile", profile)
+        self.assertEqual(self.read("bin/tool"), "good\n")
+
+
+class RootsOfCopies(Roots):
+    LINKED = True
+
+
 class Copies(Kept):
     """Trees that the kernel's overlay cannot stand for."""
 
