@@ -37,8 +37,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const sbx::ProcessState process = sbx::prepare_process();
-  (void)process;
+  sbx::prepare_process();
   const int status = run(std::vector<std::string>(argv + 1, argv + argc));
   return status;
 }

@@ -22,13 +22,12 @@
 
 namespace sbx {
 
-ProcessState prepare_process() {
-  ProcessState state;
+void prepare_process() {
   for (int fd = 0; fd < 3; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF) continue;
-    if (fd == STDOUT_FILENO) state.stdout_was_closed = true;
-    // The lowest free descriptor is the one that is closed.
-    if (open("/dev/null", O_RDWR) < 0) _exit(125);
+    // The lowest free descriptor is the one that is closed. An answer for nobody is a failure: what
+    // is written to stdout must fail, as it would have.
+    if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0) _exit(125);
   }
   signal(SIGCHLD, SIG_DFL);  // ignored, wait statuses would be lost
   signal(SIGPIPE, SIG_IGN);
@@ -38,7 +37,6 @@ ProcessState prepare_process() {
     files.rlim_cur = files.rlim_max;
     setrlimit(RLIMIT_NOFILE, &files);
   }
-  return state;
 }
 
 Environment read_environment(char** environ_block) {

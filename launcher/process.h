@@ -16,13 +16,9 @@ namespace sbx {
 
 struct PersonSaid;
 
-struct ProcessState {
-  bool stdout_was_closed = false;
-};
-
-// Opens /dev/null on closed standard descriptors (so that nothing else lands there), restores
-// SIGCHLD, ignores SIGPIPE, raises the soft limit of open files to the hard one.
-ProcessState prepare_process();
+// Opens /dev/null on closed standard descriptors, so that nothing else lands there; for reading only
+// where stdout was closed. Restores SIGCHLD, ignores SIGPIPE, raises the soft limit of open files to the hard one.
+void prepare_process();
 
 // The environment as a map; later duplicates win.
 Environment read_environment(char** environ_block);

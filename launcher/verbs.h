@@ -17,7 +17,6 @@ struct Invocation {
   std::vector<std::string> command_line;  // all of it but the program's name
   bool is_in_scope = false;               // executed anew, see scope.h
   Environment environment;
-  ProcessState process;
 };
 
 // JSON was asked for, or stdout is no terminal.

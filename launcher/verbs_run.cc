@@ -105,10 +105,9 @@ Result<StreamForm> text_form(const RunOptions& options, const Environment& envir
 }
 
 // What a person gets has been said on stderr. As an event with --stream.
-int answer(const Outcome& outcome, const Invocation& invocation, int signal_fd, Form form) {
+int answer(const Outcome& outcome, int signal_fd, Form form) {
   if (outcome.error) complain(*outcome.error);
   if (form == Form::kText) return outcome.exit_status;
-  if (invocation.process.stdout_was_closed) return unwritable();
   const std::string text = form == Form::kEvents ? result_event(outcome) : outcome_to_json(outcome);
   const int written = write_answer(STDOUT_FILENO, text + "\n", signal_fd);
   if (written == 0) return outcome.exit_status;
@@ -208,9 +207,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   std::unique_ptr<CommandRun> run;
   int written = 0;
   if (form != Form::kJson) {
-    written = invocation.process.stdout_was_closed
-                  ? -1
-                  : run_streaming(std::move(input), form == Form::kText ? &text : nullptr, run);
+    written = run_streaming(std::move(input), form == Form::kText ? &text : nullptr, run);
   } else {
     run = std::make_unique<CommandRun>(std::move(input));
     run->run();
@@ -222,7 +219,7 @@ Error run_and_answer(const RunOptions& options, Form form, const Invocation& inv
   if (written != 0) {
     status = written > 0 ? 128 + written : unwritable();
   } else if (form != Form::kText) {
-    status = answer(outcome, invocation, signal_fd, form);
+    status = answer(outcome, signal_fd, form);
   }
   run.reset();  // which waits for the kernel to have taken the sandbox apart
   _exit(status);
@@ -236,13 +233,13 @@ int verb_run(const Invocation& invocation) {
   RunOptions options;
   Result<ParseOutcome> parsed = parse_flags(invocation, options);
   const Form expected = form_of(invocation.arguments);
-  if (!parsed.ok()) return answer(error_outcome(parsed.error()), invocation, -1, expected);
+  if (!parsed.ok()) return answer(error_outcome(parsed.error()), -1, expected);
   if (parsed.value().help) return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   const Result<Form> chosen = form_of(options);
-  if (!chosen.ok()) return answer(error_outcome(chosen.error()), invocation, -1, expected);
+  if (!chosen.ok()) return answer(error_outcome(chosen.error()), -1, expected);
   const Form form = chosen.value();
   Result<OwnedFd> signals = signal_descriptor(false);
-  if (!signals.ok()) return answer(error_outcome(signals.error()), invocation, -1, form);
+  if (!signals.ok()) return answer(error_outcome(signals.error()), -1, form);
   const int signal_fd = signals.value().get();
   const Error error = run_and_answer(options, form, invocation, signal_fd);
   Outcome outcome = error_outcome(error);
@@ -251,7 +248,7 @@ int verb_run(const Invocation& invocation) {
     outcome.status = RunStatus::kCancelled;
     outcome.exit_status = 128 + (number != 0 ? number : SIGHUP);
   }
-  return answer(outcome, invocation, signal_fd, form);
+  return answer(outcome, signal_fd, form);
 }
 
 int verb_exec(const Invocation& invocation) {

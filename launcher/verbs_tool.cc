@@ -32,11 +32,9 @@ Printed printed(const ToolAnswer& answer) {
   return {answer.own_text(), answer.exit_status, answer.refusal};
 }
 
-int print(const Printed& answer, const Invocation& invocation, int signal_fd) {
+int print(const Printed& answer, int signal_fd) {
   if (answer.refusal) complain(*answer.refusal);
-  const int written = invocation.process.stdout_was_closed
-                          ? -1
-                          : write_answer(STDOUT_FILENO, answer.text, signal_fd);
+  const int written = write_answer(STDOUT_FILENO, answer.text, signal_fd);
   if (written == 0) return answer.exit_status;
   if (written > 0) return 128 + written;
   complain(Error{ErrorCode::kOutputUnwritable, "the answer cannot be written to stdout", "stdout",
@@ -92,7 +90,7 @@ Result<int> call_in_process(const RunOptions& options, const Invocation& invocat
   SBX_CHECK_OK(check_background(call));
   int signal = 0;
   const Printed answer = run_call(service, runner, std::move(call), signal_fd, signal);
-  const int status = print(answer, invocation, signal_fd);
+  const int status = print(answer, signal_fd);
   return signal == 0 ? status : 128 + signal;
 }
 
@@ -162,7 +160,7 @@ Result<int> call_in_session(const RunOptions& options, const Invocation& invocat
     result = call({{"task_id", decoded.task_id}});
     if (!result.ok()) return own_error(result.error());
   }
-  return print(read_answer(result.value()), invocation, -1);
+  return print(read_answer(result.value()), -1);
 }
 
 }  // namespace
@@ -174,7 +172,7 @@ int verb_tool(const Invocation& invocation) {
     return write_all(STDOUT_FILENO, *parsed.value().help) ? 0 : 125;
   }
   const auto refuse = [&](const Error& error) {
-    return print(printed(tool_refusal(options.name, error)), invocation, -1);
+    return print(printed(tool_refusal(options.name, error)), -1);
   };
   if (!parsed.ok()) return refuse(parsed.error());
   if (!options.session.empty()) {

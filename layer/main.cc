@@ -139,6 +139,24 @@ Done run_audited(const Row& row, const Action& action) {
   return done;
 }
 
+// A flag that an action does not know; empty: all are its own.
+std::string misplaced_flag(const Row& row, const Action& action) {
+  const bool commits = row.run == commit_layer;
+  const bool looks = row.run == diff_layer;
+  const std::pair<bool, const char*> flags[] = {
+      {action.dry_run && !commits && row.run != undo_layer, "--dry-run"},
+      {action.undo && !commits, "--undo"},
+      {!action.ours.empty() && !commits, "--ours"},
+      {!action.theirs.empty() && !commits, "--theirs"},
+      {action.stat && (!looks || action.name_only), "--stat"},
+      {action.name_only && !looks, "--name-only"},
+      {!action.root.empty() && !looks, "--root"}};
+  for (const auto& [is_misplaced, name] : flags) {
+    if (is_misplaced) return name;
+  }
+  return "";
+}
+
 Done run(const Action& action) {
   std::vector<std::string_view> names;
   for (const Row& row : kActions) {
@@ -151,6 +169,9 @@ Done run(const Action& action) {
       if (Status status = check_layer_name(action.name, "NAME"); !status.ok()) {
         return Refusal{status.error(), {}};
       }
+    }
+    if (const std::string flag = misplaced_flag(row, action); !flag.empty()) {
+      return Refusal{bad_usage(std::string(row.name) + " cannot honour " + flag, flag), {}};
     }
     const auto count = static_cast<int>(action.arguments.size());
     if (count < row.least_arguments || (row.most_arguments >= 0 && count > row.most_arguments)) {

@@ -62,6 +62,6 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  (void)sbx::prepare_process();
+  sbx::prepare_process();
   return run(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -363,6 +363,15 @@ class Values(harness.Case):
             env["SBX_ALLOWED_CMDS"] = empty
             self.assert_error(self.sh("true", env=env), "bad_flag")
 
+    def test_an_answer_for_nobody_is_a_failure(self):
+        self.write("work/tasks.jsonl", '{"id": "a", "command": "true"}\n')
+        for words in (["--stream", "--", "true"], ["--format", "text", "-c", "echo a"], ["run", "--", "true"],
+                      ["explain", "--", "true"], ["check", "-c", "true"], ["schema", "result"], ["--version"],
+                      ["layer", "list"], ["profile", "list"], ["batch", "tasks.jsonl"], ["call", "list"]):
+            done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", harness.SBX_RUN, *words], cwd=self.work,
+                                  stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 125, (words, done.stderr))
+
     def test_nothing_hides_behind_a_nul_byte(self):
         done = self.raw("call", "run", input=b'{"command": "echo hi"}\0{"x":', stdin=None)
         self.assertEqual(done.returncode, 125)

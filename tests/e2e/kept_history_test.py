@@ -353,6 +353,16 @@ class Sessions(Kept):
         call("kill", task_id=started["task_id"])
         self.assertEqual(call("run", command="cat a")["result"]["stdout"], "0\n1\n2\n")
 
+    def test_a_flag_that_an_action_does_not_know_is_an_error(self):
+        self.inside("echo a > a")
+        for words in (["discard", "x", "--dry-run"], ["checkpoint", "x", "l", "--dry-run"],
+                      ["branch", "x", "y", "--dry-run"], ["rollback", "x", "l", "--dry-run"],
+                      ["diff", "x", "--theirs", "a"], ["diff", "x", "--stat", "--name-only"],
+                      ["undo", "x", "--ours", "a"], ["discard", "x", "--undo"]):
+            self.assertEqual(self.raw("layer", *words).returncode, 125, words)
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "a\n")
+        self.assertEqual([row["name"] for row in json.loads(self.layer("list"))], ["x"])
+
     def test_a_patch_shows_nothing_that_commands_do_not_see(self):
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
         self.put("d/a", "1\n")
