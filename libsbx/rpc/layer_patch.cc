@@ -2,28 +2,60 @@
 #include "rpc/layer_patch.h"
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
 #include "json/reader.h"
-#include "json/writer.h"
-#include "report/json_parts.h"
+#include "tools/json_text.h"
 
 namespace sbx {
+namespace {
 
-// The patch is the last member. Within a text of the answer's no quote stands unescaped.
+// The patch once more, without the mark that each line begins with: what is known by the begin of a
+// line, as a file has it.
+Status redact_lines(const Service& service, std::string& patch) {
+  std::string marks;
+  std::string lines;
+  for (const std::string_view line : split(patch, '\n')) {
+    marks += line.empty() ? '\0' : line.front();
+    (lines += line.substr(line.empty() ? 0 : 1)) += '\n';
+  }
+  const std::string before = lines;
+  SBX_CHECK_OK(service.redact({&lines}));
+  if (lines == before) return {};
+  std::vector<std::string_view> safe = split(lines, '\n');
+  if (safe.size() != marks.size() + 1) {  // a key of several lines: no patch any more
+    patch = std::move(lines);
+    return {};
+  }
+  safe.pop_back();
+  std::string out;
+  for (std::size_t i = 0; i < safe.size(); ++i) {
+    if (i > 0) out += '\n';
+    if (marks[i] != '\0') out += marks[i];
+    out += safe[i];
+  }
+  patch = std::move(out);
+  return {};
+}
+
+}  // namespace
+
 Result<LayerAnswer> redact_patch(const Service& service, const Result<LayerAnswer>& answer) {
   if (!answer.ok() || answer.value().status != 0) return answer;
-  LayerAnswer shown = answer.value();
-  const nlohmann::json told = parse_json(shown.text);
-  const auto patch = told.is_object() ? told.find("patch") : told.end();
-  const std::size_t at = shown.text.rfind(R"("patch":")");
-  if (patch == told.end() || !patch->is_string() || at == std::string::npos) {
+  nlohmann::ordered_json told = parse_ordered_json(answer.value().text);
+  if (!told.is_object() || !told["changes"].is_array() || !told["patch"].is_string()) {
     return Error{ErrorCode::kInternal, "sbx-layer gave no patch", "layer", ""};
   }
-  SBX_TRY(const std::string safe, service.redacted(patch->get_ref<const std::string&>()));
-  shown.text.resize(at);
-  JsonWriter json(shown.text);
-  write_member(json, "patch", safe);
-  json.end_object();
+  auto& patch = told["patch"].get_ref<std::string&>();
+  std::vector<std::string*> texts = {&patch};
+  for (auto& change : told["changes"]) texts.push_back(&change["path"].get_ref<std::string&>());
+  SBX_CHECK_OK(service.redact(texts));
+  SBX_CHECK_OK(redact_lines(service, patch));
+  LayerAnswer shown = answer.value();
+  shown.text = json_text(told);
   return shown;
 }
 

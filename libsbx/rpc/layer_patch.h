@@ -9,7 +9,7 @@
 namespace sbx {
 
 // What `layer diff` has answered, without the secrets that commands' output would come without; a
-// refusal as it is. Errors: `answer`'s own, those of Service::redacted(), kInternal for what is no
+// refusal as it is. Errors: `answer`'s own, those of Service::redact(), kInternal for what is no
 // such answer.
 Result<LayerAnswer> redact_patch(const Service& service, const Result<LayerAnswer>& answer);
 

@@ -68,6 +68,13 @@ std::optional<std::vector<std::string>> redact_together(const RedactionInput& re
 
 }  // namespace
 
+void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts) {
+  auto safe = redact_together(redaction, texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    *texts[i] = safe ? std::move((*safe)[i]) : redact_text(redaction, *texts[i]);
+  }
+}
+
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
   if (redaction.rules == nullptr) return;
   std::vector<std::string*> fields;
@@ -100,10 +107,7 @@ void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
     add(fields, outcome.error->message);
     add(fields, outcome.error->where);
   }
-  auto safe = redact_together(redaction, fields);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    *fields[i] = safe ? std::move((*safe)[i]) : redact_text(redaction, *fields[i]);
-  }
+  redact_texts(redaction, fields);
 }
 
 }  // namespace sbx

@@ -3,6 +3,10 @@
 // command line, a path or a message can hold a secret as well.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "base/result.h"
 #include "model/outcome.h"
 #include "output/stream.h"
@@ -17,6 +21,9 @@ namespace sbx {
 Result<RedactionInput> choose_redaction(const Policy& policy, const Environment& environment);
 
 std::string redact_text(const RedactionInput& redaction, std::string_view text);
+
+// Each of them in its place, told apart.
+void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts);
 
 // Command, arguments, cwd, description, denials, changes, warnings and error. `redactions` counts
 // the output only.

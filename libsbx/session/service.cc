@@ -421,12 +421,13 @@ Status Service::act(const LayerCall& call, const LayerAction::Reply& reply) {
   return {};
 }
 
-Result<std::string> Service::redacted(std::string_view text) const {
+Status Service::redact(const std::vector<std::string*>& texts) const {
   const Policy& policy = *options().policy;
   SBX_TRY(const RedactionInput redaction,
           choose_redaction(
               policy, make_environment(policy, options().inherited, options().facts.user_name)));
-  return redact_text(redaction, text);
+  redact_texts(redaction, texts);
+  return {};
 }
 
 // What changes a layer, or the workspace from one, is in the audit log as commands are.

@@ -375,13 +375,18 @@ class Sessions(Kept):
                                   env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(self.end, server)
         peer = session_harness.Peer(server.stdout, server.stdin)
-        ran = peer.answer(peer.send("run", command=f"echo {token} > made; echo end >> made"))
+        ran = peer.answer(peer.send("run", command=(
+            f"echo {token} > made; echo end >> made; touch {token}; ln -s /x made.link;"
+            "echo db.example.com:5432:mydb:alice:s3cretPw99x > pass")))
         self.assertEqual(ran["result"]["exit_code"], 0, ran)
         told = peer.answer(peer.send("layer.diff"))["result"]
         self.assertEqual({c["path"][len(self.work) + 1:] for c in told["changes"]},
-                         {"d", "d/a", "d/.env", "made"})
+                         {"d", "d/a", "d/.env", "made", "[REDACTED]", "made.link", "pass"})
         self.assertIn("+[REDACTED]\n+end\n", told["patch"])
         self.assertIn("deleted file", told["patch"])
+        self.assertIn("+++ b/pass\n@@ -0,0 +1 @@\n+", told["patch"])
+        for secret in ("s3cretPw99x", token):
+            self.assertNotIn(secret, json.dumps(told))
         self.assertNotIn("TOPSECRET", told["patch"])
         self.end(server)
         client = mcp_client.Client(*flags, cwd=self.work, env=self.environment)
