@@ -229,6 +229,10 @@ void hold_worktrees(const Policy& policy, const std::string& common, View& view)
 }
 
 void deny(View& view, std::string operation, std::string target, std::string grant) {
+  const auto is_it = [&](const Denial& known) {  // two remotes may be one
+    return known.operation == operation && known.target == target;
+  };
+  if (std::any_of(view.git_denied.begin(), view.git_denied.end(), is_it)) return;
   view.git_denied.push_back(
       {Refuser::kMount, std::move(operation), std::move(target), 1, "git", std::move(grant)});
 }
@@ -241,7 +245,8 @@ void name_unless_shown(std::string_view operation, const std::string& path, cons
   const ViewRoot* root = root_of(view, place);
   const auto holds = [&](const Node& node) { return is_below(place, node.path); };
   const bool is_systems = policy.sandbox.filesystem.base == Base::kHost ||
-                          is_below(place, "/etc") ||
+                          is_below(place, "/etc") || is_below(place, "/dev") ||
+                          is_below(place, "/proc") ||
                           std::any_of(view.system.begin(), view.system.end(), holds);
   const bool shows = root == nullptr ? is_systems : root->access != Access::kNone;
   if (!shows) deny(view, std::string(operation), path, root_grant(std::span(&path, 1), "ro"));
@@ -253,9 +258,12 @@ constexpr std::pair<std::string_view, std::string_view> kPathKeys[] = {{"core", 
                                                                        {"core", "attributesfile"},
                                                                        {"commit", "template"}};
 
-// Of the file system, and not by ssh or another protocol (git-fetch(1), GIT URLS).
-bool is_local_url(const std::string& url) {
-  return !url.empty() && url.find(':') == url.npos && url.front() != '~';
+// The path of one that is no URL of ssh's or another protocol's (git-fetch(1), GIT URLS); else
+// empty.
+std::string local_path(const std::string& url) {
+  constexpr std::string_view kFile = "file://";
+  if (url.starts_with(kFile)) return url.substr(kFile.size());
+  return url.find(':') == url.npos && !url.starts_with('~') ? url : "";
 }
 
 // What the configuration leads to: settings in other files, hooks, repositories. What begins with
@@ -279,9 +287,8 @@ void name_settings(const Found& found, const Policy& policy, View& view) {
     const std::pair<std::string_view, std::string_view> key{setting.section, setting.key};
     if (std::find(std::begin(kPathKeys), std::end(kPathKeys), key) != std::end(kPathKeys)) {
       name(kGitSetting, *setting.value, found.top);
-    } else if (setting.section == "remote" && setting.key == "url" &&
-               is_local_url(*setting.value)) {
-      name(kGitRemote, *setting.value, found.top);
+    } else if (setting.section == "remote" && setting.key == "url") {
+      name(kGitRemote, local_path(*setting.value), found.top);
     }
   }
 }
@@ -295,8 +302,7 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
   std::size_t count = 0;
   for (const std::string_view line : split(text.value(), '\n')) {
     if (line.empty() || line.front() == '#' || ++count > kMaxAlternates) continue;
-    const std::string other = line.front() == '/' ? std::string(line) : join_path(objects, line);
-    name_unless_shown("git_alternates", other, objects, policy, view);
+    name_unless_shown("git_alternates", resolve_path(line, objects), objects, policy, view);
   }
 }
 

@@ -63,7 +63,15 @@ bool has_changed_since(const std::string& directory, std::int64_t began_ms) {
 }  // namespace
 
 bool names_git(const Request& request) {
-  const auto holds = [](const std::string& text) { return text.find("git") != std::string::npos; };
+  constexpr std::string_view kAround = " \t\n;|&(){}`'\"<>=";
+  const auto holds = [&](std::string_view text) {
+    for (std::size_t at = text.find("git"); at != text.npos; at = text.find("git", at + 1)) {
+      const std::size_t end = at + 3;
+      const bool begins = at == 0 || text[at - 1] == '/' || kAround.find(text[at - 1]) != text.npos;
+      if (begins && (end == text.size() || kAround.find(text[end]) != text.npos)) return true;
+    }
+    return false;
+  };
   return holds(request.command) || std::any_of(request.argv.begin(), request.argv.end(), holds);
 }
 

@@ -8,10 +8,13 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
+#include "guard/places.h"
 #include "host/git_outside.h"
+#include "model/grant.h"
 #include "run/git_settings.h"
 #include "run/missing_programs.h"
 
@@ -39,8 +42,22 @@ bool names_scratch(std::string_view line) {
   return is_top || line.find("/dev/shm/") != line.npos;
 }
 
-// What git prints of a remote that is a directory it does not find.
-constexpr std::string_view kNoRepository = "' does not appear to be a git repository";
+// Whether git printed of the remote that is this directory, by whatever name, that it is not there.
+bool is_not_found(std::string_view directory, std::string_view printed) {
+  constexpr std::string_view kNoRepository = "' does not appear to be a git repository";
+  const std::size_t end = printed.find(kNoRepository);
+  if (end == printed.npos) return false;
+  const std::size_t begin = printed.substr(0, end).rfind('\'');
+  if (begin == printed.npos) return false;
+  // As far as it is known without the directory that it is relative to.
+  const std::string named = resolve_path(printed.substr(begin + 1, end - begin - 1), "/");
+  return directory.ends_with(named);
+}
+
+bool pushes(const Request& request) {
+  const auto holds = [](const std::string& text) { return text.find("push") != text.npos; };
+  return holds(request.command) || std::any_of(request.argv.begin(), request.argv.end(), holds);
+}
 
 bool is_said(const LimitWords& row, std::string_view printed) {
   for (const std::string_view line : split(printed, '\n')) {
@@ -95,8 +112,13 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   };
   for (const Denial& denial : view.git_denied) {
     const bool is_setting = denial.operation == kGitInclude || denial.operation == kGitSetting;
-    if (denial.operation == kGitRemote && printed.find(kNoRepository) == printed.npos) continue;
-    if (!is_setting || names_git(run.request)) out.push_back(denial);
+    if (denial.operation == kGitRemote) {
+      if (!is_not_found(denial.target, printed)) continue;
+      out.push_back(denial);
+      if (pushes(run.request)) out.back().grant = root_grant(std::span(&denial.target, 1), "rw");
+    } else if (!is_setting || names_git(run.request)) {
+      out.push_back(denial);
+    }
   }
   add(refused_git_settings(run.request, view, printed, run.outcome.started_at_ms));
   for (const auto& refused :

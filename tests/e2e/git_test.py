@@ -142,6 +142,9 @@ class Worktree(GitCase):
         told = [d for d in answer["denials"] if d["operation"] == "git_alternates"]
         self.assertEqual([d["target"] for d in told], [self.main + "/.git/objects"], answer)
         self.ok("git log", self.base + "/clone", "--ro", self.main + "/.git/objects")
+        self.write("clone/.git/objects/info/alternates", "../../../main/.git/objects\n")
+        told = self.inside("git log", self.base + "/clone")["denials"]
+        self.assertEqual([d["target"] for d in told], [self.main + "/.git/objects"])
 
 
     def test_settings_that_are_included_from_elsewhere_are_named(self):
@@ -164,14 +167,15 @@ class Worktree(GitCase):
         hooks, template = self.base + "/hooks", self.write("template", "x\n")
         os.mkdir(hooks)
         self.git("config", "core.hooksPath", hooks)
-        self.git("config", "core.excludesFile", "near")
+        self.git("config", "core.excludesFile", "/dev/null")
         self.git("config", "commit.template", "../template")
         answer = self.inside("git status", self.main)
         self.assertEqual([(d["operation"], d["target"]) for d in answer["denials"]],
                          [("git_setting", hooks), ("git_setting", template)], answer)
         self.assertEqual(answer["denials"][1]["grant"],
                          f'filesystem.roots += [{{"path": "{template}", "access": "ro"}}]')
-        self.assertEqual(self.inside("true", self.main)["denials"], [])
+        for command in ("true", "grep -r digit sub", "cat .gitignore; cat .git/HEAD"):
+            self.assertEqual(self.inside(command, self.main)["denials"], [], command)
         self.assertEqual(self.inside("git status", self.main, "--ro", hooks, "--ro", template)["denials"], [])
 
     def test_a_remote_that_is_a_directory_is_named(self):
@@ -183,6 +187,15 @@ class Worktree(GitCase):
         self.assertEqual((told["operation"], told["target"], told["grant"]),
                          ("git_remote", self.main, f'filesystem.roots += [{{"path": "{self.main}", "access": "ro"}}]'))
         self.ok("git fetch -q", clone, "--ro", self.main)
+        self.git("config", "remote.never.url", "../never", at=clone)
+        self.git("config", "remote.file.url", "file://" + self.main, at=clone)
+        for remote, target in (("never", self.base + "/never"), ("file", self.main), ("origin", self.main)):
+            told = self.inside("git fetch -q " + remote, clone)["denials"]
+            self.assertEqual({d["target"] for d in told}, {target}, remote)
+        told = self.inside("git push -q origin HEAD:new", clone)["denials"]
+        self.assertEqual({d["grant"] for d in told},
+                         {f'filesystem.roots += [{{"path": "{self.main}", "access": "rw"}}]'})
+        self.ok("git push -q origin HEAD:new", clone, "--rw", self.main)
 
     def test_a_clone_into_the_workspace_itself_says_why_it_cannot_be(self):
         clone = ("git clone -q ../main .", self.work, "--ro", self.main)
