@@ -144,10 +144,9 @@ class Commit {
         refused_.push_back({repair_utf8(path), "special"});
       } else if (any(action_.protects) || any(state_.protects)) {
         refused_.push_back({repair_utf8(path), "protected"});
-      } else if (narrows(action_.hidden, state_.hidden)) {
+      } else if (narrows(action_.hidden, state_.hidden) ||
+                 narrows(action_.read_only, state_.read_only)) {
         refused_.push_back({repair_utf8(path), "hidden"});
-      } else if (narrows(action_.read_only, state_.read_only)) {
-        refused_.push_back({repair_utf8(path), "read_only"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));
       }

@@ -19,10 +19,14 @@
 namespace sbx::learn {
 namespace {
 
-// Settings that a refusal may name. What else a profile has is for a person to decide.
-constexpr auto kSettings = std::to_array<std::string_view>(
+// Settings that a refusal may name: lists that it adds to, and values that it sets. What else a
+// profile has is for a person to decide.
+constexpr auto kLists = std::to_array<std::string_view>(
     {"filesystem.roots", "filesystem.devices", "network.allow", "network.host_ports",
-     "network.unix_sockets", "network.http", "network.mode", "seccomp.allow", "commands.allow"});
+     "network.unix_sockets", "network.http", "seccomp.allow", "commands.allow"});
+constexpr auto kValues =
+    std::to_array<std::string_view>({"network.mode", "filesystem.git_config", "limits.tmp_mb",
+                                     "limits.file_kb", "limits.open_files"});
 
 // Of the whole machine: no sandbox is left with one of them.
 constexpr auto kOfTheMachine = std::to_array<std::string_view>(
@@ -222,23 +226,22 @@ Result<Grant> parse_grant(std::string_view text) {
   };
   // The mode follows the list: what applies it sets that too.
   if (text.starts_with(kWithItsMode)) text.remove_prefix(kWithItsMode.size());
-  for (const std::string_view setting : kSettings) {
-    if (!text.starts_with(setting)) continue;
-    std::string_view rest = text.substr(setting.size());
-    Grant grant;
-    grant.appends = rest.starts_with(" += ");
-    if (!grant.appends && !rest.starts_with(" = ")) continue;
-    rest.remove_prefix(grant.appends ? 4 : 3);
-    if (!read_json_strict(rest).ok()) return refuse();
-    grant.value = Document::parse(rest, nullptr, false);
-    if (grant.appends && !grant.value.is_array()) grant.value = Document::array({grant.value});
-    if (grant.appends == (setting == "network.mode")) return refuse();
-    const std::size_t dot = setting.find('.');
-    grant.section = setting.substr(0, dot);
-    grant.key = setting.substr(dot + 1);
-    return grant;
-  }
-  return refuse();
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view setting = text.substr(0, end);
+  Grant grant;
+  grant.appends = std::find(kLists.begin(), kLists.end(), setting) != kLists.end();
+  const std::string_view sign = grant.appends ? " += " : " = ";
+  const bool is_known =
+      grant.appends || std::find(kValues.begin(), kValues.end(), setting) != kValues.end();
+  if (!is_known || !text.substr(end).starts_with(sign)) return refuse();
+  const std::string_view rest = text.substr(end + sign.size());
+  if (!read_json_strict(rest).ok()) return refuse();
+  grant.value = parse_ordered_json(rest);
+  if (grant.appends && !grant.value.is_array()) grant.value = Document::array({grant.value});
+  const std::size_t dot = setting.find('.');
+  grant.section = setting.substr(0, dot);
+  grant.key = setting.substr(dot + 1);
+  return grant;
 }
 
 std::string never_granted(const Grant& grant, const Guarded& guarded) {

@@ -338,8 +338,8 @@ class Learner {
     for (const std::string& text : grants) {
       std::set<std::string> programs;
       for (const nlohmann::json& denial : last_["denials"]) {
-        if (denial["grant"] != text || !denial.contains("program")) continue;
-        if (denial["program"].is_string()) programs.insert(denial["program"].get<std::string>());
+        const std::string program = denial.value("program", std::string());
+        if (denial["grant"] == text && !program.empty()) programs.insert(program);
       }
       is_changed |= take(text, programs);
     }

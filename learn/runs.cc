@@ -136,7 +136,7 @@ Document everything_shown(const Document& parents, const std::vector<std::string
                 {"path": "${workspace}", "access": "rw"}]},
     "network": {"mode": "outbound"},
     "limits": {"timeout_ms": null, "cpu_ms": null, "file_kb": null, "tmp_mb": 4096,
-      "pids": 8192},
+      "pids": 8192, "open_files": null},
     "commands": {"allow": null, "ask": []}
   })");
   profile["extends"] = parents;
@@ -188,6 +188,8 @@ Result<nlohmann::json> run_under(const LearnOptions& options, const std::string&
   SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));
   const nlohmann::json& error = result.value("error", nlohmann::json());
   if (result.value("status", "") != "error" || !error.is_object()) return result;
+  // A program that is not shown is a refusal like any other.
+  if (!result.value("denials", nlohmann::json::array()).empty()) return result;
   return Error{ErrorCode::kSetupFailed,
                "the command could not be run: " + error.value("message", std::string()), "learn",
                error.value("hint", std::string())};

@@ -147,7 +147,15 @@ class Roots {
     return expansions_->of(pattern.base, pattern.text, where, unlisted);
   }
 
-  // Each path that matches, as a root of its own.
+  bool names_exactly(const std::string& path) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return root.pattern_at == 0 && root.path == path;
+    });
+  }
+
+  // Each path that matches, as a root of its own: whatever the order, one that is named is more
+  // specific.
   Status add_pattern(const Root& root, std::vector<Root>& out) {
     const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
     const Result<std::string> base = real_path(head);
@@ -169,7 +177,7 @@ class Roots {
       one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
       one.pattern_at = 0;
       one.optional = true;
-      if (!pattern.hides && is_own(one.path)) continue;
+      if (names_exactly(one.path) || (!pattern.hides && is_own(one.path))) continue;
       const NodeKind kind = node_at(one.path).kind;
       const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
       if (pattern.hides || is_shown) out.push_back(std::move(one));

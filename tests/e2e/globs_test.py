@@ -31,6 +31,15 @@ class Globs(harness.Case):
                          "--hide", "none*")
         self.assertEqual(answer["stdout"], "hush plain", answer)
 
+    def test_a_path_that_is_named_is_more_specific_whatever_the_order(self):
+        self.write("work/a.pem", "a\n")
+        self.write("work/b.pem", "b\n")
+        roots = [{"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/*.pem", "access": "none"},
+                 {"path": self.work + "/a.pem", "access": "ro"}]
+        for order in (roots, [roots[0], roots[2], roots[1]]):
+            answer = self.sh("cat a.pem b.pem", "--profile", self.profile({"filesystem": {"roots": order}}))
+            self.assertEqual(answer["stdout"], "a\n", answer)
+
     def test_a_link_that_matches_is_hidden_and_none_is_followed(self):
         self.write("other/.env", "hush")
         os.symlink("../other", self.work + "/link")

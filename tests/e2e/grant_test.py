@@ -27,6 +27,20 @@ class GrantTest(harness.Case):
         self.assertEqual(done.returncode, status, done)
         return done
 
+    def test_values_are_set(self):
+        path = self.profile({"limits": {"tmp_mb": 8}})
+        answer = self.sh("head -c 12M /dev/zero > /tmp/x", "--profile", path)
+        for grant in (answer["denials"][0]["grant"], "limits.file_kb = 200", "limits.open_files = 2048",
+                      'filesystem.git_config = "user"'):
+            result = self.write("one.json", json.dumps({"denials": [{"grant": grant}]}))
+            done = self.raw("profile", "grant", path, "--from", result, "--yes")
+            self.assertEqual(done.returncode, 0, done)
+        with open(path) as file:
+            profile = json.load(file)
+        self.assertEqual((profile["limits"], profile["filesystem"]["git_config"]),
+                         ({"tmp_mb": 16, "file_kb": 200, "open_files": 2048}, "user"))
+        self.assertEqual(self.sh("head -c 12M /dev/zero > /tmp/x", "--profile", path)["denials"], [])
+
     def test_a_refused_run_passes_once_its_grants_are_in(self):
         data = self.write("data/file", "hello")
         flags = ["--profile", self.file, "--trace-denials"]

@@ -43,6 +43,23 @@ class LearnTest(harness.Case):
         return self.run_json("--profile", self.file, "--trace-denials", "--overlay", "--", *argv,
                              env=self.env)
 
+    def test_learns_a_program_that_is_not_shown(self):
+        path = self.write("home/odd/bin/oddp", "#!/bin/sh\necho hi\n", 0o755)
+        self.env["PATH"] = os.path.dirname(path) + ":" + self.env["PATH"]
+        answer = self.learn("oddp")
+        self.assertTrue(answer["proven"] and answer["written"], answer)
+        self.assertEqual(list(self.roots().values()), ["ro"])
+        self.assertNotIn("asked for by ,", json.dumps(answer))
+        self.assertEqual(self.run_learned("oddp")["stdout"], "hi\n")
+
+    def test_learns_a_limit_that_a_program_met_as_an_error(self):
+        many = ("python3", "-c", "import os\nfor i in range(1500): os.open('/dev/null', 0)")
+        answer = self.learn(*many)
+        self.assertTrue(answer["proven"], answer)
+        self.assertEqual(answer["second_run"]["exit_code"], 0)
+        with open(self.file) as file:
+            self.assertEqual(json.load(file)["limits"], {"open_files": 2048})
+
     def test_learns_what_is_read_outside_and_no_more(self):
         answer = self.learn("cat", "in", self.data + "/one")
         self.assertTrue(answer["proven"] and answer["written"], answer)
