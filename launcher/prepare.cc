@@ -16,6 +16,7 @@
 
 #include "base/files.h"
 #include "base/loop.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/globs.h"
 #include "host/protect.h"
@@ -231,6 +232,16 @@ Status await_writer(int fifo, const std::string& path, const StdinWait& wait) {
                "--stdin", "start its writer first, or give more time with --timeout"};
 }
 
+// The nearest directory above that has a .git, where the workspace has none.
+std::string repository_above(const std::string& workspace) {
+  struct stat info {};
+  for (std::string_view at = workspace; !at.empty() && at != "/"; at = parent_of(at)) {
+    if (lstat(join_path(at, ".git").c_str(), &info) != 0) continue;
+    return at == workspace ? "" : std::string(at);
+  }
+  return "";
+}
+
 std::int64_t machine_memory_mb() {
   return (static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE)) >> 20;
 }
@@ -306,6 +317,7 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
         "adds "
         "one");
   }
+  context.repository = repository_above(context.workspace);
   context.home = absolute_or_none(environment, "HOME");
   context.runtime = absolute_or_none(environment, "XDG_RUNTIME_DIR");
   context.ssh_agent = absolute_or_none(environment, "SSH_AUTH_SOCK");

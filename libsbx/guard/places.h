@@ -33,6 +33,7 @@ class Places {
   std::optional<std::string> expand(const Word& word) const;
 
   const std::string& home() const { return home_; }
+  bool is_below_repository() const { return policy_.run.is_below_repository; }
 
   // Links that the text makes to what may be elsewhere: what lies below them is not the command's
   // own.

@@ -28,6 +28,33 @@ std::optional<Git> read_git(const Case& c, std::string_view names, std::string_v
   return git;
 }
 
+// Of a work tree that is not shown whole, all that is not would be recorded as deleted.
+std::optional<Hit> records_all(const Case& c) {
+  if (!c.places.is_below_repository()) return std::nullopt;
+  if (const auto git = read_git(c, "commit", "mFCct",
+                                {"message", "file", "author", "date", "template", "reuse-message",
+                                 "reedit-message", "fixup", "squash", "trailer", "cleanup"})) {
+    return git->arguments.find('a', "all") != nullptr ? std::optional(git->hit) : std::nullopt;
+  }
+  if (const auto git = read_git(c, "add stage")) {
+    const Arguments& arguments = git->arguments;
+    const auto& paths = arguments.operands();
+    const bool is_all = arguments.find('A', "all") != nullptr ||
+                        arguments.find('u', "update") != nullptr ||
+                        arguments.find("no-ignore-removal") != nullptr;
+    const bool is_top = std::any_of(paths.begin(), paths.end(), [](const Word* path) {
+      return path->text.starts_with(":/") || path->text.starts_with(":(top");
+    });
+    return is_top || (is_all && paths.empty()) ? std::optional(git->hit) : std::nullopt;
+  }
+  const auto git = read_git(c, "stash", "m", {"message"});
+  if (!git) return std::nullopt;
+  const auto& words = git->arguments.operands();
+  const bool saves = words.empty() || words.front()->text == "save" ||
+                     (words.front()->text == "push" && words.size() == 1);
+  return saves ? std::optional(git->hit) : std::nullopt;
+}
+
 bool is_first(const Git& git, std::string_view names) {
   const auto& operands = git.arguments.operands();
   return !operands.empty() && is_listed(operands.front()->text, names);
@@ -229,6 +256,28 @@ constexpr std::array kRules = {
          "git reset --soft HEAD~1\n"
          "git reset HEAD file\n"
          "git log --grep=reset --hard"},
+    // Where the workspace lies below the top of its repository.
+    Rule{"destructive.git-above", "git", records_all,
+         "records files above the workspace, which are not shown, as deleted",
+         "git commit -a\n"
+         "git commit -qam fix\n"
+         "git commit --all -m x\n"
+         "git add -A\n"
+         "git add --update\n"
+         "git add :/\n"
+         "git stash\n"
+         "git stash -u\n"
+         "git stash push -m x\n"
+         "git stash save x",
+         "git commit -m a\n"
+         "git commit -m -a\n"
+         "git commit file\n"
+         "git add -A .\n"
+         "git add -u src\n"
+         "git add file\n"
+         "git stash pop\n"
+         "git stash list\n"
+         "git stash push -- src"},
     Rule{"destructive.git-clean", "git", cleans, "files that were never committed are removed",
          "git clean -f\n"
          "git clean -fdx\n"

@@ -295,6 +295,11 @@ Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
   return policy;
 }
 
+static bool is_shown(const SandboxPolicy& sandbox, const std::string& path) {
+  const Root* const root = deepest_at(sandbox.filesystem.roots, path, &Root::path);
+  return root == nullptr ? sandbox.filesystem.base == Base::kHost : root->access != Access::kNone;
+}
+
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyContext context) {
   if (profile.workspace.mode == WorkspaceMode::kFresh) context.workspace = kFreshWorkspace;
   SBX_CHECK_OK(resolve_roots(profile.filesystem.roots, context));
@@ -392,7 +397,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 std::move(context.warnings),
                 {},
                 std::move(managed_limits),
-                {}};
+                {},
+                !context.repository.empty() && !is_shown(sandbox, context.repository)};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));
     if (!file.audit.file.empty()) run.required_audit.push_back(file.audit.file);

@@ -66,6 +66,7 @@ struct PolicyContext {
   std::string caches = {};             // where sbx keeps them, without symlinks; empty: nowhere
   std::int64_t machine_memory_mb = 0;  // 0: not known
   std::string profile_sha256 = {};     // see RunPolicy
+  std::string repository = {};  // the directory above the workspace whose .git is its; empty: none
   std::vector<std::string> warnings = {};
   Managed managed = {};
 };
@@ -105,6 +106,8 @@ struct RunPolicy : RunProfile {
   std::vector<ManagedMark> managed;         // the files of the managed policy that counted
   ManagedLimits managed_limits;             // of those that a request may name
   std::vector<std::string> required_audit;  // logs that these require, besides audit.file
+  // Git in the workspace takes files for deleted that lie above it in its repository, not shown.
+  bool is_below_repository = false;
 };
 
 // Made by the functions below; nothing else changes one, which a test looks for.

@@ -275,6 +275,19 @@ class Subdirectory(GitCase):
         with open(self.main + "/.git/config", encoding="utf-8") as file:
             self.assertNotIn("x", file.read().split())
 
+    def test_what_would_record_the_rest_as_deleted_is_asked_about(self):
+        sub = self.main + "/sub"
+        self.write("main/sub/file", "two\n")
+        for command in ("git commit -qam x", "git add -A", "git stash", "cd . && git commit --all -m x"):
+            answer = self.inside(command, sub)
+            self.assertEqual((answer["status"], [r["id"] for r in answer["approval"]["rules"]]),
+                             ("needs_approval", ["destructive.git-above"]), answer)
+        self.ok(f"git add -A . && {GIT} commit -qm x", sub)
+        self.assertEqual(self.git("show", "--stat", "--format=").split()[0], "sub/file")
+        self.write("main/sub/file", "three\n")
+        self.ok(f"{GIT} commit -qam y", sub, "--workspace", self.main, "--cwd", "sub")
+        self.ok(f"{GIT} commit -qam z --allow-empty", self.main)
+
     def test_below_the_top_of_a_worktree(self):
         self.worktree()
         self.ok(f"echo two > file; git add file; {COMMIT} second", self.wt + "/sub")

@@ -30,8 +30,14 @@ bool asks(const Judgement& judgement, std::string_view id) {
                      [&](const Finding& f) { return f.id == id && f.verdict == Verdict::kAsk; });
 }
 
+Policy below_a_repository() {
+  Policy policy = sample_policy();
+  policy.run.is_below_repository = true;
+  return policy;
+}
+
 TEST(DestructiveRules, AskAboutTheirExamples) {
-  const Policy policy = sample_policy();
+  const Policy policy = below_a_repository();
   for (const auto table : destructive_rules()) {
     for (const Rule& rule : table) {
       for (const std::string& command : commands_of(rule.examples)) {
@@ -41,8 +47,13 @@ TEST(DestructiveRules, AskAboutTheirExamples) {
   }
 }
 
+TEST(DestructiveRules, LeaveAllFilesOfAWholeRepositoryToGit) {
+  EXPECT_EQ(judge_text(sample_policy(), "git add -A; git commit -am x; git stash").verdict,
+            Verdict::kAllow);
+}
+
 TEST(DestructiveRules, LeaveTheirCounterexamplesAlone) {
-  const Policy policy = sample_policy();
+  const Policy policy = below_a_repository();
   for (const auto table : destructive_rules()) {
     for (const Rule& rule : table) {
       for (const std::string& command : commands_of(rule.not_examples)) {
