@@ -279,7 +279,9 @@ std::string exec_account(const Outcome& outcome) {
     text += "sbx-run: " + escape_control_bytes(line) + "\n";
   };
   if (!has_ended_itself && !outcome.error) add(end_sentence(outcome));
-  if (outcome.exit_status == 0 || (!has_ended_itself && outcome.error)) return text;
+  // Of a program that is not shown the refusal says what shows it.
+  const bool is_told = outcome.error && outcome.error->code != ErrorCode::kNotFound;
+  if (outcome.exit_status == 0 || (!has_ended_itself && is_told)) return text;
   const std::vector<const Denial*> denials = by_weight(outcome.denials);
   for (std::size_t i = 0; i < std::min(denials.size(), kMostExecLines); ++i) {
     const Denial& denial = *denials[i];

@@ -43,6 +43,12 @@ class Transparent(harness.Case):
         self.assertEqual(self.exec("--timeout", "200ms", "--", "sleep", "60").returncode, 124)
         self.assertEqual(self.exec("--nonsense", "--", "true").returncode, 125)
 
+    def test_a_program_that_is_not_shown_comes_with_what_shows_it(self):
+        tool = os.path.dirname(self.write("there/oddtool", "#!/bin/sh\n", 0o755))
+        done = self.exec("--", "oddtool", env={**os.environ, "PATH": tool + ":" + os.environ["PATH"]})
+        self.assertEqual(done.returncode, 127)
+        self.assertIn(f"allow it with --ro {tool}".encode(), done.stderr)
+
     def test_arguments_arrive_as_they_are(self):
         done = self.exec("--", "printf", "%s|", "a b", "$HOME", "--", "-c", "", "ä\n")
         self.assertEqual(done.stdout.decode(), "a b|$HOME|--|-c||ä\n|")
