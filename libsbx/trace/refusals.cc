@@ -10,8 +10,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "sys/kernel.h"
@@ -19,6 +21,13 @@
 namespace sbx {
 
 namespace {
+
+// What only a capability lets anybody do, and no command has one.
+constexpr int kPrivileged[] = {
+    SYS_sethostname, SYS_setdomainname, SYS_syslog,       SYS_acct,          SYS_swapon,
+    SYS_swapoff,     SYS_vhangup,       SYS_settimeofday, SYS_clock_settime, SYS_chroot,
+    SYS_pivot_root,  SYS_reboot,        SYS_init_module,  SYS_finit_module,  SYS_delete_module,
+    SYS_kexec_load,  SYS_quotactl};
 
 // What the kernel refuses as well, once the filter lets the call through: raw and packet sockets
 // need a capability on the host's network, and root's user namespace maps ids that no other may.
@@ -30,6 +39,10 @@ const char* refused_all_the_same(const sys::SeccompNotif& call) {
     const bool is_raw = (static_cast<std::uint32_t>(call.data.args[1]) & kTypes) == SOCK_RAW;
     const bool is_of_hosts = first == AF_INET || first == AF_INET6;
     return first == AF_PACKET || (is_raw && is_of_hosts) ? "a raw or packet socket" : nullptr;
+  }
+  if (std::find(std::begin(kPrivileged), std::end(kPrivileged), call.data.nr) !=
+      std::end(kPrivileged)) {
+    return "what needs a capability, which no command has";
   }
   const bool makes_namespaces = call.data.nr == SYS_unshare || call.data.nr == SYS_clone;
   const bool is_user = makes_namespaces && (first & CLONE_NEWUSER) != 0;
