@@ -330,9 +330,23 @@ Result<json> read_json_strict(std::string_view bytes, const JsonBounds& bounds) 
   return std::move(builder).take();
 }
 
-json parse_json(std::string_view text) { return json::parse(text, nullptr, false); }
+namespace {
+
+// By the parser that is there already: parse() would bring one more for each kind of value, and
+// what calls back.
+template <typename Json>
+Json parse_known(std::string_view text) {
+  Json out;
+  nlohmann::detail::json_sax_dom_parser<Json> builder(out, false);
+  const bool is_good = json::sax_parse(text.data(), text.data() + text.size(), &builder);
+  return is_good ? out : Json(Json::value_t::discarded);
+}
+
+}  // namespace
+
+json parse_json(std::string_view text) { return parse_known<json>(text); }
 nlohmann::ordered_json parse_ordered_json(std::string_view text) {
-  return nlohmann::ordered_json::parse(text, nullptr, false);
+  return parse_known<nlohmann::ordered_json>(text);
 }
 
 void append_to_pointer(std::string& pointer, std::string_view key) {

@@ -174,14 +174,20 @@ void Screen::write(std::string_view bytes) {
 }
 
 void Screen::resize(TerminalSize size) {
+  const TerminalSize before = size_;
   size_.rows = std::clamp(size.rows, 1, TerminalSize::kMostRows);
   size_.columns = std::clamp(size.columns, 1, TerminalSize::kMostColumns);
   vterm_set_size(terminal_.get(), size_.rows, std::max(size_.columns, kLeastColumns));
   // Rows that go off the top may take the cursor along, above the first one.
-  if (cursor_.row < 0 || cursor_.row >= size_.rows || cursor_.col < 0) {
-    constexpr std::string_view kHome = "\x1b[H";
-    vterm_input_write(terminal_.get(), kHome.data(), kHome.size());
-    place_ = Place::kText;
+  const bool is_off = cursor_.row < 0 || cursor_.row >= size_.rows || cursor_.col < 0;
+  if (is_off || size_.rows < before.rows || size_.columns < before.columns) {
+    // libvterm keeps margins that lie outside by now, and moves what is between them. They are
+    // those of the whole screen again, as xterm has it; the cursor stays.
+    const int row = is_off ? 0 : cursor_.row;
+    const int column = is_off ? 0 : std::min(cursor_.col, size_.columns - 1);
+    const std::string home =
+        "\x1b[?69l\x1b[r\x1b[" + std::to_string(row + 1) + ";" + std::to_string(column + 1) + "H";
+    vterm_input_write(terminal_.get(), home.data(), home.size());
   }
   vterm_screen_flush_damage(screen_);
 }

@@ -23,11 +23,8 @@ namespace sbx {
 namespace {
 
 // What only a capability lets anybody do, and no command has one.
-constexpr int kPrivileged[] = {
-    SYS_sethostname, SYS_setdomainname, SYS_syslog,       SYS_acct,          SYS_swapon,
-    SYS_swapoff,     SYS_vhangup,       SYS_settimeofday, SYS_clock_settime, SYS_chroot,
-    SYS_pivot_root,  SYS_reboot,        SYS_init_module,  SYS_finit_module,  SYS_delete_module,
-    SYS_kexec_load,  SYS_quotactl};
+constexpr int kPrivileged[] = {SYS_sethostname, SYS_setdomainname, SYS_syslog,
+                               SYS_vhangup,     SYS_chroot,        SYS_pivot_root};
 
 // What the kernel refuses as well, once the filter lets the call through: raw and packet sockets
 // need a capability on the host's network, and root's user namespace maps ids that no other may.

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "screen/frames.h"
 
 namespace sbx {
@@ -114,6 +116,21 @@ TEST(Screen, NumbersWithoutEndAreCut) {
   Screen screen({10, 1});
   screen.write("\x1b[0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;1mx\x1b[0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;0;1my");
   EXPECT_NE(screen.repaint().find("\x1b[0;1mx\x1b[0my"), std::string::npos) << screen.repaint();
+}
+
+// libvterm would move a negative number of rows.
+TEST(Screen, MarginsOfALargerScreenAreGone) {
+  Screen screen({10, 40});
+  screen.write("\x1b[37;39r\x1b[?69h\x1b[8;9sab");
+  screen.resize({4, 2});
+  screen.write("\x1b[2;1H1\r\n2\r\n3\x1b[5L\x1b[5P\x1b[5S\x1b[5T\x1bM\x1bMx");
+  const std::string text = screen.text();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  Screen kept({10, 4});
+  kept.write("one\r\ntwo");
+  kept.resize({10, 3});
+  kept.write("!");
+  EXPECT_NE(kept.text().find("two!"), std::string::npos) << kept.text();
 }
 
 TEST(Screen, ComesBackFromTheAlternateScreen) {
