@@ -139,6 +139,10 @@ class FlagReader {
       return contradiction("--net open", "--host-port");
     }
     if (options_.overlay && !options_.layer.empty()) return contradiction("--overlay", "--layer");
+    if (!options_.result_file.empty() && !options_.result_fd.empty()) {
+      return contradiction("--result-file", "--result-fd");
+    }
+    if (options_.json && options_.html) return contradiction("--json", "--html");
     SBX_CHECK_OK(check_template());
     return check_roots();
   }

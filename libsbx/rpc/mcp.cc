@@ -338,6 +338,10 @@ class McpServer::Impl {
       return act(id, wanted,
                  [this, id](const Result<LayerAnswer>& answer) { send_layer(id, answer); });
     }
+    if (changes_nothing(diff)) {
+      return send_layer(id, Error{ErrorCode::kPathNotFound, "the layer changes nothing there",
+                                  "/paths", "layer_diff tells what it changes"});
+    }
     if (call.was_approved || !call.context.has_elicitation) {
       return send_layer(
           id, Error{ErrorCode::kNeedsApproval,

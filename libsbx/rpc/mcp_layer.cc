@@ -82,6 +82,11 @@ Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view ar
 
 std::string changes_digest(std::string_view diff) { return sha256_hex(diff); }
 
+bool changes_nothing(std::string_view diff) {
+  const nlohmann::json told = parse_json(diff);
+  return told.is_object() && told.value("changes", nlohmann::json::array()).empty();
+}
+
 McpJson commit_question(std::string_view diff) {
   const nlohmann::json told = parse_json(diff);
   std::string message = "Make these changes real?\n";

@@ -333,6 +333,12 @@ class Values(harness.Case):
             error = self.run_json(*flags, "--", "true")["error"]
             self.assertEqual((error["code"], error["where"]), ("bad_flag", flags[0]), error)
             self.assertIn(flags[2], error["message"])
+        for words, both in ((["exec", "--result-file", "a", "--result-fd", "3", "--", "true"], (b"--result-file", b"--result-fd")),
+                            (["explain", "--json", "--html", "--", "true"], (b"--json", b"--html"))):
+            done = self.raw(*words)
+            self.assertEqual(done.returncode, 125, done)
+            for flag in both:
+                self.assertIn(flag, done.stderr)
         for flags in (["--net", "allowlist", "--allow-host", "a.test"],
                       ["--ro", "/usr/share", "--ro", "/usr/share"],
                       ["--net", "none", "--host-port", "8080"]):

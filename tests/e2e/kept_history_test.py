@@ -422,6 +422,9 @@ class Sessions(Kept):
             call(4, "layer_diff")
             told = client.wait(lambda message: message.get("id") == 4)["result"]
             self.assertIn("+made", told["content"][0]["text"])
+            call(6, "layer_commit", paths=["nope"])  # nothing to ask about
+            told = client.wait(lambda message: message.get("id") == 6)["result"]
+            self.assertIn("path_not_found", told["content"][0]["text"])
             call(5, "layer_commit")
             asked = client.wait(lambda message: message.get("method") == "elicitation/create")
             self.assertIn("created " + self.work + "/made", asked["params"]["message"])
