@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -20,7 +21,9 @@
 
 namespace sbx {
 
-NodeKind KeptLayer::shown_kind(std::size_t root, const std::string& path) const {
+// Nothing: it cannot be looked at. A command may have closed the directory, and a later one may
+// open it again.
+std::optional<NodeKind> KeptLayer::shown_kind(std::size_t root, const std::string& path) const {
   std::vector<OwnedFd> levels = open_levels(this->levels(root));
   if (state_.kind == KeptKind::kOverlay) {
     levels.emplace_back(
@@ -29,10 +32,9 @@ NodeKind KeptLayer::shown_kind(std::size_t root, const std::string& path) const 
   for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
     struct stat shown {};
     const std::size_t level = find_level(levels, path.substr(0, at), shown);
+    if (level == levels.size() && errno != ENOENT && errno != ENOTDIR) return std::nullopt;
     if (level == levels.size() || is_whiteout(shown)) return NodeKind::kMissing;
-    if (at == std::string::npos) {
-      return node_kind(shown.st_mode);
-    }
+    if (at == std::string::npos) return node_kind(shown.st_mode);
     if (!S_ISDIR(shown.st_mode)) return NodeKind::kMissing;
   }
 }
@@ -60,8 +62,9 @@ Status KeptLayer::fit(View& view) const {
     }
     const bool is_part_of_it =
         place.access == Access::kReadWrite && number_of(place.node.path) == end;
-    const NodeKind kind =
+    const std::optional<NodeKind> looked =
         shown_kind(static_cast<std::size_t>(root), place.node.path.substr(holder.size() + 1));
+    const NodeKind kind = looked.value_or(place.node.kind);
     const bool is_missing = kind == NodeKind::kMissing && place.access != Access::kReadWrite;
     if (is_part_of_it || is_missing) {
       gone.insert(place.node.path);

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "host_files/changes.h"
@@ -88,12 +89,8 @@ Result<OwnedFd> lock_to_use(const LayerStore& store, const std::string& name, bo
 
 // Of a wider root that is as writable: a file has one place in the layer.
 bool is_part_of_another(const ViewRoot& root, const View& places) {
-  const ViewRoot* holder = nullptr;
-  for (const ViewRoot& other : places.roots) {
-    const bool holds = other.path() != root.path() && is_below(root.path(), other.path());
-    const bool is_deeper = holder == nullptr || other.path().size() > holder->path().size();
-    if (holds && is_deeper) holder = &other;
-  }
+  if (root.path() == "/") return false;
+  const ViewRoot* const holder = deepest_at(places.roots, parent_of(root.path()), &ViewRoot::path);
   return holder != nullptr && holder->access == Access::kReadWrite &&
          holder->node.kind == NodeKind::kDirectory && holder->noexec == root.noexec;
 }

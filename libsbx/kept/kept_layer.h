@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -110,7 +111,7 @@ class KeptLayer {
   Status copy_root(const Policy& policy, std::size_t root, const View& places,
                    BaseRecords& records);
   void remember(const View& places);
-  NodeKind shown_kind(std::size_t root, const std::string& path) const;
+  std::optional<NodeKind> shown_kind(std::size_t root, const std::string& path) const;
   Status make_way(std::size_t root, const std::string& path);
   std::string run_mark() const;
   std::int64_t known_excess() const;

@@ -163,7 +163,11 @@ bool is_whiteout(const struct stat& info) {
 
 std::size_t find_level(std::vector<OwnedFd>& levels, const std::string& path, struct stat& info) {
   std::size_t found = 0;
-  while (found < levels.size() && !stat_beneath(levels[found].get(), path, info)) ++found;
+  errno = ENOENT;
+  while (found < levels.size() && !stat_beneath(levels[found].get(), path, info)) {
+    if (errno != ENOENT && errno != ENOTDIR) return levels.size();
+    ++found;
+  }
   if (found == levels.size() || !S_ISDIR(info.st_mode)) return found;
   for (std::size_t below = found; below < levels.size(); ++below) {
     struct stat its {};

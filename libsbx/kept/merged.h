@@ -30,8 +30,9 @@ int open_beneath(int root, const std::string& path, int flags, std::uint32_t mod
 bool stat_beneath(int root, const std::string& path, struct stat& info);
 bool is_whiteout(const struct stat& info);
 
-// What the topmost of `levels` that has the path has there, level.size() where none has. Those that
-// a directory found there hides are taken out: the path's own directories must have been looked at.
+// What the topmost of `levels` that has the path has there; their number where none has, or one
+// that was looked at before could not be: errno is then neither ENOENT nor ENOTDIR. Those that a
+// directory found there hides are taken out: the path's own directories must have been looked at.
 std::size_t find_level(std::vector<OwnedFd>& levels, const std::string& path, struct stat& info);
 
 // Whether one of the directories that `path` lies in is among `those`.

@@ -216,6 +216,14 @@ class Copies(Kept):
                                      "x", *hide)["stdout"], "TOPSECRET\n./sec/name\n0\n")
         self.assertEqual(self.layer("diff", "x", "--name-only"), "new\n")
 
+    @unittest.skipIf(harness.is_root(), "nothing is closed to root")
+    def test_a_closed_directory_uncovers_nothing(self):
+        self.put("d/.env", "TOPSECRET\n")
+        self.inside("true")  # not hidden yet: it is in the copy
+        self.inside("chmod 0 d", "x", "--hide", "**/.env")
+        answer = self.sh("chmod 755 d; ls d; cat d/.env", "--layer", "x", "--hide", "**/.env")
+        self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+
     def test_what_comes_to_be_hidden_after_the_copy_was_made(self):
         self.put("ro/deep/a", "a\n")
         flags = ("--ro", "ro", "--hide", "**/.env")
