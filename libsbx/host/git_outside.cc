@@ -29,6 +29,7 @@ constexpr std::size_t kMaxText = std::size_t{256} << 10;
 constexpr std::size_t kMaxAlternates = 64;
 constexpr std::size_t kMaxIncludes = 64;
 constexpr std::size_t kMaxSettings = 4096;
+constexpr std::size_t kMostHeld = 256;  // worktrees: with more, none can be written
 constexpr std::string_view kPrefix = "gitdir: ";
 
 // Of a repository that another checkout has as its own: what commits and their upkeep write.
@@ -63,12 +64,7 @@ bool is_repository(const std::string& path) {
 }
 
 const ViewRoot* root_of(const View& view, std::string_view path) {
-  const ViewRoot* deepest = nullptr;
-  for (const ViewRoot& root : view.roots) {
-    const bool deeper = deepest == nullptr || root.node.path.size() > deepest->node.path.size();
-    if (is_below(path, root.node.path) && deeper) deepest = &root;
-  }
-  return deepest;
+  return deepest_at(view.roots, path, &ViewRoot::path);
 }
 
 // Where git, started in `workspace`, finds a `.git`: its own, or one above.
@@ -201,31 +197,37 @@ class Adder {
   View& view_;
 };
 
-// Whether there is something that no root shows: a command's git takes it for gone.
-bool is_out_of_sight(const Policy& policy, const View& view, const std::string& path) {
-  struct stat info {};
-  if (lstat(path.c_str(), &info) != 0) return errno != ENOENT && errno != ENOTDIR;
-  const ViewRoot* const root = root_of(view, path);
-  if (root != nullptr) return root->access == Access::kNone;
-  return policy.sandbox.filesystem.base != Base::kHost;
-}
-
-// Another worktree's HEAD, index and logs, which git would prune.
-void hold_worktrees(const Policy& policy, const std::string& common, View& view) {
-  Listing listing(join_path(common, "worktrees"));
-  std::size_t count = 0;
+// Another worktree's HEAD, index and logs, which a command's git would prune: it takes for gone
+// what is not shown. Whether it is there is not looked at: who names it may be a command. Errors:
+// kPathRefused.
+Status hold_worktrees(const Policy& policy, const std::string& common, View& view) {
+  if (policy.sandbox.filesystem.base == Base::kHost) return {};
+  const std::string top = join_path(common, "worktrees");
+  const auto is_shown = [&](const std::string& path) {
+    const ViewRoot* const root = root_of(view, path);
+    return root != nullptr && root->access != Access::kNone;
+  };
+  std::vector<Node> held;
+  Listing listing(top);
+  if (!listing.is_open() && (errno == ENOENT || errno == ENOTDIR)) return {};
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
-    if (++count > kMaxEntries) break;
-    Node node = node_at(join_path(join_path(common, "worktrees"), entry->d_name));
+    Node node = node_at(join_path(top, entry->d_name));
     const ViewRoot* const root = root_of(view, node.path);
+    const bool is_writable = root != nullptr && root->access == Access::kReadWrite;
+    // The policy has its own word on what is a root by itself.
+    if (!is_writable || root->node.path == node.path || node.kind != NodeKind::kDirectory) continue;
     const std::string file = first_line(join_path(node.path, "gitdir"));
-    if (node.kind != NodeKind::kDirectory || root == nullptr || file.empty()) continue;
-    if (root->node.path == node.path) continue;  // the policy has its own word on it
-    const std::string whole = file.front() == '/' ? file : join_path(node.path, file);
-    if (root->access == Access::kReadWrite && is_out_of_sight(policy, view, whole)) {
-      view.roots.push_back({std::move(node), Access::kReadOnly, "git", false, true});
-    }
+    if (file.empty() || !is_shown(resolve_path(file, node.path))) held.push_back(std::move(node));
   }
+  if (!listing.is_open() || errno != 0) {
+    return Error{ErrorCode::kPathRefused, "cannot be listed: " + top, "git",
+                 "see that it can be read", errno};
+  }
+  if (held.size() > kMostHeld) held = {node_at(top)};
+  for (Node& node : held) {
+    view.roots.push_back({std::move(node), Access::kReadOnly, "git", false, true});
+  }
+  return {};
 }
 
 void deny(View& view, std::string operation, std::string target, std::string grant) {
@@ -337,7 +339,7 @@ Status add_git_outside(const Policy& policy, View& view) {
     return {};
   }
   SBX_CHECK_OK(Adder(*found, root->access, view).run());
-  hold_worktrees(policy, found->common, view);
+  SBX_CHECK_OK(hold_worktrees(policy, found->common, view));
   name_alternates(join_path(found->common, "objects"), policy, view);
   name_settings(*found, policy, view);
   view.git_is_above = found->top != workspace && !view.git_shown.empty();
