@@ -22,7 +22,7 @@ constexpr std::size_t kLongestFrame = std::size_t{64} << 10;
 constexpr rlim_t kMostMemory = rlim_t{256} << 20;
 // Of the processor's time, for one frame. Beyond it libvterm has found a loop without an end, and
 // SIGVTALRM ends the process.
-constexpr itimerval kLongestWork = {{0, 0}, {5, 0}};
+constexpr itimerval kLongestWork = {{0, 0}, {2, 0}};
 constexpr auto kCalls =
     std::to_array<int>({SYS_read, SYS_write, SYS_munmap, SYS_mremap, SYS_brk, SYS_madvise,
                         SYS_exit_group, SYS_restart_syscall, SYS_setitimer});

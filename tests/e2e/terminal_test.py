@@ -6,6 +6,9 @@ import os
 import re
 import shutil
 import signal
+import socket
+import struct
+import subprocess
 import sys
 import termios
 import unittest
@@ -14,6 +17,19 @@ import harness
 import session_harness
 from exec_test import Screen
 from harness import until
+
+
+class Screens(unittest.TestCase):
+    def test_one_that_has_too_much_to_do_ends(self):
+        ours, its = socket.socketpair()
+        with ours, its:
+            screen = subprocess.Popen([os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-screen")],
+                                      close_fds=False, preexec_fn=lambda: os.dup2(its.fileno(), 3))
+            its.close()
+            rows = b"\x1b[H\x1b[L" * 8000  # each moves the whole of the largest screen
+            for kind, text in ((b"R", struct.pack("<HH", 1000, 500)), (b"D", rows), (b"S", b"")):
+                ours.sendall(kind + struct.pack("<I", len(text)) + text)
+            self.assertEqual(screen.wait(60), -signal.SIGVTALRM)
 
 
 class Case(session_harness.Case):
