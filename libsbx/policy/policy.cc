@@ -136,6 +136,11 @@ void warn_of_runtimes(const SandboxProfile& profile, std::vector<std::string>& w
   }
 }
 
+bool is_shown(const SandboxPolicy& sandbox, const std::string& path) {
+  const Root* const root = deepest_at(sandbox.filesystem.roots, path, &Root::path);
+  return root == nullptr ? sandbox.filesystem.base == Base::kHost : root->access != Access::kNone;
+}
+
 // A listed socket that lies in no root is shown by itself, and so is one in a root that an overlay
 // lies over: what shows through that is another socket, which nobody listens at.
 void show_listed_sockets(SandboxProfile& profile) {
@@ -293,11 +298,6 @@ Policy with_own_files(Policy policy, const std::vector<std::string>& paths) {
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
   policy.sandbox.http = std::move(session);
   return policy;
-}
-
-static bool is_shown(const SandboxPolicy& sandbox, const std::string& path) {
-  const Root* const root = deepest_at(sandbox.filesystem.roots, path, &Root::path);
-  return root == nullptr ? sandbox.filesystem.base == Base::kHost : root->access != Access::kNone;
 }
 
 Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyContext context) {

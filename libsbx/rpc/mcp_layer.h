@@ -29,8 +29,8 @@ struct LayerToolCall {
 // Errors: kWrongType, kUnknownField.
 Result<LayerToolCall> read_layer_call(std::string_view tool, std::string_view arguments);
 
-// What the user is asked about a commit of these changes (the text of sbx-layer's diff), and what
-// tells that they are still the same when the answer comes.
+// Of the text of sbx-layer's diff: whether there is anything to commit, what the user is asked
+// about that, and what tells that the changes are still the same when the answer comes.
 bool changes_nothing(std::string_view diff);
 McpJson commit_question(std::string_view diff);
 std::string changes_digest(std::string_view diff);
