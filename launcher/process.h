@@ -16,8 +16,9 @@ namespace sbx {
 
 struct PersonSaid;
 
-// Opens /dev/null on closed standard descriptors, so that nothing else lands there; for reading only
-// where stdout was closed. Restores SIGCHLD, ignores SIGPIPE, raises the soft limit of open files to the hard one.
+// Opens /dev/null on closed standard descriptors, so that nothing else lands there; for reading
+// only where stdout was closed. Restores SIGCHLD, ignores SIGPIPE, raises the soft limit of open
+// files to the hard one.
 void prepare_process();
 
 // The environment as a map; later duplicates win.

@@ -149,9 +149,8 @@ class Roots {
 
   bool names_exactly(const std::string& path) const {
     const auto& roots = policy_.sandbox.filesystem.roots;
-    return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-      return root.pattern_at == 0 && root.path == path;
-    });
+    return std::any_of(roots.begin(), roots.end(),
+                       [&](const Root& root) { return root.pattern_at == 0 && root.path == path; });
   }
 
   // Each path that matches, as a root of its own: whatever the order, one that is named is more

@@ -51,7 +51,7 @@ class Screen {
   enum class Place : char { kText, kEscape, kHash, kNumbers };
   Place place_ = Place::kText;
   std::string numbers_;  // of the escape so far
-  std::string set_;  // what stands before its last byte
+  std::string set_;      // what stands before its last byte
   int digits_ = 0;
   int separators_ = 0;
   std::string last_;  // character that was written

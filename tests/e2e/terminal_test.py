@@ -19,7 +19,7 @@ from exec_test import Screen
 from harness import until
 
 
-class Screens(unittest.TestCase):
+class ScreenPrograms(unittest.TestCase):
     def test_one_that_has_too_much_to_do_ends(self):
         ours, its = socket.socketpair()
         with ours, its:
