@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "host/protect.h"
 #include "host_files/places.h"
+#include "policy/policy.h"
 #include "process.h"
 #include "profile/trust_record.h"
 

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
+#include <string_view>
 #include <utility>
 
 #include "guard/places.h"
@@ -18,6 +20,17 @@ namespace sbx {
 namespace {
 
 constexpr std::uint16_t kDnsPort = 53;
+
+// Services of a machine that programs look for by themselves, by their real paths.
+constexpr std::string_view kServices[] = {
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/run/dbus/system_bus_socket",
+    "/run/mysqld/mysqld.sock",
+    "/run/postgresql/.s.PGSQL.5432",
+    "/tmp/.X11-unix/X0",
+};
 
 bool is_relay_mode(NetworkMode mode) {
   return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
@@ -75,6 +88,7 @@ void Connects::take(Errand& errand, Step step, int error) {
       gateway_->note_asker(from->port, program_name(static_cast<std::uint32_t>(errand.call.tid)));
     }
   }
+  if (errand.only_outside && refusals_.is_waiting(id)) count_unshown(errand);
   if (error != 0 || step == Step::kConnect) return refusals_.respond(id, error);
   if (errand.call.listener >= 0) {  // a pair, which was made
     refusals_.respond(id, 0);
@@ -236,10 +250,27 @@ void Connects::decide_by_owner(Errand& errand) {
     count(errand, "connect", "abstract Unix socket", "");
     return refuse(errand, ECONNREFUSED);
   }
-  // A profile takes absolute paths without `..`.
+  count_socket(errand);
+  refuse(errand, EACCES);
+}
+
+// One that is not shown, which the caller was told is nowhere.
+void Connects::count_unshown(const Errand& errand) {
+  const std::string_view path = errand.absolute;
+  const auto holds = [&](const std::string& root) { return is_below(path, root); };
+  const bool is_hidden = std::any_of(rules_.hidden.begin(), rules_.hidden.end(), holds);
+  const std::string_view name = errand.unix_name();
+  const bool is_named = name.starts_with('/') && rules_.text.find(name) != path.npos;
+  const bool is_known =
+      rules_.traces || is_named ||
+      std::find(std::begin(kServices), std::end(kServices), path) != std::end(kServices);
+  if (is_known && !is_hidden) count_socket(errand);
+}
+
+// A profile takes absolute paths without `..`.
+void Connects::count_socket(const Errand& errand) {
   count(errand, "connect", std::string(errand.unix_name()),
         "network.unix_sockets += [" + json_string(resolve_path(errand.absolute, "/")) + "]");
-  refuse(errand, EACCES);
 }
 
 void Connects::count(const Errand& errand, std::string operation, std::string where,

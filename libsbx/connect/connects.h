@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -31,6 +32,11 @@ struct ConnectRules {
   bool own_pids = false;            // a pid namespace of its own
   std::vector<std::string> listed;  // unix_sockets
   std::vector<std::string> writable_roots;
+  // Of what is not shown a caller learns nothing by trying: only what its own text names is told
+  // of, and the services below, unless all refusals are traced.
+  std::string_view text;  // of the command; it must outlive the rules
+  bool traces = false;
+  std::vector<std::string> hidden;  // never told of
 };
 
 class Connects {
@@ -70,6 +76,8 @@ class Connects {
   void ask_for_diag(const Errand& errand);
   void take_diag(OwnedFd diag);
   void decide_by_owner(Errand& errand);
+  void count_unshown(const Errand& errand);
+  void count_socket(const Errand& errand);
   void connect(Errand& errand) { connector_->go_on(errand, Step::kConnect); }
   void refuse(Errand& errand, int error);
   void count(const Errand& errand, std::string operation, std::string where, std::string grant);

@@ -88,6 +88,23 @@ bool make_absolute(Errand& errand) {
   return true;
 }
 
+// What the host has there, with the rights that are in force: `absolute` is then its real path.
+bool is_hosts_socket(Errand& errand) {
+  const bare::Fd found(
+      bare::call(SYS_openat, AT_FDCWD, bare::at(errand.absolute), O_PATH | O_CLOEXEC));
+  if (found.fd < 0 || bare::call(SYS_newfstatat, found.fd, bare::at(""), bare::at(&errand.info),
+                                 AT_EMPTY_PATH) != 0) {
+    return false;
+  }
+  if (!S_ISSOCK(errand.info.st_mode)) return false;
+  const bare::Text<64> link("/proc/self/fd/", static_cast<std::uint64_t>(found.fd), "");
+  const long size = bare::call(SYS_readlinkat, AT_FDCWD, bare::at(link.text()),
+                               bare::at(errand.absolute), PATH_MAX - 1);
+  if (size <= 0 || errand.absolute[0] != '/') return false;
+  errand.absolute[size] = '\0';
+  return true;
+}
+
 // As the caller would find it.
 int pin_path(Errand& errand, const UnixPeers& peers) {
   if (!make_absolute(errand)) return ENOENT;
@@ -101,6 +118,7 @@ int pin_path(Errand& errand, const UnixPeers& peers) {
   for (int i = 0; i < sys::kMostOpenTries && path == -EAGAIN; ++i) {
     path = bare::call(SYS_openat2, root, bare::at(errand.absolute), bare::at(&how), sizeof how);
   }
+  errand.only_outside = path == -ENOENT && is_hosts_socket(errand);
   set_capabilities(true);
   if (path < 0) return static_cast<int>(-path);
   errand.path = static_cast<int>(path);

@@ -39,6 +39,7 @@ struct Errand {
   int path = -1;
   struct stat info {};
   char absolute[PATH_MAX + sizeof(sockaddr_storage)] = {};
+  bool only_outside = false;  // a path at which the host has a socket and the command nothing
   bool by_namespace = false;  // for find_owner(): otherwise by who holds the socket
   std::optional<UnixPeers::Owner> owner;
   sockaddr_storage own{};  // the socket's own address once it is connected

@@ -131,6 +131,7 @@ class Search {
 
   // What lies in a writable root and is protected there; of what is moved, what is in it as well.
   void add_protected(const std::string& path) {
+    if (is_always_protected(policy_, path)) return add({path, ""});
     const Root* const root = c_.places.nearest_root(path);
     if (root == nullptr || root->path == path) return;
     const std::string top = root->path == "/" ? "" : root->path;

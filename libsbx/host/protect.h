@@ -34,9 +34,8 @@ Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::stri
                              std::vector<ViewProtect>& out);
 
 // The directory of a project's own settings for sbx: protected at the top of every writable root,
-// whatever the profile says. A command that could write it would write the rules of the next run.
-// A missing one cannot be made; where the caller cannot make the stub for that, it is reported.
-inline constexpr std::string_view kProjectSettings = ".sbx";
+// whatever the profile says. A missing one cannot be made; where the caller cannot make the stub
+// for that, it is reported.
 Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
                                 std::vector<ViewProtect>& out);
 

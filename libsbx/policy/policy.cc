@@ -6,6 +6,7 @@
 #include <array>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "policy/http.h"
@@ -293,6 +294,16 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
 Policy with_own_files(Policy policy, const std::vector<std::string>& paths) {
   policy.run.own_files.insert(policy.run.own_files.end(), paths.begin(), paths.end());
   return policy;
+}
+
+bool is_always_protected(const Policy& policy, std::string_view path) {
+  const auto& own = policy.run.own_files;
+  if (std::find(own.begin(), own.end(), path) != own.end()) return true;
+  const auto& roots = policy.sandbox.filesystem.roots;
+  return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+    return root.access == Access::kReadWrite &&
+           is_below(path, join_path(root.path, kProjectSettings));
+  });
 }
 
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {

@@ -146,6 +146,14 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
 // The policy with more files that steer later runs.
 Policy with_own_files(Policy policy, const std::vector<std::string>& paths);
 
+// The directory of a project's own settings for sbx: a command that could write it would write the
+// rules of the next run.
+inline constexpr std::string_view kProjectSettings = ".sbx";
+
+// What steers or records a run itself, `own_files` and such a directory in a writable root: no
+// profile lets it be written.
+bool is_always_protected(const Policy& policy, std::string_view path);
+
 // The policy with what stands behind its rules and credentials; not for a policy without.
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session);
 

@@ -14,7 +14,6 @@
 #include "base/files.h"
 #include "guard/places.h"
 #include "host/git_files.h"
-#include "host/protect.h"
 #include "model/grant.h"
 #include "policy/policy.h"
 #include "shell/arguments.h"

@@ -43,14 +43,17 @@ bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {
          !network.host_ports.empty() || !policy.run.publish.empty();
 }
 
-ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan) {
+ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan, std::string_view text) {
   ConnectRules rules;
+  rules.text = text;
+  rules.traces = policy.sandbox.trace_denials;
   rules.mode = policy.sandbox.network.mode;
   rules.own_network = (plan.clone_flags & CLONE_NEWNET) != 0;
   rules.own_pids = plan.has_pid_namespace;
   rules.listed = policy.sandbox.network.unix_sockets;
   for (const Root& root : policy.sandbox.filesystem.roots) {
     if (root.access == Access::kReadWrite) rules.writable_roots.push_back(root.path);
+    if (root.access == Access::kNone) rules.hidden.push_back(root.path);
   }
   return rules;
 }
@@ -72,7 +75,8 @@ Result<std::unique_ptr<Gateway>> make_gateway(const SandboxPolicy& policy, Denia
 }  // namespace
 
 Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, const LaunchPlan& plan,
-                                                       Loop& loop, DenialLedger& denials) {
+                                                       std::string_view text, Loop& loop,
+                                                       DenialLedger& denials) {
   std::unique_ptr<RunNetwork> made(new RunNetwork(policy.sandbox, loop, denials));
   const bool with_gateway = needs_gateway(policy, plan);
   if (!policy.run.publish.empty() && !with_gateway) {
@@ -80,7 +84,7 @@ Result<std::unique_ptr<RunNetwork>> RunNetwork::create(const Policy& policy, con
                  "--publish", "leave out --net open: the host's network is shared there"};
   }
   if (!plan.mediates_connect && !with_gateway) return std::unique_ptr<RunNetwork>();
-  made->rules_ = connect_rules(policy, plan);
+  made->rules_ = connect_rules(policy, plan, text);
   made->mediates_ = plan.mediates_connect;
   if (with_gateway) {
     SBX_CHECK_OK(made->open_gateway());

@@ -29,10 +29,11 @@ namespace sbx {
 class RunNetwork {
  public:
   // Binds the published ports. nullptr where the plan leaves nothing to do. Errors: kBadValue for a
-  // published port that is taken; kSetupFailed. `loop`, and `denials`, where refusals are counted,
-  // must outlive it, as `policy` must.
+  // published port that is taken; kSetupFailed. `text` is the command's. `loop`, and `denials`,
+  // where refusals are counted, must outlive it, as `policy` and `text` must.
   static Result<std::unique_ptr<RunNetwork>> create(const Policy& policy, const LaunchPlan& plan,
-                                                    Loop& loop, DenialLedger& denials);
+                                                    std::string_view text, Loop& loop,
+                                                    DenialLedger& denials);
 
   // The sandbox runs: its control socket, its listener. Before any of the following.
   void attach(int control, Refusals& refusals);

@@ -332,7 +332,8 @@ Status CommandRun::find_sandbox(SandboxInput& wanted) {
 // What it needs on the host.
 Status CommandRun::prepare(const SandboxInput& wanted) {
   if (!sandbox_->spawned) SBX_CHECK_OK(prepare_sandbox(wanted, *sandbox_));
-  SBX_TRY(network_, RunNetwork::create(*policy_, sandbox_->plan, loop_, denials_));
+  SBX_TRY(network_,
+          RunNetwork::create(*policy_, sandbox_->plan, input_.request.command, loop_, denials_));
   if (network_ != nullptr) outcome_.sandbox.published = network_->published();
   return {};
 }

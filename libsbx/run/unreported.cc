@@ -29,7 +29,7 @@ struct LimitWords {
 };
 
 constexpr LimitWords kLimitWords[] = {
-    {Limit::kOpenFiles, {"oo many open files", "EMFILE"}},
+    {Limit::kOpenFiles, {"oo many open files", "EMFILE", "open files: cannot modify limit"}},
     {Limit::kFile, {"ile too large", "File size limit exceeded", "EFBIG"}},
     {Limit::kTmp, {"o space left on device", "ENOSPC"}},
 };

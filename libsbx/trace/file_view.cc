@@ -15,7 +15,6 @@
 #include "base/files.h"
 #include "base/paths.h"
 #include "guard/places.h"
-#include "host/protect.h"
 #include "json/writer.h"
 #include "model/grant.h"
 #include "sys/calls.h"
@@ -312,19 +311,8 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
 // nowhere yet, and as a root of its own it could not be removed.
 std::string FileView::grant_within(const std::string& directory, const std::string& entry) const {
   const bool is_kept =
-      is_always_protected(entry) || shown_as(entry) == "protected" || is_protected(entry);
+      is_always_protected(policy_, entry) || shown_as(entry) == "protected" || is_protected(entry);
   return grant(is_kept ? entry : directory, true);
-}
-
-// No profile gives what steers or records the run itself.
-bool FileView::is_always_protected(const std::string& path) const {
-  const auto& own = policy_.run.own_files;
-  if (std::find(own.begin(), own.end(), path) != own.end()) return true;
-  const auto& roots = policy_.sandbox.filesystem.roots;
-  return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
-    return root.access == Access::kReadWrite &&
-           is_below(path, root.path + "/" + std::string(kProjectSettings));
-  });
 }
 
 // What is copied up keeps its owner and group, and only the caller's own exist in the overlay's
@@ -414,7 +402,7 @@ void FileView::read_rules() {
 
 std::string FileView::grant(const std::string& path, bool to_write) const {
   const std::string shown = shown_as(path);
-  if (to_write && is_always_protected(path)) return "";
+  if (to_write && is_always_protected(policy_, path)) return "";
   if (to_write && (shown == "protected" || is_protected(path))) {
     return "remove it from filesystem.protect";
   }

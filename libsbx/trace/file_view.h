@@ -54,7 +54,6 @@ class FileView {
   std::string grant_within(const std::string& directory, const std::string& entry) const;
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;
-  bool is_always_protected(const std::string& path) const;
   std::optional<FileRefusal> by_overlay(const struct stat& info, const std::string& path) const;
   void read_rules();
 

@@ -46,6 +46,13 @@ const char* refused_all_the_same(const sys::SeccompNotif& call) {
   return is_user && geteuid() == 0 ? "a user namespace" : nullptr;
 }
 
+// As the filter compares: the low halves of the registers.
+bool is_unix_datagram(const sys::SeccompNotif& call) {
+  constexpr int kTypes = 0xf;
+  return static_cast<int>(call.data.args[0]) == AF_UNIX &&
+         (static_cast<int>(call.data.args[1]) & kTypes) == SOCK_DGRAM;
+}
+
 // What was to be made: a grant lets every family pass.
 std::string socket_text(const sys::SeccompNotif& call) {
   static constexpr std::pair<int, const char*> kFamilies[] = {
@@ -58,6 +65,7 @@ std::string socket_text(const sys::SeccompNotif& call) {
   for (const auto& [number, name] : kFamilies) {
     if (number == family) text = name;
   }
+  if (is_unix_datagram(call)) return text + ", SOCK_DGRAM";
   return text + ", protocol " + std::to_string(static_cast<std::int32_t>(call.data.args[2]));
 }
 
@@ -76,13 +84,6 @@ Denial denial_of(const sys::SeccompNotif& call, CallFault fault, std::string pro
   }
   if (fault == CallFault::kSetIdBit) denial.target = "a set-uid or set-gid bit";
   return denial;
-}
-
-// As the filter compares: the low halves of the registers.
-bool is_datagram_pair(const sys::SeccompNotif& call) {
-  constexpr int kTypes = 0xf;
-  return call.data.nr == SYS_socketpair && static_cast<int>(call.data.args[0]) == AF_UNIX &&
-         (static_cast<int>(call.data.args[1]) & kTypes) == SOCK_DGRAM;
 }
 
 }  // namespace
@@ -159,7 +160,8 @@ bool Refusals::answer() {
       observer_(call);
       continue;
     }
-    if (mediator_ && (call.data.nr == SYS_connect || is_datagram_pair(call))) {
+    if (mediator_ && (call.data.nr == SYS_connect ||
+                      (call.data.nr == SYS_socketpair && is_unix_datagram(call)))) {
       if (const std::optional<int> error = mediator_(call)) respond(call.id, *error);
       continue;
     }

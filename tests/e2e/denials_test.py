@@ -246,6 +246,21 @@ class Trace(Case):
         self.assertEqual(self.sh("cat .envrc > out; sed -n 1p .envrc; cp .envrc y; rm y; mv src/own own; echo x > .zshenvx")
                          ["denials"], [])
 
+    def test_what_steers_a_run_in_the_text_is_told_of_without_a_grant(self):
+        self.write("work/.sbx/profile.json", "{}\n")
+        self.write("work/own.json", '{"extends": "default"}')
+        flags = ("--profile", self.work + "/own.json", "--audit", self.work + "/audit.jsonl")
+        for command, operation, target in (
+                ("echo x > .sbx/profile.json", "open", ".sbx/profile.json"), ("mkdir .sbx/more", "mkdir", ".sbx/more"),
+                ("mv .sbx x", "rename", ".sbx"), ("rm -r .sbx", "unlink", ".sbx"),
+                ("echo x >> own.json", "open", "own.json"), ("rm own.json", "unlink", "own.json"),
+                ("echo x > audit.jsonl", "open", "audit.jsonl")):
+            answer = self.sh(command, *flags)
+            self.assertNotEqual(answer["exit_code"], 0, command)
+            told = [(d["operation"], d["target"], d["grant"]) for d in answer["denials"]]
+            self.assertIn((operation, os.path.join(self.work, target), ""), told, command)
+        self.assertEqual(self.sh("cat own.json .sbx/profile.json; echo x > other.json", *flags)["denials"], [])
+
     def test_proc_is_read_only_and_no_profile_changes_that(self):
         for command in ("echo x > /proc/self/comm", "echo 5 > /proc/self/oom_score_adj"):
             for flags in ([], ["--trace-denials"]):

@@ -90,6 +90,32 @@ class UnixSockets(harness.Case):
         profile = self.profile({"network": {"unix_sockets": [path]}})
         self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
 
+    def test_one_that_is_not_shown_is_a_refusal_that_helps(self):
+        os.mkdir(self.base + "/services")
+        path = os.path.join(self.base, "services/agent.sock")
+        self.listen(path)
+        os.symlink("services", self.base + "/srv")
+        self.write("services/file", "")
+        for name in (path, self.base + "/srv/agent.sock"):
+            answer = self.connect(name)
+            self.assertEqual(answer["stdout"], "FileNotFoundError\n", answer)
+            self.assertEqual([(d["layer"], d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                             [("network", "connect", name, f'network.unix_sockets += ["{path}"]')])
+        profile = self.profile({"network": {"unix_sockets": [path]}})
+        self.assertEqual(self.connect(path, "--profile", profile)["stdout"], "connected\n")
+        # What is no socket, and what the policy hides.
+        for name, *flags in ((self.base + "/services/none",), (self.base + "/services/file",),
+                             (path, "--hide", self.base + "/services")):
+            answer = self.connect(name, *flags)
+            self.assertIn(answer["stdout"], ("FileNotFoundError\n", "PermissionError\n"), answer)
+            self.assertEqual([d for d in answer["denials"] if d["operation"] == "connect"], [], answer)
+        # What a program asks for by itself is not told of: it could go through the host's.
+        self.write("work/by_itself.py", self.CONNECT.replace("sys.argv[1]", repr(path)))
+        for flags, told in (((), []), (("--trace-denials",), [path])):
+            answer = self.sh("python3 by_itself.py", *flags)
+            self.assertEqual(answer["stdout"], "FileNotFoundError\n", answer)
+            self.assertEqual([d["target"] for d in answer["denials"] if d["operation"] == "connect"], told)
+
     def test_what_is_put_in_the_place_of_a_listed_socket_is_not_listed(self):
         listed, other = (os.path.join(self.work, name) for name in ("listed", "other"))
         self.listen(listed)

@@ -296,7 +296,7 @@ TEST_F(HttpProcessTest, ManyRunsThatBeginAtOnceDoNotEndIt) {
   std::vector<std::unique_ptr<RunNetwork>> runs;
   for (Loop& loop : loops) {
     ASSERT_TRUE(loop.open().ok());
-    auto made = RunNetwork::create(policy, plan, loop, denials);
+    auto made = RunNetwork::create(policy, plan, "", loop, denials);
     ASSERT_TRUE(made.ok());
     runs.push_back(std::move(made).value());
   }

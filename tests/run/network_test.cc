@@ -20,7 +20,7 @@ class NetworkTest : public testing::Test {
   }
 
   Result<std::unique_ptr<RunNetwork>> create() {
-    return RunNetwork::create(policy_, plan_, loop_, denials_);
+    return RunNetwork::create(policy_, plan_, "", loop_, denials_);
   }
   // Of the requests that PID 1 would get.
   std::size_t asked(int pid_one) const {

@@ -12,7 +12,8 @@ const std::vector<LimitReport> kHeld = {{Limit::kOpenFiles, Enforcer::kRlimit},
 
 TEST(PrintedLimits, AreNamedInTheWordsOfLibrariesAndShells) {
   for (const char* printed :
-       {"x: a: Too many open files\n", "open a: too many open files", "Error: EMFILE: a\n"}) {
+       {"x: a: Too many open files\n", "open a: too many open files", "Error: EMFILE: a\n",
+        "ulimit: open files: cannot modify limit: Operation not permitted\n"}) {
     EXPECT_EQ(printed_limits(kHeld, printed), std::vector{Limit::kOpenFiles}) << printed;
   }
   for (const char* printed : {"cp: a: File too large\n", "write a: file too large",

@@ -93,7 +93,7 @@ class MadeUpSession {
                              {"id", request["id"]},
                              {"result", answer(request["method"], request["params"])}};
           const std::string text = said.dump() + "\n";
-          if (write(peer.get(), text.data(), text.size()) < 0) break;
+          if (send(peer.get(), text.data(), text.size(), MSG_NOSIGNAL) < 0) break;
         }
       }
     }

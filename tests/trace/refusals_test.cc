@@ -98,11 +98,12 @@ TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
     socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, 1);
     socket(AF_PACKET, SOCK_DGRAM, 0);
     socket(AF_NETLINK, SOCK_RAW, 9);
+    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     return unshare(CLONE_NEWUSER) == 0 ? 0 : errno;
   });
   EXPECT_EQ(serve(child), EPERM);
   const auto entries = denials_.entries();
-  ASSERT_EQ(entries.size(), 4U);
+  ASSERT_EQ(entries.size(), 5U);
   EXPECT_EQ(entries[0].target, "what needs a capability, which no command has");
   EXPECT_EQ(entries[0].grant, "");
   EXPECT_EQ(entries[1].target, "a raw or packet socket");
@@ -110,7 +111,8 @@ TEST_F(RefusalsTest, WhatTheKernelRefusesAllTheSameHasNoGrant) {
   EXPECT_EQ(entries[1].count, 2U);
   EXPECT_EQ(entries[2].target, "AF_NETLINK, protocol 9");
   EXPECT_EQ(entries[2].grant, "seccomp.allow += [\"socket\"]");
-  EXPECT_EQ(entries[3].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
+  EXPECT_EQ(entries[3].target, "AF_UNIX, SOCK_DGRAM");
+  EXPECT_EQ(entries[4].grant, geteuid() == 0 ? "" : "seccomp.allow += [\"unshare\"]");
 }
 
 TEST_F(RefusalsTest, AnObservedCallIsShownAndGoesOn) {
