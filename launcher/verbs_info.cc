@@ -164,7 +164,7 @@ int verb_profile(const Invocation& invocation) {
   const std::string& what = options.what;
   const std::string& name = options.name;
   const ProfileSearch search = profile_search(invocation.environment);
-  if (what == "list") {
+  if (what == "list" && name.empty()) {
     std::string text;
     Json list = Json::array();
     for (const ProfileSummary& profile : list_profiles(search)) {
@@ -197,6 +197,11 @@ int verb_profile(const Invocation& invocation) {
   }
   if (what == "grant" && !name.empty())
     return refuse(become_grant(options, invocation), invocation);
+  if (what == "list") {
+    return refuse(Error{ErrorCode::kBadFlag, "profile list takes no name", name,
+                        "sbx-run profile show " + name},
+                  invocation);
+  }
   const bool known = what == "show" || what == "validate" || what == "grant";
   return refuse(Error{ErrorCode::kBadFlag,
                       "profile " + what + (known ? ": there is no name" : " is not known"), "",
@@ -220,16 +225,21 @@ Result<std::string> definition(const std::string& tool, const std::string& forma
 
 int verb_schema(const Invocation& invocation) {
   RunOptions options;
-  options.format = "mcp";
   if (const auto status = parse_simple(invocation, options)) return *status;
   const std::string& what = options.what;
+  if (what != "tool" && (!options.name.empty() || !options.format.empty())) {
+    return refuse(Error{ErrorCode::kBadFlag, "only a tool has a name and a format",
+                        options.name.empty() ? "--for" : options.name,
+                        "sbx-run schema tool NAME --for FORMAT"},
+                  invocation);
+  }
   if (what == "profile") return print(profile_schema_json());
   if (what == "request") return print(request_schema_json());
   if (what == "result") return print(result_schema_json());
   if (what == "managed") return print(managed_schema_json());
   if (what == "errors") return print(errors_json());
   if (what == "tool") {
-    const Result<std::string> text = definition(options.name, options.format);
+    const Result<std::string> text = definition(options.name, options.format.empty() ? "mcp" : options.format);
     return text.ok() ? print(text.value()) : refuse(text.error(), invocation);
   }
   return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",

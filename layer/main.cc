@@ -173,7 +173,8 @@ Done run(const Action& action) {
     if (const std::string flag = misplaced_flag(row, action); !flag.empty()) {
       return Refusal{bad_usage(std::string(row.name) + " cannot honour " + flag, flag), {}};
     }
-    const auto count = static_cast<int>(action.arguments.size());
+    const bool is_named = row.run == list_layers && !action.name.empty();
+    const auto count = static_cast<int>(action.arguments.size()) + (is_named ? 1 : 0);
     if (count < row.least_arguments || (row.most_arguments >= 0 && count > row.most_arguments)) {
       return Refusal{bad_usage(std::string(row.name) + " takes " +
                                    (count < row.least_arguments ? "one more word" : "fewer words"),

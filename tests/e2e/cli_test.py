@@ -74,6 +74,14 @@ class BadInput(harness.Case):
             with self.subTest(flag=flag):
                 self.refuse(*self.COMMAND, flag, where=flag)
 
+    def test_a_word_that_a_verb_cannot_honour_is_refused(self):
+        for words in (("profile", "list", "default"), ("schema", "result", "shell"), ("layer", "list", "x"),
+                      ("schema", "result", "--for", "mcp")):
+            done = self.raw(*words)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(b"sbx-run: bad_flag: ", done.stderr, words)
+        self.assertIn(b'"inputSchema"', self.raw("schema", "tool", "shell").stdout)
+
     def test_a_flag_that_may_stand_once_is_refused_twice(self):
         self.refuse("--timeout", "5s", "--timeout", "6s", *self.COMMAND, where="--timeout")
 
