@@ -50,13 +50,16 @@ class Chain {
     follow(std::move(source), Part::kBase);
     trusted_ = nullptr;
     for (const std::string& name : additions) {
+      const std::size_t known = errors_.size();
       auto found = find_profile(name, search_);
       if (found.ok()) {
         follow(std::move(found).value(), Part::kAddition);
       } else {
-        found.error().where = "--with";
         about_.clear();
         report(std::move(found.error()));
+      }
+      for (std::size_t i = known; i < errors_.size(); ++i) {
+        if (errors_[i].where.empty()) errors_[i].where = "--with";
       }
     }
     return errors_.empty();

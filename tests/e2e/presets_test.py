@@ -33,6 +33,13 @@ class PresetsTest(harness.Case):
     def explain(self, *flags):
         return self.run_json("explain", "--json", *flags, env=self.env)
 
+    def test_an_error_of_one_that_is_no_profile_names_the_flag(self):
+        self.write("work/broken.json", "{bad")
+        for name, code in (("./broken.json", "bad_json"), ("./none.json", "profile_not_found"), ("no-such", "profile_not_found")):
+            for flags in ((), ("--profile", "strict")):
+                error = self.sh("true", *flags, "--with", name)["error"]
+                self.assertEqual((error["code"], error["where"]), (code, "--with"), error)
+
     def test_a_toolchain_below_the_home_runs_and_cannot_be_written(self):
         tools = os.path.dirname(self.write("home/.nvm/bin/mytool", "#!/bin/sh\necho ran\n", 0o755))
         env = {**self.env, "PATH": f"{tools}:/usr/bin:/bin", "NVM_DIR": self.home + "/.nvm"}
