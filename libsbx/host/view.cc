@@ -25,13 +25,6 @@
 namespace sbx {
 namespace {
 
-// What installed packages keep for all users: fonts found, formats made, what is installed.
-constexpr auto kStateOfPackages = std::to_array<std::string_view>(
-    {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
-     "/var/lib/chicken", "/var/lib/ghostscript", "/var/lib/aspell", "/var/lib/ispell",
-     "/var/lib/dictionaries-common", "/var/lib/ghc", "/var/lib/gems", "/var/lib/sgml-base",
-     "/var/lib/mecab", "/var/lib/units", "/var/cache/fontconfig", "/var/cache/man"});
-
 // What runtimes ask of processors and memory. No devices.
 constexpr auto kMachine = std::to_array<std::string_view>(
     {"/sys/devices/system/cpu", "/sys/devices/system/node", "/sys/kernel/mm"});

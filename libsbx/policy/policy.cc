@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/paths.h"
@@ -201,11 +202,17 @@ std::string home_inside(const Profile& profile, const PolicyContext& context) {
   const auto home = normal_path(context.home.empty() ? "/" : context.home, "/", "HOME");
   static constexpr std::string_view kNeutral = "/home/sandbox";
   if (!home.ok() || home.value() == "/") return std::string(kNeutral);
-  for (const std::string_view taken : {"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev",
-                                       "/proc", "/sys", "/tmp", "/run", "/nonexistent", "/var"}) {
-    if (is_below(home.value(), taken)) return std::string(kNeutral);
-  }
-  return home.value();
+  const std::string& path = home.value();
+  const auto holds = [&](std::string_view taken) { return is_below(path, taken); };
+  static constexpr std::string_view kTaken[] = {
+      "/usr", "/bin", "/sbin", "/lib",     "/lib64",   "/etc",      "/dev",       "/proc",
+      "/sys", "/tmp", "/run",  "/var/tmp", "/var/run", "/var/lock", "/var/cache", "/nonexistent"};
+  const bool would_cover = std::any_of(
+      kStateOfPackages.begin(), kStateOfPackages.end(),
+      [&](std::string_view state) { return is_below(state, path) || is_below(path, state); });
+  return would_cover || std::any_of(std::begin(kTaken), std::end(kTaken), holds)
+             ? std::string(kNeutral)
+             : path;
 }
 
 // The host's home is a root like any other, so that every layer shows it alike. One that is the

@@ -3,6 +3,7 @@
 // and a Request held against it. Values only: no I/O, no JSON, no environment.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -145,6 +146,13 @@ Policy with_hidden(Policy policy, std::vector<std::string> paths, const std::str
 
 // The policy with more files that steer later runs.
 Policy with_own_files(Policy policy, const std::vector<std::string>& paths);
+
+// What installed packages keep for all users: fonts found, formats made, what is installed.
+inline constexpr auto kStateOfPackages = std::to_array<std::string_view>(
+    {"/var/lib/dpkg", "/var/lib/rpm", "/var/lib/pacman", "/var/lib/texmf", "/var/lib/tex-common",
+     "/var/lib/chicken", "/var/lib/ghostscript", "/var/lib/aspell", "/var/lib/ispell",
+     "/var/lib/dictionaries-common", "/var/lib/ghc", "/var/lib/gems", "/var/lib/sgml-base",
+     "/var/lib/mecab", "/var/lib/units", "/var/cache/fontconfig", "/var/cache/man"});
 
 // The directory of a project's own settings for sbx: a command that could write it would write the
 // rules of the next run.

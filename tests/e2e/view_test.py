@@ -267,6 +267,14 @@ class Workspaces(ViewCase):
         self.assertEqual(self.out("echo fine", env=env), "fine\n")
         self.assertEqual(os.listdir(self.work), [])
 
+    def test_a_home_below_var_is_where_it_is(self):
+        for home in ("/var/lib/sbx-no-such/home", "/var/home/sbx-no-such"):
+            env = {**os.environ, "HOME": home}
+            for flags in ((), ("--profile", "strict"), ("--with", "rust")):
+                out = self.out('echo x > "$HOME/f" && ls "$HOME" && echo "$HOME"; ls -d /var/lib/dpkg', *flags, env=env)
+                self.assertEqual(out, f"f\n{home}\n/var/lib/dpkg\n", flags)
+            self.assertFalse(os.path.exists(home))
+
     def test_a_home_below_a_writable_root_that_does_not_exist_is_no_error(self):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as work:
             env = {**os.environ, "HOME": work + "/no/home"}

@@ -223,8 +223,11 @@ TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
   };
   EXPECT_EQ(home("/home/ann"), "/home/ann");
   EXPECT_EQ(home("/root"), "/root");
-  for (const char* path : {"", "/", "/tmp/u", "/usr/home/ann", "/var/lib/daemon", "/nonexistent",
-                           "/dev", "/etc/x", "/home/../etc"}) {
+  EXPECT_EQ(home("/var/home/ann"), "/var/home/ann");
+  EXPECT_EQ(home("/var/lib/jenkins"), "/var/lib/jenkins");
+  for (const char* path : {"", "/", "/tmp/u", "/usr/home/ann", "/var", "/var/lib",
+                           "/var/lib/dpkg/info", "/var/cache/man", "/var/tmp/u", "/run/u",
+                           "/nonexistent", "/dev", "/etc/x", "/home/../etc"}) {
     EXPECT_EQ(home(path), "/home/sandbox") << path;
   }
   Profile none;
