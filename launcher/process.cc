@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "base/files.h"
 #include "base/pointers.h"
@@ -143,6 +144,33 @@ int write_answer(int fd, std::string_view text, int signal_fd) {
   return 0;
 }
 
+namespace {
+
+// What is typed at the terminal, to the end of its line; nullopt where that does not come: `signal`
+// is then what did, or 0.
+std::optional<std::string> typed_line(int signal_fd, int& signal) {
+  constexpr std::size_t kLongest = 64;
+  std::string line;
+  while (line.size() < kLongest) {
+    struct pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
+    if (poll(waits, 2, -1) < 0 && errno != EINTR) return std::nullopt;
+    signalfd_siginfo info{};
+    if (waits[1].revents != 0 && read(signal_fd, &info, sizeof info) == sizeof info &&
+        info.ssi_signo != SIGWINCH) {
+      signal = static_cast<int>(info.ssi_signo);
+      return std::nullopt;
+    }
+    if (waits[0].revents == 0) continue;
+    char byte = '\0';
+    if (read(STDIN_FILENO, &byte, 1) != 1) return std::nullopt;
+    if (byte == '\n') return line;
+    line += byte;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 PersonSaid ask_at_terminal(const std::string& command, const Approval& approval, int signal_fd) {
   std::string text =
       "sbx-run: this needs your approval:\n  " + escape_control_bytes(command) + "\n";
@@ -154,23 +182,13 @@ PersonSaid ask_at_terminal(const std::string& command, const Approval& approval,
   // What was typed before was no answer to this.
   tcflush(STDIN_FILENO, TCIFLUSH);
   if (!write_all(STDERR_FILENO, text + "Let it go on, once? [y/N] ")) return {};
-  std::string answer;
-  constexpr std::size_t kLongest = 64;
-  while (answer.size() < kLongest) {
-    struct pollfd waits[] = {{STDIN_FILENO, POLLIN, 0}, {signal_fd, POLLIN, 0}};
-    if (poll(waits, 2, -1) < 0 && errno != EINTR) return {};
-    signalfd_siginfo info{};
-    if (waits[1].revents != 0 && read(signal_fd, &info, sizeof info) == sizeof info &&
-        info.ssi_signo != SIGWINCH) {
-      return {false, static_cast<int>(info.ssi_signo)};
-    }
-    if (waits[0].revents == 0) continue;
-    char byte = '\0';
-    if (read(STDIN_FILENO, &byte, 1) != 1) return {};
-    if (byte == '\n') return {answer == "y" || answer == "Y" || answer == "yes"};
-    answer += byte;
+  int signal = 0;
+  const std::optional<std::string> answer = typed_line(signal_fd, signal);
+  if (!answer) {
+    write_all(STDERR_FILENO, "\n");  // what follows begins on a line of its own
+    return {false, signal};
   }
-  return {};
+  return {*answer == "y" || *answer == "Y" || *answer == "yes"};
 }
 
 Error become_companion(std::vector<std::string> words) {

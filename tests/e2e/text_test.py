@@ -155,6 +155,16 @@ class OnATerminal(harness.Case):
             self.assertIn(wanted, terminal.output.replace(MARK, b""), verb)
             self.assertNotIn(b"output_unwritable", terminal.output)
 
+    def test_an_answer_that_ends_without_a_line_is_no(self):
+        for typed in (b"\x04", b"y\x04\x04"):
+            for verb in ([], ["exec"]):
+                terminal = self.start(*verb, "-c", "git reset --hard HEAD~1", NO_COLOR="1")
+                self.assertTrue(terminal.until(b"[y/N] "))
+                os.write(terminal.fd, typed)
+                self.assertEqual(terminal.finish(), 3, terminal.output)
+                below = terminal.output.partition(b"[y/N] ")[2].replace(b"\r\n", b"\n")
+                self.assertRegex(below, b"^y?\n(" + MARK + b")?sbx-run: (waits for |needs_)approval")
+
     def test_what_is_typed_before_the_question_is_no_answer(self):
         script = f"read line; sleep 1; exec {harness.SBX_RUN} -c 'rm -rf /opt/none'"
         terminal = Terminal(["/bin/sh", "-c", script], self.work, ENVIRONMENT)
