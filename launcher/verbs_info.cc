@@ -239,7 +239,8 @@ int verb_schema(const Invocation& invocation) {
   if (what == "managed") return print(managed_schema_json());
   if (what == "errors") return print(errors_json());
   if (what == "tool") {
-    const Result<std::string> text = definition(options.name, options.format.empty() ? "mcp" : options.format);
+    const Result<std::string> text =
+        definition(options.name, options.format.empty() ? "mcp" : options.format);
     return text.ok() ? print(text.value()) : refuse(text.error(), invocation);
   }
   return refuse(Error{ErrorCode::kBadFlag, "schema " + what + " is not known", "",
