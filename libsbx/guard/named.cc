@@ -119,7 +119,8 @@ class Search {
       const bool is_path = word.text.find('/') != std::string::npos;
       if (!writes && is_path && is_in_etc(path)) add({path, "/etc"});
       if (!writes && (!is_path || (place.empty() && is_shown(path)))) continue;
-      add({path, place});
+      // What nobody can write there is refused whatever the host has.
+      add({path, writes && !has_scratch(policy_.sandbox) ? "" : place});
     }
   }
 

@@ -277,7 +277,8 @@ bool Places::is_written_outside(std::string_view path) const {
 std::string Places::private_place(std::string_view path) const {
   if (access(path)) return "";
   const std::string& home = policy_.sandbox.home;
-  if (!home.empty() && is_below(path, home)) return home;
+  const bool is_private = policy_.sandbox.filesystem.home == HomeMode::kPrivate;
+  if (is_private && !home.empty() && is_below(path, home)) return home;
   return is_below(path, "/tmp") ? "/tmp" : "";
 }
 
@@ -285,7 +286,8 @@ bool Places::may_write(std::string_view path) const {
   if (const auto granted = access(path)) return *granted == Access::kReadWrite;
   // /proc is read-only, but for the descriptors that it leads to.
   const bool is_descriptor = is_below(path, "/proc") && path.find("/fd/") != path.npos;
-  return !private_place(path).empty() || is_below(path, "/dev") || is_descriptor;
+  if (!private_place(path).empty() || is_below(path, "/dev/shm")) return has_scratch(policy_.sandbox);
+  return is_below(path, "/dev") || is_descriptor;
 }
 
 bool Places::is_device(std::string_view path) {

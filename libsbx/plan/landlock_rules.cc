@@ -45,7 +45,7 @@ class RulePlanner {
       allow("/etc", read_, true);
       allow("/dev", kLandlockFsReadDir, true);
       allow("/dev/pts", kDevice | kLandlockFsReadDir, true);
-      const std::uint64_t scratch = tmp_is_writable() ? write_ : read_;
+      const std::uint64_t scratch = has_scratch(input_.policy.sandbox) ? write_ : read_;
       allow("/dev/shm", scratch, true);
       if (builder_.plan().shows_queues) allow("/dev/mqueue", write_ & ~kLandlockFsExecute, true);
       if (builder_.plan().shows_limits) {
@@ -84,7 +84,6 @@ class RulePlanner {
   }
 
  private:
-  bool tmp_is_writable() const { return input_.policy.sandbox.limits.tmp_mb.value_or(1) > 0; }
   bool has_private_home() const {
     return !builder_.plan().home.empty() && builder_.plan().home != "/tmp" &&
            input_.policy.sandbox.filesystem.home == HomeMode::kPrivate;

@@ -91,7 +91,7 @@ class Placements {
   bool host_root_is_writable() const {
     return host_root_ != nullptr && host_root_->access == Access::kReadWrite;
   }
-  bool tmp_is_writable() const { return input_.policy.sandbox.limits.tmp_mb.value_or(1) > 0; }
+  bool tmp_is_writable() const { return has_scratch(input_.policy.sandbox); }
 
  private:
   const FilesystemProfile& filesystem() const { return input_.policy.sandbox.filesystem; }

@@ -135,6 +135,11 @@ LayerSet layers_of(const SandboxProfile& profile);
 // HOME as the command sees it: the operator's own value, or policy.sandbox.home. Empty: not known.
 std::string command_home(const Policy& policy);
 
+// Whether /tmp, /dev/shm and a private home can be written.
+inline bool has_scratch(const SandboxPolicy& sandbox) {
+  return sandbox.limits.tmp_mb.value_or(1) > 0;
+}
+
 // The policy with another workspace: its roots in and below the former one move along.
 Policy with_workspace(Policy policy, const std::string& workspace);
 

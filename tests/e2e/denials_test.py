@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+import tempfile
 import unittest
 
 import harness
@@ -245,6 +246,18 @@ class Trace(Case):
             self.assertEqual([d["target"] for d in answer["denials"]], [os.path.join(self.work, ".env")], hide)
         self.assertEqual(self.sh("cat .envrc > out; sed -n 1p .envrc; cp .envrc y; rm y; mv src/own own; echo x > .zshenvx")
                          ["denials"], [])
+
+    def test_temporary_files_that_nobody_may_write_are_told_of(self):
+        (denial,) = self.sh("echo x > /tmp/f", "--profile", "readonly")["denials"]
+        self.assertEqual((denial["operation"], denial["target"], denial["grant"]),
+                         ("open", "/tmp/f", "limits.tmp_mb = 256"))
+        allowed = self.profile({"extends": "readonly", "limits": {"tmp_mb": 256}})
+        answer = self.sh("echo x > /tmp/f; cat /tmp/f", "--profile", allowed)
+        self.assertEqual((answer["stdout"], answer["denials"]), ("x\n", []))
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as home:  # the host's, and no private one
+            open(home + "/x", "w").close()
+            (denial,) = self.sh("echo x > ~/x", "--profile", "readonly", env={**os.environ, "HOME": home})["denials"]
+            self.assertEqual(denial["grant"], f'filesystem.roots += [{{"path": "{home}/x", "access": "rw"}}]')
 
     def test_what_steers_a_run_in_the_text_is_told_of_without_a_grant(self):
         self.write("work/.sbx/profile.json", "{}\n")
