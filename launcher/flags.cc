@@ -96,6 +96,11 @@ Error complaint_of(const std::string& flag, const std::string& what) {
     return Error{ErrorCode::kBadFlag, flag + " is given more than once", flag,
                  "it takes one value: leave the others out"};
   }
+  constexpr std::string_view kOverride = " was given a disallowed flag override";
+  if (what.ends_with(kOverride)) {
+    const std::string name = "--" + what.substr(0, what.size() - kOverride.size());
+    return Error{ErrorCode::kBadFlag, name + " takes no value", name, "write " + name + " alone"};
+  }
   return Error{ErrorCode::kBadFlag, what, flag, "--help lists the flags"};
 }
 

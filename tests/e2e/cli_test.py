@@ -74,6 +74,11 @@ class BadInput(harness.Case):
             with self.subTest(flag=flag):
                 self.refuse(*self.COMMAND, flag, where=flag)
 
+    def test_a_switch_that_is_given_a_value_is_named(self):
+        for verb, flag in ((), "--overlay"), ((), "--json"), (("batch",), "--resume"):
+            error = self.run_json(*verb, flag + "=x", *(() if verb else self.COMMAND))["error"]
+            self.assertEqual((error["message"], error["where"]), (flag + " takes no value", flag))
+
     def test_a_word_that_a_verb_cannot_honour_is_refused(self):
         for words in (("profile", "list", "default"), ("schema", "result", "shell"), ("layer", "list", "x"),
                       ("schema", "result", "--for", "mcp")):
