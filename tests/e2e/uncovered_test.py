@@ -87,7 +87,7 @@ class Uncovered(harness.Case):
             self.write("work/late/.env", SECRET)
             self.write("out/done", "")
 
-        timer = threading.Timer(0.3, host)
+        timer = threading.Timer(0.3 * harness.SLOWER, host)
         timer.start()
         answer = self.sh(f"until [ -e {done} ]; do sleep 0.01; done", "--profile", profile, "--overlay")
         timer.join()

@@ -94,7 +94,7 @@ class Roots(ViewCase):
             self.addCleanup(os.close, writer)
             host = self.profile({"filesystem": {"base": "host"}})
             for flags in (["--ro", base], ["--profile", host]):
-                answer = self.run_json(*flags, "--", "timeout", "5", "python3", "-c",
+                answer = self.run_json(*flags, "--", "timeout", str(5 * harness.SLOWER), "python3", "-c",
                                        f"open('{base}/fifo', 'wb', 0).write(b'x')")
                 self.assertIn("ermission denied", answer["stderr"])
             os.write(writer, b"hi\n")
