@@ -8,8 +8,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <iterator>
-#include <string_view>
 #include <utility>
 
 #include "guard/places.h"
@@ -20,17 +18,6 @@ namespace sbx {
 namespace {
 
 constexpr std::uint16_t kDnsPort = 53;
-
-// Services of a machine that programs look for by themselves, by their real paths.
-constexpr std::string_view kServices[] = {
-    "/run/docker.sock",
-    "/run/podman/podman.sock",
-    "/run/containerd/containerd.sock",
-    "/run/dbus/system_bus_socket",
-    "/run/mysqld/mysqld.sock",
-    "/run/postgresql/.s.PGSQL.5432",
-    "/tmp/.X11-unix/X0",
-};
 
 bool is_relay_mode(NetworkMode mode) {
   return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
@@ -50,7 +37,9 @@ Connects::Connects(ConnectRules rules, Gateway* gateway, AnswerNames answer_name
       denials_(denials),
       ask_(std::move(ask)),
       watch_(std::move(watch)),
-      peers_(rules_.listed, rules_.writable_roots) {}
+      peers_(rules_.listed, rules_.writable_roots) {
+  peers_.set_told(rules_.told);
+}
 
 std::optional<int> Connects::begin(const sys::SeccompNotif& call) {
   ConnectCall wanted{call.id, static_cast<pid_t>(call.pid), static_cast<int>(call.data.args[0]),
@@ -256,15 +245,8 @@ void Connects::decide_by_owner(Errand& errand) {
 
 // One that is not shown, which the caller was told is nowhere.
 void Connects::count_unshown(const Errand& errand) {
-  const std::string_view path = errand.absolute;
-  const auto holds = [&](const std::string& root) { return is_below(path, root); };
-  const bool is_hidden = std::any_of(rules_.hidden.begin(), rules_.hidden.end(), holds);
-  const std::string_view name = errand.unix_name();
-  const bool is_named = name.starts_with('/') && rules_.text.find(name) != path.npos;
-  const bool is_known =
-      rules_.traces || is_named ||
-      std::find(std::begin(kServices), std::end(kServices), path) != std::end(kServices);
-  if (is_known && !is_hidden) count_socket(errand);
+  const auto holds = [&](const std::string& root) { return is_below(errand.absolute, root); };
+  if (std::none_of(rules_.hidden.begin(), rules_.hidden.end(), holds)) count_socket(errand);
 }
 
 // A profile takes absolute paths without `..`.

@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -32,10 +31,7 @@ struct ConnectRules {
   bool own_pids = false;            // a pid namespace of its own
   std::vector<std::string> listed;  // unix_sockets
   std::vector<std::string> writable_roots;
-  // Of what is not shown a caller learns nothing by trying: only what its own text names is told
-  // of, and the services below, unless all refusals are traced.
-  std::string_view text;  // of the command; it must outlive the rules
-  bool traces = false;
+  UnixPeers::Told told;
   std::vector<std::string> hidden;  // never told of
 };
 

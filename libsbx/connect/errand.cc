@@ -118,7 +118,8 @@ int pin_path(Errand& errand, const UnixPeers& peers) {
   for (int i = 0; i < sys::kMostOpenTries && path == -EAGAIN; ++i) {
     path = bare::call(SYS_openat2, root, bare::at(errand.absolute), bare::at(&how), sizeof how);
   }
-  errand.only_outside = path == -ENOENT && is_hosts_socket(errand);
+  errand.only_outside =
+      path == -ENOENT && peers.may_tell(errand.unix_name()) && is_hosts_socket(errand);
   set_capabilities(true);
   if (path < 0) return static_cast<int>(-path);
   errand.path = static_cast<int>(path);

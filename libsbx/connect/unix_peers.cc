@@ -19,6 +19,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "connect/bare.h"
@@ -35,6 +36,16 @@ std::uint32_t kernel_device(unsigned major_number, unsigned minor_number) {
 struct VfsNode {
   std::uint32_t ino;  // its low 32 bits
   std::uint32_t dev;
+};
+
+constexpr std::string_view kServices[] = {
+    "/run/docker.sock",
+    "/run/podman/podman.sock",
+    "/run/containerd/containerd.sock",
+    "/run/dbus/system_bus_socket",
+    "/run/mysqld/mysqld.sock",
+    "/run/postgresql/.s.PGSQL.5432",
+    "/tmp/.X11-unix/X0",
 };
 
 enum class Answer : std::uint8_t { kNo, kYes, kUnknown };
@@ -241,6 +252,14 @@ void UnixPeers::set_scratch(int fd) {
   if (fstat(fd, &info) != 0) return;
   has_scratch_ = true;
   scratch_ = info.st_dev;
+}
+
+bool UnixPeers::may_tell(std::string_view path) const {
+  if (!path.starts_with('/')) return false;
+  if (told_.all || told_.text.find(path) != path.npos) return true;
+  constexpr std::string_view kOldRun = "/var/run/";
+  if (path.starts_with(kOldRun)) path.remove_prefix(std::string_view("/var").size());
+  return std::find(std::begin(kServices), std::end(kServices), path) != std::end(kServices);
 }
 
 std::optional<UnixPeers::Owner> UnixPeers::own_or_listed(const struct stat& info) const {

@@ -32,6 +32,13 @@ class UnixPeers {
     ino_t ino = 0;
   };
 
+  // Of what is not shown a caller learns nothing by trying: the host's sockets are told of where
+  // the command's text, which must outlive this, names them, or all refusals are traced.
+  struct Told {
+    std::string_view text;
+    bool all = false;
+  };
+
   UnixPeers(std::vector<std::string> listed, const std::vector<std::string>& writable_roots);
 
   // The private tmpfs: what lies there was made inside.
@@ -39,6 +46,11 @@ class UnixPeers {
   // A NETLINK_SOCK_DIAG socket of the sandbox's own network namespace.
   void set_diag(OwnedFd diag) { diag_ = std::move(diag); }
   int diag() const { return diag_.get(); }
+
+  void set_told(const Told& told) { told_ = told; }
+  // Whether the host may be asked for a socket at that path, as the caller gave it. Also those of
+  // services that programs look for by themselves.
+  bool may_tell(std::string_view path) const;
 
   // The questions. kListed, kInside, or nullopt: to be found out.
   std::optional<Owner> own_or_listed(const struct stat& info) const;
@@ -52,6 +64,7 @@ class UnixPeers {
   bool has_scratch_ = false;
   dev_t scratch_ = 0;
   OwnedFd diag_;
+  Told told_;
 };
 
 // For where no network namespace tells inside from outside: whether a process in the pid namespace

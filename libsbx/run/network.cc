@@ -45,8 +45,7 @@ bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {
 
 ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan, std::string_view text) {
   ConnectRules rules;
-  rules.text = text;
-  rules.traces = policy.sandbox.trace_denials;
+  rules.told = {text, policy.sandbox.trace_denials};
   rules.mode = policy.sandbox.network.mode;
   rules.own_network = (plan.clone_flags & CLONE_NEWNET) != 0;
   rules.own_pids = plan.has_pid_namespace;

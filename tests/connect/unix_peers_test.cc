@@ -176,5 +176,21 @@ TEST(ListensInside, ASocketThatDoesNotListenHasNobody) {
   EXPECT_FALSE(listens_inside(stat_of(directory.at("s")), getpid()));
 }
 
+TEST(UnixPeers, TellOfServicesAndOfWhatTheTextNames) {
+  UnixPeers peers({}, {});
+  for (const char* path : {"/run/docker.sock", "/var/run/docker.sock", "/tmp/.X11-unix/X0"}) {
+    EXPECT_TRUE(peers.may_tell(path)) << path;
+  }
+  for (const char* path : {"", "docker.sock", "/var/docker.sock", "/run/docker.soc", "/run/x"}) {
+    EXPECT_FALSE(peers.may_tell(path)) << path;
+  }
+  peers.set_told({"curl --unix-socket /run/x http://a/ run/y", false});
+  EXPECT_TRUE(peers.may_tell("/run/x"));
+  EXPECT_FALSE(peers.may_tell("run/y"));
+  EXPECT_FALSE(peers.may_tell("/run/z"));
+  peers.set_told({"", true});
+  EXPECT_TRUE(peers.may_tell("/run/z"));
+}
+
 }  // namespace
 }  // namespace sbx
