@@ -305,6 +305,14 @@ bool TreeWatch::grows() {
   return is_urgent_;
 }
 
+// A process apart that began without it would never see what it shows: the next look is here again.
+void TreeWatch::take(OwnedFd& to, OwnedFd fd) {
+  to = std::move(fd);
+  if (apart_ == nullptr) return;
+  if (apart_->has_noted()) has_reached_pids_ = true;
+  apart_.reset();
+}
+
 // A fork bomb needs some milliseconds to matter, a memory hog more, a disk still more.
 int TreeWatch::first_look() {
   const auto now = Clock::now();

@@ -37,13 +37,13 @@ class TreeWatch {
   TreeWatch(const WatchLimits& limits, pid_t init) : limits_(limits), init_(init) {}
 
   // The sandbox's procfs and its scratch tmpfs, once the child has sent them.
-  void set_proc(OwnedFd fd) { proc_ = std::move(fd); }
-  void set_scratch(OwnedFd fd) { scratch_ = std::move(fd); }
+  void set_proc(OwnedFd fd) { take(proc_, std::move(fd)); }
+  void set_scratch(OwnedFd fd) { take(scratch_, std::move(fd)); }
   // Its /proc/sysvipc/shm, opened in its own IPC namespace.
-  void set_shared_memory(OwnedFd fd) { shared_memory_ = std::move(fd); }
+  void set_shared_memory(OwnedFd fd) { take(shared_memory_, std::move(fd)); }
 
   // Lists the sockets of its network namespace.
-  void set_socket_diag(OwnedFd fd) { socket_diag_ = std::move(fd); }
+  void set_socket_diag(OwnedFd fd) { take(socket_diag_, std::move(fd)); }
 
   // What was full, as far as a look has shown.
   bool has_reached_pids() const { return has_reached_pids_; }
@@ -57,6 +57,7 @@ class TreeWatch {
   std::optional<Limit> look(int& next_ms);
 
  private:
+  void take(OwnedFd& to, OwnedFd fd);
   std::optional<Limit> look_once(int& next_ms);
   std::optional<Limit> ask_apart(int& next_ms);
   std::optional<Limit> look_at_disk(int& next_ms);

@@ -136,6 +136,28 @@ TEST_F(WatchTest, OnlyProcessesAreCountedAtFirst) {
   EXPECT_EQ(watch(limits).look(next_ms_), Limit::kCpu);
 }
 
+// A look that takes long goes on in a process apart, which has what had come by then.
+TEST_F(WatchTest, WhatComesLateCountsForALookThatGoesOn) {
+  process(1);
+  process(2);
+  directory_.file("2/statm", "100000 100000 0 0 0 0 0\n");  // as an estimate; exactly, nothing
+  WatchLimits limits;
+  limits.memory_bytes = 100 << 20;
+  TreeWatch made = watch(limits);
+  EXPECT_EQ(made.look(next_ms_), std::nullopt);
+  const std::string segments =
+      "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n"
+      "0 0 1600 0 0 0 0 0 0 0 0 0 0 0 209715200 0\n";
+  directory_.file("shm", segments);
+  made.set_shared_memory(OwnedFd(open(directory_.at("shm").c_str(), O_RDONLY | O_CLOEXEC)));
+  std::optional<Limit> limit;
+  for (int i = 0; i < 500 && !limit; ++i) {
+    limit = made.look(next_ms_);
+    usleep(10'000);
+  }
+  EXPECT_EQ(limit, Limit::kMemory);
+}
+
 TEST_F(WatchTest, WithoutLimitsThereIsNothingToLookFor) {
   WatchLimits limits;
   EXPECT_FALSE(limits.any());
