@@ -227,6 +227,7 @@ class Copier {
       if (info.st_nlink < 2 || !is_linked(*in, name, info)) add({in, name, info});
       return;
     }
+    if (S_ISSOCK(info.st_mode) && is_hidden) return stand_in(*in, name, info);
     const std::string path = path_of(*in, name);
     if (S_ISLNK(info.st_mode)) {
       const ssize_t size =

@@ -21,7 +21,7 @@ struct TreeCopy {
   // A layer's own tree: what its owner may not read is opened for the copy; records get stamps
   // only.
   bool is_own = false;
-  std::set<std::string> hidden;  // below the root: files and directories that come without content
+  std::set<std::string> hidden;  // below the root: what comes without content, sockets as files
   int threads = 0;               // 0: by the processors, at most four
 
   // What came of it.

@@ -271,7 +271,9 @@ Status KeptLayer::copy_root(const Policy& policy, std::size_t root, const View& 
   TreeCopy copy;
   copy.root = root;
   for (const ViewRoot& place : places.roots) {
-    if (place.access == Access::kNone && lies_in(place.path(), state_.roots[root])) {
+    // What a root of its own is mounted over has to be there; of a socket nothing else would be.
+    const bool is_empty = place.access == Access::kNone || place.node.kind == NodeKind::kSocket;
+    if (is_empty && lies_in(place.path(), state_.roots[root])) {
       copy.hidden.insert(place.path().substr(state_.roots[root].size() + 1));
     }
   }

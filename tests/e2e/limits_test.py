@@ -69,7 +69,7 @@ class Limits(harness.Case):
 
     THREADS = (
         "import os,threading,time\n"
-        "threading.stack_size(65536)\n"
+        "threading.stack_size(1 << 17)\n"
         "end = threading.Event()\n"
         "made = 0\n"
         "try:\n"

@@ -4,6 +4,7 @@
 import json
 import os
 import socket
+import subprocess
 import unittest
 
 import harness
@@ -83,6 +84,21 @@ class UnixSockets(harness.Case):
             answer = self.run_json("--profile", profile, *flags, "--", PYTHON, "-c", self.CONNECT, path,
                                    env={**os.environ, "XDG_STATE_HOME": self.base + "/state"})
             self.assertEqual(answer["stdout"], "connected\n", answer)
+
+    def test_a_listed_socket_is_connected_to_in_a_layer_that_is_a_copy(self):
+        path = os.path.join(self.work, "host.sock")
+        self.listen(path)
+        script = """
+mkdir m && mount -t tmpfs none m || exit
+for i in 1 2; do "$SBX_RUN" --profile "$PROFILE" --layer x -- /usr/bin/python3 -c "$CONNECT" "$PWD/host.sock"; done
+"""
+        env = {**os.environ, "XDG_STATE_HOME": self.base + "/state", "CONNECT": self.CONNECT,
+               "PROFILE": self.profile({"network": {"unix_sockets": [path]}})}
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script], cwd=self.work,
+                              env=env, capture_output=True, timeout=harness.BOUND, check=False)
+        answers = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual([(answer["layer"]["kind"], answer["stdout"], answer["changes"]) for answer in answers],
+                         [("copy", "connected\n", [])] * 2, done)
 
     def test_a_listed_socket_outside_of_every_root_is_shown(self):
         path = os.path.join(self.base, "agent.sock")
