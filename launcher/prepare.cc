@@ -19,6 +19,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "host/globs.h"
+#include "host/outside_program.h"
 #include "host/view_roots.h"
 #include "host_files/places.h"
 #include "policy/policy.h"
@@ -181,7 +182,7 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
                                                 const Environment& environment) {
   const auto is_writable = [&](const std::string& at) {
     return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
-      return root.access == Access::kReadWrite && holds(root, at);
+      return root.access == Access::kReadWrite && (holds(root, at) || is_below(root.path, at));
     });
   };
   const std::string home = lookup(environment, "HOME");
@@ -336,11 +337,19 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
 // Where something will run. The invocation loses the variables that hold secrets: nobody else has
 // read them yet.
 Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
-  const NetworkProfile& network = policy.sandbox.network;
+  NetworkProfile network = policy.sandbox.network;
   if (network.http.empty() && network.credentials.empty()) return policy;
   if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;
-  SBX_TRY(auto http,
-          session_http().policy_for(network, const_cast<Environment&>(invocation.environment)));
+  const std::string search_path =
+      outside_search_path(policy, lookup(invocation.environment, "PATH"));
+  for (std::size_t i = 0; i < network.credentials.size(); ++i) {
+    auto& command = network.credentials[i].from.command;
+    if (!command) continue;
+    SBX_TRY(command, outside_command(policy, search_path, std::move(*command),
+                                     "/network/credentials/" + std::to_string(i) + "/from"));
+  }
+  SBX_TRY(auto http, session_http().policy_for(network, search_path,
+                                               const_cast<Environment&>(invocation.environment)));
   return with_http(std::move(policy), std::move(http));
 }
 

@@ -38,26 +38,52 @@ constexpr auto kOfTheSystem =
     std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib32", "/lib64",
                                      "/libx32", "/opt", "/var/lib", "/var/spool"});
 
-// What shells, desktops and git go by, below a home.
+// What shells, desktops, editors and git go by, or run, below a home.
 constexpr auto kStartFiles = std::to_array<std::string_view>({".bashrc",
                                                               ".bash_profile",
                                                               ".bash_login",
                                                               ".bash_logout",
                                                               ".bash_aliases",
+                                                              ".bash_completion",
                                                               ".profile",
                                                               ".zshrc",
                                                               ".zshenv",
                                                               ".zprofile",
                                                               ".zlogin",
+                                                              ".zlogout",
+                                                              ".cshrc",
+                                                              ".tcshrc",
+                                                              ".login",
+                                                              ".logout",
+                                                              ".kshrc",
+                                                              ".mkshrc",
+                                                              ".inputrc",
                                                               ".config/fish",
+                                                              ".config/nushell",
                                                               ".xprofile",
                                                               ".xsession",
+                                                              ".xsessionrc",
                                                               ".xinitrc",
+                                                              ".gnomerc",
                                                               ".pam_environment",
                                                               ".config/autostart",
+                                                              ".config/plasma-workspace",
                                                               ".config/systemd",
                                                               ".config/environment.d",
+                                                              ".config/sbx",
                                                               ".local/share/systemd",
+                                                              ".local/share/applications",
+                                                              ".local/share/dbus-1",
+                                                              ".local/bin",
+                                                              ".vimrc",
+                                                              ".vim",
+                                                              ".config/nvim",
+                                                              ".emacs",
+                                                              ".emacs.d",
+                                                              ".config/emacs",
+                                                              ".tmux.conf",
+                                                              ".config/tmux",
+                                                              ".screenrc",
                                                               ".gitconfig",
                                                               ".config/git"});
 
@@ -177,9 +203,16 @@ std::string why_no_listener(const std::string& path) {
         "snapd.socket"}) {
     if (path.ends_with(name)) return path + " commands what runs outside of every sandbox";
   }
+  for (const std::string_view part :
+       {"/containerd/", "/buildkit", "/incus/", "/lxd/", "/io.systemd.", "/crio/"}) {
+    if (path.find(part) != path.npos) {
+      return path + " commands what runs outside of every sandbox";
+    }
+  }
   const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
   const bool is_agent = name.starts_with("agent.") || name.find("-agent") != name.npos ||
-                        path.find("/keyring/") != path.npos;
+                        name.find("_agent") != name.npos || path.find("/keyring/") != path.npos ||
+                        path.find("/gcr/") != path.npos;
   return is_agent ? path + " uses keys (the presets ssh-agent and gpg-agent are for that)" : "";
 }
 
@@ -193,15 +226,32 @@ std::string why_no_socket(const std::string& named, const Guarded& guarded) {
   return why.empty() ? why_no_listener(real_start(path)) : why;
 }
 
-// Disks and memory, by the names that Linux gives them.
+// Disks, memory, processors and what people type, by the names that Linux gives them.
 std::string why_no_device(const std::string& named) {
   const std::string path = one_path(named);
   if (path.empty()) return named + " is no path of one thing";
-  for (const std::string_view start :
-       {"/dev/sd",     "/dev/hd",   "/dev/vd",    "/dev/xvd",    "/dev/nvme",
-        "/dev/mmcblk", "/dev/md",   "/dev/dm-",   "/dev/mapper", "/dev/loop",
-        "/dev/disk",   "/dev/zram", "/dev/nbd",   "/dev/mem",    "/dev/kmem",
-        "/dev/port",   "/dev/kmsg", "/dev/input", "/dev/uinput", "/dev/mtd"}) {
+  for (const std::string_view start : {"/dev/sd",       "/dev/hd",
+                                       "/dev/vd",       "/dev/xvd",
+                                       "/dev/nvme",     "/dev/mmcblk",
+                                       "/dev/md",       "/dev/dm-",
+                                       "/dev/mapper",   "/dev/loop",
+                                       "/dev/disk",     "/dev/block",
+                                       "/dev/char",     "/dev/sg",
+                                       "/dev/bsg",      "/dev/st",
+                                       "/dev/nst",      "/dev/sr",
+                                       "/dev/ram",      "/dev/pmem",
+                                       "/dev/fd0",      "/dev/fd1",
+                                       "/dev/zram",     "/dev/nbd",
+                                       "/dev/mtd",      "/dev/mem",
+                                       "/dev/kmem",     "/dev/port",
+                                       "/dev/kmsg",     "/dev/cpu",
+                                       "/dev/input",    "/dev/uinput",
+                                       "/dev/uhid",     "/dev/hidraw",
+                                       "/dev/vfio",     "/dev/vhost",
+                                       "/dev/snapshot", "/dev/btrfs-control",
+                                       "/dev/console",  "/dev/vcs",
+                                       "/dev/tpm",      "/dev/watchdog",
+                                       "/dev/rfkill"}) {
     if (path.starts_with(start)) return path + " is the machine's own";
   }
   return path.find("..") != path.npos ? path + " is no device" : "";

@@ -215,7 +215,19 @@ class Learner {
   std::vector<std::string> hidden_places() const {
     std::vector<std::string> places = place_.parents();
     for (const SecretPlace& secret : guarded_.secrets) places.push_back(literal_path(secret.path));
+    for (const Root& root : granted_.filesystem.roots) {  // what the parents hide
+      if (root.access == Access::kNone) places.push_back(root.path);
+    }
     return places;
+  }
+
+  bool is_hidden_by_parents(const std::string& path) const {
+    const std::string by_name = by_variable(path);
+    return std::any_of(granted_.filesystem.roots.begin(), granted_.filesystem.roots.end(),
+                       [&](const Root& root) {
+                         return root.access == Access::kNone &&
+                                (is_below(path, root.path) || is_below(by_name, root.path));
+                       });
   }
 
   // Whether the run was refused to write where it may, in what is thrown away.
@@ -435,7 +447,11 @@ class Learner {
   std::string why_not(std::string path, const std::string& access) const {
     if (path.starts_with("${home}"))
       path.replace(0, std::string_view("${home}").size(), options_.home);
-    if (path.starts_with("${workspace}")) return "";
+    if (is_hidden_by_parents(path)) return path + " is hidden by the profile it stands on";
+    // All of it can be read, but for what a pattern hides, by whatever name.
+    if (by_variable(path).starts_with("${workspace}")) {
+      return access == "ro" ? path + " is hidden in the workspace" : "";
+    }
     const Document root = {{"path", path}, {"access", access}};
     const Grant grant{"filesystem", "roots", true, Document::array({root})};
     std::string why = never_granted(grant, guarded_);

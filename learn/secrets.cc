@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "host/etc_private.h"
+#include "policy/policy.h"
 
 namespace sbx::learn {
 namespace {
@@ -153,6 +154,31 @@ void add_linked(const std::string& path, int deep, int& looks_left, FileIds& fil
   }
 }
 
+// Links into these lead to programs and to what everybody reads.
+bool is_of_the_system(const std::string& path) {
+  constexpr auto kPublic =
+      std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/opt",
+                                       "/proc", "/sys", "/dev", "/run", "/snap", "/nix"});
+  return path == "/" || std::any_of(kPublic.begin(), kPublic.end(),
+                                    [&](std::string_view top) { return is_below(path, top); });
+}
+
+// What the symlinks below a place lead to.
+void add_targets(const std::string& path, int deep, int& looks_left,
+                 std::vector<std::string>& targets) {
+  struct stat info {};
+  if (--looks_left < 0 || lstat(path.c_str(), &info) != 0) return;
+  if (S_ISLNK(info.st_mode)) {
+    Result<std::string> real = real_path(path);
+    if (real.ok() && !is_of_the_system(real.value())) targets.push_back(std::move(real).value());
+  }
+  if (!S_ISDIR(info.st_mode) || deep == 0) return;
+  Listing listing(AT_FDCWD, path.c_str(), O_NOFOLLOW);
+  while (const dirent* entry = listing.next()) {
+    add_targets(path + "/" + entry->d_name, deep - 1, looks_left, targets);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> own_homes(const std::string& named) {
@@ -183,6 +209,16 @@ Result<std::vector<SecretPlace>> secret_places(const std::vector<std::string>& h
   }
   SBX_TRY(const std::vector<Node> etc, find_private("/etc", EtcReach::kMore));
   for (const Node& node : etc) add_place(places, node.path, "what is private in /etc");
+  int looks_left = kMostFiles;
+  for (const SecretPlace& place : std::vector<SecretPlace>(places)) {
+    std::vector<std::string> targets;
+    add_targets(place.path, kDeepestFile, looks_left, targets);
+    for (const std::string& target : targets) {
+      const bool holds_a_home = std::any_of(
+          all.begin(), all.end(), [&](const std::string& home) { return is_below(home, target); });
+      if (!holds_a_home) add_place(places, target, place.why);
+    }
+  }
   return places;
 }
 

@@ -47,6 +47,9 @@ Result<pid_t> start_program(const ProgramStart& start) {
   }
   if (output.is_open()) posix_spawn_file_actions_adddup2(&actions, output.get(), 1);
   if (fourth.is_open()) posix_spawn_file_actions_adddup2(&actions, fourth.get(), 3);
+  if (start.directory != nullptr) {
+    posix_spawn_file_actions_addchdir_np(&actions, start.directory);
+  }
   posix_spawn_file_actions_addclosefrom_np(&actions, fourth.is_open() ? 4 : 3);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &usual);

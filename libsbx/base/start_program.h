@@ -16,6 +16,7 @@ struct ProgramStart {
   char* const* environment = nullptr;  // null: none
   int output = -1;                     // its standard output; -1: /dev/null
   int fourth = -1;                     // its descriptor 3; -1: none
+  const char* directory = nullptr;     // its working directory; null: this process's
 };
 
 // Has no other descriptor but /dev/null in place of 0 to 2, no signal blocked or ignored, and a

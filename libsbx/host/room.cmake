@@ -15,6 +15,7 @@ sbx_room(host SOURCES
   host/looks.cc
   host/narrow_view.cc
   host/git_outside.cc
+  host/outside_program.cc
   host/id_map.cc
   host/owners.cc
   host/surroundings.cc

@@ -46,6 +46,7 @@ class Roots {
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
     narrow_view(policy_, view_);
+    hold_own();
     hide_closed();
     SBX_CHECK_OK(check_workspace());
     for (const ViewRoot& root : view_.roots) {
@@ -131,6 +132,16 @@ class Roots {
                        }) ||
            std::any_of(own_files_.begin(), own_files_.end(),
                        [&](const std::string& file) { return is_below(path, file); });
+  }
+
+  // What steers or records runs is written by no command, whatever root is at it or within it.
+  void hold_own() {
+    for (ViewRoot& root : view_.roots) {
+      const bool is_held =
+          std::any_of(own_files_.begin(), own_files_.end(),
+                      [&](const std::string& file) { return is_below(root.node.path, file); });
+      if (is_held && root.access == Access::kReadWrite) root.access = Access::kReadOnly;
+    }
   }
 
   void note_own_files() {

@@ -92,8 +92,10 @@ Result<std::string> from_command(const std::vector<std::string>& command,
   // The search goes by this process's own PATH, which it has not.
   const std::string path(value_of(environment, "PATH"));
   setenv("PATH", path.empty() ? "/usr/bin:/bin" : path.c_str(), 1);
-  const Result<pid_t> pid = start_program(
-      {.arguments = command, .environment = pointers(environment).data(), .output = input.get()});
+  const Result<pid_t> pid = start_program({.arguments = command,
+                                           .environment = pointers(environment).data(),
+                                           .output = input.get(),
+                                           .directory = "/"});
   input.reset();
   if (!pid.ok()) {
     return bad(where, subject + " cannot be run: " + errno_text(pid.error().sys_errno),

@@ -305,7 +305,8 @@ Policy with_own_files(Policy policy, const std::vector<std::string>& paths) {
 
 bool is_always_protected(const Policy& policy, std::string_view path) {
   const auto& own = policy.run.own_files;
-  if (std::find(own.begin(), own.end(), path) != own.end()) return true;
+  const auto holds = [&](const std::string& file) { return is_below(path, file); };
+  if (std::any_of(own.begin(), own.end(), holds)) return true;
   const auto& roots = policy.sandbox.filesystem.roots;
   return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite &&

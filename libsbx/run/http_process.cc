@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "base/files.h"
+#include "base/pointers.h"
 #include "base/start_program.h"
 #include "base/text.h"
 #include "launch/descriptors.h"
@@ -158,6 +159,7 @@ Status HttpProcess::open(const Environment& inherited) {
 }
 
 Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile& network,
+                                                            const std::string& search_path,
                                                             Environment& inherited) {
   NetworkProfile read;  // what sbx-http reads of it
   read.http = network.http;
@@ -167,7 +169,12 @@ Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile
   for (const Known& each : policies_) {
     if (each.text == made.text) return each.policy;
   }
-  SBX_CHECK_OK(open(inherited));
+  if (!environ_.is_open()) {
+    search_path_ = search_path;
+    Environment own = inherited;
+    own["PATH"] = search_path;
+    SBX_CHECK_OK(open(own));
+  }
   made.policy = std::make_shared<HttpPolicy>(*this, policies_.size(), network);
   for (const Credential& each : network.credentials) {
     made.commands.push_back(each.from.command.value_or(std::vector<std::string>()));
@@ -399,8 +406,14 @@ void HttpProcess::renew(std::size_t policy, std::size_t index) {
   if (index >= commands.size() || commands[index].empty() || pipe2(ends, O_CLOEXEC) != 0) return;
   const OwnedFd output(ends[0]);
   const OwnedFd input(ends[1]);
-  const Result<pid_t> pid =
-      start_program({.arguments = commands[index], .environment = environ, .output = input.get()});
+  std::vector<std::string> environment = {"PATH=" + search_path_};
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with("PATH=")) environment.emplace_back(*entry);
+  }
+  const Result<pid_t> pid = start_program({.arguments = commands[index],
+                                           .environment = pointers(environment).data(),
+                                           .output = input.get(),
+                                           .directory = "/"});
   if (pid.ok()) renewing_.push_back({pid.value(), Clock::now() + kLongestRenewal});
   child_.send({"V", std::to_string(policy), std::to_string(index)}, {output.get()});
 }

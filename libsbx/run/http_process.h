@@ -67,11 +67,13 @@ class HttpProcess {
   HttpProcess& operator=(const HttpProcess&) = delete;
 
   // The same one for the same rules and credentials; this must outlive it. Resolves every
-  // credential of a new one, with the environment of the first call. What was one of the operator's
+  // credential of a new one, with the environment of the first call and its PATH for the programs
+  // of all. What was one of the operator's
   // variables, or held such a value, is taken out of `inherited` and of this process's own
   // environment. Errors: kBadValue with the pointer of a credential's source; kPathNotFound where
   // sbx-http is not installed; kSetupFailed.
   Result<std::shared_ptr<HttpPolicy>> policy_for(const NetworkProfile& network,
+                                                 const std::string& search_path,
                                                  Environment& inherited);
 
   // With all that it was waiting for.
@@ -137,6 +139,7 @@ class HttpProcess {
 
   std::string trust_path_;
   OwnedFd environ_;
+  std::string search_path_;
   std::vector<Known> policies_;
   Loop loop_;
   Loop::Watch watch_;

@@ -324,6 +324,20 @@ class Credentials(Http):
             self.assertEqual((answer["status"], answer["error"]["where"]),
                              ("error", "/network/credentials/0/from"), (source, answer["error"]))
 
+    def test_no_program_that_the_command_could_write_gives_a_secret(self):
+        given = self.write("work/give", "#!/bin/sh\necho secret-value-number-1\n", 0o755)
+        self.write("work/bin/give", "#!/bin/sh\necho secret-value-number-1\n", 0o755)
+        env = {**os.environ, "PATH": self.work + "/bin:" + os.environ["PATH"]}
+        for command in ([given], ["/bin/sh", given], ["./give"], ["give"]):
+            answer = self.sh("true", *self.bound(**{"from": {"command": command}}), env=env)
+            self.assertEqual((answer["status"], answer["error"]["where"]),
+                             ("error", "/network/credentials/0/from"), (command, answer["error"]))
+        # Nor does it find one by PATH, or in a directory that it begins in.
+        shell = self.write("aside/give", "#!/usr/bin/env sh\nls give 2>&1; echo $PATH | tr : _\n", 0o755)
+        self.write("work/bin/sh", "#!/bin/sh\necho planted >&2; exit 1\n", 0o755)
+        answer = self.sh("true", *self.bound(**{"from": {"command": [shell]}}), env=env)
+        self.assertIn("more than one line", answer["error"]["message"])
+
     def test_a_commands_value_is_asked_for_anew_once_it_is_old(self):
         place = os.path.join(self.base, "aside")
         os.mkdir(place)

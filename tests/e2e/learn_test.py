@@ -280,6 +280,29 @@ class LearnTest(harness.Case):
                          [f"{self.data}/{name}" for name in names])
         self.assertIn("another name for a file of secrets", str(answer["refused"]))
 
+    def test_nor_what_a_symlink_of_theirs_leads_to(self):
+        self.write("dot/id2", "PRIVATE\n")
+        os.symlink(self.base + "/dot/id2", self.home + "/.ssh/id2")
+        self.write("work/cfg/real.env", "HIDDEN\n")
+        os.unlink(self.work + "/.env")
+        os.symlink("cfg/real.env", self.work + "/.env")
+        answer = self.learn("sh", "-c", f"cat {self.base}/dot/id2 cfg/real.env; cat {self.data}/one")
+        self.assertEqual(self.roots(), {self.data + "/one": "ro"})
+        self.assertIn("holds keys of ssh", str(answer["refused"]))
+        self.assertIn("cfg/real.env is hidden in the workspace", str(answer["refused"]))
+        told = self.run_learned("sh", "-c", "cat cfg/real.env")
+        self.assertNotIn("PRIVATE", json.dumps(answer) + json.dumps(told))
+
+    def test_nor_what_the_parent_hides(self):
+        self.write("work/hid/a", "HIDDEN\n")
+        parent = self.profile({"filesystem": {"+roots": [{"path": "${workspace}/hid", "access": "none"},
+                                                         {"path": self.data + "/two", "access": "none"}]}})
+        done = self.raw("learn", "--out", self.file, "--yes", "--profile", parent, "--", "sh", "-c",
+                        f"cat hid/a {self.data}/two > seen; cat {self.data}/one; test ! -s seen", env=self.env)
+        self.assertEqual(done.returncode, 0, done)  # nor were they shown while it learned
+        self.assertEqual(self.roots(), {self.data + "/one": "ro"})
+        self.assertIn("is hidden by the profile it stands on", str(json.loads(done.stdout)["refused"]))
+
     def test_nor_is_a_call_granted_that_is_for_the_whole_machine(self):
         call = "import ctypes; ctypes.CDLL(None).swapoff(b'/x')"
         answer = self.learn("/usr/bin/python3", "-c", call)

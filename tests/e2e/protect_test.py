@@ -475,6 +475,21 @@ class OwnFiles(ProtectCase):
                     with open(made + "/team.json") as file:
                         self.assertEqual(file.read(), '{"name": "team"}', answer)
 
+    def test_nor_does_a_root_at_them_or_within_them_make_them_writable(self):
+        kept = self.write("home/.config/sbx/profiles/team.json", '{"name": "team"}')
+        state = os.path.dirname(self.write("state/sbx/approvals/x", ""))
+        environment = {**os.environ, "HOME": self.base + "/home", "XDG_STATE_HOME": self.base + "/state"}
+        environment.pop("XDG_CONFIG_HOME", None)
+        for root in (kept, os.path.dirname(kept), os.path.dirname(os.path.dirname(kept)), state):
+            profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": root, "access": "rw"}]}}))
+            answer = self.sh(f"echo '{{}}' > {kept}; echo '{{}}' > {os.path.dirname(kept)}/new.json; rm -f {kept}; echo > {state}/y",
+                             "--profile", profile, env=environment)
+            self.assertEqual(os.listdir(os.path.dirname(kept)), ["team.json"], answer)
+            self.assertEqual(os.listdir(state), ["x"], answer)
+            with open(kept) as file:
+                self.assertEqual(file.read(), '{"name": "team"}', root)
+            self.assertNotIn("filesystem.roots", str([d["grant"] for d in answer["denials"]]), root)
+
     def test_a_pattern_of_a_root_shows_no_token_and_writes_no_state(self):
         runtime, state = os.path.join(self.base, "rt"), os.path.join(self.base, "rs")
         os.mkdir(runtime, 0o700)

@@ -104,7 +104,10 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
   }
   for (const char* path : {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p",
                            "/home/ann/.local", "/srv/a/.git/hooks", "/srv/a/.sbx",
-                           "/home/ann/.bashrc", "/home/ann/.config/git/config", "/opt/x"}) {
+                           "/home/ann/.bashrc", "/home/ann/.config/git/config", "/opt/x",
+                           "/home/ann/.zlogout", "/home/ann/.cshrc", "/home/ann/.inputrc",
+                           "/home/ann/.local/bin/x", "/home/ann/.local/share/applications",
+                           "/home/ann/.config/sbx/profiles"}) {
     EXPECT_NE(
         why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "rw"}])"),
         "")
@@ -138,6 +141,14 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "network.unix_sockets += [\"/run/user/1000/gnupg/S.gpg-agent\"]",
         "filesystem.devices += [\"/dev/sda1\"]",
         "filesystem.devices += [\"/dev/mem\"]",
+        "filesystem.devices += [\"/dev/sg0\"]",
+        "filesystem.devices += [\"/dev/block/8:0\"]",
+        "filesystem.devices += [\"/dev/cpu/0/msr\"]",
+        "filesystem.devices += [\"/dev/hidraw0\"]",
+        "network.unix_sockets += [\"/run/containerd/s/1\"]",
+        "network.unix_sockets += [\"/var/lib/incus/unix.socket\"]",
+        "network.unix_sockets += [\"/run/user/1000/gcr/ssh\"]",
+        "network.unix_sockets += [\"/run/systemd/io.systemd.Machine\"]",
         "filesystem.devices += [\"/dev/../dev/sda\"]",
         R"(filesystem.roots += [{"path": "${workspace}/a/.env", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "${workspace}/.git/hooks", "access": "rw"}])",

@@ -192,7 +192,7 @@ class HttpProcessTest : public testing::Test {
     credential.header = "Authorization";
     credential.from.env = "TOKEN";
     network.credentials = {credential};
-    auto made = process_.policy_for(network, environment_);
+    auto made = process_.policy_for(network, "/usr/bin:/bin", environment_);
     EXPECT_TRUE(made.ok()) << made.error().where << " " << made.error().message;
     return made.ok() ? made.value() : nullptr;
   }
@@ -219,7 +219,7 @@ TEST_F(HttpProcessTest, OneProcessServesAllPolicies) {
   EXPECT_EQ(children().size(), 1U);
   EXPECT_EQ(add("/first", "FIRST"), first_);
   EXPECT_EQ(children().size(), 1U);
-  EXPECT_EQ(process_.policy_for({}, environment_).ok(), true);
+  EXPECT_EQ(process_.policy_for({}, "/usr/bin:/bin", environment_).ok(), true);
   EXPECT_EQ(children().size(), 1U);
 }
 
@@ -312,7 +312,7 @@ TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   credential.header = "X";
   credential.from.env = "NOT_SET";
   network.credentials = {credential};
-  const auto made = process_.policy_for(network, environment_);
+  const auto made = process_.policy_for(network, "/usr/bin:/bin", environment_);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().where, "/network/credentials/0/from");
   EXPECT_EQ(children().size(), 1U);
