@@ -200,6 +200,9 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
     SBX_TRY(auto real, real_where_there(path));
     if (real) found.push_back(std::move(*real));
   }
+  // The machine's profiles and managed policy.
+  std::string machine(parent_of(kManagedDirectory));
+  if (is_writable(machine)) found.push_back(std::move(machine));
   return found;
 }
 

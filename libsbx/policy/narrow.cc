@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "policy/policy.h"
 #include "profile/fields.h"
+#include "profile/upstream.h"
 
 namespace sbx {
 namespace {
@@ -91,14 +92,26 @@ void lower_mode(const ManagedFile& file, NetworkMode most, Narrowed& out) {
   network.allow = *file.network.allow;
 }
 
-void narrow_network(const ManagedFile& file, Narrowed& out) {
+// It is reached like any other host, whatever goes through it.
+Status check_proxy(const ManagedFile& file, const Narrowed& out) {
+  if (out.upstream_proxy.empty()) return {};
+  SBX_TRY(Upstream proxy, parse_upstream(out.upstream_proxy, "--upstream-proxy"));
+  proxy.host.port = proxy.port;
+  if (!both_lists({proxy.host}, rules_of(*file.network.allow, false)).empty()) return {};
+  return Error{ErrorCode::kManagedPolicy,
+               "the proxy " + host_rule_text(proxy.host) + " is not allowed by " + file.mark.path,
+               "--upstream-proxy", "leave it out, or have it added to network.allow there"};
+}
+
+Status narrow_network(const ManagedFile& file, Narrowed& out) {
   NetworkProfile& network = out.profile.network;
   NetworkMode most = file.network.mode.value_or(NetworkMode::kOpen);
   if (file.network.allow) most = std::min(most, NetworkMode::kAllowlist);
   const bool was_listed = network.mode == NetworkMode::kAllowlist;
   lower_mode(file, most, out);
   if (most == NetworkMode::kNone) network.host_ports.clear();
-  if (!file.network.allow) return;
+  if (!file.network.allow) return {};
+  SBX_CHECK_OK(check_proxy(file, out));
   const std::vector<HostRule> allowed = rules_of(*file.network.allow, false);
   std::erase_if(network.host_ports, [&](int port) {
     const bool is_kept = reaches_loopback(allowed, port);
@@ -108,7 +121,7 @@ void narrow_network(const ManagedFile& file, Narrowed& out) {
     }
     return !is_kept;
   });
-  if (!was_listed || network.mode != NetworkMode::kAllowlist) return;
+  if (!was_listed || network.mode != NetworkMode::kAllowlist) return {};
   out.hosts = both_lists(out.hosts, allowed);
   std::vector<std::string> left;
   for (const HostRule& host : out.hosts) left.push_back(host_rule_text(host));
@@ -120,6 +133,7 @@ void narrow_network(const ManagedFile& file, Narrowed& out) {
     }
   }
   network.allow = std::move(left);
+  return {};
 }
 
 void narrow_limits(const ManagedFile& file, Narrowed& out) {
@@ -216,7 +230,7 @@ std::optional<HostRule> both(const HostRule& a, const HostRule& b) {
 Status narrow(const Managed& managed, Narrowed out) {
   for (const ManagedFile& file : managed) {
     SBX_CHECK_OK(narrow_files(file, out));
-    narrow_network(file, out);
+    SBX_CHECK_OK(narrow_network(file, out));
     narrow_limits(file, out);
   }
   return {};

@@ -23,6 +23,7 @@ struct Narrowed {
   std::optional<std::int64_t>& output_bytes;
   std::vector<std::string>& warnings;  // what was lowered, and by which file
   const std::string& workspace;
+  const std::string& upstream_proxy;
   ManagedLimits& limits;
 };
 

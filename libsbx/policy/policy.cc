@@ -385,7 +385,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   std::optional<std::int64_t> output_bytes = flags.output_bytes;
   ManagedLimits managed_limits;
   SBX_CHECK_OK(narrow(context.managed, {profile, hosts, file_bytes, output_bytes, context.warnings,
-                                        context.workspace, managed_limits}));
+                                        context.workspace, flags.upstream_proxy, managed_limits}));
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);

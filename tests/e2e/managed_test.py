@@ -256,6 +256,8 @@ class ManagedTest(ManagedCase):
         explain = self.answer("explain", "--json", "--allow-host", "a.example.org", "--allow-host",
                               "example.com:443", "--allow-host", "10.1.0.0/16:5432")
         self.assertEqual(explain["network"]["allow"], ["a.example.org:443", "10.1.0.0/16:5432"])
+        self.refused("is not allowed by", "--net", "outbound", "--upstream-proxy", "http://10.0.0.1:3128", "--", "true")
+        self.fine("--net", "outbound", "--upstream-proxy", "http://10.0.0.1:5432", "--", "true")
         explain = self.answer("explain", "--json", "--net", "outbound")
         self.assertEqual((explain["network"]["mode"], explain["network"]["allow"]),
                          ("allowlist", ["*.example.org:443", "10.0.0.0/8:5432"]))
