@@ -98,6 +98,34 @@ std::string inner_base64(std::string_view word, std::size_t shift) {
   return coded.size() > from ? coded.substr(from) : std::string();
 }
 
+struct Escape {
+  char byte;
+  std::string_view text;
+};
+using Escapes = std::span<const Escape>;
+
+// As texts hold them: JSON, JSON that may stand in a page, and HTML.
+constexpr Escape kJsonRows[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'/', "\\/"}};
+constexpr Escape kHtmlRows[] = {
+    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
+constexpr Escapes kJsonOfPages = kJsonRows;
+constexpr Escapes kJson = kJsonOfPages.first(2);
+constexpr Escapes kHtml = kHtmlRows;
+
+std::string with_escapes(std::string_view text, Escapes escapes) {
+  std::string out;
+  for (const char c : text) {
+    const auto row = std::find_if(escapes.begin(), escapes.end(),
+                                  [c](const Escape& escape) { return escape.byte == c; });
+    if (row == escapes.end()) {
+      out += c;
+    } else {
+      out += row->text;
+    }
+  }
+  return out;
+}
+
 // RFC 4648, section 5.
 std::string for_urls(std::string base64) {
   std::replace(base64.begin(), base64.end(), '+', '-');
@@ -184,7 +212,13 @@ void Credentials::list_values() {
       if (for_urls(from) != from) add(for_urls(from), for_urls(to));
     }
     for (const bool is_upper_case : {true, false}) {
-      add(percent_encoded(each.secret, {}, is_upper_case), percent_encoded(each.placeholder));
+      for (const std::string_view kept : {"", "/"}) {  // of a path
+        add(percent_encoded(each.secret, kept, is_upper_case), percent_encoded(each.placeholder));
+      }
+    }
+    for (const auto& escapes : {kJson, kJsonOfPages, kHtml}) {
+      std::string escaped = with_escapes(each.secret, escapes);
+      if (escaped != each.secret) add(std::move(escaped), each.placeholder);
     }
   }
   std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {
@@ -244,13 +278,51 @@ std::optional<std::string> Credentials::find(std::string_view text) const {
   return decoded == text ? std::nullopt : find(decoded);
 }
 
+std::size_t Credentials::open_end(std::string_view text) const {
+  const std::size_t open = open_suffix(placeholders_, text);
+  std::size_t longest = 0;
+  for (const Replacement& word : placeholders_) longest = std::max(longest, word.from.size());
+  if (text.size() > 3 * longest) text.remove_prefix(text.size() - 3 * longest);
+  if (text.find('%') == std::string_view::npos) return open;
+  for (std::size_t i = 0; i + open < text.size(); ++i) {
+    std::string_view end = text.substr(i);
+    const bool may_begin =
+        end[0] == '%' || std::any_of(placeholders_.begin(), placeholders_.end(),
+                                     [&](const auto& word) { return word.from[0] == end[0]; });
+    if (!may_begin) continue;
+    // An escape that is cut may be any byte.
+    const std::size_t size = end.size();
+    const std::size_t cut = end[size - 1] == '%' ? 1 : size > 1 && end[size - 2] == '%' ? 2 : 0;
+    end.remove_suffix(cut);
+    const std::string decoded = percent_decoded(end);
+    const auto begins = [&](const Replacement& word) {
+      return decoded.size() < word.from.size() && word.from.starts_with(decoded);
+    };
+    if (std::any_of(placeholders_.begin(), placeholders_.end(), begins)) return size;
+  }
+  return open;
+}
+
+void Credentials::redact(Fields& fields) const {
+  for (Field& field : fields) {
+    field.value = redacted(values_, field.value);
+    const std::string name = lower_case(field.name);
+    const auto names = [&](const Replacement& value) {
+      return name.size() >= value.from.size() &&
+             name.find(lower_case(value.from)) != std::string::npos;
+    };
+    if (std::any_of(values_.begin(), values_.end(), names)) field.name = "x-redacted";
+  }
+}
+
 std::optional<std::string> Credentials::find_in(const Fields& fields) const {
   for (const Field& field : fields) {
     if (auto name = find(field.value)) return name;
     if (auto name = find(field.name)) return name;
     if (!is_named(field, "authorization") && !is_named(field, "proxy-authorization")) continue;
     if (lower_case(field.value.substr(0, 6)) != "basic ") continue;
-    if (const auto pair = base64_decode(field.value.substr(6))) {
+    const std::size_t from = std::min(field.value.find_first_not_of(" \t", 6), field.value.size());
+    if (const auto pair = base64_decode(field.value.substr(from))) {
       if (auto name = find(*pair)) return name;
     }
   }

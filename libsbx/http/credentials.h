@@ -40,13 +40,15 @@ class Credentials {
   // The same for what follows a head.
   std::optional<std::string> find(std::string_view text) const;
   std::optional<std::string> find_in(const Fields& fields) const;
-  // Placeholders, for a scan of a stream.
-  const std::vector<Replacement>& placeholders() const { return placeholders_; }
+  // How many bytes at the end of a stream may begin a placeholder, also a percent-encoded one.
+  std::size_t open_end(std::string_view text) const;
 
   // Whether answers of this host may hold a value.
   bool binds(std::string_view host, int port) const;
   // Values in the forms that they travel in, longest first.
   const std::vector<Replacement>& values() const { return values_; }
+  // Of an answer: values in them, and fields that are named by one.
+  void redact(Fields& fields) const;
 
  private:
   bool put_in_field(const BoundSecret& secret, Field& field) const;

@@ -41,10 +41,11 @@ bool Frames::begin_frame() {
   key_at_ = 0;
   const int opcode = first_ & kOpcode;
   const bool is_last = (first_ & kFinal) != 0;
-  if ((first_ & kExtensions) != 0 || left_ >> 63 != 0) return false;
+  if (left_ >> 63 != 0) return false;
   if (is_control()) return opcode <= 10 && left_ <= kMostControl && is_last;
   if (opcode > 2 || (opcode == 0) != is_in_message_) return false;
-  if (opcode != 0) opcode_ = static_cast<unsigned char>(opcode);
+  // Bits of extensions, of which none was agreed on, go on as they are.
+  if (opcode != 0) opcode_ = static_cast<unsigned char>(first_ & (kExtensions | kOpcode));
   is_in_message_ = !is_last;
   return true;
 }

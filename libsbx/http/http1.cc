@@ -174,7 +174,7 @@ bool Http1::pass_body() {
     refuse(misplaced(peer_, *name), false);
     return true;
   }
-  const std::size_t open = is_end ? 0 : open_suffix(credentials.placeholders(), held_);
+  const std::size_t open = is_end ? 0 : credentials.open_end(held_);
   const std::string_view passed = std::string_view(held_).substr(0, held_.size() - open);
   server_.out += chunks_ ? chunk_text(passed) : std::string(passed);
   held_.erase(0, passed.size());
@@ -323,9 +323,7 @@ bool Http1::take_interim(Head& head) {
     return true;
   }
   if (request_.minor == 0) return true;
-  for (Field& field : head.fields) {
-    field.value = redacted(context_.credentials().values(), field.value);
-  }
+  context_.credentials().redact(head.fields);
   head.reason = redacted(context_.credentials().values(), head.reason);
   client_.out += response_text(head);
   return true;
@@ -334,7 +332,7 @@ bool Http1::take_interim(Head& head) {
 void Http1::send_answer(Head head) {
   const auto& values = context_.credentials().values();
   head.reason = redacted(values, head.reason);
-  for (Field& field : head.fields) field.value = redacted(values, field.value);
+  context_.credentials().redact(head.fields);
   judged_.exchange.status = head.status;
   answer_left_ = head.length;
   answer_chunks_.reset();
@@ -370,9 +368,7 @@ bool Http1::pass_answer() {
     is_end = answer_chunks_->is_done();
     if (is_end) {
       Fields trailers = answer_chunks_->trailers();
-      for (Field& field : trailers) {
-        field.value = redacted(context_.credentials().values(), field.value);
-      }
+      context_.credentials().redact(trailers);
       last = last_chunk_text(trailers);
     }
     if (used.value() == 0 && !is_end) {
@@ -482,7 +478,7 @@ Result<std::string> Http1::search_frame(std::string_view payload, Frames::Part p
   if (part == Frames::Part::kControl) return std::string(payload);
   if (part == Frames::Part::kLast) return std::exchange(held_, {});
   std::string passed = held_;
-  passed.resize(held_.size() - open_suffix(credentials.placeholders(), held_));
+  passed.resize(held_.size() - credentials.open_end(held_));
   held_.erase(0, passed.size());
   return passed;
 }

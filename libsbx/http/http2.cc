@@ -285,9 +285,7 @@ void Http2::take_head(Side side, std::int32_t id, bool is_end) {
       return refuse(*exchange, misplaced(peer_, *name));
     }
   } else {
-    for (Field& field : trailers) {
-      field.value = redacted(context_.credentials().values(), field.value);
-    }
+    context_.credentials().redact(trailers);
   }
   exchange->flows[other(side)].trailers = std::move(trailers);
   if (is_end) take_end(side, *exchange);
@@ -386,7 +384,6 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
   Fields fields = std::exchange(exchange.fields, {});
   exchange.fields_size = 0;
   if (exchange.is_refused) return;
-  const auto& values = context_.credentials().values();
   const int status =
       static_cast<int>(parse_count(find_field(fields, ":status")->value, 999).value_or(0));
   if (status == 101 || !check_fields(fields).ok()) {
@@ -400,7 +397,7 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
   }
   Pairs head = {{":status", std::to_string(status)}};
   std::erase_if(fields, [](const Field& field) { return field.name.starts_with(':'); });
-  for (Field& field : fields) field.value = redacted(values, field.value);
+  context_.credentials().redact(fields);
   append(head, fields);
   if (status < 200 && ++exchange.interim > kMostInterim) {
     return refuse(exchange, {502, "the origin sends interim answers without end", ""});
@@ -440,7 +437,7 @@ void Http2::take_data(Side side, std::int32_t id, std::string_view data) {
   if (const auto name = context_.credentials().find(exchange->held)) {
     return refuse(*exchange, misplaced(peer_, *name));
   }
-  const std::size_t open = open_suffix(context_.credentials().placeholders(), exchange->held);
+  const std::size_t open = context_.credentials().open_end(exchange->held);
   const std::size_t passed = exchange->held.size() - open;
   exchange->flows[kServer].data += exchange->held.substr(0, passed);
   exchange->held.erase(0, passed);

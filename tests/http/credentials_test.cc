@@ -95,7 +95,8 @@ TEST_F(Bound, NamesTheCredentialAnywhereElse) {
   const std::vector<Fields> wrong = {{{"Authorization", "Basic ph-123456"}},
                                      {{"X", "ph-123456"}},
                                      {{"Cookie", "a=ph-123456"}},
-                                     {{"Authorization", "Basic " + base64_encode("u:ph-123456")}}};
+                                     {{"Authorization", "Basic " + base64_encode("u:ph-123456")}},
+                                     {{"Authorization", "Basic  " + base64_encode("u:ph-123456")}}};
   for (Fields fields : wrong) EXPECT_EQ(apply(fields), "T") << fields[0].value;
   Fields right = {{"Authorization", "Bearer ph-123456"}};
   EXPECT_EQ(apply(right, "other.test"), "T");
@@ -104,6 +105,40 @@ TEST_F(Bound, NamesTheCredentialAnywhereElse) {
   Fields none;
   target = "/?a=%70h-123456";
   EXPECT_EQ(apply(none), "T");
+}
+
+// What a stream has brought so far may begin one in any spelling.
+TEST_F(Bound, WhatMayBeginOneWaits) {
+  EXPECT_EQ(credentials.open_end("abc"), 0U);
+  EXPECT_EQ(credentials.open_end("x ph-12"), 5U);
+  EXPECT_EQ(credentials.open_end("100%"), 1U);
+  EXPECT_EQ(credentials.open_end("x%2"), 2U);
+  EXPECT_EQ(credentials.open_end("x%20"), 0U);
+  const std::string escaped = "%70%68-%31%323456";
+  for (std::size_t size = 1; size < escaped.size(); ++size) {
+    EXPECT_EQ(credentials.open_end("x y" + escaped.substr(0, size)), size) << size;
+  }
+  EXPECT_EQ(credentials.find(escaped), "T");
+}
+
+TEST_F(Bound, NoFieldOfAnAnswerIsNamedByAValue) {
+  Fields fields = {{"X-RE-Abcdef", "1"}, {"x-other", "re-abcdef"}};
+  credentials.redact(fields);
+  EXPECT_EQ(fields[0].name, "x-redacted");
+  EXPECT_EQ(fields[1].value, "ph-123456");
+}
+
+TEST(Values, AreKnownAsTextsSpellThem) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  const Credentials odd({{text, *parse_host_rule(text.host), "ph/234567+90\"2", "re/bcd+fgh\"j&"}});
+  for (const char* const echo : {"re/bcd+fgh\\\"j&", "re\\/bcd+fgh\\\"j&", "re/bcd+fgh&quot;j&amp;",
+                                 "re/bcd%2Bfgh%22j%26", "re%2fbcd%2bfgh%22j%26"}) {
+    const std::string out = redacted(odd.values(), "<" + std::string(echo) + ">");
+    EXPECT_EQ(out.find("bcd"), std::string::npos) << out;
+    EXPECT_EQ(out.size(), std::string(echo).size() + 2);
+  }
 }
 
 TEST_F(Bound, AnswersHoldThePlaceholderInstead) {

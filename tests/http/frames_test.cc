@@ -102,9 +102,19 @@ TEST(Frames, AWordIsFoundWhereverTheyCutIt) {
   }
 }
 
+// A bit of an extension hides nothing.
+TEST(Frames, OfAnExtensionAreLookedAtLikeOthers) {
+  for (const int bit : {0x40, 0x20, 0x10}) {
+    const std::string bytes = frame(0x81 | bit, "a") + frame(0x81, "b");
+    const Read got = read(bytes);
+    EXPECT_EQ(got.parts, (Parts{{"a", Part::kLast}, {"b", Part::kLast}}));
+    EXPECT_EQ(got.out, bytes);
+  }
+}
+
 TEST(Frames, FromWhatIsNoneOnAllIsOneMessage) {
   for (const std::string& wrong :
-       {frame(0xc1, "a"), frame(0x83, "a"), frame(0x80, "a"), frame(0x09, "a"), frame(0x8b, "a"),
+       {frame(0x83, "a"), frame(0x80, "a"), frame(0x09, "a"), frame(0x8b, "a"),
         frame(0x89, std::string(126, 'a')), std::string("GET /"),
         frame(0x01, "").append(frame(0x81, "a"))}) {
     const Read got = read(frame(0x81, "good") + wrong + frame(0x81, "b"));
