@@ -254,8 +254,18 @@ std::int64_t machine_memory_mb() {
 std::optional<LoadedProfile> load_project(const RunOptions& options, const Environment& environment,
                                           std::vector<std::string>& warnings) {
   const std::string& named = options.workspace;
-  const std::string path = find_project_profile(named.empty() ? "." : named);
-  if (path.empty()) return std::nullopt;
+  const std::string workspace = named.empty() ? "." : named;
+  const std::string path = find_project_profile(workspace);
+  if (path.empty()) {
+    const std::string other = find_passed_over_profile(workspace);
+    if (!other.empty()) {
+      warnings.push_back("profile: " + std::string(parent_of(find_project(workspace))) +
+                         ", which holds no profile.json, is nearer than " + other +
+                         ", so this run went without that; remove the empty one where a command "
+                         "made it");
+    }
+    return std::nullopt;
+  }
   const TrustedFiles trusted = trusted_files(path, environment);
   Result<LoadedProfile> loaded =
       load_profile(path, profile_search(environment), options.with, &trusted);

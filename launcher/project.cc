@@ -10,6 +10,7 @@
 #include <cstdio>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "base/text.h"
 #include "host/protect.h"
@@ -57,6 +58,17 @@ std::string find_project_profile(const std::string& workspace) {
   struct stat info {};
   if (path.empty() || lstat(path.c_str(), &info) != 0) return "";
   return path;
+}
+
+std::string find_passed_over_profile(const std::string& workspace) {
+  std::string at = workspace;
+  for (;;) {
+    const std::string nearest = find_project(at);
+    struct stat info {};
+    if (nearest.empty()) return "";
+    if (lstat(nearest.c_str(), &info) == 0) return at == workspace ? "" : nearest;
+    at = std::string(parent_of(parent_of(parent_of(nearest))));
+  }
 }
 
 Result<TrustedFiles> trust_project(const std::string& path, const ProfileSearch& search,

@@ -18,6 +18,10 @@ std::string find_project(const std::string& workspace);
 // The same, where there is such a file: what a run there asks about.
 std::string find_project_profile(const std::string& workspace);
 
+// Where the nearest has none, so that none is used, though one further up has: the latter's; else
+// empty. A command may have made the nearer one.
+std::string find_passed_over_profile(const std::string& workspace);
+
 // Writes down that the profile at `path` is trusted as it is now. Errors: those of its chain;
 // kSetupFailed.
 Result<TrustedFiles> trust_project(const std::string& path, const ProfileSearch& search,

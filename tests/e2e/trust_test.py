@@ -99,11 +99,25 @@ class TrustTest(harness.Case):
         subprocess.run(["cp", "-r", self.work, other], check=True)
         self.assert_without("sbx-run trust " + other, cwd=other)
 
+    def test_a_nearer_one_that_is_empty_is_told_of(self):
+        os.makedirs(self.work + "/sub/deep")
+        os.mkdir(self.work + "/sub/.sbx")
+        for at in ("/sub", "/sub/deep"):
+            warnings = self.run_json("--workspace", self.work + at, "--", "true", env=self.env())["sandbox"]["warnings"]
+            said = [line for line in warnings if line.startswith("profile: ")]
+            self.assertEqual(len(said), 1, warnings)
+            self.assertIn(f"{self.work}/sub/.sbx, which holds no profile.json, is nearer than {self.settings}", said[0])
+        shutil.rmtree(self.work + "/.sbx")
+        answer = self.run_json("--workspace", self.work + "/sub", "--", "true", env=self.env())
+        self.assertNotIn("profile: ", str(answer["sandbox"]["warnings"]))
+
     def test_the_nearest_decides_and_none_above_it(self):
         self.change("trust")
         nearer = self.work + "/nearer"
         os.makedirs(nearer + "/.sbx")
-        self.assertEqual(self.used(cwd=nearer), ("nobodys", []))
+        whose, warnings = self.used(cwd=nearer)
+        self.assertEqual((whose, len(warnings)), ("nobodys", 1), warnings)
+        self.assertIn("which holds no profile.json, is nearer than", warnings[0])
         self.write("work/nearer/.sbx/profile.json", "{}")
         self.assert_without("sbx-run trust " + nearer, cwd=nearer)
 
