@@ -286,7 +286,8 @@ bool Places::may_write(std::string_view path) const {
   if (const auto granted = access(path)) return *granted == Access::kReadWrite;
   // /proc is read-only, but for the descriptors that it leads to.
   const bool is_descriptor = is_below(path, "/proc") && path.find("/fd/") != path.npos;
-  if (!private_place(path).empty() || is_below(path, "/dev/shm")) return has_scratch(policy_.sandbox);
+  if (!private_place(path).empty() || is_below(path, "/dev/shm"))
+    return has_scratch(policy_.sandbox);
   return is_below(path, "/dev") || is_descriptor;
 }
 

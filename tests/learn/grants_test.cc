@@ -102,12 +102,12 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "")
         << path;
   }
-  for (const char* path : {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p",
-                           "/home/ann/.local", "/srv/a/.git/hooks", "/srv/a/.sbx",
-                           "/home/ann/.bashrc", "/home/ann/.config/git/config", "/opt/x",
-                           "/home/ann/.zlogout", "/home/ann/.cshrc", "/home/ann/.inputrc",
-                           "/home/ann/.local/bin/x", "/home/ann/.local/share/applications",
-                           "/home/ann/.config/sbx/profiles"}) {
+  for (const char* path :
+       {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p", "/home/ann/.local",
+        "/srv/a/.git/hooks", "/srv/a/.sbx", "/home/ann/.bashrc", "/home/ann/.config/git/config",
+        "/opt/x", "/home/ann/.zlogout", "/home/ann/.cshrc", "/home/ann/.inputrc",
+        "/home/ann/.local/bin/x", "/home/ann/.local/share/applications",
+        "/home/ann/.config/sbx/profiles"}) {
     EXPECT_NE(
         why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "rw"}])"),
         "")
