@@ -44,6 +44,10 @@ Result<OwnedFd> open_regular(const std::string& path, int flags) {
   if (fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
     return unwritable(path, "not a regular file", "name a regular file");
   }
+  // By another of its names a task could write it.
+  if (info.st_nlink > 1) {
+    return unwritable(path, "it has several names (hard links)", "remove the others, or copy it");
+  }
   if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     return unwritable(path, "another batch writes it", "wait for that, or name another");
   }

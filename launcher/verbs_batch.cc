@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // batch: the flags are read here, by the one table; what follows is sbx-batch's, which lies beside.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -33,6 +34,11 @@ Result<std::vector<std::string>> batch_words(const Invocation& invocation, RunOp
   if (!options.results.empty() && options.results != "-") {
     SBX_TRY(const std::string results, absolute_path(options.results, "--results"));
     for (const char* end : {"", ".held"}) session["--protect"].push_back(results + end);
+  }
+  // Nor what the next ones are.
+  struct stat info {};
+  if (options.on.empty() && stat(options.tasks.c_str(), &info) == 0 && S_ISREG(info.st_mode)) {
+    SBX_TRY(session["--protect"].emplace_back(), absolute_path(options.tasks, "TASKS"));
   }
   std::vector<std::string> words = {"sbx-batch"};
   for (std::string& word : flag_arguments(own)) words.push_back(std::move(word));

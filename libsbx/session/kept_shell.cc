@@ -367,6 +367,14 @@ void KeptShell::run_call() {
     state_ = State::kReturning;
     return say(forget_pipes_word());
   }
+  // Nothing else of the shell runs: it stays there until the call has begun.
+  if (!host_.enter(*call_->task, process_.directory())) {
+    const TaskPointer refused = call_->task;
+    call_.reset();
+    state_ = State::kReturning;
+    say(forget_pipes_word());
+    return host_.note(refused);
+  }
   const Request& request = call_->task->request();
   ShellCall wanted{request.command, {},    request.stdin_text.has_value(), "", request.merge,
                    last_status_,    flags_};

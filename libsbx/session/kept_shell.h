@@ -35,6 +35,8 @@ class KeptShell {
     std::function<Result<TaskPointer>()> start;    // of kept_shell_argv(), with a terminal
     std::function<void(const TaskPointer&)> note;  // it has written, or a call has ended
     std::function<std::string(const Task& call, const std::string& name)> variable;
+    // Whether the call may run in that directory; false: it has ended.
+    std::function<bool(Task& call, const std::string& directory)> enter;
   };
 
   explicit KeptShell(Host host) : host_(std::move(host)) {}
@@ -50,6 +52,8 @@ class KeptShell {
   // The shell's own task, which is started where there is none. Errors: those of the start.
   Result<TaskPointer> shell();
   bool is(const Task& task) const { return shell_.get() == &task; }
+  // Where the next call will run; empty: not known yet.
+  std::string directory() const { return queue_.empty() && !call_ ? process_.directory() : ""; }
   // What a call cannot be given any more. Errors: kBadValue.
   static Status check(const Request& request);
   // A call that has entered: its turn comes. Errors, and it is not taken: kTooMany.

@@ -263,6 +263,12 @@ Status Session::open_shell() {
   host.variable = [this](const Task& call, const std::string& name) {
     return make_environment(call.policy(), options_.inherited, options_.facts.user_name)[name];
   };
+  host.enter = [this](Task& call, const std::string& directory) {
+    if (!call.is_judged_in(directory)) {
+      call.enter_shell(options_.facts, options_.inherited, approvals_, directory);
+    }
+    return call.is_running();
+  };
   auto made = std::make_unique<KeptShell>(std::move(host));
   SBX_CHECK_OK(made->open());
   kept_shell_watch_ = watch(made->fd(), EPOLLIN, [] {});  // it is stepped in every step
@@ -286,6 +292,10 @@ Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request reques
   forget_old();
   SBX_CHECK_OK(check_room());
   SBX_CHECK_OK(KeptShell::check(request));
+  if (options_.policy->sandbox.each_layer != EachLayer::kNone) {
+    return Error{ErrorCode::kBadValue, "one shell for all has no layer for each", "/shell",
+                 "leave it out, or --template"};
+  }
   Result<SharedPolicy> policy = apply_request(granted, request);
   const bool is_refused = !policy.ok() && is_network_refusal(policy.error());
   if (!policy.ok() && !is_refused) return policy.error();
@@ -296,7 +306,8 @@ Result<Session::TaskPointer> Session::run_in_shell(TaskKind kind, Request reques
     task->refuse(network_refusal(policy.error()));
     return task;
   }
-  task->enter_shell(options_.facts, options_.inherited, approvals_);
+  task->enter_shell(options_.facts, options_.inherited, approvals_,
+                    kept_shell_ == nullptr ? "" : kept_shell_->directory());
   if (!task->is_running()) return task;
   SBX_CHECK_OK(open_shell());
   SBX_CHECK_OK(kept_shell_->push(task));

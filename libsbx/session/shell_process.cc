@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <array>
 #include <climits>
 #include <memory>
 #include <string>
@@ -78,6 +79,13 @@ Result<OwnedFd> ShellProcess::open_pipe(int fd, int flags) const {
   OwnedFd pipe(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC));
   if (!pipe.is_open()) return error;
   return pipe;
+}
+
+std::string ShellProcess::directory() const {
+  const std::string link = "/proc/" + std::to_string(pid_) + "/cwd";
+  std::array<char, PATH_MAX> path{};
+  const ssize_t size = pid_ > 0 ? readlink(link.c_str(), path.data(), path.size()) : -1;
+  return size > 0 && path[0] == '/' ? std::string(path.data(), static_cast<std::size_t>(size)) : "";
 }
 
 bool ShellProcess::has_foreground() const { return front() == pid_; }

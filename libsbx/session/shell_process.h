@@ -24,6 +24,8 @@ class ShellProcess {
   // One of its descriptors, opened anew: what it does to its own end does not change ours. Errors:
   // kSetupFailed; it is no pipe, or no longer the shell's.
   Result<OwnedFd> open_pipe(int fd, int flags) const;
+  // Its working directory, as the kernel has it; empty where it has gone.
+  std::string directory() const;
   bool has_foreground() const;  // itself, not a command
   bool is_alone() const;        // … and it has no children
   void interrupt() const;       // ^C

@@ -58,18 +58,23 @@ double Task::uptime_seconds() const {
   return std::chrono::duration<double>(until - started_).count();
 }
 
-RunInput Task::run_input(const HostFacts& facts, const Environment& inherited,
-                         Approvals& approvals) {
-  RunInput input{*policy_, request_, facts, inherited};
+RunInput Task::run_input(const Request& request, const HostFacts& facts,
+                         const Environment& inherited, Approvals& approvals) {
+  RunInput input{*policy_, request, facts, inherited};
   input.is_alone = false;
-  input.decide = [this, &approvals](const Judgement& judgement, const std::string& cwd) {
-    return decide_request(approvals, *policy_, request_, judgement, cwd, nullptr);
+  input.decide = [this, &request, &approvals](const Judgement& judgement, const std::string& cwd) {
+    return decide_request(approvals, *policy_, request, judgement, cwd, nullptr);
   };
   return input;
 }
 
-void Task::enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals) {
-  run_ = std::make_unique<CommandRun>(run_input(facts, inherited, approvals));
+void Task::enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals,
+                       const std::string& at) {
+  is_in_shell_ = false;
+  judged_in_ = at.empty() ? cwd() : at;
+  Request judged = request_;
+  if (!judged.cwd) judged.cwd = judged_in_;
+  run_ = std::make_unique<CommandRun>(run_input(judged, facts, inherited, approvals));
   if (!run_->look()) return take_outcome();
   redaction_ = run_->redaction();
   run_.reset();
@@ -108,7 +113,7 @@ Outcome Task::shown_progress() const {
 
 void Task::start(const HostFacts& facts, const Environment& inherited, ReadySandboxes* warm,
                  Approvals& approvals, std::shared_ptr<KeptLayer> layer, HostLooks* looks) {
-  RunInput input = run_input(facts, inherited, approvals);
+  RunInput input = run_input(request_, facts, inherited, approvals);
   input.warm = warm;
   input.layer = std::move(layer);
   input.looks = looks;

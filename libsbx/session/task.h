@@ -81,7 +81,11 @@ class Task {
   void refuse(Outcome outcome);  // instead of start()
   // Instead of start(): a call for the kept shell, which conclude() ends. It has ended already
   // where the policy does not let it run.
-  void enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals);
+  // `at` is the shell's working directory, which the command policy goes by; empty: the first one.
+  void enter_shell(const HostFacts& facts, const Environment& inherited, Approvals& approvals,
+                   const std::string& at);
+  // Whether it has entered for that directory, or says itself which is its own.
+  bool is_judged_in(const std::string& at) const { return request_.cwd || judged_in_ == at; }
   void conclude(Outcome outcome, ShellReport report);
   void mark_for_shell() { shell_.emplace(); }                     // refused or not
   const RedactionInput& redaction() const { return redaction_; }  // of such a call
@@ -107,7 +111,8 @@ class Task {
   const TaskTerminal* terminal() const { return terminal_ ? &*terminal_ : nullptr; }
 
  private:
-  RunInput run_input(const HostFacts& facts, const Environment& inherited, Approvals& approvals);
+  RunInput run_input(const Request& request, const HostFacts& facts, const Environment& inherited,
+                     Approvals& approvals);
   void take_outcome();
   Status prepare_input(RunInput& input);
   void prepare_terminal(RunInput& input);
@@ -124,6 +129,7 @@ class Task {
   Outcome outcome_;
   std::string cancel_reason_;
   bool is_in_shell_ = false;
+  std::string judged_in_;
   RedactionInput redaction_;
   std::optional<ShellReport> shell_;
   bool never_began_ = false;

@@ -291,6 +291,31 @@ class Ends(Case):
         process.communicate(timeout=BOUND)
 
 
+class Own(Case):
+    def test_results_with_another_name_are_refused(self):
+        self.batch("--results", self.out(), self.tasks([{"id": "a", "command": "true"}]))
+        os.link(self.out(), self.work + "/alias")
+        done = self.cli("batch", "--workspace", self.work, "--resume", "--results", self.out(),
+                        self.tasks([{"id": "a", "command": "true"}, {"id": "b", "command": "true"}]))
+        self.assertEqual(done.returncode, 125, done)
+        self.assertIn(b"several names", done.stderr)
+
+    def test_no_task_adds_another(self):
+        path = self.tasks([{"id": "a", "command": "echo '{\"id\": \"x\", \"command\": \"true\"}' >> tasks.jsonl; sleep 0.3"}],
+                          "work/tasks.jsonl")
+        self.batch("--jobs", "1", "--results", self.out(), path)
+        self.assertEqual(ids(self.results(self.out())), ["a"])
+
+    def test_a_kept_shell_has_no_layer_of_its_own(self):
+        done = self.cli("batch", "--template", self.work, "--results", self.out(),
+                        self.tasks([{"id": "a", "command": "x=1", "shell": "kept"}, {"id": "b", "command": "echo $x"}]),
+                        env={**self.env, "XDG_STATE_HOME": self.base + "/state"})
+        self.assertEqual(done.returncode, 1, done)
+        found = {result["id"]: result for result in self.results(self.out())}
+        self.assertEqual((found["a"]["status"], found["a"]["error"]["where"]), ("error", "/shell"))
+        self.assertEqual(found["b"]["stdout"], "\n")
+
+
 class Template(Case):
     def setUp(self):
         super().setUp()

@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import sys
+import tempfile
 import unittest
 
 import harness
@@ -295,6 +296,35 @@ class Calls(Case):
         self.assertEqual((kept["status"], kept["error"]["where"]), (denied["status"], denied["error"]["where"]))
         self.assertEqual(kept["shell"], KEPT)
         self.assertEqual(self.peer.call("list")["tasks"], [])
+
+    def test_the_command_policy_goes_by_where_the_shell_is(self):
+        place = tempfile.TemporaryDirectory(dir="/var/tmp")
+        self.addCleanup(place.cleanup)
+        outside = place.name
+        os.makedirs(outside + "/victim")
+        os.makedirs(self.work + "/a/b")
+        _, self.peer = self.server("--workspace", self.work, "--rw", outside)
+        self.says(f"cd {outside}")
+        asked = self.run_kept("pwd; rm -rf victim")
+        self.assertEqual((asked["status"], asked["cwd"]), ("needs_approval", outside), asked)
+        self.assertTrue(os.path.isdir(outside + "/victim"))
+        # One that waits its turn is judged where it runs, too.
+        self.says(f"cd {self.work}")
+        first = self.peer.send("run", command=f"sleep 0.5; cd {outside}", shell="kept")
+        second = self.peer.send("run", command="rm -rf victim", shell="kept")
+        self.assertEqual(self.peer.answer(first)["result"]["exit_code"], 0)
+        self.assertEqual(self.peer.answer(second)["result"]["status"], "needs_approval")
+        self.assertTrue(os.path.isdir(outside + "/victim"))
+        # An approval is good for there, and by a shell's call alone.
+        digest = asked["approval"]["digest"]
+        self.says(f"cd {self.work}/a/b; PWD={outside}")
+        self.assertEqual(self.run_kept("pwd; rm -rf victim", approval=digest)["exit_code"], 0)
+        plain = self.peer.call("run", command=f"rm -rf {outside}/victim")
+        kept = self.run_kept(f"rm -rf {outside}/victim", approval=plain["approval"]["digest"])
+        self.assertEqual(kept["status"], "needs_approval")
+        self.says("rm -rf ../b && cd ../..")
+        self.assertFalse(os.path.exists(self.work + "/a/b"))
+        self.assertTrue(os.path.isdir(outside + "/victim"))
 
     def test_large_output_is_bounded_and_whole(self):
         self.says("head -c 3000000 /dev/zero | tr '\\0' x | wc -c", "3000000\n")
