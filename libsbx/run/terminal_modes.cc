@@ -13,12 +13,14 @@ struct Mode {
 };
 // The alternate screens last: what else is undone, is undone on them.
 // The cursor keys' first.
-constexpr Mode kModes[] = {{"1"},    {"7", true}, {"9"},    {"25", true}, {"66"},
-                           {"1000"}, {"1001"},    {"1002"}, {"1003"},     {"1004"},
-                           {"1005"}, {"1006"},    {"1015"}, {"1016"},     {"2004"},
-                           {"2026"}, {"47"},      {"1047"}, {"1049"}};
+constexpr Mode kModes[] = {{"1"},        {"5"},    {"6"},    {"69"},   {"7", true}, {"9"},
+                           {"25", true}, {"66"},   {"1000"}, {"1001"}, {"1002"},    {"1003"},
+                           {"1004"},     {"1005"}, {"1006"}, {"1015"}, {"1016"},    {"2004"},
+                           {"2026"},     {"47"},   {"1047"}, {"1049"}};
 constexpr std::size_t kFirstScreen = std::size(kModes) - 3;
+constexpr std::string_view kOrigin = "6";
 constexpr std::size_t kLongestParameters = 64;
+constexpr int kMostPushed = 9;
 
 std::string escape_of(const Mode& mode, bool on) {
   return "\x1b[?" + std::string(mode.number) + (on ? "h" : "l");
@@ -53,10 +55,19 @@ void TerminalModes::take(char byte) {
       state_ = State::kGround;
       if (parameters_.size() < kLongestParameters) take_sequence(byte);
       return;
+    case State::kTitle:
+      if (byte == '\a') state_ = State::kGround;
+      return;
+    case State::kString:
+      return;  // ESC and a backslash end it
     case State::kEscape:
       break;
   }
-  state_ = byte == '[' ? State::kSequence : byte == '(' ? State::kCharset : State::kGround;
+  state_ = byte == '['                                                     ? State::kSequence
+           : byte == '('                                                   ? State::kCharset
+           : byte == ']'                                                   ? State::kTitle
+           : std::string_view("PX^_").find(byte) != std::string_view::npos ? State::kString
+                                                                           : State::kGround;
   parameters_.clear();
   if (byte == '=' || byte == '>') has_keypad_ = byte == '=';
   if (byte == 'c') *this = TerminalModes();
@@ -68,6 +79,11 @@ void TerminalModes::take_sequence(char last) {
   if (last == 'm' && parameters_.find_first_not_of("0123456789;:") == std::string::npos) {
     is_coloured_ = !parameters_.empty() && parameters_ != "0";
   }
+  if (last == 'm' && parameters_.starts_with(">4")) has_other_keys_ = true;
+  if (last == 'u' && parameters_.starts_with('>') && pushed_keys_ < kMostPushed) ++pushed_keys_;
+  if (last == 'u' && parameters_.starts_with('=')) has_other_flags_ = true;
+  if ((last == 'h' || last == 'l') && parameters_ == "4") is_inserting_ = last == 'h';
+  if ((last == 'h' || last == 'l') && parameters_ == "20") has_new_lines_ = last == 'h';
   if (last == 'r' && !is_private) has_region_ = !parameters_.empty();
   if (last == 'q' && parameters_.ends_with(' '))
     has_shape_ = parameters_ != " " && parameters_ != "0 ";
@@ -89,7 +105,14 @@ void TerminalModes::set_modes(bool on) {
 
 std::string TerminalModes::undo() const {
   std::string out;
+  // CAN ends a sequence, ST a string, and neither is shown where there is none.
+  if (state_ != State::kGround) out += "\x18\x1b\\";
   if (is_coloured_) out += "\x1b[0m";
+  if (is_inserting_) out += "\x1b[4l";
+  if (has_new_lines_) out += "\x1b[20l";
+  if (has_other_keys_) out += "\x1b[>4;0m";
+  if (has_other_flags_) out += "\x1b[=0u";
+  if (pushed_keys_ > 0) out += "\x1b[<" + std::to_string(pushed_keys_) + "u";
   if (has_graphics_) out += "\x0f\x1b(B";
   if (has_keypad_) out += "\x1b>";
   if (has_shape_) out += "\x1b[0 q";
@@ -99,7 +122,9 @@ std::string TerminalModes::undo() const {
         "7\x1b[r\x1b"
         "8";  // it moves the cursor
   for (std::size_t i = 0; i < std::size(kModes); ++i) {
-    if ((changed_ & (1U << i)) != 0) out += escape_of(kModes[i], kModes[i].is_on_at_first);
+    if ((changed_ & (1U << i)) == 0) continue;
+    out += escape_of(kModes[i], kModes[i].is_on_at_first);
+    if (kModes[i].number == kOrigin) out += "\x1b[999H";  // from the first line, where that puts it
   }
   return out;
 }

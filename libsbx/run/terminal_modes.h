@@ -20,7 +20,7 @@ class TerminalModes {
   bool has_application_cursor() const { return (changed_ & 1U) != 0; }
 
  private:
-  enum class State : std::uint8_t { kGround, kEscape, kCharset, kSequence };
+  enum class State : std::uint8_t { kGround, kEscape, kCharset, kSequence, kTitle, kString };
 
   void take(char byte);
   void take_sequence(char last);
@@ -34,6 +34,11 @@ class TerminalModes {
   bool has_graphics_ = false;
   bool has_region_ = false;
   bool has_shape_ = false;
+  bool is_inserting_ = false;
+  bool has_new_lines_ = false;
+  bool has_other_keys_ = false;   // xterm's modifyOtherKeys
+  bool has_other_flags_ = false;  // kitty's, set
+  int pushed_keys_ = 0;           // … and pushed
 };
 
 }  // namespace sbx

@@ -34,6 +34,26 @@ TEST(TerminalModes, UndoesWhatWasLeftOnAndTheScreenLast) {
             "8");
 }
 
+TEST(TerminalModes, UndoesWhatIsNoPrivateMode) {
+  EXPECT_EQ(undo("\x1b[4h"), "\x1b[4l");
+  EXPECT_EQ(undo("\x1b[4h\x1b[4l\x1b[20h"), "\x1b[20l");
+  EXPECT_EQ(undo("\x1b[>1u\x1b[>5u"), "\x1b[<2u");
+  EXPECT_EQ(undo("\x1b[=1;1u"), "\x1b[=0u");
+  EXPECT_EQ(undo("\x1b[>4;2m"), "\x1b[>4;0m");
+  EXPECT_EQ(undo("\x1b[?6;5h"), "\x1b[?5l\x1b[?6l\x1b[999H");
+}
+
+TEST(TerminalModes, EndsWhatIsUnfinished) {
+  for (const char* const open : {"\x1bPq", "\x1b]0;x", "\x1b_Gx", "\x1b^x\x07", "\x1b[3", "\x1b"}) {
+    EXPECT_EQ(undo(open), "\x18\x1b\\") << open;
+  }
+  for (const char* const ended :
+       {"\x1bPq\x1b\\", "\x1b]0;x\x07", "\x1b]0;x\x1b\\", "\x1b_Gx\x1b\\ y"}) {
+    EXPECT_EQ(undo(ended), "") << ended;
+  }
+  EXPECT_EQ(undo("\x1bPq[?25l\x1b\\"), "");
+}
+
 TEST(TerminalModes, AResetOfTheTerminalIsOne) {
   EXPECT_EQ(undo("\x1b[?1049h\x1b[31m\x1b"
                  "c"),
