@@ -182,7 +182,12 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
                                                 const Environment& environment) {
   const auto is_writable = [&](const std::string& at) {
     return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
-      return root.access == Access::kReadWrite && (holds(root, at) || is_below(root.path, at));
+      return root.access == Access::kReadWrite && holds(root, at);
+    });
+  };
+  const auto is_within = [&](const std::string& at) {
+    return std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
+      return root.access == Access::kReadWrite && is_below(root.path, at);
     });
   };
   const std::string home = lookup(environment, "HOME");
@@ -190,7 +195,9 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
   for (const std::string& path :
        {state_directory(environment), profile_search(environment).directories.front()}) {
     // A link on the way that the command could make anew counts as well.
-    if (path.empty() || !(is_writable(real_start(path)) || is_writable(real_start(home)))) continue;
+    if (path.empty()) continue;
+    const std::string start = real_start(path);
+    if (!is_writable(start) && !is_within(start) && !is_writable(real_start(home))) continue;
     found.push_back(path);
     if (is_below(path, home) && access(home.c_str(), F_OK) != 0) {
       found.push_back(real_start(path));
@@ -202,7 +209,7 @@ Result<std::vector<std::string>> writable_state(const FilesystemProfile& filesys
   }
   // The machine's profiles and managed policy.
   std::string machine(parent_of(kManagedDirectory));
-  if (is_writable(machine)) found.push_back(std::move(machine));
+  if (is_writable(machine) || is_within(machine)) found.push_back(std::move(machine));
   return found;
 }
 
