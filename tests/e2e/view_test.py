@@ -256,6 +256,7 @@ class Workspaces(ViewCase):
         self.check(shm, "--workspace", ".")
 
     def test_home_may_be_missing_unset_odd_or_within_a_root(self):
+        there = [os.path.exists(path) for path in ("/.config", "/.local")]
         for home in ("/nonexistent", "/no/such/dir", self.work + "/no/home", "", "relative", "/",
                      "/dev/null", "/proc"):
             env = {**os.environ, "HOME": home}
@@ -265,6 +266,7 @@ class Workspaces(ViewCase):
         for name in ("HOME", "XDG_RUNTIME_DIR"):
             env.pop(name, None)
         self.assertEqual(self.out("echo fine", env=env), "fine\n")
+        self.assertEqual([os.path.exists(path) for path in ("/.config", "/.local")], there)
         self.assertEqual(os.listdir(self.work), [])
 
     def test_a_home_below_var_is_where_it_is(self):
