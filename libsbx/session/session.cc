@@ -264,8 +264,10 @@ Status Session::open_shell() {
     return make_environment(call.policy(), options_.inherited, options_.facts.user_name)[name];
   };
   host.enter = [this](Task& call, const std::string& directory) {
-    if (!call.is_judged_in(directory)) {
-      call.enter_shell(options_.facts, options_.inherited, approvals_, directory);
+    // Where that cannot be told, as of a path that is too long: where everything is outside.
+    const std::string at = directory.empty() ? "/" : directory;
+    if (!call.is_judged_in(at)) {
+      call.enter_shell(options_.facts, options_.inherited, approvals_, at);
     }
     return call.is_running();
   };

@@ -315,6 +315,11 @@ class Calls(Case):
         self.assertEqual(self.peer.answer(first)["result"]["exit_code"], 0)
         self.assertEqual(self.peer.answer(second)["result"]["status"], "needs_approval")
         self.assertTrue(os.path.isdir(outside + "/victim"))
+        # So is one where nobody can tell where that is.
+        name = "n" * 200
+        self.says(f"cd {outside}; for i in {{1..30}}; do mkdir {name}; cd {name}; done; mkdir victim", stderr=None)
+        asked_there = self.run_kept("rm -rf victim")
+        self.assertEqual(asked_there["status"], "needs_approval", asked_there)
         # An approval is good for there, and by a shell's call alone.
         digest = asked["approval"]["digest"]
         self.says(f"cd {self.work}/a/b; PWD={outside}")
