@@ -102,21 +102,24 @@ class Learner {
     SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
     guarded_.linked = linked_files(guarded_.secrets);
     base_ = {{"extends", parents_}};
+    SBX_CHECK_OK(load_base());
+    has_rules_ = !granted_.network.http.empty() || !granted_.network.credentials.empty();
     if (!options_.merge.empty()) {
       SBX_TRY(before_, read_file(options_.merge, kMostProfile));
       const std::vector<Error> errors =
           validate_profile_text(before_, options_.merge, options_.search);
       if (!errors.empty()) return errors.front();
       base_ = Document::parse(before_, nullptr, false);
+      return load_base();
     }
-    return load_base();
+    return {};
   }
 
   // How the command ends where everything is shown, and what it connects to. Where it writes to
   // elsewhere is known once it is refused: such a place lies below a layer of its own in the next.
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
-    Document wide = everything_shown(parents_, hidden_places());
+    Document wide = everything_shown(parents_, has_rules_, hidden_places());
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(const std::string path, place_.write(with_room(as_run(wide), kNoMore)));
       SBX_TRY(wide_, run_under(options_, path, ""));
@@ -126,7 +129,7 @@ class Learner {
                      "the command policy of the profile refuses the command", "learn",
                      "sbx-run check says why; --profile names another parent"};
       }
-      SBX_TRY(const bool is_wider, open_written(wide));
+      SBX_TRY(const bool is_wider, open_refused(wide));
       if (!is_wider) break;
     }
     return {};
@@ -230,13 +233,20 @@ class Learner {
                        });
   }
 
-  // Whether the run was refused to write where it may, in what is thrown away.
-  Result<bool> open_written(Document& wide) const {
+  // Whether the run was refused to write where it may, in what is thrown away; or, where the
+  // parents' rules are the network, what these could let through. A name never leads to this
+  // machine.
+  Result<bool> open_refused(Document& wide) const {
     SBX_TRY(const std::vector<std::string> grants, grants_of(wide_));
     bool is_wider = false;
     for (const std::string& text : grants) {
       const Result<Grant> grant = parse_grant(text);
-      if (!grant.ok() || grant.value().key != "roots") continue;
+      if (!grant.ok()) continue;
+      if (has_rules_ && names_hosts(grant.value()) &&
+          never_granted(grant.value(), guarded_).empty()) {
+        is_wider |= add_grant(grant.value(), wide);
+      }
+      if (grant.value().key != "roots") continue;
       for (const Document& root : grant.value().value) {
         const std::string access = root.value("access", "");
         const std::string path = root["path"].get<std::string>();
@@ -246,6 +256,16 @@ class Learner {
       }
     }
     return is_wider;
+  }
+
+  static bool names_hosts(const Grant& grant) {
+    if (grant.section != "network") return false;
+    return grant.key == "http" ||
+           (grant.key == "allow" &&
+            std::all_of(grant.value.begin(), grant.value.end(), [](const Document& host) {
+              const auto rule = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
+              return rule && rule->kind == HostRule::Kind::kName;
+            }));
   }
 
   Document profile() const { return with_lines(base_, lines_); }
@@ -486,7 +506,8 @@ class Learner {
   Document parents_;
   std::string before_;
   Document base_;
-  Profile granted_;  // what is begun with
+  Profile granted_;         // what is begun with
+  bool has_rules_ = false;  // the parents, for hosts
   nlohmann::json wide_;
   nlohmann::json last_;
   Guarded guarded_;

@@ -126,7 +126,8 @@ Result<std::string> Place::write(const Document& profile) const {
   return path;
 }
 
-Document everything_shown(const Document& parents, const std::vector<std::string>& places) {
+Document everything_shown(const Document& parents, bool has_rules,
+                          const std::vector<std::string>& places) {
   Document profile = Document::parse(R"({
     "extends": "", "name": "learn",
     "filesystem": {"base": "host", "home": "host",
@@ -140,6 +141,7 @@ Document everything_shown(const Document& parents, const std::vector<std::string
     "commands": {"allow": null, "ask": []}
   })");
   profile["extends"] = parents;
+  if (has_rules) profile.erase("network");
   hide(places, profile);
   return profile;
 }

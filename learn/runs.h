@@ -35,8 +35,10 @@ class Place {
   std::string path_;
 };
 
-// Everything but `places`. On top of `parents`, as `extends` has them.
-Document everything_shown(const Document& parents, const std::vector<std::string>& places);
+// Everything but `places`. On top of `parents`, as `extends` has them; where those have rules or
+// credentials for hosts, which no wider network has, theirs is the network.
+Document everything_shown(const Document& parents, bool has_rules,
+                          const std::vector<std::string>& places);
 
 // A profile as it is run while it is learned: what the workspace has of .env files is hidden.
 Document as_run(Document profile);

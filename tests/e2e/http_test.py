@@ -252,6 +252,27 @@ class Rules(Http):
         self.assertEqual(answer["stdout"], "200 502 502 502 502 502 ok", answer)
 
 
+    def test_learn_stands_on_rules_and_adds_to_them(self):
+        """A wider network has none, so the parents' stays what it is, and what it refuses is asked for by name."""
+        out = os.path.join(self.base, "learned.json")
+        command = (f"set -e; for i in {URL}/repos/acme/x {URL}/elsewhere https://other.test:8443/y;"
+                   " do curl -sSf -o a $i; done")
+        done = self.raw("learn", "--out", out, "--yes", *self.rules(self.GET), "-c", command)
+        answer = json.loads(done.stdout)
+        self.assertEqual((answer["exit_code"], answer["proven"], answer["written"]), (0, True, True), done)
+        network = answer["profile"]["network"]
+        self.assertEqual(network["+allow"], ["other.test:8443"], network)
+        self.assertEqual([rule["paths"] for rule in network["+http"]], [["/elsewhere"]], network)
+        ran = self.run_json("--profile", out, "-c", command)
+        self.assertEqual(ran["exit_code"], 0, ran)
+        for other in (f"{URL}/third", f"{URL}/repos/other"):
+            self.assertNotEqual(self.run_json("--profile", out, "-c", f"curl -sSf {other}")["exit_code"], 0)
+        done = self.raw("learn", *self.rules(self.GET), "-c", "curl -sS https://own.test:8443/")
+        answer = json.loads(done.stdout)
+        self.assertNotEqual(answer["exit_code"], 0, answer)
+        self.assertNotIn("network", answer["profile"])
+
+
 class Credentials(Http):
     ENV = {"TOKEN": SECRET, "OTHER_NAME": f"x{SECRET}"}
     BEARER = {"name": "TOKEN", "host": HOST, "header": "Authorization", "value": "Bearer ${secret}",
