@@ -19,10 +19,6 @@ namespace {
 
 constexpr std::uint16_t kDnsPort = 53;
 
-bool is_relay_mode(NetworkMode mode) {
-  return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-}
-
 bool is_unspecified(const IpAddress& address) { return address == IpAddress{address.is_v6, {}}; }
 
 }  // namespace
@@ -132,7 +128,7 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
     return connect(errand);
   }
   if (is_local || destination.port == kDnsPort) return connect(errand);
-  if (!is_relay_mode(rules_.mode)) {
+  if (!is_relayed(rules_.mode)) {
     count(errand, is_stream ? "connect" : kUdpRefusal, endpoint_text(destination),
           is_stream ? allow_grant(rules_.mode, endpoint_text(destination)) : "");
     return connect(errand);  // the namespace has no route

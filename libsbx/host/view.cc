@@ -56,9 +56,12 @@ class Inspector {
     if (base == Base::kSystem || base == Base::kTools) add_system(base == Base::kTools);
     if (base == Base::kTools) SBX_CHECK_OK(add_tools(tool_names, search_path));
     if (base == Base::kSystem || base == Base::kTools) SBX_CHECK_OK(add_etc());
-    const bool has_own_network = policy_.sandbox.isolation.namespaces.has(Layer::kNet) &&
-                                 policy_.sandbox.network.mode != NetworkMode::kOpen;
-    if (base == Base::kHost && has_own_network) add_own_etc(kResolvConf);
+    const NetworkMode mode = policy_.sandbox.network.mode;
+    const bool has_own_network =
+        policy_.sandbox.isolation.namespaces.has(Layer::kNet) && mode != NetworkMode::kOpen;
+    for (const std::string_view name : kOwnEtcFiles) {
+      if (base == Base::kHost && has_own_network && is_own_over_host(name, mode)) add_own_etc(name);
+    }
     if (base != Base::kNone && policy_.sandbox.http != nullptr) {
       Node bundle = see(policy_.sandbox.http->trust_path);
       if (bundle.kind == NodeKind::kFile) view_.etc_own.push_back(std::move(bundle));

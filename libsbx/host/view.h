@@ -65,9 +65,16 @@ struct Link {
 };
 
 // Files of /etc that are our own inside, where the host has them or there is no /etc.
-inline constexpr std::string_view kResolvConf = "resolv.conf";  // where all of the host shows, too
+inline constexpr std::string_view kResolvConf = "resolv.conf";
+inline constexpr std::string_view kHosts = "hosts";
 inline constexpr auto kOwnEtcFiles = std::to_array<std::string_view>(
-    {"passwd", "group", "hosts", "hostname", "nsswitch.conf", kResolvConf});
+    {"passwd", "group", kHosts, "hostname", "nsswitch.conf", kResolvConf});
+
+// Those that are our own where all of the host shows, too. The gateway knows the host's names: who
+// finds them without it asks for addresses.
+inline bool is_own_over_host(std::string_view name, NetworkMode mode) {
+  return name == kResolvConf || (name == kHosts && is_relayed(mode));
+}
 
 // What lies over the writable roots where their writes are kept.
 struct ViewLayer {

@@ -15,10 +15,7 @@ struct Made {
   bool is_confined = !layers_of(sandbox).empty();
 
   bool has(Layer layer) const { return plan.wanted.has(layer); }
-  bool relays() const {
-    const NetworkMode mode = sandbox.network.mode;
-    return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-  }
+  bool relays() const { return is_relayed(sandbox.network.mode); }
   bool wants_gateway() const { return relays() || !sandbox.network.host_ports.empty(); }
   bool filter_is_deaf() const { return has(Layer::kSeccomp) && !plan.filter_notifies; }
   bool network_is_as_wanted() const {

@@ -236,10 +236,7 @@ class Planner {
     }
   }
 
-  bool relays() const {
-    const NetworkMode mode = sandbox_.network.mode;
-    return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
-  }
+  bool relays() const { return is_relayed(sandbox_.network.mode); }
   bool tunes_network() const { return relays() || !sandbox_.network.host_ports.empty(); }
 
   void join_network() {

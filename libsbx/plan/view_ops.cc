@@ -416,7 +416,10 @@ class ViewPlanner {
     if (view_.etc_own.empty()) return;
     make_dir(kOwnEtc, 0755);
     for (const auto& [name, content] : own_etc_files()) {
-      if (placements_.has_host_root() && name != kResolvConf) continue;
+      if (placements_.has_host_root() &&
+          !is_own_over_host(name, input_.policy.sandbox.network.mode)) {
+        continue;
+      }
       make_file(std::string(kOwnEtc) + "/" + name, content, 0644);
     }
     if (const auto* const http = input_.policy.sandbox.http.get(); http != nullptr) {
@@ -437,18 +440,18 @@ class ViewPlanner {
     if (facts.gid != 0) group += "root:x:0:\n";
     passwd += "nobody:x:65534:65534::/nonexistent:/usr/sbin/nologin\n";
     group += "nogroup:x:65534:\n";
-    const NetworkMode mode = input_.policy.sandbox.network.mode;
-    const bool has_gateway = mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+    const bool asks_gateway = is_relayed(input_.policy.sandbox.network.mode);
     return {
         {"passwd", passwd},
         {"group", group},
-        {"hosts", "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"},
+        {std::string(kHosts),
+         "127.0.0.1 localhost sandbox\n::1 localhost ip6-localhost ip6-loopback\n"},
         {"hostname", "sandbox\n"},
         {"nsswitch.conf",
          "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\n"
          "protocols: files\nservices: files\nethers: files\nrpc: files\n"},
         // Any address would do: all are local there, and the gateway answers.
-        {std::string(kResolvConf), has_gateway ? "nameserver 127.0.0.53\n" : view_.resolv_conf},
+        {std::string(kResolvConf), asks_gateway ? "nameserver 127.0.0.53\n" : view_.resolv_conf},
     };
   }
 

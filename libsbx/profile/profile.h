@@ -24,6 +24,10 @@ enum class ReplacedMode : std::uint8_t { kRestore, kStop, kReport };
 enum class Missing : std::uint8_t { kRefuse, kReport };
 enum class HomeMode : std::uint8_t { kPrivate, kNone, kHost };
 enum class NetworkMode : std::uint8_t { kNone, kAllowlist, kOutbound, kOpen };
+// Whether connections are made by the gateway, and names found by it.
+constexpr bool is_relayed(NetworkMode mode) {
+  return mode == NetworkMode::kAllowlist || mode == NetworkMode::kOutbound;
+}
 enum class SeccompMode : std::uint8_t { kDefault, kStrict, kOff };
 enum class LandlockMode : std::uint8_t { kRequire, kAuto, kOff };
 enum class Fallback : std::uint8_t { kRefuse, kDegrade };

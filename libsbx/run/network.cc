@@ -39,8 +39,7 @@ std::string read_host_file(const char* path) {
 bool needs_gateway(const Policy& policy, const LaunchPlan& plan) {
   const NetworkProfile& network = policy.sandbox.network;
   if ((plan.clone_flags & CLONE_NEWNET) == 0) return false;
-  return network.mode == NetworkMode::kAllowlist || network.mode == NetworkMode::kOutbound ||
-         !network.host_ports.empty() || !policy.run.publish.empty();
+  return is_relayed(network.mode) || !network.host_ports.empty() || !policy.run.publish.empty();
 }
 
 ConnectRules connect_rules(const Policy& policy, const LaunchPlan& plan, std::string_view text) {

@@ -4,6 +4,7 @@
 import json
 
 import harness
+import world
 from network_harness import PYTHON, Networked
 
 
@@ -64,6 +65,17 @@ class Modes(Networked):
             self.assertEqual(answer["stdout"], theirs, (flags, answer))
         for flags in ((), ("--allow-host", "allowed.test")):
             self.assertNotEqual(self.sh(read, "--profile", host, *flags)["stdout"], theirs, flags)
+
+    def test_a_name_of_the_hosts_file_is_the_gateways_to_find_there(self):
+        """Who finds it alone asks for its address, which being allowed by name does not allow."""
+        found = f"grep -c {world.LISTED} /etc/hosts; curl -sS -m5 http://{world.LISTED}/"
+        host = self.profile({"extends": "default", "filesystem": {"base": "host"}})
+        for flags in ((), ("--profile", host)):
+            answer = self.sh(found, *flags, "--allow-host", world.LISTED)
+            self.assertEqual((answer["exit_code"], answer["stdout"][:2]), (0, "0\n"), (flags, answer))
+        for flags in ((), ("--net", "open"), ("--ro", "/etc/hosts", "--allow-host", world.LISTED)):
+            answer = self.sh(found, "--profile", host, *flags)
+            self.assertEqual(answer["stdout"][:2], "1\n", (flags, answer))
 
     def test_what_a_command_closes_after_a_connect_is_closed(self):
         """The same address again and again, as clients have it that try one family after the other."""

@@ -22,6 +22,7 @@ import time
 import urllib.parse
 
 OUTSIDE4, HUB4 = "10.77.0.1", "10.77.0.2"
+LISTED = "listed.test"  # in the hub's /etc/hosts
 OUTSIDE6, HUB6 = "fd77::1", "fd77::2"
 NAMES = {
     "allowed.test": [OUTSIDE4, OUTSIDE6],
@@ -344,6 +345,10 @@ def hub(directory):
         file.write(f"nameserver {OUTSIDE4}\noptions timeout:2 attempts:1\n")
     run("mount", "--make-rprivate", "/")
     run("mount", "--bind", conf, "/etc/resolv.conf")
+    hosts = os.path.join(directory, "hosts")
+    with open("/etc/hosts") as own, open(hosts, "w") as file:
+        file.write(own.read() + f"\n{OUTSIDE4} {LISTED}\n")
+    run("mount", "--bind", hosts, "/etc/hosts")
     serve(("127.0.0.1", 8088), Web, greeting="hub-loopback")
     serve(("127.0.0.2", 8099), Web, greeting="hub-second-loopback")
     serve((HUB4, 8089), Web, greeting="hub-own")
