@@ -97,7 +97,9 @@ int send_reports(ChildContext& context) noexcept {
   const auto count = static_cast<std::size_t>(context.report_count);
   FdMessage<kMaxReports> message(context.report_tags, count);
   if (message.send(context.control, context.report_fds, count) != context.report_count) {
-    return failure();
+    const int error = failure();
+    std::strcpy(context.state->detail, kSendReports);
+    return error;
   }
   for (int i = 0; i < context.report_count; ++i) ::close(context.report_fds[i]);
   context.report_count = 0;

@@ -18,6 +18,7 @@
 
 #include "launch/descriptors.h"
 #include "launch/mounts.h"
+#include "launch/tree.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -135,12 +136,6 @@ std::uint32_t watch_all_anew(ChildContext& context, bool all) {
     if (!watch_anew(context, *watch) && lost == context.op_count) lost = i;
   }
   return lost;
-}
-
-std::int64_t now_ms() {
-  struct timespec now {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 // Many editors move or remove the old file before they make the new one. What is made by that name

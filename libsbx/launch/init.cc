@@ -26,6 +26,8 @@ namespace {
 
 // Nobody waits for it any more; should the supervisor forget it, it goes by itself.
 constexpr int kLongestStayMs = 1000;
+// How long what is killed may take to end, so that what it used is counted.
+constexpr int kLongestEndMs = 300;
 
 volatile sig_atomic_t g_terminate = 0;  // set by the handlers of a process that does nothing else
 volatile sig_atomic_t g_ask_to_end = 0;
@@ -72,17 +74,40 @@ void note_pids(const ChildContext& context) {
   if (child < 0 && errno == EAGAIN) context.state->reached_pids.store(1);
 }
 
+// Whatever loses its parent becomes a child of PID 1: no child, no other process. True where none
+// is left.
+bool reap_all() {
+  pid_t reaped = 0;
+  while ((reaped = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr)) > 0) {
+  }
+  return reaped < 0 && errno == ECHILD;
+}
+
+// The kernel ends everything else when PID 1 does, but nobody would be told what it used.
+bool end_all() {
+  ::kill(-1, SIGKILL);
+  sigset_t ended;
+  ::sigemptyset(&ended);
+  ::sigaddset(&ended, SIGCHLD);
+  const std::int64_t until = now_ms() + kLongestEndMs;
+  while (!reap_all()) {
+    const std::int64_t left = until - now_ms();
+    if (left <= 0) return false;
+    const struct timespec wait { 0, static_cast<long>(left) * 1'000'000 };
+    ::sigtimedwait(&ended, nullptr, &wait);
+  }
+  return true;
+}
+
 [[noreturn]] void finish(const ChildContext& context) {
-  // In a pid namespace of its own the kernel ends everything else when PID 1 does.
   if (!context.has_pid_namespace) kill_descendants(10'000);
   if (context.has_pid_namespace) {
-    // Whatever loses its parent becomes a child of PID 1: no child, no other process.
-    pid_t reaped = 0;
-    while ((reaped = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr)) > 0) {
-    }
-    if (reaped == 0) {
+    bool is_empty = reap_all();
+    if (!is_empty) {
       note_pids(context);
-    } else if (errno == ECHILD && ::getrusage(RUSAGE_CHILDREN, &context.state->all_usage) == 0) {
+      is_empty = end_all();
+    }
+    if (is_empty && ::getrusage(RUSAGE_CHILDREN, &context.state->all_usage) == 0) {
       context.state->is_empty.store(1);
     }
     // The supervisor hears of the end here: the kernel would close it after the namespaces, which

@@ -207,7 +207,10 @@ int Seccomp::execute(ChildContext& context) const noexcept {
   if (answer < 0) return failure();
   if (!notifies) return 0;
   context.send_before_exec = may_send;
-  return report_fd(context, ReportTag::kListener, answer);
+  int error = report_fd(context, ReportTag::kListener, answer);
+  if (error != 0 || open_files == 0) return error;
+  error = send_reports(context);
+  return error != 0 ? error : SetLimit{RLIMIT_NOFILE, open_files, open_files}.execute(context);
 }
 
 int AwaitCommand::execute(ChildContext& context) const noexcept {
@@ -227,10 +230,7 @@ int Execute::execute(ChildContext& context) const noexcept {
   // In one message: one wake-up of the supervisor. PID 1 sends what the filter keeps us from.
   if (context.send_before_exec) {
     const int error = send_reports(context);
-    if (error != 0) {
-      std::strcpy(context.state->detail, kSendReports);
-      return error;
-    }
+    if (error != 0) return error;
   }
   if (context.passes_through) {
     ::umask(context.caller_umask);

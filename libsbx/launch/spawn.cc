@@ -298,7 +298,7 @@ Error step_error(const LaunchPlan& plan, const SharedState& state) {
   const int error = state.failed_errno.load();
   const Op& op = plan.ops.at(step - 1);
   const std::string what = op.describe(plan);
-  if (op.is<op::Execute>() && std::strcmp(state.detail, kSendReports) == 0) {
+  if (std::strcmp(state.detail, kSendReports) == 0) {
     return Error{ErrorCode::kSetupFailed,
                  "handing descriptors to the supervisor: " + std::string(kSendReports) + ": " +
                      errno_text(error),

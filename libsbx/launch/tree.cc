@@ -13,12 +13,6 @@
 namespace sbx {
 namespace {
 
-long now_ms() {
-  struct timespec now {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
 // Sends the signal to each pid in the list; returns how many there were.
 int signal_listed(int fd, int number) {
   char buffer[4096];
@@ -42,6 +36,12 @@ int signal_listed(int fd, int number) {
 
 }  // namespace
 
+std::int64_t now_ms() noexcept {
+  struct timespec now {};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 void ask_descendants_to_end(bool has_pid_namespace) noexcept {
   if (has_pid_namespace) {
     ::kill(-1, SIGTERM);  // everything in it but PID 1 itself
@@ -54,7 +54,7 @@ void ask_descendants_to_end(bool has_pid_namespace) noexcept {
 }
 
 bool kill_descendants(int max_ms) noexcept {
-  const long end = now_ms() + max_ms;
+  const std::int64_t end = now_ms() + max_ms;
   for (;;) {
     // thread-self: the subreaper is single-threaded, or its children belong to this thread.
     const int fd = ::open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);

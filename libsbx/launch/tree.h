@@ -2,7 +2,11 @@
 // Ends every descendant of a subreaper, where no pid namespace does it. Async-signal-safe.
 #pragma once
 
+#include <cstdint>
+
 namespace sbx {
+
+std::int64_t now_ms() noexcept;  // by a clock that nobody sets
 
 // SIGKILL to each child that /proc/self/task/*/children names, and to what is reparented to us
 // when they die, until none is left or `max_ms` have passed. True when none is left. The caller

@@ -150,7 +150,9 @@ std::string LandlockAllow::describe(const LaunchPlan& plan) const {
   return fmt::format("landlock_allow {} {:#x}", plan.text(path), rights);
 }
 std::string Seccomp::describe(const LaunchPlan& /*plan*/) const {
-  return fmt::format("seccomp {}", notifies ? "notify" : "errno");
+  std::string out = fmt::format("seccomp {}", notifies ? "notify" : "errno");
+  if (open_files != 0) out += fmt::format(" files={}", open_files);
+  return out;
 }
 std::string Execute::describe(const LaunchPlan& plan) const {
   return fmt::format("execute {}", plan.argv.empty() ? "" : plan.argv.front());

@@ -440,6 +440,9 @@ struct CloseDescriptors {
 struct Seccomp {
   bool notifies;  // by a listener, which is sent out
   bool may_send;  // the filter itself lets it be sent before the command runs
+  // The limit of open files, which bounds what a user's processes together may have sent, and not
+  // yet received: where it can be, it is set when the listener has gone. 0: it is set before.
+  std::uint64_t open_files = 0;
   static constexpr OrderRule kOrder = order::filter;
   std::string describe(const LaunchPlan& plan) const;
   int execute(ChildContext& context) const noexcept;

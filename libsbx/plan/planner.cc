@@ -76,15 +76,19 @@ class Planner {
       plan.landlock_abi = input_.facts.landlock_abi;
     }
     // The rules above take descriptors of their own.
-    if (const auto& most = sandbox_.limits.open_files; most) {
-      limit(RLIMIT_NOFILE, static_cast<std::uint64_t>(*most), static_cast<std::uint64_t>(*most));
+    auto open_files = static_cast<std::uint64_t>(sandbox_.limits.open_files.value_or(0));
+    const bool can_wait = wants(Layer::kSeccomp) && input_.facts.seccomp_notify &&
+                          !is_denied("sendmsg") && !is_denied("prlimit64");
+    if (open_files != 0 && !can_wait) {
+      limit(RLIMIT_NOFILE, open_files, open_files);
+      open_files = 0;
     }
     if (!is_unconfined()) {
       builder_.add(op::DropCapabilities{}, Layer::kCapabilities);
       builder_.confirm_last(Layer::kCapabilities);
     }
     builder_.add(op::CloseDescriptors{});
-    SBX_CHECK_OK(add_filter());
+    SBX_CHECK_OK(add_filter(open_files));
     if (plan.awaits_command) {
       builder_.add(op::AwaitCommand{});
       if (wants(Layer::kMount)) builder_.add(op::CheckGuards{}, Layer::kMount);
@@ -304,7 +308,12 @@ class Planner {
     }
   }
 
-  Status add_filter() {
+  bool is_denied(const char* call) const {
+    const std::vector<std::string>& calls = sandbox_.seccomp.deny;
+    return std::find(calls.begin(), calls.end(), call) != calls.end();
+  }
+
+  Status add_filter(std::uint64_t open_files) {
     LaunchPlan& plan = builder_.plan();
     if (!wants(Layer::kSeccomp)) return {};
     FilterSpec spec;
@@ -346,9 +355,8 @@ class Planner {
     plan.filter_refused = filter.refused_calls;
     plan.filter_checked = filter.checked_calls;
     // The listener is sent out through the filter, unless that refuses to.
-    const bool may_send =
-        std::find(spec.deny.begin(), spec.deny.end(), "sendmsg") == spec.deny.end();
-    builder_.add(op::Seccomp{spec.notify_refused, may_send}, Layer::kSeccomp);
+    builder_.add(op::Seccomp{spec.notify_refused, !is_denied("sendmsg"), open_files},
+                 Layer::kSeccomp);
     builder_.confirm_last(Layer::kSeccomp);
     return {};
   }

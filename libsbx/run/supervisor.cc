@@ -52,6 +52,7 @@ Result<Pipe> make_pipe() {
 // A prompt has no newline: its line is whole when nothing follows for so long.
 constexpr Milliseconds kRest{15};
 constexpr Milliseconds kReadsFor{1};
+constexpr Milliseconds kLongestKill{1000};
 
 }  // namespace
 
@@ -223,8 +224,11 @@ void Supervisor::feed(RunEvent event, Clock::time_point now) {
 }
 
 void Supervisor::carry_out(const RunActions& actions) {
-  if (actions.detach && input_.network != nullptr) input_.network->detach();
-  if (actions.kill) kill_tree();
+  if (actions.detach) {
+    last_resort_.stop();  // the loop may end before what is left does
+    if (input_.network != nullptr) input_.network->detach();
+  }
+  if (actions.kill) end_tree();
   if (actions.ask_to_end && sys::pidfd_send_signal(spawned_->pidfd.get(), kAskToEnd) != 0) {
     feed({.kind = Kind::kNotAsked});
   }
@@ -237,6 +241,14 @@ void Supervisor::look() {
   int next_ms = 0;
   const std::optional<Limit> limit = tree_->look(next_ms);
   feed({.kind = Kind::kLooked, .limit = limit, .next_look = Clock::now() + Milliseconds(next_ms)});
+}
+
+// PID 1 ends everything and says what that used, where the command runs already. One that does not
+// is ended as well.
+void Supervisor::end_tree() {
+  if (!input_.plan.has_pid_namespace || spawned_->state->executed.load() == 0) return kill_tree();
+  spawned_->lifeline.reset();
+  last_resort_ = input_.loop->after(kLongestKill, [this] { kill_tree(); });
 }
 
 // In a pid namespace the end of PID 1 is the end of all. Elsewhere it must live to kill them.
@@ -477,7 +489,10 @@ Supervised& Supervisor::collect() {
   result_.has_reached_pids = tree_->has_reached_pids() || state.reached_pids.load() != 0;
   result_.has_filled_scratch = tree_->has_filled_scratch();
   // Without PID 1's own, which is the work of making the sandbox.
-  if (state.is_empty.load() != 0) result_.tree_usage = state.all_usage;
+  if (state.is_empty.load() != 0) {
+    result_.tree_usage = state.all_usage;
+    result_.usage.ru_maxrss = state.all_usage.ru_maxrss;
+  }
   add_losses();
   return result_;
 }

@@ -148,6 +148,7 @@ class Supervisor {
   Status watch(Loop::Watch& watch, int fd, void (Supervisor::*handle)());
   Status watch(Channel& channel, OutputStream& stream);
   void give_up(Error error);
+  void end_tree();
   void kill_tree();
   void reap();
   void end_strays() const;
@@ -185,6 +186,7 @@ class Supervisor {
   struct {
     Loop::Watch init, control, signals, owner, listener, reports;
   } watches_;
+  Loop::Timer last_resort_;
   FileReports file_reports_;
   std::optional<Terminal> terminal_;
 };

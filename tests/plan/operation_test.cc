@@ -144,6 +144,7 @@ TEST(Operation, DescribesItself) {
   expect(op::CloseDescriptors{}, "close_descriptors");
   expect(op::Seccomp{true, true}, "seccomp notify");
   expect(op::Seccomp{false, true}, "seccomp errno");
+  expect(op::Seccomp{true, true, 256}, "seccomp notify files=256");
   expect(op::AwaitCommand{}, "await_command");
   expect(op::Execute{}, "execute tool");
 }
