@@ -26,6 +26,7 @@ BODY = r"""
 const assert = (holds, what) => { if (!holds) throw new Error(`does not hold: ${what}`); };
 const rejected = (promise) => promise.then(() => { throw new Error('was not rejected'); }, (e) => e);
 const o = { transport: TRANSPORT };
+const fs = await import('node:fs');
 let r = await sbx.run('echo out; echo err >&2; exit 3', o);
 assert(r.status === 'exited' && r.exit_code === 3 && r.stdout === 'out\n' && r.stderr === 'err\n', 'run');
 r = await sbx.run('cat d/x b', { ...o, files: { 'd/x': '1', b: new Uint8Array([50]) } });
@@ -53,7 +54,41 @@ e = await rejected(sbx.Session.open({ ...o, program: '/bin/echo' }));
 assert(e.code === 'session_failed', e);
 e = await rejected(sbx.Session.open({ ...o, program: SILENT, server_timeout_ms: 300 }));
 assert(e.code === 'session_failed' && e.where === '/server_timeout_ms', e);
+for (const [name, bad, code] of [['profile', 5, 'wrong_type'], ['workspace', 5, 'wrong_type'],
+  ['template', 5, 'wrong_type'], ['program', 5, 'wrong_type'], ['with', [5], 'wrong_type'],
+  ['flags', [5], 'wrong_type'], ['flags', 'ab', 'wrong_type'], ['flags', ['a\0'], 'bad_value'],
+  ['server_timeout_ms', 'x', 'wrong_type'], ['server_timeout_ms', 1.5, 'wrong_type'],
+  ['server_timeout_ms', 0, 'out_of_range'], ['server_timeout_ms', 3600001, 'out_of_range']]) {
+  e = await rejected(sbx.Session.open({ ...o, [name]: bad }));
+  assert(e.code === code && e.where === `/${name}`, `${name}: ${bad} gives ${e}`);
+}
 const s = await sbx.Session.open(o);
+const beside = s.run('sleep 0.5; echo unharmed');
+for (const bad of [s.run('echo \ud800'), s.run(['echo', '\udc00']), s.run('cat', { input: 'x\ud800x' }),
+  s.run('ls', { files: { '\ud800': '' } }), s.call('list', { '\ud800': 1 })]) {
+  assert((e = await rejected(bad)).code === 'bad_json', e);
+}
+for (const bad of [s.run('cat', { input: 'x'.repeat(17 << 20) }), s.run('cat', { input: 'é'.repeat(9 << 20) }),
+  s.run('ls', { files: { a: Buffer.alloc(14 << 20) } })]) {
+  assert((e = await rejected(bad)).code === 'too_large', e);
+}
+const bash = await sbx.bashTool(s);
+assert((await bash.handle({ command: 'echo \ud800' })).isError, 'a tool answers a model');
+for (const [bad, code] of [['list\0x', 'unknown_method'], ['list\ud800', 'unknown_method'], [5, 'bad_message']]) {
+  assert((e = await rejected(s.call(bad))).code === code && e.where === '/method', e);
+}
+assert((await s.run('printf %s "$0" "\\ud800 😀"')).stdout.endsWith('\\ud800 😀'), 'what is well formed');
+assert((await beside).stdout === 'unharmed\n', 'beside');
+for (const timeout of [NaN, Infinity, -Infinity]) {
+  e = await rejected(s.run('true', { timeout }));
+  assert(e.code === 'out_of_range' && e.where === '/timeout_ms', e);
+}
+const shorts = new Uint16Array([0, 0x4241, 0x4443]).subarray(1);
+r = await s.run('cat a b c', { files: { a: shorts, b: new DataView(shorts.buffer, 2, 1), c: shorts.buffer.slice(4) } });
+assert(r.stdout === 'ABCDACD', r.stdout);
+for (const files of ['ab', ['a'], null, { a: 5 }, { a: null }]) {
+  assert((e = await rejected(s.run('true', { files }))) instanceof TypeError && /files/.test(e.message), e);
+}
 const many = await Promise.all([...Array(20).keys()].map((i) => s.run(`echo ${i}`)));
 assert(many.every((m, i) => m.stdout === `${i}\n`), 'many');
 const big = await s.run('head -c 3000000 /dev/zero | tr "\\0" x');
@@ -73,6 +108,11 @@ for await (const c of reader) chunks.push(c);
 const read = chunks.reduce((sum, c) => sum + c.text.length, 0);
 const lost = chunks.reduce((sum, c) => sum + c.dropped, 0);
 assert(read + lost === 24000024 && read <= 7 * 2 ** 20, [read, lost]);
+const loud = await s.start("head -c 3000000 /dev/zero | tr '\\0' x | fold -w 80; echo y >&2");
+await loud.wait();
+let once = 0;
+for await (const c of loud) once += c.dropped;
+assert(once > 0 && once === (await loud.output(0)).dropped, 'what was dropped is counted once');
 const cat = await s.start('cat');
 await cat.stdin('x\n', { close: true });
 assert((await cat.wait({ timeout: 30000 })).stdout === 'x\n', 'cat');
@@ -89,10 +129,14 @@ for (const bad of [s.run('true', { outputKB: 1 }), s.start('true', { check: true
   forever.wait({ timeoutMs: 1 }), forever.kill({ graceMs: 1 }), forever.stdin('', { end: true }),
   forever.stream({ matches: 'x' }).next()]) assert((await rejected(bad)) instanceof TypeError, 'unknown');
 assert((await forever.kill({ grace: 100 })).is_running === false, 'kill');
-assert((await s.list()).length === 4 && (await s.reset()).workspace_cleared === true, 'reset');
-const left = rejected(s.run('sleep 1000').then((x) => { throw new Error(x.status); }));
+assert((await s.list()).length === 5 && (await s.reset()).workspace_cleared === true, 'reset');
+const left = rejected(s.run('sleep 1000'));
+const streamed = (await s.start('echo begun; sleep 1000')).stream();
+assert((await streamed.next()).value.text === 'begun\n', 'begun');
+const cutStream = rejected(streamed.next());
 await s.close();
-assert(/cancelled|session/.test((await left).message), 'left');
+assert((await left).code === 'session_failed', 'a command ends with its session');
+assert((await cutStream).code === 'session_failed', 'a stream ends with its session');
 assert((await rejected(s.run('true'))).code === 'session_failed', 'closed');
 const pool = await sbx.createPool({ ...o, size: 2 });
 const counted = await pool.map(Array(12).fill('mkdir d-$$-$RANDOM; ls -d d-* | wc -l; sleep 0.05; rmdir d-$$-*'));
@@ -106,11 +150,26 @@ assert((await Promise.all(ending)).every((error) => error.name === 'AbortError')
 assert((await rejected(pool.map(['true', 'sleep 1000'], { timeout: -1 }))).code === 'out_of_range', 'map rejects');
 assert((await pool.run('echo on')).stdout === 'on\n', 'pool goes on');
 assert((await rejected(sbx.createPool({ ...o, size: 0 }))).where === '/size', 'size');
+assert((await rejected(pool.map('ab'))) instanceof TypeError, 'a string is not mapped');
+let returned = 0;
+function* source() { try { for (;;) yield 'true'; } finally { returned += 1; } }
+await rejected(pool.map(source(), { timeout: -1 }));
+async function* slowSource() { try { for (;;) yield 'true'; } finally { returned += 1; } }
+await rejected(pool.map(slowSource(), { timeout: -1 }));
+await new Promise((resolve) => { setTimeout(resolve, 50); });
+assert(returned === 2, 'a source is given back');
+const mortal = await sbx.createPool({ ...o, size: 1, program: RECORDING });
+for (let i = 0; i < 2; i += 1) {
+  for (const word of ['one', 'two']) assert((await mortal.run(`echo ${word}`)).stdout === `${word}\n`, word);
+  process.kill(Number(fs.readFileSync('server.pid')), 'SIGKILL');
+  await new Promise((resolve) => { setTimeout(resolve, 300); });
+}
+assert((await mortal.map(['echo 1', 'echo 2'])).map((m) => m.stdout).join('') === '1\n2\n', 'another session');
+await mortal.close();
 const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000'), pool.run('true')]));
 await pool.close();
 assert(/session|cancelled|closed/.test((await cut).message), 'pool close');
 assert((await rejected(pool.run('true'))).code === 'session_failed', 'pool closed');
-const fs = await import('node:fs');
 const template = fs.mkdtempSync('template-');
 fs.writeFileSync(`${template}/a`, 'a');
 const graders = await sbx.createPool({ ...o, size: 2, template });
@@ -149,10 +208,15 @@ class Package(session_harness.Case):
         return done.stdout
 
     def body(self, transport):
-        silent = self.write("silent", "#!/bin/sh\nexec sleep 1000\n")
-        os.chmod(silent, 0o755)
+        silent = self.program("silent", "exec sleep 1000")
+        recording = self.program("recording", f'echo $$ > server.pid; exec {SBX_RUN} "$@"')
         return ("import * as sbx from 'sbx';\n" + BODY.replace("TRANSPORT", f"'{transport}'")
-                .replace("SILENT", f"'{silent}'"))
+                .replace("SILENT", f"'{silent}'").replace("RECORDING", f"'{recording}'"))
+
+    def program(self, name, line):
+        path = self.write(name, f"#!/bin/sh\n{line}\n")
+        os.chmod(path, 0o755)
+        return path
 
     def script(self, text, name="test.mjs"):
         out = self.tool("node", self.write(f"work/{name}", text))
@@ -191,6 +255,22 @@ class Package(session_harness.Case):
 
     def test_over_a_child_process(self):
         self.script(self.body("child"))
+
+    def test_an_answer_that_names_no_call_fails_those_that_wait(self):
+        data = '{"code":"bad_json","message":"cannot be read","where":"","hint":""}'
+        server = self.program("server", f"""
+read line; echo '{{"jsonrpc":"2.0","id":1,"result":{{}}}}'
+read line; read line
+echo '{{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":"","data":{data}}}}}'
+read line""")
+        out = self.script(f"""
+import {{ Session }} from 'sbx';
+const s = await Session.open({{ transport: 'child', program: '{server}' }});
+const codes = await Promise.all([s.run('a'), s.run('b')].map((call) => call.catch((error) => error.code)));
+console.log(codes.join());
+await s.close();
+""")
+        self.assertEqual(out, "bad_json,bad_json\n")
 
     def test_over_koffi(self):
         if not KOFFI:

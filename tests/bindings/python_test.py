@@ -1,56 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package, from its wheel, in a directory with nothing else."""
+"""The Python package: one command, sessions, tasks, pages."""
 
 import os
 import re
 import signal
 import subprocess
 import sys
-import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+sys.path.insert(0, HERE)
 
-import session_harness  # noqa: E402
-from harness import BOUND, SBX_RUN, SOURCE  # noqa: E402
+from python_harness import BOUND, PACKAGE, PREFIX, SOURCE, Case, session_harness  # noqa: E402
 
-PACKAGE = os.path.join(SOURCE, "bindings", "python")
-PREFIX = os.path.dirname(os.path.dirname(SBX_RUN))
 # 24 lines of a million bytes
 BIG = "for i in $(seq 24); do head -c 1000000 /dev/zero | tr '\\0' x; echo; sleep 0.02; done"
-
-
-class Case(session_harness.Case):
-    def setUp(self):
-        super().setUp()
-        done = subprocess.run([sys.executable, f"{PACKAGE}/build_wheel.py", "--prefix", PREFIX,
-                               "--out", self.base], capture_output=True, text=True,
-                              timeout=BOUND, check=False)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.wheel = done.stdout.strip()
-        self.site = os.path.join(self.base, "site")
-        with zipfile.ZipFile(self.wheel) as wheel:
-            wheel.extractall(self.site)
-            for info in wheel.infolist():
-                os.chmod(os.path.join(self.site, info.filename), info.external_attr >> 16 & 0o777)
-
-    def python(self, script, *arguments, **options):
-        options.setdefault("timeout", BOUND)
-        return subprocess.run(
-            [sys.executable, "-s", "-X", "dev", "-W", "error", "-c", script, *arguments],
-            env={**self.env, "PYTHONPATH": self.site}, cwd=self.work, capture_output=True,
-            text=True, check=False, **options)
-
-    def script(self, text, *arguments, out=None):
-        """Runs a script that must end well and leave nothing behind."""
-        done = self.python(text, *arguments)
-        # What asyncio says in development mode on a machine that is busy with more.
-        said = re.sub(r"^Executing <.*> took [\d.]+ seconds\n", "", done.stderr, flags=re.MULTILINE)
-        self.assertEqual((done.returncode, said), (0, ""), done.stdout)
-        if out is not None:
-            self.assertEqual(done.stdout, out)
-        self.assert_nothing_left()
-        return done.stdout
 
 
 class Wheel(Case):
@@ -180,6 +143,64 @@ class Run(Case):
                     "        raise SystemExit(f'{bad!r} is taken')\n"
                     "    except TypeError as error:\n"
                     "        assert repr(bad) in str(error), error\n")
+
+    def test_takes_paths_and_bytes_where_they_are_plain_and_names_the_argument_else(self):
+        self.script("""if 1:
+            import pathlib, sbx
+            def raised(kind, call, *words):
+                try:
+                    raise SystemExit(f"taken: {call()}")
+                except kind as error:
+                    assert all(word in str(error) for word in words), error
+            with sbx.Session() as s:
+                assert s.run("cat", input=b"\\xc3\\xa9").stdout == "\u00e9"
+                assert s.run("cat", input=bytearray(b"x")).stdout == "x"
+                assert s.run(["test", "-d", pathlib.Path("/usr")]).ok
+                assert s.run("pwd", cwd=pathlib.Path("/usr")).stdout == "/usr\\n"
+                assert s.run("cat a", files={pathlib.Path("a"): "b"}).stdout == "b"
+                raised(TypeError, lambda: s.run("cat", input=b"\\xff"), "input", "UTF-8")
+                raised(TypeError, lambda: s.run("cat", input=5), "input")
+                raised(TypeError, lambda: s.run(b"ls"), "command", "b'ls'")
+                raised(TypeError, lambda: s.run(None), "command", "None")
+                raised(TypeError, lambda: s.run(["ls", b"x"]), "command[1]", "b'x'")
+                raised(TypeError, lambda: s.run("ls", cwd=b"/usr"), "cwd", "b'/usr'")
+                raised(TypeError, lambda: s.run("ls", files={b"a": "b"}), "files", "b'a'")
+                raised(TypeError, lambda: s.run("ls", files={"a": 5}), "files['a']", "5")
+                raised(TypeError, lambda: s.run("ls", env={"A": 1}), "env['A']", "1")
+                raised(TypeError, lambda: sbx.Session(profile=b"x"), "profile", "b'x'")
+                raised(TypeError, lambda: sbx.Session(flags=["--ro", 5]), "flags[1]", "5")
+                for endless in (float("inf"), float("-inf"), float("nan"), 1e308):
+                    raised(sbx.InvalidRequest, lambda: s.run("true", timeout=endless),
+                           "out_of_range", "/timeout_ms")
+                raised(sbx.InvalidRequest, lambda: s.start("cat").kill(float("inf")), "/grace_ms")
+                raised(sbx.InvalidRequest, lambda: s.call("list\\0x"), "unknown_method")
+                raised(sbx.InvalidRequest, lambda: s.call("list\\udc80"), "unknown_method")
+                raised(TypeError, lambda: s.call(5), "method")
+        """)
+
+    def test_takes_the_requests_own_names(self):
+        self.script("""if 1:
+            import asyncio, sbx
+            assert sbx.run("sleep 60", timeout_ms=200).timed_out
+            def twice(call):
+                try:
+                    raise SystemExit(f"taken: {call()}")
+                except TypeError as error:
+                    assert "one argument" in str(error), error
+            with sbx.Session() as s:
+                files = [{"path": "a", "content": "echo a", "mode": "755"}]
+                assert s.run(["./a"], files=files).stdout == "a\\n"
+                assert s.start("cat", stdin="x").wait(60).stdout == "x"
+                twice(lambda: s.run("true", timeout=1, timeout_ms=1000))
+                twice(lambda: s.start("true", input="", stdin=""))
+            with sbx.Executor(1) as e:
+                assert e.submit("cat", stdin="x", timeout_ms=60000).result(60).stdout == "x"
+                twice(lambda: e.submit("true", timeout=1, timeout_ms=1000))
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    assert (await s.run("cat", stdin="x", timeout_ms=60000)).stdout == "x"
+            asyncio.run(main())
+        """)
 
     def test_takes_presets(self):
         self.script("import sbx\n"
@@ -319,6 +340,25 @@ class Session(Case):
             asyncio.run(main())
         """)
 
+    def test_a_stream_counts_what_was_dropped_once(self):
+        self.script("""if 1:
+            import asyncio, sbx
+            loud = "head -c 3000000 /dev/zero | tr '\\\\0' x | fold -w 80; echo y >&2"
+            def check(chunks, lost):
+                assert {c.stream for c in chunks} == {"stdout", "stderr"}
+                assert sum(c.dropped for c in chunks) == lost > 0, ([c.dropped for c in chunks], lost)
+            with sbx.Session() as s:
+                t = s.start(loud)
+                t.wait()
+                check(list(t.stream()), t.output(since=0).dropped)
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    t = await s.start(loud)
+                    await t.wait()
+                    check([c async for c in t.stream()], (await t.output(since=0)).dropped)
+            asyncio.run(main())
+        """)
+
     def test_serves_threads_and_outlives_the_one_that_opened_it(self):
         self.script("""if 1:
             import sbx, threading
@@ -382,6 +422,57 @@ class Session(Case):
             s.close()
         """)
 
+    def test_forks_while_threads_use_it_never_hang(self):
+        self.script("""if 1:
+            import os, sys, threading, time, warnings, sbx
+            warnings.simplefilter("ignore", DeprecationWarning)  # of threads and fork
+            s = sbx.Session()
+            t = s.start("sleep 1000")
+            stream = t.stream(since=0)
+            watching = threading.Thread(target=lambda: [None for _ in stream])
+            watching.start()
+            going = True
+            def busy():
+                while going:
+                    s.run("head -c 300000 /dev/zero | tr '\\\\0' x", output_kb=1000)
+            threads = [threading.Thread(target=busy) for _ in range(4)]
+            [thread.start() for thread in threads]
+            def ended(call):
+                try:
+                    call()
+                    os._exit(3)
+                except sbx.SessionEnded:
+                    pass
+            def status_of(pid):
+                until = time.monotonic() + 20
+                while time.monotonic() < until:
+                    found, status = os.waitpid(pid, os.WNOHANG)
+                    if found:
+                        return status
+                    time.sleep(0.002)
+                os.kill(pid, 9)
+                return os.waitpid(pid, 0)[1]
+            until = time.monotonic() + 4
+            count = status = 0
+            while time.monotonic() < until and status == 0:
+                pid = os.fork()
+                if pid == 0:
+                    if count % 2:
+                        ended(lambda: s.run("true"))
+                        ended(lambda: next(t.stream()))
+                        s.close()
+                    sys.exit(0)  # closes what is open, as any child does
+                status = status_of(pid)
+                count += 1
+            going = False
+            [thread.join() for thread in threads]
+            t.kill(0.1)
+            watching.join()
+            assert status == 0, (count, status)
+            assert s.run("echo whole").stdout == "whole\\n"
+            s.close()
+        """)
+
     def test_checks_explains_and_calls_anything(self):
         self.script("""if 1:
             import sbx
@@ -398,47 +489,6 @@ class Session(Case):
                     assert "mounts" in str(s.explain("ls"))
                 except sbx.InvalidRequest as error:
                     print("no check:", error)
-        """)
-
-
-class Asyncio(Case):
-    def test_runs_streams_and_cancels(self):
-        self.script("""if 1:
-            import asyncio, sbx, time
-            async def main():
-                async with sbx.AsyncSession() as s:
-                    got = await asyncio.gather(*(s.run(f"echo {i}") for i in range(20)))
-                    assert [r.stdout for r in got] == [f"{i}\\n" for i in range(20)]
-                    running = asyncio.create_task(s.run("touch started; sleep 1000"))
-                    while not (await s.run("test -e started")).ok:
-                        pass
-                    running.cancel()
-                    try:
-                        await running
-                        raise AssertionError
-                    except asyncio.CancelledError:
-                        pass
-                    t = await s.start("echo a; sleep 0.05; echo b >&2")
-                    assert sorted([c.text async for c in t.stream()]) == ["a\\n", "b\\n"]
-                    assert (await t.wait()).exit_code == 0
-                    t = await s.start("cat")
-                    await t.stdin("x\\n", close=True)
-                    assert (await t.wait(30)).stdout == "x\\n"
-                    assert (await t.output()).stdout == "x\\n"
-                    assert len(await s.list()) == 2
-                    assert await s.reset()
-                    left = asyncio.create_task(s.run("sleep 1000"))
-                    await asyncio.sleep(0.1)
-                try:
-                    assert (await left).status == "cancelled"
-                except sbx.SessionEnded:
-                    pass
-                try:
-                    await s.run("true")
-                    raise AssertionError
-                except sbx.SessionEnded:
-                    pass
-            asyncio.run(main())
         """)
 
 
@@ -473,173 +523,6 @@ class Pages(Case):
                     assert "hi" in answer.text
             asyncio.run(main())
         """)
-
-
-class Executor(Case):
-    def test_gives_results_and_exceptions(self):
-        self.script("""
-import concurrent.futures, sbx
-with sbx.Executor(2) as e:
-    ok, failed, missing = e.submit("echo hi"), e.submit("exit 3"), e.submit(["no-such-program"])
-    bad, worse = e.submit("true", timeout=-1), e.submit("true", cwd="/nowhere/at/all")
-    assert ok.result(60).stdout == "hi\\n"
-    assert failed.result(60).exit_code == 3
-    assert missing.result(60).error["code"] == "not_found"
-    assert isinstance(bad.exception(60), sbx.InvalidRequest)
-    assert isinstance(worse.exception(60), sbx.SbxError), worse.result()
-    assert [r.stdout for r in e.map([f"printf {i}" for i in range(30)])] == [
-        str(i) for i in range(30)]
-    try:
-        e.submit("true", bogus=1)
-    except TypeError:
-        pass
-    else:
-        raise AssertionError
-try:
-    e.submit("true")
-except RuntimeError:
-    pass
-else:
-    raise AssertionError
-for count in (0, -1):
-    try:
-        sbx.Executor(count)
-    except ValueError:
-        pass
-    else:
-        raise AssertionError
-""")
-
-    def test_each_command_has_a_layer_of_its_own_over_a_template(self):
-        self.script("""
-import os, tempfile, sbx
-with tempfile.TemporaryDirectory() as base:
-    template = os.path.join(base, "t")
-    os.mkdir(template)
-    open(os.path.join(template, "a"), "w").close()
-    with sbx.Executor(2, template=template) as e:
-        for r in e.map(["ls; echo $RANDOM > b; rm a"] * 6):
-            assert (r.stdout, r.exit_code) == ("a\\n", 0), r
-            assert r.layer and len(r.changes) == 2, r
-    assert os.listdir(template) == ["a"]
-    with sbx.Executor(2, template=template, keep_layers=True) as e:
-        names = {r.layer["name"] for r in e.map(["echo > b"] * 3)}
-        assert len(names) == 3, names
-    assert os.listdir(template) == ["a"]
-    with sbx.Executor(1, template=template, workspace=base) as e:
-        assert "--workspace" in str(e.submit("true").exception(60))
-""")
-
-    def test_runs_no_more_than_its_workers_at_a_time(self):
-        self.script("""
-import sbx
-with sbx.Executor(2) as e:
-    count = "mkdir d-$$-$RANDOM; ls -d d-* | wc -l; sleep 0.05; rmdir d-$$-*"
-    most = max(int(r.stdout) for r in e.map([count] * 12))
-assert most <= 2, most
-""")
-
-    def test_cancels_what_waits_and_what_runs(self):
-        self.script("""
-import concurrent.futures, time, sbx
-with sbx.Executor(1) as e:
-    running, waiting = e.submit("sleep 1000"), e.submit("echo no")
-    while not running.running():
-        time.sleep(0.01)
-    assert waiting.cancel() and waiting.cancelled()
-    time.sleep(0.2)
-    called = []
-    running.add_done_callback(called.append)
-    assert running.cancel() and running.cancelled() and called == [running]
-    done, _ = concurrent.futures.wait([running, waiting], timeout=30)
-    assert len(done) == 2
-    after = e.submit("echo after")
-    assert after.result(60).stdout == "after\\n" and not after.cancel()
-e = sbx.Executor(1)
-futures = [e.submit("sleep 0.3; echo x")] + [e.submit("echo y") for _ in range(5)]
-while not futures[0].running():
-    time.sleep(0.01)
-e.shutdown(wait=True, cancel_futures=True)
-assert futures[0].result(0).stdout == "x\\n" and all(f.cancelled() for f in futures[1:])
-e = sbx.Executor(1)
-futures = [e.submit("echo z") for _ in range(3)]
-e.shutdown(wait=False)
-assert all(f.result(60).stdout == "z\\n" for f in futures)
-""")
-
-    def test_does_what_concurrent_futures_asks_of_every_executor(self):
-        self.script("""
-import concurrent.futures, time, weakref, sbx
-def fails():
-    raise ZeroDivisionError
-with sbx.Executor(3) as e:
-    assert e.submit(pow, 2, 8).result() == 256
-    assert e.submit(int, "7", base=8).result() == 7
-    assert isinstance(e.submit(fails).exception(), ZeroDivisionError)
-    assert list(e.map(pow, range(10), range(10))) == list(map(pow, range(10), range(10)))
-    i = e.map(divmod, [1, 1, 1, 1], [2, 3, 0, 5])
-    assert (next(i), next(i)) == ((0, 1), (0, 1))
-    try:
-        next(i)
-    except ZeroDivisionError:
-        pass
-    else:
-        raise AssertionError
-    try:
-        list(e.map(["sleep 1000"], timeout=0.1))
-    except concurrent.futures.TimeoutError:
-        pass
-    else:
-        raise AssertionError
-    futures = [e.submit("true") for _ in range(8)]
-    assert {f for f in concurrent.futures.as_completed(futures, timeout=60)} == set(futures)
-    first = concurrent.futures.wait([e.submit("true"), e.submit("sleep 3")], timeout=60,
-                                    return_when=concurrent.futures.FIRST_COMPLETED)
-    assert len(first.done) == 1 and len(first.not_done) == 1
-    for future in first.not_done:
-        assert future.cancel()
-""")
-
-    def test_works_in_process_pools_and_gathers_a_thousand(self):
-        self.script("""
-import asyncio, concurrent.futures, sbx
-def work(executor, i):
-    with executor:
-        return executor.submit(f"echo {i}").result(60).stdout
-if __name__ == "__main__":
-    shared = sbx.Executor(2)
-    assert shared.submit("true").result(60).ok
-    with concurrent.futures.ProcessPoolExecutor(2) as pool:
-        assert list(pool.map(work, [shared] * 4, range(4))) == [f"{i}\\n" for i in range(4)]
-    async def main():
-        return await asyncio.gather(*(asyncio.wrap_future(shared.submit(["true"]))
-                                      for _ in range(1000)))
-    assert all(r.ok for r in asyncio.run(main()))
-    shared.shutdown()
-""")
-
-    def test_works_in_the_workers_of_dask(self):
-        if subprocess.run([sys.executable, "-c", "import distributed"], capture_output=True,
-                          check=False).returncode != 0:
-            self.skipTest("no Dask here (package python3-distributed)")
-        path = self.write("dask_host.py", """
-import dask.distributed, sbx
-def work(executor, i):
-    with executor:
-        return executor.submit(f"echo {i}").result(60).stdout
-if __name__ == "__main__":
-    cluster = dask.distributed.LocalCluster(n_workers=2, threads_per_worker=1,
-                                            dashboard_address=None)
-    with cluster, dask.distributed.Client(cluster) as client:
-        futures = client.map(work, [sbx.Executor(1)] * 6, range(6))
-        assert client.gather(futures) == [f"{i}\\n" for i in range(6)]
-    print("well")
-""")
-        done = subprocess.run([sys.executable, path], cwd=self.base, capture_output=True, text=True,
-                              timeout=3 * BOUND, check=False,
-                              env={**self.env, "PYTHONPATH": self.site, "HOME": self.base})
-        self.assertEqual((done.returncode, done.stdout), (0, "well\n"), done.stderr)
-
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ export interface CommandOptions {
   /** Milliseconds. */
   timeout?: number;
   input?: string;
-  files?: Record<string, string | Uint8Array>;
+  files?: Record<string, string | ArrayBufferView | ArrayBuffer>;
   network?: boolean;
   merge?: boolean;
   description?: string;
@@ -171,7 +171,7 @@ export class Task implements AsyncIterable<Chunk> {
 
 /** Many commands, at most `size` at a time (default: one a processor), in one session. */
 export class Pool {
-  private constructor(session: Session, size: number);
+  private constructor(session: Session, options: OpenOptions, size: number);
   readonly size: number;
   run(command: string | string[], options?: RunOptions): Promise<Result>;
   /** Results in the order of the commands; rejects with the first error, and then begins no more. */

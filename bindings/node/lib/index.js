@@ -4,39 +4,9 @@
 
 const { execFile } = require('node:child_process');
 const os = require('node:os');
-const path = require('node:path');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
+const { OPENING, COMMAND, known, commandParams, encode, openOptions } = require('./request.js');
 const { openTransport, program } = require('./transport.js');
-
-const OPENING = ['profile', 'with', 'workspace', 'template', 'keep_layers', 'flags', 'program',
-  'server_timeout_ms', 'transport'];
-const COMMAND = ['cwd', 'env', 'timeout', 'input', 'files', 'network', 'merge', 'description',
-  'outputKb', 'fileKb', 'approval'];
-
-// A misspelt option would be one that silently does nothing.
-function known(options, ...names) {
-  if (options === null || typeof options !== 'object' || Array.isArray(options)) {
-    throw new TypeError(`options are an object, not ${JSON.stringify(options)}`);
-  }
-  for (const name of Object.keys(options)) {
-    if (!names.includes(name)) {
-      throw new TypeError(`unknown option '${name}'; there are ${names.join(', ')}`);
-    }
-  }
-}
-
-function commandParams(command, options = {}) {
-  const { timeout, input, files, cwd, env, network, merge, description, approval } = options;
-  const list = files && Object.entries(files).map(([name, content]) => (
-    typeof content === 'string' ? { path: name, content }
-      : { path: name, content_base64: Buffer.from(content).toString('base64') }));
-  const params = {
-    [typeof command === 'string' ? 'command' : 'argv']: command,
-    timeout_ms: timeout, stdin: input, files: list, cwd, env, network, merge, description, approval,
-    output_kb: options.outputKb, file_kb: options.fileKb,
-  };
-  return Object.fromEntries(Object.entries(params).filter(([, value]) => value !== undefined));
-}
 
 class Session {
   #transport;
@@ -45,15 +15,7 @@ class Session {
   #closed;
 
   static async open(options = {}) {
-    known(options, ...OPENING);
-    const { workspace, template, keep_layers: keeps, with: presets = [], flags = [], ...rest } = options;
-    const opening = { ...rest };
-    if (workspace !== undefined) opening.workspace = path.resolve(workspace);
-    const given = [...[presets].flat().map((name) => `--with=${name}`), ...flags];
-    if (template !== undefined) given.push(`--template=${path.resolve(template)}`);
-    if (keeps) given.push('--keep-layers');
-    if (given.length > 0) opening.flags = given;
-    return new Session(await openTransport(opening));
+    return new Session(await openTransport(openOptions(options)));
   }
 
   constructor(transport) {
@@ -68,10 +30,13 @@ class Session {
       for (const notify of this.#watchers.get(event.params.task_id) ?? []) notify(event);
       return;
     }
-    const answer = this.#answers.get(event.id);
-    this.#answers.delete(event.id);
-    if (event.error !== undefined) answer?.reject(errorOf(event.error));
-    else answer?.resolve(event.result);
+    // null: what was asked could not be read, so it may be any of those that wait.
+    for (const id of event.id === null ? [...this.#answers.keys()] : [event.id]) {
+      const answer = this.#answers.get(id);
+      this.#answers.delete(id);
+      if (event.error !== undefined) answer?.reject(errorOf(event.error));
+      else answer?.resolve(event.result);
+    }
     this.#hold();
   }
 
@@ -79,6 +44,10 @@ class Session {
 
   #end() {
     this.#closed ??= Promise.resolve();
+    this.#fail();
+  }
+
+  #fail() {
     const gone = new SbxError('session_failed', 'the session has ended', '', 'open another');
     for (const answer of this.#answers.values()) answer.reject(gone);
     for (const group of this.#watchers.values()) for (const notify of group) notify(null);
@@ -86,11 +55,20 @@ class Session {
     this.#watchers.clear();
   }
 
+  #submit(method, text) {
+    try {
+      return this.#transport.submit(method, text);
+    } catch (error) {
+      if (error.code === 'session_failed') this.#end();
+      throw error;
+    }
+  }
+
   call(method, params = {}, { signal } = {}) {
     return new Promise((resolve, reject) => {
       signal?.throwIfAborted();
       if (this.#closed) throw new SbxError('session_failed', 'the session is closed', '', 'open another');
-      const id = this.#transport.submit(method, params);
+      const id = this.#submit(method, encode(method, params));
       const abort = () => {
         if (!this.#answers.has(id)) return;
         this.#transport.cancel(id);
@@ -172,8 +150,14 @@ class Session {
     };
   }
 
+  /** @internal */
+  get hasEnded() { return this.#closed !== undefined; }
+
   close() {
-    this.#closed ??= this.#transport.close();
+    if (this.#closed === undefined) {
+      this.#fail();
+      this.#closed = this.#transport.close();
+    }
     return this.#closed;
   }
 }
@@ -265,8 +249,11 @@ class Task {
       const params = { task_id: this.id, since, follow: true, match: match ?? null };
       const first = await this.#session.call('output', params, { signal });
       if (match === undefined) { // what there is comes in the answer, only what is new as events
+        let { dropped } = first; // of both together
         for (const stream of ['stdout', 'stderr']) {
-          if (first[stream]) yield { stream, text: first[stream], offset: since, dropped: first.dropped };
+          if (!first[stream]) continue;
+          yield { stream, text: first[stream], offset: since, dropped };
+          dropped = 0;
         }
       }
       for (;;) {
@@ -305,14 +292,16 @@ async function run(command, options = {}) {
 
 // Many commands, at most `size` at a time, in one session. What waits has not been sent anywhere.
 class Pool {
-  #session;
+  #session; // a promise of it
+  #options;
   #size;
   #free;
   #waiting = [];
   #closed = false;
 
-  constructor(session, size) {
-    this.#session = session;
+  constructor(session, options, size) {
+    this.#session = Promise.resolve(session);
+    this.#options = options;
     this.#size = size;
     this.#free = size;
   }
@@ -341,12 +330,40 @@ class Pool {
     else next.resolve();
   }
 
+  // Another in place of one that has ended, which all share.
+  async #opened() {
+    const held = this.#session;
+    const session = await held;
+    this.#checkOpen();
+    if (!session.hasEnded) return session;
+    if (this.#session === held) {
+      this.#session = Session.open(this.#options).catch((error) => {
+        this.#session = held;
+        throw error;
+      });
+    }
+    return this.#session;
+  }
+
+  #checkOpen() {
+    if (this.#closed) throw new SbxError('session_failed', 'the pool is closed', '', 'open another');
+  }
+
+  async #ask(command, options) {
+    const session = await this.#opened();
+    const result = session.run(command, options);
+    if (!session.hasEnded) return result;
+    // It had died at rest, which shows when it is asked: nothing was sent.
+    result.catch(() => {});
+    return (await this.#opened()).run(command, options);
+  }
+
   async run(command, options = {}) {
     options.signal?.throwIfAborted();
-    if (this.#closed) throw new SbxError('session_failed', 'the pool is closed', '', 'open another');
+    this.#checkOpen();
     await this.#take(options.signal);
     try {
-      return await this.#session.run(command, options);
+      return await this.#ask(command, options);
     } finally {
       this.#give();
     }
@@ -354,6 +371,7 @@ class Pool {
 
   // Results in the order of the commands. The first error of ours rejects, and nothing more begins.
   async map(commands, options = {}) {
+    if (typeof commands === 'string') throw new TypeError('map takes an iterable of commands, not one');
     const results = [];
     const failed = new AbortController();
     const abort = () => failed.abort(options.signal.reason);
@@ -379,6 +397,7 @@ class Pool {
       await Promise.all(Array.from({ length: this.#size }, work));
     } catch (error) {
       failed.abort(error);
+      reading.then(() => source.return?.()).catch(() => {}); // not awaited: it may never give another
       throw error;
     } finally {
       options.signal?.removeEventListener('abort', abort);
@@ -390,7 +409,8 @@ class Pool {
     this.#closed = true;
     const gone = new SbxError('session_failed', 'the pool is closed', '', 'open another');
     for (const place of this.#waiting.splice(0)) place.reject(gone);
-    await this.#session.close();
+    const session = await this.#session.catch(() => undefined); // undefined: it could not be opened again
+    await session?.close();
   }
 }
 if (Symbol.asyncDispose) {
@@ -401,7 +421,7 @@ async function createPool({ size = os.availableParallelism?.() ?? os.cpus().leng
   if (!Number.isInteger(size) || size < 1) {
     throw new SbxError('out_of_range', `"size" must be a whole number from 1, not ${size}`, '/size', '');
   }
-  return new Pool(await Session.open(options), size);
+  return new Pool(await Session.open(options), options, size);
 }
 
 async function toolDefinition(name, options = {}) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two ways to a session, one face: open(options) → { submit, cancel, close, onEvent, onEnd, token }.
+// Options and params have been checked (request.js); params are JSON text.
 // Over koffi the library's pollable descriptor is not one that libuv watches from JavaScript, so
 // sbx_next waits on one of libuv's threads; over a child process lines come from its standard output.
 'use strict';
@@ -9,6 +10,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { errorOf, SbxError } = require('./errors.js');
 
+const MOST_LINE = 16 << 20; // bytes, as the library
 const PATIENCE_MS = 30_000; // as the library: for a server that does not come up
 const LONGEST_END_MS = 10_000; // of a session, whose tasks have a grace of two seconds
 
@@ -23,8 +25,7 @@ function carried(name) {
 }
 
 function program(options) {
-  if (options.program !== undefined) return options.program;
-  return carried('sbx-run') ?? 'sbx-run';
+  return options.program || (carried('sbx-run') ?? 'sbx-run');
 }
 
 class ChildTransport {
@@ -55,7 +56,7 @@ class ChildTransport {
         if (message.error === undefined) resolve(transport);
         else reject(errorOf(message.error.data ?? message.error));
       };
-      transport.write({ jsonrpc: '2.0', id: 0, method: 'list', params: {} });
+      transport.submit('list', '{}');
     });
   }
 
@@ -111,14 +112,20 @@ class ChildTransport {
     return this.onEvent(error === undefined ? { id, result } : { id, error: error.data ?? error });
   }
 
-  write(message) { this.child.stdin.write(`${JSON.stringify(message)}\n`); }
-
   submit(method, params) {
-    this.write({ jsonrpc: '2.0', id: ++this.last, method, params });
-    return this.last;
+    const id = this.last + 1;
+    const line = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)},"params":${params}}\n`;
+    const size = Buffer.byteLength(line);
+    if (size > MOST_LINE) {
+      throw new SbxError('too_large', `a call of ${size} bytes is more than the ${MOST_LINE} that a session takes`,
+        '', 'write large files in parts');
+    }
+    this.last = id;
+    this.child.stdin.write(line);
+    return id;
   }
 
-  cancel(id) { this.write({ jsonrpc: '2.0', method: 'cancel', params: { id } }); }
+  cancel(id) { this.child.stdin.write(`{"jsonrpc":"2.0","method":"cancel","params":{"id":${id}}}\n`); }
 
   async close() {
     this.hold(true);
@@ -240,7 +247,7 @@ class LibraryTransport {
   submit(method, params) {
     const id = [0];
     const error = [null];
-    if (this.lib.submit(this.session, method, JSON.stringify(params), id, error) !== 0) {
+    if (this.lib.submit(this.session, method, params, id, error) !== 0) {
       throw taken(this.lib, error[0]);
     }
     return Number(id[0]);

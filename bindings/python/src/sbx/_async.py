@@ -5,14 +5,16 @@ asyncio task that awaits a command ends the command."""
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
+import weakref
 from types import TracebackType
-from typing import Any, AsyncIterator, Dict, Mapping, Optional, Sequence, Type
+from typing import Any, AsyncIterator, Callable, Dict, Mapping, Optional, Sequence, Type
 
 from . import _result
 from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
-from ._request import (Command, Files, PathLike, Presets, Time, command_params, milliseconds,
+from ._request import (Command, Files, Input, PathLike, Presets, Time, command_params, milliseconds,
                        options)
 from ._result import Chunk, Output, Result, TaskStatus
 
@@ -21,13 +23,14 @@ class AsyncSession:
     """As Session, for asyncio: `async with AsyncSession(…) as session`. Belongs to one loop."""
 
     def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
-                 workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
+                 workspace: Optional[PathLike] = None, flags: Sequence[PathLike] = (),
                  program: Optional[PathLike] = None, template: Optional[PathLike] = None,
                  keep_layers: bool = False) -> None:
         self._options = options(profile, with_, workspace, flags, program, template,
                                 keep_layers)
         self._open_core: Optional[Core] = None
         self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._end: Optional[Callable[[], Any]] = None
 
     async def __aenter__(self) -> "AsyncSession":
         await self.open()
@@ -39,15 +42,19 @@ class AsyncSession:
 
     async def open(self) -> None:
         loop = asyncio.get_running_loop()
-        opening = loop.run_in_executor(None, Core, self._options)
+        # A thread that the loop's end does not take away: where this is cancelled, it closes.
+        opener = concurrent.futures.ThreadPoolExecutor(1, "sbx-open")
+        opening = opener.submit(Core, self._options)
         try:
-            core = await asyncio.shield(opening)
+            core = await asyncio.shield(asyncio.wrap_future(opening))
         except asyncio.CancelledError:
-            # Nobody will close what comes after this.
-            opening.add_done_callback(
-                lambda done: done.exception() or loop.run_in_executor(None, done.result().close))
+            opener.submit(_let_go, opening)
             raise
+        finally:
+            opener.shutdown(wait=False)
         self._loop, self._open_core = loop, core
+        # One that is never closed is so when its loop has ended, which knows it through the reader.
+        self._end = weakref.finalize(self, core.close)
         loop.add_reader(core.fd, self._take)
 
     def _take(self) -> None:
@@ -58,12 +65,15 @@ class AsyncSession:
     async def close(self) -> None:
         """Ends every task (SIGTERM, after two seconds SIGKILL) and waits for it."""
         core, self._open_core = self._open_core, None
-        if core is None or self._loop is None:
+        if core is None or self._loop is None or self._end is None:
+            return
+        if not core.is_mine:  # the loop is the parent's as well
+            self._end()
             return
         self._loop.remove_reader(core.fd)
         for number in list(core._answers):
             core.cancel(number)
-        await asyncio.shield(self._loop.run_in_executor(None, core.close))
+        await asyncio.shield(self._loop.run_in_executor(None, self._end))
 
     @property
     def _core(self) -> Core:
@@ -92,7 +102,7 @@ class AsyncSession:
 
         def answer(value: Any, error: Optional[SbxError]) -> None:
             # From the loop itself, or from the thread in which the session is closed.
-            loop.call_soon_threadsafe(settle, value, error)
+            _soon(loop, settle, value, error)
 
         number = core.submit(method, params or {}, answer)
         try:
@@ -103,28 +113,30 @@ class AsyncSession:
 
     async def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,
                   env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
-                  input: Optional[str] = None, files: Optional[Files] = None,
+                  input: Optional[Input] = None, files: Optional[Files] = None,
                   network: Optional[bool] = None, merge: Optional[bool] = None,
                   description: Optional[str] = None, output_kb: Optional[int] = None,
-                  file_kb: Optional[int] = None, approval: Optional[str] = None) -> Result:
+                  file_kb: Optional[int] = None, approval: Optional[str] = None,
+                  timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> Result:
         """As Session.run()."""
         outcome = _result.result(await self.call("run", command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval)))
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin)))
         return outcome.check() if check else outcome
 
     async def start(self, command: Command, *, cwd: Optional[PathLike] = None,
                     env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
-                    input: Optional[str] = None, files: Optional[Files] = None,
+                    input: Optional[Input] = None, files: Optional[Files] = None,
                     network: Optional[bool] = None, merge: Optional[bool] = None,
                     description: Optional[str] = None, output_kb: Optional[int] = None,
-                    file_kb: Optional[int] = None, approval: Optional[str] = None) -> "AsyncTask":
+                    file_kb: Optional[int] = None, approval: Optional[str] = None,
+                    timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> "AsyncTask":
         """As Session.start()."""
         params = command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval)
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin)
         answer = await self.call("start", {**params, "follow": False})
         if "task_id" not in answer:
             _result.result(answer).check()
@@ -139,7 +151,7 @@ class AsyncSession:
 
     async def reset(self, *, grace: Optional[Time] = None) -> bool:
         """Ends every task and forgets it; whether the workspace was cleared, too."""
-        params = {} if grace is None else {"grace_ms": milliseconds(grace)}
+        params = {} if grace is None else {"grace_ms": milliseconds(grace, "/grace_ms")}
         return bool((await self.call("reset", params))["workspace_cleared"])
 
     async def check(self, command: Command) -> Dict[str, Any]:
@@ -158,6 +170,19 @@ class AsyncSession:
         """Grants what `result.approval` asked for, once. The operator's: not for a model."""
         await self.call("hello", {"token": self._core.token})
         await self.call("approve", {"digest": digest})
+
+
+def _let_go(opening: "concurrent.futures.Future[Core]") -> None:
+    if opening.exception() is None:
+        opening.result().close()
+
+
+def _soon(loop: asyncio.AbstractEventLoop, function: Callable[..., Any], *arguments: Any) -> None:
+    """Of no effect where the loop has ended, and with it whoever waited."""
+    try:
+        loop.call_soon_threadsafe(function, *arguments)
+    except RuntimeError:
+        pass
 
 
 class AsyncTask:
@@ -193,7 +218,7 @@ class AsyncTask:
 
     async def kill(self, grace: Time = 2.0) -> TaskStatus:
         """SIGTERM to all of it, SIGKILL after the grace; returns when nothing is left."""
-        params = {"task_id": self.id, "grace_ms": milliseconds(grace)}
+        params = {"task_id": self.id, "grace_ms": milliseconds(grace, "/grace_ms")}
         return _result.task_status(await self._session.call("kill", params))
 
     async def stream(self, *, match: Optional[str] = None, since: int = 0) -> AsyncIterator[Chunk]:
@@ -208,16 +233,15 @@ class AsyncTask:
 
         def notify(event: Optional[Mapping[str, Any]]) -> None:
             events.put(event)
-            loop.call_soon_threadsafe(changed.set)
+            _soon(loop, changed.set)
 
         core.watch(self.id, notify)
         try:
             params = {"task_id": self.id, "since": since, "follow": True, "match": match}
             first = _result.output(await self._session.call("output", params))
             if match is None:  # what there is comes in the answer, only what is new as events
-                for name, text in (("stdout", first.stdout), ("stderr", first.stderr)):
-                    if text:
-                        yield Chunk(name, text, since, first.dropped)
+                for chunk in _result.chunks(first, since):
+                    yield chunk
             while True:
                 changed.clear()
                 has_come, event = events.poll()

@@ -16,7 +16,8 @@ Notify = Callable[[Optional[Mapping[str, Any]]], None]  # None: the session has 
 
 
 class Core:
-    """Every use of the handle is under one lock, so that closing never meets a call in progress."""
+    """Every use of the handle is under one lock, so that closing never meets a call in progress.
+    A fork may have copied the lock while another thread held it: there nobody waits for it."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._handle: Optional[Handle] = Handle(options)
@@ -27,23 +28,30 @@ class Core:
         self.fd = self._handle.fileno()
         self.token = self._handle.token()
 
-    def _open_handle(self) -> Handle:
-        if self._handle is None:
-            raise SessionEnded("session_failed", "the session is closed")
-        if self._owner != os.getpid():
+    @property
+    def is_mine(self) -> bool:
+        """False in a fork of the process that opened it."""
+        return self._owner == os.getpid()
+
+    def check_mine(self) -> None:
+        if not self.is_mine:
             raise SessionEnded("session_failed", "the session belongs to the process that forked",
                                "", "open another in this one")
-        return self._handle
 
     def submit(self, method: str, params: Mapping[str, Any], answer: Answer) -> int:
-        """`answer` is called once, by whoever reads."""
+        """`answer` is called once, by whoever reads. Where this raises, nothing was asked."""
+        self.check_mine()
         with self._lock:
-            number = self._open_handle().submit(method, params)
+            if self._handle is None:
+                raise SessionEnded("session_failed", "the session is closed")
+            number = self._handle.submit(method, params)
             self._answers[number] = answer
             return number
 
     def cancel(self, number: int) -> None:
         """Of no effect on what has been answered, or a session that is gone."""
+        if not self.is_mine:
+            return
         with self._lock:
             if self._handle is None or number not in self._answers:
                 return
@@ -53,10 +61,13 @@ class Core:
                 pass
 
     def watch(self, task_id: str, notify: Notify) -> None:
+        self.check_mine()
         with self._lock:
             self._watchers.setdefault(task_id, []).append(notify)
 
     def unwatch(self, task_id: str, notify: Notify) -> None:
+        if not self.is_mine:
+            return
         with self._lock:
             watchers = self._watchers.get(task_id, [])
             if notify in watchers:
@@ -66,6 +77,7 @@ class Core:
 
     def take(self) -> bool:
         """Hands on every event that has come. False: the session has ended, and everyone was told."""
+        self.check_mine()
         while True:
             with self._lock:
                 if self._handle is None:
@@ -103,9 +115,12 @@ class Core:
                 notify(None)
 
     def close(self) -> None:
-        """Blocks until nothing of the session is left."""
+        """Blocks until nothing of the session is left. In a fork: lets its copies go."""
+        if not self.is_mine:
+            self._lock = threading.Lock()
         with self._lock:
             handle, self._handle = self._handle, None
         if handle is not None:
             handle.close()
-            self._tell_all(None)
+            if self.is_mine:
+                self._tell_all(None)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """A concurrent.futures.Executor whose work is commands in sandboxes of one session. Commands take
-no thread each: the session's own thread hands their answers on."""
+no thread each: the session's own thread hands their answers on, and one of the executor's calls
+what was to be called when they are done."""
 
 from __future__ import annotations
 
-import concurrent.futures
+import concurrent.futures.thread
 import os
+import queue
 import threading
 import time
+import weakref
 from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterable, Iterator, Optional
 
@@ -23,9 +26,10 @@ _COMMANDS_OWN = {"not_found", "not_executable"}
 class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
     """A future whose cancel() also ends a command that runs: it is then cancelled()."""
 
-    def __init__(self) -> None:
+    def __init__(self, call_later: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
         self._end: Optional[Callable[[], None]] = None  # of the command, while it runs
+        self._call_later = call_later
 
     def cancel(self) -> bool:
         if super().cancel():
@@ -44,6 +48,14 @@ class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
         own._invoke_callbacks()
         return True
 
+    def _invoke_callbacks(self) -> None:
+        """Of Future's, once it is done: not in the thread that reads for all, since they may wait."""
+        base: Any = super()
+        if self.cancelled():
+            base._invoke_callbacks()
+        else:
+            self._call_later(base._invoke_callbacks)
+
     def settle(self, value: Any, error: Optional[BaseException]) -> None:
         """Of no effect on one that was cancelled."""
         try:
@@ -53,6 +65,29 @@ class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
                 self.set_exception(error)
         except concurrent.futures.InvalidStateError:
             pass
+
+
+class _Caller:
+    """Calls what it is given, in order, in a thread that knows nothing of the executor."""
+
+    def __init__(self) -> None:
+        calls: "queue.SimpleQueue[Optional[Callable[[], None]]]" = queue.SimpleQueue()
+        self.call = calls.put
+        self._end = weakref.finalize(self, calls.put, None)
+        self._thread = threading.Thread(target=_call_all, args=(calls,), name="sbx-callbacks",
+                                        daemon=True)
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Waits until all was called, but for who is called itself."""
+        self._end()
+        if self._thread is not threading.current_thread():
+            self._thread.join()
+
+
+def _call_all(calls: "queue.SimpleQueue[Optional[Callable[[], None]]]") -> None:
+    for call in iter(calls.get, None):
+        call()
 
 
 class _Work:
@@ -85,7 +120,9 @@ class Executor(concurrent.futures.Executor):
         self._running = 0
         self._session: Optional[Session] = None
         self._threads: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self._caller: Optional[_Caller] = None
         self._is_shut = False
+        _executors.add(self)
 
     def __getstate__(self) -> Dict[str, Any]:
         return {"max_workers": self._max_workers, "options": self._options}
@@ -105,12 +142,14 @@ class Executor(concurrent.futures.Executor):
             raise TypeError("a command takes no arguments but keywords: give a list")
         else:
             begin = self._beginning_of_command(command_params(fn, **kwargs))
-        future = CommandFuture()
         if self._owner != os.getpid():
             self._begin_anew()  # in a fork nothing of the parent's can be used
         with self._lock:
             if self._is_shut:
                 raise RuntimeError("cannot schedule new futures after shutdown")
+            if self._caller is None:
+                self._caller = _Caller()
+            future = CommandFuture(self._caller.call)
             self._queue.append(_Work(future, begin))
         self._begin_some()
         return future
@@ -148,10 +187,13 @@ class Executor(concurrent.futures.Executor):
             self._lock.wait_for(lambda: self._running == 0 and not self._queue)
             session, self._session = self._session, None
             threads, self._threads = self._threads, None
+            caller, self._caller = self._caller, None
         if session is not None:
             session.close()
         if threads is not None:
             threads.shutdown()
+        if caller is not None:
+            caller.finish()
 
     def _begin_some(self) -> None:
         while True:
@@ -180,23 +222,32 @@ class Executor(concurrent.futures.Executor):
                 self._session = Session(**self._options)
             return self._session
 
+    def _forget(self, session: Session) -> None:
+        """It has ended: the next command opens another."""
+        with self._lock:
+            if self._session is session:
+                self._session = None
+
     def _beginning_of_command(self, params: Dict[str, Any]) -> Callable[[CommandFuture], None]:
         def begin(future: CommandFuture) -> None:
             session = self._open_session()
+            try:
+                ask(future, session)
+            except SessionEnded:  # while nobody asked it for anything
+                self._forget(session)
+                ask(future, self._open_session())
 
+        def ask(future: CommandFuture, session: Session) -> None:
             def answer(value: Any, error: Optional[SbxError]) -> None:
                 future._end = None
                 if isinstance(error, SessionEnded):
-                    with self._lock:  # the next command opens another
-                        if self._session is session:
-                            self._session = None
-                # First the place, then the answer: who takes it may submit more.
-                self._one_has_ended()
-                self._begin_some()
+                    self._forget(session)
                 if error is None and value["status"] == "error" and (
                         value["error"]["code"] not in _COMMANDS_OWN):
                     error = error_of(value["error"])
                 future.settle(None if error else _result.result(value), error)
+                self._one_has_ended()
+                self._begin_some()
 
             core = session._core
             number = core.submit("run", params, answer)
@@ -221,13 +272,28 @@ class Executor(concurrent.futures.Executor):
                     value = fn(*args, **kwargs)
                 except BaseException as error:  # it is the future's
                     failure = error
+                future.settle(value, failure)
                 self._one_has_ended()
                 self._begin_some()
-                future.settle(value, failure)
 
             threads.submit(call)
 
         return begin
+
+
+# As concurrent.futures has it, what was submitted is done before the interpreter ends: asked for
+# after its own, so that this comes first.
+_executors: "weakref.WeakSet[Executor]" = weakref.WeakSet()
+
+
+def _finish_all() -> None:
+    for executor in list(_executors):
+        executor.shutdown()
+
+
+_at_exit = getattr(threading, "_register_atexit", None)
+if _at_exit is not None:
+    _at_exit(_finish_all)
 
 
 def _results(futures: "list[CommandFuture]", timeout: Optional[float]) -> Iterator[Any]:

@@ -10,7 +10,7 @@ import json
 import os
 from typing import Any, Mapping, Optional
 
-from ._errors import SbxError, error_of
+from ._errors import InvalidRequest, SbxError, error_of
 
 _HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_native")
 
@@ -91,6 +91,10 @@ class Handle:
             _raise(error)
 
     def submit(self, method: str, params: Mapping[str, Any]) -> int:
+        if not isinstance(method, str):
+            raise TypeError(f"a method is a str, not {method!r}")
+        if not (method.isascii() and method.isprintable()):  # a NUL would end it
+            raise InvalidRequest("unknown_method", f"there is no method {method!r}", "/method")
         number, error = ctypes.c_uint64(), ctypes.c_void_p()
         if library().sbx_submit(self._pointer, method.encode(), _encode(params),
                                 ctypes.byref(number), ctypes.byref(error)) < 0:

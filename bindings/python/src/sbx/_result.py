@@ -5,7 +5,7 @@ version may add."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import Any, Dict, List, Mapping, Optional, Type, TypeVar
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Type, TypeVar
 
 from ._errors import ApprovalNeeded, CommandFailed, CommandRefused, CommandTimedOut
 
@@ -143,3 +143,12 @@ def output(document: Mapping[str, Any]) -> Output:
 
 def chunk(document: Mapping[str, Any]) -> Chunk:
     return _read(Chunk, document)
+
+
+def chunks(answer: Output, since: int) -> Iterator[Chunk]:
+    """One for each stream that has text; what was dropped is of both together, so the first has it."""
+    dropped = answer.dropped
+    for name, text in (("stdout", answer.stdout), ("stderr", answer.stderr)):
+        if text:
+            yield Chunk(name, text, since, dropped)
+            dropped = 0

@@ -17,7 +17,7 @@ from ._backlog import Backlog
 from ._core import Core
 from ._errors import SbxError, SessionEnded
 from ._layer import Layer
-from ._request import (Command, Files, PathLike, Presets, Time, command_params, milliseconds,
+from ._request import (Command, Files, Input, PathLike, Presets, Time, command_params, milliseconds,
                        options)
 from ._result import Chunk, Output, Result, TaskStatus
 
@@ -29,9 +29,7 @@ class _Reader:
     def __init__(self, core: Core) -> None:
         self.core = core
         self._wake_read, self._wake_write = os.pipe()
-        self._owner = os.getpid()
-        self._lock = threading.Lock()
-        self._closed = False
+        self._is_left = False  # to be finished by the thread itself, at its end
         self._thread = threading.Thread(target=self._read, name="sbx", daemon=True)
         self._thread.start()
 
@@ -42,17 +40,21 @@ class _Reader:
         while True:
             ready = {fd for fd, _ in waiting.poll()}
             if self._wake_read in ready or not self.core.take():
-                return
+                break
+        if self._is_left:
+            self._finish()
 
     def close(self) -> None:
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-        if self._owner == os.getpid():
+        """Called once, by the session's finalizer."""
+        if self.core.is_mine:
             os.write(self._wake_write, b"x")
-            if self._thread is not threading.current_thread():
-                self._thread.join()
+            if self._thread is threading.current_thread():
+                self._is_left = True  # garbage collected here, maybe with the core's lock held
+                return
+            self._thread.join()
+        self._finish()
+
+    def _finish(self) -> None:
         self.core.close()
         os.close(self._wake_read)
         os.close(self._wake_write)
@@ -72,7 +74,7 @@ class Session:
     """
 
     def __init__(self, *, profile: Optional[PathLike] = None, with_: Presets = (),
-                 workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
+                 workspace: Optional[PathLike] = None, flags: Sequence[PathLike] = (),
                  program: Optional[PathLike] = None, template: Optional[PathLike] = None,
                  keep_layers: bool = False) -> None:
         self._reader = _Reader(Core(options(
@@ -115,10 +117,11 @@ class Session:
 
     def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,
             env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
-            input: Optional[str] = None, files: Optional[Files] = None,
+            input: Optional[Input] = None, files: Optional[Files] = None,
             network: Optional[bool] = None, merge: Optional[bool] = None,
             description: Optional[str] = None, output_kb: Optional[int] = None,
-            file_kb: Optional[int] = None, approval: Optional[str] = None) -> Result:
+            file_kb: Optional[int] = None, approval: Optional[str] = None,
+            timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> Result:
         """Runs a command (a str through the shell, a list without one) and waits for its end.
 
         With check: raises CommandFailed, CommandTimedOut, CommandRefused or ApprovalNeeded unless
@@ -127,21 +130,22 @@ class Session:
         outcome = _result.result(self.call("run", command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval)))
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin)))
         return outcome.check() if check else outcome
 
     def start(self, command: Command, *, cwd: Optional[PathLike] = None,
               env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
-              input: Optional[str] = None, files: Optional[Files] = None,
+              input: Optional[Input] = None, files: Optional[Files] = None,
               network: Optional[bool] = None, merge: Optional[bool] = None,
               description: Optional[str] = None, output_kb: Optional[int] = None,
-              file_kb: Optional[int] = None, approval: Optional[str] = None) -> "Task":
+              file_kb: Optional[int] = None, approval: Optional[str] = None,
+              timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> "Task":
         """Starts a command in the background. Raises CommandFailed and what derives from it where
         it is refused or cannot start."""
         params = command_params(
             command, cwd=cwd, env=env, timeout=timeout, input=input, files=files, network=network,
             merge=merge, description=description, output_kb=output_kb, file_kb=file_kb,
-            approval=approval)
+            approval=approval, timeout_ms=timeout_ms, stdin=stdin)
         answer = self.call("start", {**params, "follow": False})
         if "task_id" not in answer:
             _result.result(answer).check()
@@ -156,7 +160,7 @@ class Session:
 
     def reset(self, *, grace: Optional[Time] = None) -> bool:
         """Ends every task and forgets it; whether the workspace was cleared, too."""
-        params = {} if grace is None else {"grace_ms": milliseconds(grace)}
+        params = {} if grace is None else {"grace_ms": milliseconds(grace, "/grace_ms")}
         return bool(self.call("reset", params)["workspace_cleared"])
 
     def check(self, command: Command) -> Dict[str, Any]:
@@ -222,7 +226,7 @@ class Task:
 
     def kill(self, grace: Time = 2.0) -> TaskStatus:
         """SIGTERM to all of it, SIGKILL after the grace; returns when nothing is left."""
-        params = {"task_id": self.id, "grace_ms": milliseconds(grace)}
+        params = {"task_id": self.id, "grace_ms": milliseconds(grace, "/grace_ms")}
         return _result.task_status(self._session.call("kill", params))
 
     def stream(self, *, match: Optional[str] = None, since: int = 0) -> Iterator[Chunk]:
@@ -237,10 +241,9 @@ class Task:
             params = {"task_id": self.id, "since": since, "follow": True, "match": match}
             first = _result.output(self._session.call("output", params))
             if match is None:  # what there is comes in the answer, only what is new as events
-                for name, text in (("stdout", first.stdout), ("stderr", first.stderr)):
-                    if text:
-                        yield Chunk(name, text, since, first.dropped)
+                yield from _result.chunks(first, since)
             while True:
+                core.check_mine()  # in a fork nothing more comes
                 event = events.get()
                 if event is None:
                     raise SessionEnded("session_failed", "the session has ended")
@@ -254,13 +257,14 @@ class Task:
 
 
 def run(command: Command, *, profile: Optional[PathLike] = None, with_: Presets = (),
-        workspace: Optional[PathLike] = None, flags: Sequence[str] = (),
+        workspace: Optional[PathLike] = None, flags: Sequence[PathLike] = (),
         program: Optional[PathLike] = None, check: bool = False, cwd: Optional[PathLike] = None,
         env: Optional[Mapping[str, str]] = None, timeout: Optional[Time] = None,
-        input: Optional[str] = None, files: Optional[Files] = None,
+        input: Optional[Input] = None, files: Optional[Files] = None,
         network: Optional[bool] = None, merge: Optional[bool] = None,
         description: Optional[str] = None, output_kb: Optional[int] = None,
-        file_kb: Optional[int] = None, approval: Optional[str] = None) -> Result:
+        file_kb: Optional[int] = None, approval: Optional[str] = None,
+        timeout_ms: Optional[int] = None, stdin: Optional[Input] = None) -> Result:
     """Runs one command in a session of its own; otherwise as Session.run().
 
     Without `workspace` the command sees an empty directory that is removed afterwards; "." gives it
@@ -271,4 +275,4 @@ def run(command: Command, *, profile: Optional[PathLike] = None, with_: Presets 
         return session.run(
             command, check=check, cwd=cwd, env=env, timeout=timeout, input=input, files=files,
             network=network, merge=merge, description=description, output_kb=output_kb,
-            file_kb=file_kb, approval=approval)
+            file_kb=file_kb, approval=approval, timeout_ms=timeout_ms, stdin=stdin)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sbx.AsyncSession."""
+
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+from python_harness import Case  # noqa: E402
+
+# What a script begins with that calls leaves_nothing(coroutine).
+LEAVES = """
+import asyncio, gc, os, pathlib, time, sbx
+def helpers():
+    mine = f"--owner-pid\\0{os.getpid()}\\0"
+    found = 0
+    for place in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found += mine in place.read_text(errors="replace")
+        except OSError:
+            pass
+    return found
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+sbx.run("true")
+before = descriptors()
+def leaves_nothing(main):
+    asyncio.run(main)
+    gc.collect()
+    until = time.monotonic() + 20
+    while helpers():
+        assert time.monotonic() < until, helpers()
+        time.sleep(0.05)
+    assert descriptors() == before, descriptors()
+"""
+
+
+class Asyncio(Case):
+    def test_runs_streams_and_cancels(self):
+        self.script("""if 1:
+            import asyncio, sbx, time
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    got = await asyncio.gather(*(s.run(f"echo {i}") for i in range(20)))
+                    assert [r.stdout for r in got] == [f"{i}\\n" for i in range(20)]
+                    running = asyncio.create_task(s.run("touch started; sleep 1000"))
+                    while not (await s.run("test -e started")).ok:
+                        pass
+                    running.cancel()
+                    try:
+                        await running
+                        raise AssertionError
+                    except asyncio.CancelledError:
+                        pass
+                    t = await s.start("echo a; sleep 0.05; echo b >&2")
+                    assert sorted([c.text async for c in t.stream()]) == ["a\\n", "b\\n"]
+                    assert (await t.wait()).exit_code == 0
+                    t = await s.start("cat")
+                    await t.stdin("x\\n", close=True)
+                    assert (await t.wait(30)).stdout == "x\\n"
+                    assert (await t.output()).stdout == "x\\n"
+                    assert len(await s.list()) == 2
+                    assert await s.reset()
+                    left = asyncio.create_task(s.run("sleep 1000"))
+                    await asyncio.sleep(0.1)
+                try:
+                    assert (await left).status == "cancelled"
+                except sbx.SessionEnded:
+                    pass
+                try:
+                    await s.run("true")
+                    raise AssertionError
+                except sbx.SessionEnded:
+                    pass
+            asyncio.run(main())
+        """)
+
+    def test_leaves_nothing_where_it_is_not_closed(self):
+        self.script(LEAVES + """
+async def main():
+    s = sbx.AsyncSession()
+    await s.open()
+    await s.start("sleep 1000")
+    asyncio.ensure_future(s.run("sleep 1000"))
+    await asyncio.sleep(0.1)
+leaves_nothing(main())
+""")
+
+    def test_leaves_nothing_where_opening_is_cancelled(self):
+        self.script(LEAVES + """
+async def main(stays):
+    try:
+        await asyncio.wait_for(sbx.AsyncSession().open(), 0.001)
+    except asyncio.TimeoutError:
+        await asyncio.sleep(stays)
+    else:
+        raise SystemExit("opened in a millisecond")
+leaves_nothing(main(0))
+leaves_nothing(main(0.5))
+""")
+
+
+
+if __name__ == "__main__":
+    import unittest
+    unittest.main()
