@@ -427,6 +427,7 @@ std::optional<NamedValue> read_in_line(std::string_view line, std::size_t at) {
     const bool equals = line[after - 1] == '=' && after == place + 1;
     found.tight = equals && !found.spaced;
     found.env_style = found.tight && begins_line(line.substr(0, begin));
+    found.own_word = found.tight && (begin == 0 || is_space(before));
     if (before == ':' && line[place] == ':') return std::nullopt;  // arn:…:secret:name
     const char sign = at_or_nul(line, after);
     if (line.substr(0, begin).ends_with("${") && (sign == '?' || sign == '+')) {

@@ -21,6 +21,7 @@ struct NamedValue {
   bool spaced = false;      // space before the operator, as code has it
   bool tight = false;       // name=value without spaces
   bool env_style = false;   // NAME=value with nothing before it on the line
+  bool own_word = false;    // NAME=value with a blank or nothing before it
   bool flag = false;        // --name value, --name=value
   bool whole_line = false;  // the line holds nothing else
   bool in_code = false;     // followed or preceded by what only code has

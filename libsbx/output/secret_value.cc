@@ -264,7 +264,7 @@ bool is_signers_fingerprint(const std::vector<std::string>& words, std::size_t a
 
 NameClass classify(const NamedValue& assignment) {
   const std::vector<std::string> words = words_of(assignment.name);
-  const bool variable = (assignment.env_style || assignment.argument) &&
+  const bool variable = (assignment.env_style || assignment.own_word || assignment.argument) &&
                         std::none_of(assignment.name.begin(), assignment.name.end(), is_lower);
   const bool pass_value =
       !words.empty() && contains(kPassWords, words.back()) && is_pass_value(assignment, words);
