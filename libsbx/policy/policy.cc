@@ -204,9 +204,10 @@ std::string home_inside(const Profile& profile, const PolicyContext& context) {
   if (!home.ok() || home.value() == "/") return std::string(kNeutral);
   const std::string& path = home.value();
   const auto holds = [&](std::string_view taken) { return is_below(path, taken); };
+  if (path == "/tmp") return std::string(kNeutral);
   static constexpr std::string_view kTaken[] = {
-      "/usr", "/bin", "/sbin", "/lib",     "/lib64",   "/etc",      "/dev",       "/proc",
-      "/sys", "/tmp", "/run",  "/var/tmp", "/var/run", "/var/lock", "/var/cache", "/nonexistent"};
+      "/usr", "/bin", "/sbin",    "/lib",     "/lib64",    "/etc",       "/dev",        "/proc",
+      "/sys", "/run", "/var/tmp", "/var/run", "/var/lock", "/var/cache", "/nonexistent"};
   const bool would_cover = std::any_of(
       kStateOfPackages.begin(), kStateOfPackages.end(),
       [&](std::string_view state) { return is_below(state, path) || is_below(path, state); });

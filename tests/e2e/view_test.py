@@ -277,6 +277,17 @@ class Workspaces(ViewCase):
                 self.assertEqual(out, f"f\n{home}\n/var/lib/dpkg\n", flags)
             self.assertFalse(os.path.exists(home))
 
+    def test_a_home_below_tmp_is_where_it_is(self):
+        """Else what presets show of it is not where programs look for it."""
+        with tempfile.TemporaryDirectory() as home:
+            os.makedirs(home + "/.cargo/bin")
+            env = {**os.environ, "HOME": home}
+            for flags in ((), ("--overlay",), ("--profile", "strict"), ("--ro", "/tmp")):
+                out = self.out('echo x > "$HOME/f" && ls -A ~; ls -d ~/.cargo/bin; echo "$HOME"',
+                               *flags, "--with", "rust", env=env)
+                self.assertEqual(out, f".cargo\nf\n{home}/.cargo/bin\n{home}\n", flags)
+            self.assertEqual(os.listdir(home), [".cargo"])
+
     def test_a_home_below_a_writable_root_that_does_not_exist_is_no_error(self):
         with tempfile.TemporaryDirectory(dir="/var/tmp") as work:
             env = {**os.environ, "HOME": work + "/no/home"}

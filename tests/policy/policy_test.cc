@@ -225,7 +225,8 @@ TEST(HomeInside, IsTheCallersOwnPathUnlessThatWouldCoverTheSystem) {
   EXPECT_EQ(home("/root"), "/root");
   EXPECT_EQ(home("/var/home/ann"), "/var/home/ann");
   EXPECT_EQ(home("/var/lib/jenkins"), "/var/lib/jenkins");
-  for (const char* path : {"", "/", "/tmp/u", "/usr/home/ann", "/var", "/var/lib",
+  EXPECT_EQ(home("/tmp/u"), "/tmp/u");
+  for (const char* path : {"", "/", "/tmp", "/usr/home/ann", "/var", "/var/lib",
                            "/var/lib/dpkg/info", "/var/cache/man", "/var/tmp/u", "/run/u",
                            "/nonexistent", "/dev", "/etc/x", "/home/../etc"}) {
     EXPECT_EQ(home(path), "/home/sandbox") << path;
