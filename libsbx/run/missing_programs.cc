@@ -92,7 +92,10 @@ std::string shows(const std::string& directory, const std::string& target, const
                   const View& view) {
   std::vector<std::string> paths;
   std::string holder = target.substr(0, std::max<std::size_t>(target.rfind('/'), 1));
-  if (holder == directory || !is_shown(directory, policy, view)) paths.push_back(directory);
+  const bool is_there = is_shown(directory, policy, view);
+  if (holder == directory || !is_there) {
+    paths.push_back(is_there ? target : directory);  // hidden by itself
+  }
   if (holder != directory && !is_shown(target, policy, view)) paths.push_back(std::move(holder));
   if (paths.empty()) paths.push_back(directory);
   return root_grant(paths, "ro");

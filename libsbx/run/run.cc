@@ -271,7 +271,12 @@ bool CommandRun::pass_policy() {
   // What the text does not tell is looked at as it happens.
   has_unknown_names_ = !judgement.unknown.empty();
   for (const RefusedPath& named : judgement.refused_paths) {
-    const bool is_shown = named.private_place == kEtc && !may_be_private(kEtc, named.path);
+    const auto& roots = policy_->sandbox.filesystem.roots;
+    const bool is_hidden = std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
+      return root.access == Access::kNone && is_below(named.path, root.path);
+    });
+    const bool is_shown =
+        named.private_place == kEtc && !is_hidden && !may_be_private(kEtc, named.path);
     if (!is_shown && host_may_have(named)) named_.push_back(named.path);
   }
   if (judgement.verdict == Verdict::kAllow) return true;

@@ -241,6 +241,11 @@ class Trace(Case):
             told = [(d["operation"], d["target"], d["grant"]) for d in answer["denials"]]
             self.assertIn((operation, os.path.join(self.work, target), grant), told, command)
             self.assertEqual({d["grant"] for d in answer["denials"]}, {grant}, command)
+        for hide in ("/etc/services", "/usr/bin/tac"):
+            for command in (f"cat {hide}", f"{hide} x", os.path.basename(hide) + " x"):
+                for d in self.sh(command, "--hide", hide)["denials"]:
+                    self.assertEqual((d["target"], d["grant"]), (hide, f'filesystem.roots += [{{"path": "{hide}", "access": "ro"}}]'), command)
+            self.assertEqual(len(self.sh(f"cat {hide}", "--hide", hide)["denials"]), 1)
         for hide in (".env", "*.env", "**/.env"):
             answer = self.sh("cat .env", "--hide", hide)
             self.assertEqual([d["target"] for d in answer["denials"]], [os.path.join(self.work, ".env")], hide)
