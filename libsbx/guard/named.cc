@@ -38,6 +38,19 @@ std::string matching_part(const std::string& pattern, const std::string& path) {
   return "";
 }
 
+// What is protected of a repository is so of its submodules: the part of the path that is.
+std::string part_in_module(const std::string& top, const std::string& protect,
+                           const std::string& path) {
+  constexpr std::string_view kGit = ".git";
+  const std::string modules = top + "/.git/modules";
+  if (!protect.starts_with(".git/") || !is_below(path, modules)) return "";
+  const std::string inside = protect.substr(kGit.size());
+  const std::size_t at = path.find(inside, modules.size() + 1);
+  if (at == path.npos) return "";
+  std::string part = path.substr(0, at + inside.size());
+  return is_below(path, part) ? part : "";
+}
+
 class Search {
  public:
   Search(const Policy& policy, const Case& c, std::vector<RefusedPath>& out)
@@ -138,7 +151,8 @@ class Search {
     const std::string top = root->path == "/" ? "" : root->path;
     for (const Protect& protect : policy_.sandbox.filesystem.protect) {
       const std::string whole = top + "/" + protect.path;
-      const std::string held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
+      std::string held = part_in_module(top, protect.path, path);
+      if (held.empty()) held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
       if (held.empty()) continue;
       if (!is_below(path, held) && (c_.program != "mv" || !is_below(held, path))) continue;
       const bool is_always = protect.missing == Missing::kRefuse;
