@@ -368,7 +368,7 @@ Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
     SBX_TRY(command, outside_command(policy, search_path, std::move(*command),
                                      "/network/credentials/" + std::to_string(i) + "/from"));
   }
-  SBX_TRY(auto http, session_http().policy_for(network, search_path,
+  SBX_TRY(auto http, session_http().policy_for(network, policy.run.environment.set, search_path,
                                                const_cast<Environment&>(invocation.environment)));
   return with_http(std::move(policy), std::move(http));
 }
@@ -411,7 +411,7 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   std::vector<std::string> warnings;
   SBX_TRY(Managed managed, read_managed(kManagedDirectory));
   SBX_TRY(LoadedProfile loaded, load_named(options, environment, warnings));
-  SBX_CHECK_OK(check_forbidden(managed, loaded.names));
+  SBX_CHECK_OK(check_forbidden(managed, loaded.names, profile_search(environment)));
   SBX_TRY(const OperatorFlags flags, all_flags(options, environment, loaded));
   const std::string home = lookup(environment, "HOME");
   SessionOptions out;

@@ -11,6 +11,7 @@
 #include "json/reader.h"
 #include "learn/grants.h"
 #include "learn/profile_file.h"
+#include "policy/http.h"
 #include "process.h"
 
 namespace sbx::learn {
@@ -53,6 +54,18 @@ Result<Guarded> guarded_of(const GrantOptions& options) {
   return guarded;
 }
 
+// A rule is for a host that the list covers.
+void add_hosts(const Grant& rules, const Profile& profile, Document& to) {
+  for (const Document& rule : rules.value) {
+    const Document& host = rule.value("host", Document());
+    NetworkProfile alone;
+    alone.mode = NetworkMode::kAllowlist;
+    alone.allow = profile.network.allow;
+    alone.http.emplace_back().host = host.is_string() ? host.get<std::string>() : "";
+    if (!check_http(alone).ok()) add_grant({"network", "allow", true, {host}}, to);
+  }
+}
+
 void apply(const std::vector<std::string>& grants, const Profile& profile, const Guarded& guarded,
            Applied& out) {
   for (const std::string& text : grants) {
@@ -68,15 +81,16 @@ void apply(const std::vector<std::string>& grants, const Profile& profile, const
       continue;
     }
     add_grant(grant.value(), out.profile);
+    if (grant.value().key == "http") add_hosts(grant.value(), profile, out.profile);
   }
 }
 
-// A list of hosts counts in the mode allowlist alone.
+// Lists of hosts and of rules for them count in the mode allowlist alone.
 bool needs_allowlist(const Document& profile, NetworkMode mode) {
   if (mode != NetworkMode::kNone) return false;
   const auto network = profile.find("network");
   if (network == profile.end() || !network->is_object()) return false;
-  for (const char* key : {"allow", "+allow"}) {
+  for (const char* key : {"allow", "+allow", "http", "+http"}) {
     const auto list = network->find(key);
     if (list != network->end() && !list->empty()) return true;
   }
@@ -116,8 +130,8 @@ Result<int> grant(const GrantOptions& options) {
     return exit_status;
   }
   const std::string after = applied.profile.dump(indent_of(before.value())) + "\n";
-  const std::vector<Error> errors = validate_profile_text(after, path, options.search);
-  if (!errors.empty()) return errors.front();
+  SBX_TRY(const LoadedProfile made, load_profile_text(after, path, options.search));
+  SBX_CHECK_OK(check_http(made.profile.network));
   write_all(STDOUT_FILENO, difference(before.value(), after));
   if (!is_wanted(options.file, options.yes)) {
     write_all(STDERR_FILENO, "sbx-run: nothing is written without --yes\n");

@@ -101,6 +101,7 @@ class Learner {
     own.insert(own.end(), place_.parents().begin(), place_.parents().end());
     SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
     guarded_.linked = linked_files(guarded_.secrets);
+    is_copied_ = !mount_below(options_.workspace).empty();
     base_ = {{"extends", parents_}};
     SBX_CHECK_OK(load_base());
     has_rules_ = !granted_.network.http.empty() || !granted_.network.credentials.empty();
@@ -119,10 +120,10 @@ class Learner {
   // elsewhere is known once it is refused: such a place lies below a layer of its own in the next.
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
-    Document wide = everything_shown(parents_, has_rules_, hidden_places());
+    Document wide = everything_shown(parents_, has_rules_, hidden_places(), read_only());
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(const std::string path, place_.write(with_room(as_run(wide), kNoMore)));
-      SBX_TRY(wide_, run_under(options_, path, ""));
+      SBX_TRY(wide_, run_under(options_, path, is_copied_ ? place_.name() : ""));
       const std::string status = wide_.value("status", "");
       if (status == "denied" || status == "needs_approval") {
         return Error{ErrorCode::kSetupFailed,
@@ -144,8 +145,8 @@ class Learner {
     for (int i = 0; i < kMostRuns; ++i) {
       SBX_TRY(std::string path, place_.write(as_run(profile())));
       std::string layer = place_.name();
-      left_.clear();
-      if (!has_layer_on_disk(options_, path, layer)) {
+      left_ = of_first_run_;
+      if (!is_copied_ && !has_layer_on_disk(options_, path, layer)) {
         layer.clear();
         SBX_TRY(path, place_.write(with_room(as_run(profile()), tmp_mb)));
         note(
@@ -153,7 +154,8 @@ class Learner {
             "it writes to");
       }
       SBX_TRY(last_, run_under(options_, path, layer));
-      bool is_changed = raise_limit();
+      SBX_TRY(bool is_changed, drop_futile());
+      is_changed |= raise_limit();
       SBX_TRY(const bool is_wider, take_grants());
       is_changed |= is_wider;
       is_changed |= join_directories(
@@ -233,7 +235,24 @@ class Learner {
                        });
   }
 
-  // Whether the run was refused to write where it may, in what is thrown away; or, where the
+  // Of what the first run writes to: where no layer can lie over it. Of a workspace of that kind
+  // the layer is a copy, which should hold nothing else.
+  std::vector<std::string> read_only() {
+    std::vector<std::string> out;
+    for (const std::string_view name : kWritten) {
+      const std::string path = name == "${home}" ? options_.home : std::string(name);
+      const std::string mounted = path.empty() ? "" : mount_below(path);
+      if (mounted.empty() && !is_copied_) continue;
+      out.emplace_back(name);
+      const std::string& why = mounted.empty() ? mount_below(options_.workspace) : mounted;
+      of_first_run_.push_back("not written to by the first run: " + path +
+                              ": a file system is mounted at " + why);
+    }
+    return out;
+  }
+
+  // Whether the run was refused what it may have: to write, in what is thrown away, and to read in
+  // a /tmp that could not be shown; or, where the
   // parents' rules are the network, what these could let through. A name never leads to this
   // machine.
   Result<bool> open_refused(Document& wide) const {
@@ -251,7 +270,8 @@ class Learner {
         const std::string access = root.value("access", "");
         const std::string path = root["path"].get<std::string>();
         // A layer lies over files and directories; what a FIFO or a device takes reaches the host.
-        if (access != "rw" || !why_not(path, access).empty() || !is_laid_over(path)) continue;
+        const bool is_shown = access == "ro" || is_laid_over(path);
+        if (!why_not(path, access).empty() || !is_shown) continue;
         is_wider |= add_grant({"filesystem", "roots", true, Document::array({root})}, wide);
       }
     }
@@ -364,6 +384,36 @@ class Learner {
     return false;
   }
 
+  // Lines of roots that had no effect, as where the managed policy takes them away again.
+  Result<bool> drop_futile() {
+    SBX_TRY(const std::vector<std::string> grants, grants_of(last_));
+    std::vector<std::pair<std::string, bool>> refused;
+    // What was lowered is refused without a grant: to write, since it is shown.
+    for (const nlohmann::json& denial : last_["denials"]) {
+      if (denial["grant"] == "")
+        refused.emplace_back(by_variable(denial.value("target", "")), true);
+    }
+    for (const std::string& text : grants) {
+      const Result<Grant> grant = parse_grant(text);
+      if (!grant.ok() || grant.value().key != "roots") continue;
+      for (const Document& root : grant.value().value) {
+        refused.emplace_back(by_variable(root["path"].get<std::string>()),
+                             root.value("access", "") == "rw");
+      }
+    }
+    const std::size_t before = futile_.size();
+    for (Line& line : drop_refused(lines_, refused)) {
+      futile_.emplace(line.path(), line.is_written());
+    }
+    return futile_.size() != before;
+  }
+
+  bool is_futile(const std::string& path, bool to_write) const {
+    return std::any_of(futile_.begin(), futile_.end(), [&](const auto& known) {
+      return is_below(path, known.first) && (to_write || !known.second);
+    });
+  }
+
   Result<bool> take_grants() {
     SBX_TRY(const std::vector<std::string> grants, grants_of(last_));
     bool is_changed = false;
@@ -447,6 +497,10 @@ class Learner {
     }
     std::string tier = is_directory(path) ? "directory" : "file";
     path = by_variable(path);
+    if (is_futile(path, access == "rw")) {
+      note("not granted: " + path + ": it is refused all the same (" + access + ")");
+      return false;
+    }
     if (const std::string cache = cache_of(path); !cache.empty()) {
       path = cache;
       tier = "cache";
@@ -475,6 +529,10 @@ class Learner {
     const Document root = {{"path", path}, {"access", access}};
     const Grant grant{"filesystem", "roots", true, Document::array({root})};
     std::string why = never_granted(grant, guarded_);
+    if (const std::string mounted = access == "rw" && !is_copied_ ? mount_below(path) : "";
+        !mounted.empty()) {
+      why = path + " has a file system below it, which no layer can lie over: " + mounted;
+    }
     int looks_left = kMostLooks;
     const bool is_cache = !cache_of(by_variable(path)).empty();
     if (why.empty() && !is_cache && is_directory(path) &&
@@ -508,13 +566,16 @@ class Learner {
   Document base_;
   Profile granted_;         // what is begun with
   bool has_rules_ = false;  // the parents, for hosts
+  bool is_copied_ = false;  // the workspace, for each run: no overlay can lie over it
   nlohmann::json wide_;
   nlohmann::json last_;
   Guarded guarded_;
   std::vector<Line> lines_;
-  std::vector<Line> waiting_;      // directories of this run
-  std::set<std::string> waited_;   // those that have waited once
-  std::vector<std::string> left_;  // what the last run was refused, and stays so
+  std::vector<Line> waiting_;                      // directories of this run
+  std::set<std::string> waited_;                   // those that have waited once
+  std::vector<std::string> left_;                  // what the last run was refused, and stays so
+  std::vector<std::string> of_first_run_;          // notes that stay
+  std::set<std::pair<std::string, bool>> futile_;  // paths, and whether written
   bool is_settled_ = false;
 };
 

@@ -92,6 +92,23 @@ bool add_line(std::vector<Line>& lines, Line line) {
   return true;
 }
 
+std::vector<Line> drop_refused(std::vector<Line>& lines,
+                               const std::vector<std::pair<std::string, bool>>& refused) {
+  std::vector<Line> dropped;
+  std::erase_if(lines, [&](const Line& line) {
+    const std::string path = line.path();
+    if (path.empty()) return false;
+    const auto count = std::count_if(refused.begin(), refused.end(), [&](const auto& one) {
+      const bool is_of_it = line.files > 1 ? is_below(one.first, path) : one.first == path;
+      return is_of_it && (line.is_written() || !one.second);
+    });
+    const bool is_refused = count > 0 && static_cast<std::size_t>(count) >= line.files;
+    if (is_refused) dropped.push_back(line);
+    return is_refused;
+  });
+  return dropped;
+}
+
 void drop_covered(std::vector<Line>& lines) {
   for (std::size_t i = 0; i < lines.size();) {
     const Line& line = lines[i];

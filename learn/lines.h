@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "learn/grants.h"
@@ -29,6 +30,11 @@ std::string cache_of(const std::string& path);
 
 // False: the lines are as they were. Of two for one path the wider one stays.
 bool add_line(std::vector<Line>& lines, Line line);
+
+// Takes out the roots that were refused although they were there, and says which: by their own
+// path, or by as many paths below as they stand for. `refused`: paths, and whether to write.
+std::vector<Line> drop_refused(std::vector<Line>& lines,
+                               const std::vector<std::pair<std::string, bool>>& refused);
 
 // Takes out what another root covers.
 void drop_covered(std::vector<Line>& lines);

@@ -18,11 +18,13 @@
 #include "host_files/remove_tree.h"
 #include "json/reader.h"
 #include "learn/profile_file.h"
+#include "policy/policy.h"
 
 namespace sbx::learn {
 namespace {
 
 constexpr std::size_t kMostResult = std::size_t{256} << 20;
+constexpr std::size_t kMostMounts = std::size_t{16} << 20;
 constexpr std::int64_t kRoomForTheLayerMb = 2048;
 
 Error failed(const std::string& call) {
@@ -127,23 +129,48 @@ Result<std::string> Place::write(const Document& profile) const {
 }
 
 Document everything_shown(const Document& parents, bool has_rules,
-                          const std::vector<std::string>& places) {
+                          const std::vector<std::string>& places,
+                          const std::vector<std::string>& read_only) {
   Document profile = Document::parse(R"({
     "extends": "", "name": "learn",
     "filesystem": {"base": "host", "home": "host",
-      "roots": [{"path": "/tmp", "access": "rw"},
-                {"path": "/var/tmp", "access": "rw", "optional": true},
-                {"path": "${home}", "access": "rw", "optional": true},
-                {"path": "${workspace}", "access": "rw"}]},
+      "roots": [{"path": "${workspace}", "access": "rw"}]},
     "network": {"mode": "outbound"},
     "limits": {"timeout_ms": null, "cpu_ms": null, "file_kb": null, "tmp_mb": 4096,
       "pids": 8192, "open_files": null},
     "commands": {"allow": null, "ask": []}
   })");
   profile["extends"] = parents;
+  for (const std::string_view path : kWritten) {
+    if (std::find(read_only.begin(), read_only.end(), path) != read_only.end()) continue;
+    profile["filesystem"]["roots"].push_back(
+        {{"path", path}, {"access", "rw"}, {"optional", true}});
+  }
   if (has_rules) profile.erase("network");
   hide(places, profile);
   return profile;
+}
+
+std::string mount_below(const std::string& directory) {
+  const Result<std::string> real = real_path(directory);
+  const Result<std::string> mounts = read_file("/proc/self/mountinfo", kMostMounts);
+  if (!real.ok() || !mounts.ok()) return "";
+  for (const std::string_view line : split(mounts.value(), '\n')) {
+    const std::vector<std::string_view> fields = split(line, ' ');
+    if (fields.size() < 5) continue;
+    // proc_pid_mountinfo(5): the fifth is where, with a space and its like in octal.
+    std::string point;
+    for (std::size_t i = 0; i < fields[4].size(); ++i) {
+      const bool is_escape = fields[4][i] == '\\' && i + 3 < fields[4].size();
+      point +=
+          is_escape
+              ? static_cast<char>(std::stoi(std::string(fields[4].substr(i + 1, 3)), nullptr, 8))
+              : fields[4][i];
+      if (is_escape) i += 3;
+    }
+    if (point != real.value() && is_below(point, real.value())) return point;
+  }
+  return "";
 }
 
 Document as_run(Document profile) {

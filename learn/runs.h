@@ -3,8 +3,10 @@
 // secrets hidden.
 #pragma once
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -37,8 +39,15 @@ class Place {
 
 // Everything but `places`. On top of `parents`, as `extends` has them; where those have rules or
 // credentials for hosts, which no wider network has, theirs is the network.
+// `read_only` are those of kWritten that no layer can lie over.
+inline constexpr auto kWritten = std::to_array<std::string_view>({"/tmp", "/var/tmp", "${home}"});
 Document everything_shown(const Document& parents, bool has_rules,
-                          const std::vector<std::string>& places);
+                          const std::vector<std::string>& places,
+                          const std::vector<std::string>& read_only);
+
+// Where another file system is mounted below the directory, so that no overlay lies over it; empty:
+// nowhere.
+std::string mount_below(const std::string& directory);
 
 // A profile as it is run while it is learned: what the workspace has of .env files is hidden.
 Document as_run(Document profile);

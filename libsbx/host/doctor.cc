@@ -305,8 +305,11 @@ DoctorReport make_doctor_report(const HostFacts& facts, const std::string& execu
                                 const Result<Managed>& managed, const DoctorLayers& layers) {
   const HostHints hints = read_host_hints();
   DoctorReport report;
-  report.all_layers = default_profile_runs(facts) && managed.ok();
+  Status allowed;
+  if (managed.ok()) allowed = check_forbidden(managed.value(), {"default"}, {});
+  report.all_layers = default_profile_runs(facts) && managed.ok() && allowed.ok();
   report.text = write_text(facts, report.all_layers, hints, managed, layers);
+  if (!allowed.ok()) append_line(report.text, allowed.error().message);
   report.json = write_json(facts, report.all_layers, hints, executable, managed, layers);
   return report;
 }

@@ -126,6 +126,20 @@ std::string with_escapes(std::string_view text, Escapes escapes) {
   return out;
 }
 
+// A space as forms have it.
+std::string with_plus(std::string escaped) {
+  for (std::size_t at = 0; (at = escaped.find("%20", at)) != std::string::npos;) {
+    escaped.replace(at, 3, "+");
+  }
+  return escaped;
+}
+
+std::string with_spaces(std::string_view form) {
+  std::string out(form);
+  std::replace(out.begin(), out.end(), '+', ' ');
+  return out;
+}
+
 // RFC 4648, section 5.
 std::string for_urls(std::string base64) {
   std::replace(base64.begin(), base64.end(), '+', '-');
@@ -168,6 +182,7 @@ std::string make_placeholder(std::string_view secret, void (*random)(unsigned ch
 Credentials::Credentials(std::vector<BoundSecret> bound) : bound_(std::move(bound)) {
   for (const BoundSecret& secret : bound_) {
     placeholders_.push_back({secret.placeholder, secret.placeholder});
+    has_space_ = has_space_ || secret.placeholder.find(' ') != std::string::npos;
   }
   list_values();
 }
@@ -191,7 +206,9 @@ void Credentials::list_values() {
   values_.clear();
   const auto add = [&](std::string from, std::string to) {
     constexpr std::size_t kLeast = 6;
-    if (from.size() < kLeast || from == to) return;
+    const bool is_known = std::any_of(values_.begin(), values_.end(),
+                                      [&](const auto& each) { return each.from == from; });
+    if (from.size() < kLeast || from == to || is_known) return;
     to.resize(from.size(), '*');
     values_.push_back({std::move(from), std::move(to)});
   };
@@ -213,9 +230,15 @@ void Credentials::list_values() {
     }
     for (const bool is_upper_case : {true, false}) {
       for (const std::string_view kept : {"", "/"}) {  // of a path
-        add(percent_encoded(each.secret, kept, is_upper_case), percent_encoded(each.placeholder));
+        const std::string escaped = percent_encoded(each.secret, kept, is_upper_case);
+        const std::string to = percent_encoded(each.placeholder);
+        add(escaped, to);
+        add(with_plus(escaped), with_plus(to));
       }
     }
+    std::string spaced = each.secret;
+    std::replace(spaced.begin(), spaced.end(), ' ', '+');
+    add(std::move(spaced), with_plus(percent_encoded(each.placeholder)));
     for (const auto& escapes : {kJson, kJsonOfPages, kHtml}) {
       std::string escaped = with_escapes(each.secret, escapes);
       if (escaped != each.secret) add(std::move(escaped), each.placeholder);
@@ -259,9 +282,12 @@ void Credentials::put_in_query(const BoundSecret& each, std::string& target) con
   for (const std::string_view pair : split(std::string_view(target).substr(query + 1), '&')) {
     if (!std::exchange(is_first, false)) out += '&';
     const std::size_t equals = pair.find('=');
+    const auto is = [](std::string_view spelled, const std::string& text) {
+      return percent_decoded(spelled) == text || percent_decoded(with_spaces(spelled)) == text;
+    };
     const bool is_ours = equals != std::string_view::npos &&
-                         percent_decoded(pair.substr(0, equals)) == *each.text.query &&
-                         percent_decoded(pair.substr(equals + 1)) == each.placeholder;
+                         is(pair.substr(0, equals), *each.text.query) &&
+                         is(pair.substr(equals + 1), each.placeholder);
     out += is_ours ? pair.substr(0, equals + 1) : pair;
     if (is_ours) out += percent_encoded(each.secret);
   }
@@ -273,16 +299,22 @@ std::optional<std::string> Credentials::find(std::string_view text) const {
   for (const BoundSecret& each : bound_) {
     if (text.find(each.placeholder) != std::string_view::npos) return each.text.name;
   }
+  if (has_space_ && text.find('+') != std::string_view::npos) {
+    if (auto name = find(with_spaces(text))) return name;
+  }
   if (text.find('%') == std::string_view::npos) return std::nullopt;
   const std::string decoded = percent_decoded(text);
   return decoded == text ? std::nullopt : find(decoded);
 }
 
 std::size_t Credentials::open_end(std::string_view text) const {
-  const std::size_t open = open_suffix(placeholders_, text);
+  std::size_t open = open_suffix(placeholders_, text);
   std::size_t longest = 0;
   for (const Replacement& word : placeholders_) longest = std::max(longest, word.from.size());
   if (text.size() > 3 * longest) text.remove_prefix(text.size() - 3 * longest);
+  if (has_space_ && text.find('+') != std::string_view::npos) {
+    open = std::max(open, open_end(with_spaces(text)));
+  }
   if (text.find('%') == std::string_view::npos) return open;
   for (std::size_t i = 0; i + open < text.size(); ++i) {
     std::string_view end = text.substr(i);

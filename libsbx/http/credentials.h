@@ -57,6 +57,7 @@ class Credentials {
 
   std::vector<BoundSecret> bound_;
   std::vector<Replacement> placeholders_;
+  bool has_space_ = false;  // one of them, which forms spell as a plus
   std::vector<Replacement> values_;
 };
 

@@ -44,9 +44,8 @@ Status write_whole(int fd, std::string_view text) {
   return {};
 }
 
-Result<NetworkProfile> read_rules(const OwnedFd& file) {
-  SBX_TRY(const std::string text, whole(file));
-  SBX_TRY(const nlohmann::json document, read_json_strict(text));
+Result<NetworkProfile> read_rules(std::string_view text) {
+  SBX_TRY(const nlohmann::json document, read_json_strict(text.substr(0, text.find('\0'))));
   NetworkProfile network;
   std::vector<Error> errors;
   decode_object(kNetworkSpec, document, &network, "", errors);
@@ -54,7 +53,7 @@ Result<NetworkProfile> read_rules(const OwnedFd& file) {
   return network;
 }
 
-EnvironmentBlock read_environment(const std::string& text) {
+EnvironmentBlock read_environment(std::string_view text) {
   EnvironmentBlock block;
   for (const std::string_view entry : split(text, '\0')) {
     if (!entry.empty()) block.emplace_back(entry);
@@ -119,9 +118,9 @@ Status bind_secrets(Started& to, const EnvironmentBlock& environment,
 
 // The same value under another name, or in the middle of one.
 std::vector<std::string> variables_with(const std::vector<BoundSecret>& secrets,
-                                        const EnvironmentBlock& environment) {
+                                        const EnvironmentBlock& variables) {
   std::vector<std::string> names;
-  for (const std::string& entry : environment) {
+  for (const std::string& entry : variables) {
     const std::size_t equals = entry.find('=');
     const std::string_view value = std::string_view(entry).substr(equals + 1);
     const bool holds = std::any_of(secrets.begin(), secrets.end(), [&](const BoundSecret& each) {
@@ -148,7 +147,8 @@ std::vector<HostRule> hosts_of(const NetworkProfile& network) {
 
 Result<Started> start(const StartFiles& files) {
   Started out;
-  SBX_TRY(out.network, read_rules(files.rules));
+  SBX_TRY(const std::string rules, whole(files.rules));
+  SBX_TRY(out.network, read_rules(rules));
   SBX_TRY(const std::string variables, whole(files.environment));
   const EnvironmentBlock environment = read_environment(variables);
   SBX_TRY(const std::string authorities, read_authorities(environment, files.trust_path));
@@ -168,6 +168,9 @@ Result<Started> start(const StartFiles& files) {
     SBX_TRY(out, resume(files.rules, files.state, store.get()));
   }
   out.dropped = variables_with(out.secrets, environment);
+  const EnvironmentBlock set =
+      read_environment(std::string_view(rules).substr(std::min(rules.find('\0'), rules.size())));
+  for (std::string& name : variables_with(out.secrets, set)) out.dropped.push_back(std::move(name));
   out.bundle.reset(memfd_create("trust", MFD_CLOEXEC));
   if (!out.bundle.is_open()) return failed("memfd_create");
   const std::string gap = authorities.ends_with('\n') ? "" : "\n";
@@ -179,7 +182,8 @@ Result<Started> start(const StartFiles& files) {
 
 Result<Started> resume(const OwnedFd& rules, const OwnedFd& state, X509_STORE* store) {
   Started out;
-  SBX_TRY(out.network, read_rules(rules));
+  SBX_TRY(const std::string document, whole(rules));
+  SBX_TRY(out.network, read_rules(document));
   SBX_TRY(const std::string text, whole(state));
   const std::vector<std::string> words = words_of(text);
   if (words.size() != 1 + 2 * out.network.credentials.size()) {

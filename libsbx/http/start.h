@@ -19,7 +19,7 @@ namespace sbx::http {
 struct Started {
   NetworkProfile network;
   std::vector<BoundSecret> secrets;
-  std::vector<std::string> dropped;  // other variables of the operator that hold a secret
+  std::vector<std::string> dropped;  // other variables that hold a secret
   std::unique_ptr<Authority> authority;
   OwnedFd bundle;  // for the inside, a file in memory: PEM, and behind it Java's store
   std::size_t bundle_size = 0;
@@ -27,8 +27,8 @@ struct Started {
 
 struct StartFiles {
   std::string trust_path;
-  OwnedFd rules;
-  OwnedFd environment;
+  OwnedFd rules;        // JSON, a NUL, the variables that the policy sets
+  OwnedFd environment;  // the operator's, the only one that a credential's value comes from
   OwnedFd state;
 };
 

@@ -21,10 +21,10 @@ Status check_http(const NetworkProfile& network);
 struct HttpSession {
   virtual ~HttpSession() = default;
   std::map<std::string, std::string> placeholders;  // variable → what stands for the secret
-  std::vector<std::string> dropped;                 // other variables that hold a secret
-  std::string trust_path;                           // of the system's bundle, without symlinks
-  std::string trust_bundle;                         // the system's and the session's own, PEM
-  std::string java_store;                           // the same as PKCS#12; shown at kJavaStore
+  std::vector<std::string> dropped;  // other variables, inherited or set, that hold a secret
+  std::string trust_path;            // of the system's bundle, without symlinks
+  std::string trust_bundle;          // the system's and the session's own, PEM
+  std::string java_store;            // the same as PKCS#12; shown at kJavaStore
 };
 
 inline constexpr std::string_view kJavaStore = "/run/sbx/cacerts.p12";

@@ -109,19 +109,21 @@ Status narrow_network(const ManagedFile& file, Narrowed& out) {
   if (file.network.allow) most = std::min(most, NetworkMode::kAllowlist);
   const bool was_listed = network.mode == NetworkMode::kAllowlist;
   lower_mode(file, most, out);
-  if (most == NetworkMode::kNone) network.host_ports.clear();
-  if (!file.network.allow) return {};
-  SBX_CHECK_OK(check_proxy(file, out));
-  const std::vector<HostRule> allowed = rules_of(*file.network.allow, false);
+  if (!file.network.allow && most != NetworkMode::kNone) return {};
+  std::vector<HostRule> allowed;
+  if (file.network.allow) {
+    SBX_CHECK_OK(check_proxy(file, out));
+    allowed = rules_of(*file.network.allow, false);
+  }
   std::erase_if(network.host_ports, [&](int port) {
-    const bool is_kept = reaches_loopback(allowed, port);
+    const bool is_kept = most != NetworkMode::kNone && reaches_loopback(allowed, port);
     if (!is_kept) {
       out.warnings.push_back("network.host_ports: " + std::to_string(port) + " taken away by " +
                              file.mark.path);
     }
     return !is_kept;
   });
-  if (!was_listed || network.mode != NetworkMode::kAllowlist) return {};
+  if (!file.network.allow || !was_listed || network.mode != NetworkMode::kAllowlist) return {};
   out.hosts = both_lists(out.hosts, allowed);
   std::vector<std::string> left;
   for (const HostRule& host : out.hosts) left.push_back(host_rule_text(host));
@@ -165,10 +167,11 @@ Status narrow_files(const ManagedFile& file, Narrowed& out) {
   FilesystemProfile& filesystem = out.profile.filesystem;
   // What becomes of them the view says, which knows what each path leads to.
   for (const Root& root : filesystem.roots) {
-    const Access most = most_access(max, root.path);
-    if (root.access <= most || root.pattern_at != 0 || is_below(root.path, kFreshWorkspace)) {
-      continue;
-    }
+    // Of a pattern what holds all that it matches.
+    const std::string_view top(root.path.data(),
+                               root.pattern_at == 0 ? root.path.size() : root.pattern_at - 1);
+    const Access most = most_access(max, top);
+    if (root.access <= most || is_below(root.path, kFreshWorkspace)) continue;
     out.warnings.push_back("filesystem.roots: " + root.path + " lowered from " +
                            std::string(name_of(root.access)) + " to " + std::string(name_of(most)) +
                            " by " + file.mark.path);
@@ -178,21 +181,26 @@ Status narrow_files(const ManagedFile& file, Narrowed& out) {
                  "the workspace " + out.workspace + " is hidden by " + file.mark.path,
                  "--workspace", "work in another directory"};
   }
-  const auto is_taken = [&](const char* what, const std::string& path) {
-    if (most_access(max, path) == Access::kReadWrite) return false;
+  const auto is_taken = [&](const char* what, const std::string& path, Access most) {
+    if (most == Access::kReadWrite) return false;
     out.warnings.push_back(what + (": " + path) + " taken away by " + file.mark.path);
     return true;
   };
   std::erase_if(filesystem.devices, [&](const std::string& path) {
     const std::size_t star = path.find('*');
-    if (star == path.npos) return is_taken("filesystem.devices", path);
-    return most_access_within(max, path.substr(0, path.rfind('/', star))) != Access::kReadWrite;
+    const Access most = star == path.npos
+                            ? most_access(max, path)
+                            : most_access_within(max, path.substr(0, path.rfind('/', star)));
+    return is_taken("filesystem.devices", path, most);
   });
   // Who may only look at a socket does not speak to it.
-  std::erase_if(out.profile.network.unix_sockets,
-                [&](const std::string& path) { return is_taken("network.unix_sockets", path); });
-  std::erase_if(out.profile.caches,
-                [&](const auto& cache) { return is_taken("caches", cache.second.source); });
+  std::erase_if(out.profile.network.unix_sockets, [&](const std::string& path) {
+    return is_taken("network.unix_sockets", path, most_access(max, path));
+  });
+  std::erase_if(out.profile.caches, [&](const auto& cache) {
+    const std::string& source = cache.second.source;
+    return is_taken("caches", source, most_access(max, source));
+  });
   return {};
 }
 

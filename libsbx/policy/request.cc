@@ -98,7 +98,7 @@ Status apply_env(EnvironmentProfile& environment, const std::map<std::string, st
 }  // namespace
 
 Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& request,
-                                   bool is_task) {
+                                   TimeLimit unnamed) {
   // It is redacted, and told again and again.
   constexpr std::size_t kMostDescription = std::size_t{16} << 10;
   if (request.description && request.description->size() > kMostDescription) {
@@ -113,11 +113,11 @@ Result<SharedPolicy> apply_request(const SharedPolicy& policy, const Request& re
   if (request.timeout_ms) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.limits.timeout_ms, ceilings.timeout_ms,
                                 *request.timeout_ms, 1, "timeout_ms", policy->run));
-  } else if (is_task && policy->run.limits.timeout_ms) {
+  } else if (unnamed != TimeLimit::kOfPolicy && policy->run.limits.timeout_ms) {
     const auto managed = policy->run.managed_limits.find("timeout_ms");
-    Limit& timeout = own.edit().run.limits.timeout_ms;
-    timeout.reset();
-    if (managed != policy->run.managed_limits.end()) timeout = managed->second.most;
+    const bool is_managed =
+        unnamed == TimeLimit::kManaged && managed != policy->run.managed_limits.end();
+    own.edit().run.limits.timeout_ms = is_managed ? Limit(managed->second.most) : std::nullopt;
   }
   if (request.output_kb) {
     SBX_CHECK_OK(lower_or_raise(own.edit().run.output_bytes, ceilings.output_kb, *request.output_kb,

@@ -19,6 +19,7 @@
 #include "json/reader.h"
 #include "json/schema.h"
 #include "profile/fields.h"
+#include "profile/source.h"
 
 namespace sbx {
 namespace {
@@ -178,10 +179,18 @@ Result<Managed> read_managed(const std::string& directory) {
   return managed;
 }
 
-Status check_forbidden(const Managed& managed, const std::vector<std::string>& names) {
+Status check_forbidden(const Managed& managed, const std::vector<std::string>& names,
+                       const ProfileSearch& search) {
+  const auto is_used = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const ManagedFile& file : managed) {
     for (const std::string& name : file.profiles.forbid) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+      if (!is_used(name)) {
+        // By whatever spelling, symlink or hard link it was reached.
+        const Result<ProfileSource> source = find_profile(name, search);
+        if (!source.ok() || !is_used(source.value().identity)) continue;
+      }
       return Error{ErrorCode::kManagedPolicy,
                    "the profile " + name + " is forbidden by " + file.mark.path, "--profile",
                    "choose another; sbx-run profile list names them"};

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "model/managed_mark.h"
 #include "profile/profile.h"
+#include "profile/store.h"
 
 namespace sbx {
 
@@ -60,8 +61,10 @@ Result<ManagedFile> parse_managed(std::string_view text, const std::string& path
 // nothing may run then.
 Result<Managed> read_managed(const std::string& directory);
 
-// `names` are those of a profile and of all that it extends. Errors: kManagedPolicy.
-Status check_forbidden(const Managed& managed, const std::vector<std::string>& names);
+// `names` are those of a LoadedProfile. A file that is forbidden by its path, or by a name under
+// which it is installed, is so by every other of its paths. Errors: kManagedPolicy.
+Status check_forbidden(const Managed& managed, const std::vector<std::string>& names,
+                       const ProfileSearch& search);
 
 // Of all files together: within one the most specific path counts, between them the least. rw where
 // nothing is said.

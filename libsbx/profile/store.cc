@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/files.h"
 #include "base/sha256.h"
 #include "json/check.h"
 #include "json/reader.h"
@@ -100,7 +101,11 @@ class Chain {
     std::vector<std::string> out;
     for (const Link& link : links_) {
       out.push_back(link.source.name);
-      if (!link.source.shipped) out.push_back(link.source.label);
+      out.push_back(link.source.identity);
+      if (!link.source.shipped) {
+        const Result<std::string> real = real_path(link.source.label);
+        if (real.ok()) out.push_back(profile_from_text("", real.value()).name);
+      }
       const json name = link.document.value("name", json());
       if (name.is_string() && name != link.source.name) out.push_back(name.get<std::string>());
     }
@@ -353,6 +358,12 @@ std::vector<Error> validate_profile_text(std::string_view bytes, std::string_vie
   std::vector<Error> errors;
   (void)resolve(profile_from_text(bytes, origin), search, errors);
   return errors;
+}
+
+Result<LoadedProfile> load_profile_text(std::string_view bytes, std::string_view origin,
+                                        const ProfileSearch& search) {
+  std::vector<Error> errors;
+  return resolve(profile_from_text(bytes, origin), search, errors);
 }
 
 std::vector<Error> validate_profile_file(const std::string& path, const ProfileSearch& search) {

@@ -23,7 +23,9 @@ struct LoadedProfile {
   std::string source;         // "shipped:NAME" or the file's path
   bool sets_timeout = false;  // limits.timeout_ms stands in it or in a parent that is not shipped
   std::vector<std::string> files;  // paths of the chain's files, as they were opened
-  std::vector<std::string> names;  // of the whole chain, as `extends` and the documents have them
+  // Of the whole chain: as `extends` and the documents have them, as their files are called behind
+  // symlinks, and the files' own identities (ProfileSource).
+  std::vector<std::string> names;
 
   // Both are made when asked for: a plain launch needs neither.
   std::string resolved_json(int indent = -1) const;  // every key, `extends` resolved
@@ -59,6 +61,9 @@ Result<TrustedFiles> files_of_profile(const std::string& path, const ProfileSear
 // the bytes come from: `extends` is relative to it, and the name defaults to its stem.
 std::vector<Error> validate_profile_text(std::string_view bytes, std::string_view origin,
                                          const ProfileSearch& search);
+// The profile itself, of the same text.
+Result<LoadedProfile> load_profile_text(std::string_view bytes, std::string_view origin,
+                                        const ProfileSearch& search);
 std::vector<Error> validate_profile_file(const std::string& path, const ProfileSearch& search);
 
 // {"valid": …, "errors": [{"code","message","where","hint"}]} on one line.

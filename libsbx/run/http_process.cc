@@ -20,6 +20,7 @@
 
 #include "base/files.h"
 #include "base/pointers.h"
+#include "base/sha256.h"
 #include "base/start_program.h"
 #include "base/text.h"
 #include "launch/descriptors.h"
@@ -76,14 +77,24 @@ void forget(const std::string& name, Environment& inherited) {
 }
 
 // Straight from where they are: no copy is left behind.
-Status write_environment(int fd, const Environment& inherited) {
-  for (const auto& [name, value] : inherited) {
+template <typename Variables>
+Status write_variables(int fd, const Variables& variables) {
+  for (const auto& [name, value] : variables) {
     if (!write_whole(fd, name.data(), name.size()) || !write_whole(fd, "=", 1) ||
         !write_whole(fd, value.c_str(), value.size() + 1)) {
       return failed("write");
     }
   }
   return {};
+}
+
+std::string digest_of(const std::map<std::string, std::string>& variables) {
+  Sha256 sum;
+  for (const auto& [name, value] : variables) {
+    sum.add({name.c_str(), name.size() + 1});
+    sum.add({value.c_str(), value.size() + 1});
+  }
+  return sum.hex();
 }
 
 // Where systems have their bundle of authorities, without symlinks; the first one where none is.
@@ -153,21 +164,22 @@ Status HttpProcess::open(const Environment& inherited) {
   trust_path_ = find_bundle();
   SBX_CHECK_OK(loop_.open());
   SBX_TRY(OwnedFd file, memory_file("sbx-http-environ"));
-  SBX_CHECK_OK(write_environment(file.get(), inherited));
+  SBX_CHECK_OK(write_variables(file.get(), inherited));
   environ_ = std::move(file);
   return {};
 }
 
-Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile& network,
-                                                            const std::string& search_path,
-                                                            Environment& inherited) {
+Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(
+    const NetworkProfile& network, const std::map<std::string, std::string>& set,
+    const std::string& search_path, Environment& inherited) {
   NetworkProfile read;  // what sbx-http reads of it
   read.http = network.http;
   read.credentials = network.credentials;
   Known made;
-  made.text = network_to_json(read);
+  const std::string text = network_to_json(read);
+  made.sha256 = sha256_hex(text) + digest_of(set);
   for (const Known& each : policies_) {
-    if (each.text == made.text) return each.policy;
+    if (each.sha256 == made.sha256) return each.policy;
   }
   if (!environ_.is_open()) {
     search_path_ = search_path;
@@ -181,7 +193,8 @@ Result<std::shared_ptr<HttpPolicy>> HttpProcess::policy_for(const NetworkProfile
   }
   made.policy->trust_path = trust_path_;
   SBX_TRY(made.rules, memory_file("sbx-http-rules"));
-  if (!write_whole(made.rules.get(), made.text.data(), made.text.size())) return failed("write");
+  if (!write_whole(made.rules.get(), text.c_str(), text.size() + 1)) return failed("write");
+  SBX_CHECK_OK(write_variables(made.rules.get(), set));
   SBX_TRY(made.state, memory_file("sbx-http-state"));
   SBX_TRY(Child child, start_with(made));
   const Status ready = await_ready(child, made);

@@ -66,13 +66,14 @@ class HttpProcess {
   HttpProcess(const HttpProcess&) = delete;
   HttpProcess& operator=(const HttpProcess&) = delete;
 
-  // The same one for the same rules and credentials; this must outlive it. Resolves every
-  // credential of a new one, with the environment of the first call and its PATH for the programs
-  // of all. What was one of the operator's
-  // variables, or held such a value, is taken out of `inherited` and of this process's own
-  // environment. Errors: kBadValue with the pointer of a credential's source; kPathNotFound where
-  // sbx-http is not installed; kSetupFailed.
+  // The same one for the same rules, credentials and `set` variables; this must outlive it.
+  // Resolves every credential of a new one, with the environment of the first call and its PATH for
+  // the programs of all. What was one of the operator's variables, or held such a value, is taken
+  // out of `inherited` and of this process's own environment; it is named in `dropped` with what of
+  // `set` holds one. Errors: kBadValue with the pointer of a credential's source; kPathNotFound
+  // where sbx-http is not installed; kSetupFailed.
   Result<std::shared_ptr<HttpPolicy>> policy_for(const NetworkProfile& network,
+                                                 const std::map<std::string, std::string>& set,
                                                  const std::string& search_path,
                                                  Environment& inherited);
 
@@ -105,9 +106,9 @@ class HttpProcess {
     void end();
   };
   struct Known {
-    std::string text;                                // its rules and credentials, JSON
+    std::string sha256;                              // of all that it was made of
     std::vector<std::vector<std::string>> commands;  // of credentials; empty: none
-    OwnedFd rules;                                   // the text
+    OwnedFd rules;                                   // JSON, and behind it the variables
     OwnedFd state;
     std::shared_ptr<HttpPolicy> policy;
   };

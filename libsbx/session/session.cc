@@ -48,6 +48,11 @@ Outcome network_refusal(const Error& error) {
   return outcome;
 }
 
+TimeLimit time_limit_of(TaskKind kind) {
+  if (kind == TaskKind::kKeptShell) return TimeLimit::kNone;
+  return has_id(kind) ? TimeLimit::kManaged : TimeLimit::kOfPolicy;
+}
+
 // What has been closed has left the set.
 void leave(Loop::Watch& watch, int fd) {
   if (fd >= 0) {
@@ -214,7 +219,7 @@ Result<Session::TaskPointer> Session::start(TaskKind kind, Request request,
   const SharedPolicy& granted = base == nullptr ? options_.policy : base;
   forget_old();
   SBX_CHECK_OK(check_room());
-  Result<SharedPolicy> policy = apply_request(granted, request, has_id(kind));
+  Result<SharedPolicy> policy = apply_request(granted, request, time_limit_of(kind));
   std::optional<Error> refused;
   if (!policy.ok()) refused = policy.error();
   if (refused && !is_network_refusal(*refused)) return *refused;

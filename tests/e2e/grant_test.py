@@ -67,6 +67,25 @@ class GrantTest(harness.Case):
         self.assertIn('+            "bpf"', shown)
         self.assertEqual(open(self.file).read(), before)
 
+    def test_a_rule_of_a_host_brings_what_it_needs_or_nothing(self):
+        rule = self.result('network.http += {"host":"a.test:443"}')
+        self.grant("--yes", result=rule)
+        with open(self.file) as file:
+            self.assertEqual(json.load(file)["network"], {
+                "+http": [{"host": "a.test:443"}], "+allow": ["a.test:443"], "mode": "allowlist"})
+        self.assertIn('"valid":true', self.raw("profile", "validate", self.file).stdout.decode())
+        wide = self.profile({"network": {"mode": "outbound"}})
+        with open(wide) as file:
+            before = file.read()
+        done = self.grant("--yes", result=rule, status=125, file=wide)
+        self.assertIn(b"only the mode allowlist", done.stderr)
+        with open(wide) as file:
+            self.assertEqual(file.read(), before)
+        listed = self.profile({"network": {"mode": "allowlist", "allow": ["*.test"]}})
+        self.grant("--yes", result=rule, file=listed)
+        with open(listed) as file:
+            self.assertEqual(json.load(file)["network"]["allow"], ["*.test"])
+
     def test_takes_the_result_from_a_file(self):
         source = self.write("result.json", self.result('network.allow += ["example.org:443"]'))
         self.grant("--yes", "--from", source)

@@ -125,6 +125,38 @@ class Process(Http):
         self.assertEqual(self.waited()["status"], "exited")
 
 
+class Variables(Http):
+    ENV = {"TOKEN": SECRET}
+
+    def test_none_that_is_set_holds_the_value(self):
+        rules = {"network": {"mode": "allowlist", "allow": [HOST], "credentials": [BEARER]},
+                 "environment": {"set": {"OF_PROFILE": SECRET, "FREE": "free"}}}
+        answer = self.sh("env > out; printf '%s ' \"$FREE\" \"$SAME$LONGER$OF_PROFILE\"",
+                         "--profile", self.profile(rules), "--env", f"SAME={SECRET}",
+                         "--env", f"LONGER=user:{SECRET}@host", "--env", f"TOKEN={SECRET}")
+        self.assertEqual(answer["stdout"], "free  ", answer)
+        with open(os.path.join(self.work, "out")) as file:
+            self.assertNotIn(SECRET, file.read())
+
+    def test_none_that_is_set_is_a_source(self):
+        bound = {**BEARER, "name": "OTHER", "from": {"env": "UNSET"}}
+        answer = self.run_json(*self.rules(credentials=(bound,)), "--env", "UNSET=x", "--", "true")
+        self.assertEqual(answer["error"]["where"], "/network/credentials/0/from", answer)
+
+    def test_spaces_count_as_forms_spell_them(self):
+        words = "correct horse battery staple"
+        self.ENV = {"TOKEN": words}
+        bound = {"name": "TOKEN", "host": HOST, "from": {"env": "TOKEN"}, "query": "key"}
+        answer = self.sh(f"curl -sS -G --data-urlencode \"key=$TOKEN\" {URL}/echo -o out -w '%{{http_code}} ';"
+                         f"curl -sS --data-urlencode \"o=$TOKEN\" {URL}/ -o body -w '%{{http_code}} ';"
+                         "echo \"$TOKEN\"", *self.rules(credentials=(bound,)))
+        self.assertEqual(answer["stdout"].split()[:2], ["200", "403"], answer)
+        (seen,) = [one for one in self.seen() if one["method"] == "GET"]
+        self.assertEqual(seen["target"], "/echo?key=correct%20horse%20battery%20staple")
+        with open(os.path.join(self.work, "out")) as file:
+            self.assertNotIn("horse", file.read())
+
+
 class Memory(Http):
     # Processes and threads that each have what the command had: a fork, an exec, threads, an orphan.
     INSIDE = """if True:

@@ -244,6 +244,37 @@ class ManagedTest(ManagedCase):
         self.fine("--profile", "strict", "--", "true")
         done = self.within([harness.SBX_RUN, "exec", "--profile", "unconfined", "--", "true"])
         self.assertEqual(done.returncode, 125)
+        self.managed({"profiles": {"forbid": [self.base + "/middle.json"]}})
+        self.write("work/heir.json", '{"extends": "../middle.json"}')
+        os.symlink("../middle.json", self.work + "/soft.json")
+        os.link(self.base + "/middle.json", self.work + "/hard.json")
+        for flag, name in [("--profile", "../middle.json"), ("--with", "../work/../middle.json"),
+                           ("--profile", "./soft.json"), ("--profile", "hard.json"),
+                           ("--profile", "heir.json")]:
+            self.refused("is forbidden by", flag, name, "--", "true")
+
+    def test_a_forbidden_default_does_not_run_and_doctor_says_so(self):
+        self.managed({"profiles": {"forbid": ["default"]}})
+        self.assertIs(self.answer("doctor", "--json")["default_profile_runs"], False)
+        text = self.within([harness.SBX_RUN, "doctor"]).stdout.decode()
+        self.assertIn("the profile default is forbidden by /etc/sbx/managed.d/site.json", text)
+
+    def test_a_time_limit_is_each_calls_of_a_kept_shell_and_not_the_shells(self):
+        self.managed({"limits": {"timeout_ms": 1500}})
+        calls = [{"command": "X=1"}, {"command": "sleep 30"}, {"command": "echo $X"}]
+        requests = "".join(json.dumps({"jsonrpc": "2.0", "id": i, "method": "run",
+                                       "params": {**call, "shell": "kept"}}) + "\n"
+                           for i, call in enumerate(calls))
+        done = self.within(["sh", "-c", f"(cat; sleep 5) | {harness.SBX_RUN} serve"], stdin=None,
+                           input=requests.encode())
+        answers = {}
+        for line in done.stdout.splitlines():
+            message = json.loads(line)
+            if "id" in message:
+                answers[message["id"]] = message.get("result", message)
+        self.assertEqual(answers[1]["status"], "timed_out", answers)
+        self.assertEqual((answers[2]["stdout"], answers[2]["shell"]["restarted"]), ("1\n", False),
+                         answers)
 
     def test_network_and_its_hosts(self):
         self.managed({"network": {"mode": "none"}})

@@ -141,6 +141,33 @@ TEST(Values, AreKnownAsTextsSpellThem) {
   }
 }
 
+// The spelling of forms has a plus for a space.
+TEST(Spaces, AreKnownAsFormsSpellThem) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  text.query = "my key";
+  const Credentials words(
+      {{text, *parse_host_rule(text.host), "pass/ed word 12", "real/value of 7"}});
+  Fields none;
+  std::string target = "/?my+key=pass%2Fed+word+12&b=1";
+  EXPECT_EQ(words.apply("h.test", 443, true, none, target), std::nullopt);
+  EXPECT_EQ(target, "/?my+key=real%2Fvalue%20of%207&b=1");
+  for (const std::string form : {"pass%2Fed+word+12", "pass%2fed+word%2012", "pass/ed+word+12"}) {
+    target = "/?other=" + form;
+    EXPECT_EQ(words.apply("h.test", 443, true, none, target), "T") << form;
+    EXPECT_EQ(words.find("o=" + form + "&"), "T") << form;
+    for (std::size_t size = 1; size < form.size(); ++size) {
+      EXPECT_EQ(words.open_end("x=" + form.substr(0, size)), size) << form << " " << size;
+    }
+  }
+  for (const char* const echo : {"real%2Fvalue+of+7", "real%2fvalue+of+7", "real/value+of+7"}) {
+    const std::string out = redacted(words.values(), "<" + std::string(echo) + ">");
+    EXPECT_EQ(out.find("value"), std::string::npos) << out;
+    EXPECT_EQ(out.size(), std::string(echo).size() + 2);
+  }
+}
+
 TEST_F(Bound, AnswersHoldThePlaceholderInstead) {
   EXPECT_EQ(redacted(credentials.values(), "a re-abcdef b"), "a ph-123456 b");
   const std::string coded = redacted(credentials.values(), base64_encode("x:re-abcdef:y"));

@@ -52,6 +52,20 @@ TEST(Lines, WhatADirectoryCoversIsNoLineOfItsOwn) {
   EXPECT_FALSE(add_line(lines, root("/a/three")));
 }
 
+TEST(Lines, WhatIsRefusedAllTheSameIsDropped) {
+  std::vector<Line> lines = {root("/a/one"), root("/b/two", "rw"), root("/c/three"), root("/d")};
+  lines[3].files = 4;
+  const auto dropped = drop_refused(
+      lines, {{"/a/one", false}, {"/b/two", true}, {"/c/three", true}, {"/d/x", false}});
+  ASSERT_EQ(dropped.size(), 2U);
+  EXPECT_EQ(dropped[0].path() + dropped[1].path(), "/a/one/b/two");
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(
+      drop_refused(lines, {{"/d/1", false}, {"/d/2", false}, {"/d/3", false}, {"/d/4", false}})
+          .size(),
+      1U);
+}
+
 TEST(Lines, FourFilesOfADirectoryStandForItWhereItMayBeShown) {
   std::vector<Line> lines = {root("/a/1"), root("/a/2"), root("/a/3")};
   EXPECT_FALSE(join_directories(lines, any_directory));

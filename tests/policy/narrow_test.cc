@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "gateway/rules.h"
@@ -134,6 +135,13 @@ TEST(Narrow, ReachesNothingThatWasNotReachedBefore) {
   EXPECT_GT(lost, 1000U);
 }
 
+bool warns(const Policy& policy, std::string_view words) {
+  const auto& warnings = policy.run.warnings;
+  return std::any_of(warnings.begin(), warnings.end(), [&](const std::string& warning) {
+    return warning.find(words) != warning.npos;
+  });
+}
+
 TEST(Narrow, HoldsFlagsAndCeilingsToo) {
   ManagedFile file;
   file.mark = {"/m.json", "d"};
@@ -191,6 +199,29 @@ TEST(Narrow, TakesAwaySocketsDevicesAndCachesThatMayNotBeWritten) {
   const Policy policy = make_policy(profile, {}, context).value();
   EXPECT_EQ(policy.sandbox.network.unix_sockets, std::vector<std::string>{"/home/ann/work/b.sock"});
   EXPECT_TRUE(policy.sandbox.filesystem.devices.empty());
+  for (const char* gone :
+       {"unix_sockets: /run/a.sock", "devices: /dev/fuse", "devices: /dev/dri/*"}) {
+    EXPECT_TRUE(warns(policy, gone)) << gone;
+  }
+}
+
+TEST(Narrow, SaysWhatBecomesOfPortsAndPatterns) {
+  ManagedFile file;
+  file.mark = {"/m.json", ""};
+  file.network.mode = NetworkMode::kNone;
+  file.filesystem.max = {{"/", Access::kReadOnly, "/m.json"}};
+  PolicyContext context{"/home/ann/work", "/home/ann"};
+  context.managed = {file};
+  Profile profile = default_profile();
+  profile.network.host_ports = {8080};
+  Root pattern;
+  pattern.path = "${workspace}/d*";
+  pattern.access = Access::kReadWrite;
+  profile.filesystem.roots.push_back(std::move(pattern));
+  const Policy policy = make_policy(profile, {}, context).value();
+  EXPECT_TRUE(policy.sandbox.network.host_ports.empty());
+  EXPECT_TRUE(warns(policy, "network.host_ports: 8080 taken away by /m.json"));
+  EXPECT_TRUE(warns(policy, "roots: /home/ann/work/d* lowered from rw to ro by /m.json"));
 }
 
 TEST(ManagedCorpus, ReplaysWithoutABreach) {

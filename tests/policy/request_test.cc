@@ -30,6 +30,10 @@ Result<SharedPolicy> apply_to(const Policy& policy, const Request& request) {
   return apply_request(std::make_shared<const Policy>(policy), request);
 }
 
+Result<SharedPolicy> as_task(const SharedPolicy& policy, const Request& request) {
+  return apply_request(policy, request, TimeLimit::kManaged);
+}
+
 TEST(ApplyRequest, IsTheSamePolicyWhereNothingIsAsked) {
   const auto policy = std::make_shared<const Policy>(sample_policy());
   Request request = sample_request();
@@ -42,10 +46,10 @@ TEST(ApplyRequest, IsTheSamePolicyWhereNothingIsAsked) {
 TEST(ApplyRequest, ATaskHasNoTimeLimitButItsOwn) {
   const auto policy = std::make_shared<const Policy>(sample_policy());
   Request request = sample_request();
-  EXPECT_FALSE(apply_request(policy, request, true).value()->run.limits.timeout_ms);
+  EXPECT_FALSE(as_task(policy, request).value()->run.limits.timeout_ms);
   EXPECT_EQ(policy->run.limits.timeout_ms, 120'000);
   request.timeout_ms = 5;
-  EXPECT_EQ(apply_request(policy, request, true).value()->run.limits.timeout_ms, 5);
+  EXPECT_EQ(as_task(policy, request).value()->run.limits.timeout_ms, 5);
 }
 
 // C3
@@ -56,9 +60,10 @@ TEST(ApplyRequest, ATaskHasTheTimeLimitOfTheManagedPolicyWhichErrorsName) {
   managed.run.managed_limits["timeout_ms"] = {300, "/etc/sbx/managed.d/a.json"};
   const auto policy = std::make_shared<const Policy>(managed);
   Request request;
-  EXPECT_EQ(apply_request(policy, request, true).value()->run.limits.timeout_ms, 300);
+  EXPECT_EQ(as_task(policy, request).value()->run.limits.timeout_ms, 300);
+  EXPECT_FALSE(apply_request(policy, request, TimeLimit::kNone).value()->run.limits.timeout_ms);
   request.timeout_ms = 301;
-  const auto refused = apply_request(policy, request, true);
+  const auto refused = as_task(policy, request);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("/etc/sbx/managed.d/a.json"), std::string::npos);
 }

@@ -68,10 +68,42 @@ TEST(CheckForbidden, LooksAtAllNames) {
   ManagedFile file;
   file.mark.path = "/m/a.json";
   file.profiles.forbid = {"unconfined"};
-  EXPECT_TRUE(check_forbidden({file}, {"default", "agent-settings"}).ok());
-  const Status status = check_forbidden({file}, {"unconfined", "/home/ann/own.json"});
+  EXPECT_TRUE(check_forbidden({file}, {"default", "agent-settings"}, {}).ok());
+  const Status status = check_forbidden({file}, {"unconfined", "own"}, {});
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("/m/a.json"), std::string::npos);
+}
+
+TEST(CheckForbidden, KnowsAFileByEveryPathThatLeadsToIt) {
+  char name[] = "/tmp/sbx-forbidden-XXXXXX";
+  const std::string top = mkdtemp(name);
+  std::filesystem::create_directory(top + "/x");
+  std::ofstream(top + "/w.json") << "{}";
+  std::ofstream(top + "/copy.json") << "{}";
+  std::ofstream(top + "/x/heir.json") << R"({"extends": "../w.json"})";
+  std::filesystem::create_symlink("w.json", top + "/soft.json");
+  std::filesystem::create_hard_link(top + "/w.json", top + "/hard.json");
+  const ProfileSearch search{{top}};
+  for (const char* forbidden : {"w", "/w.json", "/x/../w.json", "/soft.json"}) {
+    ManagedFile file;
+    file.profiles.forbid = {forbidden[0] == '/' ? top + forbidden : forbidden};
+    const auto is_free = [&](const std::string& profile) {
+      return check_forbidden({file}, load_profile(profile, search).value().names, search).ok();
+    };
+    for (const char* path :
+         {"/w.json", "/x/../w.json", "//w.json", "/soft.json", "/hard.json", "/x/heir.json"}) {
+      EXPECT_FALSE(is_free(top + path)) << forbidden << " " << path;
+    }
+    EXPECT_FALSE(is_free("w")) << forbidden;
+    EXPECT_TRUE(is_free("default")) << forbidden;
+    EXPECT_TRUE(is_free(top + "/copy.json")) << forbidden;
+  }
+  // Not installed: its name is known behind a symlink all the same.
+  ManagedFile file;
+  file.profiles.forbid = {"w"};
+  const LoadedProfile soft = load_profile(top + "/soft.json", {}).value();
+  EXPECT_FALSE(check_forbidden({file}, soft.names, {}).ok());
+  std::filesystem::remove_all(top);
 }
 
 class ReadManagedTest : public testing::Test {

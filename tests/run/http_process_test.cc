@@ -192,7 +192,7 @@ class HttpProcessTest : public testing::Test {
     credential.header = "Authorization";
     credential.from.env = "TOKEN";
     network.credentials = {credential};
-    auto made = process_.policy_for(network, "/usr/bin:/bin", environment_);
+    auto made = process_.policy_for(network, set_, "/usr/bin:/bin", environment_);
     EXPECT_TRUE(made.ok()) << made.error().where << " " << made.error().message;
     return made.ok() ? made.value() : nullptr;
   }
@@ -210,6 +210,7 @@ class HttpProcessTest : public testing::Test {
   test::TempDir place_;
   std::unique_ptr<http::Authority> origin_;
   Environment environment_;
+  std::map<std::string, std::string> set_;
   HttpProcess process_;
   std::shared_ptr<HttpPolicy> first_;
   std::shared_ptr<HttpPolicy> second_;
@@ -219,7 +220,7 @@ TEST_F(HttpProcessTest, OneProcessServesAllPolicies) {
   EXPECT_EQ(children().size(), 1U);
   EXPECT_EQ(add("/first", "FIRST"), first_);
   EXPECT_EQ(children().size(), 1U);
-  EXPECT_EQ(process_.policy_for({}, "/usr/bin:/bin", environment_).ok(), true);
+  EXPECT_EQ(process_.policy_for({}, set_, "/usr/bin:/bin", environment_).ok(), true);
   EXPECT_EQ(children().size(), 1U);
 }
 
@@ -304,6 +305,22 @@ TEST_F(HttpProcessTest, ManyRunsThatBeginAtOnceDoNotEndIt) {
   EXPECT_EQ(children(), std::vector<pid_t>{pid});
 }
 
+TEST_F(HttpProcessTest, VariablesThatAreSetAreLookedThroughAndAreNoSource) {
+  set_ = {{"SAME", kSecret}, {"LONGER", std::string("a=") + kSecret}, {"FREE", "x"}};
+  const auto third = add("/first", "FIRST");
+  EXPECT_NE(third, first_);
+  EXPECT_EQ(third->dropped, (std::vector<std::string>{"TOKEN", "LONGER", "SAME"}));
+  EXPECT_EQ(add("/first", "FIRST"), third);
+  set_ = {{"NOT_SET", "x"}};
+  NetworkProfile network;
+  network.credentials = {Credential{}};
+  network.credentials[0].name = "X";
+  network.credentials[0].host = "a.test";
+  network.credentials[0].header = "X";
+  network.credentials[0].from.env = "NOT_SET";
+  EXPECT_FALSE(process_.policy_for(network, set_, "/usr/bin:/bin", environment_).ok());
+}
+
 TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   NetworkProfile network;
   Credential credential;
@@ -312,7 +329,7 @@ TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   credential.header = "X";
   credential.from.env = "NOT_SET";
   network.credentials = {credential};
-  const auto made = process_.policy_for(network, "/usr/bin:/bin", environment_);
+  const auto made = process_.policy_for(network, set_, "/usr/bin:/bin", environment_);
   ASSERT_FALSE(made.ok());
   EXPECT_EQ(made.error().where, "/network/credentials/0/from");
   EXPECT_EQ(children().size(), 1U);
