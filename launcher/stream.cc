@@ -94,7 +94,9 @@ class Writer {
   // What comes after the output.
   void finish(const Outcome& outcome) {
     if (text_ != nullptr) {
-      if (text_->out != TerminalText::Kind::kBytes) out_.add(out_text_.finish());
+      const std::string rest = out_text_.finish();  // empty where it is no terminal
+      if (!rest.empty()) is_fresh_line_ = is_fresh_line_ && out_text_.is_fresh_line();
+      out_.add(rest);
       err_.add(err_text_.finish());
       // Behind the "^C" that the terminal itself has written.
       const bool is_echoed =

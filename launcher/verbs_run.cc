@@ -18,6 +18,7 @@
 #include "report/audit_log.h"
 #include "report/events.h"
 #include "report/json.h"
+#include "rpc/task_json.h"
 #include "run/http_process.h"
 #include "session/approval_records.h"
 #include "stream.h"
@@ -141,7 +142,7 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
     if (input.mode == OutputMode::kCapture) {
       session_http().set_ask(
           [signal_fd = input.signal_fd](std::uint64_t id, const HttpQuestion& about) {
-            const PersonSaid said = ask_at_terminal(about.method + " " + about.url, {}, signal_fd);
+            const PersonSaid said = ask_at_terminal(question_words(about), {}, signal_fd);
             if (said.signal != 0) kill(getpid(), said.signal);  // it is the run's
             session_http().answer(id, said.is_yes);
             return true;

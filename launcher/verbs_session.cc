@@ -255,14 +255,36 @@ Status add_size(const RunOptions& options, json& params) {
 
 namespace {
 
-// The method has the verb's name.
-int simple_verb(const Invocation& invocation, Params params) {
+template <typename Ask>
+int answered_verb(const Invocation& invocation, const Ask& ask_for) {
   RunOptions options;
   if (const auto status = parse_task(invocation, options)) return *status;
-  const char* const method = invocation.verb->name;
-  const Result<std::string> answer = ask(options.session, invocation, method, params(options));
+  const Result<std::string> answer = ask_for(options);
   if (!answer.ok()) return refuse(answer.error(), invocation);
-  return tell(invocation, method, answer.value()) ? 0 : 125;
+  return tell(invocation, invocation.verb->name, answer.value()) ? 0 : 125;
+}
+
+// The method has the verb's name.
+int simple_verb(const Invocation& invocation, Params params) {
+  return answered_verb(invocation, [&](const RunOptions& options) {
+    return ask(options.session, invocation, invocation.verb->name, params(options));
+  });
+}
+
+// In parts, since no more may wait: each when the one before is in the task's pipe.
+Result<std::string> send_stdin(const RunOptions& options, const Invocation& invocation) {
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 19;
+  SBX_TRY(json params, stdin_params(options));
+  std::string rest = text_of(params, "text");
+  while (rest.size() > kMostAtOnce) {
+    std::size_t end = kMostAtOnce;
+    while ((rest[end] & 0xc0) == 0x80) --end;  // within a character
+    const json part = {{"task_id", params["task_id"]}, {"text", rest.substr(0, end)}};
+    SBX_TRY(const std::string answer, ask(options.session, invocation, "stdin", part));
+    rest.erase(0, end);
+    params["text"] = rest;
+  }
+  return ask(options.session, invocation, "stdin", params);
 }
 
 // --- output --follow
@@ -503,7 +525,11 @@ int verb_start(const Invocation& invocation) {
 }
 
 int verb_status(const Invocation& invocation) { return simple_verb(invocation, task_params); }
-int verb_stdin(const Invocation& invocation) { return simple_verb(invocation, stdin_params); }
+int verb_stdin(const Invocation& invocation) {
+  return answered_verb(invocation, [&invocation](const RunOptions& options) {
+    return send_stdin(options, invocation);
+  });
+}
 int verb_kill(const Invocation& invocation) { return simple_verb(invocation, kill_params); }
 int verb_reset(const Invocation& invocation) { return simple_verb(invocation, kill_params); }
 
@@ -560,8 +586,10 @@ int verb_call(const Invocation& invocation) {
   const Result<CallAnswer> answer = call();
   if (!answer.ok()) {
     complain(answer.error());
-    const json outcome = parsed(outcome_to_json(error_outcome(answer.error())));
-    print(json{{"error", outcome["error"]}}.dump());
+    const std::string outcome = outcome_to_json(error_outcome(answer.error()));
+    // A bad flag is the verb's own affair, whatever the method would have answered.
+    const bool is_of_flag = answer.error().where.starts_with("--");
+    print(is_of_flag ? outcome : json{{"error", parsed(outcome)["error"]}}.dump());
     return 125;
   }
   const bool is_result = method == "run" || method == "start" || method == "wait";

@@ -13,7 +13,8 @@ inline constexpr int kMaxLocks = 256;
 
 // What one operation leaves for a later one, and for PID 1.
 struct Kept {
-  int sync_fd = -1;  // open as long as PID 1 lives
+  int launcher[2] = {-1, -1};  // a pipe that nobody writes to: it ends with the launcher
+  int sync_fd = -1;            // open as long as PID 1 lives
   int proc_fd = -1;
   int data_fd = -1;
   bool found_dir = false;

@@ -23,7 +23,8 @@ using namespace sbx::op;  // NOLINT(google-build-using-namespace): one name for 
 
 // --- waits ---
 
-// Until the supervisor lets it go on: one byte over the control socket.
+// Until the launcher lets it go on: one byte over the control socket. Without the launcher, it
+// ends.
 struct AwaitGo {
   static constexpr OrderRule kOrder = order::anywhere;
   static constexpr const char* kWords = "await_go";
@@ -35,6 +36,13 @@ struct AwaitFd {
   int fd;
   static constexpr OrderRule kOrder = order::anywhere;
   std::string describe(const LaunchPlan& plan) const;
+  int execute(ChildContext& context) const noexcept;
+};
+
+// Ends with the launcher, also with one that has ended already.
+struct DieWithLauncher {
+  static constexpr OrderRule kOrder = order::anywhere;
+  static constexpr const char* kWords = "die_with_launcher";
   int execute(ChildContext& context) const noexcept;
 };
 

@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -47,6 +48,15 @@ int for_each_capability(std::uint64_t set, int option, unsigned long argument) {
   return 0;
 }
 
+// The read end of the pipe that ends with the launcher, once this process has closed its own copy
+// of the other.
+int launcher_of(ChildContext& context) {
+  int& copy = kept_of(context).launcher[1];
+  if (copy >= 0) ::close(copy);
+  copy = -1;
+  return kept_of(context).launcher[0];
+}
+
 }  // namespace
 
 int keep_capabilities(std::uint64_t kept, bool only_ambient) noexcept {
@@ -57,20 +67,24 @@ int keep_capabilities(std::uint64_t kept, bool only_ambient) noexcept {
 namespace op {
 
 int AwaitGo::execute(ChildContext& context) const noexcept {
-  char byte = 0;
-  for (;;) {
-    const ssize_t size = ::recv(context.control, &byte, 1, 0);
-    if (size == 1) return 0;
-    if (size == 0) ::_exit(1);  // nobody wants it any more
-    if (errno == EAGAIN) {
-      struct pollfd waiting {
-        context.control, POLLIN, 0
-      };
-      ::poll(&waiting, 1, -1);
-    } else if (errno != EINTR) {
-      return failure();
-    }
+  struct pollfd waiting[2] = {{context.control, POLLIN, 0}, {launcher_of(context), 0, 0}};
+  while (::poll(waiting, 2, -1) < 0) {
+    if (errno != EINTR) return failure();
   }
+  char byte = 0;
+  if (::recv(context.control, &byte, 1, 0) != 1) ::_exit(1);  // nobody wants it any more
+  return 0;
+}
+
+int DieWithLauncher::execute(ChildContext& context) const noexcept {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return failure();
+  // Its descriptors are closed before its children get the signal: no moment lies between.
+  struct pollfd launcher {
+    launcher_of(context), 0, 0
+  };
+  const int ended = ::poll(&launcher, 1, 0);
+  if (ended > 0) ::_exit(1);
+  return ended == 0 ? 0 : failure();
 }
 
 int AwaitFd::execute(ChildContext& /*context*/) const noexcept {

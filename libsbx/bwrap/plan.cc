@@ -61,17 +61,18 @@ class Planner {
     for (const Action& action : options_.actions) add_action(action);
     leave_old_root();
     drop_privileges();
+    // Before the wait, and after what clears it: a change of credentials (prctl(2)).
+    if (options_.die_with_parent) builder_.add(op::DieWithLauncher{});
     if (options_.block_fd >= 0) builder_.add(op::AwaitFd{options_.block_fd});
     if (options_.new_session) builder_.add(op::NewSession{});
     if (options_.has_init()) {
       for (const std::string& path : options_.lock_files) builder_.add(op::LockFile{text(path)});
-      if (options_.die_with_parent) builder_.add(op::DieWithParent{});
-      // Until PID 1 is under the same filters; without any it is no freer than the command.
-      if (!programs.empty()) builder_.add(op::NotDumpable{});
       builder_.add(op::ForkCommand{});
+      if (options_.die_with_parent) builder_.add(op::DieWithLauncher{});  // a fork clears it too
     }
     add_working_directory();
-    if (options_.die_with_parent) builder_.add(op::DieWithParent{});
+    // Of PID 1, whose memory it is until the exec. Not earlier: its user looks for it in /proc.
+    if (options_.has_init()) builder_.add(op::NotDumpable{});
     for (const FilterProgram& program : programs) {
       builder_.add(op::SeccompProgram{static_cast<std::uint32_t>(plan.filter.size()),
                                       static_cast<std::uint32_t>(program.size())});

@@ -2,6 +2,7 @@
 // PID 1 as bubblewrap's: tells how the command ended as soon as it has, reaps, and stays until
 // nothing is left inside. Holds the lock files and the descriptor that say so outside. No heap.
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,7 +40,7 @@ void close_others(ChildContext& context) {
 
 // It is dumpable, as bubblewrap's, so that its own user can open its namespaces in /proc. The
 // command may then trace it, and must find no process there that is freer than itself: not before
-// the filters are loaded.
+// the filters are loaded. Nor before the launcher has been told what it believes for good.
 bool load_programs(ChildContext& context) {
   for (std::uint32_t i = 0; i < context.op_count; ++i) {
     Op& op = context.ops[i];
@@ -52,6 +53,8 @@ bool load_programs(ChildContext& context) {
 }  // namespace
 
 void run_reaper(ChildContext& context, pid_t command) noexcept {
+  // What the shared page says can be the command's own words from now on.
+  if (context.state->executed.load() != 0) ::send(context.control, "", 1, MSG_NOSIGNAL);
   keep_capabilities(0, false);  // it needs none; a container that refuses even that loses nothing
   close_others(context);
   if (!load_programs(context)) ::_exit(1);

@@ -74,11 +74,21 @@ void close_all_but(std::vector<int> kept) {
   sys::close_range(next, ~0U, 0);
 }
 
-// Ends with the parent from now on; one that died a moment ago is noticed as well.
-Status die_with_parent(pid_t parent) {
+Status die_with_parent() {
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return words("prctl", errno);
-  if (::getppid() != parent) ::raise(SIGKILL);
   return {};
+}
+
+// A pipe that nobody writes to: it tells a child, which closes its copy of the write end, that this
+// process has ended.
+struct Lifeline {
+  OwnedFd read_end;
+  OwnedFd write_end;
+};
+Result<Lifeline> open_lifeline() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return words("pipe2", errno);
+  return Lifeline{OwnedFd(ends[0]), OwnedFd(ends[1])};
 }
 
 Status join_user(int fd) {
@@ -182,8 +192,19 @@ int await_end(const Spawned& spawned) {
   }
 }
 
+// In a way that the command cannot write: the shared page is in the memory of PID 1, which it can
+// trace; where there is none, nobody inside has it any more.
+bool has_executed(const Options& options, const Spawned& spawned) {
+  char byte = 0;
+  return options.has_init() ? ::recv(spawned.control.get(), &byte, 1, MSG_DONTWAIT) == 1
+                            : spawned.state->executed.load() != 0;
+}
+
 Result<int> supervise(const Options& options, const LaunchPlan& plan) {
   Kept kept;
+  SBX_TRY(const Lifeline lifeline, open_lifeline());
+  kept.launcher[0] = lifeline.read_end.get();
+  kept.launcher[1] = lifeline.write_end.get();
   kept.sync_fd = options.sync_fd;
   SpawnRequest request{plan, 0, 1, 2};
   request.keeper = run_reaper;
@@ -198,15 +219,18 @@ Result<int> supervise(const Options& options, const LaunchPlan& plan) {
   const Spawned& spawned = started.value();
   if (options.starts_after_go()) SBX_CHECK_OK(tell_start(options, spawned));
   keep_capabilities(0, false);  // nothing is left to do that needs any
-  close_all_but(
-      {spawned.pidfd.get(), spawned.control.get(), spawned.lifeline.get(), options.json_status_fd});
+  close_all_but({spawned.pidfd.get(), spawned.control.get(), spawned.lifeline.get(),
+                 lifeline.write_end.get(), options.json_status_fd});
   const int status = await_end(spawned);
+  const bool is_executed = has_executed(options, spawned);
   const SharedState& state = *spawned.state;
-  if (const std::uint32_t step = state.failed_step.load(); step != 0) {
+  const std::uint32_t step = state.failed_step.load();
+  if (!is_executed && step != 0 && step <= plan.ops.size()) {
+    const std::string detail(state.detail, ::strnlen(state.detail, sizeof state.detail));
     return words(
-        failure_words(plan, plan.ops.at(step - 1), state.failed_errno.load(), state.detail));
+        failure_words(plan, plan.ops[step - 1], state.failed_errno.load(), detail.c_str()));
   }
-  if (options.json_status_fd >= 0 && state.executed.load() != 0) {
+  if (options.json_status_fd >= 0 && is_executed) {
     // Nobody may listen any more; the exit status stands all the same.
     const Status told =
         write_all(options.json_status_fd, "{ \"exit-code\": " + std::to_string(status) + " }\n");
@@ -254,20 +278,29 @@ Result<int> run_sandbox(const Options& options, const LaunchPlan& plan) {
   const pid_t parent = ::getppid();
   keep_from_command(options);
   SBX_CHECK_OK(join_user(options.userns_fd));
-  if (options.die_with_parent) SBX_CHECK_OK(die_with_parent(parent));
+  if (options.die_with_parent) {
+    SBX_CHECK_OK(die_with_parent());
+    if (::getppid() != parent) ::raise(SIGKILL);  // it died a moment ago
+  }
   if (options.pidns_fd < 0) return supervise(options, plan);
 
   if (::setns(options.pidns_fd, CLONE_NEWPID) != 0) return words("Setting pidns failed", errno);
   // clone(2): a process that forks into another pid namespace cannot make one below it; its child
   // can.
+  SBX_TRY(Lifeline lifeline, open_lifeline());
   const pid_t child = ::fork();
   if (child < 0) return words("Can't fork for pidns", errno);
   if (child > 0) {
-    close_all_but({});
+    close_all_but({lifeline.write_end.get()});
     return wait_for(child);
   }
+  lifeline.write_end.reset();
   if (options.die_with_parent) {
-    if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return words("prctl", errno);
+    SBX_CHECK_OK(die_with_parent());
+    struct pollfd launcher {
+      lifeline.read_end.get(), 0, 0
+    };
+    if (::poll(&launcher, 1, 0) > 0) ::raise(SIGKILL);
   }
   return supervise(options, plan);
 }

@@ -183,7 +183,7 @@ constexpr Row kRows[] = {
     plain<op::NewSession>("setsid"),
     special<op::LockFile>(),
     plain<op::ForkCommand>("Can't fork for pid 1"),
-    plain<op::DieWithParent>("prctl"),
+    plain<op::DieWithLauncher>("prctl"),
     plain<op::ChangeDir>("Can't chdir to {}"),
     special<op::SeccompProgram>(),
     plain<op::Execute>("execvp {}"),

@@ -102,7 +102,9 @@ class MessageReader {
     message.params = "{}";
     const RawMember* params = find("params");
     if (params == nullptr || params->value == "null") return std::nullopt;
-    if (params->value.front() != '{') {
+    // A notification's are for its method to refuse: nobody is answered (JSON-RPC 2.0,
+    // section 4.1).
+    if (params->value.front() != '{' && !message.id.empty()) {
       refusal_code_ = kRpcBadParams;
       return Error{ErrorCode::kWrongType, "params must be an object", "", "name each parameter"};
     }

@@ -27,7 +27,7 @@ constexpr int kRpcFailed = -32000;  // well-formed, and could not be done
 struct RpcMessage {
   std::string id;      // JSON text: a number, a string or null; empty: none
   std::string method;  // empty in a response
-  std::string params;  // JSON text of an object; "{}" where there are none
+  std::string params;  // JSON text of an object, or anything of a notification; "{}" for none
   std::string result;  // JSON text; of a response
   std::string error;   // JSON text; of a response
 };

@@ -17,6 +17,7 @@
 #include "rpc/mcp_layer.h"
 #include "rpc/mcp_message.h"
 #include "rpc/mcp_progress.h"
+#include "rpc/task_json.h"
 #include "tools/json_text.h"
 
 namespace sbx {
@@ -38,6 +39,12 @@ constexpr auto kLogLevels = std::to_array<std::string_view>(
 std::string text_of(const McpJson& object, std::string_view key) {
   const auto at = object.find(key);
   return at != object.end() && at->is_string() ? at->get<std::string>() : "";
+}
+
+// Null is absent.
+bool has(const McpJson& object, std::string_view key) {
+  const auto at = object.find(key);
+  return at != object.end() && !at->is_null();
 }
 
 // What the user is asked.
@@ -115,7 +122,7 @@ class McpServer::Impl {
   };
 
   void refuse(const std::string& id, int code, std::string message, std::string data = "") {
-    send_(mcp_error({id, code, std::move(message), std::move(data)}));
+    send_(mcp_error(mcp_refusal(id, code, std::move(message), std::move(data))));
   }
 
   void answer(const std::string& id, const McpContext& context, McpJson result) {
@@ -126,7 +133,7 @@ class McpServer::Impl {
 
   void request(const McpMessage& message, const McpJson& params) {
     if (message.method == "initialize") return initialize(message.id, params);
-    if (message.method == "ping" && !params.contains("_meta"))
+    if (message.method == "ping" && !has(params, "_meta"))
       return answer(message.id, {}, McpJson::object());
     auto read = read_mcp_context(message.id, params, is_open_, client_elicits_);
     if (const auto* refusal = std::get_if<McpRefusal>(&read)) return send_(mcp_error(*refusal));
@@ -178,7 +185,7 @@ class McpServer::Impl {
   }
 
   void list_tools(const std::string& id, const McpJson& params, const McpContext& context) {
-    if (params.contains("cursor")) return refuse(id, kMcpBadParams, "there is no such cursor");
+    if (has(params, "cursor")) return refuse(id, kMcpBadParams, "there is no such cursor");
     McpJson tools = McpJson::array();
     for (const std::string& name : options_.tools) {
       tools.push_back(parse_ordered_json(tool_definition(name, ToolFormat::kMcp).value()));
@@ -205,9 +212,8 @@ class McpServer::Impl {
     if (!is_offered) {
       return refuse(id, kMcpBadParams, "Unknown tool: " + name.substr(0, 100));
     }
-    const auto arguments = params.find("arguments");
-    const bool has_arguments = arguments != params.end() && !arguments->is_null();
-    if (has_arguments && !arguments->is_object()) {
+    const bool has_arguments = has(params, "arguments");
+    if (has_arguments && !params["arguments"].is_object()) {
       return refuse(id, kMcpBadParams, "\"arguments\" must be an object");
     }
     if (calls_.contains(id)) return refuse(id, kMcpInvalidRequest, "this id is in use");
@@ -216,11 +222,11 @@ class McpServer::Impl {
     }
     Call call;
     call.tool = name;
-    call.arguments = has_arguments ? arguments->dump() : "{}";
+    call.arguments = has_arguments ? params["arguments"].dump() : "{}";
     call.context = context;
     call.progress = McpProgress(context.progress_token, Clock::now());
     call.serial = ++next_serial_;
-    if (params.contains("requestState")) return resume(id, params, std::move(call));
+    if (has(params, "requestState")) return resume(id, params, std::move(call));
     calls_.insert_or_assign(id, std::move(call));
     run(id, "");
   }
@@ -388,12 +394,10 @@ class McpServer::Impl {
   bool ask_about(const std::string& digest, const HttpQuestion& about) {
     if (!is_open_ || !client_elicits_) return false;
     const std::string id = "sbx-" + std::to_string(++next_question_);
-    std::string text = "Allow " + about.method + " " + about.url + "?";
-    text += about.size.empty() ? " (a body of unknown size)" : " (" + about.size + " bytes)";
     http_questions_[McpJson(id).dump()] = digest;
     send_(mcp_request(
         id, "elicitation/create",
-        {{"message", text},
+        {{"message", "Allow " + question_words(about) + "?"},
          {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}}));
     return true;
   }

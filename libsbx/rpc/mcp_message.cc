@@ -19,6 +19,7 @@ constexpr std::string_view kCapabilitiesKey = "io.modelcontextprotocol/clientCap
 constexpr std::string_view kLogLevelKey = "io.modelcontextprotocol/logLevel";
 constexpr std::string_view kServerInfoKey = "io.modelcontextprotocol/serverInfo";
 constexpr std::string_view kProgressKey = "progressToken";
+constexpr JsonBounds kBounds{.max_depth = 65};  // params of 64 levels, as of `serve`
 
 // 1.0 is a whole number too, as JSON Schema has it.
 bool is_id(const McpJson& value) {
@@ -65,7 +66,24 @@ std::string answer_text(const std::string& id, const std::string& key, const Mcp
 McpJson server_info(std::string_view version) { return {{"name", "sbx"}, {"version", version}}; }
 
 McpRefusal refuse(const std::string& id, int code, std::string message, std::string data = "") {
-  return McpRefusal{id, code, std::move(message), std::move(data)};
+  return mcp_refusal(id, code, std::move(message), std::move(data));
+}
+
+// A line that is no JSON, or is beyond our bounds: what `serve` makes of it. `why`: of the whole.
+std::variant<McpMessage, McpRefusal> read_unreadable(std::string_view line, const std::string& id,
+                                                     const Error& why) {
+  const auto read = read_message(line);
+  if (const auto* const refusal = std::get_if<RpcRefusal>(&read)) {
+    return McpRefusal{id, refusal->code, refusal->error};
+  }
+  const RpcMessage& message = std::get<RpcMessage>(read);
+  if (message.method.empty()) return McpRefusal{id, kMcpInvalidRequest, why};
+  if (message.id.empty()) {  // whose bad params nobody is told
+    return McpMessage{McpMessage::Kind::kNotification, "null", message.method};
+  }
+  const auto params = read_json_strict(message.params);
+  if (params.ok()) return McpRefusal{id, kMcpInvalidRequest, why};
+  return McpRefusal{id, kMcpBadParams, params.error()};
 }
 
 // Null where it is absent.
@@ -83,31 +101,18 @@ std::variant<McpMessage, McpRefusal> read_response(McpMessage message, const Mcp
   return refuse("null", kMcpInvalidRequest, "a message has a method, or a result, or an error");
 }
 
-// Errors on the wire carry one of our own codes as well.
-McpJson own_data(const McpRefusal& refusal) {
-  const ErrorCode code = refusal.code == kMcpParseError       ? ErrorCode::kBadJson
-                         : refusal.code == kMcpInvalidRequest ? ErrorCode::kBadMessage
-                         : refusal.code == kMcpUnknownMethod  ? ErrorCode::kUnknownMethod
-                                                              : ErrorCode::kBadValue;
-  return {{"code", error_name(code)},
-          {"message", refusal.message},
-          {"where", nullptr},
-          {"hint", nullptr}};
-}
-
 }  // namespace
 
 std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
-  Result<nlohmann::json> strict = read_json_strict(line);
+  Result<nlohmann::json> strict = read_json_strict(line, kBounds);
   std::string raw_id;
   if (!strict.ok()) {
     // Well-formed JSON, and beyond our bounds: whoever waits for an answer to it gets one.
     raw_id = id_in(line);
     const bool is_long_number = strict.error().where == "/id" && !raw_id.empty();
-    if (is_long_number) strict = read_json_strict(with_other_id(line));
+    if (is_long_number) strict = read_json_strict(with_other_id(line), kBounds);
     if (!strict.ok()) {
-      return refuse(raw_id.empty() ? "null" : raw_id, kMcpParseError,
-                    "not readable as JSON: " + strict.error().message);
+      return read_unreadable(line, raw_id.empty() ? "null" : raw_id, strict.error());
     }
   }
   const McpJson document = strict.value();
@@ -138,8 +143,9 @@ std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line) {
   message.method = member(document, "method").get<std::string>();
   message.kind = has_id ? McpMessage::Kind::kRequest : McpMessage::Kind::kNotification;
   if (const McpJson& params = member(document, "params"); !params.is_null()) {
-    if (!params.is_object()) return refuse(id, kMcpBadParams, "\"params\" must be an object");
-    message.params = params.dump();
+    const bool is_object = params.is_object();
+    if (!is_object && has_id) return refuse(id, kMcpBadParams, "\"params\" must be an object");
+    if (is_object) message.params = params.dump();
   }
   return message;
 }
@@ -213,10 +219,21 @@ std::string mcp_result(const std::string& id, bool is_modern, std::string_view v
   });
 }
 
+// Errors on the wire carry one of our own codes as well.
+McpRefusal mcp_refusal(const std::string& id, int code, std::string message, std::string data) {
+  const ErrorCode own = code == kMcpParseError       ? ErrorCode::kBadJson
+                        : code == kMcpInvalidRequest ? ErrorCode::kBadMessage
+                        : code == kMcpUnknownMethod  ? ErrorCode::kUnknownMethod
+                                                     : ErrorCode::kBadValue;
+  return McpRefusal{id, code, Error{own, std::move(message), "", ""}, std::move(data)};
+}
+
 std::string mcp_error(const McpRefusal& refusal) {
-  McpJson error = {{"code", refusal.code}, {"message", refusal.message}};
-  error["data"] = refusal.data.empty() ? own_data(refusal) : parse_ordered_json(refusal.data);
-  return answer_text(refusal.id, "error", error);
+  if (refusal.data.empty()) return write_error(refusal.id, refusal.code, refusal.error);
+  return answer_text(refusal.id, "error",
+                     {{"code", refusal.code},
+                      {"message", refusal.error.message},
+                      {"data", parse_ordered_json(refusal.data)}});
 }
 
 std::string mcp_notification(std::string_view method, const McpJson& params) {

@@ -31,16 +31,17 @@ struct McpMessage {
   Kind kind = Kind::kRequest;
   std::string id;  // JSON text; "null" of a notification
   std::string method;
-  std::string params = "{}";    // JSON text of an object
+  std::string params = "{}";    // JSON text of an object; a notification's bad ones are left out
   std::string result = "null";  // of a response, JSON text; "null" where it is an error
 };
 
 struct McpRefusal {
   std::string id = "null";  // JSON text
   int code = kMcpInvalidRequest;
-  std::string message;
-  std::string data;  // JSON text; empty: none
+  Error error;
+  std::string data = {};  // JSON text; empty: what the error says
 };
+McpRefusal mcp_refusal(const std::string& id, int code, std::string message, std::string data = "");
 
 std::variant<McpMessage, McpRefusal> read_mcp_message(std::string_view line);
 

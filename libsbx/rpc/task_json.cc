@@ -296,4 +296,11 @@ std::string question_line(const std::string& digest, const HttpQuestion& questio
   });
 }
 
+std::string question_words(const HttpQuestion& question) {
+  const bool is_known = !question.size.empty();
+  std::string words = question.method + " " + question.url + " (";
+  words += is_known ? question.size : "a body of unknown size";
+  return words += is_known ? " bytes)" : ")";
+}
+
 }  // namespace sbx

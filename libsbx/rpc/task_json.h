@@ -42,4 +42,7 @@ void write_questions(JsonWriter& json, Service& service, std::string_view only);
 // approval.requested: a request of HTTP waits for `approve` with this digest.
 std::string question_line(const std::string& digest, const HttpQuestion& question);
 
+// The same for a person: method, place and size.
+std::string question_words(const HttpQuestion& question);
+
 }  // namespace sbx

@@ -31,11 +31,12 @@ Status StdinQueue::push(std::string text, bool close, Done done) {
     return Error{ErrorCode::kBadValue, "the task's standard input is closed", "/text",
                  "start the task without `stdin` to keep its input open"};
   }
-  if (waiting_ > 0 && waiting_ + text.size() > kMostBytes) {
-    return Error{
-        ErrorCode::kTooMany,
-        "the task does not read what it was sent: " + std::to_string(waiting_) + " bytes wait",
-        "/text", "wait for the answers to the texts that were sent before"};
+  const bool is_requests_own = !done && waiting_ == 0;
+  if (!is_requests_own && waiting_ + text.size() > kMostBytes) {
+    return Error{ErrorCode::kTooMany,
+                 "at most 1 MiB waits for the task to read, and " + std::to_string(waiting_) +
+                     " bytes wait already",
+                 "/text", "send it in parts, each when the one before has been answered"};
   }
   constexpr char kEndOfFile = '\x04';  // what a terminal makes of it is its own affair
   if (is_terminal_ && close) text += kEndOfFile;

@@ -16,7 +16,7 @@ namespace sbx {
 
 class StdinQueue {
  public:
-  // Bytes that may wait; one text alone may be longer.
+  // Bytes that may wait. The text that a request itself brings may be longer.
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
   // Ok when all of the text is in the pipe. Called from within write() and end().
   using Done = std::function<void(Status)>;
@@ -30,8 +30,9 @@ class StdinQueue {
   void expect_terminal() { is_terminal_ = true; }
   void take_terminal(OwnedFd master) { pipe_ = std::move(master); }
 
-  // `close`: end of file follows the text. Errors, and `done` is not called then: kBadValue when
-  // the input is closed, kTooMany when too much waits.
+  // `close`: end of file follows the text. Without `done` it is the request's own. Errors, and
+  // `done` is not called then: kBadValue when the input is closed, kTooMany when too much would
+  // wait.
   Status push(std::string text, bool close, Done done);
   // As much as the pipe takes. Never blocks.
   void write();

@@ -69,6 +69,23 @@ TEST_F(BwrapPlan, TheCommandIsTheFirstProcessUnlessSomethingMustStayBesideIt) {
   EXPECT_EQ(count<op::ForkCommand>(plan()), 0U);
 }
 
+TEST_F(BwrapPlan, EndsWithTheLauncherBeforeItWaitsAndInTheCommandsProcess) {
+  options_.die_with_parent = options_.unshare_pid = true;
+  options_.block_fd = 5;
+  const LaunchPlan made = plan();
+  EXPECT_EQ(count<op::DieWithLauncher>(made), 2U);
+  EXPECT_GT(place<op::DieWithLauncher>(made), place<op::KeepCapabilities>(made));
+  EXPECT_LT(place<op::DieWithLauncher>(made), place<op::AwaitFd>(made));
+  EXPECT_TRUE(made.ops[place<op::ForkCommand>(made) + 1].is<op::DieWithLauncher>());
+}
+
+TEST_F(BwrapPlan, TheCommandCannotTracePid1UntilTheLauncherHasBeenTold) {
+  EXPECT_EQ(count<op::NotDumpable>(plan()), 0U);
+  options_.unshare_pid = true;
+  const LaunchPlan made = plan();
+  EXPECT_EQ(place<op::NotDumpable>(made) + 1, place<op::Execute>(made));
+}
+
 TEST_F(BwrapPlan, DevMapsRootFirstAndTheCallerInASecondUserNamespace) {
   add(ActionKind::kDev, "/dev");
   const LaunchPlan made = plan();

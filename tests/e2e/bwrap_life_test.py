@@ -10,7 +10,8 @@ import subprocess
 import time
 
 import harness
-from bwrap_harness import BOUND, DEVICES, ROOT, SBX_BWRAP, SYSTEM, Case, children, is_root, sh
+from bwrap_harness import (BOUND, DEVICES, ROOT, SBX_BWRAP, SYSTEM, Case, children, is_root, read,
+                           sh)
 
 
 class Life(Case):
@@ -99,9 +100,9 @@ class Life(Case):
         info, info_w = self.pipe()
         out, out_w = self.pipe()
         block, block_w = self.pipe()
+        ready = f"until readlink /proc/1/ns/pid; do :; done; read line <&{block}"
         self.start(*ROOT, "--unshare-user", "--unshare-pid", "--proc", "/proc", "--info-fd",
-                   str(info_w), *sh(f"readlink /proc/self/ns/pid; read line <&{block}"),
-                   stdout=out_w, pass_fds=(info_w, block))
+                   str(info_w), *sh(ready), stdout=out_w, pass_fds=(info_w, block))
         pid = json.loads(os.read(info, 4096))["child-pid"]
         inside = os.read(out, 100).decode()
         self.assertTrue(inside.startswith("pid:["), inside)
@@ -164,6 +165,66 @@ class Life(Case):
             done.send_signal(signal.SIGKILL)
             os.set_blocking(alive, False)
             self.assertTrue(self.ends_within(lambda: self.at_end(alive)), flags)
+
+    def test_die_with_parent_holds_while_it_waits(self):
+        for flags in ([], ["--unshare-pid"]):
+            for wait in (["--block-fd"], ["--perms", "0600", "--dir", "/f", "--file"]):
+                held, held_w = self.pipe()
+                out, out_w = self.pipe()
+                destination = ["/f/f"] if wait[-1] == "--file" else []
+                done = self.start(*SYSTEM, "--die-with-parent", *flags, *wait, str(held),
+                                  *destination, "echo", "ran", stdout=out_w, pass_fds=(held,))
+                self.close(out_w)
+                self.close(held)
+                self.assertTrue(self.ends_within(lambda: children(done.pid)))
+                child = children(done.pid)[0]
+                self.assertTrue(self.ends_within(lambda: "pipe" in read(f"/proc/{child}/wchan")))
+                done.kill()
+                done.wait(BOUND)
+                # Of the first the parent's death is the signal; the second finds it dead.
+                if not destination:
+                    os.set_blocking(out, False)
+                    self.assertTrue(self.ends_within(lambda: self.at_end(out)), flags)
+                    os.set_blocking(out, True)
+                self.close(held_w)
+                self.assertEqual(os.read(out, 100), b"", (flags, wait))
+
+    def test_a_launcher_that_cannot_tell_leaves_nothing_behind(self):
+        """A descriptor that cannot be written, and one that nobody reads, which is a signal."""
+        unread, unread_w = self.pipe()
+        self.close(unread)
+        null = os.open("/dev/null", os.O_RDONLY)
+        self.addCleanup(os.close, null)
+        for told, status in ((null, 1), (unread_w, -signal.SIGPIPE)):
+            for flag in ("--info-fd", "--json-status-fd"):
+                alive, alive_w = self.pipe()
+                done = self.start(*ROOT, "--unshare-pid", flag, str(told), "echo", "ran",
+                                  stdout=alive_w, stderr=subprocess.DEVNULL, pass_fds=(told,))
+                self.close(alive_w)
+                self.assertEqual(done.wait(BOUND), status, flag)
+                os.set_blocking(alive, False)
+                self.assertTrue(self.ends_within(lambda: self.at_end(alive)), flag)
+
+    # Over what PID 1 shares with the launcher.
+    TAMPER = """if True:
+        import sys
+        pages = [line.split("-")[0] for line in open("/proc/1/maps") if "rw-s" in line]
+        with open("/proc/1/mem", "r+b", buffering=0) as memory:
+            for begin in pages:
+                memory.seek(int(begin, 16))
+                memory.write(bytes.fromhex(sys.argv[1]))
+        sys.exit(7 if pages else 8)
+    """
+
+    def test_a_command_that_writes_into_pid_1_is_not_believed(self):
+        yama = "/proc/sys/kernel/yama/ptrace_scope"
+        if os.path.exists(yama) and read(yama) != "0\n" and not is_root():
+            self.skipTest("Yama keeps the command from PID 1")
+        script = 'until readlink /proc/1/ns/user; do :; done; exec /usr/bin/python3 -c "$0" "$1"'
+        for data in ("0100000002000000", "01" * 4096, "ff" * 4096):
+            done = self.sbx(*ROOT, "--unshare-pid", "--proc", "/proc", "timeout", "30",
+                            *sh(script), self.TAMPER, data)
+            self.assertEqual((done.returncode, done.stderr), (7, ""), data[:16])
 
     def test_lock_files_are_locked_while_it_runs(self):
         path = self.write("lock")

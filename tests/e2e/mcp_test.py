@@ -137,6 +137,18 @@ class ModernTest(McpCase):
         client.send_line(b'{"jsonrpc":"2.0","id":8.5,"method":"ping"}')
         self.assertEqual(client.wait(lambda m: "error" in m)["id"], 8.5)
 
+    def test_a_notification_is_never_answered_and_null_is_absent(self):
+        client = self.client()
+        for params in (b"5", b"[]", b'{"requestId":1,"requestId":2}', b'{"requestId":{}}'):
+            client.send_line(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":'
+                             + params + b"}")
+        result = client.ask("tools/list", {"_meta": meta(), "cursor": None})["result"]
+        self.assertEqual([tool["name"] for tool in result["tools"]], NAMES)
+        self.assertEqual(len(client.seen), 1, client.seen)
+        self.assertIn("result", client.ask("ping", {"_meta": None}))
+        result = client.modern("bash", {"command": "echo hi"}, requestState=None)
+        self.assertFalse(result["isError"], result)
+
     def test_malformed_lines_are_answered_and_survived(self):
         client = self.client()
         for line, code in ((b"{", -32700), (b"\xff", -32700), (b"[]", -32600), (b"3", -32600),

@@ -88,6 +88,14 @@ class Stream(session_harness.Case):
         self.assertEqual((message["id"], message["error"]["data"]["code"]), (8, "too_deep"))
         self.assertEqual(peer.call("list"), {"tasks": []})
 
+    def test_a_notification_is_never_answered(self):
+        _, peer = self.server()
+        for params in (b"5", b'{"nothing":1}', b'{"a":1,"a":2}'):
+            for method in (b"list", b"hello", b"nothing"):
+                peer.say(b'{"jsonrpc":"2.0","method":"' + method + b'","params":' + params + b"}\n")
+        peer.send("list")
+        self.assertEqual(peer.hear().get("result"), {"tasks": []})
+
     def test_a_line_over_16_mib_is_answered_and_skipped(self):
         _, peer = self.server()
         peer.say(b"x" * (17 << 20) + b"\n")

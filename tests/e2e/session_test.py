@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """start, status, output, stdin, wait, kill, list, reset and call: sessions on the command line."""
 
+import hashlib
 import json
 import os
 import socket
@@ -62,6 +63,13 @@ class Tasks(session_harness.Case):
         task = self.start("cat")
         self.verb("stdin", *S, "--close", task, input=b"some\ntext", stdin=None)
         self.assertEqual(self.verb("wait", *S, task)["stdout"], "some\ntext")
+
+    def test_stdin_takes_more_than_may_wait(self):
+        """In parts, none of which ends within a character."""
+        text = "äöü€" * (300 << 10)
+        task = self.start("sha256sum; sleep 0")
+        self.verb("stdin", *S, "--close", task, input=text.encode(), stdin=None)
+        self.assertEqual(self.verb("wait", *S, task)["stdout"].split()[0], hashlib.sha256(text.encode()).hexdigest())
 
     # B5
     def test_kill_ends_what_ignores_sigterm(self):
@@ -468,6 +476,11 @@ class Call(session_harness.Case):
                 answer = self.call(method, params, *flags, status=125)
                 self.assertEqual(answer["error"]["code"], code)
                 self.assertEqual(set(answer), {"error"})
+
+    def test_a_bad_flag_gives_the_whole_result(self):
+        for flags in (["--params", "/nope"], ["--params", "/nope", *S], ["--owner-pid", "x"]):
+            answer = self.call("run", {}, *flags, status=125)
+            self.assertEqual((answer["status"], answer["error"]["where"]), ("error", flags[0]))
 
     def test_params_from_a_file_or_none(self):
         path = self.write("params", '{\n "command":\n "echo hi"}\n')

@@ -100,6 +100,14 @@ class OnATerminal(harness.Case):
         self.assertEqual(terminal.finish(), 0)
         self.assertNotIn(secret.encode(), terminal.output)
 
+    def test_the_account_begins_on_a_fresh_line_after_an_unfinished_character(self):
+        for where in ("", " >&2"):
+            seen = self.seen("-c", rf"printf 'a\n\302'{where}")
+            self.assertTrue(seen.startswith("a\n\ufffd\n".encode() + MARK), seen)
+        # No empty line where one was finished.
+        self.assertTrue(self.seen("-c", r"printf 'a\033[1mb\n'").startswith(
+            b"a\x1b[1mb\n\x1b[0m" + MARK), seen)
+
     def test_json_is_there_for_who_asks(self):
         for flags in (["--json"], ["--format", "json"], ["--format=json"]):
             self.assertEqual(json.loads(self.seen(*flags, "-c", "echo hi"))["stdout"], "hi\n")

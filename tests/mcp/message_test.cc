@@ -38,6 +38,49 @@ TEST(McpMessage, EchoesTheIdOfWhatItRefuses) {
       kMcpBadParams);
 }
 
+TEST(McpMessage, NobodyIsToldOfANotificationsBadParams) {
+  const std::string start = R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":)";
+  for (const std::string params : {"5", "[]", R"({"a":1,"a":2})", R"({"a":1e999})"}) {
+    const auto read = read_mcp_message(start + params + "}");
+    const auto* const message = std::get_if<McpMessage>(&read);
+    ASSERT_NE(message, nullptr) << params;
+    EXPECT_EQ(message->kind, McpMessage::Kind::kNotification);
+    EXPECT_EQ(message->method, "notifications/cancelled");
+    EXPECT_EQ(message->params, "{}");
+  }
+}
+
+// As `serve` answers it.
+TEST(McpMessage, JsonBeyondItsBoundsIsNoParseError) {
+  const auto nested = [](std::size_t depth) {
+    std::string params = R"({"a":)" + std::string(depth - 1, '[') + std::string(depth - 1, ']');
+    return R"({"jsonrpc":"2.0","id":1,"method":"p","params":)" + params + "}}";
+  };
+  EXPECT_TRUE(std::holds_alternative<McpMessage>(read_mcp_message(nested(64))));
+  const struct {
+    std::string line;
+    int code;
+    const char* name;
+    const char* where;  // as JSON, its beginning
+  } cases[] = {
+      {nested(65), kMcpBadParams, "too_deep", R"("/a/0/0)"},
+      {R"({"jsonrpc":"2.0","id":1,"method":"p","params":{"a":{"b":1,"b":2}}})", kMcpBadParams,
+       "duplicate_key", R"("/a/b")"},
+      {R"({"jsonrpc":"2.0","id":1,"method":"p","method":"q"})", kMcpInvalidRequest, "duplicate_key",
+       R"("/method")"},
+      {R"({"jsonrpc":"2.0","id":1,"result":{"a":1,"a":2}})", kMcpInvalidRequest, "duplicate_key",
+       R"("/result/a")"},
+      {std::string(5000, '['), kMcpParseError, "bad_json", "null"},
+  };
+  for (const auto& expected : cases) {
+    const auto refusal = std::get<McpRefusal>(read_mcp_message(expected.line));
+    EXPECT_EQ(refusal.code, expected.code) << expected.line;
+    const McpJson data = McpJson::parse(mcp_error(refusal)).at("error").at("data");
+    EXPECT_EQ(data.at("code"), expected.name) << expected.line;
+    EXPECT_TRUE(data.at("where").dump().starts_with(expected.where)) << data;
+  }
+}
+
 TEST(McpContext, ComesFromTheRequestItself) {
   const std::string meta =
       std::string("{") + kVersion +

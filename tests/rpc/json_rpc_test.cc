@@ -137,6 +137,14 @@ TEST(JsonRpc, WhatIsNoRequestIsSaidWithItsPlace) {
   }
 }
 
+TEST(JsonRpc, ANotificationsBadParamsAreLeftToItsMethod) {
+  const RpcMessage message = message_of(R"({"jsonrpc":"2.0","method":"x","params":5})");
+  EXPECT_EQ(message.id, "");
+  EXPECT_EQ(message.params, "5");
+  EXPECT_EQ(refusal_of(R"({"jsonrpc":"2.0","id":null,"method":"x","params":5})").code,
+            kRpcBadParams);
+}
+
 TEST(JsonRpc, NestingBombsAreWalkedWithoutRecursion) {
   const std::size_t depth = 4 << 20;
   const std::string bomb = std::string(depth, '[') + std::string(depth, ']');

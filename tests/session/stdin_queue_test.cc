@@ -67,6 +67,28 @@ TEST_F(StdinQueueTest, HoldsABoundedAmountForAReaderThatDoesNotRead) {
   EXPECT_FALSE(queue_.is_waiting());
 }
 
+TEST_F(StdinQueueTest, TakesMoreAtOnceOnlyOfTheRequestItself) {
+  const std::string text(StdinQueue::kMostBytes + 1, 'x');
+  const Status refused = queue_.push(text, false, note());
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kTooMany);
+  ASSERT_TRUE(queue_.push(text.substr(1), false, note()).ok());
+  EXPECT_FALSE(queue_.push("y", false, note()).ok());
+  EXPECT_FALSE(queue_.push(text, false, nullptr).ok());
+
+  StdinQueue own;
+  Result<OwnedFd> reader = own.open();
+  ASSERT_TRUE(reader.ok());
+  reader_ = std::move(reader).value();
+  ASSERT_TRUE(own.push(text, true, nullptr).ok());
+  std::size_t got = 0;
+  for (int i = 0; i < 1000 && got < text.size(); ++i) {
+    own.write();
+    got += read_some(std::size_t{64} << 10).size();
+  }
+  EXPECT_EQ(got, text.size());
+}
+
 TEST_F(StdinQueueTest, SaysThatNobodyReadsAnyMore) {
   reader_.reset();
   ASSERT_TRUE(queue_.push("x", false, note()).ok());
