@@ -279,10 +279,12 @@ Result<std::string> send_stdin(const RunOptions& options, const Invocation& invo
   while (rest.size() > kMostAtOnce) {
     std::size_t end = kMostAtOnce;
     while ((rest[end] & 0xc0) == 0x80) --end;  // within a character
-    const json part = {{"task_id", params["task_id"]}, {"text", rest.substr(0, end)}};
-    SBX_TRY(const std::string answer, ask(options.session, invocation, "stdin", part));
+    params["text"] = rest.substr(0, end);
+    params["close"] = false;
+    SBX_TRY(const std::string answer, ask(options.session, invocation, "stdin", params));
     rest.erase(0, end);
     params["text"] = rest;
+    params["close"] = options.close;
   }
   return ask(options.session, invocation, "stdin", params);
 }
