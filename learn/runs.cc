@@ -158,16 +158,7 @@ std::string mount_below(const std::string& directory) {
   for (const std::string_view line : split(mounts.value(), '\n')) {
     const std::vector<std::string_view> fields = split(line, ' ');
     if (fields.size() < 5) continue;
-    // proc_pid_mountinfo(5): the fifth is where, with a space and its like in octal.
-    std::string point;
-    for (std::size_t i = 0; i < fields[4].size(); ++i) {
-      const bool is_escape = fields[4][i] == '\\' && i + 3 < fields[4].size();
-      point +=
-          is_escape
-              ? static_cast<char>(std::stoi(std::string(fields[4].substr(i + 1, 3)), nullptr, 8))
-              : fields[4][i];
-      if (is_escape) i += 3;
-    }
+    const std::string point = unescape_octal(fields[4]);  // proc_pid_mountinfo(5): where
     if (point != real.value() && is_below(point, real.value())) return point;
   }
   return "";

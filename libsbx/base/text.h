@@ -36,6 +36,8 @@ std::optional<std::int64_t> parse_count(std::string_view text, std::int64_t max)
 std::string lower_case(std::string_view text);
 
 std::vector<std::string_view> split(std::string_view text, char separator);
+// proc_pid_mountinfo(5) writes space, tab, newline and backslash as \040 and its like.
+std::string unescape_octal(std::string_view text);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 }  // namespace sbx

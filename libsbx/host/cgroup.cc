@@ -44,23 +44,6 @@ Status write_file(int dirfd, const std::string& directory, const char* name,
                "cgroup", "", problem};
 }
 
-// mountinfo writes space, tab, newline and backslash as \040 and its like.
-std::string unescape_octal(std::string_view text) {
-  const auto digit = [&](std::size_t at) {
-    return at < text.size() && text[at] >= '0' && text[at] <= '7' ? text[at] - '0' : -1;
-  };
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && digit(i + 1) >= 0 && digit(i + 2) >= 0 && digit(i + 3) >= 0) {
-      out += static_cast<char>(digit(i + 1) * 64 + digit(i + 2) * 8 + digit(i + 3));
-      i += 3;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
-
 struct CgroupMount {
   std::string root;   // the part of the hierarchy that is mounted
   std::string point;  // where

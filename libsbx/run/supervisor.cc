@@ -52,7 +52,6 @@ Result<Pipe> make_pipe() {
 // A prompt has no newline: its line is whole when nothing follows for so long.
 constexpr Milliseconds kRest{15};
 constexpr Milliseconds kReadsFor{1};
-constexpr Milliseconds kLongestKill{1000};
 
 }  // namespace
 
@@ -88,7 +87,7 @@ Supervisor::~Supervisor() {
   // Its file systems go with it, and not here.
   tree_.reset();
   result_.overlays.clear();
-  if (!state_.is_killed) kill_tree();
+  kill_tree();  // what was asked to end may not have yet
   reap();
 }
 
@@ -224,10 +223,7 @@ void Supervisor::feed(RunEvent event, Clock::time_point now) {
 }
 
 void Supervisor::carry_out(const RunActions& actions) {
-  if (actions.detach) {
-    last_resort_.stop();  // the loop may end before what is left does
-    if (input_.network != nullptr) input_.network->detach();
-  }
+  if (actions.detach && input_.network != nullptr) input_.network->detach();
   if (actions.kill) end_tree();
   if (actions.ask_to_end && sys::pidfd_send_signal(spawned_->pidfd.get(), kAskToEnd) != 0) {
     feed({.kind = Kind::kNotAsked});
@@ -244,11 +240,10 @@ void Supervisor::look() {
 }
 
 // PID 1 ends everything and says what that used, where the command runs already. One that does not
-// is ended as well.
+// is killed when the run is over.
 void Supervisor::end_tree() {
   if (!input_.plan.has_pid_namespace || spawned_->state->executed.load() == 0) return kill_tree();
   spawned_->lifeline.reset();
-  last_resort_ = input_.loop->after(kLongestKill, [this] { kill_tree(); });
 }
 
 // In a pid namespace the end of PID 1 is the end of all. Elsewhere it must live to kill them.
@@ -272,7 +267,7 @@ void Supervisor::end_strays() const {
 void Supervisor::give_up(Error error) {
   if (!result_.failure) result_.failure = std::move(error);
   if (!state_.is_init_gone) {
-    if (!state_.is_killed) kill_tree();
+    kill_tree();
     reap();
   }
   out_.close();

@@ -186,7 +186,6 @@ class Supervisor {
   struct {
     Loop::Watch init, control, signals, owner, listener, reports;
   } watches_;
-  Loop::Timer last_resort_;
   FileReports file_reports_;
   std::optional<Terminal> terminal_;
 };

@@ -2,10 +2,14 @@
 """What a run used counts what was ended with it; and what one user's runs use up together."""
 
 import contextlib
+import json
+import os
+import signal
 import subprocess
 import unittest
 
 import harness
+import session_harness
 
 PYTHON = "/usr/bin/python3"
 BUSY = "while :; do :; done"
@@ -33,6 +37,28 @@ class Usage(harness.Case):
             answer = self.sh(command, "--timeout", "2s")
             self.assertGreater(answer["usage"]["max_rss_kb"], 60 << 10, answer)
             self.assertLess(answer["usage"]["max_rss_kb"], 90 << 10, answer)
+
+    def test_a_pid_1_that_does_not_answer_is_ended_all_the_same(self):
+        """It is asked to end the rest and to count; one that is stopped does neither."""
+        run = subprocess.Popen([harness.SBX_RUN, "run", "--timeout", "2s", "-c", "exec sleep 60"], cwd=self.work,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(run.stdout.close)
+
+        def last_child(pid):  # behind the watchdog
+            with open(f"/proc/{pid}/task/{pid}/children") as children:
+                return int(children.read().split()[-1])
+
+        def sleeps():
+            with contextlib.suppress(OSError, IndexError), open(f"/proc/{last_child(last_child(run.pid))}/comm") as name:
+                return name.read() == "sleep\n"
+
+        self.assertTrue(session_harness.until(sleeps))
+        first = last_child(run.pid)
+        os.kill(first, signal.SIGSTOP)
+        answer = json.loads(run.stdout.read())
+        self.assertEqual((answer["status"], run.wait()), ("timed_out", 124), answer)
+        self.assertLess(answer["duration_ms"], 6000)
+        self.assertFalse(os.path.exists(f"/proc/{first}"))
 
     def test_the_time_before_the_command_does_not(self):
         usage = self.sh("true")["usage"]

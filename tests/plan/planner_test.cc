@@ -401,6 +401,15 @@ TEST(Planner, SetsRlimitsForWhatRlimitsBound) {
   for (const auto& limit : all_of<op::SetLimit>(plan)) hard[limit.resource] = limit.hard;
   EXPECT_EQ(hard.count(RLIMIT_NOFILE), 0U) << "it bounds what may be sent";
   EXPECT_EQ(all_of<op::Seccomp>(plan).at(0).open_files, 256U);
+  for (const char* call : {"sendmsg", "prlimit64"}) {
+    const LaunchPlan before = must_plan(written_sample(
+        R"("limits": {"open_files": 99}, "seccomp": {"deny": [")" + std::string(call) + R"("]})"));
+    const auto limits = all_of<op::SetLimit>(before);
+    EXPECT_TRUE(std::any_of(limits.begin(), limits.end(), [](const op::SetLimit& limit) {
+      return limit.resource == RLIMIT_NOFILE && limit.hard == 99;
+    })) << call;
+    EXPECT_EQ(all_of<op::Seccomp>(before).at(0).open_files, 0U) << call;
+  }
   EXPECT_EQ(hard.at(RLIMIT_FSIZE), 65536U * 1024);
   EXPECT_GE(hard.at(RLIMIT_NPROC), 64U);
 }
