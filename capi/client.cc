@@ -154,6 +154,11 @@ Status Client::send(std::string_view line) {
                  "", "write large files in parts"};
   }
   const std::lock_guard<std::mutex> guard(write_mutex_);
+  // What nobody will read is not taken.
+  if (helper_.has_ended()) {
+    return Error{ErrorCode::kSessionFailed, "sbx-run has ended", "",
+                 "it was killed, or failed: open another session"};
+  }
   return send_whole(line);
 }
 

@@ -93,7 +93,7 @@ Error system_error(ErrorCode code, const std::string& call, std::string hint) {
 }
 
 // False: not in time.
-bool has_ended(int pidfd, int timeout_ms) {
+bool ends_within(int pidfd, int timeout_ms) {
   struct pollfd ended {
     pidfd, POLLIN, 0
   };
@@ -106,6 +106,8 @@ bool has_ended(int pidfd, int timeout_ms) {
 
 }  // namespace
 
+bool Helper::has_ended() const { return ends_within(pidfd_.get(), 0); }
+
 void Helper::kill() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0); }
 
 void Helper::abandon() {
@@ -117,9 +119,9 @@ Helper::~Helper() {
   // A fork of the host's holds copies of both, and nothing of the session.
   if (!pidfd_.is_open() || !is_mine()) return;
   hang_up();
-  if (!has_ended(pidfd_.get(), kLongestEndMs)) {
+  if (!ends_within(pidfd_.get(), kLongestEndMs)) {
     kill();
-    has_ended(pidfd_.get(), kLongestKillMs);
+    ends_within(pidfd_.get(), kLongestKillMs);
   }
   // An orphan's new parent is the host itself where that is PID 1 or a subreaper.
   siginfo_t status{};

@@ -28,6 +28,8 @@ class Helper {
   int socket() const { return socket_.get(); }
   // False in a fork of the process that started it.
   bool is_mine() const { return owner_ == ::getpid(); }
+  // A process that it began may hold the socket open for a while longer.
+  bool has_ended() const;
   void hang_up() { ::shutdown(socket_.get(), SHUT_RDWR); }
   void kill();
   // Closes this process's copies, and ends nothing.

@@ -43,7 +43,7 @@ class Case(session_harness.Case):
         done = self.python(text, *arguments)
         # What asyncio says in development mode on a machine that is busy with more.
         said = re.sub(r"^Executing <.*> took [\d.]+ seconds\n", "", done.stderr, flags=re.MULTILINE)
-        self.assertEqual((done.returncode, said), (0, ""), done.stdout)
+        self.assertEqual((done.returncode, said), (0, ""), done.stdout + said)
         if out is not None:
             self.assertEqual(done.stdout, out)
         self.assert_nothing_left()
