@@ -18,6 +18,8 @@ inline constexpr const char* kDefaultSession = "default";
 bool print(const std::string& text);
 
 // Parses, or gives the exit status where there is nothing more to do.
+std::optional<int> parse_verb(const Invocation& invocation, RunOptions& options);
+// The same of a verb that acts on a session which is there.
 std::optional<int> parse_task(const Invocation& invocation, RunOptions& options);
 
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
@@ -33,6 +35,14 @@ bool tell(const Invocation& invocation, const char* method, const std::string& a
 // that line alone. The status.
 int finish(const Invocation& invocation, const char* method, const std::string& answer);
 
+// What goes to a task's stdin travels within a message, where escapes make it longer.
+inline constexpr std::size_t kMostStdinBytes = std::size_t{12} << 20;
+
+// A file's bytes, or with "-" stdin's; nothing without a source. Errors: those of choose_stdin(),
+// and kTooLarge.
+Result<std::string> read_source(const std::string& source, const std::string& where,
+                                std::size_t at_most = kMostStdinBytes);
+
 // A request for the kept shell: -c, else what standard input holds.
 Result<nlohmann::json> shell_params(const RunOptions& options);
 
@@ -42,6 +52,8 @@ Status add_size(const RunOptions& options, nlohmann::json& params);
 // Null for what is no JSON.
 nlohmann::json parsed(const std::string& text);
 std::string text_of(const nlohmann::json& object, const char* key);
+// The error that a result holds.
+std::optional<Error> error_of(const nlohmann::json& answer);
 // What `run` would have exited with; 0 for an answer that is no result.
 int status_of(const nlohmann::json& answer);
 

@@ -29,10 +29,11 @@ int refuse(const Error& error, const Invocation& invocation, int status = 125);
 // The verbs and what they do, for --help.
 std::string verbs_help();
 
-// What `explain --json` prints, as a page on standard output. Comes back only with what kept it
-// from that.
 // profile grant, as another program. Comes back only with what kept it from being executed.
 Error become_grant(const RunOptions& options, const Invocation& invocation);
+
+// What `explain --json` prints, as a page on standard output. Comes back only with what kept it
+// from that.
 Error become_plan_page(const std::string& plan_json);
 
 }  // namespace sbx

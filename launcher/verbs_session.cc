@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// start, status, output, stdin, wait, kill, list, reset and call: one method each, its answer on
-// stdout, its exit status by docs/sessions.md.
-#include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
+// start, status, output, stdin, wait, kill, list and reset: one method each, its answer on stdout, its
+// exit status by docs/sessions.md.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,23 +9,17 @@
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "base/loop.h"
 #include "base/text.h"
 #include "flag_table.h"
 #include "flags.h"
 #include "json/reader.h"
-#include "json/writer.h"
 #include "output/terminal_text.h"
 #include "prepare.h"
 #include "report/json.h"
-#include "rpc/dispatcher.h"
-#include "rpc/framing.h"
-#include "rpc/methods.h"
 #include "serve_protocol.h"
 #include "session_client.h"
 #include "session_verbs.h"
 #include "task_text.h"
-#include "tool_policy.h"
 #include "verbs.h"
 
 namespace sbx {
@@ -59,18 +50,12 @@ std::string text_of(const json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-namespace {
-
-// The error that a result holds.
 std::optional<Error> error_of(const json& answer) {
   const auto error = answer.is_object() ? answer.find("error") : answer.end();
   if (!answer.is_object() || error == answer.end() || !error->is_object()) return std::nullopt;
   return read_error(*error);
 }
 
-}  // namespace
-
-// What `run` would have exited with; 0 for an answer that is no result.
 int status_of(const json& answer) {
   const std::string status = answer.is_object() ? text_of(answer, "status") : "";
   if (status.empty() || status == "running") return 0;
@@ -110,22 +95,6 @@ Result<std::string> read_text(int fd, std::size_t at_most, const std::string& wh
   if (!text.ok() || text.value().size() <= at_most) return text;
   return Error{ErrorCode::kTooLarge, "more than " + std::to_string(at_most) + " bytes", where,
                "send it in parts"};
-}
-
-// What goes to a task's stdin travels within a message, where escapes make it longer.
-constexpr std::size_t kMostStdinBytes = std::size_t{12} << 20;
-
-// Without a source, nothing; a file or "-".
-Result<std::string> read_source(const std::string& source, const std::string& where,
-                                std::size_t at_most = kMostStdinBytes) {
-  OwnedFd opened;
-  Result<int> fd = choose_stdin(source, opened, StdinWait{});
-  if (!fd.ok()) {
-    fd.error().where = where;
-    return fd.error();
-  }
-  if (fd.value() < 0) return std::string();
-  return read_text(fd.value(), at_most, where);
 }
 
 Result<std::int64_t> duration(const std::string& text, const std::string& flag) {
@@ -219,20 +188,30 @@ Result<std::int64_t> parse_whole(const std::string& text, const char* flag) {
                "a number"};
 }
 
-// Parses, or gives the exit status when there is nothing more to do.
-std::optional<int> parse(const Invocation& invocation, RunOptions& options) {
+}  // namespace
+
+Result<std::string> read_source(const std::string& source, const std::string& where,
+                                std::size_t at_most) {
+  OwnedFd opened;
+  Result<int> fd = choose_stdin(source, opened, StdinWait{});
+  if (!fd.ok()) {
+    fd.error().where = where;
+    return fd.error();
+  }
+  if (fd.value() < 0) return std::string();
+  return read_text(fd.value(), at_most, where);
+}
+
+std::optional<int> parse_verb(const Invocation& invocation, RunOptions& options) {
   Result<ParseOutcome> outcome = parse_flags(invocation, options);
   if (!outcome.ok()) return refuse(outcome.error(), invocation);
   if (!outcome.value().help) return std::nullopt;
   return write_all(STDOUT_FILENO, *outcome.value().help) ? 0 : 125;
 }
 
-}  // namespace
-
-// Of a verb that acts on a session which is there.
 std::optional<int> parse_task(const Invocation& invocation, RunOptions& options) {
   options.session = kDefaultSession;
-  return parse(invocation, options);
+  return parse_verb(invocation, options);
 }
 
 Result<std::string> ask(const std::string& session, const Invocation& invocation,
@@ -394,93 +373,6 @@ Result<json> sessions(const Invocation& invocation) {
   return json{{"sessions", std::move(found)}};
 }
 
-// --- call, without a session
-
-// One call on a session of its own, which ends with it.
-class LocalCall {
- public:
-  LocalCall(SessionOptions options, ToolRunner::FindPolicy tools, int signal_fd, int owner_fd)
-      : service_(std::move(options)),
-        tools_(service_, std::move(tools)),
-        dispatcher_(service_, &tools_),
-        signal_fd_(signal_fd),
-        owner_fd_(owner_fd) {}
-
-  // The answer, and the signal that came meanwhile.
-  std::pair<Result<std::string>, int> call(const std::string& method, const std::string& params) {
-    std::optional<Result<std::string>> answer;
-    dispatcher_.call(client_, true, "1", method, params, [&](const Result<WriteValue>& result) {
-      Result<std::string> text = result.ok() ? Result<std::string>("") : result.error();
-      if (result.ok()) {
-        JsonWriter writer(text.value());
-        result.value()(writer);
-      }
-      answer.emplace(std::move(text));
-    });
-    while (!answer) {
-      wait();
-      service_.step();
-    }
-    service_.remove_client(client_);
-    return {*std::move(answer), signal_};
-  }
-
- private:
-  void wait() {
-    struct pollfd ready[3] = {
-        {service_.poll_fd(), POLLIN, 0}, {signal_fd_, POLLIN, 0}, {owner_fd_, POLLIN, 0}};
-    if (poll(ready, 3, Loop::wait_ms(service_.deadline())) <= 0) return;
-    if (ready[1].revents != 0) {
-      struct signalfd_siginfo info {};
-      if (read(signal_fd_, &info, sizeof info) == sizeof info) {
-        signal_ = static_cast<int>(info.ssi_signo);
-      }
-      service_.cancel(client_, "1");
-      service_.end_all();
-    }
-    if (ready[2].revents != 0) {
-      owner_fd_ = -1;  // poll(2) passes over it
-      service_.end_all();
-    }
-  }
-
-  Service service_;
-  ToolRunner tools_;
-  Dispatcher dispatcher_;
-  ClientId client_ = service_.add_client({});
-  int signal_fd_;
-  int owner_fd_;
-  int signal_ = 0;
-};
-
-struct CallAnswer {
-  std::string text;
-  int signal = 0;
-};
-
-Result<CallAnswer> call_here(const RunOptions& options, const Invocation& invocation,
-                             const std::string& method, const std::string& params) {
-  SBX_TRY(const OwnedFd signals, signal_descriptor(false));
-  SBX_TRY(const OwnedFd owner, owner_descriptor(options.owner_pid));
-  SBX_TRY(SessionOptions session, prepare_session(options, invocation));
-  session.owner_pidfd = owner.get();
-  auto [answer, number] =
-      LocalCall(std::move(session), tool_policies(options, invocation), signals.get(), owner.get())
-          .call(method, params);
-  if (!answer.ok()) return answer.error();
-  return CallAnswer{std::move(answer).value(), number};
-}
-
-Result<CallAnswer> call_session(const RunOptions& options, const Invocation& invocation,
-                                const std::string& method, const std::string& params) {
-  SBX_TRY(SessionFlags settings, session_flags(options, *invocation.verb));
-  SBX_TRY(SessionClient client,
-          SessionClient::open({options.session, true, true, std::move(settings), options.approve},
-                              invocation.environment));
-  SBX_TRY(std::string answer, client.call(method, params));
-  return CallAnswer{std::move(answer), 0};
-}
-
 }  // namespace
 
 Result<SessionClient> open_session(const RunOptions& options, const Invocation& invocation) {
@@ -537,7 +429,7 @@ int verb_reset(const Invocation& invocation) { return simple_verb(invocation, ki
 
 int verb_list(const Invocation& invocation) {
   RunOptions options;
-  if (const auto status = parse(invocation, options)) return *status;
+  if (const auto status = parse_verb(invocation, options)) return *status;
   const Result<std::string> answer = [&]() -> Result<std::string> {
     if (!options.session.empty()) {
       return ask(options.session, invocation, "list", json::object());
@@ -567,38 +459,6 @@ int verb_output(const Invocation& invocation) {
       ask(options.session, invocation, "output", output_params(options));
   if (!answer.ok()) return refuse(answer.error(), invocation);
   return tell(invocation, "output", answer.value()) ? 0 : 125;
-}
-
-int verb_call(const Invocation& invocation) {
-  RunOptions options;
-  options.params_file = "-";
-  if (const auto status = parse(invocation, options)) return *status;
-  const std::string& method = options.what;
-  const auto call = [&]() -> Result<CallAnswer> {
-    // Before anybody waits for its params. The greeting is the connection's own.
-    const auto known = find_method(methods(), method);
-    if (!known.ok() && (method != "hello" || options.session.empty())) return known.error();
-    SBX_TRY(std::string params, read_source(options.params_file, "--params", kMaxLineBytes));
-    if (params.find_first_not_of(" \t\r\n") == std::string::npos) params = "{}";
-    // One line on the wire, however it is laid out in the file.
-    if (options.session.empty()) return call_here(options, invocation, method, params);
-    SBX_TRY(const json document, read_json_strict(params));
-    return call_session(options, invocation, method, document.dump());
-  };
-  const Result<CallAnswer> answer = call();
-  if (!answer.ok()) {
-    complain(answer.error());
-    const std::string outcome = outcome_to_json(error_outcome(answer.error()));
-    // A bad flag is the verb's own affair, whatever the method would have answered.
-    const bool is_of_flag = answer.error().where.starts_with("--");
-    print(is_of_flag ? outcome : json{{"error", parsed(outcome)["error"]}}.dump());
-    return 125;
-  }
-  const bool is_result = method == "run" || method == "start" || method == "wait";
-  const json result = is_result ? parsed(answer.value().text) : json();
-  if (const auto error = error_of(result)) complain(*error);
-  const int status = print(answer.value().text) ? status_of(result) : 125;
-  return answer.value().signal != 0 && status != 125 ? 128 + answer.value().signal : status;
 }
 
 }  // namespace sbx

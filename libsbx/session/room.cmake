@@ -10,6 +10,7 @@ sbx_room(session
     session/service.cc
     session/service_answers.cc
     session/session.cc
+    session/session_layers.cc
     session/shell_process.cc
     session/shell_usage.cc
     session/shell_words.cc

@@ -175,7 +175,9 @@ class Session {
   void end_action(Key key);
   void go_beside(std::unique_ptr<Beside> beside, const std::function<void()>& work);
   void step_action(Key key);
+  // Is off where there can be none; errno says why.
   Loop::Watch watch(int fd, std::uint32_t events, std::function<void()> callback);
+  static Error watch_failed();
   void follow(Key key, const TaskPointer& task);
   void step_task(Key key);
   void rest(Running& running, Clock::time_point begun);

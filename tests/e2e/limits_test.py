@@ -12,7 +12,7 @@ ALL = ["user", "mount", "pid", "net", "ipc", "uts", "cgroup"]
 
 
 class Limits(harness.Case):
-    """Issue item 6: fork bombs and memory bombs do not reach the host; `limit` says what ended it."""
+    """Fork bombs and memory bombs do not reach the host; `limit` says what ended it."""
 
     def script(self, text, name="s.py"):
         self.write("work/" + name, text)

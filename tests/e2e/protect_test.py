@@ -12,50 +12,11 @@ import time
 import unittest
 
 import harness
-
-GIT = "git -c user.email=a@b -c user.name=n -c init.defaultBranch=main"
-
-
-class ProtectCase(harness.Case):
-    def setUp(self):
-        super().setUp()
-        self.env = {**os.environ, "HOME": self.base, "GIT_CONFIG_NOSYSTEM": "1"}
-
-    def git(self, *arguments, at=None):
-        subprocess.run([*GIT.split(), *arguments], cwd=at or self.work, env=self.env, check=True,
-                       capture_output=True, timeout=60)
-
-    def repository(self, at=None):
-        self.git("init", "-q", at=at)
-        self.git("commit", "-q", "--allow-empty", "-m", "first", at=at)
-
-    def tree(self, *paths):
-        """Contents and targets of everything git would run or be led by."""
-        found = {}
-        for path in paths:
-            for at, _, files in os.walk(path) if not os.path.islink(path) else ():
-                for name in files:
-                    with open(os.path.join(at, name), "rb") as file:
-                        found[os.path.join(at, name)] = file.read()
-            if os.path.islink(path):
-                found[path] = os.readlink(path)
-            elif os.path.isfile(path):
-                with open(path, "rb") as file:
-                    found[path] = file.read()
-        return found
-
-    def created(self, answer):
-        return {d["target"] for d in answer["denials"] if d["operation"] == "protected_created"}
-
-    def unchanged(self, command, *paths, flags=(), **options):
-        before = self.tree(*paths)
-        answer = self.sh(command, *flags, **options)
-        self.assertEqual(answer["status"], "exited", answer)
-        self.assertEqual(self.tree(*paths), before, answer)
-        return answer
+import protect_harness
+from protect_harness import GIT
 
 
-class Git(ProtectCase):
+class Git(protect_harness.Case):
     """Git works inside with the default profile; its hooks and configuration stand."""
 
     def test_ordinary_git_works(self):  # E7
@@ -124,7 +85,7 @@ class Git(ProtectCase):
         self.unchanged("echo x > .git/config.worktree", self.work + "/.git/config.worktree")
 
 
-class LedElsewhere(ProtectCase):
+class LedElsewhere(protect_harness.Case):
     """However git is led to other settings or hooks than before, the answer says so."""
 
     def redirected(self, command, *flags, **options):
@@ -216,7 +177,7 @@ class LedElsewhere(ProtectCase):
         self.assertEqual(answer["stdout"], "held\n", answer)
 
 
-class Links(ProtectCase):
+class Links(protect_harness.Case):
     """A `.git` that is a file or a symlink is followed to what it leads to, within the roots."""
 
     def test_a_git_file_cannot_be_changed_and_its_directories_are_protected(self):
@@ -308,7 +269,7 @@ class Links(ProtectCase):
         self.assertEqual(self.out("rm .git 2>/dev/null; test -p .git && echo there"), "there\n")
 
 
-class Missing(ProtectCase):
+class Missing(protect_harness.Case):
     """A protected path that does not exist cannot be created, and leaves nothing on the host."""
 
     def held(self, protect):
@@ -383,166 +344,7 @@ class Missing(ProtectCase):
             time.sleep(0.02)
 
 
-class OwnFiles(ProtectCase):
-    """A command cannot write the rules or the record of this run or the next."""
-
-    WRITING = ("default", "build", "network", "tool-bash", "tool-bash_exec", "tool-shell",
-               "tool-execute_command", "tool-code_execution")
-
-    @staticmethod
-    def spoil(*paths):
-        return "".join(f"echo x >> {path}; rm -f {path}; mv {path} moved; echo x > n; mv n {path};"
-                       for path in paths) + "true"
-
-    def test_every_profile_of_the_chain_is_protected(self):
-        base = self.write("work/rules/base.json", "{}")
-        real = self.write("work/real/middle.json", '{"extends": "../rules/base.json"}')
-        os.symlink("../real/middle.json", self.work + "/rules/middle.json")
-        os.symlink("rules", self.work + "/led")
-        top = self.write("work/top.json", '{"extends": "led/middle.json"}')
-        self.unchanged(self.spoil("top.json", "real/middle.json", "rules/middle.json",
-                                  "rules/base.json", "led", "led/base.json", "rules", "real"),
-                       base, real, top, self.work + "/rules/middle.json", self.work + "/led",
-                       flags=["--profile", "top.json"])
-
-    def test_the_audit_log_and_the_result_file_are_protected(self):
-        audit, result = self.work + "/log/audit", self.work + "/result.json"
-        os.mkdir(self.work + "/log")
-        command = "echo x >> log/audit; echo x >> result.json; mv log l; rm log/audit result.json"
-        process = self.raw("exec", "--audit", "log/audit", "--result-file", "result.json", "-c",
-                           command)
-        self.assertEqual(process.returncode, 1, process)
-        with open(audit) as file:
-            self.assertEqual(json.loads(file.read())["command"], command)
-        with open(result) as file:
-            self.assertEqual(json.loads(file.read())["exit_code"], 1)
-
-    def test_so_is_what_the_caller_names(self):
-        kept = self.write("work/kept", "as it was")
-        self.unchanged(self.spoil("kept"), kept, flags=["--protect", "kept"])
-
-    def test_what_a_pattern_hides_stays_hidden_though_it_is_held(self):
-        self.write("work/keys/a.env", "hush")
-        answer = self.sh("cat keys/a.env; echo x >> keys/a.env", "--hide", "keys/*.env", "--protect", "keys/a.env")
-        self.assertNotIn("hush", answer["stdout"], answer)
-        with open(self.work + "/keys/a.env") as file:
-            self.assertEqual(file.read(), "hush")
-
-    def test_a_file_is_held_however_it_is_named(self):
-        place = self.base + "/other"
-        kept = self.write("other/d/kept", "as it was")
-        os.symlink("d", place + "/led")
-        profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [
-            {"path": place + "/d/*", "access": "rw"}]}}))
-        for name in ("d/kept", "./d/kept", "d/../d/kept", "led/kept"):
-            self.unchanged(f"echo x >> {kept}; true", kept, flags=["--profile", profile, "--protect", f"{place}/{name}"])
-
-    @unittest.skipIf(harness.is_root(), "root may look everywhere")
-    def test_what_is_closed_to_the_caller_is_no_obstacle(self):
-        closed = "/root/run" if not os.access("/root", os.X_OK) else "/nowhere/run"
-        environment = {**os.environ, "XDG_RUNTIME_DIR": closed}
-        for flags in ([], ["--profile", "readonly"], ["--hide", closed + "/x/*.pem"]):
-            self.assertEqual(self.sh("true", *flags, env=environment)["status"], "exited", flags)
-
-    def test_the_results_of_a_batch_are_protected(self):
-        tasks = "".join(json.dumps({"id": str(i), "command": "echo forged >> r.jsonl; rm -f r.jsonl; sleep 0.2; echo forged > r.jsonl.held;"
-                                                             "echo forged > r.jsonl"}) + "\n" for i in range(3))
-        done = self.raw("batch", "--results", "r.jsonl", "--jobs", "3", "-", stdin=None, input=tasks.encode())
-        self.assertEqual(done.returncode, 1, done)  # the commands' own
-        with open(self.work + "/r.jsonl") as file:
-            results = [json.loads(line) for line in file]
-        self.assertEqual(sorted(result["id"] for result in results), ["0", "1", "2"])
-        told = [d["operation"] for result in results for d in result["denials"]]
-        self.assertFalse({"protected_changed", "protected_created"} & set(told), results)
-        self.assertNotIn("r.jsonl.held", os.listdir(self.work))
-
-    def test_the_users_own_profiles_are_protected_where_the_home_is_writable(self):
-        """What later runs go by, by a name."""
-        for there in (True, False):
-            home = os.path.join(self.base, f"home{there}")
-            os.mkdir(home)
-            if there:
-                self.write(f"home{there}/dot/sbx/profiles/team.json", '{"name": "team"}')
-                os.symlink("dot", home + "/.config")
-            environment = {**os.environ, "HOME": home}
-            environment.pop("XDG_CONFIG_HOME", None)
-            for root in (home, home + "/.c*"):
-                profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": root, "access": "rw"}]}}))
-                answer = self.sh(f"mkdir -p {home}/.config/sbx/profiles; echo '{{}}' > {home}/.config/sbx/profiles/team.json;"
-                                 f"echo '{{}}' > {home}/.config/sbx/profiles/new.json;"
-                                 f"rm -f {home}/.config; mkdir -p {home}/.config/sbx/profiles; echo '{{}}' > {home}/.config/sbx/profiles/new.json",
-                                 "--profile", profile, env=environment)
-                made = os.path.join(home, ".config/sbx/profiles")
-                self.assertEqual(os.listdir(made) if os.path.isdir(made) else [], ["team.json"] if there else [], answer)
-                if there:
-                    with open(made + "/team.json") as file:
-                        self.assertEqual(file.read(), '{"name": "team"}', answer)
-
-    def test_nor_does_a_root_at_them_or_within_them_make_them_writable(self):
-        kept = self.write("home/.config/sbx/profiles/team.json", '{"name": "team"}')
-        state = os.path.dirname(self.write("state/sbx/approvals/x", ""))
-        environment = {**os.environ, "HOME": self.base + "/home", "XDG_STATE_HOME": self.base + "/state"}
-        environment.pop("XDG_CONFIG_HOME", None)
-        for root in (kept, os.path.dirname(kept), os.path.dirname(os.path.dirname(kept)), state):
-            profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": root, "access": "rw"}]}}))
-            answer = self.sh(f"echo '{{}}' > {kept}; echo '{{}}' > {os.path.dirname(kept)}/new.json; rm -f {kept}; echo > {state}/y",
-                             "--profile", profile, env=environment)
-            self.assertEqual(os.listdir(os.path.dirname(kept)), ["team.json"], answer)
-            self.assertEqual(os.listdir(state), ["x"], answer)
-            with open(kept) as file:
-                self.assertEqual(file.read(), '{"name": "team"}', root)
-            self.assertNotIn("filesystem.roots", str([d["grant"] for d in answer["denials"]]), root)
-
-    def test_a_pattern_of_a_root_shows_no_token_and_writes_no_state(self):
-        runtime, state = os.path.join(self.base, "rt"), os.path.join(self.base, "rs")
-        os.mkdir(runtime, 0o700)
-        environment = {**os.environ, "XDG_RUNTIME_DIR": runtime, "XDG_STATE_HOME": state}
-        for pattern in (self.base + "/r*", os.path.dirname(self.base) + "/*/r*", self.base + "/**"):
-            profile = self.write("p.json", json.dumps({"extends": "default", "filesystem": {"+roots": [{"path": pattern, "access": "rw"}]}}))
-            os.makedirs(runtime + "/sbx", 0o700, exist_ok=True)
-            token = self.write("rt/sbx/x.token", "hush")
-            os.makedirs(state + "/sbx/approvals", 0o700, exist_ok=True)
-            answer = self.sh(f"cat {token}; echo x > {state}/sbx/approvals/x; ls {self.base}", "--profile", profile, env=environment)
-            self.assertNotIn("hush", answer["stdout"], pattern)
-            self.assertEqual(os.listdir(state + "/sbx/approvals"), [], pattern)
-
-    def test_the_audit_log_that_a_profile_names_is_protected(self):
-        audit = self.write("work/audit", "")
-        self.write("work/p.json", json.dumps({"audit": {"file": audit}}))
-        self.sh(self.spoil("audit", "p.json"), "--profile", "p.json")
-        with open(audit) as file:
-            self.assertEqual(len(file.read().splitlines()), 1)
-
-    def test_a_projects_settings_cannot_be_written(self):
-        shown = self.base + "/shown"
-        settings = self.write("shown/.sbx/profile.json", "{}")
-        for name in self.WRITING:
-            self.unchanged(self.spoil(settings) + f"; touch {shown}/.sbx/x", settings,
-                           flags=["--profile", name, "--rw", shown])
-            self.assertEqual(os.listdir(shown + "/.sbx"), ["profile.json"])
-
-    def test_a_projects_settings_that_are_missing_cannot_be_made(self):
-        other = self.base + "/other"
-        os.mkdir(other)
-        for name in self.WRITING:
-            answer = self.sh("for d in . " + other + "; do mkdir $d/.sbx; echo {} > $d/.sbx/a;"
-                             "mv $d/.sbx $d/b; done; exit 3",
-                             "--profile", name, "--rw", other)
-            self.assertEqual(answer["exit_code"], 3, answer)
-            self.assertEqual((os.listdir(self.work), os.listdir(other)), ([], []), name)
-
-    def test_with_landlock_alone_made_settings_are_reported(self):
-        profile = self.profile({"isolation": {"namespaces": [], "require": ["landlock"]}})
-        answer = self.sh("mkdir .sbx .git; mkdir .git/hooks", "--profile", profile)
-        self.assertEqual(self.created(answer), {self.work + "/.sbx", self.work + "/.git/hooks"})
-
-    def test_a_root_in_which_nothing_can_be_made_is_no_error(self):
-        os.chmod(self.work, 0o555)
-        self.addCleanup(os.chmod, self.work, 0o755)
-        self.assertEqual(self.out("echo fine"), "fine\n")
-
-
-class Parents(ProtectCase):
+class Parents(protect_harness.Case):
     """Nothing that leads to a narrower root can be moved, so that it is found in the next run."""
 
     def test_parents_of_hidden_and_read_only_roots_below_a_writable_root_stay(self):
@@ -573,7 +375,7 @@ class Parents(ProtectCase):
         self.assertTrue(os.path.exists(base + "/e/f"))
 
 
-class Sessions(ProtectCase):
+class Sessions(protect_harness.Case):
     """A session that starts while a command runs does not show inside, whatever root holds it."""
 
     def test_the_directory_of_a_later_session_is_covered(self):
@@ -601,7 +403,7 @@ class Sessions(ProtectCase):
             os.remove(self.work + "/go")
 
 
-class Several(ProtectCase):
+class Several(protect_harness.Case):
     """Each rw root has its protected paths, nested ones too; narrower roots stand."""
 
     def test_every_rw_root_is_protected(self):

@@ -11,6 +11,7 @@ sbx_test(gateway
     ${CMAKE_CURRENT_LIST_DIR}/plain_http_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/relay_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/rules_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/sni_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/world.cc
     ${PROJECT_SOURCE_DIR}/fuzz/gateway/properties.cc
   LINK sbx_base sbx_json sbx_model sbx_profile sbx_gateway)
