@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// start, status, output, stdin, wait, kill, list and reset: one method each, its answer on stdout, its
-// exit status by docs/sessions.md.
+// start, status, output, stdin, wait, kill, list and reset: one method each, its answer on stdout,
+// its exit status by docs/sessions.md.
 #include <unistd.h>
 
 #include <algorithm>
