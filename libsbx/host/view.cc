@@ -204,7 +204,11 @@ class Inspector {
       see(path);
       if (witnesses_ != nullptr) witnesses_->content(path);
       const auto text = read_small_file(path, std::size_t{256} << 10);
-      if (text) view_.git_config += shareable_git_config(*text);
+      if (!text) continue;
+      view_.git_config += shareable_git_config(*text);
+      for (const std::string& file : read_git_config(*text).includes) {
+        view_.git_included.push_back({path, file});
+      }
     }
   }
 

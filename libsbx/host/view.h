@@ -104,6 +104,7 @@ struct View {
   std::vector<std::string> not_writable;  // of roots with an owner: those that cannot be shown so
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones, and of hidden_path, that are symlinks
+  std::vector<std::string> seen_elsewhere;  // hidden files that have names which are not hidden
   std::vector<ViewProtect> protects;
   std::vector<std::pair<std::string, Node>> caches;  // where each is shown, and what it is
   // Patterns of roots that hide, and of protected paths: where they begin, and what matched.
@@ -118,6 +119,7 @@ struct View {
   std::vector<std::string> lifted;     // protected files that a root of their own makes writable
   std::vector<std::string> git_shown;  // what add_git_outside() shows besides
   std::string git_config;              // the caller's, as far as it is shown
+  std::vector<Link> git_included;      // file → what it includes, which is not taken
   bool git_is_above = false;           // of a repository above the workspace
   std::vector<Denial> git_denied;      // where git is led to what is not shown
   std::vector<Node> devices;           // /dev/null …, then the profile's own

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -263,6 +264,7 @@ class Roots {
       view_.roots.back().owner = other_owner(view_.roots.back());
     }
     hide_link_targets();
+    find_other_names();
     return has_mounts_ ? hide_fifos(view_.roots) : Status();
   }
 
@@ -338,6 +340,23 @@ class Roots {
       }
     }
     view_.roots.insert(view_.roots.end(), more.begin(), more.end());
+  }
+
+  // A file is hidden by its name; that another leads to it is not known, but how many there are.
+  void find_other_names() {
+    std::map<std::pair<dev_t, ino_t>, std::vector<const ViewRoot*>> hidden;
+    for (const ViewRoot& root : view_.roots) {
+      if (root.access == Access::kNone && root.node.kind == NodeKind::kFile) {
+        hidden[{root.node.dev, root.node.ino}].push_back(&root);
+      }
+    }
+    for (const auto& [file, names] : hidden) {
+      struct stat info {};
+      if (lstat(names.front()->path().c_str(), &info) != 0 || info.st_nlink <= names.size()) {
+        continue;
+      }
+      view_.seen_elsewhere.push_back(names.front()->path());
+    }
   }
 
   // What lies in a writable root may have been planted by an earlier command: a root below one must

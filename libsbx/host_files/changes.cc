@@ -70,7 +70,8 @@ void list_deleted(int dirfd, const char* name, const std::string& path, int dept
 }
 
 // `hides`: nothing of the host directory shows through.
-void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vector<Change>& out) {
+void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vector<Change>& out,
+          Parted& parted) {
   Listing listing(upper_fd, ".");
   std::set<std::string, std::less<>> shown;
   while (const dirent* entry = listing.next()) {
@@ -98,6 +99,8 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
         out[at].kind = kind;
       } else if (!is_touched) {
         out.push_back({repair_utf8(path), kind});
+        const bool is_same_file = existed && S_ISREG(lower.st_mode) && S_ISREG(upper.st_mode);
+        if (is_same_file && lower.st_nlink > 1) parted.note(out.back().path);
       }
     }
     if (!S_ISDIR(upper.st_mode) || depth == kMaxDepth) continue;
@@ -110,7 +113,8 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
                            have_same_user_attributes(child.get(), real.get());
       if (!is_like) out.push_back({repair_utf8(path), "modified"});
     }
-    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, out);
+    walk(child.get(), path, was_directory && (hides || is_opaque(child.get())), depth + 1, out,
+         parted);
   }
   if (!hides) return;
   Listing real(AT_FDCWD, host.c_str(), O_NOFOLLOW);
@@ -123,13 +127,19 @@ void walk(int upper_fd, const std::string& host, bool hides, int depth, std::vec
 }  // namespace
 
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
-                                 const std::vector<OwnedFd>& uppers) {
+                                 const std::vector<OwnedFd>& uppers, Parted& parted) {
   std::vector<Change> out;
   for (std::size_t i = 0; i < lowers.size() && i < uppers.size(); ++i) {
-    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out);
+    walk(uppers[i].get(), lowers[i] == "/" ? "" : lowers[i], false, 0, out, parted);
   }
   sort_changes(out);
   return out;
+}
+
+std::string Parted::text(const std::string& by) const {
+  if (count_ == 0) return {};
+  return by + ": its other names keep the former content: " + first_ +
+         (count_ == 1 ? "" : " and " + std::to_string(count_ - 1) + " more");
 }
 
 void sort_changes(std::vector<Change>& changes) {

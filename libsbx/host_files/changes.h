@@ -15,7 +15,22 @@ namespace sbx {
 // entries, the last one then being {"…", "truncated"}.
 inline constexpr std::size_t kMaxChanges = 10'000;
 void sort_changes(std::vector<Change>& changes);
+
+// Changed files with other names, which keep the former content: an overlay parts them.
+class Parted {
+ public:
+  void note(const std::string& path) {
+    if (count_++ == 0) first_ = path;
+  }
+  // Empty: there are none. `by`: what has parted them.
+  std::string text(const std::string& by) const;
+
+ private:
+  std::string first_;
+  std::size_t count_ = 0;
+};
+
 std::vector<Change> list_changes(const std::vector<std::string>& lowers,
-                                 const std::vector<OwnedFd>& uppers);
+                                 const std::vector<OwnedFd>& uppers, Parted& parted);
 
 }  // namespace sbx

@@ -41,7 +41,8 @@ bool is_for(const Peer& peer, std::string_view authority) {
     port = text.substr(colon + 1);
     text.resize(colon);
   }
-  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
+  const bool is_in_brackets = text.starts_with('[') && text.ends_with(']');
+  if (is_in_brackets && text.find(':') != std::string::npos) text = text.substr(1, text.size() - 2);
   if (text.ends_with('.')) text.pop_back();
   return text == peer.name && port == std::to_string(peer.port);
 }

@@ -492,18 +492,12 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
 std::vector<Change> KeptLayer::changes() {
   std::vector<Change> out;
   base();
-  parted_ = 0;
+  parted_ = {};
   for (std::size_t i = 0; i < state_.roots.size() && out.size() < kMaxChanges; ++i) {
     list_root(i, out);
   }
   sort_changes(out);
   return out;
-}
-
-std::string KeptLayer::parted() const {
-  if (parted_ == 0) return {};
-  return "layer: its other names keep the former content: " + first_parted_ +
-         (parted_ == 1 ? "" : " and " + std::to_string(parted_ - 1) + " more");
 }
 
 void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
@@ -537,9 +531,7 @@ void KeptLayer::list_root(std::size_t root, std::vector<Change>& out) {
       add(entry.path, "replaced");
     } else if (!says_the_same(real.get(), lower, all[entry.level].get(), entry)) {
       add(entry.path, "modified");
-      if (!is_copy && S_ISREG(lower.st_mode) && lower.st_nlink > 1 && parted_++ == 0) {
-        first_parted_ = out.back().path;
-      }
+      if (!is_copy && S_ISREG(lower.st_mode) && lower.st_nlink > 1) parted_.note(out.back().path);
     }
     return out.size() < kMaxChanges;
   });

@@ -14,6 +14,7 @@
 #include "base/owned_fd.h"
 #include "base/result.h"
 #include "host/view.h"
+#include "host_files/changes.h"
 #include "kept/base_records.h"
 #include "kept/store.h"
 #include "model/outcome.h"
@@ -83,8 +84,8 @@ class KeptLayer {
   void drop_base();
   // Everything that it changes, with absolute paths, sorted; bounded as list_changes() is.
   std::vector<Change> changes();
-  // After that: of which changed files other names keep the former content; empty: of none.
-  std::string parted() const;
+  // After that: what other names keep the former content.
+  const Parted& parted() const { return parted_; }
   // What somebody else has made of it meanwhile. Errors: those of read_layer_state().
   Status reload();
   // What was changed in its state.
@@ -129,8 +130,7 @@ class KeptLayer {
   bool has_base_ = false;
   bool is_busy_ = false;
   std::vector<std::string> warnings_;
-  std::string first_parted_;
-  std::size_t parted_ = 0;
+  Parted parted_;
 };
 
 // The bytes that a tree takes on the disk.

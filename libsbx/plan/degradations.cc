@@ -121,11 +121,21 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
     plan.warnings.push_back("filesystem: " + root.node.path +
                             (is_hidden ? " hidden by " : " made read-only by ") + root.where);
   }
+  for (const std::string& path : view.seen_elsewhere) {
+    plan.warnings.push_back("filesystem.roots: " + path +
+                            " is hidden by this name alone, and the file has others (hard links, see "
+                            "find -samefile): hide those too, or make it a file of one name");
+  }
   for (const std::string& path : view.not_writable) {
     plan.warnings.push_back("filesystem.roots: " + path +
                             " is another user's, and a command of root's, which has no "
                             "capabilities, may write there no more than others may; run sbx-run as "
                             "its owner (setpriv, sudo -u), or chown it");
+  }
+  for (const Link& include : view.git_included) {
+    plan.warnings.push_back("git: what " + include.path + " includes from " + include.target +
+                            " is not taken inside; an identity of there is given by --env "
+                            "GIT_AUTHOR_EMAIL=… and GIT_COMMITTER_EMAIL=…");
   }
   if (input.view.git_is_above) {
     for (const std::string& path : input.view.git_shown) {

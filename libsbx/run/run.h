@@ -15,6 +15,7 @@
 #include "base/loop.h"
 #include "guard/verdict.h"
 #include "host/facts.h"
+#include "host_files/changes.h"
 #include "host_files/leftovers.h"
 #include "host_files/spill.h"
 #include "model/exit_status.h"
@@ -168,6 +169,7 @@ class CommandRun {
     Status layer;
     std::optional<std::vector<Change>> changes;
     bool fills_layer = false;
+    Parted parted{};  // by an overlay
   };
   void finish(Supervised& supervised);
   void look_after(const Supervised& supervised);

@@ -82,7 +82,7 @@ void CommandRun::look_after(const Supervised& supervised) {
   held_->compare(sandbox_->plan, after_.denials);
   if (layer_ == nullptr) {
     if (policy_->sandbox.filesystem.overlay) {
-      after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays);
+      after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted);
     }
     return;
   }
@@ -98,11 +98,9 @@ void CommandRun::finish_after(Supervised& supervised) {
   if (!after_.layer.ok()) {  // what cannot be noted is noted before the next run or action
     outcome_.sandbox.warnings.push_back("layer: " + after_.layer.error().message);
   }
-  if (layer_ != nullptr) {
-    if (std::string parted = layer_->parted(); !parted.empty()) {
-      outcome_.sandbox.warnings.push_back(std::move(parted));
-    }
-  }
+  std::string parted =
+      layer_ != nullptr ? layer_->parted().text("layer") : after_.parted.text("overlay");
+  if (!parted.empty()) outcome_.sandbox.warnings.push_back(std::move(parted));
   outcome_.changes = std::move(after_.changes);
   // Without a size, or with none at all, no limit of ours was met.
   const std::int64_t tmp_mb = policy_->sandbox.limits.tmp_mb.value_or(0);

@@ -49,7 +49,7 @@ class Podman(unittest.TestCase):
         self.addCleanup(subprocess.run, ["rm", "-rf", self.base], check=False)
         os.chmod(self.base, 0o755)
         self.root = os.path.join(self.base, "root")
-        for name in ("bin", "tmp", "etc", "proc", "sys", "dev", "usr/bin", "lib", "work", "mnt"):
+        for name in ("bin", "tmp", "etc", "proc", "sys", "dev", "usr/bin", "lib", "workspace", "mnt"):
             os.makedirs(os.path.join(self.root, name))
         shutil.copy(shutil.which("busybox"), f"{self.root}/bin/busybox")
         for name in ("sh", "cat", "id", "env"):
@@ -77,7 +77,7 @@ class Podman(unittest.TestCase):
         return subprocess.run(
             [*prefix, "podman", *storage, "--cgroup-manager=cgroupfs", "--runtime", "crun",
              "--events-backend=none", "run", "--rm", "--network=none", "--cgroups=disabled",
-             "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--workdir=/work", *flags,
+             "--ulimit=nofile=1024:1024", "--ulimit=nproc=4096:4096", "--workdir=/workspace", *flags,
              "--rootfs", self.root, *command],
             capture_output=True, text=True, timeout=2 * BOUND, check=False)
 
@@ -127,7 +127,7 @@ class Podman(unittest.TestCase):
         if done.returncode != 0:
             self.skipTest(f"podman keeps no ids here: {done.stderr[-300:]}")
         self.assertEqual(done.stdout.strip(), str(pwd.getpwnam(USER).pw_uid))
-        os.chmod(f"{self.root}/work", 0o777)
+        os.chmod(f"{self.root}/workspace", 0o777)
         answer = self.run_in(["--userns=keep-id", *FREE], user=USER)
         self.assertEqual(answer["stdout"], "inside\n", answer["error"])
 

@@ -320,6 +320,8 @@ class Settings(GitCase):
         self.assertEqual((lines[:2], lines[-1]), (["U", "trunk"], "c"), answer)
         for word in ("hush", "store", "!id", "include", "pager", "editor"):
             self.assertNotIn(word, answer["stdout"])
+        (told,) = answer["sandbox"]["warnings"]
+        self.assertIn(f"{self.base}/home/.gitconfig includes from ~/more", told)
         self.assertIn("ermission denied", answer["stderr"])
         self.assertEqual(self.git("log", "-1", "--format=%an <%ae>"), "U <u@x>\n")
         with open(self.base + "/home/.gitconfig", encoding="utf-8") as file:

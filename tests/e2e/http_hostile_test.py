@@ -101,6 +101,17 @@ for chunks in %r:
         # A coding of its own ends the head before a byte of it has gone on.
         self.assertEqual([seen["body"] for seen in self.seen()], [], answer)
 
+    def test_another_spelling_of_the_host_is_another_host(self):
+        hosts = ["[allowed.test]:8443", "allowed.test", "allowed.test:08443", "allowed.test:8443:8443",
+                 "u@allowed.test:8443", "allowed.test..:8443", "allowed.test:8443, allowed.test:8443"]
+        answer = self.inside("""
+for host in %r:
+    print(ask("/", "Connection: close", host=host).split(b" ")[1].decode())
+""" % hosts, *self.rules(({"host": HOST},)))
+        for line, host in zip(answer["stdout"].split(), hosts, strict=True):
+            self.assertIn(line, ("400", "403"), host)
+        self.assertEqual(self.seen(), [])
+
     def test_a_head_that_is_too_large_is_refused(self):
         answer = self.inside("""
 for lines in (["X: " + "a" * 70000], [f"X-{i}: {i}" for i in range(300)]):

@@ -141,6 +141,14 @@ class Roots(ViewCase):
         self.assertEqual((answer["status"], answer["stdout"]), ("exited", ".env\n.sbx\n"), answer)
         self.assertEqual(os.readlink(self.work + "/.env"), "../other/env")
 
+    def test_other_names_of_a_hidden_file_are_told_of_unless_they_are_hidden_too(self):
+        os.link(self.write("work/key", "hidden"), self.work + "/other")
+        flags = ["--hide", self.work + "/key"]
+        for number in (1, 0):
+            told = [w for w in self.sh("true", *flags)["sandbox"]["warnings"] if "hard links" in w]
+            self.assertEqual([self.work + "/key is hidden" in w for w in told], [True] * number, told)
+            flags += ["--hide", self.work + "/other"]
+
     def test_hiding_the_private_tmp_or_an_unseen_path_changes_nothing(self):
         directory = self.base + "/unseen"
         os.mkdir(directory)

@@ -30,11 +30,11 @@ class Changes : public ::testing::Test {
   }
 
   // "kind path", the path being relative to the host directory.
-  Lines lines() const {
+  Lines lines() {
     std::vector<OwnedFd> uppers;
     uppers.push_back(open_directory("upper"));
     Lines out;
-    for (const Change& change : list_changes({dir_.at("lower")}, uppers)) {
+    for (const Change& change : list_changes({dir_.at("lower")}, uppers, parted_)) {
       const std::string prefix = dir_.at("lower") + "/";
       const bool inside = change.path.starts_with(prefix);
       out.push_back(change.kind + " " + (inside ? change.path.substr(prefix.size()) : change.path));
@@ -49,6 +49,7 @@ class Changes : public ::testing::Test {
   }
 
   test::TempDir dir_;
+  Parted parted_;
 };
 
 TEST_F(Changes, AreNoneForAnEmptyUpperDirectory) {
@@ -151,17 +152,39 @@ TEST_F(Changes, ListEveryUpperDirectoryBelowItsOwnHostDirectory) {
   std::vector<OwnedFd> uppers;
   uppers.push_back(open_directory("upper2"));
   uppers.push_back(open_directory("upper"));
-  const std::vector<Change> found = list_changes({dir_.at("lower2"), dir_.at("lower")}, uppers);
+  const std::vector<Change> found =
+      list_changes({dir_.at("lower2"), dir_.at("lower")}, uppers, parted_);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].path, dir_.at("lower/b"));
   EXPECT_EQ(found[1].path, dir_.at("lower2/a"));
+}
+
+TEST_F(Changes, NameWhatIsPartedFromItsOtherNames) {
+  for (const char* name : {"a", "b", "c", "one"}) dir_.file(std::string("lower/") + name, "old");
+  for (const char* name : {"a", "b", "c"}) {
+    ASSERT_EQ(link(dir_.at(std::string("lower/") + name).c_str(),
+                   dir_.at(std::string("lower/other-") + name).c_str()),
+              0);
+  }
+  lines();
+  EXPECT_EQ(parted_.text("overlay"), "");
+  dir_.file("upper/one", "new");
+  dir_.file("upper/a", "new");
+  dir_.directory("upper/c");
+  lines();
+  EXPECT_EQ(parted_.text("overlay"),
+            "overlay: its other names keep the former content: " + dir_.at("lower/a"));
+  dir_.file("upper/b", "new");
+  parted_ = {};
+  lines();
+  EXPECT_TRUE(parted_.text("overlay").ends_with(" and 1 more"));
 }
 
 TEST_F(Changes, NamePathsBelowTheRootWithOneSlash) {
   dir_.file("upper/sbx-no-such-name", "x");
   std::vector<OwnedFd> uppers;
   uppers.push_back(open_directory("upper"));
-  const std::vector<Change> found = list_changes({"/"}, uppers);
+  const std::vector<Change> found = list_changes({"/"}, uppers, parted_);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].path, "/sbx-no-such-name");
 }
