@@ -122,9 +122,10 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
                             (is_hidden ? " hidden by " : " made read-only by ") + root.where);
   }
   for (const std::string& path : view.seen_elsewhere) {
-    plan.warnings.push_back("filesystem.roots: " + path +
-                            " is hidden by this name alone, and the file has others (hard links, see "
-                            "find -samefile): hide those too, or make it a file of one name");
+    plan.warnings.push_back(
+        "filesystem.roots: " + path +
+        " is hidden by this name alone, and the file has others (hard links, see "
+        "find -samefile): hide those too, or make it a file of one name");
   }
   for (const std::string& path : view.not_writable) {
     plan.warnings.push_back("filesystem.roots: " + path +
