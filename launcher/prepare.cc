@@ -71,28 +71,28 @@ bool is_system_directory(std::string_view path) {
 // The current directory, unless the operator names another. `warnings` tell what it opens.
 Result<std::string> choose_workspace(const RunOptions& options, const std::string& home,
                                      std::vector<std::string>& warnings) {
-  if (!options.workspace.empty()) {
-    return real_directory(options.workspace, "--workspace", ErrorCode::kPathNotFound);
-  }
   if (!options.template_dir.empty()) {
     return real_directory(options.template_dir, "--template", ErrorCode::kPathNotFound);
   }
-  SBX_TRY(std::string here, real_directory(".", kHere, ErrorCode::kPathNotFound));
-  if (is_system_directory(here)) {
+  const bool is_named = !options.workspace.empty();
+  SBX_TRY(std::string chosen,
+          is_named ? real_directory(options.workspace, "--workspace", ErrorCode::kPathNotFound)
+                   : real_directory(".", kHere, ErrorCode::kPathNotFound));
+  if (!is_named && is_system_directory(chosen)) {
     return Error{ErrorCode::kPathRefused,
-                 "the current directory, " + here +
+                 "the current directory, " + chosen +
                      ", belongs to the system and is no workspace unless it is named",
                  "--workspace",
                  "go to the directory to work in, or name it: --workspace DIR (--workspace . for "
                  "this one)"};
   }
   const Result<std::string> real = real_directory(home, "HOME", ErrorCode::kPathNotFound);
-  if (!home.empty() && real.ok() && is_below(real.value(), here)) {
-    warnings.push_back("workspace: " + here +
+  if (!home.empty() && real.ok() && is_below(real.value(), chosen)) {
+    warnings.push_back("workspace: " + chosen +
                        " holds the whole home directory, with all that is "
                        "kept there; --workspace DIR names a narrower one");
   }
-  return here;
+  return chosen;
 }
 
 // Below the workspace a command starts where its caller stands. Elsewhere that must be a directory

@@ -30,6 +30,8 @@ void prepare_process() {
     // is written to stdout must fail, as it would have.
     if (open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR) < 0) _exit(125);
   }
+  // One that takes the owner's own bits would leave us state that we cannot enter again.
+  umask(umask(077) & 077);
   signal(SIGCHLD, SIG_DFL);  // ignored, wait statuses would be lost
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // the caller's limit on file sizes is an error of write(2)

@@ -3,11 +3,13 @@
 #include "cells.h"
 
 #include <wchar.h>
+#include <wctype.h>
 
 #include <array>
 #include <cstdint>
 #include <utility>
 
+#include "base/text.h"
 #include "base/utf8.h"
 
 namespace sbx {
@@ -53,13 +55,16 @@ std::wstring to_cells(std::string_view text, Unseen unseen) {
   while (!rest.empty()) {
     const char32_t code = take(rest);
     const auto character = static_cast<wchar_t>(code);
+    // A space that is none to a shell.
+    const bool is_hidden = unseen == Unseen::kEscape && (is_unseen(code) || code == 0xa0 ||
+                                                         (code > 0x7f && iswspace(character)));
     if (code == '\t') {
       out += L"    ";
     } else if (is_mark(code) && marks < kMostMarks && wcwidth(character) == 0) {
       out += character;
       ++marks;
       continue;
-    } else if (code >= 0x20 && wcwidth(character) > 0) {
+    } else if (code >= 0x20 && wcwidth(character) > 0 && !is_hidden) {
       out += character;
       marks = 0;
       continue;

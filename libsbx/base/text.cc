@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -38,22 +39,12 @@ struct Character {
   bool is_shown = false;
 };
 
-// C0, DEL and C1, which terminals obey, what some readers take for the end of a line (U+2028,
-// U+2029), and the marks that turn the direction of what follows.
-bool is_shown(char32_t code) {
-  const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
-  const bool is_direction = code == 0x61c || code == 0x200e || code == 0x200f ||
-                            (code >= 0x2028 && code <= 0x202e) ||
-                            (code >= 0x2066 && code <= 0x2069);
-  return !is_control && !is_direction;
-}
-
 // Of text that is not empty. What is not UTF-8 is a character of one byte, not shown: terminals
 // that are not set to UTF-8 take 0x80 to 0x9f for C1.
 Character first_character(std::string_view text) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char lead = at(0);
-  if (lead < 0x80) return {1, is_shown(lead)};
+  if (lead < 0x80) return {1, !is_unseen(lead)};
   const std::size_t size = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
   if (lead < 0xc2 || lead > 0xf4 || text.size() < size) return {};
   char32_t code = lead & (0x7fU >> size);
@@ -61,7 +52,7 @@ Character first_character(std::string_view text) {
     if ((at(i) & 0xc0) != 0x80) return {};
     code = code << 6 | (at(i) & 0x3fU);
   }
-  return {size, is_shown(code)};
+  return {size, !is_unseen(code)};
 }
 
 // "timeout" for "timeout_ms": the unit was left out, or one too many was given.
@@ -109,6 +100,19 @@ std::optional<std::int64_t> parse_decimal_ms(std::string_view text) {
 }
 
 }  // namespace
+
+bool is_unseen(char32_t code) {
+  // C0, DEL and C1, which terminals obey; soft hyphen; fillers, and what joins; marks that turn the
+  // direction of what follows, and ends of lines; selectors; tags.
+  static constexpr std::pair<char32_t, char32_t> kUnseen[] = {
+      {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x34f, 0x34f},   {0x61c, 0x61c},
+      {0x115f, 0x1160}, {0x17b4, 0x17b5}, {0x180b, 0x180f},  {0x200b, 0x200f}, {0x2028, 0x202e},
+      {0x2060, 0x206f}, {0x2800, 0x2800}, {0x3164, 0x3164},  {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},
+      {0xffa0, 0xffa0}, {0xfff9, 0xfffb}, {0xe0000, 0xe0fff}};
+  return std::any_of(std::begin(kUnseen), std::end(kUnseen), [&](const auto& range) {
+    return code >= range.first && code <= range.second;
+  });
+}
 
 std::string escape_control_bytes(std::string_view text) {
   std::string out;

@@ -11,8 +11,11 @@
 
 namespace sbx {
 
-// Controls (C0, DEL, C1), marks of direction and bytes that are not UTF-8 as \xNN, so that a
-// message never moves a terminal's cursor, and shows in the order in which it is read.
+// Leaves no mark where it stands, turns direction, or moves a cursor.
+bool is_unseen(char32_t code);
+
+// What is unseen, and bytes that are not UTF-8, as \xNN, so that a message
+// never moves a terminal's cursor, and shows in the order in which it is read.
 std::string escape_control_bytes(std::string_view text);
 // The same of a text of several lines: line feeds and tabs stay.
 std::string escape_lines(std::string_view text);

@@ -50,13 +50,15 @@ HeldFiles::HeldFiles(const Policy& policy, const View& view)
   takes_long_ = std::chrono::steady_clock::now() - begun > kLong;
 }
 
-void HeldFiles::compare(const LaunchPlan& plan, DenialLedger& denials) const {
+void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan,
+                        DenialLedger& denials) const {
   for (const ViewProtect& protect : plan.report_created) {
     struct stat info {};
     if (lstat(protect.node.path.c_str(), &info) != 0) continue;
     if (is_stub(protect.node.path)) continue;  // another run's, which can hold the place
+    const bool is_always = is_always_protected(policy, protect.node.path);
     denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
-                 "remove it from filesystem.protect"});
+                 is_always ? "" : "remove it from filesystem.protect"});
   }
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path, then.is_own);

@@ -23,7 +23,7 @@ class HeldFiles {
   // Looks before the command.
   HeldFiles(const Policy& policy, const View& view);
   // Looks again, and counts what has changed, or has come to be.
-  void compare(const LaunchPlan& plan, DenialLedger& denials) const;
+  void compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const;
   // As the look before the command has: git may be led through much.
   bool takes_long() const { return takes_long_; }
 

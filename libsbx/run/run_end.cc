@@ -79,7 +79,7 @@ void CommandRun::finish(Supervised& supervised) {
 }
 
 void CommandRun::look_after(const Supervised& supervised) {
-  held_->compare(sandbox_->plan, after_.denials);
+  held_->compare(*policy_, sandbox_->plan, after_.denials);
   if (layer_ == nullptr) {
     if (policy_->sandbox.filesystem.overlay) {
       after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted);

@@ -13,12 +13,18 @@ struct Mode {
 };
 // The alternate screens last: what else is undone, is undone on them.
 // The cursor keys' first.
-constexpr Mode kModes[] = {{"1"},        {"5"},    {"6"},    {"69"},   {"7", true}, {"9"},
-                           {"25", true}, {"66"},   {"1000"}, {"1001"}, {"1002"},    {"1003"},
-                           {"1004"},     {"1005"}, {"1006"}, {"1015"}, {"1016"},    {"2004"},
-                           {"2026"},     {"47"},   {"1047"}, {"1049"}};
+constexpr Mode kModes[] = {{"1"},    {"5"},        {"6"},    {"69"},   {"7", true}, {"9"},
+                           {"12"},   {"25", true}, {"66"},   {"1000"}, {"1001"},    {"1002"},
+                           {"1003"}, {"1004"},     {"1005"}, {"1006"}, {"1015"},    {"1016"},
+                           {"2004"}, {"2026"},     {"47"},   {"1047"}, {"1049"}};
 constexpr std::size_t kFirstScreen = std::size(kModes) - 3;
 constexpr std::string_view kOrigin = "6";
+struct Colour {
+  std::string_view set;
+  std::string_view reset;
+};
+// By OSC: the palette, and those of the text, the background and the cursor.
+constexpr Colour kColours[] = {{"4", "104"}, {"10", "110"}, {"11", "111"}, {"12", "112"}};
 constexpr std::size_t kLongestParameters = 64;
 constexpr int kMostPushed = 9;
 
@@ -36,6 +42,7 @@ void TerminalModes::append(std::string_view bytes) {
 
 void TerminalModes::take(char byte) {
   if (byte == '\x1b') {
+    if (state_ == State::kTitle) take_title();
     state_ = State::kEscape;
     return;
   }
@@ -56,7 +63,12 @@ void TerminalModes::take(char byte) {
       if (parameters_.size() < kLongestParameters) take_sequence(byte);
       return;
     case State::kTitle:
-      if (byte == '\a') state_ = State::kGround;
+      if (byte == '\a') {
+        take_title();
+        state_ = State::kGround;
+      } else if (parameters_.size() < kLongestParameters) {
+        parameters_ += byte;
+      }
       return;
     case State::kString:
       return;  // ESC and a backslash end it
@@ -90,6 +102,15 @@ void TerminalModes::take_sequence(char last) {
   if (last == 'p' && parameters_ == "!") *this = TerminalModes();
 }
 
+void TerminalModes::take_title() {
+  const std::string_view number = std::string_view(parameters_).substr(0, parameters_.find(';'));
+  if (parameters_.ends_with('?')) return;  // it only asks
+  for (std::size_t i = 0; i < std::size(kColours); ++i) {
+    if (number == kColours[i].set) colours_ |= 1U << i;
+    if (number == kColours[i].reset) colours_ &= ~(1U << i);
+  }
+}
+
 void TerminalModes::set_modes(bool on) {
   std::string_view left = std::string_view(parameters_).substr(1);
   while (!left.empty()) {
@@ -108,6 +129,9 @@ std::string TerminalModes::undo() const {
   // CAN ends a sequence, ST a string, and neither is shown where there is none.
   if (state_ != State::kGround) out += "\x18\x1b\\";
   if (is_coloured_) out += "\x1b[0m";
+  for (std::size_t i = 0; i < std::size(kColours); ++i) {
+    if ((colours_ & (1U << i)) != 0) out += "\x1b]" + std::string(kColours[i].reset) + "\a";
+  }
   if (is_inserting_) out += "\x1b[4l";
   if (has_new_lines_) out += "\x1b[20l";
   if (has_other_keys_) out += "\x1b[>4;0m";

@@ -25,10 +25,12 @@ class TerminalModes {
   void take(char byte);
   void take_sequence(char last);
   void set_modes(bool on);
+  void take_title();
 
   State state_ = State::kGround;
   std::string parameters_;
   std::uint32_t changed_ = 0;  // bits of the table of modes
+  std::uint32_t colours_ = 0;  // bits of the table of colours
   bool is_coloured_ = false;
   bool has_keypad_ = false;
   bool has_graphics_ = false;

@@ -32,9 +32,8 @@ constexpr auto kProcLinks =
 // Files there differ between inside and outside whatever the profile says. hsperfdata: what Java
 // keeps of its own processes, and makes where it is missing.
 bool is_own(const std::string& path) {
-  return is_below(path, "/proc") || is_below(path, "/dev/shm") || is_below(path, "/dev/pts") ||
-         is_below(path, "/dev/fd") || is_below(path, "/sys/fs/cgroup") ||
-         path.starts_with("/tmp/hsperfdata_");
+  return is_below(path, "/proc") || is_below(path, "/dev/pts") || is_below(path, "/dev/fd") ||
+         is_below(path, "/sys/fs/cgroup") || path.starts_with("/tmp/hsperfdata_");
 }
 
 std::uint64_t mount_flags(const OwnedFd& file) {
@@ -118,7 +117,8 @@ std::optional<FileRefusal> FileView::in_proc(const NamedFile& file, const std::s
 std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std::string& path,
                                                int error) {
   if (error != ENOENT && error != ENOTDIR && error != EACCES) return std::nullopt;
-  if (is_own(path) || path.empty()) return std::nullopt;
+  const bool has_shm = has_scratch(policy_.sandbox) && is_below(path, "/dev/shm");
+  if (is_own(path) || has_shm || path.empty()) return std::nullopt;
   // A link that leads nowhere inside: what it leads to is what was asked for.
   const OwnedFd link = open_below(root_, path, O_PATH | O_NOFOLLOW);
   if (link.is_open()) {
@@ -406,7 +406,9 @@ std::string FileView::grant(const std::string& path, bool to_write) const {
   if (to_write && (shown == "protected" || is_protected(path))) {
     return "remove it from filesystem.protect";
   }
-  if (to_write && shown == "empty") return "limits.tmp_mb = 256";
+  const bool is_ours =
+      shown == "empty" || is_below(path, "/dev/shm") || (shown.empty() && is_below(path, "/tmp"));
+  if (to_write && is_ours && !has_scratch(policy_.sandbox)) return "limits.tmp_mb = 256";
   // Where a secret comes from is hidden, whatever roots there are.
   const auto& credentials = policy_.sandbox.network.credentials;
   if (std::any_of(credentials.begin(), credentials.end(),

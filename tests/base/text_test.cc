@@ -59,6 +59,9 @@ TEST(Text, EscapesControlBytesSoThatMessagesNeverMoveACursor) {
             "rm \\xe2\\x80\\xaecba");
   EXPECT_EQ(escape_control_bytes("é ü € 日本 😀 \xc2\xa0"), "é ü € 日本 😀 \xc2\xa0");
   EXPECT_EQ(escape_control_bytes("a\xe2\x80\xa8\xe2\x80\xa9"), "a\\xe2\\x80\\xa8\\xe2\\x80\\xa9");
+  // What has no width, joins, fills or tags.
+  EXPECT_EQ(escape_control_bytes("a\u200bb\u2060c\ufeffd\U000e0041"),
+            "a\\xe2\\x80\\x8bb\\xe2\\x81\\xa0c\\xef\\xbb\\xbfd\\xf3\\xa0\\x81\\x81");
   EXPECT_EQ(escape_lines("a\tb\x1b\n\nc\r\n"), "a\tb\\x1b\n\nc\\x0d\n");
   EXPECT_EQ(escape_control_bytes("a\xe2\x82"), "a\\xe2\\x82");
 }

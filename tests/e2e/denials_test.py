@@ -256,6 +256,10 @@ class Trace(Case):
         (denial,) = self.sh("echo x > /tmp/f", "--profile", "readonly")["denials"]
         self.assertEqual((denial["operation"], denial["target"], denial["grant"]),
                          ("open", "/tmp/f", "limits.tmp_mb = 256"))
+        none = self.profile({"limits": {"tmp_mb": 0}})
+        for path in ("/tmp/f", "/dev/shm/f"):
+            (denial,) = self.sh(f"echo x > {path}", "--profile", none)["denials"]
+            self.assertEqual((denial["target"], denial["grant"]), (path, "limits.tmp_mb = 256"))
         allowed = self.profile({"extends": "readonly", "limits": {"tmp_mb": 256}})
         answer = self.sh("echo x > /tmp/f; cat /tmp/f", "--profile", allowed)
         self.assertEqual((answer["stdout"], answer["denials"]), ("x\n", []))

@@ -470,7 +470,7 @@ class Terminal(harness.Case):
         lines = screen.text.replace(b"\r", b"").split()
         self.assertEqual((len(lines), lines[0], lines[-1]), (200000, b"1", b"200000"))
 
-    def settings(self, *command, after):
+    def settings(self, *command, after, stdout=None):
         """Terminal settings before and after; `after` acts on the running sbx-run."""
         master, slave = os.openpty()
         self.addCleanup(os.close, master)
@@ -482,7 +482,7 @@ class Terminal(harness.Case):
         )
         process = subprocess.Popen(
             [PYTHON, "-c", script, harness.SBX_RUN, "exec", *command],
-            cwd=self.work, stdin=slave, stdout=slave, stderr=slave,
+            cwd=self.work, stdin=slave, stdout=stdout or slave, stderr=slave,
         )
         try:
             text = b""
@@ -498,6 +498,11 @@ class Terminal(harness.Case):
                 process.wait()
         self.assertEqual(termios.tcgetattr(slave), before)
         return status
+
+    def test_settings_come_back_where_stdout_is_no_terminal(self):
+        status = self.settings("-c", "stty raw -echo; echo up >&2; sleep 0.5; exit 3",
+                               after=lambda process: None, stdout=subprocess.DEVNULL)
+        self.assertEqual(status, 3)
 
     def test_the_terminals_settings_come_back(self):
         self.assertEqual(

@@ -161,6 +161,9 @@ class OwnFiles(protect_harness.Case):
         profile = self.profile({"isolation": {"namespaces": [], "require": ["landlock"]}})
         answer = self.sh("mkdir .sbx .git; mkdir .git/hooks", "--profile", profile)
         self.assertEqual(self.created(answer), {self.work + "/.sbx", self.work + "/.git/hooks"})
+        # Of .sbx no profile makes an exception.
+        self.assertEqual({d["target"]: d["grant"] for d in answer["denials"]
+                          if d["operation"] == "protected_created"}[self.work + "/.sbx"], "")
 
     def test_a_root_in_which_nothing_can_be_made_is_no_error(self):
         os.chmod(self.work, 0o555)

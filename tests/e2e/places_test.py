@@ -58,6 +58,8 @@ class DefaultWorkspace(harness.Case):
         for directory in (home, self.base):
             (warning,) = self.sh("true", cwd=directory, env=env)["sandbox"]["warnings"]
             self.assertIn("the whole home directory", warning)
+        (warning,) = self.sh("true", "--workspace", home, cwd=home, env=env)["sandbox"]["warnings"]
+        self.assertIn("the whole home directory", warning)
         self.assertEqual(self.sh("true", cwd=home + "/project", env=env)["sandbox"]["warnings"], [])
         done = self.raw("exec", "-c", "echo hi", cwd=home, env=env)
         self.assertEqual((done.returncode, done.stdout), (0, b"hi\n"))

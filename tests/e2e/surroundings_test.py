@@ -64,6 +64,18 @@ class Surroundings(harness.Case):
             self.assertEqual(done.returncode, 125, (limit, done.stdout, done.stderr))
             self.assertFalse(ran, limit)
 
+    def test_state_made_under_any_umask_can_be_entered_again(self):
+        env = {**os.environ, "XDG_STATE_HOME": self.base + "/state", "HOME": self.base}
+        log = self.base + "/log"
+        for mask in (0o777, 0o022):
+            answer = self.sh("echo x >> f; cat f", "--layer", "a", "--audit", log, env=env,
+                             preexec_fn=lambda mask=mask: os.umask(mask))
+            self.assertEqual((answer["status"], answer["error"]), ("exited", None), answer)
+        self.assertEqual(answer["stdout"], "x\nx\n")
+        with open(log) as lines:
+            self.assertEqual(len(lines.readlines()), 2)
+        self.assertEqual(os.stat(log).st_mode & 0o777, 0o600)
+
     def test_sigchld_ignored_by_the_caller_loses_no_status(self):
         done = self.raw(
             "-c", "exit 9", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -43,6 +43,13 @@ TEST(TerminalModes, UndoesWhatIsNoPrivateMode) {
   EXPECT_EQ(undo("\x1b[?6;5h"), "\x1b[?5l\x1b[?6l\x1b[999H");
 }
 
+TEST(TerminalModes, SetsColoursBackThatAnOscHasSet) {
+  EXPECT_EQ(undo("\x1b]10;red\a\x1b]4;1;green\x1b\\"), "\x1b]104\a\x1b]110\a");
+  EXPECT_EQ(undo("\x1b]11;blue\a\x1b]12;red\a\x1b]111\a"), "\x1b]112\a");
+  EXPECT_EQ(undo("\x1b]11;?\a\x1b]4;1;?\a\x1b]8;;http://x\a"), "");
+  EXPECT_EQ(undo("\x1b[?12h"), "\x1b[?12l");
+}
+
 TEST(TerminalModes, EndsWhatIsUnfinished) {
   for (const char* const open : {"\x1bPq", "\x1b]0;x", "\x1b_Gx", "\x1b^x\x07", "\x1b[3", "\x1b"}) {
     EXPECT_EQ(undo(open), "\x18\x1b\\") << open;

@@ -30,6 +30,10 @@ TEST_F(Cells, HoldNoControlOfAnyKind) {
 TEST_F(Cells, WhatCannotBeSeenIsSpelledOutWhereAPersonDecides) {
   EXPECT_EQ(to_cells("rm \xe2\x80\xaex\x07\n", Unseen::kEscape),
             L"rm \\u{202e}x\\u{0007}\\u{000a}");
+  // What has a width, and no mark within it.
+  EXPECT_EQ(to_cells("a\u00a0b\u00adc\u115fd\u2800e\u3164f\u3000g", Unseen::kEscape),
+            L"a\\u{00a0}b\\u{00ad}c\\u{115f}d\\u{2800}e\\u{3164}f\\u{3000}g");
+  EXPECT_EQ(to_cells("a\u00a0b", Unseen::kDrop), L"a\u00a0b");
 }
 
 TEST_F(Cells, KeepMarksUponALetterButNoTower) {
