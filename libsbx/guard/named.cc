@@ -186,7 +186,8 @@ class Search {
   // The directories on the way to a root are there, too.
   bool is_shown(const std::string& path) const {
     const auto& filesystem = policy_.sandbox.filesystem;
-    return path == "/" || path == "/dev" || filesystem.base == Base::kHost || c_.places.is_confined(path) ||
+    return path == "/" || path == "/dev" || filesystem.base == Base::kHost ||
+           c_.places.is_confined(path) ||
            std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
              return root.access != Access::kNone && is_below(root.path, path);
            });

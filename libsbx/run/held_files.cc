@@ -50,8 +50,7 @@ HeldFiles::HeldFiles(const Policy& policy, const View& view)
   takes_long_ = std::chrono::steady_clock::now() - begun > kLong;
 }
 
-void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan,
-                        DenialLedger& denials) const {
+void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const {
   for (const ViewProtect& protect : plan.report_created) {
     struct stat info {};
     if (lstat(protect.node.path.c_str(), &info) != 0) continue;
