@@ -30,6 +30,8 @@ constexpr Network kSpecialNetworks[] = {
     {"fe80::", 10},           // link-local
     {"fec0::", 10},           // site-local, which some stacks still treat as such
     {"fd00:ec2::", 32},       // AWS's metadata service
+    {"fd00:42::42", 128},     // Scaleway's
+    {"fd20:ce::254", 128},    // Google Cloud's
     {"fd00:5b::", 64},        // the gateway's own answers
     {"ff00::", 8},            // multicast
 };

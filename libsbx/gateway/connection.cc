@@ -180,9 +180,15 @@ bool RelayedConnection::judge_host(const std::string& host) {
   if (is_short || host == destination_.name) return true;
   if (destination_.name.empty() && !context_.http->covers_name(host)) return true;
   const std::string said = host + ":" + std::to_string(destination_.endpoint.port);
-  context_.deny("http_host", said + " at " + destination_.text(),
-                allow_grant(context_.rules.mode(), said));
+  context_.deny("http_host", said + " at " + destination_.text(), grant_of(host));
   return false;
+}
+
+// One that is allowed already has to be connected to itself.
+std::string RelayedConnection::grant_of(const std::string& host) const {
+  const std::uint16_t port = destination_.endpoint.port;
+  if (context_.rules.allows_name(host, port)) return {};
+  return allow_grant(context_.rules.mode(), host + ":" + std::to_string(port));
 }
 
 bool RelayedConnection::is_read() const {
@@ -217,7 +223,7 @@ bool RelayedConnection::judge_hello(bool readable, const std::string& server_nam
   const std::string port = ":" + std::to_string(destination_.endpoint.port);
   const std::string said = readable ? server_name + port : "(unreadable)";
   context_.deny("tls_sni", said + " at " + destination_.text(),
-                readable ? allow_grant(context_.rules.mode(), said) : std::string());
+                readable ? grant_of(server_name) : std::string());
   return false;
 }
 

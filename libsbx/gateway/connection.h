@@ -45,6 +45,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void relay(OwnedFd server);
   bool is_read() const;
   bool judge_host(const std::string& host);
+  std::string grant_of(const std::string& host) const;
   bool judge_hello(bool readable, const std::string& server_name);
   void abort();
   void finish();

@@ -158,6 +158,21 @@ bool is_url_name(std::string_view name) {
   return ends_in(name, "PROXY") || ends_in(name, "_URL") || ends_in(name, "INDEX");
 }
 
+// A credential's variable, its source, and what holds the same value.
+void withhold(const Credential& credential, const Environment& inherited, Environment& out) {
+  out.erase(credential.name);
+  if (!credential.from.env) return;
+  out.erase(*credential.from.env);
+  const auto source = inherited.find(*credential.from.env);
+  if (source == inherited.end() || source->second.empty()) return;
+  const std::string& value = source->second;
+  constexpr std::size_t kLeastWithin = 8;  // a shorter one is a part of much
+  std::erase_if(out, [&](const auto& variable) {
+    return value.size() < kLeastWithin ? variable.second == value
+                                       : variable.second.find(value) != std::string::npos;
+  });
+}
+
 }  // namespace
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
@@ -206,6 +221,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
     }
   }
   for (const auto& [name, value] : rules.set) out[name] = value;
+  for (const Credential& each : policy.run.withheld) withhold(each, inherited, out);
   if (policy.sandbox.http)
     add_trust(*policy.sandbox.http, policy.sandbox.filesystem.base != Base::kHost, out);
   return out;

@@ -35,11 +35,26 @@ bool covers(const HostRule& allowed, const HostRule& host) {
   return allowed.kind == host.kind && allowed.name == host.name;
 }
 
+// A port of the host's is reached by itself, past every rule.
+bool is_host_port(const HostRule& host, const std::vector<int>& ports) {
+  const bool is_loopback =
+      host.kind == HostRule::Kind::kNetwork
+          ? in_network(host.network, ipv4(127, 0, 0, 0), 8) || host.network == *parse_ip("::1")
+          : host.name == "localhost";
+  return is_loopback && std::any_of(ports.begin(), ports.end(), [&](int port) {
+           return host.port ? *host.port == port : port == 80 || port == 443;
+         });
+}
+
 Status check_host(const std::string& text, const std::string& where,
-                  const std::vector<HostRule>& allowed) {
+                  const std::vector<HostRule>& allowed, const std::vector<int>& host_ports) {
   const auto host = parse_host_rule(text);
   if (!host || (host->kind != HostRule::Kind::kWildcard && !is_one_host(*host))) {
     return bad(where, "not one host: '" + text + "'", "a name, *.NAME or an address");
+  }
+  if (is_host_port(*host, host_ports)) {
+    return bad(where, "network.host_ports opens " + text + ", and no rule is applied there",
+               "take the port out of network.host_ports");
   }
   const bool is_covered = std::any_of(allowed.begin(), allowed.end(),
                                       [&](const HostRule& entry) { return covers(entry, *host); });
@@ -122,14 +137,14 @@ Status check_http(const NetworkProfile& network) {
   }
   for (std::size_t i = 0; i < network.http.size(); ++i) {
     const std::string where = "/network/http/" + std::to_string(i);
-    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed));
+    SBX_CHECK_OK(check_host(network.http[i].host, where + "/host", allowed, network.host_ports));
   }
   std::set<std::string> names;
   for (std::size_t i = 0; i < network.credentials.size(); ++i) {
     const Credential& credential = network.credentials[i];
     const std::string where = "/network/credentials/" + std::to_string(i);
     SBX_CHECK_OK(check_name(credential.name, where + "/name", names));
-    SBX_CHECK_OK(check_host(credential.host, where + "/host", allowed));
+    SBX_CHECK_OK(check_host(credential.host, where + "/host", allowed, network.host_ports));
     SBX_CHECK_OK(check_place(credential, where));
     SBX_CHECK_OK(check_source(credential.from, where + "/from"));
   }

@@ -162,7 +162,7 @@ void show_listed_sockets(SandboxProfile& profile) {
 void hide_sources(SandboxProfile& profile) {
   for (std::size_t i = 0; i < profile.network.credentials.size(); ++i) {
     const auto& file = profile.network.credentials[i].from.file;
-    if (!file) continue;
+    if (!file || !file->starts_with('/')) continue;  // an error, where it counts
     const std::string where = "/network/credentials/" + std::to_string(i) + "/from/file";
     profile.filesystem.roots.push_back(Root{*file, Access::kNone, true, where});
   }
@@ -311,7 +311,8 @@ bool is_always_protected(const Policy& policy, std::string_view path) {
   const auto& roots = policy.sandbox.filesystem.roots;
   return std::any_of(roots.begin(), roots.end(), [&](const Root& root) {
     return root.access == Access::kReadWrite &&
-           is_below(path, join_path(root.path, kProjectSettings));
+           (is_below(path, join_path(root.path, kProjectSettings)) ||
+            path.substr(path.rfind('/') + 1).starts_with(kLayersBeside));
   });
 }
 
@@ -353,16 +354,17 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
     profile.network.allow.insert(profile.network.allow.end(), flags.allow_hosts.begin(),
                                  flags.allow_hosts.end());
   }
+  hide_sources(profile);
+  std::vector<Credential> withheld = profile.network.credentials;
   // A network that is taken away takes along what was for it.
   if (profile.network.mode == NetworkMode::kNone &&
       (flags.network || !flags.allow_network.value_or(true))) {
     profile.network.http.clear();
     profile.network.credentials.clear();
   }
+  for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   SBX_CHECK_OK(check_http(profile.network));
   SBX_CHECK_OK(check_caches(profile));
-  hide_sources(profile);
-  for (const int port : flags.host_ports) profile.network.host_ports.push_back(port);
   fit_memory(profile.limits.memory_mb, context.machine_memory_mb);
   if (flags.no_timeout) profile.limits.timeout_ms.reset();
   lay_over(flags.limits, profile.limits);
@@ -387,6 +389,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   ManagedLimits managed_limits;
   SBX_CHECK_OK(narrow(context.managed, {profile, hosts, file_bytes, output_bytes, context.warnings,
                                         context.workspace, flags.upstream_proxy, managed_limits}));
+  if (!profile.network.credentials.empty()) withheld.clear();
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
     profile.isolation.require.remove(Layer::kNet);
@@ -418,7 +421,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 {},
                 std::move(managed_limits),
                 {},
-                !context.repository.empty() && !is_shown(sandbox, context.repository)};
+                !context.repository.empty() && !is_shown(sandbox, context.repository),
+                std::move(withheld)};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));
     if (!file.audit.file.empty()) run.required_audit.push_back(file.audit.file);

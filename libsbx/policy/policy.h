@@ -109,6 +109,8 @@ struct RunPolicy : RunProfile {
   std::vector<std::string> required_audit;  // logs that these require, besides audit.file
   // Git in the workspace takes files for deleted that lie above it in its repository, not shown.
   bool is_below_repository = false;
+  // Of a network that was taken away: what they would have kept outside stays there.
+  std::vector<Credential> withheld;
 };
 
 // Made by the functions below; nothing else changes one, which a test looks for.
@@ -162,6 +164,8 @@ inline constexpr auto kStateOfPackages = std::to_array<std::string_view>(
 // The directory of a project's own settings for sbx: a command that could write it would write the
 // rules of the next run.
 inline constexpr std::string_view kProjectSettings = ".sbx";
+// With the caller's id behind it: the directory at the top of a mount that keeps layers there.
+inline constexpr std::string_view kLayersBeside = ".sbx-layers-";
 
 // What steers or records a run itself, `own_files` and such a directory in a writable root: no
 // profile lets it be written.

@@ -494,6 +494,8 @@ class Verbs(harness.Case):
         for document, where in (
             ({"network": {"mode": "none", "http": [{"host": "a.test:443"}]}}, "/network/http"),
             ({"network": {**rules, "http": [{"host": "b.test:443"}]}}, "/network/http/0/host"),
+            ({"network": {**rules, "allow": ["127.0.0.1:8080"], "host_ports": [8080],
+                          "http": [{"host": "127.0.0.1:8080"}]}}, "/network/http/0/host"),
             ({"network": {**rules, "credentials": [{**credential, "header": "Host"}]}}, "/network/credentials/0/header"),
             ({"network": {**rules, "credentials": [{**credential, "name": "PATH"}]}}, "/network/credentials/0/name"),
             ({"network": {**rules, "credentials": [credential, credential]}}, "/network/credentials/1/name"),

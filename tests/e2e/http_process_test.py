@@ -138,6 +138,18 @@ class Variables(Http):
         with open(os.path.join(self.work, "out")) as file:
             self.assertNotIn(SECRET, file.read())
 
+    def test_without_the_network_the_secrets_stay_outside_too(self):
+        source = self.write("work/secret", "file-secret-value")
+        rules = {"network": {"mode": "allowlist", "allow": [HOST], "credentials": [
+                    {**BEARER, "name": "FILED", "from": {"file": source}},
+                    {**BEARER, "name": "PLAIN", "from": {"env": "PLAIN"}}]},
+                 "environment": {"pass": ["PLAIN", "OTHER", "FILED"]}, "output": {"redact": False}}
+        self.ENV = {"PLAIN": "plain-value-1", "OTHER": "x plain-value-1 y", "FILED": "mine"}
+        for flags, env in ((["--net", "none"], {}), ([], {"SBX_ALLOW_NETWORK": "false"})):
+            self.ENV = {**self.ENV, **env}
+            answer = self.sh('cat secret; echo "$PLAIN$OTHER$FILED"', "--profile", self.profile(rules), *flags)
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", "\n"), answer)
+
     def test_none_that_is_set_is_a_source(self):
         bound = {**BEARER, "name": "OTHER", "from": {"env": "UNSET"}}
         answer = self.run_json(*self.rules(credentials=(bound,)), "--env", "UNSET=x", "--", "true")

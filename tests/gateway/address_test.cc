@@ -43,6 +43,8 @@ TEST(Address, KnowsWhatMustNotBeReachedUnderAName) {
                            "febf::1",
                            "fec0::1",
                            "fd00:ec2::254",
+                           "fd00:42::42",
+                           "fd20:ce::254",
                            "fd00:5b::1",
                            "ff02::1",
                            "::ffff:127.0.0.1",
