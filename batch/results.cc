@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -33,6 +34,11 @@ Error unwritable(const std::string& path, int error) {
                     error);
 }
 
+Status lock(const OwnedFd& file, const std::string& path) {
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) return {};
+  return unwritable(path, "another batch writes it", "wait for that, or name another");
+}
+
 Result<OwnedFd> open_regular(const std::string& path, int flags) {
   OwnedFd file(
       ::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | flags, 0600));
@@ -48,9 +54,7 @@ Result<OwnedFd> open_regular(const std::string& path, int flags) {
   if (info.st_nlink > 1) {
     return unwritable(path, "it has several names (hard links)", "remove the others, or copy it");
   }
-  if (flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    return unwritable(path, "another batch writes it", "wait for that, or name another");
-  }
+  SBX_CHECK_OK(lock(file, path));
   return file;
 }
 
@@ -159,50 +163,75 @@ void Results::remove_empty() const {
 Status Results::open_file(const Options& options, IdSet& ids) {
   const int flags = O_APPEND | O_CREAT | (options.resume ? 0 : O_EXCL);
   SBX_TRY(file_, open_regular(path_, flags));
-  if (options.resume) SBX_CHECK_OK(read_recorded(options, ids));
-  return open_held(options.resume, options.resume_failed, ids);
+  off_t failed_at = -1;
+  if (options.resume) {
+    SBX_TRY(failed_at, read_recorded(options, ids));
+  }
+  if (failed_at >= 0 && !in_order_) SBX_CHECK_OK(without_failed());
+  SBX_CHECK_OK(open_held(options.resume, options.resume_failed, ids));
+  return failed_at >= 0 && in_order_ ? hold_rest(failed_at) : Status();
 }
 
-Status Results::read_recorded(const Options& options, IdSet& ids) {
+Result<off_t> Results::read_recorded(const Options& options, IdSet& ids) {
   const off_t end = end_of_lines(file_.get());
-  bool has_failed = false;
-  SBX_CHECK_OK(visit_lines(file_.get(), end, path_,
-                           [&](const std::string&, const ResultLine& line, off_t) -> Status {
-                             const bool failed = line.ending != Ending::kDone;
-                             has_failed = has_failed || failed;
-                             if (failed && options.resume_failed) return {};
-                             const unsigned marks = kRecorded | (failed ? kFailed : 0U);
-                             if (line.id) ids.mark(*line.id, marks);
-                             if (!line.id && line.line) ids.mark(line_key(*line.line), marks);
-                             return {};
-                           }));
+  off_t failed_at = -1;
+  const auto record = [&](const std::string&, const ResultLine& line, off_t begin) -> Status {
+    const bool failed = line.ending != Ending::kDone;
+    const bool is_again = failed && options.resume_failed;
+    if (is_again && failed_at < 0) failed_at = begin;
+    if (is_again || (failed_at >= 0 && in_order_)) return {};
+    const unsigned marks = kRecorded | (failed ? kFailed : 0U);
+    if (line.id) ids.mark(*line.id, marks);
+    if (!line.id && line.line) ids.mark(line_key(*line.line), marks);
+    return {};
+  };
+  SBX_CHECK_OK(visit_lines(file_.get(), end, path_, record));
   if (end != size_of(file_.get()) && !is_ours(file_.get(), end)) {
     return unwritable(path_, "its last line is no result", "name a file that sbx-run batch wrote");
   }
-  if (has_failed && options.resume_failed) return without_failed(end);
   if (end != size_of(file_.get()) && ftruncate(file_.get(), end) != 0) {
     return unwritable(path_, errno);
   }
-  return {};
+  return failed_at;
 }
 
-// The same file without what has failed, put in its place in one step.
-Status Results::without_failed(off_t end) {
-  const std::string path = path_ + ".new";
-  if (unlink(path.c_str()) != 0 && errno != ENOENT) return unwritable(path, errno);
-  SBX_TRY(OwnedFd file, open_regular(path, O_APPEND | O_CREAT | O_EXCL));
-  struct stat info {};
-  if (fstat(file_.get(), &info) == 0) (void)!fchmod(file.get(), info.st_mode & 0777);
-  SBX_CHECK_OK(visit_lines(file_.get(), end, path_,
-                           [&](const std::string& text, const ResultLine& line, off_t) -> Status {
-                             if (line.ending != Ending::kDone) return {};
-                             return append(file.get(), text, path);
-                           }));
-  if (fsync(file.get()) != 0 || rename(path.c_str(), path_.c_str()) != 0) {
+// The same file without what has failed, put in its place in one step. A task may have taken any
+// name that it could foresee.
+Status Results::without_failed() {
+  std::string path = path_ + ".XXXXXX";
+  OwnedFd file(mkostemp(path.data(), O_APPEND | O_CLOEXEC));
+  if (!file.is_open()) return unwritable(path, errno);
+  const auto fill = [&]() -> Status {
+    SBX_CHECK_OK(lock(file, path));
+    struct stat info {};
+    if (fstat(file_.get(), &info) == 0) (void)!fchmod(file.get(), info.st_mode & 0777);
+    const auto keep = [&](const std::string& text, const ResultLine& line, off_t) {
+      return line.ending == Ending::kDone ? append(file.get(), text, path) : Status();
+    };
+    SBX_CHECK_OK(visit_lines(file_.get(), size_of(file_.get()), path_, keep));
+    if (fsync(file.get()) == 0 && rename(path.c_str(), path_.c_str()) == 0) return {};
     return unwritable(path, errno);
+  };
+  Status filled = fill();
+  if (filled.ok()) {
+    file_ = std::move(file);
+  } else {
+    unlink(path.c_str());
   }
-  file_ = std::move(file);
-  return {};
+  return filled;
+}
+
+// In the order of the input what follows the first that has failed waits for its turn again.
+Status Results::hold_rest(off_t begin) {
+  const auto keep = [&](const std::string& text, const ResultLine& line, off_t at) -> Status {
+    if (at < begin || !line.id || line.ending != Ending::kDone) return {};
+    SBX_TRY(earlier_[*line.id], write_held(text));
+    return {};
+  };
+  SBX_CHECK_OK(visit_lines(file_.get(), size_of(file_.get()), path_, keep));
+  // Killed before the cut, they are in both: the next one goes by the results.
+  if (fsync(held_file_.get()) == 0 && ftruncate(file_.get(), begin) == 0) return {};
+  return unwritable(path_, errno);
 }
 
 Status Results::open_held(bool is_resumed, bool drops_failed, const IdSet& ids) {
@@ -260,7 +289,7 @@ Status Results::flush() {
                "give sbx-run a stdout that is read, or --results FILE"};
 }
 
-Status Results::hold(std::uint64_t turn, std::string_view line) {
+Result<Results::Place> Results::write_held(std::string_view line) {
   std::string text(line);
   text += '\n';
   for (std::size_t at = 0; at < text.size();) {
@@ -269,8 +298,13 @@ Status Results::hold(std::uint64_t turn, std::string_view line) {
     if (size <= 0) return unwritable(beside(path_), size < 0 ? errno : ENOSPC);
     at += static_cast<std::size_t>(size);
   }
-  held_[turn] = {held_end_, line.size()};
+  const Place place{held_end_, line.size()};
   held_end_ += static_cast<off_t>(text.size());
+  return place;
+}
+
+Status Results::hold(std::uint64_t turn, std::string_view line) {
+  SBX_TRY(held_[turn], write_held(line));
   held_bytes_ += line.size();
   return {};
 }

@@ -25,7 +25,8 @@ class Results {
   // Opens them; with --resume marks in `ids` what is recorded (a line that was no request: as
   // line_key()), and takes a torn last line away. Errors: kOutputUnwritable.
   static Result<Results> open(const Options& options, IdSet& ids);
-  static std::string line_key(std::uint64_t line) { return "\n" + std::to_string(line); }
+  // No id begins with that byte: each is UTF-8.
+  static std::string line_key(std::uint64_t line) { return "\xff" + std::to_string(line); }
 
   // Where nothing can begin: a file with nothing in it is in the way of the next batch.
   void remove_empty() const;
@@ -49,12 +50,15 @@ class Results {
     std::size_t size = 0;
   };
   Status open_file(const Options& options, IdSet& ids);
-  Status read_recorded(const Options& options, IdSet& ids);
+  // Where the first begins that is to be done again; -1: none is.
+  Result<off_t> read_recorded(const Options& options, IdSet& ids);
   Status open_held(bool is_resumed, bool drops_failed, const IdSet& ids);
   Status read_held(bool drops_failed, const IdSet& ids);
-  Status without_failed(off_t end);
+  Status without_failed();
+  Status hold_rest(off_t begin);
   Status write_line(std::string_view line);
   Status hold(std::uint64_t turn, std::string_view line);
+  Result<Place> write_held(std::string_view line);
   Result<std::string> read_place(const Place& place) const;
   Status give_held();
 

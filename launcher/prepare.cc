@@ -3,7 +3,6 @@
 #include "prepare.h"
 
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
-#include <span>
 
 #include "base/files.h"
 #include "base/loop.h"
@@ -107,32 +105,12 @@ Status choose_start(Request& request, const Policy& policy) {
   return {};
 }
 
-// Whether what the pattern matches holds the path.
-bool matches_start(std::span<const std::string_view> pattern,
-                   std::span<const std::string_view> names) {
-  if (pattern.empty()) return true;
-  if (pattern[0] == "**") {
-    for (std::size_t skipped = 0; skipped <= names.size(); ++skipped) {
-      if (matches_start(pattern.subspan(1), names.subspan(skipped))) return true;
-    }
-    return false;
-  }
-  return !names.empty() &&
-         fnmatch(std::string(pattern[0]).c_str(), std::string(names[0]).c_str(), 0) == 0 &&
-         matches_start(pattern.subspan(1), names.subspan(1));
-}
-
 bool holds(const Root& root, const std::string& path) {
   if (root.pattern_at == 0) return is_below(path, root.path);
   const std::string base = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
   const Result<std::string> real = real_path(base);
   const std::string& from = real.ok() ? real.value() : base;
-  if (!is_below(path, from)) return false;
-  const std::vector<std::string_view> pattern =
-      split(std::string_view(root.path).substr(root.pattern_at), '/');
-  const std::size_t rest = from == "/" ? 1 : std::min(from.size() + 1, path.size());
-  const std::vector<std::string_view> names = split(std::string_view(path).substr(rest), '/');
-  return matches_start(pattern, names);
+  return glob_holds(whole_glob(from, std::string_view(root.path).substr(root.pattern_at)), path);
 }
 
 // What no root names, but for the base `host`; that has a /tmp of its own.

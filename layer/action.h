@@ -25,6 +25,8 @@ struct Action {
   std::vector<std::string> protects;  // not to be written
   std::vector<std::string> hidden;    // neither that, nor shown in a patch
   std::vector<std::string> read_only;
+  std::vector<std::string> protect_globs;  // see host/globs.h
+  std::vector<std::string> hidden_globs;
   std::vector<std::string> writable;  // roots, also within those
   std::vector<std::string> reported;  // may be written, and is named
   std::vector<std::string> ours;

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "epochs.h"
+#include "host/globs.h"
 #include "journal.h"
 #include "json/writer.h"
 #include "kept/copy.h"
@@ -34,15 +35,11 @@ bool is_any_below(const std::string& path, const std::vector<std::string>& tops)
 class Commit {
  public:
   Commit(const Action& action, KeptLayer& layer)
-      : action_(action), layer_(layer), state_(layer.state()) {
-    for (const std::string& root : state_.roots) {
-      roots_.emplace_back(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    }
-  }
+      : action_(action), layer_(layer), state_(layer.state()), roots_(open_roots(state_)) {}
 
   Done run() {
     bool is_whole = false;
-    touched_ = collect_touched(layer_, is_whole);
+    touched_ = collect_touched(layer_, is_whole, &opened_);
     if (!is_whole) {
       return Refusal{Error{ErrorCode::kPathRefused,
                            "the layer holds paths that are too long or too deep to be committed",
@@ -58,7 +55,10 @@ class Commit {
                      "--theirs PATH takes the layer's, --ours PATH keeps the real one");
     }
     order();
-    if (action_.dry_run) return answer();
+    if (action_.dry_run) {
+      const Status status = may_take_all(state_, steps_, false);
+      return status.ok() ? answer() : Done(Refusal{status.error(), {}});
+    }
     if (steps_.empty() && dropped_.empty()) return answer();
     if (Status status = carry_out(); !status.ok()) return Refusal{status.error(), {}};
     return answer();
@@ -142,10 +142,14 @@ class Commit {
       };
       if (touched.now.kind == BaseRecord::kOther || touched.now.kind == BaseRecord::kUnknown) {
         refused_.push_back({repair_utf8(path), "special"});
-      } else if (any(action_.protects) || any(state_.protects)) {
+      } else if (any(action_.protects) || any(state_.protects) ||
+                 any_glob_holds(action_.protect_globs, path) ||
+                 any_glob_holds(state_.protect_globs, path)) {
         refused_.push_back({repair_utf8(path), "protected"});
       } else if (narrows(action_.hidden, state_.hidden) ||
-                 narrows(action_.read_only, state_.read_only)) {
+                 narrows(action_.read_only, state_.read_only) ||
+                 any_glob_holds(action_.hidden_globs, path) ||
+                 any_glob_holds(state_.hidden_globs, path)) {
         refused_.push_back({repair_utf8(path), "hidden"});
       } else if (any(action_.reported)) {
         warnings_.push_back("protected where it is there: " + repair_utf8(path));
@@ -240,10 +244,25 @@ class Commit {
 
   // A name that is replaced is parted from the file's other names.
   void warn_of_other_names() {
+    if (!names_.empty()) leave_out_kept();
     for (const auto& [file, names] : names_) {
       if (names.taken >= names.all) continue;
       for (const std::string& path : names.changed) {
         warnings_.push_back("its other names keep the former content: " + repair_utf8(path));
+      }
+    }
+  }
+
+  // What is kept for an undo is no other name.
+  void leave_out_kept() {
+    Listing pool(layer_.store().pool());
+    while (const dirent* entry = pool.is_open() ? pool.next() : nullptr) {
+      Listing old(layer_.store().epoch(entry->d_name) + "/old");
+      while (const dirent* file = old.is_open() ? old.next() : nullptr) {
+        struct stat info {};
+        if (fstatat(old.fd(), file->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        const auto found = names_.find({info.st_dev, info.st_ino});
+        if (found != names_.end()) --found->second.all;
       }
     }
   }
@@ -330,14 +349,22 @@ class Commit {
   Status carry_out() {
     SBX_TRY(OwnedFd lock, lock_store(layer_.store()));
     SBX_TRY(const std::string epoch, make_epoch(layer_.store(), state_));
-    const std::string directory = layer_.store().epoch(epoch);
     const std::vector<Step> given_up = give_up();
-    SBX_CHECK_OK(keep_contents(directory, given_up));
-    SBX_CHECK_OK(write_given_up(layer_, epoch, given_up));
-    SBX_CHECK_OK(write_pending(layer_, epoch, encode_journal(steps_)));
+    if (Status status = begin(epoch, given_up); !status.ok()) {
+      forget_epoch(layer_, epoch);
+      return status;
+    }
     lock.reset();
-    SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false));
+    Paths anew;
+    SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false, anew));
     return finish_commit(layer_, epoch, steps_, given_up);
+  }
+
+  Status begin(const std::string& epoch, const std::vector<Step>& given_up) {
+    SBX_CHECK_OK(keep_contents(layer_.store().epoch(epoch), given_up));
+    opened_.close();  // what goes on being the layer's keeps its modes
+    SBX_CHECK_OK(write_given_up(layer_, epoch, given_up));
+    return write_pending(layer_, epoch, encode_journal(steps_));
   }
 
   std::vector<Step> give_up() const {
@@ -370,7 +397,7 @@ class Commit {
     return {};
   }
 
-  Status keep_old(const Step& step, const std::string& to) const {
+  Status keep_old(const Step& step, const std::string& to) {
     const int root = roots_.at(step.root).get();
     if (step.from.kind == BaseRecord::kAbsent) return {};
     if (step.from.kind == BaseRecord::kDirectory) {
@@ -384,7 +411,20 @@ class Commit {
     if (!file.is_open()) {
       file.reset(open_beneath(root, step.path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     }
-    return keep(step.from, root, step.path, file, to, true);
+    if (step.from.kind == BaseRecord::kFile && is_same_content(step.from, step.to)) {
+      const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+      return give_access(file.get(), target.get(), 0600) ? Status() : not_kept(step.path);
+    }
+    SBX_CHECK_OK(keep(step.from, step.path, file, to, true));
+    struct stat was {};
+    struct stat is {};
+    if (step.from.kind == BaseRecord::kFile && fstat(file.get(), &was) == 0 &&
+        stat(to.c_str(), &is) == 0 && was.st_ino != is.st_ino &&
+        (was.st_nlink > 1 || was.st_uid != is.st_uid || was.st_gid != is.st_gid)) {
+      warnings_.push_back("an undo makes it anew, without its owner, group or other names: " +
+                          repair_utf8(where({step.root, step.path})));
+    }
+    return {};
   }
 
   Status keep_new(const Step& step, const std::string& to) {
@@ -407,8 +447,10 @@ class Commit {
       if (!is_new && linkat(AT_FDCWD, first->second.c_str(), AT_FDCWD, to.c_str(), 0) == 0)
         return {};
     }
-    const OwnedFd file = open_kept(touched);
-    return keep(step.to, AT_FDCWD, touched.file, file, to, state_.kind == KeptKind::kOverlay);
+    const OwnedFd file = step.to.kind == BaseRecord::kLink
+                             ? OwnedFd(open(touched.file.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC))
+                             : open_kept(touched);
+    return keep(step.to, touched.file, file, to, state_.kind == KeptKind::kOverlay);
   }
 
   // Its attributes and times.
@@ -416,27 +458,24 @@ class Commit {
     if (mkdir(to.c_str(), 0700) != 0) return layer_failure("mkdir(" + to + ")", errno);
     const OwnedFd kept(open(to.c_str(), kDirectoryFlags));
     if (directory.is_open()) give_attributes(directory.get(), kept.get());
-    return {};
+    return give_access(directory.get(), kept.get(), 0700) ? Status() : not_kept(to);
   }
 
-  static Status keep(const BaseRecord& record, int dirfd, const std::string& path,
-                     const OwnedFd& file, const std::string& to, bool may_link) {
+  static Error not_kept(const std::string& path) {
+    Error error = layer_failure("cannot keep " + escape_control_bytes(path), errno);
+    error.hint = "keep the real one with --ours PATH";
+    return error;
+  }
+
+  // By the descriptor that was opened beneath the root.
+  static Status keep(const BaseRecord& record, const std::string& path, const OwnedFd& file,
+                     const std::string& to, bool may_link) {
     if (record.kind == BaseRecord::kLink) {
-      const bool is_kept = file.is_open() ? copy_link(file.get(), "", AT_FDCWD, to)
-                                          : copy_link(dirfd, path, AT_FDCWD, to);
-      return is_kept ? Status() : layer_failure("symlink(" + to + ")", errno);
+      return copy_link(file.get(), "", AT_FDCWD, to) ? Status()
+                                                     : layer_failure("symlink(" + to + ")", errno);
     }
-    // By the descriptor that was opened beneath the root.
-    const std::string by_number = "/proc/self/fd/" + std::to_string(file.get());
-    if (may_link && file.is_open() &&
-        linkat(AT_FDCWD, by_number.c_str(), AT_FDCWD, to.c_str(), AT_SYMLINK_FOLLOW) == 0) {
-      return {};
-    }
-    if (record.kind != BaseRecord::kFile) {
-      Error error = layer_failure("cannot keep " + escape_control_bytes(path), errno);
-      error.hint = "keep the real one with --ours PATH";
-      return error;
-    }
+    if (may_link && file.is_open() && link_open(file.get(), AT_FDCWD, to)) return {};
+    if (record.kind != BaseRecord::kFile) return not_kept(path);
     const OwnedFd target(open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     struct stat info {};
     if (!file.is_open() || !target.is_open() || fstat(file.get(), &info) != 0 ||
@@ -446,7 +485,8 @@ class Commit {
       return error;
     }
     give_attributes(file.get(), target.get());
-    return {};
+    keep_owner(info, target.get());
+    return give_access(file.get(), target.get(), 0600) ? Status() : not_kept(path);
   }
 
   Done refusal(const std::string& what, const std::string& hint) const {
@@ -477,6 +517,7 @@ class Commit {
   KeptLayer& layer_;
   LayerState& state_;
   std::vector<OwnedFd> roots_;
+  OpenedDirectories opened_;
   TouchedMap touched_;
   std::set<TouchedKey> chosen_;
   std::set<TouchedKey> dropped_;  // the real file stays, the layer forgets its own

@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "host/globs.h"
 #include "json/writer.h"
 #include "kept/merged.h"
 #include "report/json_parts.h"
@@ -336,7 +337,7 @@ class LayerDiff {
  public:
   LayerDiff(const Action& action, KeptLayer& layer) : action_(action), state_(layer.state()) {
     bool is_whole = false;
-    touched_ = collect_touched(layer, is_whole);
+    touched_ = collect_touched(layer, is_whole, &opened_);
     leave_out_settled();
     if (!is_whole) note_ = "warning: paths that are too long or too deep are left out\n";
     add_strangers();
@@ -364,8 +365,7 @@ class LayerDiff {
   // What a commit would find to be real already.
   void leave_out_settled() {
     for (std::size_t i = 0; i < state_.roots.size(); ++i) {
-      const OwnedFd real(
-          open(state_.roots[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      const OwnedFd real = open_root(state_, i);
       std::erase_if(touched_, [&](const auto& entry) {
         return entry.first.first == i &&
                is_real_already(entry.second, real.get(), entry.first.second);
@@ -375,10 +375,7 @@ class LayerDiff {
 
   // What somebody else has made in a real directory that the layer has removed goes with it.
   void add_strangers() {
-    std::vector<OwnedFd> roots;
-    for (const std::string& root : state_.roots) {
-      roots.emplace_back(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    }
+    const std::vector<OwnedFd> roots = open_roots(state_);
     std::vector<TouchedKey> directories;
     for (const auto& [key, touched] : touched_) {
       if (touched.now.kind != BaseRecord::kDirectory) directories.push_back(key);
@@ -428,7 +425,8 @@ class LayerDiff {
     const auto& now = action_.writable;
     const bool is_writable = std::find(now.begin(), now.end(), root) != now.end();
     return is_narrowed(action_.hidden, root, is_writable, holds) ||
-           is_narrowed(state_.hidden, root, true, holds);
+           is_narrowed(state_.hidden, root, true, holds) ||
+           any_glob_holds(action_.hidden_globs, path) || any_glob_holds(state_.hidden_globs, path);
   }
 
   Result<std::string> patch(std::size_t root) {
@@ -438,8 +436,7 @@ class LayerDiff {
     // look for it in vain.
     Sides others;
     SBX_CHECK_OK(others.open());
-    const OwnedFd real(
-        open(state_.roots[root].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd real = open_root(state_, root);
     std::size_t left_out = 0;
     std::size_t hidden = 0;
     std::size_t refused = 0;
@@ -581,6 +578,7 @@ class LayerDiff {
   const Action& action_;
   const LayerState& state_;
   const GitNames names_;
+  OpenedDirectories opened_;
   TouchedMap touched_;
   std::string note_;
 };

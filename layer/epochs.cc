@@ -139,6 +139,7 @@ class Merger {
     struct stat info {};
     if (source.is_open() && fstat(source.get(), &info) == 0) {
       copy_user_attributes(source.get(), made.get());
+      (void)give_access(source.get(), made.get(), 0700);
       ending.has_times = true;
       ending.times[0] = info.st_atim;
       ending.times[1] = info.st_mtim;
@@ -249,8 +250,7 @@ Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {
     if (fstat(levels.empty() ? to.get() : levels[0].get(), &top) == 0) {
       (void)!fchmod(to.get(), 0700);
     }
-    const OwnedFd real(
-        open(layer.state().roots[i].c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd real = open_root(layer.state(), i);
     SBX_CHECK_OK(Merger(keep, layer.base(), i, real.get(), to.get(), fresh).merge(levels));
     (void)!fchmod(to.get(), top.st_mode & 07777);
   }

@@ -22,18 +22,23 @@ namespace {
 struct Ending {
   mode_t mode = 0700;
   std::string like;  // of whose attributes and times
+  int root = -1;     // that it lies below; -1: of the layer's own
 };
 
 void end_directory(const OwnedFd& directory, const Ending& ending) {
   if (!directory.is_open()) return;
-  const OwnedFd like(open(ending.like.c_str(), kDirectoryFlags));
+  const OwnedFd like(ending.root < 0 ? open(ending.like.c_str(), kDirectoryFlags)
+                                     : open_beneath(ending.root, ending.like, kDirectoryFlags));
   if (like.is_open()) give_attributes(like.get(), directory.get());
-  (void)!fchmod(directory.get(), ending.mode);
+  if (!give_access(like.get(), directory.get(), ending.mode)) {
+    (void)!fchmod(directory.get(), ending.mode & 0707);
+  }
 }
 
 class Rebuild {
  public:
-  Rebuild(KeptLayer& layer, const std::string& epoch) : layer_(layer), epoch_(epoch) {}
+  Rebuild(KeptLayer& layer, const std::string& epoch)
+      : layer_(layer), epoch_(epoch), roots_(open_roots(layer.state())) {}
 
   // What is removed first, the deepest before: a directory that was removed hides what was in it.
   Status take(const Passages& all) {
@@ -59,9 +64,10 @@ class Rebuild {
       const std::string parent = path.substr(0, at);
       struct stat real {};
       if (mkdir(parent.c_str(), 0700) != 0) continue;
-      const std::string shown = layer_.state().roots.at(key.first) + parent.substr(upper.size());
-      const bool is_real = lstat(shown.c_str(), &real) == 0 && S_ISDIR(real.st_mode);
-      modes_.try_emplace(parent, Ending{is_real ? real.st_mode & 0777 : 0755, shown});
+      const std::string shown = parent.substr(upper.size() + 1);
+      const int root = roots_.at(key.first).get();
+      const bool is_real = stat_beneath(root, shown, real) && S_ISDIR(real.st_mode);
+      modes_.try_emplace(parent, Ending{is_real ? real.st_mode & 0777 : 0755, shown, root});
     }
   }
 
@@ -86,6 +92,7 @@ class Rebuild {
 
   KeptLayer& layer_;
   const std::string& epoch_;
+  std::vector<OwnedFd> roots_;
   BaseRecords base_;
   std::map<std::string, Ending> modes_;
 };

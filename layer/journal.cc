@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <set>
 
 #include "base/owned_fd.h"
 #include "base/text.h"
@@ -27,9 +28,15 @@ constexpr std::string_view kMark = "sbx-journal 1";
 class Stepper {
  public:
   Stepper(const LayerState& state, std::string epoch, const std::vector<Step>& steps, bool back)
-      : state_(state), epoch_(std::move(epoch)), steps_(steps), back_(back) {
-    for (const std::string& root : state_.roots) {
-      roots_.emplace_back(open(root.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+      : state_(state),
+        epoch_(std::move(epoch)),
+        steps_(steps),
+        back_(back),
+        roots_(open_roots(state)),
+        symlinks_(roots_.size()),
+        old_(open((epoch_ + "/old").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)) {
+    for (const Step& step : steps_) {
+      if (to_of(step).kind == BaseRecord::kLink) symlinks_.at(step.root).insert(step.path);
     }
   }
 
@@ -58,19 +65,22 @@ class Stepper {
     if (directory.is_open()) utimensat(AT_FDCWD, by_number.c_str(), times, 0);
   }
 
-  // Before the first step is taken: what has been taken could be given back, but not to another
-  // owner.
+  Paths& anew() { return anew_; }
+
   Status may_take_all() {
     for (std::size_t i = 0; i < steps_.size(); ++i) SBX_CHECK_OK(may_take(i));
     return {};
   }
 
  private:
+  const BaseRecord& from_of(const Step& step) const { return back_ ? step.to : step.from; }
+  const BaseRecord& to_of(const Step& step) const { return back_ ? step.from : step.to; }
+
   // Whether the directory lets the step be taken. One that is not there yet is made by a step.
   Status may_take(std::size_t number) {
     const Step& step = steps_[number];
-    const BaseRecord& from = back_ ? step.to : step.from;
-    const BaseRecord& to = back_ ? step.from : step.to;
+    const BaseRecord& from = from_of(step);
+    const BaseRecord& to = to_of(step);
     path_ = state_.roots.at(step.root) + "/" + step.path;
     directory_ = open_parent(roots_.at(step.root).get(), step.path, name_);
     if (!directory_.is_open()) return {};
@@ -98,32 +108,34 @@ class Stepper {
     const Step& step = steps_[number];
     number_ = number;
     path_ = state_.roots.at(step.root) + "/" + step.path;
-    const BaseRecord& from = back_ ? step.to : step.from;
-    const BaseRecord& to = back_ ? step.from : step.to;
-    const int root = roots_.at(step.root).get();
-    const std::size_t slash = step.path.rfind('/');
-    const std::string parent = slash == std::string::npos ? "." : step.path.substr(0, slash);
-    directory_ = open_parent(root, step.path, name_);
+    const BaseRecord& from = from_of(step);
+    const BaseRecord& to = to_of(step);
+    directory_ = open_parent(roots_.at(step.root).get(), step.path, name_);
     // Taken back before the directory was made.
     const bool never_was =
         back_ && from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;
     if (!directory_.is_open()) {
+      const bool is_missing = errno == ENOENT || errno == ENOTDIR;
+      const bool is_elsewhere = errno == ELOOP;
+      // Below the symlink that a step has made of the directory.
       const bool is_gone =
-          (to.kind == BaseRecord::kAbsent || never_was) && (errno == ENOENT || errno == ENOTDIR);
-      if (is_gone) return {};
-      const bool is_changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP;
-      return is_changed ? changed() : failed("open the directory of");
+          is_missing || (is_elsewhere && lies_below_any(step.path, symlinks_.at(step.root)));
+      if (is_gone && (to.kind == BaseRecord::kAbsent || never_was)) return {};
+      return is_missing || is_elsewhere ? changed() : failed("open the directory of");
     }
     temporary_ = ".sbx-" + epoch_.substr(epoch_.rfind('/') + 1) + "-" + std::to_string(number);
-    SBX_CHECK_OK(clear_temporary(root, parent, from, to));
-    const BaseRecord now = look_at_real(root, step.path);
+    SBX_CHECK_OK(clear_temporary(from, to));
+    // Before it is read: what is taken out must be that.
+    seen_ = {};
+    fstatat(directory_.get(), name_.c_str(), &seen_, AT_SYMLINK_NOFOLLOW);
+    const BaseRecord now = look_at_real(directory_.get(), name_);
     if (is_in_state(to, now)) return {};
     if (never_was && now.kind != BaseRecord::kDirectory) return {};
     if (to.kind == BaseRecord::kDirectory) return make_directory(now, from, to);
     const bool is_between = now.kind == BaseRecord::kAbsent && from.kind != to.kind;
     if (!is_same_content(from, now) && !is_between) return changed();
     if (to.kind == BaseRecord::kAbsent) return remove(now);
-    if (is_same_content(from, to)) return set_mode(to);
+    if (is_same_content(from, to)) return is_as_seen(name_) ? set_mode(to) : changed();
     if (now.kind == BaseRecord::kDirectory) SBX_CHECK_OK(remove(now));
     SBX_CHECK_OK(stage(step, to));
     return replace(now.kind == BaseRecord::kAbsent || now.kind == BaseRecord::kDirectory);
@@ -151,26 +163,56 @@ class Stepper {
   }
 
   // One that was left by a kill: what we wrote ourselves, or what a step took out.
-  Status clear_temporary(int root, const std::string& parent, const BaseRecord& from,
-                         const BaseRecord& to) {
-    const std::string path = parent == "." ? temporary_ : parent + "/" + temporary_;
-    const BaseRecord left = look_at_real(root, path);
+  Status clear_temporary(const BaseRecord& from, const BaseRecord& to) {
+    const BaseRecord left = look_at_real(directory_.get(), temporary_);
     if (left.kind == BaseRecord::kAbsent) return {};
     struct stat info {};
     const bool is_ours =
         fstatat(directory_.get(), temporary_.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
         (info.st_mode & 07777) == 0600 && S_ISREG(info.st_mode);
     if (!is_ours && !is_same_content(from, left) && !is_same_content(to, left)) {
+      if (put_back()) return {};
       path_ = path_.substr(0, path_.rfind('/') + 1) + temporary_;
       return changed();
     }
     return unlinkat(directory_.get(), temporary_.c_str(), 0) == 0 ? Status() : failed("remove");
   }
 
+  // What is at the name is still what was looked at. A rename gives it another change time.
+  bool is_as_seen(const std::string& name, bool is_renamed = false) const {
+    struct stat info {};
+    return fstatat(directory_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 &&
+           info.st_dev == seen_.st_dev && info.st_ino == seen_.st_ino &&
+           info.st_mode == seen_.st_mode && info.st_size == seen_.st_size &&
+           is_same_time(info.st_mtim, seen_.st_mtim) &&
+           (is_renamed || is_same_time(info.st_ctim, seen_.st_ctim));
+  }
+  static bool is_same_time(const struct timespec& a, const struct timespec& b) {
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+  }
+
+  bool put_back() const {
+    return renameat2(directory_.get(), temporary_.c_str(), directory_.get(), name_.c_str(),
+                     RENAME_NOREPLACE) == 0;
+  }
+
+  // A file is taken out, and is gone only if it is what was looked at.
   Status remove(const BaseRecord& now) {
-    const int flags = now.kind == BaseRecord::kDirectory ? AT_REMOVEDIR : 0;
-    if (unlinkat(directory_.get(), name_.c_str(), flags) == 0 || errno == ENOENT) return {};
-    return errno == ENOTEMPTY || errno == EEXIST ? changed() : failed("remove");
+    const int dir = directory_.get();
+    if (now.kind == BaseRecord::kDirectory) {
+      if (unlinkat(dir, name_.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+      return errno == ENOTEMPTY || errno == EEXIST ? changed() : failed("remove");
+    }
+    if (!is_as_seen(name_)) return changed();
+    if (renameat2(dir, name_.c_str(), dir, temporary_.c_str(), RENAME_NOREPLACE) != 0) {
+      if (errno == ENOENT) return changed();
+      return errno == EINVAL && unlinkat(dir, name_.c_str(), 0) == 0 ? Status() : failed("remove");
+    }
+    if (!is_as_seen(temporary_, true)) {
+      put_back();
+      return changed();
+    }
+    return unlinkat(dir, temporary_.c_str(), 0) == 0 ? Status() : failed("remove");
   }
 
   Status make_directory(const BaseRecord& now, const BaseRecord& from, const BaseRecord& to) {
@@ -191,8 +233,15 @@ class Stepper {
   Status set_mode(const BaseRecord& to) {
     const OwnedFd file(openat(directory_.get(), name_.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!file.is_open()) return failed("open");
-    const std::string by_number = "/proc/self/fd/" + std::to_string(file.get());
-    return chmod(by_number.c_str(), to.mode) == 0 ? Status() : failed("chmod");
+    return give_access(open_like().get(), file.get(), to.mode) ? Status() : failed("chmod");
+  }
+
+  // Of whose access lists: a copy of the tree has none, there the real file's own stay.
+  OwnedFd open_like() const {
+    constexpr int kFlags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
+    return OwnedFd(back_ || state_.kind == KeptKind::kOverlay
+                       ? open(kept_path().c_str(), kFlags)
+                       : openat(directory_.get(), name_.c_str(), kFlags));
   }
 
   Status stage(const Step& step, const BaseRecord& to) {
@@ -201,11 +250,12 @@ class Stepper {
       return copy_link(AT_FDCWD, source, directory_.get(), temporary_) ? Status()
                                                                        : failed("make the symlink");
     }
-    // The same FIFO, socket or device.
-    if (to.kind == BaseRecord::kOther) {
-      return linkat(AT_FDCWD, source.c_str(), directory_.get(), temporary_.c_str(), 0) == 0
-                 ? Status()
-                 : failed("put back");
+    // The same FIFO, socket or device; and the very file, with its owner and its other names.
+    const bool is_special = to.kind == BaseRecord::kOther;
+    if (is_special ||
+        (back_ && is_in_state(to, look_at_real(old_.get(), std::to_string(number_))))) {
+      if (linkat(AT_FDCWD, source.c_str(), directory_.get(), temporary_.c_str(), 0) == 0) return {};
+      if (is_special) return failed("put back");
     }
     if (!back_ && step.link >= 0 && link_to(steps_.at(static_cast<std::size_t>(step.link)), to)) {
       return {};
@@ -222,18 +272,24 @@ class Stepper {
       return failed("write");
     }
     copy_user_attributes(from.get(), target.get());
+    if (back_ && (!keep_owner(info, target.get()) || info.st_nlink > 1)) anew_.push_back(path_);
     const struct timespec times[2] = {info.st_atim, info.st_mtim};
     // Its mode is the last: until then it is known as ours.
-    if (futimens(target.get(), times) != 0 || fchmod(target.get(), to.mode) != 0) {
+    if (futimens(target.get(), times) != 0 ||
+        !give_access(open_like().get(), target.get(), to.mode)) {
       return failed("chmod");
     }
     return {};
   }
 
+  // What is looked at is what is linked: its path may lead elsewhere by then.
   bool link_to(const Step& first, const BaseRecord& to) {
-    const int root = roots_.at(first.root).get();
-    if (!is_in_state(to, look_at_real(root, first.path))) return false;
-    return linkat(root, first.path.c_str(), directory_.get(), temporary_.c_str(), 0) == 0;
+    const OwnedFd file(open_beneath(roots_.at(first.root).get(), first.path,
+                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+    struct stat info {};
+    return file.is_open() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
+           (info.st_mode & 07777) == to.mode && digest_of(file.get()) == to.digest &&
+           link_open(file.get(), directory_.get(), temporary_);
   }
 
   // What is taken out must be what was looked at: else it is put back.
@@ -247,19 +303,23 @@ class Stepper {
       return errno == EINVAL && renameat(dir, temporary, dir, name) == 0 ? Status()
                                                                          : failed("make");
     }
-    struct stat before {};
+    struct stat ours {};
     struct stat out {};
-    if (fstatat(dir, name, &before, AT_SYMLINK_NOFOLLOW) != 0) return failed("look at");
+    if (fstatat(dir, temporary, &ours, AT_SYMLINK_NOFOLLOW) != 0) return failed("look at");
+    if (!is_as_seen(name_)) {
+      unlinkat(dir, temporary, 0);
+      return changed();
+    }
     if (renameat2(dir, temporary, dir, name, RENAME_EXCHANGE) != 0) {
       return errno == EINVAL && renameat(dir, temporary, dir, name) == 0 ? Status()
                                                                          : failed("replace");
     }
-    const bool is_it = fstatat(dir, temporary, &out, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       out.st_ino == before.st_ino && out.st_size == before.st_size &&
-                       out.st_mtim.tv_nsec == before.st_mtim.tv_nsec;
-    if (!is_it) {
+    if (!is_as_seen(temporary_, true)) {
       renameat2(dir, temporary, dir, name, RENAME_EXCHANGE);
-      unlinkat(dir, temporary, 0);
+      // Not what took its place once more.
+      if (fstatat(dir, temporary, &out, AT_SYMLINK_NOFOLLOW) == 0 && out.st_ino == ours.st_ino) {
+        unlinkat(dir, temporary, 0);
+      }
       return changed();
     }
     return unlinkat(dir, temporary, 0) == 0 ? Status() : failed("remove what stood for");
@@ -270,6 +330,10 @@ class Stepper {
   const std::vector<Step>& steps_;
   bool back_;
   std::vector<OwnedFd> roots_;
+  std::vector<std::set<std::string>> symlinks_;  // of each root: what becomes one
+  OwnedFd old_;
+  Paths anew_;
+  struct stat seen_ {};
   std::size_t number_ = 0;
   std::string path_;
   std::string name_;
@@ -334,12 +398,17 @@ Status do_steps(const LayerState& state, const std::string& epoch, const std::ve
 }
 
 Status undo_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
-                  Paths* left) {
+                  Paths& anew, Paths* left) {
   Stepper stepper(state, epoch, steps, true);
   if (left == nullptr) SBX_CHECK_OK(stepper.may_take_all());
   for (std::size_t i = steps.size(); i-- > 0;) SBX_CHECK_OK(stepper.take(i, left));
   for (std::size_t i = steps.size(); i-- > 0;) stepper.keep_time(i);
+  anew = std::move(stepper.anew());
   return {};
+}
+
+Status may_take_all(const LayerState& state, const std::vector<Step>& steps, bool back) {
+  return Stepper(state, "", steps, back).may_take_all();
 }
 
 }  // namespace sbx

@@ -4,7 +4,8 @@
 // there lie beside the list.
 //
 //   pool/EPOCH/journal     the steps
-//   pool/EPOCH/old/N       the real file before step N; one that is special by another name of it
+//   pool/EPOCH/old/N       the real file before step N, by another name of it where that can be;
+//                          of one that only gets another mode its attributes
 //   pool/EPOCH/new/N       and after it; of a directory its attributes and times only
 #pragma once
 
@@ -33,12 +34,16 @@ using Paths = std::vector<std::string>;
 
 // All steps, or all of them back. Done again after a kill they come to the same end. With `left` a
 // path that is neither as it was nor as it becomes is somebody else's: it stays, and is noted
-// there. Errors: kLayerConflict, where somebody else has changed a file in the meantime;
-// kSetupFailed.
+// there. `anew`: the files that are not the former ones themselves again, but copies without their
+// owner, group or other names. Errors: kLayerConflict, where somebody else has changed a file in
+// the meantime; kSetupFailed.
 Status do_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
                 Paths* left = nullptr);
 Status undo_steps(const LayerState& state, const std::string& epoch, const std::vector<Step>& steps,
-                  Paths* left = nullptr);
+                  Paths& anew, Paths* left = nullptr);
+// Before the first step, and in its stead where nothing is to be done: what has been taken could be
+// given back, but not to another owner. Errors: kSetupFailed.
+Status may_take_all(const LayerState& state, const std::vector<Step>& steps, bool back);
 
 // Whether the real file of a step is in that state.
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is);

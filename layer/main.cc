@@ -58,10 +58,16 @@ bool take_switch(Action& action, const std::string& flag) {
 
 bool take_value(Action& action, const std::string& flag, const std::string& value) {
   const std::pair<const char*, std::vector<std::string> Action::*> lists[] = {
-      {"--protect", &Action::protects},    {"--hide", &Action::hidden},
-      {"--read-only", &Action::read_only}, {"--writable", &Action::writable},
-      {"--report", &Action::reported},     {"--ours", &Action::ours},
-      {"--theirs", &Action::theirs},       {"--managed", &Action::managed}};
+      {"--protect", &Action::protects},
+      {"--hide", &Action::hidden},
+      {"--read-only", &Action::read_only},
+      {"--writable", &Action::writable},
+      {"--protect-glob", &Action::protect_globs},
+      {"--hide-glob", &Action::hidden_globs},
+      {"--report", &Action::reported},
+      {"--ours", &Action::ours},
+      {"--theirs", &Action::theirs},
+      {"--managed", &Action::managed}};
   for (const auto& [name, member] : lists) {
     if (flag != name) continue;
     (action.*member).push_back(value);

@@ -60,7 +60,7 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
     is.add(key.first, key.second, known);
   }
   for (const TouchedKey& key : also) {
-    const OwnedFd root(open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd root = open_root(state, key.first);
     BaseRecord known = look_at_real(root.get(), key.second);
     known.stamp = stamp_of(key);
     is.add(key.first, key.second, known);
@@ -142,8 +142,7 @@ Status copy_again(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   }
   for (const TouchedKey& key : paths) {
     const OwnedFd tree = open_tree(layer, live, key.first);
-    const OwnedFd real(open(layer.state().roots.at(key.first).c_str(),
-                            O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd real = open_root(layer.state(), key.first);
     if (!copy_real(real.get(), tree.get(), key.second)) {
       return layer_failure("cannot copy " + escape_control_bytes(absolute_path(layer.state(), key)),
                            errno);
@@ -157,8 +156,7 @@ std::set<TouchedKey> differing(const KeptLayer& layer, const std::set<TouchedKey
   std::set<TouchedKey> out;
   for (const TouchedKey& key : paths) {
     const OwnedFd tree = open_tree(layer, layer.state().stack.back(), key.first);
-    const OwnedFd real(
-        open(layer.state().roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    const OwnedFd real = open_root(layer.state(), key.first);
     if (!is_same_file(look_at_real(tree.get(), key.second), look_at_real(real.get(), key.second))) {
       out.insert(key);
     }
@@ -225,6 +223,11 @@ Status write_pending(KeptLayer& layer, const std::string& epoch, const std::stri
     SBX_CHECK_OK(write_new(layer.store().epoch(epoch) + "/journal", journal));
   }
   return write_new(pending_path(layer.store(), layer.name()), epoch);
+}
+
+void forget_epoch(const KeptLayer& layer, const std::string& epoch) {
+  remove_tree(layer.store().epoch(epoch) + "/old");
+  collect_garbage(layer.store());
 }
 
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
@@ -295,9 +298,13 @@ Result<Branches> find_branches(const KeptLayer& layer, const std::string& epoch)
 Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                    const std::vector<Step>& given_up, const Branches& branches) {
   LayerState& state = layer.state();
-  // One that had not ended: the layer still holds everything.
-  if (state.committed != epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
+  if (state.committed != epoch) {
+    // One that had not ended: the layer still holds everything.
+    SBX_CHECK_OK(drop_pending(layer));
+    forget_epoch(layer, epoch);
+    return {};
+  }
   Passages lost = passages(layer.store(), epoch, given_up, steps.size());
   std::string again;
   if (state.kind == KeptKind::kOverlay) {
@@ -329,7 +336,7 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
   state.committed.clear();
   SBX_CHECK_OK(layer.save());
   SBX_CHECK_OK(drop_pending(layer));
-  collect_garbage(layer.store());
+  forget_epoch(layer, epoch);
   return {};
 }
 

@@ -39,6 +39,10 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
 Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                    const std::vector<Step>& given_up, const Branches& branches);
 
+// Of a commit that is taken back, with the store locked: the further names of real files that were
+// kept for it are gone at once.
+void forget_epoch(const KeptLayer& layer, const std::string& epoch);
+
 // The layer shows what is real there, and nothing of its own. Errors: kSetupFailed.
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);
 

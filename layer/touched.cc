@@ -3,6 +3,8 @@
 #include "touched.h"
 
 #include <fcntl.h>
+#include <linux/limits.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,8 +21,9 @@ namespace {
 
 class Collector {
  public:
-  Collector(KeptLayer& layer, TouchedMap& out)
+  Collector(KeptLayer& layer, OpenedDirectories* opened, TouchedMap& out)
       : layer_(layer),
+        opened_(opened),
         base_(layer.base()),
         is_copy_(layer.state().kind == KeptKind::kCopy),
         out_(out) {}
@@ -37,10 +40,11 @@ class Collector {
     }
     shown_.clear();
     gone_.clear();
-    const bool is_whole = walk_merged(levels, [&](const MergedEntry& entry) {
+    const auto visit = [&](const MergedEntry& entry) {
       take(root, entry, levels[entry.level].get(), names[entry.level]);
       return true;
-    });
+    };
+    const bool is_whole = walk_merged(levels, visit, opened_);
     take_hidden(root);
     return is_whole;
   }
@@ -64,6 +68,8 @@ class Collector {
         if (file.is_open()) touched.now.digest = digest_of(file.get());
       } else {
         touched.now = look_at_real(level, entry.path);
+        // It may be open for the walk.
+        if (S_ISDIR(entry.info.st_mode)) touched.now.mode = entry.info.st_mode & 07777;
       }
       if (!S_ISDIR(entry.info.st_mode) || entry.is_opaque) gone_.insert(entry.path);
     }
@@ -88,6 +94,7 @@ class Collector {
   }
 
   KeptLayer& layer_;
+  OpenedDirectories* const opened_;
   const BaseRecords& base_;
   bool is_copy_;
   TouchedMap& out_;
@@ -95,12 +102,14 @@ class Collector {
   std::set<std::string> gone_;  // below which nothing real shows
 };
 
+std::string by_number(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
 }  // namespace
 
-TouchedMap collect_touched(KeptLayer& layer, bool& is_whole) {
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened) {
   TouchedMap out;
   is_whole = true;
-  Collector collector(layer, out);
+  Collector collector(layer, opened, out);
   for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
     if (!collector.collect(i)) is_whole = false;
   }
@@ -179,6 +188,54 @@ void give_attributes(int from, int to) {
   if (fstat(from, &info) != 0) return;
   const struct timespec times[2] = {info.st_atim, info.st_mtim};
   futimens(to, times);
+}
+
+bool give_access(int from, int to, mode_t mode) {
+  constexpr const char* kLists[] = {"system.posix_acl_access", "system.posix_acl_default"};
+  const std::string source = by_number(from);
+  const std::string target = by_number(to);
+  std::string list(XATTR_SIZE_MAX, '\0');
+  const auto size_of = [&](const std::string& path, const char* name) {
+    return getxattr(path.c_str(), name, list.data(), list.size());
+  };
+  for (const char* const name : kLists) {
+    const ssize_t size = from < 0 ? -1 : size_of(source, name);
+    if (size >= 0 &&
+        setxattr(target.c_str(), name, list.data(), static_cast<std::size_t>(size), 0) != 0) {
+      return false;
+    }
+  }
+  if (chmod(target.c_str(), mode) != 0) return false;
+  for (const char* const name : kLists) {
+    if (from >= 0 && size_of(source, name) < 0 && size_of(target, name) >= 0 &&
+        removexattr(target.c_str(), name) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool keep_owner(const struct stat& like, int to) {
+  struct stat is {};
+  (void)!fchown(to, static_cast<uid_t>(-1), like.st_gid);
+  (void)!fchown(to, like.st_uid, static_cast<gid_t>(-1));
+  return fstat(to, &is) == 0 && is.st_uid == like.st_uid && is.st_gid == like.st_gid;
+}
+
+bool link_open(int fd, int to, const std::string& name) {
+  return linkat(AT_FDCWD, by_number(fd).c_str(), to, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+}
+
+OwnedFd open_root(const LayerState& state, std::size_t root) {
+  const OwnedFd top(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return OwnedFd(
+      open_beneath(top.get(), "." + state.roots.at(root), O_PATH | O_DIRECTORY | O_CLOEXEC));
+}
+
+std::vector<OwnedFd> open_roots(const LayerState& state) {
+  std::vector<OwnedFd> roots;
+  for (std::size_t i = 0; i < state.roots.size(); ++i) roots.push_back(open_root(state, i));
+  return roots;
 }
 
 OwnedFd open_parent(int root, const std::string& path, std::string& name) {

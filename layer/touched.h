@@ -8,9 +8,11 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/owned_fd.h"
 #include "kept/kept_layer.h"
+#include "kept/merged.h"
 
 namespace sbx {
 
@@ -26,7 +28,7 @@ using TouchedMap = std::map<TouchedKey, Touched>;
 
 // Without what was only copied and not changed. `is_whole` is false where something was too deep to
 // be looked at.
-TouchedMap collect_touched(KeptLayer& layer, bool& is_whole);
+TouchedMap collect_touched(KeptLayer& layer, bool& is_whole, OpenedDirectories* opened = nullptr);
 
 // What the layer holds but directories, removals among it; nothing of that is read.
 std::size_t count_files(KeptLayer& layer);
@@ -49,6 +51,16 @@ std::string read_link(int dirfd, const std::string& path);
 bool copy_link(int from, const std::string& path, int to, const std::string& name);
 // User attributes and times of a file or directory, for another.
 void give_attributes(int from, int to);
+// The access lists of a file or directory, for another that gets that mode: at no moment may a
+// group do more in it than either says. None where `from` is -1. False and errno.
+bool give_access(int from, int to, mode_t mode);
+// The owner and group of another. False where that cannot be.
+bool keep_owner(const struct stat& like, int to);
+// What is open gets another name, whatever its own leads to by now. False and errno.
+bool link_open(int fd, int to, const std::string& name);
+// The layer's roots: closed, where one is reached by a symlink by now.
+OwnedFd open_root(const LayerState& state, std::size_t root);
+std::vector<OwnedFd> open_roots(const LayerState& state);
 // The directory that a path below `root` lies in, never through a symlink, and its name there. -1
 // and errno.
 OwnedFd open_parent(int root, const std::string& path, std::string& name);

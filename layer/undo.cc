@@ -26,6 +26,8 @@ constexpr std::size_t kMostJournal = std::size_t{2} << 30;
 constexpr const char* kTakesBack = "sbx-run layer commit NAME --undo takes the commit back";
 constexpr const char* kKeeps = "sbx-run layer commit NAME leaves it committed";
 
+constexpr const char* kAnew = "made anew, without its former owner, group or other names: ";
+
 std::string listed(const Paths& paths) {
   constexpr std::size_t kNamed = 20;
   std::string names;
@@ -55,7 +57,7 @@ Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoc
 
 // After the last step.
 Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
-                 const std::vector<Step>& steps, const Paths& left, bool back,
+                 const std::vector<Step>& steps, const Paths& left, const Paths& anew, bool back,
                  const Branches& branches = {}) {
   const Result<std::vector<Step>> given_up = read_given_up(layer, pending.epoch);
   if (!given_up.ok()) return Refusal{given_up.error(), {}};
@@ -64,6 +66,7 @@ Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
   if (!status.ok()) return Refusal{status.error(), {}};
   std::vector<Step> done = steps;
   std::vector<std::string> warnings;
+  for (const std::string& path : anew) warnings.push_back(kAnew + repair_utf8(path));
   for (const std::string& path : left) {
     warnings.push_back("left as somebody else has made it: " + repair_utf8(path));
     std::erase_if(done, [&](const Step& step) {
@@ -83,8 +86,7 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
   }
   std::vector<Change> out;
   for (const auto& [key, to] : last) {
-    const OwnedFd root(
-        open(state.roots.at(key.first).c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const OwnedFd root = open_root(state, key.first);
     const BaseRecord is = look_at_real(root.get(), key.second);
     // One that was committed without a right to read it has to be given one to be compared.
     const bool is_closed = to->kind == BaseRecord::kFile && (to->mode & 0400) == 0;
@@ -107,16 +109,16 @@ std::vector<Change> undo_conflicts(const LayerState& state, const std::vector<St
 }  // namespace
 
 Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                   bool back) {
+                   bool back, Paths& anew) {
   const std::string directory = layer.store().epoch(epoch);
   const LayerState& state = layer.state();
   const Status status =
-      back ? undo_steps(state, directory, steps) : do_steps(state, directory, steps);
+      back ? undo_steps(state, directory, steps, anew) : do_steps(state, directory, steps);
   if (status.ok()) return status;
   Error error = status.error();
   Paths left;
-  Status again =
-      back ? do_steps(state, directory, steps, &left) : undo_steps(state, directory, steps, &left);
+  Status again = back ? do_steps(state, directory, steps, &left)
+                      : undo_steps(state, directory, steps, anew, &left);
   if (again.ok()) {
     again =
         back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {}, {});
@@ -127,6 +129,7 @@ Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector
   }
   error.message = (back ? "nothing was undone; " : "nothing was committed; ") + error.message;
   if (!left.empty()) error.message += "; left as they are: " + listed(left);
+  if (!anew.empty()) error.message += std::string("; ") + kAnew + listed(anew);
   if (error.code == ErrorCode::kLayerConflict) error.hint.clear();
   return error;
 }
@@ -141,25 +144,29 @@ Done finish_pending(const Action& action, KeptLayer& layer, const Pending& pendi
   if (!steps.ok()) return Refusal{steps.error(), {}};
   const std::string directory = layer.store().epoch(pending.epoch);
   const std::vector<Step>& list = steps.value();
+  const bool was_committed = layer.state().committed == pending.epoch;
+  const bool may_leave = back != was_committed;
   if (action.dry_run) {
+    const Status status = may_leave ? Status() : may_take_all(layer.state(), list, back);
+    if (!status.ok()) return Refusal{status.error(), {}};
     return commit_answer(action, layer.state(), back ? "undone" : "committed", list, {});
   }
   // A commit that has not ended can be taken back, and an undo that has not ended be left, whatever
   // others have done meanwhile.
-  const bool was_committed = layer.state().committed == pending.epoch;
   Result<Branches> branches =
       back && was_committed ? find_branches(layer, pending.epoch) : Branches();
   if (!branches.ok()) return Refusal{branches.error(), {}};
   Paths left;
-  Paths* const to = back != was_committed ? &left : nullptr;
-  Status status = back ? undo_steps(layer.state(), directory, list, to)
+  Paths anew;
+  Paths* const to = may_leave ? &left : nullptr;
+  Status status = back ? undo_steps(layer.state(), directory, list, anew, to)
                        : do_steps(layer.state(), directory, list, to);
   if (!status.ok()) {
     Error error = status.error();
     if (error.code == ErrorCode::kLayerConflict) error.hint = was_committed ? kKeeps : kTakesBack;
     return Refusal{std::move(error), {}};
   }
-  return end_pending(action, layer, pending, list, left, back, branches.value());
+  return end_pending(action, layer, pending, list, left, anew, back, branches.value());
 }
 
 Done undo_committed(const Action& action, KeptLayer& layer) {
@@ -181,6 +188,8 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
                    std::move(conflicts)};
   }
   if (action.dry_run) {
+    const Status status = may_take_all(layer.state(), steps.value(), true);
+    if (!status.ok()) return Refusal{status.error(), {}};
     return commit_answer(action, layer.state(), "undone", steps.value(), {});
   }
   Result<Branches> branches = find_branches(layer, epoch);
@@ -188,10 +197,11 @@ Done undo_committed(const Action& action, KeptLayer& layer) {
   if (Status status = write_pending(layer, epoch, ""); !status.ok()) {
     return Refusal{status.error(), {}};
   }
-  if (Status status = all_or_none(layer, epoch, steps.value(), true); !status.ok()) {
+  Paths anew;
+  if (Status status = all_or_none(layer, epoch, steps.value(), true, anew); !status.ok()) {
     return Refusal{status.error(), {}};
   }
-  return end_pending(action, layer, {epoch}, steps.value(), {}, true, branches.value());
+  return end_pending(action, layer, {epoch}, steps.value(), {}, anew, true, branches.value());
 }
 
 Done undo_layer(const Action& action) {

@@ -11,9 +11,10 @@
 
 namespace sbx {
 
-// Steps that fail on their way are gone back, and nothing is unfinished then.
+// Steps that fail on their way are gone back, and nothing is unfinished then. `anew` as in
+// undo_steps().
 Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                   bool back);
+                   bool back, Paths& anew);
 
 // What the layer gives up for what is real, beside what is made real. As steps: from what the real
 // files were when it first touched them, to what it made of them. An undo gives that back.

@@ -112,8 +112,8 @@ void check_plain_http(std::string_view bytes) {
   for (std::size_t size = 1; size <= std::min<std::size_t>(bytes.size(), 256); ++size) {
     const PlainHttp now = read_plain_http(bytes.substr(0, size));
     const bool was_known =
-        before.state == PlainHttp::State::kOther || before.state == PlainHttp::State::kHost;
-    if (was_known && (now.state != before.state || now.host != before.host)) std::abort();
+        before.state == PlainHttp::State::kOther || before.state == PlainHttp::State::kHead;
+    if (was_known && (now.state != before.state || now.hosts != before.hosts)) std::abort();
     before = now;
   }
 }

@@ -121,8 +121,9 @@ void Connects::to_network(Errand& errand, const Endpoint& destination) {
   }
   if (destination.port == kDnsPort && !is_stream) {
     // Somebody has to listen for the name that it asks for, to say which one that was.
-    if (gateway_ == nullptr && is_local && !destination.address.is_v6) return ask_for_dns(errand);
-    if (gateway_ == nullptr) {
+    const bool has_server = is_relayed(rules_.mode) || names_are_answered_;
+    if (!has_server && is_local && !destination.address.is_v6) return ask_for_dns(errand);
+    if (!has_server) {
       count(errand, "dns", endpoint_text(destination), std::string(kNetworkGrant));
     }
     return connect(errand);
@@ -179,7 +180,10 @@ void Connects::ask_for_dns(const Errand& errand) {
   InsideRequest request;
   request.kind = InsideRequest::Kind::kDns;
   const auto go_on = [this, id = errand.call.id](OwnedFd socket, int) {
-    if (socket.is_open() && gateway_ == nullptr) gateway_ = answer_names_(std::move(socket));
+    if (socket.is_open() && !names_are_answered_) {
+      gateway_ = answer_names_(std::move(socket));
+      names_are_answered_ = gateway_ != nullptr;
+    }
     if (Errand* const waiting = connector_->find(id)) connect(*waiting);
   };
   if (ask_(request, go_on) != 0) go_on(OwnedFd(), EAGAIN);

@@ -41,11 +41,13 @@ class Connects {
   using Answer = std::function<void(OwnedFd socket, int error)>;
   using Ask = std::function<int(const InsideRequest&, Answer)>;
 
-  // A gateway that takes the questions of this socket, UDP's port 53 inside; null: there is none.
+  // The gateway, which takes the questions of this socket now, UDP's port 53 inside; null: there is
+  // none.
   using AnswerNames = std::function<Gateway*(OwnedFd udp)>;
 
-  // `gateway` may be null: nothing outside is reachable then, and one is made by `answer_names`
-  // when a name is first asked for, which says which that was. `watch` puts a descriptor into the
+  // `gateway` may be null: nothing outside is reachable then. In the mode kNone `answer_names` is
+  // called when a name is first asked for, to say which that was, and makes one where there is
+  // none. `watch` puts a descriptor into the
   // set whose events step() handles. What is referred to must outlive this.
   Connects(ConnectRules rules, Gateway* gateway, AnswerNames answer_names, Refusals& refusals,
            DenialLedger& denials, Ask ask, std::function<bool(int)> watch);
@@ -80,6 +82,7 @@ class Connects {
 
   ConnectRules rules_;
   Gateway* gateway_;
+  bool names_are_answered_ = false;  // in the mode kNone
   AnswerNames answer_names_;
   Refusals& refusals_;
   DenialLedger& denials_;

@@ -70,21 +70,46 @@ int copy_address(Errand& errand) {
   return size == call.length ? 0 : EFAULT;
 }
 
-// The path as an absolute one inside; a relative one begins at the caller's working directory.
+// A path that begins with a link of its caller's own below /proc, which leads nowhere for anybody
+// else: that link, by its name below the caller's directory there, and the rest. A relative path
+// begins at the working directory; an empty link is none.
+struct OwnLink {
+  std::string_view link;
+  std::string_view rest;
+};
+
+OwnLink own_link(std::string_view name) {
+  if (name.front() != '/') return {"/cwd", name};
+  for (const std::string_view front : {"/proc/self", "/proc/thread-self", "/dev"}) {
+    if (!name.starts_with(front)) continue;
+    const std::string_view inside = name.substr(front.size());
+    std::size_t end = std::min(inside.find('/', 1), inside.size());
+    const std::string_view link = inside.substr(0, end);
+    if (link == "/fd") {
+      end = std::min(inside.find('/', end + 1), inside.size());
+    } else if (front == "/dev" || (link != "/cwd" && link != "/root")) {
+      continue;
+    }
+    return {inside.substr(0, end), inside.substr(end)};
+  }
+  return {"", name};
+}
+
+// The path as an absolute one inside.
 bool make_absolute(Errand& errand) {
-  const std::string_view name = errand.unix_name();
+  const OwnLink own = own_link(errand.unix_name());
   std::size_t size = 0;
-  if (name.front() != '/') {
+  if (!own.link.empty()) {
     const long length = bare::call(SYS_readlinkat, AT_FDCWD,
-                                   bare::at(bare::ProcPath(errand.call.tid, "/cwd").text()),
+                                   bare::at(bare::ProcPath(errand.call.tid, own.link).text()),
                                    bare::at(errand.absolute), PATH_MAX - 1);
-    // Not a directory beyond the root.
+    // Not a directory beyond the root, and not what has no path.
     if (length <= 0 || errand.absolute[0] != '/') return false;
     size = static_cast<std::size_t>(length);
-    errand.absolute[size++] = '/';
+    if (!own.rest.empty()) errand.absolute[size++] = '/';
   }
-  std::memcpy(errand.absolute + size, name.data(), name.size());
-  errand.absolute[size + name.size()] = '\0';
+  std::memcpy(errand.absolute + size, own.rest.data(), own.rest.size());
+  errand.absolute[size + own.rest.size()] = '\0';
   return true;
 }
 
@@ -121,6 +146,8 @@ int pin_path(Errand& errand, const UnixPeers& peers) {
   errand.only_outside =
       path == -ENOENT && peers.may_tell(errand.unix_name()) && is_hosts_socket(errand);
   set_capabilities(true);
+  // Every other link of /proc that leads to a file itself, which is not followed.
+  if (path == -EXDEV) return EACCES;
   if (path < 0) return static_cast<int>(-path);
   errand.path = static_cast<int>(path);
   const long looked =

@@ -28,9 +28,13 @@ RelayedConnection::~RelayedConnection() {
   if (holds_name_) context_.names.release(destination_.name);
 }
 
+void RelayedConnection::note_end() const {
+  if (handed_over_ != 0) context_.http->finish(handed_over_);
+}
+
 bool RelayedConnection::has_unsent() const {
   if (ended_) return false;
-  if (was_handed_over_) return false;
+  if (handed_over_ != 0) return true;
   if (relay_) return relay_->has_unsent(!is_published_);
   return !is_published_ && has_unread(client_.get());
 }
@@ -154,11 +158,12 @@ void RelayedConnection::relay(OwnedFd server) {
   tune(server.get());
   if (is_read()) {
     record_->is_read = true;
-    was_handed_over_ = true;
     const std::string name =
         destination_.name.empty() ? ip_text(destination_.endpoint.address) : destination_.name;
     HttpPair pair{name, destination_.endpoint.port, std::move(client_), std::move(server)};
-    if (!context_.http->hand_over(std::move(pair), weak_from_this())) finish();
+    handed_over_ = context_.http->hand_over(std::move(pair), weak_from_this());
+    if (handed_over_ == 0) return finish();
+    if (context_.has_ended) note_end();
     return;
   }
   Relay::JudgeHello judge;

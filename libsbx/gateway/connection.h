@@ -31,7 +31,10 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void on_denial(Denial denial) override { context_.denials.count(std::move(denial)); }
   void on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) override;
 
-  // Whether the sandbox has written what is not yet handed on.
+  // Nothing of the sandbox is left.
+  void note_end() const;
+  // Whether the sandbox has written what is not yet handed on, or recorded. Of one that another
+  // process reads, this is known when it has ended.
   bool has_unsent() const;
 
  private:
@@ -59,7 +62,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   Loop::Timer published_limit_;
   OnEnd end_;
   Destination destination_;
-  bool was_handed_over_ = false;
+  std::uint32_t handed_over_ = 0;  // its number there
   bool holds_name_ = false;
   std::shared_ptr<AllowedConnection> record_;
   std::shared_ptr<Dialer> dialer_;

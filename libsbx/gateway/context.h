@@ -71,6 +71,7 @@ struct GatewayContext {
   Loop loop;
   Rules rules;
   HttpGate* http = nullptr;          // null: nothing is read
+  bool has_ended = false;            // nothing of the sandbox is left
   std::optional<Upstream> upstream;  // what connections outside go through
   std::vector<std::string> search;   // suffixes that the inside's resolver may try too
   NameMap names;

@@ -217,6 +217,11 @@ void Gateway::start(OwnedFd client, const Listener& listener) {
   }
 }
 
+void Gateway::note_end() {
+  context_.has_ended = true;
+  for (const auto& [id, connection] : connections_) connection->note_end();
+}
+
 bool Gateway::has_unsent() const {
   const bool is_queued =
       std::any_of(listeners_.begin(), listeners_.end(), [](const auto& listener) {

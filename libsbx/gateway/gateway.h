@@ -91,6 +91,8 @@ class Gateway {
   void count_refusal(const std::string& operation, const Endpoint& destination,
                      const std::string& program);
 
+  // Nothing of the sandbox is left.
+  void note_end();
   // Whether bytes that the sandbox has written are still to be handed on: what a run waits for,
   // briefly, when its command has ended.
   bool has_unsent() const;

@@ -37,8 +37,10 @@ class HttpGate {
   // Whether connections to it are to be read. Lower case.
   virtual bool covers(std::string_view name, int port) const = 0;
   virtual bool covers_name(std::string_view name) const = 0;
-  // False: it cannot be taken now, and is closed.
-  virtual bool hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) = 0;
+  // Its number; 0: it cannot be taken now, and is closed.
+  virtual std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) = 0;
+  // Its client is gone: what that has written is handed on, then it ends (on_end), soon.
+  virtual void finish(std::uint32_t number) = 0;
 };
 
 }  // namespace sbx

@@ -1,17 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Known methods only: another protocol's first word is not held back.
+// Read as loosely as the loosest server does: what one of them would take for a request is one.
 #include "gateway/plain_http.h"
 
 #include <algorithm>
-#include <array>
+#include <cctype>
 
 #include "base/text.h"
+#include "profile/forms.h"
 
 namespace sbx {
 namespace {
 
-constexpr auto kMethods = std::to_array<std::string_view>(
-    {"GET ", "HEAD ", "POST ", "PUT ", "DELETE ", "PATCH ", "OPTIONS ", "TRACE ", "CONNECT "});
+constexpr std::string_view kSpaces = " \t\v\f";
+constexpr std::string_view kVersion = "HTTP/";
+constexpr std::size_t kLongestMethod = 256;
+constexpr std::size_t kMostBlank = 256;  // bytes of empty lines before it
+
+std::string_view skip(std::string_view text, std::string_view what) {
+  return text.substr(std::min(text.find_first_not_of(what), text.size()));
+}
+
+// Of a target that is no path only a version can follow, unless it may be a URL.
+bool may_follow(std::string_view target, std::string_view rest) {
+  const bool is_path = target.front() == '/' || target.front() == '*';
+  if (!is_path && std::isalnum(static_cast<unsigned char>(target.front())) == 0) return false;
+  if (is_path || target.find(':') != std::string_view::npos) return true;
+  const std::string_view next = skip(rest, kSpaces);
+  return kVersion.starts_with(next) || next.starts_with(kVersion);
+}
+
+bool names_version(std::string_view line) {
+  return std::any_of(kSpaces.begin(), kSpaces.end(), [&](char space) {
+    return line.find(space + std::string(kVersion)) != std::string_view::npos;
+  });
+}
+
+// `line` may still go on where nothing has ended it.
+PlainHttp::State read_line(std::string_view line, bool has_ended) {
+  using State = PlainHttp::State;
+  const std::string_view method = line.substr(0, line.find_first_of(kSpaces));
+  if (!forms::kToken.matches(method) || method.size() > kLongestMethod) return State::kOther;
+  if (has_ended && !names_version(line)) return State::kOther;
+  if (method.size() == line.size()) return State::kBeginning;
+  const std::string_view rest = skip(line.substr(method.size()), kSpaces);
+  const std::string_view target = rest.substr(0, rest.find_first_of(kSpaces));
+  const bool is_one = target.empty() || may_follow(target, rest.substr(target.size()));
+  return is_one ? State::kReading : State::kOther;
+}
 
 std::string host_of(std::string_view authority) {
   const std::size_t first = authority.find_first_not_of(" \t");
@@ -26,32 +61,34 @@ std::string host_of(std::string_view authority) {
 }  // namespace
 
 PlainHttp read_plain_http(std::string_view bytes) {
-  const auto begins = [&](std::string_view method) {
-    return bytes.substr(0, method.size()) == method.substr(0, bytes.size());
-  };
-  const auto method = std::find_if(kMethods.begin(), kMethods.end(), begins);
-  if (method == kMethods.end()) return {PlainHttp::State::kOther, {}};
-  if (bytes.size() < method->size()) return {PlainHttp::State::kBeginning, {}};
-  std::size_t at = bytes.find('\n');
-  if (at == std::string_view::npos) return {PlainHttp::State::kReading, {}};
-  const std::string_view request = bytes.substr(0, at);
-  if (request.find(" HTTP/1.") == std::string_view::npos) return {PlainHttp::State::kOther, {}};
-  // An absolute form is what a server goes by, before the header.
-  const std::string_view target = request.substr(method->size());
+  const std::string_view begun = skip(bytes, " \t\v\f\r\n");
+  if (begun.empty()) {
+    const bool is_long = bytes.size() > kMostBlank;
+    return {is_long ? PlainHttp::State::kReading : PlainHttp::State::kBeginning};
+  }
+  std::size_t at = begun.find('\n');
+  const std::string_view request = begun.substr(0, at);
+  PlainHttp heard{read_line(request, at != std::string_view::npos)};
+  if (heard.state != PlainHttp::State::kReading || at == std::string_view::npos) return heard;
+  const std::string_view target = skip(request.substr(request.find_first_of(kSpaces)), kSpaces);
   if (lower_case(target.substr(0, 7)) == "http://") {
-    return {PlainHttp::State::kHost, host_of(target.substr(7, target.find_first_of("/? ", 7) - 7))};
+    heard.hosts.push_back(host_of(target.substr(7, target.find_first_of("/? ", 7) - 7)));
   }
   for (;;) {
-    const std::string_view rest = bytes.substr(at + 1);
+    const std::string_view rest = begun.substr(at + 1);
     const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) return {PlainHttp::State::kReading, {}};
+    if (end == std::string_view::npos) return {PlainHttp::State::kReading};
     const std::string_view line = rest.substr(0, end);
-    if (line.empty() || line == "\r") return {PlainHttp::State::kHost, {}};
-    if (lower_case(line.substr(0, 5)) == "host:") {
-      return {PlainHttp::State::kHost, host_of(line.substr(5))};
+    if (line.empty() || line == "\r") break;
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string_view name = line.substr(0, line.find_first_of(" \t\v\f:"));
+    if (lower_case(name) == "host" && colon < line.size()) {
+      heard.hosts.push_back(host_of(line.substr(colon + 1)));
     }
     at += end + 1;
   }
+  heard.state = PlainHttp::State::kHead;
+  return heard;
 }
 
 }  // namespace sbx

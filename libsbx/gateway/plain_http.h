@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a TCP client says in plain → the Host of its first request, where it speaks HTTP/1. Only
-// that: what rules need is read by a process of its own (http/).
+// What a TCP client says in plain → the hosts that its first request names, where it speaks HTTP/1.
+// Only that: what rules need is read by a process of its own (http/).
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sbx {
 
 struct PlainHttp {
   enum class State : std::uint8_t {
     kBeginning,  // it may become a request, and is none that a server could act on
-    kReading,    // a request whose Host has not come yet: nothing of it may go on
+    kReading,    // a request whose head has not come whole yet: nothing of it may go on
     kOther,      // no HTTP
-    kHost,       // `host` is there, or the head has ended without one (empty)
+    kHead,       // the head is whole: `hosts` are there
   };
   State state = State::kOther;
-  std::string host;  // lower case, without port and final dot
+  // Lower case, without port and final dot. Of an absolute target, and of each Host: which one a
+  // server goes by is its own affair.
+  std::vector<std::string> hosts{};
 };
 
 // `bytes` are the stream so far.

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -231,7 +232,7 @@ Relay::Step Relay::hear_request() {
   if (heard.state == PlainHttp::State::kReading) {
     return hello_.size() < kMaxClientHello ? Step::kMore : Step::kBroken;
   }
-  if (heard.state == PlainHttp::State::kHost && !judge_host_(heard.host)) return Step::kBroken;
+  if (!std::all_of(heard.hosts.begin(), heard.hosts.end(), judge_host_)) return Step::kBroken;
   flow.unsent = hello_.substr(passed_);
   flow.sent = 0;
   passed_ = hello_.size();

@@ -3,6 +3,7 @@
 // AppArmor's sysctl, which no fact of HostFacts holds.
 #include "host/doctor.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -21,20 +22,19 @@ using Json = nlohmann::ordered_json;
 struct LayerText {
   Layer layer;
   const char* gives;
-  bool in_default_profile;  // in the default profile's `isolation.require`
 };
 constexpr std::array<LayerText, kLayerCount> kLayers = {{
-    {Layer::kUser, "namespaces without root; capabilities that end at the sandbox", true},
-    {Layer::kMount, "only the allowed roots exist", true},
-    {Layer::kPid, "other processes unseen; everything dies together", true},
-    {Layer::kNet, "no network but what the policy allows", true},
-    {Layer::kIpc, "System V and POSIX queues of its own", false},
-    {Layer::kUts, "a host name of its own", false},
-    {Layer::kCgroup, "the cgroup tree unseen", false},
-    {Layer::kSeccomp, "dangerous system calls refused", true},
-    {Layer::kLandlock, "file, TCP and signal rules under everything else", true},
-    {Layer::kNoNewPrivs, "set-uid programs gain nothing", false},
-    {Layer::kCapabilities, "every capability dropped", false},
+    {Layer::kUser, "namespaces without root; capabilities that end at the sandbox"},
+    {Layer::kMount, "only the allowed roots exist"},
+    {Layer::kPid, "other processes unseen; everything dies together"},
+    {Layer::kNet, "no network but what the policy allows"},
+    {Layer::kIpc, "System V and POSIX queues of its own"},
+    {Layer::kUts, "a host name of its own"},
+    {Layer::kCgroup, "the cgroup tree unseen"},
+    {Layer::kSeccomp, "dangerous system calls refused"},
+    {Layer::kLandlock, "file, TCP and signal rules under everything else"},
+    {Layer::kNoNewPrivs, "set-uid programs gain nothing"},
+    {Layer::kCapabilities, "every capability dropped"},
 }};
 
 struct AbiText {
@@ -93,11 +93,16 @@ Obstacle obstacle_of(Layer layer, const HostFacts& facts) {
   return layer == Layer::kPid && !own.present() ? proc_obstacle(facts) : own;
 }
 
+// It wants every layer, and its `fallback` is `refuse`: what it requires is not all that it needs.
 bool default_profile_runs(const HostFacts& facts) {
-  for (const LayerText& layer : kLayers) {
-    if (layer.in_default_profile && obstacle_of(layer.layer, facts).present()) return false;
-  }
-  return true;
+  return std::none_of(kLayers.begin(), kLayers.end(), [&](const LayerText& layer) {
+    return obstacle_of(layer.layer, facts).present();
+  });
+}
+
+bool can_mount_proc(const HostFacts& facts) {
+  return facts.proc_mountable && !facts.obstacle(Layer::kMount).present() &&
+         !facts.obstacle(Layer::kPid).present();
 }
 
 std::string detail_of(Layer layer, const HostFacts& facts) {
@@ -268,7 +273,7 @@ std::string write_json(const HostFacts& facts, bool runs, const HostHints& hints
       {"seccomp", {{"filter", facts.seccomp_filter}, {"notify", facts.seccomp_notify}}},
       {"clone3", facts.clone3},
       {"proc",
-       {{"mountable", facts.proc_mountable}, {"mend", proc.present() ? Json(proc.mend) : Json()}}},
+       {{"mountable", can_mount_proc(facts)}, {"mend", proc.present() ? Json(proc.mend) : Json()}}},
       {"limits", limits},
       {"cgroup",
        {{"available", has_cgroup},

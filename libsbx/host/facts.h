@@ -43,8 +43,10 @@ struct HostFacts {
   int landlock_abi = 0;
   bool seccomp_filter = true;
   bool seccomp_notify = true;
-  bool clone3 = true;          // false: ENOSYS (Docker's filter); clone and pidfd_open serve
-  bool proc_mountable = true;  // false: /proc is masked here; the old one is bound instead
+  bool clone3 = true;  // false: ENOSYS (Docker's filter); clone and pidfd_open serve
+  // False: /proc is masked here, and the old one is bound instead. Where the mount or the pid layer
+  // cannot be had, and so no new one either: the settings of the old one cannot be written.
+  bool proc_mountable = true;
   bool overlay_on_tmpfs = true;
   std::array<Obstacle, kLayerCount> obstacles;  // by Layer
   CgroupFacts cgroup;

@@ -310,6 +310,10 @@ void name_alternates(const std::string& objects, const Policy& policy, View& vie
 
 }  // namespace
 
+bool is_shared_in_git(std::string_view name) {
+  return std::find(kShared.begin(), kShared.end(), name) != kShared.end();
+}
+
 Status add_git_outside(const Policy& policy, View& view) {
   const std::string& workspace = policy.sandbox.workspace;
   const ViewRoot* root = root_of(view, workspace);

@@ -19,6 +19,9 @@ inline constexpr std::string_view kGitInclude = "git_include";
 inline constexpr std::string_view kGitSetting = "git_setting";
 inline constexpr std::string_view kGitRemote = "git_remote";
 
+// What commits in a linked worktree, and their upkeep, write in the repository that it shares.
+bool is_shared_in_git(std::string_view name);
+
 // Adds to view.roots, view.protects, view.git_shown and view.git_denied. Errors: kPathRefused where
 // what is there cannot be looked at.
 Status add_git_outside(const Policy& policy, View& view);

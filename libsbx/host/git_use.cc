@@ -22,6 +22,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "host/git_files.h"
+#include "host/git_outside.h"
 #include "host/protect.h"
 #include "sys/calls.h"
 #include "sys/kernel.h"
@@ -254,8 +255,26 @@ class Looker {
     if (config.hooks_path && !config.hooks_path->empty() && !config.hooks_path->starts_with('~')) {
       note_hooks(below(top, *config.hooks_path));
     }
-    if (common == directory) note_worktrees(directory);
+    if (common == directory) {
+      note_worktrees(directory);
+    } else {
+      note_entries(common);
+    }
     add_gitlinks(directory, join_path(directory, "index"), top, config.has_sha256, depth);
+  }
+
+  // What lies where a linked worktree has its settings from, and git makes nothing there: the start
+  // of a rebase, say, which the main checkout would go on with.
+  void note_entries(const std::string& directory) {
+    const OwnedFd fd = open_file(directory, O_RDONLY | O_DIRECTORY);
+    if (!fd.is_open()) return;
+    Listing listing(fd.get(), ".");
+    while (const dirent* entry = listing.next()) {
+      if (!spend(kListedWork)) return;
+      if (!is_shared_in_git(entry->d_name)) {
+        out_.emplace(join_path(directory, entry->d_name), "there");
+      }
+    }
   }
 
   // Those that lie elsewhere, and have their settings from where their own directory says.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <set>
+#include <span>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -113,7 +114,35 @@ class Walk {
   std::string problem_;
 };
 
+bool holds(std::span<const std::string_view> pattern, std::span<const std::string_view> names) {
+  if (pattern.empty()) return true;
+  if (pattern[0] == "**") {
+    for (std::size_t skipped = 0; skipped <= names.size(); ++skipped) {
+      if (holds(pattern.subspan(1), names.subspan(skipped))) return true;
+    }
+    return false;
+  }
+  return !names.empty() &&
+         fnmatch(std::string(pattern[0]).c_str(), std::string(names[0]).c_str(), 0) == 0 &&
+         holds(pattern.subspan(1), names.subspan(1));
+}
+
 }  // namespace
+
+std::string whole_glob(std::string_view base, std::string_view pattern) {
+  return std::string(base == "/" ? "" : base).append("//").append(pattern);
+}
+
+bool glob_holds(std::string_view whole, std::string_view path) {
+  const std::size_t at = whole.find("//");
+  if (!path.starts_with(whole.substr(0, at + 1))) return false;
+  return holds(split(whole.substr(at + 2), '/'), split(path.substr(at + 1), '/'));
+}
+
+bool any_glob_holds(const std::vector<std::string>& those, std::string_view path) {
+  return std::any_of(those.begin(), those.end(),
+                     [&](const std::string& whole) { return glob_holds(whole, path); });
+}
 
 Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
                                              const std::string& where, Unlisted unlisted,

@@ -35,6 +35,12 @@ Result<std::vector<std::string>> expand_glob(const std::string& base, std::strin
                                              const std::string& where, Unlisted unlisted,
                                              const std::atomic<bool>* is_given_up = nullptr);
 
+// A pattern and where it begins, as one text.
+std::string whole_glob(std::string_view base, std::string_view pattern);
+// Whether one of such matches the path, or a directory that it lies in. Looks at names alone.
+bool glob_holds(std::string_view whole, std::string_view path);
+bool any_glob_holds(const std::vector<std::string>& those, std::string_view path);
+
 // Each pattern of a run, expanded once. For one thread at a time, but for give_up().
 class Expansions {
  public:

@@ -131,8 +131,9 @@ Cause cause_for_namespace(Layer layer, const Attempt& attempt, const HostHints& 
     case EACCES:
       return cause_of_refused_namespace(layer, attempt.error, hints);
     case ENOSYS:
-      if (std::string_view(attempt.call).starts_with("mount_setattr")) {
-        return {"the kernel is older than 5.13", "run a newer kernel"};
+      if (layer == Layer::kMount && !std::string_view(attempt.call).starts_with("clone")) {
+        if (!hints.seccomp_filtered) return {"the kernel is older than 5.13", "run a newer kernel"};
+        return {"a seccomp filter hides the call, or the kernel is older than 5.13", unseal(hints)};
       }
       [[fallthrough]];
     case EINVAL:
@@ -221,6 +222,8 @@ Obstacle explain(Layer layer, const Attempt& attempt, const HostHints& hints) {
     cause = cause_for_landlock(attempt, hints);
   } else if (layer == Layer::kSeccomp) {
     cause = cause_for_seccomp(attempt, hints);
+  } else if (hints.seccomp_filtered) {
+    cause = {"a seccomp filter refuses it", unseal(hints)};
   } else {
     cause.mend = "see the kernel log (dmesg)";
   }

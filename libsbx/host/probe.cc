@@ -33,6 +33,8 @@ namespace sbx {
 namespace {
 
 constexpr int kProbeLimitMs = 2000;
+constexpr int kMostTries = 25;
+constexpr useconds_t kBetweenTriesUs = 10'000;
 
 // What parent and child share. The child notes each call before it makes it, so that a kill on
 // time-out still tells which one hung.
@@ -118,13 +120,24 @@ bool mount_scratch(Steps& steps) {
   return steps.check(::mount("tmpfs", "/proc", "tmpfs", MS_NOSUID | MS_NODEV, "size=64k"));
 }
 
-// Without it (before 5.12) nothing could be made read-only with all that is mounted in it.
+// Each call that the mount view is made with: a clone of a tree gets its attributes and its place,
+// and becomes the root.
 bool try_mount(Steps& steps, const HostFacts& /*facts*/) {
   if (!mount_scratch(steps)) return false;
-  steps.trying("mount_setattr(-1)");
-  sys::MountAttr attr = {};
-  if (sys::mount_setattr(-1, "", AT_EMPTY_PATH, attr) == 0 || errno != ENOSYS) return true;
-  return steps.check(-1);
+  steps.trying("open_tree(\"/proc\", OPEN_TREE_CLONE)");
+  const int tree = sys::open_tree(AT_FDCWD, "/proc", sys::kOpenTreeClone | sys::kOpenTreeCloexec);
+  if (!steps.check(tree)) return false;
+  steps.trying("mount_setattr(the clone, MS_PRIVATE)");
+  const sys::MountAttr attr = {0, 0, MS_PRIVATE, 0};
+  if (!steps.check(sys::mount_setattr(tree, "", sys::kAtEmptyPath, attr))) return false;
+  steps.trying("move_mount(the clone, \"/proc\")");
+  if (!steps.check(sys::move_mount(tree, "", AT_FDCWD, "/proc", sys::kMoveMountFEmptyPath))) {
+    return false;
+  }
+  steps.trying("pivot_root(\".\", \".\")");
+  if (!steps.check(::chdir("/proc")) || !steps.check(sys::pivot_root(".", "."))) return false;
+  steps.trying("umount2(\".\", MNT_DETACH)");
+  return steps.check(::umount2(".", MNT_DETACH));
 }
 
 bool try_pid(Steps& steps, const HostFacts& /*facts*/) {
@@ -139,7 +152,15 @@ bool try_proc(Steps& steps, const HostFacts& /*facts*/) {
   return steps.check(::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
 }
 
+// The settings that bound the sandbox by a /proc from outside, of a user namespace that ends here.
+bool try_proc_settings(Steps& steps, const HostFacts& /*facts*/) {
+  return write_text(steps, "/proc/sys/user/max_user_namespaces", "0");
+}
+
+// It is made from within the other namespaces.
 bool try_net(Steps& steps, const HostFacts& /*facts*/) {
+  steps.trying("unshare(CLONE_NEWNET)");
+  if (!steps.check(::unshare(CLONE_NEWNET))) return false;
   steps.trying("socket(AF_INET, SOCK_DGRAM, 0)");
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (!steps.check(fd)) return false;
@@ -260,7 +281,7 @@ long clone_child(unsigned long flags, bool use_clone3, int* pidfd) {
   return sys::clone3(args);
 }
 
-Attempt run(const Probe& probe, const HostFacts& facts) {
+Attempt run_once(const Probe& probe, const HostFacts& facts) {
   void* memory =
       ::mmap(nullptr, sizeof(Page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return {"mmap(a page for the probe)", errno, false};
@@ -284,6 +305,17 @@ Attempt run(const Probe& probe, const HostFacts& facts) {
     }
   }
   ::munmap(memory, sizeof(Page));
+  return attempt;
+}
+
+// The kernel frees namespaces a little after the end of what was in them: until then those of the
+// probe before this one count.
+Attempt run(const Probe& probe, const HostFacts& facts) {
+  Attempt attempt = run_once(probe, facts);
+  for (int i = 1; i < kMostTries && attempt.error == ENOSPC; ++i) {
+    ::usleep(kBetweenTriesUs);
+    attempt = run_once(probe, facts);
+  }
   return attempt;
 }
 
@@ -330,8 +362,7 @@ void probe_layers(HostFacts& facts) {
   const bool pid =
       record(Layer::kPid, {with_user | CLONE_NEWPID, try_pid,
                            name("clone(CLONE_NEWUSER|CLONE_NEWPID)", "clone(CLONE_NEWPID)")});
-  record(Layer::kNet, {with_user | CLONE_NEWNET, try_net,
-                       name("clone(CLONE_NEWUSER|CLONE_NEWNET)", "clone(CLONE_NEWNET)")});
+  record(Layer::kNet, {with_user, try_net, name("clone(CLONE_NEWUSER)", "clone()")});
   record(Layer::kIpc, {with_user | CLONE_NEWIPC, try_nothing_more,
                        name("clone(CLONE_NEWUSER|CLONE_NEWIPC)", "clone(CLONE_NEWIPC)")});
   record(Layer::kUts, {with_user | CLONE_NEWUTS, try_uts,
@@ -344,9 +375,13 @@ void probe_layers(HostFacts& facts) {
   record(Layer::kCapabilities, {with_user, try_capabilities, "clone()"});
 
   facts.seccomp_notify = facts.seccomp_filter && !run({0, try_listener, "clone()"}, facts).failed();
+  const bool is_tried = mount && pid;
   facts.proc_mountable =
-      mount && pid &&
-      !run({with_user | CLONE_NEWNS | CLONE_NEWPID, try_proc, "clone()"}, facts).failed();
+      (is_tried || user) &&
+      !run(is_tried ? Probe{with_user | CLONE_NEWNS | CLONE_NEWPID, try_proc, "clone()"}
+                    : Probe{with_user, try_proc_settings, "clone()"},
+           facts)
+           .failed();
   facts.overlay_on_tmpfs =
       mount && !run({with_user | CLONE_NEWNS, try_overlay, "clone()"}, facts).failed();
 }

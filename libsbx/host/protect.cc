@@ -312,16 +312,20 @@ Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::stri
   return resolver.failure();
 }
 
-Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
-                                std::vector<ViewProtect>& out) {
-  const std::vector<std::string> parts = {std::string(kProjectSettings)};
+Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
+                   std::string_view name, std::vector<ViewProtect>& out) {
+  std::vector<std::string> parts;
+  for (const std::string_view part : split(name, '/')) parts.emplace_back(part);
   Resolver resolver(roots, out);
   const std::size_t known = out.size();
   // Where the caller can make nothing, neither can the command, unless it opens the directory
   // first.
-  const bool is_closed = faccessat(AT_FDCWD, root.path.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
-  resolver.walk(root.path, parts, is_closed);
-  for (std::size_t i = known; i < out.size(); ++i) out[i].is_soft = true;
+  const bool is_closed = faccessat(AT_FDCWD, root.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
+  resolver.walk(root, parts, is_closed || parts.size() > 1);
+  for (std::size_t i = known; i < out.size(); ++i) {
+    out[i].is_soft = true;
+    if (out[i].is_only_reported()) out[i].parents.clear();
+  }
   return resolver.failure();
 }
 

@@ -33,11 +33,11 @@ Status protect_path(const std::vector<ViewRoot>& roots, const std::string& path,
 Status protect_git_directory(const std::vector<ViewRoot>& roots, const std::string& directory,
                              std::vector<ViewProtect>& out);
 
-// The directory of a project's own settings for sbx: protected at the top of every writable root,
-// whatever the profile says. A missing one cannot be made; where the caller cannot make the stub
-// for that, it is reported.
-Status protect_project_settings(const std::vector<ViewRoot>& roots, const Node& root,
-                                std::vector<ViewProtect>& out);
+// What is sbx's own in a writable root, whatever the profile says: `name` below it. A missing one
+// cannot be made; it is only reported where the caller cannot make the stub for that, and where it
+// is not at the root's top, since directories on the way would be held in place.
+Status protect_own(const std::vector<ViewRoot>& roots, const std::string& root,
+                   std::string_view name, std::vector<ViewProtect>& out);
 
 // The mode that marks a stub: an empty directory that holds the place of a missing protected path.
 inline constexpr unsigned kStubMode = 01500;

@@ -12,6 +12,7 @@ sbx_room(host SOURCES
   host/git_files.cc
   host/fifos.cc
   host/globs.cc
+  host/layer_places.cc
   host/looks.cc
   host/narrow_view.cc
   host/git_outside.cc

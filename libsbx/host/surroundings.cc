@@ -6,16 +6,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/files.h"
-#include "base/text.h"
+#include "host/layer_places.h"
 
 namespace sbx {
 namespace {
+
+// Each that a sandbox cannot be made without.
+#define SBX_NEEDED_CALLS                                                                     \
+  "clone with namespace flags, unshare, mount, umount2, pivot_root, open_tree, move_mount, " \
+  "mount_setattr and sethostname"
 
 constexpr SurroundingsText kTexts[] = {
     {"host", "the machine as it is", nullptr},
@@ -25,8 +31,8 @@ constexpr SurroundingsText kTexts[] = {
     {"docker",
      "by default its seccomp filter refuses namespaces and mounts, and parts of /proc are masked",
      "docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined "
-     "--security-opt systempaths=unconfined … (or a seccomp profile that allows clone with "
-     "namespace flags, mount, umount2 and pivot_root)"},
+     "--security-opt systempaths=unconfined … (or a seccomp profile that allows " SBX_NEEDED_CALLS
+     ")"},
     {"podman", "by default its seccomp filter refuses sethostname, and parts of /proc are masked",
      "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL …"},
     {"kubernetes", "by default with the runtime's seccomp filter, and parts of /proc masked",
@@ -35,8 +41,8 @@ constexpr SurroundingsText kTexts[] = {
     {"systemd-nspawn", "with a filter of system calls, and parts of /proc masked",
      "start sbx-run outside of the container"},
     {"container", "by default with the runtime's seccomp filter, and parts of /proc masked",
-     "have its runtime allow clone with namespace flags, mount, umount2 and pivot_root, and mask "
-     "nothing of /proc; Docker's words: docker run --security-opt seccomp=unconfined "
+     "have its runtime allow " SBX_NEEDED_CALLS
+     ", and mask nothing of /proc; Docker's words: docker run --security-opt seccomp=unconfined "
      "--security-opt apparmor=unconfined --security-opt systempaths=unconfined …"},
 };
 
@@ -65,13 +71,8 @@ std::optional<bool> has_own_root() {
 // there, unless its directory is a mount point.
 bool is_chroot() {
   if (const std::optional<bool> known = has_own_root()) return *known;
-  const Result<std::string> mounts = read_file("/proc/self/mountinfo", std::size_t{4} << 20);
-  if (!mounts.ok() || mounts.value().empty()) return false;
-  for (const std::string_view line : split(mounts.value(), '\n')) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    if (fields.size() > 4 && fields[4] == "/") return false;
-  }
-  return true;
+  const std::vector<std::string> mounts = mount_points();
+  return !mounts.empty() && std::find(mounts.begin(), mounts.end(), "/") == mounts.end();
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "host/facts.h"
 #include "host/fifos.h"
 #include "host/git_outside.h"
+#include "host/layer_places.h"
 #include "host/narrow_view.h"
 #include "host/protect.h"
 #include "profile/forms.h"
@@ -46,6 +47,7 @@ class Roots {
     SBX_CHECK_OK(add_roots());
     SBX_CHECK_OK(add_caches());
     SBX_CHECK_OK(add_git_outside(policy_, view_));
+    hide_layers();
     narrow_view(policy_, view_);
     hold_own();
     hide_closed();
@@ -67,7 +69,10 @@ class Roots {
       // What goes with the run rules no other.
       const bool is_fresh = policy_.run.workspace.mode == WorkspaceMode::kFresh;
       if (is_fresh && root.node.path == policy_.sandbox.workspace) continue;
-      SBX_CHECK_OK(protect_project_settings(view_.roots, root.node, view_.protects));
+      SBX_CHECK_OK(protect_own(view_.roots, root.node.path, kProjectSettings, view_.protects));
+    }
+    for (const auto& [root, name] : unmade_layers_) {
+      SBX_CHECK_OK(protect_own(view_.roots, root, name, view_.protects));
     }
     for (const std::string& path : policy_.run.own_files) {
       SBX_CHECK_OK(protect_path(view_.roots, path, view_.protects));
@@ -84,6 +89,30 @@ class Roots {
   }
 
  private:
+  // Layers of workspaces on the same mount: their commits go by what lies there.
+  void hide_layers() {
+    std::vector<ViewRoot> found;
+    for (const std::string& top : mount_points()) {
+      const ViewRoot* const root = deepest_at(view_.roots, top, &ViewRoot::path);
+      if (root == nullptr || root->access != Access::kReadWrite ||
+          looks_.at(top).kind != NodeKind::kDirectory) {
+        continue;
+      }
+      const std::string place = layers_beside(top);
+      own_files_.push_back(place);
+      Node node = looks_.at(place);
+      if (node.kind == NodeKind::kMissing || is_stub(place)) {
+        const bool is_closed = faccessat(AT_FDCWD, top.c_str(), W_OK | X_OK, AT_EACCESS) != 0;
+        if (is_closed && top != root->path()) continue;
+        const std::size_t start = root->path() == "/" ? 1 : root->path().size() + 1;
+        unmade_layers_.emplace_back(root->path(), place.substr(start));
+      } else {
+        found.push_back({std::move(node), Access::kNone, kSessionPlaces});
+      }
+    }
+    view_.roots.insert(view_.roots.end(), found.begin(), found.end());
+  }
+
   // Else what is looked for in it would be named.
   Status check_workspace() const {
     const std::string& path = policy_.sandbox.workspace;
@@ -411,6 +440,7 @@ class Roots {
   Looks& looks_;
   View& view_;
   std::vector<std::string> own_files_;
+  std::vector<std::pair<std::string, std::string>> unmade_layers_;  // a root, and what is below it
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace sbx::http {
 namespace {
 
 constexpr auto kHandshakeLimit = std::chrono::seconds(20);
+constexpr auto kFinishLimit = std::chrono::milliseconds(1500);  // a run's end waits for 2 s
 constexpr int kMostRounds = 16;
 constexpr int kMostSteps = 4;  // whose bytes go out together
 constexpr std::string_view kH1 = "\x08http/1.1";
@@ -52,6 +53,12 @@ void Connection::start() {
   advance();
 }
 
+void Connection::finish() {
+  if (std::exchange(client_is_gone_, true)) return;
+  finish_limit_ = context_.loop().after(kFinishLimit, [this] { end(); });
+  advance();
+}
+
 void Connection::advance() {
   if (std::exchange(is_advancing_, true)) {
     must_advance_ = true;
@@ -65,7 +72,8 @@ void Connection::advance() {
   }
   is_advancing_ = false;
   if (stage_ == Stage::kOver) return;
-  if (moves) {  // others get their turn
+  if (client_is_gone_ && stage_ == Stage::kOrigin) return end();  // nothing but its hello was said
+  if (moves) {                                                    // others get their turn
     again_ = context_.loop().after(std::chrono::milliseconds(0), [this] { advance(); });
   }
   const bool is_early = stage_ < Stage::kDialogue;
@@ -304,7 +312,13 @@ bool Connection::step_dialogue() {
   if (no_server_.empty()) server_.flush();
   // What has room again takes more: no event would tell of it.
   moves = moves || client_.has_ended_output() != had_ended || count_full() < full;
-  if (dialogue_->is_over() || (client_.is_broken() && !moves)) {
+  if (client_.is_broken()) {
+    client_.stop();  // else it would wake the loop again and again
+    client_.fill_now();
+    finish();
+  }
+  const bool is_done = client_is_gone_ && client_.is_at_end() && !dialogue_->has_unsent();
+  if (dialogue_->is_over() || is_done) {
     end();
     return true;
   }
@@ -316,6 +330,8 @@ void Connection::end() {
   stage_ = Stage::kOver;
   limit_.stop();
   again_.stop();
+  finish_limit_.stop();
+  if (dialogue_) dialogue_->conclude();
   client_.stop();
   server_.stop();
   end_(server_.bytes_written(), server_.bytes_read());

@@ -20,6 +20,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using OnEnd = std::function<void(std::uint64_t bytes_out, std::uint64_t bytes_in)>;
   Connection(Context& context, Peer peer, OwnedFd client, OwnedFd server, OnEnd end);
   void start();
+  // The client is gone: what it has written is still handed on, for a moment, and that is all.
+  void finish();
 
  private:
   enum class Stage : std::uint8_t { kFirstByte, kHello, kOrigin, kClient, kDialogue, kOver };
@@ -56,6 +58,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<Dialogue> dialogue_;
   Loop::Timer limit_;
   Loop::Timer again_;
+  Loop::Timer finish_limit_;
+  bool client_is_gone_ = false;
   bool is_advancing_ = false;
   bool must_advance_ = false;
 };

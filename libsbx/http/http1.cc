@@ -44,15 +44,16 @@ bool Http1::advance() {
     linger();
     return false;
   }
-  if (client_.is_broken()) {
-    tell();
-    is_over_ = true;
-    return true;
-  }
   if (is_tunnel_) return step_tunnel();
   const bool has_asked = step_request();
   if (is_over_ || lingers_ || is_tunnel_) return true;
   return step_response() || has_asked;
+}
+
+// What waits for the operator waits for a program that takes the answer.
+bool Http1::has_unsent() const {
+  if (lingers_ || asking_ == Asking::kWaits) return false;
+  return asking_ == Asking::kBody || !client_.in.empty() || !server_.out.empty();
 }
 
 bool Http1::step_request() {
@@ -76,7 +77,6 @@ bool Http1::read_head() {
   }
   if (size.ok()) head = read_request(std::string_view(client_.in).substr(0, size.value()));
   judged_ = {};
-  has_told_ = false;
   if (!head.ok()) {
     request_ = {};
     // As far as it can be read: for the record alone.
@@ -111,6 +111,7 @@ void Http1::begin() {
   if (request_.body == Body::kChunked) chunks_.emplace();
   held_.clear();
   judged_ = judge(context_, peer_, request_);
+  has_told_ = false;
   if (judged_.refusal) return refuse(*judged_.refusal, request_.body == Body::kNone);
   if (!no_server_.empty()) return refuse({502, no_server_, ""}, request_.body == Body::kNone);
   if (!judged_.asks) return send_request();
@@ -127,7 +128,9 @@ void Http1::begin() {
   });
 }
 
+// It is told of before the origin can see any of it.
 void Http1::send_request() {
+  context_.tell_exchange(peer_, number_, judged_.exchange);
   server_.out += request_text(request_);
   asking_ = request_.body == Body::kNone ? Asking::kSent : Asking::kBody;
   answering_ = Answering::kHead;

@@ -22,6 +22,10 @@ class Dialogue {
   // Whether something has moved.
   virtual bool advance() = 0;
   virtual bool is_over() const = 0;
+  // Whether something that the client has written is still to go on.
+  virtual bool has_unsent() const = 0;
+  // Nothing moves any more: tells of what has found no end.
+  virtual void conclude() = 0;
 };
 
 class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
@@ -32,6 +36,8 @@ class Http1 : public Dialogue, public std::enable_shared_from_this<Http1> {
         std::function<void()> wake);
   bool advance() override;
   bool is_over() const override { return is_over_; }
+  bool has_unsent() const override;
+  void conclude() override { tell(); }
 
  private:
   enum class Asking : std::uint8_t { kHead, kWaits, kBody, kSent };

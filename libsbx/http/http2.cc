@@ -62,7 +62,6 @@ struct Http2::Callbacks {
       if (self.exchanges_.size() >= kMostExchanges) return NGHTTP2_ERR_CALLBACK_FAILURE;
       auto made = std::make_unique<Exchange>(self.context_.credentials());
       made->ids[kClient] = frame->hd.stream_id;
-      made->number = self.next_number_++;
       self.exchanges_[frame->hd.stream_id] = std::move(made);
     }
     return 0;
@@ -138,7 +137,7 @@ Http2::Http2(Context& context, const Peer& peer, Stream& client, Stream& server,
   if (!open()) is_over_ = true;
 }
 
-Http2::~Http2() {
+void Http2::conclude() {
   for (auto& [id, exchange] : exchanges_) tell(*exchange);
 }
 
@@ -193,11 +192,22 @@ bool Http2::advance() {
   nghttp2_session* const client = sessions_[kClient].get();
   const bool is_done = nghttp2_session_want_read(client) == 0 &&
                        nghttp2_session_want_write(client) == 0 && client_.out.empty();
-  if (is_done || client_.is_broken() || (client_.is_at_end() && exchanges_.empty())) {
+  if (is_done || (client_.is_at_end() && client_.in.empty() && exchanges_.empty())) {
     is_over_ = true;
     return true;
   }
   return moves;
+}
+
+bool Http2::has_unsent() const {
+  if (!no_server_.empty() || server_is_gone_) return false;
+  return !client_.in.empty() || !server_.out.empty() ||
+         nghttp2_session_want_write(sessions_[kServer].get()) != 0 ||
+         std::any_of(exchanges_.begin(), exchanges_.end(), [](const auto& each) {
+           const Exchange& one = *each.second;
+           const bool goes_on = !one.is_refused && one.ids[kServer] >= 0 && !one.is_closed[kServer];
+           return goes_on && !one.flows[kServer].data.empty();
+         });
 }
 
 // In, then out, within the bounds of the buffers.
@@ -349,7 +359,9 @@ void Http2::begin(std::int32_t id) {
   });
 }
 
+// It is told of before the origin can see any of it.
 void Http2::send_request(Exchange& exchange) {
+  tell_now(exchange);
   Pairs head = {{":method", exchange.head.method},
                 {":scheme", "https"},
                 {":authority", peer_.authority()},
@@ -413,7 +425,7 @@ void Http2::take_answer(Exchange& exchange, bool is_end) {
   if (is_end) {
     tell(exchange);
   } else {
-    context_.tell_exchange(peer_, exchange.number, exchange.judged.exchange);
+    tell_now(exchange);
   }
   exchange.flows[kClient].is_ended = is_end;
   submit(kClient, exchange, head, !is_end);
@@ -531,7 +543,7 @@ void Http2::reset(Side side, const Exchange& exchange, std::uint32_t error) {
 
 void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
   if (std::exchange(exchange.is_refused, true)) return;
-  tell_refusal(context_, peer_, exchange.number, exchange.judged.exchange, refusal);
+  tell_refusal(context_, peer_, number_of(exchange), exchange.judged.exchange, refusal);
   exchange.has_told = true;
   reset(kServer, exchange, NGHTTP2_CANCEL);
   if (exchange.has_answer) return reset(kClient, exchange, NGHTTP2_CANCEL);
@@ -549,8 +561,16 @@ void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
 }
 
 void Http2::tell(Exchange& exchange) {
-  if (std::exchange(exchange.has_told, true)) return;
-  context_.tell_exchange(peer_, exchange.number, exchange.judged.exchange);
+  if (!std::exchange(exchange.has_told, true)) tell_now(exchange);
+}
+
+void Http2::tell_now(Exchange& exchange) {
+  context_.tell_exchange(peer_, number_of(exchange), exchange.judged.exchange);
+}
+
+std::size_t Http2::number_of(Exchange& exchange) {
+  if (!exchange.number) exchange.number = next_number_++;
+  return *exchange.number;
 }
 
 }  // namespace sbx::http

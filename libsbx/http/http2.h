@@ -24,9 +24,10 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   // As Http1's.
   Http2(Context& context, const Peer& peer, Stream& client, Stream& server, std::string no_server,
         std::function<void()> wake);
-  ~Http2() override;
   bool advance() override;
   bool is_over() const override { return is_over_; }
+  bool has_unsent() const override;
+  void conclude() override;
 
  private:
   enum Side : std::uint8_t { kClient, kServer };
@@ -40,9 +41,9 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   struct Exchange {
     std::int32_t ids[2] = {-1, -1};
     bool is_closed[2] = {false, false};
-    std::size_t number = 0;
-    Head head;      // as it comes in
-    Fields fields;  // of the block that is coming in
+    std::optional<std::size_t> number;  // once it was told of: they come in order
+    Head head;                          // as it comes in
+    Fields fields;                      // of the block that is coming in
     std::size_t fields_size = 0;
     Judged judged;
     Flow flows[2];     // to the client, to the server
@@ -82,6 +83,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   void submit(Side side, Exchange& exchange,
               const std::vector<std::pair<std::string, std::string>>& head, bool has_body);
   void tell(Exchange& exchange);
+  void tell_now(Exchange& exchange);
+  std::size_t number_of(Exchange& exchange);
   static Side other(Side side) { return side == kClient ? kServer : kClient; }
   Stream& stream(Side side) { return side == kClient ? client_ : server_; }
 

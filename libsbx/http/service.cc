@@ -81,6 +81,10 @@ bool Service::take_message() {
   if (words[0] == "C" && words.size() == 5 && count == 2) {
     add(words, std::move(owned[0]), std::move(owned[1]));
   }
+  if (words[0] == "F" && words.size() == 2) {
+    const auto found = connections_.find(static_cast<std::uint32_t>(number_of(words[1])));
+    if (found != connections_.end()) found->second->finish();
+  }
   if (words[0] == "Q" && words.size() == 3) answer(number_of(words[1]), words[2] == "1");
   if (words[0] == "V" && words.size() == 3 && count == 1) {
     const std::size_t number = number_of(words[1]);

@@ -5,6 +5,7 @@
 //   S trust_path pid                    + rules, environment, state: what to start with
 //   N 0                                 + rules, state: a further policy, started by another one
 //   C id policy name port               + the client's socket, the server's
+//   F id                                its client is gone: hand on what it wrote, and end
 //   P 0                                 are you there
 //   Q question 1|0                      the operator's answer
 //   V policy index                      + a pipe that a command's output comes from

@@ -57,7 +57,8 @@ Stream::Handshake Stream::handshake() {
 bool Stream::fill() {
   static std::array<char, std::size_t{16} << 10> piece;  // a record's most
   if (may_read_) wants_write_ = false;
-  while (may_read_ && !at_end_ && !is_broken_ && in.size() < kMostIn) {
+  // What came before a reset can be read, though writing has failed.
+  while (may_read_ && !at_end_ && in.size() < kMostIn) {
     const std::size_t count = ssl_ ? read_tls(piece) : read_plain(piece);
     in.append(piece.data(), count);
     bytes_read_ += count;
@@ -76,14 +77,14 @@ std::size_t Stream::read_tls(std::span<char> to) {
   // An end without a farewell is one as well: whoever counts on the length sees it.
   at_end_ = SSL_get_error(ssl_.get(), result) == SSL_ERROR_SSL &&
             ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
-  if (!at_end_) take_tls_error(result);
+  if (!at_end_ && !take_tls_error(result)) at_end_ = true;
   return 0;
 }
 
 std::size_t Stream::read_plain(std::span<char> to) {
   const ssize_t got = recv(socket_.get(), to.data(), to.size(), MSG_DONTWAIT);
-  if (got == 0) at_end_ = true;
   if (got < 0 && errno != EAGAIN && errno != EINTR) is_broken_ = true;
+  if (got == 0 || is_broken_) at_end_ = true;
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kept/command.h"
 
+#include "host/globs.h"
 #include "host/view.h"
 
 namespace sbx {
@@ -11,6 +12,10 @@ Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
   for (const ViewProtect& protect : places.protects) {
     words.insert(words.end(),
                  {protect.is_only_reported() ? "--report" : "--protect", protect.node.path});
+  }
+  for (const View::Pattern& pattern : places.patterns) {
+    words.insert(words.end(), {pattern.hides ? "--hide-glob" : "--protect-glob",
+                               whole_glob(pattern.base, pattern.text)});
   }
   for (const auto* const roots : {&places.roots, &places.absent}) {
     for (const ViewRoot& root : *roots) {

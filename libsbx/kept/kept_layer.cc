@@ -16,6 +16,7 @@
 #include "base/paths.h"
 #include "base/text.h"
 #include "base/utf8.h"
+#include "host/globs.h"
 #include "host_files/changes.h"
 #include "host_files/remove_tree.h"
 #include "kept/copy.h"
@@ -316,6 +317,10 @@ void KeptLayer::remember(const View& places) {
       if (root.access == Access::kNone) add_new(state_.hidden, root.path());
       if (root.access == Access::kReadOnly) add_new(state_.read_only, root.path());
     }
+  }
+  for (const View::Pattern& pattern : places.patterns) {
+    add_new(pattern.hides ? state_.hidden_globs : state_.protect_globs,
+            whole_glob(pattern.base, pattern.text));
   }
   // What an earlier run wrote in a root of its own, and this one may not.
   for (const std::string& root : state_.roots) {

@@ -25,13 +25,20 @@ bool is_marked_opaque(int fd) {
 
 class Walker {
  public:
-  Walker(const std::vector<OwnedFd>& levels, const std::function<bool(const MergedEntry&)>& visit)
-      : levels_(levels), visit_(visit) {}
+  Walker(const std::vector<OwnedFd>& levels, const std::function<bool(const MergedEntry&)>& visit,
+         OpenedDirectories* kept)
+      : levels_(levels), visit_(visit), kept_(kept) {}
 
   bool run() {
     std::vector<std::size_t> all;
     for (std::size_t i = 0; i < levels_.size(); ++i) all.push_back(i);
-    return walk("", all, 0) && is_whole_;
+    const bool is_whole = walk("", all, 0) && is_whole_;
+    for (const Opened& one : opened_) {
+      const Result<std::string> level =
+          real_path("/proc/self/fd/" + std::to_string(levels_[one.level].get()));
+      if (level.ok()) kept_->add(level.value() + "/" + one.path, one.mode);
+    }
+    return is_whole;
   }
 
  private:
@@ -79,7 +86,7 @@ class Walker {
   bool walk(const std::string& path, const std::vector<std::size_t>& levels, int depth) {
     const std::size_t opened = opened_.size();
     const bool goes_on = walk_opened(path, levels, depth);
-    close_again(opened);
+    if (kept_ == nullptr) close_again(opened);
     return goes_on;
   }
 
@@ -134,6 +141,7 @@ class Walker {
 
   const std::vector<OwnedFd>& levels_;
   const std::function<bool(const MergedEntry&)>& visit_;
+  OpenedDirectories* const kept_;
   std::vector<Opened> opened_;
   bool is_whole_ = true;
 };
@@ -199,8 +207,14 @@ std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths) {
 }
 
 bool walk_merged(const std::vector<OwnedFd>& levels,
-                 const std::function<bool(const MergedEntry&)>& visit) {
-  return Walker(levels, visit).run();
+                 const std::function<bool(const MergedEntry&)>& visit, OpenedDirectories* opened) {
+  return Walker(levels, visit, opened).run();
+}
+
+void OpenedDirectories::close() {
+  for (; !all_.empty(); all_.pop_back()) {
+    (void)!chmod(all_.back().first.c_str(), all_.back().second);
+  }
 }
 
 }  // namespace sbx

@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/owned_fd.h"
@@ -41,10 +42,25 @@ bool lies_below_any(std::string_view path, const std::set<std::string>& those);
 // Opens upper directories by path; one that is not there is left out.
 std::vector<OwnedFd> open_levels(const std::vector<std::string>& paths);
 
+// Directories that their owner may not enter, opened to be read: closed again at the end.
+class OpenedDirectories {
+ public:
+  OpenedDirectories() = default;
+  ~OpenedDirectories() { close(); }
+  OpenedDirectories(const OpenedDirectories&) = delete;
+  OpenedDirectories& operator=(const OpenedDirectories&) = delete;
+  void add(std::string path, mode_t mode) { all_.emplace_back(std::move(path), mode); }
+  void close();
+
+ private:
+  std::vector<std::pair<std::string, mode_t>> all_;  // absolute; one that lies in another after it
+};
+
 // Every entry, a directory before what is in it, names sorted; the topmost of `levels` first.
 // `visit` answers whether to go on. False where it was stopped, or a path was too long or too deep
-// to be looked at.
+// to be looked at. What is closed is open for the walk, or for as long as `opened` is.
 bool walk_merged(const std::vector<OwnedFd>& levels,
-                 const std::function<bool(const MergedEntry&)>& visit);
+                 const std::function<bool(const MergedEntry&)>& visit,
+                 OpenedDirectories* opened = nullptr);
 
 }  // namespace sbx

@@ -71,6 +71,8 @@ bool read_record(LayerState& state, std::string_view key, std::string_view value
   if (key == "shown") return add_epoch(state.shown, value);
   if (key == "protect") return add_path(state.protects, value);
   if (key == "hidden") return add_path(state.hidden, value);
+  if (key == "protect_glob") return add_path(state.protect_globs, value);
+  if (key == "hidden_glob") return add_path(state.hidden_globs, value);
   if (key == "read_only") return add_path(state.read_only, value);
   if (key == "committed") {
     state.committed = value;
@@ -112,6 +114,8 @@ std::string encode_layer_state(const LayerState& state) {
   }
   for (const std::string& path : state.protects) add("protect", path);
   for (const std::string& path : state.hidden) add("hidden", path);
+  for (const std::string& glob : state.protect_globs) add("protect_glob", glob);
+  for (const std::string& glob : state.hidden_globs) add("hidden_glob", glob);
   for (const std::string& path : state.read_only) add("read_only", path);
   if (!state.committed.empty()) add("committed", state.committed);
   for (const std::string& epoch : state.shown) add("shown", epoch);

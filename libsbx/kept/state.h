@@ -33,6 +33,8 @@ struct LayerState {
       labels;                         // frozen stacks, in the order of their making
   std::vector<std::string> protects;  // absolute paths
   std::vector<std::string> hidden;
+  std::vector<std::string> protect_globs;  // see host/globs.h
+  std::vector<std::string> hidden_globs;
   std::vector<std::string> read_only;
   std::string committed;  // the epoch that holds what the last commit made real; empty: none
   Epochs shown;  // commits of other layers that the real files showed when it was branched off

@@ -22,6 +22,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "host/layer_places.h"
 #include "host_files/places.h"
 #include "host_files/remove_tree.h"
 
@@ -88,6 +89,28 @@ Result<std::string> usable_directory(const std::string& path, const std::string&
   if (access(directory.c_str(), W_OK) != 0)
     return layer_failure("access(" + directory + ")", errno);
   return directory;
+}
+
+// What tells the directory from another one that stands there later.
+std::string mark_of(const std::string& place) {
+  struct statx info {};
+  (void)!statx(AT_FDCWD, place.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &info);
+  return "/beside-" + sha256_hex(place + " " + std::to_string(info.stx_ino) + " " +
+                                 std::to_string(info.stx_btime.tv_sec) + " " +
+                                 std::to_string(info.stx_btime.tv_nsec))
+                          .substr(0, 32);
+}
+
+// Whether the directory was made for layers by whoever has the state directory, or is now: a
+// command may have made another, or it came with the file system.
+bool is_made_by_us(const std::string& place, const std::string& marks) {
+  if (mkdir(place.c_str(), 0700) != 0) {
+    return errno == EEXIST && access((marks + mark_of(place)).c_str(), F_OK) == 0;
+  }
+  const OwnedFd mark(
+      open((marks + mark_of(place)).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!mark.is_open()) rmdir(place.c_str());
+  return mark.is_open();
 }
 
 Result<OwnedFd> lock_file(const std::string& path, int how) {
@@ -180,20 +203,25 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
     store.may_overlay = can_hold_upper(store.directory);
     return store;
   }
-  std::string top = mount_top(workspace);
-  // In a workspace that is a mount of its own, commands could reach it.
-  if (top != workspace) {
-    if (top == "/") top.clear();
-    const Result<std::string> beside =
-        usable_directory(top + "/.sbx-layers-" + std::to_string(geteuid()), hash);
-    if (beside.ok() && can_hold_upper(beside.value())) {
-      store.directory = beside.value();
-      store.may_overlay = true;
-      return store;
-    }
-  }
   if (!own.ok()) return own.error();
   store.directory = own.value();
+  const std::string top = mount_top(workspace);
+  // In a workspace that is a mount of its own, commands could reach it.
+  if (top == workspace) return store;
+  const std::string place = layers_beside(top);
+  if (!is_made_by_us(place, state + "/layers")) {
+    if (access((place + "/" + hash).c_str(), F_OK) != 0) return store;
+    return Error{ErrorCode::kPathRefused,
+                 place + " holds layers of this workspace, and nothing in " + state +
+                     " says that sbx made it",
+                 "layer",
+                 "remove it, or set XDG_STATE_HOME to the directory that it was made with"};
+  }
+  const Result<std::string> beside = usable_directory(place, hash);
+  if (beside.ok() && can_hold_upper(beside.value())) {
+    store.directory = beside.value();
+    store.may_overlay = true;
+  }
   return store;
 }
 

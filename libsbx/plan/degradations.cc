@@ -4,6 +4,7 @@
 
 #include "plan/builder.h"
 #include "profile/shipped.h"
+#include "sys/kernel.h"
 
 namespace sbx {
 namespace {
@@ -18,6 +19,15 @@ struct Made {
   bool relays() const { return is_relayed(sandbox.network.mode); }
   bool wants_gateway() const { return relays() || !sandbox.network.host_ports.empty(); }
   bool filter_is_deaf() const { return has(Layer::kSeccomp) && !plan.filter_notifies; }
+  bool scopes() const { return sys::landlock_scopes(plan.landlock_abi) != 0; }
+  bool shares_processes() const { return !has(Layer::kPid) && is_confined; }
+  // Nobody looks at where a connection would go, nor refuses all.
+  bool connects_unseen() const {
+    const std::vector<std::string>& deny = sandbox.seccomp.deny;
+    const bool is_refused =
+        has(Layer::kSeccomp) && std::find(deny.begin(), deny.end(), "connect") != deny.end();
+    return is_confined && !plan.mediates_connect && !is_refused;
+  }
   bool network_is_as_wanted() const {
     return sandbox.network.mode == NetworkMode::kOpen || has(Layer::kNet) || has(Layer::kSeccomp);
   }
@@ -38,7 +48,18 @@ constexpr Shortfall kShortfalls[] = {
      }},
     {"tree",
      "without a pid namespace a process that forks without pause can outrun the kill at the end",
-     [](const Made& made) { return !made.has(Layer::kPid) && made.is_confined; }},
+     [](const Made& made) { return made.shares_processes(); }},
+    {"processes",
+     "without a pid namespace the user's processes outside, sbx-run among them, show in /proc, and "
+     "when and where they run can be changed (affinity, priority, scheduling class)",
+     [](const Made& made) { return made.shares_processes(); }},
+    {"processes",
+     "without a pid namespace and the filter the limits of the user's processes outside can be set "
+     "(prlimit), which can end them",
+     [](const Made& made) { return made.shares_processes() && !made.has(Layer::kSeccomp); }},
+    {"processes",
+     "without a pid namespace and Landlock ABI 6 the user's processes outside can be sent signals",
+     [](const Made& made) { return made.shares_processes() && !made.scopes(); }},
     {"filesystem", "neither a mount namespace nor Landlock: every file of the caller is in reach",
      [](const Made& made) {
        return !made.has(Layer::kMount) && !made.has(Layer::kLandlock) && made.is_confined;
@@ -79,8 +100,22 @@ constexpr Shortfall kShortfalls[] = {
      "connections are not handed to sbx: a socket of the host that shows in a root can be "
      "connected to",
      [](const Made& made) {
-       return !made.plan.mediates_connect && made.is_confined &&
-              (made.has(Layer::kSeccomp) || made.has(Layer::kMount));
+       return made.connects_unseen() && made.has(Layer::kMount) &&
+              !made.plan.landlock_holds_sockets;
+     }},
+    {"unix_sockets",
+     "connections are not handed to sbx, and neither a mount namespace nor Landlock ABI 9 stands "
+     "before them: every socket file of the host that the caller may write can be connected to, in "
+     "a root or not",
+     [](const Made& made) {
+       return made.connects_unseen() && !made.has(Layer::kMount) &&
+              !made.plan.landlock_holds_sockets;
+     }},
+    {"unix_sockets",
+     "connections are not handed to sbx, and neither a network namespace nor Landlock ABI 6 stands "
+     "before them: abstract sockets of the host can be connected to",
+     [](const Made& made) {
+       return made.connects_unseen() && !made.has(Layer::kNet) && !made.scopes();
      }},
 };
 

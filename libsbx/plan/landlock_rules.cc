@@ -4,6 +4,7 @@
 // narrower is granted entry by entry, since Landlock cannot take away what a parent gives.
 #include <algorithm>
 
+#include "base/text.h"
 #include "plan/builder.h"
 #include "policy/http.h"
 #include "sys/kernel.h"
@@ -23,6 +24,8 @@ constexpr std::uint64_t kDevice = kLandlockFsReadFile | kLandlockFsWriteFile | k
 constexpr std::uint64_t kFileRights = kLandlockFsExecute | kLandlockFsReadFile |
                                       kLandlockFsWriteFile | kLandlockFsTruncate |
                                       kLandlockFsIoctlDev;
+
+constexpr std::size_t kMostTold = 20;
 
 class RulePlanner {
  public:
@@ -81,6 +84,7 @@ class RulePlanner {
       handled_here_ = root.noexec ? handled_ & ~kLandlockFsExecute : handled_;
       grant(root.node, root.access == Access::kReadWrite ? write_ : read_);
     }
+    tell_not_listed();
   }
 
  private:
@@ -167,13 +171,16 @@ class RulePlanner {
       return;
     }
     if (is_write(rights)) {
-      builder_.plan().degraded.push_back({"files", "without a mount namespace " + node.path +
-                                                       " is granted entry by entry, since it holds "
-                                                       "something narrower: nothing can be made, "
-                                                       "renamed or removed directly in it"});
+      tell(node.path +
+           " is granted entry by entry, since it holds something narrower: nothing can be made, "
+           "renamed or removed directly in it");
     }
     // Reading may be granted whole where nothing below is hidden.
-    if (is_write(rights) && !has_narrower_below(node.path, read_)) allow(node, read_);
+    if (is_write(rights) && !has_narrower_below(node.path, read_)) {
+      allow(node, read_);
+    } else {
+      not_listed_.push_back(node.path);
+    }
     const auto listing = view_.listings.find(node.path);
     if (listing == view_.listings.end()) return;  // nothing is granted of what cannot be listed
     for (const Node& entry : listing->second) {
@@ -182,6 +189,18 @@ class RulePlanner {
       const bool is_protected = protect_at(entry.path) != nullptr;
       grant(entry, is_protected ? read_ : rights);
     }
+  }
+
+  void tell(const std::string& what) {
+    builder_.plan().degraded.push_back({"files", "without a mount namespace " + what});
+  }
+
+  void tell_not_listed() {
+    if (not_listed_.empty()) return;
+    const std::size_t more = not_listed_.size() - std::min(not_listed_.size(), kMostTold);
+    not_listed_.resize(not_listed_.size() - more);
+    tell("these directories cannot be listed, since they hold something hidden: " +
+         join(not_listed_, ", ") + (more == 0 ? "" : " and " + std::to_string(more) + " more"));
   }
 
   void grant_execution(const Node& directory) {
@@ -211,6 +230,7 @@ class RulePlanner {
   std::uint64_t write_ = kWrite;
   std::uint64_t handled_;
   std::uint64_t handled_here_ = handled_;  // in the root that is granted
+  std::vector<std::string> not_listed_;
 };
 
 }  // namespace
@@ -230,6 +250,7 @@ void add_landlock(PlanBuilder& builder, const PlanInput& input, bool has_mount_v
   if (!network.unix_sockets.empty() || network.mode == NetworkMode::kOpen) {
     files &= ~kLandlockFsResolveUnix;
   }
+  builder.plan().landlock_holds_sockets = (files & kLandlockFsResolveUnix) != 0;
   builder.add(op::LandlockCreate{files, guards_network ? landlock_net_rights(abi) : 0,
                                  landlock_scopes(abi)},
               Layer::kLandlock);

@@ -58,6 +58,7 @@ struct LaunchPlan {
   // What is promised, for explain and for the answer.
   LayerSet wanted;
   int landlock_abi = 0;
+  bool landlock_holds_sockets = false;  // refuses connects to socket files of the host
   int filter_allowed = 0;
   int filter_refused = 0;
   int filter_checked = 0;

@@ -153,12 +153,23 @@ class Planner {
       builder_.plan().wanted.add(layer);
       return {};
     }
-    const bool may_miss = layer == Layer::kLandlock
-                              ? sandbox_.landlock.mode != LandlockMode::kRequire
-                              : sandbox_.isolation.fallback == Fallback::kDegrade;
-    if (sandbox_.isolation.require.has(layer) || !may_miss) return unavailable(layer, obstacle);
+    if (sandbox_.isolation.require.has(layer) || !may_miss(layer)) {
+      return unavailable(layer, obstacle);
+    }
     builder_.plan().degraded.push_back({layer_name(layer), obstacle.reason});
     return {};
+  }
+
+  bool may_miss(Layer layer) const {
+    switch (layer) {
+      case Layer::kLandlock:
+        return sandbox_.landlock.mode != LandlockMode::kRequire;
+      case Layer::kNoNewPrivs:
+      case Layer::kCapabilities:
+        return false;  // what a command has of privilege, no other layer takes from it
+      default:
+        return sandbox_.isolation.fallback == Fallback::kDegrade;
+    }
   }
 
   Status choose_paths() {

@@ -113,7 +113,10 @@ std::optional<Denial> refused_git_clone(const Request& request, const std::strin
   if (!listing.is_open()) return std::nullopt;
   while (const dirent* entry = listing.next()) {
     const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name != kProjectSettings) return std::nullopt;
+    if (name != "." && name != ".." && name != kProjectSettings &&
+        !name.starts_with(kLayersBeside)) {
+      return std::nullopt;
+    }
   }
   return Denial{Refuser::kMount,
                 "git_clone",

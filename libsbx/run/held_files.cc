@@ -9,11 +9,21 @@
 #include <iterator>
 #include <utility>
 
+#include "base/paths.h"
 #include "base/text.h"
 #include "host/globs.h"
 #include "host/protect.h"
 
 namespace sbx {
+namespace {
+
+constexpr std::size_t kMostMatches = 64;  // of one pattern, that are named
+
+const char* operation_of(const View::Pattern& pattern) {
+  return pattern.hides ? "hidden_appeared" : "protected_created";
+}
+
+}  // namespace
 
 std::optional<HeldFiles::State> HeldFiles::state_of(const std::string& path, bool is_own) {
   struct stat info {};
@@ -74,11 +84,23 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
   if (git_) compare_git(denials);
 }
 
+void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const {
+  for (const View::Pattern& pattern : patterns_) {
+    const std::string whole = whole_glob(pattern.base, pattern.text);
+    std::size_t count = 0;
+    for (const Change& change : changes) {
+      const bool is_new = change.kind == "created" && glob_holds(whole, change.path) &&
+                          !glob_holds(whole, parent_of(change.path));
+      if (!is_new || ++count > kMostMatches) continue;
+      denials.add({Refuser::kMount, operation_of(pattern), change.path, 1, "", ""});
+    }
+  }
+}
+
 // What has come to match is there as it was made: hidden or held from the next run on.
 void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const {
-  static constexpr std::size_t kMost = 64;
   for (const View::Pattern& pattern : patterns_) {
-    const char* const operation = pattern.hides ? "hidden_appeared" : "protected_created";
+    const char* const operation = operation_of(pattern);
     const Result<std::vector<std::string>> now =
         expand_glob(pattern.base, pattern.text, "", Unlisted::kPassedOver);
     if (!now.ok()) {
@@ -92,7 +114,7 @@ void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) 
       const std::string whole = pattern.base + "/" + path;
       return std::find(plan.stubs.begin(), plan.stubs.end(), whole) != plan.stubs.end();
     });
-    if (fresh.size() > kMost) fresh.resize(kMost);
+    if (fresh.size() > kMostMatches) fresh.resize(kMostMatches);
     for (const std::string& path : fresh) {
       denials.add({Refuser::kMount, operation, pattern.base + "/" + path, 1, "", ""});
     }

@@ -13,6 +13,7 @@
 #include "host/git_use.h"
 #include "host/view.h"
 #include "model/denial.h"
+#include "model/outcome.h"
 #include "plan/plan.h"
 #include "policy/policy.h"
 
@@ -24,6 +25,8 @@ class HeldFiles {
   HeldFiles(const Policy& policy, const View& view);
   // Looks again, and counts what has changed, or has come to be.
   void compare(const Policy& policy, const LaunchPlan& plan, DenialLedger& denials) const;
+  // The same of what patterns take away, where writes went to a layer: the real files do not tell.
+  void compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const;
   // As the look before the command has: git may be led through much.
   bool takes_long() const { return takes_long_; }
 

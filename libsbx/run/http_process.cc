@@ -151,8 +151,13 @@ bool HttpPolicy::covers_name(std::string_view name) const {
   });
 }
 
-bool HttpPolicy::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) {
+std::uint32_t HttpPolicy::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) {
   return process_.hand_over(number_, std::move(pair), std::move(sink));
+}
+
+void HttpPolicy::finish(std::uint32_t number) {
+  process_.finished_.push_back(number);
+  process_.tell_finished();
 }
 
 // --- policies ---
@@ -323,26 +328,35 @@ bool HttpProcess::send_pair(std::uint32_t id, const Held& held) const {
                      {held.pair.client.get(), held.pair.server.get()});
 }
 
-bool HttpProcess::hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink) {
+std::uint32_t HttpProcess::hand_over(std::size_t policy, HttpPair pair,
+                                     std::weak_ptr<HttpSink> sink) {
   if (child_.pid < 0) revive();
   const std::uint32_t id = next_id_++;
   Held& held = connections_[id];
   held = {policy, std::move(pair), std::move(sink)};
-  if (send_pair(id, held)) return true;
+  if (send_pair(id, held)) return id;
   if (errno == EPIPE || errno == ECONNRESET) {
     lose();
     revive();  // the new one is given what the old one did not take
-    if (child_.pid >= 0) return true;
+    if (child_.pid >= 0) return id;
   }
   connections_.erase(id);
-  return false;
+  return 0;
+}
+
+// The rest when it has taken some, which its reports tell.
+void HttpProcess::tell_finished() {
+  while (!finished_.empty() && child_.send({"F", std::to_string(finished_.front())})) {
+    finished_.pop_front();
+  }
 }
 
 void HttpProcess::take_reports() {
   constexpr int kMostAtOnce = 1024;
   for (int i = 0; i < kMostAtOnce && child_.control.is_open(); ++i) {
-    if (!take_report()) return;
+    if (!take_report()) break;
   }
+  tell_finished();
 }
 
 // A busy one would wake this process for every request: what comes in the next moments is taken

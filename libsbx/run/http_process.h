@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -51,7 +52,8 @@ class HttpPolicy : public HttpSession, public HttpGate {
   HttpProcess& process() const { return process_; }
   bool covers(std::string_view name, int port) const override;
   bool covers_name(std::string_view name) const override;
-  bool hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;
+  std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;
+  void finish(std::uint32_t number) override;
 
  private:
   HttpProcess& process_;
@@ -127,7 +129,8 @@ class HttpProcess {
   static Status await_ready(const Child& child, Known& known);
   Status serve_by(Child child);
   bool tell_policy(std::size_t number) const;
-  bool hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink);
+  std::uint32_t hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink);
+  void tell_finished();
   bool send_pair(std::uint32_t id, const Held& held) const;
   void pause();
   bool take_report();
@@ -151,6 +154,7 @@ class HttpProcess {
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;
   std::map<std::uint32_t, Held> connections_;
+  std::deque<std::uint32_t> finished_;  // clients are gone, and it was not told yet
   Ask ask_;
 };
 

@@ -101,10 +101,12 @@ Status RunNetwork::open_gateway() {
 
 // Where there is no network a name is asked for in vain, and the refusal names it.
 Gateway* RunNetwork::answer_names(OwnedFd udp) {
-  if (!open_gateway().ok() || !gateway_->add_dns(std::move(udp), OwnedFd()).ok()) {
+  if (gateway_ == nullptr && !open_gateway().ok()) {
     gateway_watch_.stop();
     gateway_.reset();
   }
+  // Without it every name fails to resolve, unnamed.
+  if (gateway_ != nullptr) static_cast<void>(gateway_->add_dns(std::move(udp), OwnedFd()));
   return gateway_.get();
 }
 
@@ -129,6 +131,11 @@ void RunNetwork::attach(int control, Refusals& refusals) {
     refill(false);
     refill(true);
   }
+}
+
+void RunNetwork::detach() {
+  control_ = -1;
+  if (gateway_ != nullptr) gateway_->note_end();
 }
 
 void RunNetwork::take(Received& received) {

@@ -43,8 +43,8 @@ class RunNetwork {
   void take_scratch(int fd) {
     if (connects_) connects_->peers().set_scratch(fd);
   }
-  // PID 1 has ended: nothing can be asked for any more.
-  void detach() { control_ = -1; }
+  // Nothing of the command is left: PID 1 can be asked for nothing any more.
+  void detach();
 
   // When step() is due without an event.
   std::optional<std::chrono::steady_clock::time_point> deadline() const;

@@ -83,11 +83,13 @@ void CommandRun::look_after(const Supervised& supervised) {
   if (layer_ == nullptr) {
     if (policy_->sandbox.filesystem.overlay) {
       after_.changes = list_changes(sandbox_->plan.overlays, supervised.overlays, after_.parted);
+      held_->compare_changes(*after_.changes, after_.denials);
     }
     return;
   }
   after_.layer = layer_->finish();
   after_.changes = layer_->changes();
+  held_->compare_changes(*after_.changes, after_.denials);
   const auto& most_mb = policy_->sandbox.limits.layer_mb;
   if (most_mb) after_.fills_layer = layer_->has_outgrown(*most_mb << 20);
   layer_->clear_marks();  // while PID 1 ends, and not when the next run waits for it

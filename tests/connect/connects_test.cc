@@ -225,6 +225,33 @@ TEST_F(ConnectsTest, APortOfTheHostWaitsForAListenerInside) {
   EXPECT_EQ(asked->port, destination.port);
 }
 
+TEST_F(ConnectsTest, AModeWithoutNamesAsksForTheirSocketBesideAGatewayToo) {
+  make_gateway(1);
+  const auto asked = [this](NetworkMode mode) {
+    ConnectRules rules;
+    rules.mode = mode;
+    rules.own_network = true;
+    std::optional<InsideRequest> request;
+    ask_ = [&](const InsideRequest& wanted, const Connects::Answer& answer) {
+      request = wanted;
+      answer(OwnedFd(), EADDRINUSE);
+      return 0;
+    };
+    EXPECT_EQ(serve(rules,
+                    [] {
+                      const OwnedFd client(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+                      const SocketAddress address = to_sockaddr({ipv4(127, 0, 0, 1), 53});
+                      return connect(client.get(), address.get(), address.length);
+                    }),
+              0);
+    return request;
+  };
+  const auto request = asked(NetworkMode::kNone);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->kind, InsideRequest::Kind::kDns);
+  EXPECT_FALSE(asked(NetworkMode::kAllowlist));
+}
+
 TEST_F(ConnectsTest, WhatTheGatewayWouldNotRelayIsRefused) {
   make_gateway(1);
   ConnectRules rules;

@@ -95,6 +95,26 @@ TEST_F(ErrandTest, ARelativePathBeginsAtTheCallersDirectory) {
   EXPECT_EQ(std::string(errand_->absolute), directory_.path() + "/./s");
 }
 
+TEST_F(ErrandTest, AWayByALinkOfTheCallersOwnIsTheCallers) {
+  const OwnedFd listener = unix_listener(directory_.at("s"));
+  const OwnedFd top(open(directory_.path().c_str(), O_PATH | O_CLOEXEC));
+  const OwnedFd socket(open(directory_.at("s").c_str(), O_PATH | O_CLOEXEC));
+  const auto at = [this](const std::string& way) {
+    const int error = look_at(unix_socket(), test::unix_address(way));
+    return error == 0 ? std::string(errand_->absolute) : std::to_string(error);
+  };
+  const std::string fd = "/fd/" + std::to_string(top.get());
+  for (const std::string front : {"/proc/self", "/proc/thread-self", "/dev"}) {
+    EXPECT_EQ(at(front + fd + "/s"), directory_.path() + "//s");
+    EXPECT_EQ(at(front + "/fd/" + std::to_string(socket.get())), directory_.at("s"));
+  }
+  EXPECT_EQ(at("/proc/self/root" + directory_.at("s")), "//" + directory_.at("s"));
+  EXPECT_EQ(at("/proc/self/fd/99999/s"), std::to_string(ENOENT));
+  EXPECT_EQ(at("/proc/self/task" + fd + "/s"), std::to_string(ENOENT));
+  // The link of another process.
+  EXPECT_EQ(at("/proc/" + std::to_string(getpid()) + fd + "/s"), std::to_string(EACCES));
+}
+
 TEST_F(ErrandTest, APathThatIsNoSocketIsRefused) {
   EXPECT_EQ(look_at(unix_socket(), test::unix_address(directory_.at("missing"))), ENOENT);
   directory_.file("file", "x");

@@ -316,6 +316,77 @@ class Own(Case):
         self.assertEqual(found["b"]["stdout"], "\n")
 
 
+class FailedAgain(Case):
+    """--resume=failed"""
+
+    def again(self, lines, *arguments):
+        path = self.tasks(lines)
+        self.batch("--jobs", "3", "--results", self.out(), *arguments, path, status=1)
+        self.write("work/mended", "")
+        self.batch("--jobs", "3", "--results", self.out(), "--resume=failed", *arguments, path)
+        return [result["id"] for result in self.results(self.out())]
+
+    LINES = [{"id": str(i), "command": "test -e mended" if i in (2, 4) else f"echo {i} >> ran"}
+             for i in range(6)]
+
+    def test_does_nothing_twice_and_leaves_nothing(self):
+        self.assertEqual(sorted(self.again(self.LINES)), list("012345"))
+        with open(self.work + "/ran") as file:
+            self.assertEqual(sorted(file.read().split()), list("0135"))
+        self.assertEqual(sorted(os.listdir(self.base)), ["cache", "out", "runtime", "tasks.jsonl", "work"])
+
+    def test_keeps_the_order_of_the_input(self):
+        self.assertEqual(self.again(self.LINES, "--order", "input"), list("012345"))
+        with open(self.work + "/ran") as file:
+            self.assertEqual(sorted(file.read().split()), list("0135"))
+        self.assertEqual(sorted(os.listdir(self.base)), ["cache", "out", "runtime", "tasks.jsonl", "work"])
+
+    def test_takes_no_file_of_anybody_elses(self):
+        self.write("out.new", "precious")
+        self.again(self.LINES)
+        with open(self.out("out.new")) as file:
+            self.assertEqual(file.read(), "precious")
+
+    def test_is_not_kept_from_it_by_what_a_task_made(self):
+        lines = [{"id": "maker", "command": "mkdir out.new"}, {"id": "fails", "command": "test -e mended"}]
+        path = self.tasks(lines)
+        self.batch("--results", self.work + "/out", path, status=1)
+        self.write("work/mended", "")
+        self.batch("--results", self.work + "/out", "--resume=failed", path)
+        self.assertEqual(ids(self.results(self.work + "/out")), ["fails", "maker"])
+
+    def test_survives_kills_in_the_order_of_the_input(self):
+        count = 200
+        lines = [{"id": str(i), "command": "test -e mended" if i % 3 == 1 else "true"} for i in range(count)]
+        path = self.tasks(lines)
+        self.batch("--results", self.out(), "--order", "input", path, status=1)
+        self.write("work/mended", "")
+        choose = random.Random(5)
+        again = [SBX_RUN, "batch", "--workspace", self.work, "--results", self.out(), "--order", "input",
+                 "--resume=failed", path]
+        for _ in range(15):
+            process = subprocess.Popen(again, env=self.env, cwd=self.work, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, process)
+            try:
+                process.wait(choose.uniform(0.005, 0.15))
+            except subprocess.TimeoutExpired:
+                process.kill()
+            process.communicate(timeout=BOUND)
+        self.batch(*again[4:])
+        self.assertEqual([result["id"] for result in self.results(self.out())], [str(i) for i in range(count)])
+        self.assertEqual({result["exit_code"] for result in self.results(self.out())}, {0})
+
+    def test_an_id_is_not_the_number_of_a_bad_line(self):
+        path = self.tasks([{"id": "a", "command": "true"}, "bad"])
+        self.batch("--results", self.out(), path, status=1)
+        path = self.tasks([{"id": "a", "command": "true"}, "bad", {"id": "\n2", "command": "true"},
+                           {"id": "\u00ff2", "command": "true"}])
+        self.batch("--results", self.out(), "--resume", path, status=1)
+        self.assertEqual(ids(result for result in self.results(self.out()) if result["id"]),
+                         ["\n2", "a", "\u00ff2"])
+
+
 class Template(Case):
     def setUp(self):
         super().setUp()

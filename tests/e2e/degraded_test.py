@@ -7,11 +7,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
 import harness
+import refusing
 
 LOST = ("user", "mount", "pid", "net", "ipc", "uts", "cgroup")
 HELD = ("seccomp", "landlock", "no_new_privs", "capabilities")
@@ -229,27 +229,11 @@ class Degraded(harness.Case):
             self.skipTest("this kernel does not let an unprivileged process simulate that")
 
 
-# Executes what it is given under a filter to which SECCOMP_FILTER_FLAG_NEW_LISTENER is an unknown flag, as it is to a
-# kernel without notifications: seccomp(2) with it gives EINVAL.
-WITHOUT_LISTENER = """
-import ctypes, os, struct, sys
-seccomp = {"x86_64": 317, "aarch64": 277}[os.uname().machine]
-rows = [(0x20, 0, 0, 0), (0x15, 0, 3, seccomp),  # the call's number
-        (0x20, 0, 0, 24), (0x45, 0, 1, 8), (0x06, 0, 0, 0x00050016),  # flags & NEW_LISTENER: EINVAL
-        (0x06, 0, 0, 0x7fff0000)]
-code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
-libc = ctypes.CDLL(None)
-if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, struct.pack("HxxxxxxP", len(rows), ctypes.addressof(code))):
-    sys.exit("no filter")
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
-
-
 class WithoutNotifications(harness.Case):
     """A kernel, or a filter above, without a listener: what is refused is refused, and what is not told is named."""
 
     def deaf(self, *arguments):
-        done = subprocess.run([sys.executable, "-c", WITHOUT_LISTENER, harness.SBX_RUN, *arguments], cwd=self.work,
+        done = subprocess.run([*refusing.wrapper(*refusing.NO_LISTENER), harness.SBX_RUN, *arguments], cwd=self.work,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               timeout=harness.BOUND)
         self.assertTrue(done.stdout, done.stderr)

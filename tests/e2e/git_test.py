@@ -95,6 +95,14 @@ class Worktree(GitCase):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
         self.assertIn(self.main + "/.git/config.worktree", told, answer)
 
+    def test_what_the_main_checkout_would_go_on_with_is_named(self):
+        self.worktree()
+        made = ("MERGE_HEAD", "index.lock", "rebase-merge")
+        answer = self.inside(f"cd {self.main}/.git; mkdir rebase-merge; echo x > MERGE_HEAD; : > index.lock",
+                             self.wt)
+        told = [d["target"] for d in answer["denials"] if d["operation"] == "git_redirected"]
+        self.assertEqual(told, [f"{self.main}/.git/{name}" for name in made], answer)
+
     def test_a_repository_that_does_not_name_the_workspace_is_not_shown(self):
         self.worktree()
         for target in (self.main + "/.git", self.main + "/.git/worktrees/wt", "/nonexistent",

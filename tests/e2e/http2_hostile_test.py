@@ -8,7 +8,7 @@ import harness
 from http_hostile_test import PRELUDE
 from http_process_test import descendants, name_of
 from http_test import OverHttp2
-from network_harness import PYTHON
+from network_harness import PYTHON, requests_of
 
 
 class Streams(OverHttp2):
@@ -54,6 +54,25 @@ def statuses(s, count=1):
         answer = self.py(PRELUDE + body, *self.ruled({"host": self.HOST}), "--timeout", "100s")
         self.assertEqual(answer["exit_code"], 0, answer)
         return answer
+
+    def test_each_stream_is_recorded_once(self):
+        answer = self.spoken("""
+other = GET[:3] + ((b":path", b"/y"),)
+s = spoken(frame(1, 5, 1, block(*GET)), frame(1, 4, 3, block(*POST)), frame(1, 5, 5, block(*other)))
+os._exit(0)
+""")
+        found = requests_of(answer)
+        self.assertEqual([one[:2] for one in found], [("GET", "/x"), ("POST", "/x"), ("GET", "/y")], answer)
+
+    def test_answers_in_another_order_are_those_of_their_requests(self):
+        answer = self.spoken("""
+head = ((b":method", b"HEAD"),) + GET[1:]
+s = spoken(frame(1, 4, 1, block(*POST)), frame(1, 5, 3, block(*head)))
+statuses(s)
+s.sendall(frame(0, 1, 1, b"body"))
+statuses(s)
+""")
+        self.assertEqual(requests_of(answer), [("POST", "/x", 200), ("HEAD", "/x", 200)], answer)
 
     def test_what_would_be_more_than_one_request_elsewhere_is_none(self):
         answer = self.spoken("""

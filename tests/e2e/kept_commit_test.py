@@ -33,6 +33,8 @@ class Commits(Kept):
         if "cannot execute" in made.stderr or "failed to execute" in made.stderr:
             self.skipTest("the program lies where another user does not get: " + made.stderr)
         self.assertEqual(json.loads(made.stdout)["stdout"], "gone\n", made)
+        done = as_user("layer", "commit", "x", "--dry-run")
+        self.assertEqual((done.returncode, "would be" in done.stderr), (125, False), done)
         done = as_user("layer", "commit", "x")
         self.assertEqual(done.returncode, 125, done)
         self.assertIn("nothing was committed", done.stderr)

@@ -32,11 +32,16 @@ class Kills(Kept):
             with open(os.path.join(work, name), "w") as file:
                 file.write(name + "\n")
         os.symlink("a", os.path.join(work, "link"))
+        os.symlink("d", os.path.join(work, "turns"))
+        os.mkdir(os.path.join(work, "e"))
+        with open(os.path.join(work, "e/in"), "w") as file:
+            file.write("in\n")
         if kind == "copy":
             os.link(os.path.join(work, "a"), os.path.join(work, "same"))
         environment = {**os.environ, "XDG_STATE_HOME": os.path.join(base, "state")}
         self.inside("echo new > a; rm gone; rm -r d; echo file > d; mkdir -p n/m; echo o > n/m/o; "
-                    "rm link; ln -s n link; chmod 500 n/m", "x", cwd=work, env=environment)
+                    "rm link; ln -s n link; chmod 500 n/m; rm turns; mkdir -p turns/m; echo t > turns/m/t; "
+                    "rm -r e; ln -s n e", "x", cwd=work, env=environment)
         return work, environment
 
     def call(self, work, environment, *arguments, inject=()):

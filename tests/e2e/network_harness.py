@@ -13,6 +13,11 @@ import world
 PYTHON = "/usr/bin/python3"
 
 
+def requests_of(answer):
+    return [(r["method"], r["path"], r["status"])
+            for c in answer["connections"] for r in c["requests"]]
+
+
 class Networked(harness.Case):
     @classmethod
     def setUpClass(cls):

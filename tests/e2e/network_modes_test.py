@@ -40,6 +40,11 @@ class Modes(Networked):
         self.assertEqual([(each["target"], each["grant"], each["program"]) for each in asked],
                          [("allowed.test",
                            'network.mode = "allowlist", network.allow += ["allowed.test"]', "curl")])
+        # Also where there is a way to or from a port of the host's.
+        for flags in (("--host-port", "8088"), ("--publish", "0:8000")):
+            answer = self.sh("curl -sS -m5 http://127.0.0.1:8088/; curl -sS -m5 http://allowed.test/", *flags)
+            self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\n" * (flags[0] == "--host-port"), answer)
+            self.assertEqual(list(self.denials(answer, "dns").values()), asked, answer)
         self.assertEqual(self.sh("curl -sS http://localhost:1/")["denials"], [])
         # Each of several, whoever asks, and nobody outside is asked.
         answer = self.sh(f"for i in 1 2 3; do {PYTHON} -c 'import socket, sys; socket.getaddrinfo("

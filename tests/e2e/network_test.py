@@ -102,6 +102,26 @@ class Allowlist(Networked):
         self.assertEqual(answer["stdout"], "allowed.test/a outside\nping", answer)
         self.assertEqual(set(self.denials(answer, "http_host")), {"other.test:80 at allowed.test:80"})
 
+    def test_plain_http_is_read_as_the_loosest_server_reads_it(self):
+        good, other = "Host: allowed.test", "Host: other.test"
+        spoken = [("GET / HTTP/1.1", good), ("PROPFIND /a HTTP/1.1", good), ("PROPFIND / HTTP/1.1", other),
+                  ("get / HTTP/1.1", other), ("GET / HTTP/1.1", good, other), ("\r\nGET / HTTP/1.1", other),
+                  ("GET http://allowed.test/ HTTP/1.1", other), ("GET / HTTP/1.1", other.replace(":", " :"))]
+        texts = ["\r\n".join([*lines, "", ""]) for lines in spoken]
+        code = f"""if True:
+            import socket
+            for port, text in [(80, text) for text in {texts!r}] + [(7000, "NICK a\\n"), (7000, "83 <1>a")]:
+                with socket.create_connection(("allowed.test", port), timeout=5) as s:
+                    s.sendall(text.encode())
+                    try: print(s.recv(100).split(b"\\r")[0])
+                    except OSError: print("reset")
+        """
+        answer = self.py(code, "--allow-host", "allowed.test", "--allow-host", "allowed.test:7000")
+        lines = answer["stdout"].splitlines()
+        self.assertNotIn("reset", lines[:2] + lines[-2:], answer)
+        self.assertEqual(lines[2:-2], ["reset"] * 6, answer)
+        self.assertEqual(set(self.denials(answer, "http_host")), {"other.test:80 at allowed.test:80"})
+
     # A client that writes TLS by hand, to a server that sends everything back.
     RAW_TLS = """if True:
         import socket, struct

@@ -157,6 +157,64 @@ for i in 1 2; do "$SBX_RUN" --profile "$PROFILE" --layer x -- /usr/bin/python3 -
             self.assertEqual(answer["stdout"], "b'hi'\n" * 6 + "b'x'\n", (flags, answer))
             self.assertEqual(answer["denials"], [])
 
+    # Opens the directory and the socket of its argument, and connects by each way to it there is.
+    WAYS = ("import errno, os, socket, sys, threading\n"
+            "name = sys.argv[1]; top = os.open('.', os.O_PATH); own = os.open(name, os.O_PATH)\n"
+            "def go(way):\n"
+            "  s = socket.socket(socket.AF_UNIX)\n"
+            "  try: s.connect(way); print('connected', flush=True)\n"
+            "  except OSError as e: print(errno.errorcode[e.errno], flush=True)\n"
+            "def each():\n"
+            "  for me in ('/proc/self', '/proc/thread-self'):\n"
+            "    go(f'{me}/cwd/{name}'); go(f'{me}/fd/{top}/./{name}'); go(f'{me}/fd/{own}')\n"
+            "    go(f'{me}/root{os.getcwd()}/{name}')\n"
+            "  go(f'/dev/fd/{top}/{name}'); go(f'/dev/fd/{own}')\n"
+            "each(); t = threading.Thread(target=each); t.start(); t.join()\n")
+
+    def test_a_socket_made_inside_is_reached_by_the_links_of_its_callers_own(self):
+        self.write("work/w.py", self.WAYS)
+        code = ("import os, socket, subprocess, sys\n"
+                "s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen(100)\n"
+                "subprocess.run([sys.executable, 'w.py', 'own.sock']); os.unlink('own.sock')\n")
+        for flags in ((), ("--net", "open"), ("--net", "outbound"), ("--overlay",)):
+            answer = self.run_json(*flags, "--", PYTHON, "-c", code)
+            self.assertEqual(answer["stdout"], "connected\n" * 20, (flags, answer))
+            self.assertEqual(answer["denials"], [])
+
+    def test_a_hosts_socket_is_not_reached_by_them(self):
+        path = os.path.join(self.work, "host.sock")
+        server = self.listen(path)
+        self.write("work/w.py", self.WAYS)
+        for flags in ((), ("--net", "open"), ("--net", "outbound"), ("--ro", self.work)):
+            answer = self.run_json(*flags, "--", PYTHON, "w.py", "host.sock")
+            self.assertEqual(answer["stdout"], "EACCES\n" * 20, (flags, answer))
+            self.assertEqual({d["grant"] for d in answer["denials"]}, {f'network.unix_sockets += ["{path}"]'})
+        with self.assertRaises(TimeoutError):
+            server.accept()
+        # Nor one that is not shown: what these links lead to is inside.
+        hidden = os.path.join(self.base, "hidden.sock")
+        server = self.listen(hidden)
+        for way in ("/proc/self/root" + hidden, "/proc/self/cwd/../hidden.sock", "/proc/self/cwd/" + hidden):
+            self.assertEqual(self.connect(way)["stdout"], "FileNotFoundError\n", way)
+        with self.assertRaises(TimeoutError):
+            server.accept()
+
+    def test_no_other_link_of_proc_is_followed_and_says_so_as_connect_does(self):
+        code = ("import errno, os, socket\n"
+                "s = socket.socket(socket.AF_UNIX); s.bind('own.sock'); s.listen(9)\n"
+                "os.symlink('/proc/self/cwd', 'link')\n"
+                "r, w = os.pipe()\n"
+                "for way in (f'/proc/{os.getpid()}/cwd/own.sock', '/proc/1/root/own.sock', 'link/own.sock',\n"
+                "            f'/proc/self/fd/{r}', f'/proc/self/fd/{r}/x', '/proc/self/fd/999/own.sock',\n"
+                "            '/proc/self/fd',\n"
+                "            '/dev/cwd/own.sock', '/proc/self/cwd', '/proc/selfcwd/own.sock'):\n"
+                "  try: socket.socket(socket.AF_UNIX).connect(way); print('connected')\n"
+                "  except OSError as e: print(errno.errorcode[e.errno])\n"
+                "os.unlink('own.sock')\n")
+        words = self.run_json("--", PYTHON, "-c", code)["stdout"].split()
+        self.assertLessEqual(set(words), {"EACCES", "ENOENT", "ECONNREFUSED"}, words)
+        self.assertEqual((len(words), words[0], words[-2]), (10, "EACCES", "ECONNREFUSED"), words)
+
     def test_a_socket_that_nobody_listens_on_is_refused_as_ever(self):
         stale = socket.socket(socket.AF_UNIX)
         stale.bind(os.path.join(self.work, "stale"))

@@ -112,7 +112,7 @@ class Origin(socketserver.StreamRequestHandler):
     the bytes of that file of the world's, and an end; to /www/NAME that file as a web server does, or
     404; to /private/NAME likewise, but 401 without basic auth; to /git/NAME as git's own server; to /ws a
     WebSocket that sends back what comes, to /ws-cut one that says its Authorization in pieces; to /early
-    413 before it has read the body; else what it was asked, as JSON, with the connection kept."""
+    413 before it has read the body; to /late after three seconds; else what it was asked, as JSON, with the connection kept."""
 
     def setup(self):
         super().setup()
@@ -182,6 +182,8 @@ class Origin(socketserver.StreamRequestHandler):
                     "body": body.decode("latin-1"), "count": self.count, "trailers": self.trailers}
             with open(self.server.log, "a") as file:
                 file.write(json.dumps(seen) + "\n")
+            if target == "/late":
+                time.sleep(3)
             if target.startswith("/canned/"):
                 with open(os.path.join(self.server.directory, target[len("/canned/"):]), "rb") as file:
                     self.wfile.write(file.read())

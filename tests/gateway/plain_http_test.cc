@@ -8,24 +8,49 @@ namespace {
 
 using State = PlainHttp::State;
 
-TEST(PlainHttp, FindsTheHostOfARequest) {
-  const auto host = [](std::string_view text) {
-    const PlainHttp heard = read_plain_http(text);
-    EXPECT_EQ(heard.state, State::kHost) << text;
-    return heard.host;
-  };
-  EXPECT_EQ(host("GET / HTTP/1.1\r\nX: y\r\nHOST:  A.Test.:80\r\n"), "a.test");
-  EXPECT_EQ(host("GET http://b.test/x HTTP/1.1\r\nHost: a.test\r\n"), "b.test");
-  EXPECT_EQ(host("GET / HTTP/1.0\r\n\r\n"), "");
+using Hosts = std::vector<std::string>;
+
+Hosts hosts_of(std::string_view text) {
+  const PlainHttp heard = read_plain_http(text);
+  EXPECT_EQ(heard.state, State::kHead) << text;
+  return heard.hosts;
+}
+
+TEST(PlainHttp, FindsTheHostsOfARequest) {
+  EXPECT_EQ(hosts_of("GET / HTTP/1.1\r\nX: y\r\nHOST:  A.Test.:80\r\n\r\n"), Hosts{"a.test"});
+  EXPECT_EQ(hosts_of("GET http://b.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n"),
+            (Hosts{"b.test", "a.test"}));
+  EXPECT_EQ(hosts_of("GET / HTTP/1.1\r\nHost: a.test\r\nhost : b.test\r\n\r\n"),
+            (Hosts{"a.test", "b.test"}));
+  EXPECT_EQ(hosts_of("GET / HTTP/1.0\r\n\r\n"), Hosts{});
+}
+
+TEST(PlainHttp, TakesWhatTheLoosestServerTakesForARequest) {
+  for (const std::string_view line :
+       {"PROPFIND / HTTP/1.1", "get / HTTP/1.1", "\r\n\r\nGET / HTTP/1.1", "GET key HTTP/1.1",
+        "GET\t/a b HTTP/1.1", "GET /HTTP/ HTTP/1.1", "X-Y! * HTTP/1.0"}) {
+    EXPECT_EQ(hosts_of(std::string(line) + "\r\nHost: a.test\r\n\r\n"), Hosts{"a.test"}) << line;
+    for (std::size_t size = line.size(); size > line.size() - 8; --size) {
+      EXPECT_EQ(read_plain_http(line.substr(0, size)).state, State::kReading) << line;
+    }
+  }
 }
 
 TEST(PlainHttp, HoldsARequestAndNothingElse) {
-  EXPECT_EQ(read_plain_http("").state, State::kBeginning);
-  EXPECT_EQ(read_plain_http("GE").state, State::kBeginning);
-  EXPECT_EQ(read_plain_http("GET ").state, State::kReading);
-  EXPECT_EQ(read_plain_http("GET / HTTP/1.1\r\nHost: a.te").state, State::kReading);
-  EXPECT_EQ(read_plain_http("GET key\r\n").state, State::kOther);
-  EXPECT_EQ(read_plain_http("EHLO a\r\n").state, State::kOther);
+  for (const std::string_view text : {"", "GE", "PROPFIND", "\r\n"}) {
+    EXPECT_EQ(read_plain_http(text).state, State::kBeginning) << text;
+  }
+  for (const std::string_view text :
+       {"GET ", "GET / HTTP/1.1\r\nHost: a.te", "GET / HTTP/1.1\r\nHost: a.test\r\n"}) {
+    EXPECT_EQ(read_plain_http(text).state, State::kReading) << text;
+  }
+  EXPECT_EQ(read_plain_http(std::string(300, '\n')).state, State::kReading);
+  for (const std::string_view text :
+       {"GET key\r\n", "EHLO a\r\n", "PING\r\n", "*1\r\n", "SSH-2.0-x y\r\n", "83 <34>1 2003",
+        "{\"id\": 1}", "one word after", "NICK a\r\nUSER a HTTP/1.1\r\n", "\x16\x03"}) {
+    EXPECT_EQ(read_plain_http(text).state, State::kOther) << text;
+  }
+  EXPECT_EQ(read_plain_http(std::string(300, 'a')).state, State::kOther);
 }
 
 }  // namespace

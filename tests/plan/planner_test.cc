@@ -207,6 +207,15 @@ TEST(Planner, RefusesALayerThatIsNotRequiredUnlessTheFallbackIsDegrade) {
   ASSERT_TRUE(is_degraded(plan, "ipc"));
 }
 
+TEST(Planner, NeverRunsWithPrivilegeThatCannotBeDropped) {
+  for (const Layer layer : {Layer::kCapabilities, Layer::kNoNewPrivs}) {
+    Sample sample =
+        written_sample(R"("isolation": {"require": ["seccomp"], "fallback": "degrade"})");
+    sample.facts.obstacles[static_cast<std::size_t>(layer)] = {"the reason", "", 1};
+    EXPECT_EQ(sample.plan().error().code, ErrorCode::kLayerUnavailable) << layer_name(layer);
+  }
+}
+
 TEST(Planner, RefusesToRequireWhatTheProfileTurnsOff) {
   Sample sample = written_sample(R"("isolation": {"namespaces": ["user", "mount"]})");
   const auto plan = sample.plan();
@@ -298,7 +307,74 @@ TEST(Planner, GrantsNothingOfAHiddenPathWithoutMounts) {
   EXPECT_FALSE(has("/home/user/work"));
   EXPECT_FALSE(has("/home/user/work/a"));
   EXPECT_TRUE(has("/home/user/work/aside"));
-  EXPECT_TRUE(is_degraded(plan, "files"));
+  const std::string files = reasons_of(plan, "files");
+  EXPECT_NE(files.find("/home/user/work", files.find("cannot be listed")), std::string::npos);
+}
+
+TEST(Planner, NamesWhatLandlockWithoutMountsDoesNotListWhereNothingIsWritableToo) {
+  Sample sample = with_roots(
+      R"({"path": "${workspace}", "access": "ro"}, {"path": "${workspace}/a", "access": "none"})");
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
+  take_namespaces(sample.facts);
+  EXPECT_NE(reasons_of(must_plan(sample), "files").find("/home/user/work"), std::string::npos);
+}
+
+TEST(Planner, NamesWhatCanBeDoneToProcessesOutside) {
+  Sample sample = shipped_sample("default");
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
+  EXPECT_EQ(reasons_of(must_plan(sample), "processes"), "");
+  const auto lose = [&](Layer layer) {
+    sample.facts.obstacles[static_cast<std::size_t>(layer)] = {"no", "", 1};
+    return reasons_of(must_plan(sample), "processes");
+  };
+  const std::string without_pid = lose(Layer::kPid);
+  EXPECT_NE(without_pid.find("affinity"), std::string::npos);
+  EXPECT_EQ(without_pid.find("prlimit"), std::string::npos);
+  EXPECT_EQ(without_pid.find("signals"), std::string::npos);
+  EXPECT_NE(lose(Layer::kSeccomp).find("prlimit"), std::string::npos);
+  sample.facts.landlock_abi = 5;
+  EXPECT_NE(reasons_of(must_plan(sample), "processes").find("signals"), std::string::npos);
+}
+
+TEST(Planner, NamesTheSocketsOfTheHostThatCanBeReachedInEachTier) {
+  const auto told = [](bool has_namespaces, int abi) {
+    Sample sample = shipped_sample("default");
+    sample.policy.sandbox.isolation.require = {};
+    sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
+    sample.facts.seccomp_notify = false;
+    sample.facts.landlock_abi = abi;
+    if (!has_namespaces) take_namespaces(sample.facts);
+    const std::string reasons = reasons_of(must_plan(sample), "unix_sockets");
+    std::string kinds;
+    for (const char* kind : {"shows in a root", "in a root or not", "abstract"}) {
+      if (reasons.find(kind) != std::string::npos) kinds += std::string(kind) + ";";
+    }
+    return kinds;
+  };
+  EXPECT_EQ(told(true, 5), "shows in a root;");
+  EXPECT_EQ(told(true, 9), "");
+  EXPECT_EQ(told(false, 5), "in a root or not;abstract;");
+  EXPECT_EQ(told(false, 8), "in a root or not;");
+  EXPECT_EQ(told(false, 9), "");
+}
+
+TEST(Planner, BoundsUserNamespacesByTheOuterProcWithoutAPidNamespace) {
+  Sample sample = shipped_sample("default");
+  sample.policy.sandbox.isolation.require = {};
+  sample.policy.sandbox.isolation.fallback = Fallback::kDegrade;
+  sample.facts.obstacles[static_cast<std::size_t>(Layer::kPid)] = {"no", "", 1};
+  const auto is_bounded = [&] {
+    const LaunchPlan plan = must_plan(sample);
+    const auto files = all_of<op::WriteFile>(plan);
+    return std::any_of(files.begin(), files.end(), [&](const op::WriteFile& file) {
+      return plan.text(file.path) == std::string_view("/proc/sys/user/max_user_namespaces");
+    });
+  };
+  EXPECT_TRUE(is_bounded());
+  sample.facts.proc_mountable = false;
+  EXPECT_FALSE(is_bounded());
 }
 
 TEST(Planner, GrantsReadingButNotWritingOfAProtectedPathWithoutMounts) {

@@ -230,11 +230,16 @@ std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit) {
   return "";
 }
 
-bool is_degraded(const LaunchPlan& plan, std::string_view what) {
+std::string reasons_of(const LaunchPlan& plan, std::string_view what) {
+  std::string out;
   for (const Degradation& degradation : plan.degraded) {
-    if (degradation.what == what) return true;
+    if (degradation.what == what) out += degradation.reason + "\n";
   }
-  return false;
+  return out;
+}
+
+bool is_degraded(const LaunchPlan& plan, std::string_view what) {
+  return !reasons_of(plan, what).empty();
 }
 
 }  // namespace sbx::testing

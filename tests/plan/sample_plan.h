@@ -75,6 +75,8 @@ const Op* step_at(const LaunchPlan& plan, std::string_view destination);
 bool is_read_only(const Op* step);
 
 std::string limit_enforcer(const LaunchPlan& plan, std::string_view limit);
+// Of all rows of `what`, a line each.
+std::string reasons_of(const LaunchPlan& plan, std::string_view what);
 bool is_degraded(const LaunchPlan& plan, std::string_view what);
 
 }  // namespace sbx::testing

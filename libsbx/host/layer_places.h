@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where layers lie that are kept beside their workspace.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx {
+
+// The caller's, at the top of a mount.
+std::string layers_beside(std::string_view top);
+
+// Of all mounts that can be reached. proc_pid_mountinfo(5).
+std::vector<std::string> mount_points();
+
+}  // namespace sbx

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a command cannot make of a layer: another one's state, and files that a pattern takes away."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+from kept_harness import Kept
+
+
+class Beside(Kept):
+    """Layers that lie at the top of the workspace's mount."""
+
+    def mounted(self, script):
+        """Runs a script at the top of a file system of its own, in which w is a workspace."""
+        if shutil.which("unshare") is None:
+            self.skipTest("unshare is not installed")
+        script = ('set -e; mkdir "$PLACE/m"; mount -t tmpfs none "$PLACE/m"; cd "$PLACE/m"; mkdir w\n'
+                  'run() { (cd "$1"; shift; "$SBX_RUN" run --json "$@" || true); }\n'
+                  f'STORE=.sbx-layers-$(id -u)\n{script}')
+        done = subprocess.run(["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script],
+                              env={**self.environment, "PLACE": self.base}, capture_output=True,
+                              timeout=harness.BOUND, check=False)
+        if b"mount" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual(done.returncode, 0, done)
+        return done.stdout.decode()
+
+    def test_what_they_hold_is_reached_from_no_run_over_them(self):
+        """A forged state would have the next commit write wherever it says."""
+        out = self.mounted("""
+run w --layer x -- sh -c 'echo new > f' > /dev/null
+test -d "$STORE"
+run . -- sh -c 'ls -A .sbx-layers-*/*; echo x > $(echo .sbx-layers-*)/x; mv .sbx-layers-* q; true' > /dev/null
+run .. --rw . -- sh -c 'ls -A m/.sbx-layers-*/*; rm -r m/.sbx-layers-*' > "$PLACE/run.json"
+cd w; "$SBX_RUN" layer commit x > /dev/null; cat f
+""")
+        self.assertEqual(out, "new\n")
+        with open(self.base + "/run.json") as file:
+            self.assertEqual(json.load(file)["stdout"], "")
+
+    def test_a_command_makes_none_for_later_runs(self):
+        out = self.mounted("""
+run . -- sh -c "mkdir -p $STORE/x && echo made" > "$PLACE/run.json"
+ls -A
+run w --layer x -- true | grep -o '"kind":"[a-z]*"'
+""")
+        self.assertEqual(out, 'w\n"kind":"overlay"\n')
+        with open(self.base + "/run.json") as file:
+            self.assertNotIn("made", json.load(file)["stdout"])
+
+    def test_one_that_sbx_did_not_make_is_not_trusted(self):
+        """As it comes with a file system, or with another state directory."""
+        out = self.mounted("""
+mkdir -m 700 "$STORE"
+run w --layer x -- sh -c 'echo new > f' | grep -o '"kind":"copy"'
+ls -A "$STORE"; rmdir "$STORE"; mkdir v
+run v --layer x -- sh -c 'echo new > f' | grep -o '"kind":"overlay"'
+cd v; XDG_STATE_HOME="$PLACE/other" "$SBX_RUN" layer diff x 2>&1 > /dev/null | grep -c 'path_refused: .* holds layers'
+""")
+        self.assertEqual(out, '"kind":"copy"\n"kind":"overlay"\n1\n')
+
+
+class Patterns(Kept):
+    PROFILE = {"filesystem": {"+roots": [{"path": "${workspace}/**/.env", "access": "none"}],
+                              "+protect": ["**/Makefile"]}}
+    MAKE = "mkdir y; echo hush > y/.env; echo all: > y/Makefile; echo 1 > y/plain"
+
+    def denied(self, answer):
+        return sorted((one["operation"], os.path.relpath(one["target"], self.work))
+                      for one in answer["denials"])
+
+    def test_a_run_names_what_has_come_to_match(self):
+        profile = self.profile(self.PROFILE)
+        named = [("hidden_appeared", "y/.env"), ("protected_created", "y/Makefile")]
+        self.assertEqual(self.denied(self.inside(self.MAKE, "x", "--profile", profile)), named)
+        self.assertEqual(self.denied(self.sh(self.MAKE, "--overlay", "--profile", profile)), named)
+
+    def test_neither_a_patch_nor_a_commit_has_it(self):
+        """By the runs that filled the layer, or by the profile of the commit."""
+        profile = self.profile(self.PROFILE)
+        self.inside(self.MAKE, "x", "--profile", profile)
+        self.inside(self.MAKE, "later")
+        for name, flags in (("x", ()), ("later", ("--profile", profile))):
+            answer = self.refused("path_refused", "commit", name, *flags)
+            self.assertEqual([(os.path.relpath(one["path"], self.work), one["kind"])
+                              for one in answer["changes"]],
+                             [("y/.env", "hidden"), ("y/Makefile", "protected")])
+        self.assertNotIn("hush", self.layer("diff", "x"))
+        self.layer("commit", "x", "y/plain")
+        self.assertEqual(os.listdir(self.work + "/y"), ["plain"])
+
+    def test_a_server_that_hides_shows_no_patch_of_it(self):
+        self.inside(self.MAKE)
+        line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "layer.diff", "params": {}})
+        with open(self.write("request", line + "\n")) as file:
+            done = self.raw("serve", "--layer", "x", "--workspace", self.work, "--hide", "**/.env", stdin=file)
+        answer = json.loads(done.stdout.splitlines()[-1])
+        self.assertIn("all:", answer["result"]["patch"])
+        self.assertNotIn("hush", answer["result"]["patch"])
+
+
+class Closed(Kept):
+    def test_a_closed_directory_is_read(self):
+        """Mode 000, by a user other than root: the rest of the layer could not be had either."""
+        self.inside("mkdir -p c/d; echo 1 > c/d/f; echo 2 > y; chmod 0 c/d c")
+        self.assertIn("+1", self.layer("diff", "x"))
+        self.layer("commit", "x", "y")
+        # What stays in the layer keeps its mode.
+        self.assertEqual(self.inside("stat -c %a c")["stdout"], "0\n")
+        self.layer("commit", "x")
+        self.assertEqual(os.stat(self.work + "/c").st_mode & 0o777, 0)
+        os.chmod(self.work + "/c", 0o700)
+        os.chmod(self.work + "/c/d", 0o700)
+        self.assertEqual(self.read("c/d/f"), "1\n")
+
+    def test_one_is_given_up(self):
+        self.inside("mkdir c; echo 1 > c/f; echo 2 > y; chmod 0 c")
+        self.layer("commit", "x", "--ours", self.work + "/c")
+        self.assertEqual(os.listdir(self.work), ["y"])
+
+    def test_one_that_was_opened_again(self):
+        self.inside("mkdir c; echo 1 > c/f; chmod 0 c")
+        self.layer("checkpoint", "x", "a")
+        self.inside("chmod 700 c")
+        self.assertIn("+1", self.layer("diff", "x"))
+        self.layer("commit", "x")
+        self.assertEqual(self.read("c/f"), "1\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

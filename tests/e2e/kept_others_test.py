@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kept layers: real files that others change while they are committed, and whose files they are after a commit and its
+undo: inode, names, group, access lists."""
+
+import json
+import os
+import shutil
+import struct
+import subprocess
+import time
+
+import harness
+from kept_harness import Kept
+
+ACCESS = "system.posix_acl_access"
+
+
+def access_list(group, named, mask, user=1):
+    """Of the owner (6), that user, the group, the mask and others (0)."""
+    nobody = 0xffffffff
+    entries = ((1, 6, nobody), (2, named, user), (4, group, nobody), (16, mask, nobody), (32, 0, nobody))
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+class Traced(Kept):
+    def traced(self, inject, *words):
+        """sbx-layer, with some of its calls slowed down or failing."""
+        if not shutil.which("strace"):
+            self.skipTest("strace is not installed")
+        return subprocess.Popen(
+            ["strace", "-qq", "-o", "/dev/null", "--inject=" + inject,
+             os.path.join(os.path.dirname(harness.SBX_RUN), "sbx-layer"), *words, "--workspace", self.work],
+            env=self.environment, cwd=self.work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
+
+    def ended(self, process):
+        out, err = process.communicate(timeout=harness.BOUND)
+        if b"ptrace" in err:
+            self.skipTest("strace cannot trace here")
+        return process.returncode, err.decode()
+
+
+class Others(Traced):
+    def test_a_directory_that_becomes_a_symlink_leads_no_further_name_outside(self):
+        outside = os.path.join(self.base, "outside")
+        os.mkdir(outside)
+        with open(outside + "/x", "w") as file:
+            file.write("secret\n")
+        os.mkdir(self.work + "/a")
+        self.inside("echo plain > a/x; ln a/x b")
+        process = self.traced("linkat:delay_enter=600000", "commit", "x")
+        if harness.until(lambda: os.path.exists(self.work + "/a/x") or process.poll() is not None):
+            os.rename(self.work + "/a", self.base + "/was_a")
+            os.symlink(outside, self.work + "/a")
+        self.ended(process)
+        self.assertEqual(os.stat(outside + "/x").st_nlink, 1)
+        if os.path.exists(self.work + "/b"):
+            self.assertEqual(self.read("b"), "plain\n")
+
+    def replaced(self, inject, *words):
+        """What `a` is, and what was said, where somebody replaces it while the call goes on."""
+        process = self.traced(inject, *words)
+        time.sleep(0.6)
+        self.put("fresh", "host\n")
+        os.rename(self.work + "/fresh", self.work + "/a")
+        code, told = self.ended(process)
+        self.assertEqual((code, sorted(os.listdir(self.work))), (125, ["a"]), told)
+        self.assertIn("changed", told)
+        self.assertEqual(self.read("a"), "host\n")
+
+    def test_a_file_replaced_while_its_successor_is_written_stays(self):
+        self.put("a", "1\n")
+        self.inside("echo layer > a")
+        self.replaced("utimensat:delay_enter=1500000", "commit", "x")
+
+    def test_a_file_replaced_while_it_is_removed_stays(self):
+        self.put("a", "1\n")
+        self.inside("rm a")
+        self.replaced("unlinkat,renameat2:delay_enter=1500000", "commit", "x")
+
+    def test_a_file_replaced_during_an_undo_stays(self):
+        self.put("a", "1\n")
+        self.inside("echo layer > a")
+        self.layer("commit", "x")
+        self.replaced("utimensat,linkat:delay_enter=1500000", "undo", "x")
+
+
+class Owned(Traced):
+    def test_an_undo_gives_the_very_file_back(self):
+        self.put("a", "1\n")
+        os.link(self.work + "/a", self.work + "/b")
+        os.link(self.work + "/a", self.base + "/outside")
+        self.put("c", "1\n", 0o640)
+        if harness.is_root():
+            os.chown(self.work + "/c", 4321, 4322)
+        before = {name: os.stat(os.path.join(self.work, name)) for name in "abc"}
+        self.inside("echo 2 > a; rm b; echo 2 > c")
+        self.layer("commit", "x")
+        told = json.loads(self.layer("undo", "x", "--json"))
+        self.assertEqual(told["warnings"], [])
+        for name, was in before.items():
+            now = os.stat(os.path.join(self.work, name))
+            self.assertEqual([getattr(now, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink", "st_mode")],
+                             [getattr(was, key) for key in ("st_ino", "st_uid", "st_gid", "st_nlink", "st_mode")])
+        self.assertEqual(self.inside("cat a c; ls")["stdout"], "2\n2\na\nc\n")
+
+    def test_one_that_was_written_to_under_another_name_is_made_anew_and_said(self):
+        self.put("a", "1\n")
+        os.link(self.work + "/a", self.base + "/outside")
+        self.inside("echo 2 > a")
+        self.layer("commit", "x")
+        with open(self.base + "/outside", "w") as file:
+            file.write("others\n")
+        told = json.loads(self.layer("undo", "x", "--json"))
+        self.assertEqual(told["warnings"],
+                         [f"made anew, without its former owner, group or other names: {self.work}/a"])
+
+    def test_a_commit_of_a_mode_or_one_that_fails_leaves_no_further_name(self):
+        self.put("a", "1\n")
+        self.put("b", "1\n")
+        self.inside("chmod 600 a")
+        self.layer("commit", "x")
+        self.assertEqual(os.stat(self.work + "/a").st_nlink, 1)
+        self.inside("echo 2 > a; echo 2 > b")
+        process = self.traced("renameat2:error=EIO:when=2", "commit", "x")
+        self.ended(process)
+        self.assertEqual((self.read("a"), self.read("b")), ("1\n", "1\n"))
+        self.assertEqual([os.stat(os.path.join(self.work, name)).st_nlink for name in "ab"], [1, 1])
+        self.assertEqual(json.loads(self.layer("commit", "x", "--dry-run", "--json"))["warnings"], [])
+        self.layer("discard", "x")
+        self.assertEqual(os.stat(self.work + "/a").st_mode & 0o777, 0o600)
+
+    def test_what_is_kept_for_an_undo_is_no_other_name(self):
+        self.put("a", "1\n")
+        os.link(self.work + "/a", self.work + "/b")
+        self.inside("echo 2 > a")
+        self.assertEqual(len(json.loads(self.layer("commit", "x", "a", "--json"))["warnings"]), 1)
+        self.inside("echo 3 > b")
+        self.assertEqual(json.loads(self.layer("commit", "x", "--json"))["warnings"], [])
+
+
+class AccessLists(Kept):
+    def access(self, name):
+        path = os.path.join(self.work, name)
+        held = os.getxattr(path, ACCESS) if ACCESS in os.listxattr(path) else None
+        return os.stat(path).st_mode & 0o777, held
+
+    def prepare(self, kind):
+        self.raw("layer", "discard", "x")
+        shutil.rmtree(self.work)
+        os.mkdir(self.work)
+        for name in ("f", "g", "plain"):
+            self.put(name, "1\n", 0o600)
+        os.mkdir(self.work + "/d", 0o700)
+        try:
+            for name in ("f", "g", "d"):
+                os.setxattr(os.path.join(self.work, name), ACCESS, access_list(0, 6, 6))
+        except OSError as error:
+            self.skipTest(f"no access lists here: {error}")
+        if kind == "copy":
+            self.put("name", "1\n")
+            os.link(self.work + "/name", self.work + "/other_name")
+
+    def test_they_are_committed_and_taken_back(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.prepare(kind)
+                before = [self.access(name) for name in ("f", "g", "d", "plain")]
+                answer = self.inside("echo 2 > f; chmod 640 g; chmod 750 d")
+                self.assertEqual(answer["layer"]["kind"], kind)
+                self.layer("commit", "x")
+                self.assertEqual(self.read("f"), "2\n")
+                self.assertEqual([self.access(name) for name in ("f", "g")],
+                                 [(0o660, access_list(0, 6, 6)), (0o640, access_list(0, 6, 4))])
+                self.assertIn(struct.pack("<HHI", 4, 0, 0xffffffff), self.access("d")[1])  # the group has nothing
+                self.layer("undo", "x")
+                self.assertEqual([self.access(name) for name in ("f", "g", "d", "plain")], before)
+
+    def test_one_that_the_layer_gives_or_takes(self):
+        self.prepare("overlay")
+        self.inside(f"""python3 -c '
+import os
+os.setxattr("plain", "{ACCESS}", bytes.fromhex("{access_list(0, 6, 6, os.getuid()).hex()}"))
+os.removexattr("g", "{ACCESS}"); os.chmod("g", 0o644)'""")
+        self.layer("commit", "x")
+        mode, held = self.access("plain")
+        self.assertEqual(mode, 0o660)
+        self.assertIn(struct.pack("<HHI", 4, 0, 0xffffffff), held)  # 0660 is the mask, not the group's
+        self.assertEqual(self.access("g"), (0o644, None))
+        self.layer("undo", "x")
+        self.assertEqual(self.access("plain"), (0o600, None))
+        self.assertEqual(self.access("g"), (0o660, access_list(0, 6, 6)))
