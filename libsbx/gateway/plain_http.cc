@@ -30,9 +30,11 @@ bool may_follow(std::string_view target, std::string_view rest) {
 }
 
 bool names_version(std::string_view line) {
-  return std::any_of(kSpaces.begin(), kSpaces.end(), [&](char space) {
-    return line.find(space + std::string(kVersion)) != std::string_view::npos;
-  });
+  std::size_t at = 0;
+  while ((at = line.find(kVersion, at + 1)) != std::string_view::npos) {
+    if (kSpaces.find(line[at - 1]) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 // `line` may still go on where nothing has ended it.
@@ -49,8 +51,7 @@ PlainHttp::State read_line(std::string_view line, bool has_ended) {
 }
 
 std::string host_of(std::string_view authority) {
-  const std::size_t first = authority.find_first_not_of(" \t");
-  authority.remove_prefix(std::min(first, authority.size()));
+  authority = skip(authority, kSpaces);
   if (!authority.starts_with('['))
     authority = authority.substr(0, authority.find_first_of(": \t\r"));
   std::string host = lower_case(authority);

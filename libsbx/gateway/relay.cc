@@ -7,7 +7,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -232,7 +231,9 @@ Relay::Step Relay::hear_request() {
   if (heard.state == PlainHttp::State::kReading) {
     return hello_.size() < kMaxClientHello ? Step::kMore : Step::kBroken;
   }
-  if (!std::all_of(heard.hosts.begin(), heard.hosts.end(), judge_host_)) return Step::kBroken;
+  for (const std::string& host : heard.hosts) {
+    if (!judge_host_(host)) return Step::kBroken;
+  }
   flow.unsent = hello_.substr(passed_);
   flow.sent = 0;
   passed_ = hello_.size();

@@ -560,7 +560,9 @@ void Http2::refuse(Exchange& exchange, const Refusal& refusal) {
   wake_();
 }
 
+// One that was not judged was none.
 void Http2::tell(Exchange& exchange) {
+  if (exchange.judged.exchange.method.empty()) return;
   if (!std::exchange(exchange.has_told, true)) tell_now(exchange);
 }
 

@@ -346,8 +346,8 @@ std::uint32_t HttpProcess::hand_over(std::size_t policy, HttpPair pair,
 
 // The rest when it has taken some, which its reports tell.
 void HttpProcess::tell_finished() {
-  while (!finished_.empty() && child_.send({"F", std::to_string(finished_.front())})) {
-    finished_.pop_front();
+  while (!finished_.empty() && child_.send({"F", std::to_string(finished_.back())})) {
+    finished_.pop_back();
   }
 }
 

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -154,7 +153,7 @@ class HttpProcess {
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;
   std::map<std::uint32_t, Held> connections_;
-  std::deque<std::uint32_t> finished_;  // clients are gone, and it was not told yet
+  std::vector<std::uint32_t> finished_;  // clients are gone, and it was not told yet
   Ask ask_;
 };
 
