@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <memory>
-#include <optional>
 
 #include "base/text.h"
 #include "flag_table.h"
@@ -160,24 +159,6 @@ void let_people_decide(RunInput& input, const RunOptions& options, Approvals& ap
   };
 }
 
-// A command that is given the terminal itself, beside a pipe or a file, may leave it raw.
-class LineModes {
- public:
-  LineModes() {
-    while (fd_ < 3 && tcgetattr(fd_, &saved_) != 0) ++fd_;
-  }
-  ~LineModes() {
-    // In the background it is another's by now, and writing to it would stop us.
-    if (fd_ < 3 && tcgetpgrp(fd_) == getpgrp()) tcsetattr(fd_, TCSANOW, &saved_);
-  }
-  LineModes(const LineModes&) = delete;
-  LineModes& operator=(const LineModes&) = delete;
-
- private:
-  int fd_ = 0;
-  struct termios saved_ {};
-};
-
 Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invocation, bool terminal,
                              int signal_fd) {
   for (int fd = 0; fd < 3; ++fd) SBX_CHECK_OK(check_standard_descriptor(fd));
@@ -201,10 +182,14 @@ Result<Outcome> exec_outcome(const RunOptions& options, const Invocation& invoca
   Approvals approvals(approval_record(invocation.environment));
   let_people_decide(input, options, approvals);
   SBX_TRY(Audit audit, Audit::open(*prepared.policy));
-  std::optional<LineModes> modes;
-  if (!terminal) modes.emplace();
+  // A command that is given the terminal itself, beside a pipe or a file, may leave it raw.
+  struct termios modes {};
+  int fd = 0;
+  while (fd < 3 && tcgetattr(fd, &modes) != 0) ++fd;
   CommandRun run(std::move(input));
   Outcome outcome = run.run();
+  // In the background it is another's by now, and writing to it would stop us.
+  if (!terminal && fd < 3 && tcgetpgrp(fd) == getpgrp()) tcsetattr(fd, TCSANOW, &modes);
   audit.record(outcome);
   return outcome;
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -373,18 +372,18 @@ class Roots {
 
   // A file is hidden by its name; that another leads to it is not known, but how many there are.
   void find_other_names() {
-    std::map<std::pair<dev_t, ino_t>, std::vector<const ViewRoot*>> hidden;
     for (const ViewRoot& root : view_.roots) {
-      if (root.access == Access::kNone && root.node.kind == NodeKind::kFile) {
-        hidden[{root.node.dev, root.node.ino}].push_back(&root);
-      }
-    }
-    for (const auto& [file, names] : hidden) {
       struct stat info {};
-      if (lstat(names.front()->path().c_str(), &info) != 0 || info.st_nlink <= names.size()) {
+      const auto is_hidden_name = [&](const ViewRoot& other) {
+        return other.access == Access::kNone && other.node.dev == root.node.dev &&
+               other.node.ino == root.node.ino;
+      };
+      if (root.node.kind != NodeKind::kFile || !is_hidden_name(root) ||
+          lstat(root.path().c_str(), &info) != 0 || info.st_nlink < 2) {
         continue;
       }
-      view_.seen_elsewhere.push_back(names.front()->path());
+      const auto names = std::count_if(view_.roots.begin(), view_.roots.end(), is_hidden_name);
+      if (static_cast<nlink_t>(names) < info.st_nlink) view_.seen_elsewhere.push_back(root.path());
     }
   }
 

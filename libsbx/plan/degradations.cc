@@ -169,9 +169,8 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
                             "its owner (setpriv, sudo -u), or chown it");
   }
   for (const Link& include : view.git_included) {
-    plan.warnings.push_back("git: what " + include.path + " includes from " + include.target +
-                            " is not taken inside; an identity of there is given by --env "
-                            "GIT_AUTHOR_EMAIL=… and GIT_COMMITTER_EMAIL=…");
+    plan.warnings.push_back("git: not taken inside: " + include.path + " includes from " +
+                            include.target);
   }
   if (input.view.git_is_above) {
     for (const std::string& path : input.view.git_shown) {

@@ -164,12 +164,10 @@ void withhold(const Credential& credential, const Environment& inherited, Enviro
   if (!credential.from.env) return;
   out.erase(*credential.from.env);
   const auto source = inherited.find(*credential.from.env);
-  if (source == inherited.end() || source->second.empty()) return;
-  const std::string& value = source->second;
-  constexpr std::size_t kLeastWithin = 8;  // a shorter one is a part of much
+  constexpr std::size_t kLeast = 8;  // a shorter one is a part of much
+  if (source == inherited.end() || source->second.size() < kLeast) return;
   std::erase_if(out, [&](const auto& variable) {
-    return value.size() < kLeastWithin ? variable.second == value
-                                       : variable.second.find(value) != std::string::npos;
+    return variable.second.find(source->second) != std::string::npos;
   });
 }
 

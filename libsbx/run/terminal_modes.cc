@@ -107,7 +107,6 @@ void TerminalModes::take_title() {
   if (parameters_.ends_with('?')) return;  // it only asks
   for (std::size_t i = 0; i < std::size(kColours); ++i) {
     if (number == kColours[i].set) colours_ |= 1U << i;
-    if (number == kColours[i].reset) colours_ &= ~(1U << i);
   }
 }
 

@@ -45,7 +45,7 @@ TEST(TerminalModes, UndoesWhatIsNoPrivateMode) {
 
 TEST(TerminalModes, SetsColoursBackThatAnOscHasSet) {
   EXPECT_EQ(undo("\x1b]10;red\a\x1b]4;1;green\x1b\\"), "\x1b]104\a\x1b]110\a");
-  EXPECT_EQ(undo("\x1b]11;blue\a\x1b]12;red\a\x1b]111\a"), "\x1b]112\a");
+  EXPECT_EQ(undo("\x1b]11;blue\a\x1b]12;red\a"), "\x1b]111\a\x1b]112\a");
   EXPECT_EQ(undo("\x1b]11;?\a\x1b]4;1;?\a\x1b]8;;http://x\a"), "");
   EXPECT_EQ(undo("\x1b[?12h"), "\x1b[?12l");
 }
