@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/files.h"
 #include "base/paths.h"
 #include "base/text.h"
@@ -20,7 +22,13 @@ std::vector<std::string> mount_points() {
   if (!mounts.ok()) return out;
   for (const std::string_view line : split(mounts.value(), '\n')) {
     const std::vector<std::string_view> fields = split(line, ' ');
-    if (fields.size() > 4) out.push_back(unescape_octal(fields[4]));
+    if (fields.size() <= 4) continue;
+    // What a server answers for may never answer, and holds no layers: no overlay writes there.
+    const auto dash = std::find(fields.begin(), fields.end(), "-");
+    const std::string_view type = fields.end() - dash > 1 ? dash[1] : "";
+    const bool is_served = type.starts_with("fuse") || type.starts_with("nfs") || type == "9p" ||
+                           type == "cifs" || type == "smb3" || type == "ceph" || type == "afs";
+    if (!is_served || fields[4] == "/") out.push_back(unescape_octal(fields[4]));
   }
   return out;
 }
