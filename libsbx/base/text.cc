@@ -222,6 +222,10 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+std::string and_more(std::size_t more) {
+  return more == 0 ? std::string() : " and " + std::to_string(more) + " more";
+}
+
 std::string join(std::span<const std::string> parts, std::string_view separator) {
   std::string out;
   for (const std::string& part : parts) {

@@ -41,6 +41,8 @@ std::string lower_case(std::string_view text);
 std::vector<std::string_view> split(std::string_view text, char separator);
 // proc_pid_mountinfo(5) writes space, tab, newline and backslash as \040 and its like.
 std::string unescape_octal(std::string_view text);
+// " and 3 more" behind a list that was cut; empty for none.
+std::string and_more(std::size_t more);
 std::string join(std::span<const std::string> parts, std::string_view separator);
 
 }  // namespace sbx

@@ -75,17 +75,20 @@ PlainHttp read_plain_http(std::string_view bytes) {
   if (lower_case(target.substr(0, 7)) == "http://") {
     heard.hosts.push_back(host_of(target.substr(7, target.find_first_of("/? ", 7) - 7)));
   }
+  bool is_host = false;  // the line before
   for (;;) {
     const std::string_view rest = begun.substr(at + 1);
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos) return {PlainHttp::State::kReading};
     const std::string_view line = rest.substr(0, end);
     if (line.empty() || line == "\r") break;
-    const std::size_t colon = std::min(line.find(':'), line.size());
-    const std::string_view name = line.substr(0, line.find_first_of(" \t\v\f:"));
-    if (lower_case(name) == "host" && colon < line.size()) {
-      heard.hosts.push_back(host_of(line.substr(colon + 1)));
-    }
+    const std::string_view text = skip(line, kSpaces);
+    // A folded line goes on with the one before, or is one of its own.
+    if (text.size() < line.size() && is_host) heard.hosts.push_back(host_of(text));
+    const std::size_t colon = text.find(':');
+    is_host = colon != std::string_view::npos &&
+              lower_case(text.substr(0, text.find_first_of(" \t\v\f:"))) == "host";
+    if (is_host) heard.hosts.push_back(host_of(text.substr(colon + 1)));
     at += end + 1;
   }
   heard.state = PlainHttp::State::kHead;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <set>
 #include <span>
 
@@ -114,17 +115,29 @@ class Walk {
   std::string problem_;
 };
 
+// Where `**` has taken too few names it is the last one that takes another: the work is the product
+// of both lengths, whatever names a command has made.
 bool holds(std::span<const std::string_view> pattern, std::span<const std::string_view> names) {
-  if (pattern.empty()) return true;
-  if (pattern[0] == "**") {
-    for (std::size_t skipped = 0; skipped <= names.size(); ++skipped) {
-      if (holds(pattern.subspan(1), names.subspan(skipped))) return true;
+  std::size_t part = 0;
+  std::size_t name = 0;
+  std::optional<std::size_t> last;  // the part behind the last `**`
+  std::size_t begin = 0;            // and where that was begun with
+  while (part < pattern.size()) {
+    if (pattern[part] == "**") {
+      last = ++part;
+      begin = name;
+    } else if (name < names.size() && fnmatch(std::string(pattern[part]).c_str(),
+                                              std::string(names[name]).c_str(), 0) == 0) {
+      ++part;
+      ++name;
+    } else if (last && begin < names.size()) {
+      part = *last;
+      name = ++begin;
+    } else {
+      return false;
     }
-    return false;
   }
-  return !names.empty() &&
-         fnmatch(std::string(pattern[0]).c_str(), std::string(names[0]).c_str(), 0) == 0 &&
-         holds(pattern.subspan(1), names.subspan(1));
+  return true;
 }
 
 }  // namespace

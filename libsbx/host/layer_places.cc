@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/files.h"
 #include "base/paths.h"
@@ -11,24 +12,29 @@
 #include "policy/policy.h"
 
 namespace sbx {
+namespace {
+
+// The beginnings of their file systems' names.
+constexpr auto kServed =
+    std::to_array<std::string_view>({"fuse", "nfs", "9p", "cifs", "smb3", "ceph", "afs"});
+
+}  // namespace
 
 std::string layers_beside(std::string_view top) {
   return join_path(top, std::string(kLayersBeside) + std::to_string(geteuid()));
 }
 
-std::vector<std::string> mount_points() {
+std::vector<std::string> mount_points(bool also_served) {
   std::vector<std::string> out;
   const Result<std::string> mounts = read_file("/proc/self/mountinfo", std::size_t{4} << 20);
   if (!mounts.ok()) return out;
   for (const std::string_view line : split(mounts.value(), '\n')) {
-    const std::vector<std::string_view> fields = split(line, ' ');
-    if (fields.size() <= 4) continue;
-    // What a server answers for may never answer, and holds no layers: no overlay writes there.
-    const auto dash = std::find(fields.begin(), fields.end(), "-");
-    const std::string_view type = fields.end() - dash > 1 ? dash[1] : "";
-    const bool is_served = type.starts_with("fuse") || type.starts_with("nfs") || type == "9p" ||
-                           type == "cifs" || type == "smb3" || type == "ceph" || type == "afs";
-    if (!is_served || fields[4] == "/") out.push_back(unescape_octal(fields[4]));
+    const std::string_view type = line.substr(std::min(line.find(" - ") + 3, line.size()));
+    const auto begins = [&](std::string_view name) { return type.starts_with(name); };
+    if (!also_served && std::any_of(kServed.begin(), kServed.end(), begins)) continue;
+    std::size_t at = 0;  // of the fifth field
+    for (int i = 0; i < 4; ++i) at = line.find(' ', at) + 1;
+    if (at > 0) out.push_back(unescape_octal(line.substr(at, line.find(' ', at) - at)));
   }
   return out;
 }

@@ -11,7 +11,8 @@ namespace sbx {
 // The caller's, at the top of a mount.
 std::string layers_beside(std::string_view top);
 
-// Of all mounts that can be reached. proc_pid_mountinfo(5).
-std::vector<std::string> mount_points();
+// Of all mounts that can be reached; with those of servers, which may never answer, or without:
+// they hold no layers, since no overlay writes there. proc_pid_mountinfo(5).
+std::vector<std::string> mount_points(bool also_served);
 
 }  // namespace sbx

@@ -71,7 +71,7 @@ std::optional<bool> has_own_root() {
 // there, unless its directory is a mount point.
 bool is_chroot() {
   if (const std::optional<bool> known = has_own_root()) return *known;
-  const std::vector<std::string> mounts = mount_points();
+  const std::vector<std::string> mounts = mount_points(true);
   return !mounts.empty() && std::find(mounts.begin(), mounts.end(), "/") == mounts.end();
 }
 

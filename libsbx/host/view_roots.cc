@@ -91,7 +91,7 @@ class Roots {
   // Layers of workspaces on the same mount: their commits go by what lies there.
   void hide_layers() {
     std::vector<ViewRoot> found;
-    for (const std::string& top : mount_points()) {
+    for (const std::string& top : mount_points(false)) {
       const ViewRoot* const root = deepest_at(view_.roots, top, &ViewRoot::path);
       if (root == nullptr || root->access != Access::kReadWrite ||
           looks_.at(top).kind != NodeKind::kDirectory) {

@@ -16,6 +16,7 @@
 #include <set>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "host_files/user_attributes.h"
 
@@ -138,8 +139,7 @@ std::vector<Change> list_changes(const std::vector<std::string>& lowers,
 
 std::string Parted::text(const std::string& by) const {
   if (count_ == 0) return {};
-  return by + ": its other names keep the former content: " + first_ +
-         (count_ == 1 ? "" : " and " + std::to_string(count_ - 1) + " more");
+  return by + ": its other names keep the former content: " + first_ + and_more(count_ - 1);
 }
 
 void sort_changes(std::vector<Change>& changes) {

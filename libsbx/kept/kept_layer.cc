@@ -282,10 +282,9 @@ Status KeptLayer::copy_root(const Policy& policy, std::size_t root, const View& 
   SBX_CHECK_OK(copy_tree(state_.roots[root], store_.part(state_.stack.back(), root) + "/tree", copy,
                          records));
   if (copy.left_out > 0) {
-    warnings_.push_back(
-        "layer: not in the copy (it cannot be read, or is a socket or a device): " +
-        state_.roots[root] + "/" + escape_control_bytes(copy.first_left_out) +
-        (copy.left_out == 1 ? "" : " and " + std::to_string(copy.left_out - 1) + " more"));
+    warnings_.push_back("layer: not in the copy (it cannot be read, or is a socket or a device): " +
+                        state_.roots[root] + "/" + escape_control_bytes(copy.first_left_out) +
+                        and_more(copy.left_out - 1));
   }
   return {};
 }

@@ -95,22 +95,23 @@ Result<std::string> usable_directory(const std::string& path, const std::string&
 std::string mark_of(const std::string& place) {
   struct statx info {};
   (void)!statx(AT_FDCWD, place.c_str(), AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &info);
-  return "/beside-" + sha256_hex(place + " " + std::to_string(info.stx_ino) + " " +
-                                 std::to_string(info.stx_btime.tv_sec) + " " +
-                                 std::to_string(info.stx_btime.tv_nsec))
-                          .substr(0, 32);
+  const std::uint64_t made[] = {info.stx_ino, static_cast<std::uint64_t>(info.stx_btime.tv_sec),
+                                info.stx_btime.tv_nsec};
+  std::string text = place;
+  text.append(reinterpret_cast<const char*>(made), sizeof made);
+  return "/beside-" + sha256_hex(text).substr(0, 32);
 }
 
 // Whether the directory was made for layers by whoever has the state directory, or is now: a
 // command may have made another, or it came with the file system.
 bool is_made_by_us(const std::string& place, const std::string& marks) {
-  if (mkdir(place.c_str(), 0700) != 0) {
-    return errno == EEXIST && access((marks + mark_of(place)).c_str(), F_OK) == 0;
-  }
-  const OwnedFd mark(
-      open((marks + mark_of(place)).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!mark.is_open()) rmdir(place.c_str());
-  return mark.is_open();
+  const bool is_new = mkdir(place.c_str(), 0700) == 0;
+  if (!is_new && errno != EEXIST) return false;
+  const std::string mark = marks + mark_of(place);
+  if (!is_new) return access(mark.c_str(), F_OK) == 0;
+  const OwnedFd file(open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file.is_open()) rmdir(place.c_str());
+  return file.is_open();
 }
 
 Result<OwnedFd> lock_file(const std::string& path, int how) {

@@ -200,7 +200,7 @@ class RulePlanner {
     const std::size_t more = not_listed_.size() - std::min(not_listed_.size(), kMostTold);
     not_listed_.resize(not_listed_.size() - more);
     tell("these directories cannot be listed, since they hold something hidden: " +
-         join(not_listed_, ", ") + (more == 0 ? "" : " and " + std::to_string(more) + " more"));
+         join(not_listed_, ", ") + and_more(more));
   }
 
   void grant_execution(const Node& directory) {

@@ -22,6 +22,9 @@ TEST(PlainHttp, FindsTheHostsOfARequest) {
             (Hosts{"b.test", "a.test"}));
   EXPECT_EQ(hosts_of("GET / HTTP/1.1\r\nHost: a.test\r\nhost : b.test\r\n\r\n"),
             (Hosts{"a.test", "b.test"}));
+  EXPECT_EQ(hosts_of("GET / HTTP/1.1\r\nHost:\r\n b.test\r\nX: y\r\n z\r\n\r\n"),
+            (Hosts{"", "b.test"}));
+  EXPECT_EQ(hosts_of("GET / HTTP/1.1\r\nX: y\r\n\tHost: b.test\r\n\r\n"), Hosts{"b.test"});
   EXPECT_EQ(hosts_of("GET / HTTP/1.0\r\n\r\n"), Hosts{});
 }
 

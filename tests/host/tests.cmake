@@ -8,6 +8,7 @@ sbx_test(host
     ${CMAKE_CURRENT_LIST_DIR}/etc_private_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/facts_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_files_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/globs_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/git_use_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/narrow_view_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/owners_test.cc
