@@ -213,8 +213,7 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
   if (!is_made_by_us(place, state + "/layers")) {
     if (access((place + "/" + hash).c_str(), F_OK) != 0) return store;
     return Error{ErrorCode::kPathRefused,
-                 place + " holds layers of this workspace, and nothing in " + state +
-                     " says that sbx made it",
+                 place + " holds layers of this workspace, and is not known to be sbx's own",
                  "layer",
                  "remove it, or set XDG_STATE_HOME to the directory that it was made with"};
   }
