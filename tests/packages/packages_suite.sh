@@ -38,6 +38,8 @@ uses() {
   local who
   for who in env as_user; do
     check "$1 runs a command ($who)" says inside $who "$@" exec -- echo inside
+    # Told of by an exception in its static program.
+    check "$1 has help ($who)" bash -c '"$@" --help | grep -q ^Usage:' bash $who "$@"
     check "$1 answers in JSON ($who)" bash -c '"$@" -- true | grep -q "\"status\":\"exited\",\"exit_code\":0"' bash $who "$@"
     check "$1 holds the command ($who)" bash -c '! "$@" exec -- touch /usr/no' bash $who "$@"
     check "$1 finds sbx-batch ($who)" bash -c 'echo "{\"id\": \"1\", \"argv\": [\"true\"]}" | "$@" batch -' bash $who "$@"
@@ -63,6 +65,7 @@ for one in bom["dependencies"]:
 files >/tmp/before
 check "the package is installed" dpkg -i /dist/*.deb
 uses sbx-run
+check "sbx-run is no larger than 4 MiB" test "$(stat -c %s /usr/bin/sbx-run)" -le $((4 << 20))
 for program in "${programs[@]}"; do check "$program is there" test -x "/usr/bin/$program"; done
 for page in sbx-run sbx-run-start sbx-bwrap; do check "$page(1) is there" test -s "/usr/share/man/man1/$page.1.gz"; done
 for file in bash-completion/completions/sbx-run zsh/site-functions/_sbx-run fish/vendor_completions.d/sbx-run.fish; do
