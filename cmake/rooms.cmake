@@ -12,6 +12,8 @@ function(sbx_static program)
   if(NOT SBX_STATIC OR SBX_SANITIZE)
     return()
   endif()
+  target_sources(${program} PRIVATE
+    ${PROJECT_SOURCE_DIR}/launcher/no_accounts.cc ${PROJECT_SOURCE_DIR}/launcher/no_locales.cc)
   if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT "FIXED" IN_LIST ARGN)
     target_link_options(${program} PRIVATE -static-pie -Wl,-z,pack-relative-relocs)
   else()
