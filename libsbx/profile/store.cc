@@ -288,11 +288,11 @@ Result<LoadedProfile> resolve(ProfileSource source, const ProfileSearch& search,
   return loaded;
 }
 
-// "~/.cargo/bin", "pypi.org:443": a list's entry in few words.
-std::string in_words(const json& entry) {
+// "~/.cargo/bin (ro)", "pypi.org:443": a value, or an entry of a list, in few words.
+std::string in_words(const json& entry, const std::string& usual_access) {
   if (entry.is_string()) return entry.get<std::string>();
   if (!entry.is_object()) return entry.dump();
-  const std::string access = entry.value("access", std::string("ro"));
+  const std::string access = entry.value("access", usual_access);
   const std::string path = entry.value("path", std::string());
   return access == "none" ? path + " (hidden)" : path + " (" + access + ")";
 }
@@ -304,10 +304,11 @@ std::vector<std::string> opened_by(const ProfileSource& source) {
   if (!document.ok()) return lines;
   for (const auto& [section, keys] : document.value().items()) {
     if (!keys.is_object()) continue;
+    const std::string usual_access = section == "caches" ? "rw, kept between runs" : "ro";
     for (const auto& [key, value] : keys.items()) {
       std::string words;
       const json entries = value.is_array() ? value : json::array({value});
-      for (const json& entry : entries) words += (words.empty() ? "" : ", ") + in_words(entry);
+      for (const json& entry : entries) words += (words.empty() ? "" : ", ") + in_words(entry, usual_access);
       lines.push_back(section + "." + key.substr(key.starts_with('+') ? 1 : 0) + ": " + words);
     }
   }

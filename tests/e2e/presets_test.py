@@ -115,6 +115,21 @@ class PresetsTest(harness.Case):
         self.assertEqual((answer["status"], answer["exit_code"]), ("exited", 0), answer)
         text = self.raw("profile", "list").stdout.decode()
         self.assertIn("network.allow: pypi.org:443, files.pythonhosted.org:443", text)
+        self.assertIn("caches.npm: ~/.npm (rw, kept between runs)\n", text)
+        self.assertIn("${home}/.cargo/bin (ro)", text)
+
+    def test_what_a_package_manager_fetched_is_there_in_the_next_run_with_the_preset_for_it(self):
+        os.makedirs(self.home + "/.npm")
+        self.write("home/.npm/theirs", "the host's")
+        fetch = "ls -A ~/.npm ~/.cargo/registry; echo 1 > ~/.npm/got; echo 2 > ~/.cargo/registry/got"
+        flags = ("--with", "rust", "--with", "caches", "--with", "node")
+        first = self.out(fetch, *flags, env=self.env)
+        self.assertNotIn("got", first)
+        self.assertNotIn("theirs", first)
+        self.assertEqual(self.out("cat ~/.npm/got ~/.cargo/registry/got", *flags, env=self.env),
+                         "1\n2\n")
+        self.assertNotIn("got", self.out("ls -A ~/.npm || true", "--with", "node", env=self.env))
+        self.assertEqual(os.listdir(self.home + "/.npm"), ["theirs"])
 
     def test_a_file_is_laid_over_the_profile_and_protected_as_the_profile_is(self):
         more = self.write("work/more.json", '{"environment": {"set": {"MORE": "yes"}}}')
