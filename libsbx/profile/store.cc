@@ -308,7 +308,8 @@ std::vector<std::string> opened_by(const ProfileSource& source) {
     for (const auto& [key, value] : keys.items()) {
       std::string words;
       const json entries = value.is_array() ? value : json::array({value});
-      for (const json& entry : entries) words += (words.empty() ? "" : ", ") + in_words(entry, usual_access);
+      for (const json& entry : entries)
+        words += (words.empty() ? "" : ", ") + in_words(entry, usual_access);
       lines.push_back(section + "." + key.substr(key.starts_with('+') ? 1 : 0) + ": " + words);
     }
   }
