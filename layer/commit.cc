@@ -364,6 +364,7 @@ class Commit {
     SBX_CHECK_OK(keep_contents(layer_.store().epoch(epoch), given_up));
     opened_.close();  // what goes on being the layer's keeps its modes
     SBX_CHECK_OK(write_given_up(layer_, epoch, given_up));
+    for (Step& step : steps_) step.to = of_any_copy(step.to);
     return write_pending(layer_, epoch, encode_journal(steps_));
   }
 
@@ -545,7 +546,7 @@ Done commit_answer(const Action& action, const LayerState& state, const std::str
   std::map<std::string, std::string> kinds;
   for (const auto& [path, ends] : paths) {
     // A directory that was only open in between is none.
-    if (is_in_state(ends.second->to, ends.first->from)) continue;
+    if (is_in_state(ends.first->from, ends.second->to)) continue;
     kinds.emplace(path, change_kind(ends.first->from, ends.second->to));
   }
   Answer answer;

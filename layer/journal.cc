@@ -25,6 +25,11 @@ namespace {
 
 constexpr std::string_view kMark = "sbx-journal 1";
 
+// Not even a copy of it.
+bool is_same_record(const BaseRecord& a, const BaseRecord& b) {
+  return a.kind == b.kind && a.digest == b.digest;
+}
+
 class Stepper {
  public:
   Stepper(const LayerState& state, std::string epoch, const std::vector<Step>& steps, bool back)
@@ -89,7 +94,7 @@ class Stepper {
     const bool is_there = fstatat(directory_.get(), name_.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
     const bool is_own = !is_there || geteuid() == 0 || info.st_uid == geteuid();
     const bool stays = from.kind == BaseRecord::kDirectory && to.kind == BaseRecord::kDirectory;
-    if ((stays && is_there) || is_same_content(from, to)) {
+    if ((stays && is_there) || is_same_record(from, to)) {
       if (is_own || from.mode == to.mode) return {};
       errno = EPERM;
       return failed("chmod");
@@ -129,13 +134,15 @@ class Stepper {
     seen_ = {};
     fstatat(directory_.get(), name_.c_str(), &seen_, AT_SYMLINK_NOFOLLOW);
     const BaseRecord now = look_at_real(directory_.get(), name_);
-    if (is_in_state(to, now)) return {};
+    // A large file of the same size and time as its copy is to have is not that copy yet.
+    const bool is_former = is_same_record(from, now) && !is_same_record(from, to);
+    if (is_in_state(to, now) && !is_former) return {};
     if (never_was && now.kind != BaseRecord::kDirectory) return {};
     if (to.kind == BaseRecord::kDirectory) return make_directory(now, from, to);
     const bool is_between = now.kind == BaseRecord::kAbsent && from.kind != to.kind;
     if (!is_same_content(from, now) && !is_between) return changed();
     if (to.kind == BaseRecord::kAbsent) return remove(now);
-    if (is_same_content(from, to)) return is_as_seen(name_) ? set_mode(to) : changed();
+    if (is_same_record(from, to)) return is_as_seen(name_) ? set_mode(to) : changed();
     if (now.kind == BaseRecord::kDirectory) SBX_CHECK_OK(remove(now));
     SBX_CHECK_OK(stage(step, to));
     return replace(now.kind == BaseRecord::kAbsent || now.kind == BaseRecord::kDirectory);
@@ -288,7 +295,7 @@ class Stepper {
                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat info {};
     return file.is_open() && fstat(file.get(), &info) == 0 && S_ISREG(info.st_mode) &&
-           (info.st_mode & 07777) == to.mode && digest_of(file.get()) == to.digest &&
+           is_in_state(to, {BaseRecord::kFile, info.st_mode & 07777, digest_of(file.get())}) &&
            link_open(file.get(), directory_.get(), temporary_);
   }
 
@@ -344,7 +351,7 @@ class Stepper {
 }  // namespace
 
 bool is_in_state(const BaseRecord& wanted, const BaseRecord& is) {
-  if (wanted.kind != is.kind || wanted.digest != is.digest) return false;
+  if (!is_same_content(wanted, is)) return false;
   return wanted.kind == BaseRecord::kAbsent || wanted.kind == BaseRecord::kLink ||
          wanted.mode == is.mode;
 }

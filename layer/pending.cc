@@ -56,6 +56,11 @@ Status settle_copy(KeptLayer& layer, const std::string& epoch, const std::vector
   };
   for (const auto& [key, record] : settled) {
     BaseRecord known = *record;
+    // From now on no other copy of it counts.
+    if (is_of_any_copy(known)) {
+      const BaseRecord real = look_at_real(open_root(state, key.first).get(), key.second);
+      if (is_same_content(known, real)) known.digest = real.digest;
+    }
     known.stamp = stamp_of(key);
     is.add(key.first, key.second, known);
   }

@@ -29,9 +29,12 @@ std::int64_t nanoseconds(const struct timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+constexpr std::string_view kByStat = "stat:";
+constexpr std::string_view kOfAnyCopy = "stat:0.";
+
 std::string identity_of(const struct stat& info) {
-  return "stat:" + std::to_string(info.st_ino) + "." + std::to_string(info.st_size) + "." +
-         std::to_string(nanoseconds(info.st_mtim));
+  return std::string(kByStat) + std::to_string(info.st_ino) + "." + std::to_string(info.st_size) +
+         "." + std::to_string(nanoseconds(info.st_mtim));
 }
 
 // Of a file or a directory; empty where there are none.
@@ -116,10 +119,8 @@ void look_inside(int root, const std::string& path, const struct stat& info, Bas
     if (directory.is_open()) record.digest = attributes_digest(directory.get());
   } else if (S_ISREG(info.st_mode)) {
     record.kind = BaseRecord::kFile;
-    if (info.st_size <= kMostDigested) {
-      const OwnedFd file = open_to_read(root, path);
-      if (file.is_open()) record.digest = digest_of(file.get());
-    }
+    const OwnedFd file = info.st_size > kMostDigested ? OwnedFd() : open_to_read(root, path);
+    if (file.is_open()) record.digest = digest_of(file.get());
     if (record.digest.empty()) record.digest = identity_of(info);
   } else {
     record.kind = BaseRecord::kOther;
@@ -130,7 +131,17 @@ void look_inside(int root, const std::string& path, const struct stat& info, Bas
 }  // namespace
 
 bool is_same_content(const BaseRecord& was, const BaseRecord& is) {
-  return was.kind != BaseRecord::kUnknown && was.kind == is.kind && was.digest == is.digest;
+  if (was.kind == BaseRecord::kUnknown || was.kind != is.kind) return false;
+  return was.digest == is.digest || (is_of_any_copy(was) && of_any_copy(is).digest == was.digest);
+}
+
+bool is_of_any_copy(const BaseRecord& record) { return record.digest.starts_with(kOfAnyCopy); }
+
+BaseRecord of_any_copy(BaseRecord record) {
+  if (record.kind == BaseRecord::kFile && record.digest.starts_with(kByStat)) {
+    record.digest.replace(0, record.digest.find('.') + 1, kOfAnyCopy);
+  }
+  return record;
 }
 
 bool is_same_file_in(int root, int other, const std::string& path, std::int64_t size) {
@@ -159,6 +170,9 @@ BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed
 }
 
 std::string digest_of(int fd) {
+  struct stat info {};
+  if (fstat(fd, &info) != 0) return {};
+  if (info.st_size > kMostDigested) return identity_of(info);
   const std::string bytes = bytes_digest(fd);
   return bytes.empty() ? bytes : bytes + attributes_digest(fd);
 }

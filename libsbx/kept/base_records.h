@@ -24,20 +24,25 @@ struct BaseRecord {
     kUnknown = '?',  // it was changed while the layer was already at it
   };
   char kind = kAbsent;
-  unsigned mode = 0;       // of 07777
-  std::string digest;      // of a file's bytes or a link's target, and of user attributes
+  unsigned mode = 0;  // of 07777
+  // Of a file's bytes or a link's target, and of user attributes. A large file's is its number,
+  // size and time; number 0 is any.
+  std::string digest;
   std::int64_t stamp = 0;  // in a copy: the change time that its file got, in nanoseconds
 };
 
 // Whether the file is still what the record says: its kind, its bytes and its user attributes.
 bool is_same_content(const BaseRecord& was, const BaseRecord& is);
+// The record of a large file that also holds for a copy of it that has its time: a commit copies.
+BaseRecord of_any_copy(BaseRecord record);
+bool is_of_any_copy(const BaseRecord& record);
 
 // What is there now, below the directory at `root`. `changed_ns`: its last change.
 BaseRecord look_at_real(int root, const std::string& path, std::int64_t* changed_ns = nullptr);
 // Whether two regular files of `size` bytes, below two directories, are the same by that rule. What
 // cannot be read, or is more than is read, is not.
 bool is_same_file_in(int root, int other, const std::string& path, std::int64_t size);
-// Of a regular file, from its begin on, and its user attributes. Empty where it cannot be read.
+// A regular file's, as in a record. Empty where it cannot be read.
 std::string digest_of(int fd);
 
 class BaseRecords {

@@ -98,17 +98,25 @@ class Kills(Kept):
         self.assertEqual(wrong, [])
 
 
-    def killed_at_the_second_rename(self):
+    def killed_at_the_second_rename(self, make="echo a > a; echo b > b"):
         """A workspace of which a commit has made `a` real, and `b` not yet."""
         work = os.path.join(tempfile.mkdtemp(dir=self.base), "work")
         os.mkdir(work)
         environment = {**os.environ, "XDG_STATE_HOME": os.path.join(os.path.dirname(work), "state")}
-        self.inside("echo a > a; echo b > b", "x", cwd=work, env=environment)
+        self.inside(make, "x", cwd=work, env=environment)
         self.call(work, environment, "commit", "x", inject=[
             "strace", "-qq", "-o", "/dev/null", "--inject=renameat2:signal=KILL:when=2"])
         if os.path.exists(os.path.join(work, "b")) or not os.path.exists(os.path.join(work, "a")):
             self.skipTest("strace cannot kill here")
         return work, environment
+
+    def test_a_large_file_that_is_real_already_is_known_again(self):
+        for words in ((), ("--undo",)):
+            work, environment = self.killed_at_the_second_rename("truncate -s 200M a b")
+            done = self.call(work, environment, "commit", "x", *words)
+            self.assertEqual(done.returncode, 0, done)
+            left = sorted(os.listdir(work))
+            self.assertEqual(left, [] if words else ["a", "b"])
 
     def test_a_dry_run_with_an_unfinished_commit_changes_nothing(self):
         work, environment = self.killed_at_the_second_rename()

@@ -66,6 +66,31 @@ class Undone(Kept):
                 self.layer("undo", "x")
                 self.assertEqual((tree(self.work), os.lstat(self.work + "/a").st_ino), before)
 
+    def test_a_large_file_is_committed_and_taken_back_and_committed_again(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind=kind):
+                self.raw("layer", "discard", "x")
+                self.shell("rm -rf ./*; truncate -s 200M big; printf 1 >> big; touch -d @1000 big")
+                if kind == "copy":
+                    self.shell("echo 1 > name; ln name other_name")
+                # Of the same size and time as before: it is another file all the same.
+                change = ("printf 2 | dd of=big bs=1 seek=200M conv=notrunc status=none;"
+                          "touch -d @1000 big; truncate -s 150M big2; tail -c 1 big")
+                answer = self.inside(change)
+                self.assertEqual((answer["layer"]["kind"], answer["stdout"]), (kind, "2"), answer)
+                self.assertIn(" big2", self.layer("diff", "x", "--stat"))
+                for _ in range(2):
+                    self.layer("commit", "x")
+                    self.assertEqual(self.layer("diff", "x", "--stat").count("big"), 0)
+                    self.shell('test "$(tail -c 1 big)" = 2; test -e big2')
+                    self.layer("undo", "x")
+                    self.shell('test "$(tail -c 1 big)" = 1; test ! -e big2')
+                self.layer("commit", "x")
+                self.inside("printf 3 | dd of=big bs=1 seek=200M conv=notrunc status=none")
+                self.layer("commit", "x")
+                self.shell('test "$(tail -c 1 big)" = 3; touch -d @2000 big')
+                self.refused("layer_conflict", "undo", "x")
+
     def test_what_was_written_since_stays_above_what_comes_back(self):
         for kind in ("overlay", "copy"):
             with self.subTest(kind=kind):
