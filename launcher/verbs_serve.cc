@@ -158,6 +158,10 @@ class Serving {
       if (is_taken) return answer_taken();
     }
     const bool is_own = options_.workspace == kOwnWorkspace;
+    if (is_own && !options_.layer.empty()) {
+      return Error{ErrorCode::kBadFlag, "a workspace that goes with its session has no layers",
+                   "--layer", "name one that stays: --workspace DIR"};
+    }
     if (is_own) {
       SBX_TRY(options_.workspace,
               leftovers.make_workspace(workspace_places(invocation_.environment)));

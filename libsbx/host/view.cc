@@ -3,6 +3,7 @@
 // by the child, by device and inode.
 #include "host/view.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,7 +76,7 @@ class Inspector {
     add_host_masks();
     SBX_CHECK_OK(add_devices());
     add_proc_masks();
-    choose_staging();
+    choose_staging(view_);
     return {};
   }
 
@@ -212,22 +213,6 @@ class Inspector {
     }
   }
 
-  // The new root is built on a directory that covers none of the sources, of which /sys has some in
-  // every view. A container's image may have few.
-  void choose_staging() {
-    for (const char* path :
-         {"/mnt", "/media", "/srv", "/opt", "/boot", "/tmp", "/run", "/home", "/root"}) {
-      const bool covers =
-          std::any_of(view_.roots.begin(), view_.roots.end(),
-                      [&](const ViewRoot& root) { return is_below(root.node.path, path); }) ||
-          std::any_of(view_.caches.begin(), view_.caches.end(),
-                      [&](const auto& cache) { return is_below(cache.second.path, path); });
-      if (covers || looks_.at(path).kind != NodeKind::kDirectory) continue;
-      view_.staging = path;
-      return;
-    }
-  }
-
   bool shows_whole_host() const {
     return policy_.sandbox.filesystem.base == Base::kHost ||
            std::any_of(
@@ -333,6 +318,24 @@ Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& 
   SBX_CHECK_OK(Inspector(policy, has_mounts, witnesses, view, expansions, caller_home)
                    .run(tool_names, search_path));
   return view;
+}
+
+void choose_staging(View& view) {
+  for (const char* path :
+       {"/mnt", "/media", "/srv", "/opt", "/boot", "/tmp", "/run", "/home", "/root"}) {
+    const auto lies_there = [&](const Node& node) { return is_below(node.path, path); };
+    const bool covers =
+        is_below(view.layer.store, path) ||
+        std::any_of(view.tools.begin(), view.tools.end(), lies_there) ||
+        std::any_of(view.roots.begin(), view.roots.end(),
+                    [&](const ViewRoot& root) { return lies_there(root.node); }) ||
+        std::any_of(view.caches.begin(), view.caches.end(),
+                    [&](const auto& cache) { return lies_there(cache.second); });
+    struct stat info {};
+    if (covers || lstat(path, &info) != 0 || !S_ISDIR(info.st_mode)) continue;
+    view.staging = path;
+    return;
+  }
 }
 
 Result<View> inspect_roots(const Policy& policy, Expansions* expansions) {

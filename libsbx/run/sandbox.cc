@@ -144,6 +144,7 @@ Result<View> look_at_files(const SandboxInput& input, Witnesses* witnesses) {
                        input.facts.home, has_mounts(input), witnesses, input.expansions));
   if (input.layer != nullptr) {
     view.layer = input.layer->view();
+    choose_staging(view);
     SBX_CHECK_OK(input.layer->fit(view));
   }
   return view;

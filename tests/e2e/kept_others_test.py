@@ -8,6 +8,7 @@ import shutil
 import struct
 import subprocess
 import time
+import unittest
 
 import harness
 from kept_harness import Kept
@@ -83,6 +84,22 @@ class Others(Traced):
         self.inside("echo layer > a")
         self.layer("commit", "x")
         self.replaced("utimensat,linkat:delay_enter=1500000", "undo", "x")
+
+
+class Places(Kept):
+    @unittest.skipUnless(shutil.which("unshare"), "unshare is not installed")
+    def test_one_that_is_kept_where_a_view_is_built_first(self):
+        script = ('mount --bind "$0" /mnt && export XDG_STATE_HOME=/mnt/state && cd "$1" &&'
+                  '"$2" exec --layer x -c "echo hi > made; cat made" && ls -A .')
+        place = os.path.join(self.base, "place")
+        os.mkdir(place)
+        done = subprocess.run(
+            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, place, self.work,
+             harness.SBX_RUN], capture_output=True, timeout=harness.BOUND, check=False)
+        if b"mount:" in done.stderr:
+            self.skipTest(done.stderr.decode())
+        self.assertEqual((done.returncode, done.stdout), (0, b"hi\n"), done)
+        self.assertTrue(os.listdir(place + "/state/sbx/layers"))
 
 
 class Owned(Traced):

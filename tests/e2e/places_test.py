@@ -51,6 +51,12 @@ class DefaultWorkspace(harness.Case):
         answer = [json.loads(line) for line in done.stdout.splitlines()][-1]
         self.assertEqual(answer["result"]["stdout"], "hi\n", done)
 
+    def test_one_that_goes_with_its_session_has_no_layer(self):
+        for words in (["serve", "--layer", "x"], ["serve", "--layer", "x", "--workspace", "own"]):
+            done = self.raw(*words, cwd=self.work)
+            self.assertEqual(done.returncode, 125, done)
+            self.assertIn(b"has no layers [--layer] (name one that stays: --workspace DIR)", done.stderr)
+
     def test_the_whole_home_gives_a_warning(self):
         home = self.base + "/home"
         os.makedirs(home + "/project")
