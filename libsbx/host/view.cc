@@ -324,13 +324,12 @@ void choose_staging(View& view) {
   for (const char* path :
        {"/mnt", "/media", "/srv", "/opt", "/boot", "/tmp", "/run", "/home", "/root"}) {
     const auto lies_there = [&](const Node& node) { return is_below(node.path, path); };
-    const bool covers =
-        is_below(view.layer.store, path) ||
-        std::any_of(view.tools.begin(), view.tools.end(), lies_there) ||
-        std::any_of(view.roots.begin(), view.roots.end(),
-                    [&](const ViewRoot& root) { return lies_there(root.node); }) ||
-        std::any_of(view.caches.begin(), view.caches.end(),
-                    [&](const auto& cache) { return lies_there(cache.second); });
+    const bool covers = is_below(view.layer.store, path) ||
+                        std::any_of(view.tools.begin(), view.tools.end(), lies_there) ||
+                        std::any_of(view.roots.begin(), view.roots.end(),
+                                    [&](const ViewRoot& root) { return lies_there(root.node); }) ||
+                        std::any_of(view.caches.begin(), view.caches.end(),
+                                    [&](const auto& cache) { return lies_there(cache.second); });
     struct stat info {};
     if (covers || lstat(path, &info) != 0 || !S_ISDIR(info.st_mode)) continue;
     view.staging = path;

@@ -154,7 +154,8 @@ Result<View> inspect_view(const Policy& policy, const std::vector<std::string>& 
                           Expansions* expansions = nullptr);
 
 // The new root is built on a directory that covers none of what is shown in it; /sys has some of
-// that in every view, and a container's image may have few directories. Again once `layer` is known.
+// that in every view, and a container's image may have few directories. Again once `layer` is
+// known.
 void choose_staging(View& view);
 
 // What commands can change: the policy's roots, protected paths and home, and nothing else. Errors:
