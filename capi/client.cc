@@ -28,6 +28,9 @@ namespace {
 // A line of the server's: it gives up on a client for which half of that waits (docs/sessions.md).
 constexpr std::size_t kMostLineBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostFirstLineBytes = std::size_t{1} << 20;
+constexpr std::string_view kAnswerBegins = R"({"jsonrpc":"2.0","id":)";
+constexpr const char* kTooLong =
+    R"({"code":"too_large","message":"the answer has more than 256 MiB","where":"","hint":""})";
 
 Error system_error(const char* call) {
   const int error = errno;
@@ -249,7 +252,14 @@ void Client::read_some() {
     return lose(Error{ErrorCode::kSessionFailed, "the session has ended", "",
                       "sbx-run was killed, or failed: open another session"});
   }
-  buffer_.append(chunk.data(), static_cast<std::size_t>(size));
+  std::string_view came(chunk.data(), static_cast<std::size_t>(size));
+  if (skips_line_) {
+    const std::size_t end = came.find('\n');
+    if (end == std::string_view::npos) return;
+    skips_line_ = false;
+    came.remove_prefix(end + 1);
+  }
+  buffer_.append(came);
   std::size_t begin = 0;
   for (std::size_t end = buffer_.find('\n', scanned_); end != std::string::npos;
        end = buffer_.find('\n', begin)) {
@@ -258,10 +268,26 @@ void Client::read_some() {
   }
   buffer_.erase(0, begin);
   scanned_ = buffer_.size();
-  if (scanned_ > (wants_first_line_ ? kMostFirstLineBytes : kMostLineBytes)) {
-    lose(Error{ErrorCode::kSessionFailed, "sbx-run answered with a line that does not end", "",
-               "install the sbx-run of this library's version"});
+  if (scanned_ > (wants_first_line_ ? kMostFirstLineBytes : kMostLineBytes)) skip_line();
+}
+
+// Of an answer its call fails, and no other.
+void Client::skip_line() {
+  const std::string_view begun(buffer_);
+  const std::size_t end = begun.find(',', kAnswerBegins.size());
+  std::optional<std::int64_t> id;
+  if (!wants_first_line_ && begun.starts_with(kAnswerBegins)) {
+    id = parse_count(begun.substr(kAnswerBegins.size(), end - kAnswerBegins.size()),
+                     std::numeric_limits<std::int64_t>::max());
   }
+  if (!id) {
+    return lose(Error{ErrorCode::kSessionFailed, "sbx-run answered with a line that does not end",
+                      "", "install the sbx-run of this library's version"});
+  }
+  std::string().swap(buffer_);
+  scanned_ = 0;
+  skips_line_ = true;
+  deliver(static_cast<std::uint64_t>(*id), true, kTooLong);
 }
 
 void Client::set_ready() {
@@ -287,23 +313,27 @@ void Client::take_line(std::string_view line) {
     return lose(Error{ErrorCode::kSessionFailed, "sbx-run sent a line that cannot be read", "",
                       "install the sbx-run of this library's version"});
   }
-  const bool had_events = !events_.is_empty();
   if (!message->method.empty()) {
+    const bool had_events = !events_.is_empty();
     events_.push_notification(message->method, message->params);
     if (!had_events) set_ready();
     return wake_for_event();
   }
   const auto id = parse_count(message->id, std::numeric_limits<std::int64_t>::max());
   if (!id) return;
-  const auto number = static_cast<std::uint64_t>(*id);
   const bool is_error = !message->error.empty();
-  std::string body = is_error ? error_data(message->error) : std::move(message->result);
-  if (const auto call = calls_.find(number); call != calls_.end()) {
+  deliver(static_cast<std::uint64_t>(*id), is_error,
+          is_error ? error_data(message->error) : std::move(message->result));
+}
+
+void Client::deliver(std::uint64_t id, bool is_error, std::string body) {
+  if (const auto call = calls_.find(id); call != calls_.end()) {
     call->second.answer = Answer{is_error, std::move(body)};
     call->second.waiter->woken.notify_one();
-  } else if (submitted_.erase(number) != 0) {
-    events_.push_answer("{\"id\":" + message->id + (is_error ? ",\"error\":" : ",\"result\":") +
-                        body + "}");
+  } else if (submitted_.erase(id) != 0) {
+    const bool had_events = !events_.is_empty();
+    events_.push_answer("{\"id\":" + std::to_string(id) +
+                        (is_error ? ",\"error\":" : ",\"result\":") + body + "}");
     if (!had_events) set_ready();
     wake_for_event();
   }

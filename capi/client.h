@@ -79,6 +79,8 @@ class Client {
   void hand_over();
   void read_some();
   void take_line(std::string_view line);
+  void skip_line();
+  void deliver(std::uint64_t id, bool is_error, std::string body);
   void set_ready();
   void wake_for_event();
   void lose(Error why);
@@ -99,6 +101,7 @@ class Client {
   std::optional<Error> gone_;
   std::string buffer_;
   std::size_t scanned_ = 0;
+  bool skips_line_ = false;  // up to its end, which has not come
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Call> calls_;
   std::set<std::uint64_t> submitted_;

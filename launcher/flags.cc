@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "flag_table.h"
+#include "run/redaction.h"
 
 namespace sbx {
 namespace {
@@ -232,7 +233,7 @@ Result<ParseOutcome> parse_flags(const Invocation& invocation, RunOptions& optio
   }
   Result<ParseOutcome> parsed = parse_with(verb, mentioned, given, options);
   if (parsed.ok() && !parsed.value().help) return parsed;
-  return parse_with(verb, all, given, options);
+  return without_secrets(parse_with(verb, all, given, options));
 }
 
 }  // namespace sbx

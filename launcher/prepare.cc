@@ -24,6 +24,7 @@
 #include "project.h"
 #include "rpc/socket_place.h"
 #include "run/http_process.h"
+#include "run/redaction.h"
 #include "scope.h"
 #include "tools/tool.h"
 
@@ -215,10 +216,10 @@ Status await_writer(int fifo, const std::string& path, const StdinWait& wait) {
     return Error{ErrorCode::kCancelled, "cancelled before anybody wrote to " + path, "--stdin", ""};
   }
   if (count > 0) return {};
-  return Error{ErrorCode::kPathRefused,
-               "nobody has written to the FIFO " + path + " within " +
-                   std::to_string(wait.timeout_ms) + " ms",
-               "--stdin", "start its writer first, or give more time with --timeout"};
+  return without_secrets({ErrorCode::kPathRefused,
+                          "nobody has written to the FIFO " + path + " within " +
+                              std::to_string(wait.timeout_ms) + " ms",
+                          "--stdin", "start its writer first, or give more time with --timeout"});
 }
 
 // The nearest directory above that has a .git, where the workspace has none.
@@ -351,39 +352,8 @@ Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
   return with_http(std::move(policy), std::move(http));
 }
 
-}  // namespace
-
-// Never destroyed: policies may outlive all else.
-HttpProcess& session_http() {
-  static auto& process = *new HttpProcess();
-  return process;
-}
-
-ProfileSearch profile_search(const Environment& environment) {
-  ProfileSearch search;
-  const std::string config = lookup(environment, "XDG_CONFIG_HOME");
-  const std::string home = lookup(environment, "HOME");
-  if (config.starts_with('/')) {
-    search.directories.push_back(config + "/sbx/profiles");
-  } else if (home.starts_with('/')) {
-    search.directories.push_back(home + "/.config/sbx/profiles");
-  }
-  search.directories.emplace_back("/etc/sbx/profiles");
-  return search;
-}
-
-Result<std::string> default_workspace(const RunOptions& options, const Invocation& invocation,
-                                      std::vector<std::string>& warnings) {
-  std::vector<std::string> of_profile;  // the run itself says it
-  SBX_TRY(const LoadedProfile loaded, load_named(options, invocation.environment, of_profile));
-  if (loaded.profile.workspace.mode == WorkspaceMode::kFresh) return std::string();
-  const std::string home = lookup(invocation.environment, "HOME");
-  return choose_workspace(options, read_quick_facts(home.empty() ? nullptr : home.c_str()).home,
-                          warnings);
-}
-
-Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
-                                       std::string_view tool) {
+Result<SessionOptions> make_session(const RunOptions& options, const Invocation& invocation,
+                                    std::string_view tool) {
   const Environment& environment = invocation.environment;
   if (options.scope) SBX_CHECK_OK(take_scope(invocation));
   std::vector<std::string> warnings;
@@ -417,8 +387,8 @@ Result<SessionOptions> prepare_session(const RunOptions& options, const Invocati
   return out;
 }
 
-Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
-  SBX_TRY(SessionOptions session, prepare_session(options, invocation));
+Result<Prepared> make_prepared(const RunOptions& options, const Invocation& invocation) {
+  SBX_TRY(SessionOptions session, make_session(options, invocation, {}));
   Prepared out;
   out.policy = std::move(session.policy);
   out.facts = std::move(session.facts);
@@ -440,6 +410,46 @@ Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation
     SBX_CHECK_OK(choose_start(request, *out.policy));
   }
   return out;
+}
+
+}  // namespace
+
+// Never destroyed: policies may outlive all else.
+HttpProcess& session_http() {
+  static auto& process = *new HttpProcess();
+  return process;
+}
+
+ProfileSearch profile_search(const Environment& environment) {
+  ProfileSearch search;
+  const std::string config = lookup(environment, "XDG_CONFIG_HOME");
+  const std::string home = lookup(environment, "HOME");
+  if (config.starts_with('/')) {
+    search.directories.push_back(config + "/sbx/profiles");
+  } else if (home.starts_with('/')) {
+    search.directories.push_back(home + "/.config/sbx/profiles");
+  }
+  search.directories.emplace_back("/etc/sbx/profiles");
+  return search;
+}
+
+Result<std::string> default_workspace(const RunOptions& options, const Invocation& invocation,
+                                      std::vector<std::string>& warnings) {
+  std::vector<std::string> of_profile;  // the run itself says it
+  SBX_TRY(const LoadedProfile loaded, load_named(options, invocation.environment, of_profile));
+  if (loaded.profile.workspace.mode == WorkspaceMode::kFresh) return std::string();
+  const std::string home = lookup(invocation.environment, "HOME");
+  return choose_workspace(options, read_quick_facts(home.empty() ? nullptr : home.c_str()).home,
+                          warnings);
+}
+
+Result<SessionOptions> prepare_session(const RunOptions& options, const Invocation& invocation,
+                                       std::string_view tool) {
+  return without_secrets(make_session(options, invocation, tool));
+}
+
+Result<Prepared> prepare(const RunOptions& options, const Invocation& invocation) {
+  return without_secrets(make_prepared(options, invocation));
 }
 
 Status check_command(const RunOptions& options) {
@@ -466,12 +476,12 @@ Result<int> choose_stdin(const std::string& source, OwnedFd& opened, const Stdin
   const bool is_good = S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode) ||
                        (number && S_ISSOCK(info.st_mode));
   if (!is_open || !is_good || (fcntl(opened.get(), F_GETFL) & O_ACCMODE) == O_WRONLY) {
-    return Error{error == ENOENT ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
-                 "cannot be read as standard input: " + source +
-                     (error == 0 ? "" : ": " + errno_text(error)),
-                 "--stdin",
-                 "name a regular file, a FIFO, a character device, - (the caller's own) or none",
-                 error};
+    return without_secrets(
+        {error == ENOENT ? ErrorCode::kPathNotFound : ErrorCode::kPathRefused,
+         "cannot be read as standard input: " + source +
+             (error == 0 ? "" : ": " + errno_text(error)),
+         "--stdin", "name a regular file, a FIFO, a character device, - (the caller's own) or none",
+         error});
   }
   if (number) return opened.get();
   if (S_ISFIFO(info.st_mode)) SBX_CHECK_OK(await_writer(opened.get(), source, wait));

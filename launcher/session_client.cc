@@ -280,7 +280,9 @@ Result<std::string> SessionClient::read_line() {
     errno = 0;
     const IoState state = read_some(fd_.get(), reader_);
     if (state == IoState::kBlocked && errno == EAGAIN) {
-      return session_error("the session's server does not answer", "");
+      Error error = session_error("the session's server does not answer", "");
+      error.sys_errno = EAGAIN;
+      return error;
     }
     if (state != IoState::kClosed) continue;
     Error error = session_error("the session's server has gone", "");

@@ -354,13 +354,21 @@ int follow_output(const RunOptions& options, const Invocation& invocation) {
 
 // --- list, without a session
 
-// Those that answer, with their tasks.
+// Those that answer, with their tasks. One that is stopped keeps nobody from the others.
+constexpr int kPatienceMs = 2000;
+
 Result<json> sessions(const Invocation& invocation) {
   SBX_TRY(const Directory directory, runtime_directory(invocation.environment));
   json found = json::array();
   for (const std::string& name : session_names(directory)) {
-    Result<SessionClient> client = SessionClient::open({name}, invocation.environment);
-    if (!client.ok()) continue;  // it has gone, or is another version's
+    SessionClient::Wanted wanted{name};
+    wanted.patience_ms = kPatienceMs;
+    Result<SessionClient> client = SessionClient::open(wanted, invocation.environment);
+    if (!client.ok()) {
+      // Else it has gone, or is another version's.
+      if (client.error().sys_errno == EAGAIN) warn(name + ": " + client.error().message);
+      continue;
+    }
     const Result<std::string> tasks = client.value().call("list", "{}");
     if (!tasks.ok()) continue;
     const json said = parsed(client.value().greeting());

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "json/reader.h"
 #include "learn/grants.h"
+#include "learn/never.h"
 #include "learn/profile_file.h"
 #include "policy/http.h"
 #include "process.h"
@@ -45,7 +46,7 @@ struct Applied {
 };
 
 Result<Guarded> guarded_of(const GrantOptions& options) {
-  Guarded guarded{own_homes(options.home), {}, {}, {options.file}};
+  Guarded guarded{own_homes(options.home), {}, {}, {options.file}, program_places(options.path)};
   const Result<std::string> real = real_path(options.file);
   if (real.ok()) guarded.own.push_back(real.value());
   if (!options.state.empty()) guarded.own.push_back(options.state);
@@ -80,7 +81,8 @@ void apply(const std::vector<std::string>& grants, const Profile& profile, const
       out.is_refused = true;
       continue;
     }
-    add_grant(grant.value(), out.profile);
+    const std::string home = guarded.homes.empty() ? "" : guarded.homes.front();
+    add_grant(lacking(grant.value(), profile, home), out.profile, home);
     if (grant.value().key == "http") add_hosts(grant.value(), profile, out.profile);
   }
 }
@@ -119,7 +121,7 @@ Result<int> grant(const GrantOptions& options) {
   SBX_TRY(const Guarded guarded, guarded_of(options));
   apply(grants, loaded.profile, guarded, applied);
   if (needs_allowlist(applied.profile, loaded.profile.network.mode)) {
-    applied.profile["network"]["mode"] = "allowlist";
+    add_grant({"network", "mode", false, "allowlist"}, applied.profile);
   }
   for (const std::string& line : applied.left) {
     write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
@@ -137,8 +139,7 @@ Result<int> grant(const GrantOptions& options) {
     write_all(STDERR_FILENO, "sbx-run: nothing is written without --yes\n");
     return exit_status;
   }
-  const Result<std::string> target = real_path(options.file);
-  SBX_CHECK_OK(replace_file(target.ok() ? target.value() : options.file, after));
+  SBX_CHECK_OK(replace_file(options.file, after));
   return exit_status;
 }
 

@@ -15,6 +15,7 @@ struct GrantOptions {
   std::string from;      // the result; empty or "-": standard input
   bool yes = false;      // nobody is asked
   std::string home;      // of the user; empty: not known
+  std::string path;      // PATH
   std::string state;     // sbx's own directory below the user's state; empty: none
   ProfileSearch search;  // of installed profiles
 };

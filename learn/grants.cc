@@ -4,17 +4,14 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
+#include <span>
 
 #include "base/text.h"
-#include "gateway/address.h"
-#include "host_files/places.h"
 #include "json/reader.h"
-#include "model/address.h"
 #include "model/grant.h"
-#include "plan/filter.h"
 #include "policy/policy.h"
-#include "profile/host_rule.h"
 
 namespace sbx::learn {
 namespace {
@@ -28,243 +25,117 @@ constexpr auto kValues =
     std::to_array<std::string_view>({"network.mode", "filesystem.git_config", "limits.tmp_mb",
                                      "limits.file_kb", "limits.open_files"});
 
-// Of the whole machine: no sandbox is left with one of them.
-constexpr auto kOfTheMachine = std::to_array<std::string_view>(
-    {"kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
-     "swapon", "swapoff", "acct", "quotactl", "quotactl_fd", "adjtimex", "clock_adjtime", "iopl",
-     "ioperm", "open_by_handle_at", "settimeofday", "clock_settime"});
-
-constexpr auto kOfTheSystem =
-    std::to_array<std::string_view>({"/usr", "/bin", "/sbin", "/etc", "/lib", "/lib32", "/lib64",
-                                     "/libx32", "/opt", "/var/lib", "/var/spool"});
-
-// What shells, desktops, editors and git go by, or run, below a home.
-constexpr auto kStartFiles = std::to_array<std::string_view>({".bashrc",
-                                                              ".bash_profile",
-                                                              ".bash_login",
-                                                              ".bash_logout",
-                                                              ".bash_aliases",
-                                                              ".bash_completion",
-                                                              ".profile",
-                                                              ".zshrc",
-                                                              ".zshenv",
-                                                              ".zprofile",
-                                                              ".zlogin",
-                                                              ".zlogout",
-                                                              ".cshrc",
-                                                              ".tcshrc",
-                                                              ".login",
-                                                              ".logout",
-                                                              ".kshrc",
-                                                              ".mkshrc",
-                                                              ".inputrc",
-                                                              ".config/fish",
-                                                              ".config/nushell",
-                                                              ".xprofile",
-                                                              ".xsession",
-                                                              ".xsessionrc",
-                                                              ".xinitrc",
-                                                              ".gnomerc",
-                                                              ".pam_environment",
-                                                              ".config/autostart",
-                                                              ".config/plasma-workspace",
-                                                              ".config/systemd",
-                                                              ".config/environment.d",
-                                                              ".config/sbx",
-                                                              ".local/share/systemd",
-                                                              ".local/share/applications",
-                                                              ".local/share/dbus-1",
-                                                              ".local/bin",
-                                                              ".vimrc",
-                                                              ".vim",
-                                                              ".config/nvim",
-                                                              ".emacs",
-                                                              ".emacs.d",
-                                                              ".config/emacs",
-                                                              ".tmux.conf",
-                                                              ".config/tmux",
-                                                              ".screenrc",
-                                                              ".gitconfig",
-                                                              ".config/git"});
-
 std::string text_of(const Document& entry, const char* key) {
   if (!entry.is_object()) return "";
   const auto found = entry.find(key);
   return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// The one path that an entry names, as sbx writes it (literal_path()); empty: it is a pattern.
-std::string one_path(const std::string& path) {
-  const std::size_t star = path.find('*');
-  if (star == path.npos) return path;
-  std::size_t at = path.rfind('/', star) + 1;
-  std::string out = path.substr(0, at);
-  for (; at < path.size(); ++at) {
-    if (path[at] == '\\' && at + 1 < path.size()) {
-      ++at;
-    } else if (std::string_view("*?[").find(path[at]) != std::string_view::npos) {
-      return "";
-    }
-    out += path[at];
-  }
-  return out;
+// Where the value stands among those that its setting can have; null is no limit. nullopt: it is
+// none of them.
+std::optional<std::int64_t> rank_of(const std::string& key, const Document& value) {
+  if (value.is_null()) return std::numeric_limits<std::int64_t>::max();
+  if (value.is_number_integer()) return value.get<std::int64_t>();
+  const std::span<const std::string_view> names =
+      key == "mode" ? std::span<const std::string_view>(kNames<NetworkMode>)
+                    : std::span<const std::string_view>(kNames<GitConfig>);
+  const auto found =
+      value.is_string() ? std::find(names.begin(), names.end(), value.get_ref<const std::string&>())
+                        : names.end();
+  if (found == names.end()) return std::nullopt;
+  return found - names.begin();
 }
 
-// As the kernel reads it, without symlinks being followed; empty where it is none.
-std::string plain(const std::string& path, const std::vector<std::string>& homes) {
-  std::string whole = path;
-  if (path.starts_with("${home}")) {
-    whole = homes.empty() ? "" : homes.front() + path.substr(std::string_view("${home}").size());
-  }
-  const Result<std::string> normal = normal_path(whole, "/", "");
-  return normal.ok() && whole.starts_with('/') ? normal.value() : "";
+bool is_enough(const Grant& grant, const Document& known) {
+  const auto has = rank_of(grant.key, known);
+  const auto wanted = rank_of(grant.key, grant.value);
+  return has && wanted && *has >= *wanted;
 }
 
-// What makes other programs do things, or is a place of secrets, wherever it lies.
-std::string why_no_name(const std::string& path, bool to_write) {
-  for (const std::string_view part : split(path, '/')) {
-    if (part == ".env" || part.starts_with(".env.")) return path + " is a place of secrets";
-    if (to_write && (part == ".sbx" || part == ".git")) return path + " steers what runs outside";
-  }
-  return "";
+// Of a setting that has one value, with all that the profile extends.
+Document value_of(const Grant& grant, const Profile& profile) {
+  const auto limit = [](const std::optional<std::int64_t>& value) {
+    return value ? Document(*value) : Document();
+  };
+  if (grant.key == "mode") return name_of(profile.network.mode);
+  if (grant.key == "git_config") return name_of(profile.filesystem.git_config);
+  if (grant.key == "tmp_mb") return limit(profile.limits.tmp_mb);
+  return limit(grant.key == "file_kb" ? profile.limits.file_kb : profile.limits.open_files);
 }
 
-std::string why_not_written(const std::string& path, const Guarded& guarded) {
-  for (const std::string_view top : kOfTheSystem) {
-    if (is_below(path, top)) return path + " belongs to the system, and is not for commands";
-  }
-  for (const std::string& home : guarded.homes) {
-    for (const std::string_view name : kStartFiles) {
-      const std::string file = home + "/" + std::string(name);
-      if (is_below(path, file) || is_below(file, path)) return path + " steers what runs outside";
-    }
-  }
-  for (const std::string& place : guarded.own) {
-    if (is_below(place, path)) return path + " steers later runs";
-  }
-  return "";
+Access access_of(const Document& entry) {
+  const std::string text = text_of(entry, "access");
+  if (text == "none") return Access::kNone;
+  return text == "rw" ? Access::kReadWrite : Access::kReadOnly;
 }
 
-std::string why_no_path(const std::string& path, bool to_write, const Guarded& guarded) {
-  std::string why = why_no_name(path, to_write);
-  if (!why.empty()) return why;
-  for (const std::string_view top : {"/proc", "/dev", "/sys", "/boot"}) {
-    if (is_below(path, top)) return path + " belongs to the machine";
-  }
-  const bool is_home =
-      path == "/" || std::any_of(guarded.homes.begin(), guarded.homes.end(),
-                                 [&](const auto& home) { return is_below(home, path); });
-  if (is_home) return path + " holds the whole home, or more";
-  for (const SecretPlace& secret : guarded.secrets) {
-    if (is_below(path, secret.path) || is_below(secret.path, path)) {
-      return path + " holds " + secret.why + " (" + secret.path + ")";
-    }
-  }
-  if (is_one_of(guarded.linked, path)) return path + " is another name for a file of secrets";
-  // What other runs keep there is theirs.
-  for (const std::string& place : guarded.own) {
-    if (is_below(path, place)) return path + " is sbx's own";
-  }
-  return to_write ? why_not_written(path, guarded) : "";
+std::string path_of(const Document& entry, const std::string& home) {
+  static constexpr std::string_view kHome = "${home}";
+  const std::string path = text_of(entry, "path");
+  const bool is_of_home = !home.empty() && is_below(path, kHome);
+  return is_of_home ? home + path.substr(kHome.size()) : path;
 }
 
-std::string why_no_root(const std::string& named, bool to_write, const Guarded& guarded) {
-  const std::string one = one_path(named);
-  if (one.empty()) return named + " is no path of one thing";
-  if (is_below(one, "${workspace}")) return why_no_name(one, to_write);
-  const std::string path = plain(one, guarded.homes);
-  if (path.empty()) return named + " is no path from /";
-  std::string why = why_no_path(path, to_write, guarded);
-  return why.empty() ? why_no_path(real_start(path), to_write, guarded) : why;
+// Whether it says all about what lies below it by how it is spelled.
+bool is_literal(const std::string& path) {
+  return !path.empty() && path.find('*') == path.npos && path.find("..") == path.npos;
 }
 
-std::string why_no_host(const std::string& text) {
-  const auto rule = parse_host_rule(text);
-  if (!rule) return text + " is no host";
-  if (rule->kind == HostRule::Kind::kWildcard && rule->name.find('.') == std::string::npos) {
-    return text + " is nearly everything";
-  }
-  if (rule->kind != HostRule::Kind::kNetwork) return "";
-  if (is_special(rule->network) && !is_loopback(rule->network)) {
-    return text + " is no host of its own, or where clouds hand out credentials";
-  }
-  for (const char* address : {"169.254.169.254", "100.100.100.200", "fd00:ec2::254"}) {
-    if (in_network(*parse_ip(address), rule->network, rule->prefix)) {
-      return text + " holds where clouds hand out credentials";
-    }
-  }
-  return rule->prefix < kNarrowestWideNetwork ? text + " is nearly everything" : "";
+auto root_of(Document& list, const std::string& path, const std::string& home) {
+  return std::find_if(list.begin(), list.end(),
+                      [&](const Document& known) { return path_of(known, home) == path; });
 }
 
-std::string why_no_listener(const std::string& path) {
-  for (const std::string_view name :
-       {"docker.sock", "dockerd.sock", "podman.sock", "containerd.sock", "containerd.sock.ttrpc",
-        "crio.sock", "system_bus_socket", "/bus", "/systemd/private", "libvirt-sock",
-        "snapd.socket"}) {
-    if (path.ends_with(name)) return path + " commands what runs outside of every sandbox";
+// Whether the roots of a list give as much already: of those that hold the path the deepest counts.
+bool is_given(Document& list, const Document& entry, const std::string& home) {
+  const std::string path = path_of(entry, home);
+  const auto same = root_of(list, path, home);
+  if (same != list.end()) return access_of(*same) >= access_of(entry);
+  std::size_t deepest = 0;
+  std::optional<Access> access;
+  for (const Document& known : list) {
+    const std::string at = path_of(known, home);
+    if (at.find('*') != at.npos) return false;  // it may hide it
+    if (!is_literal(at) || !is_below(path, at) || at.size() < deepest) continue;
+    deepest = at.size();
+    access = access_of(known);
   }
-  for (const std::string_view part :
-       {"/containerd/", "/buildkit", "/incus/", "/lxd/", "/io.systemd.", "/crio/"}) {
-    if (path.find(part) != path.npos) {
-      return path + " commands what runs outside of every sandbox";
-    }
-  }
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  const bool is_agent = name.starts_with("agent.") || name.find("-agent") != name.npos ||
-                        name.find("_agent") != name.npos || path.find("/keyring/") != path.npos ||
-                        path.find("/gcr/") != path.npos;
-  return is_agent ? path + " uses keys (the presets ssh-agent and gpg-agent are for that)" : "";
+  return is_literal(path) && access && *access >= access_of(entry);
 }
 
-// What is listed is shown as well, whatever it is.
-std::string why_no_socket(const std::string& named, const Guarded& guarded) {
-  std::string why = why_no_root(named, false, guarded);
-  if (!why.empty()) return why;
-  const std::string path = plain(named, guarded.homes);
-  if (path.empty()) return why_no_listener(named);
-  why = why_no_listener(path);
-  return why.empty() ? why_no_listener(real_start(path)) : why;
+// A root below another one is a mount point, which nothing in there can rename or remove.
+bool drop_covered_by(const Document& wide, Document& list, const std::string& home) {
+  const std::string top = path_of(wide, home);
+  if (!is_literal(top) || access_of(wide) != Access::kReadWrite) return false;
+  const Document before = list;
+  const auto is_kept_from = [&](const std::string& path) {
+    return std::any_of(before.begin(), before.end(), [&](const Document& other) {
+      const std::string at = path_of(other, home);
+      return access_of(other) == Access::kNone && is_below(at, top) && is_below(path, at);
+    });
+  };
+  Document kept = Document::array();
+  for (const Document& known : before) {
+    const std::string path = path_of(known, home);
+    const bool is_covered = is_literal(path) && path != top && is_below(path, top) &&
+                            !known.contains("noexec") && !is_kept_from(path);
+    if (!is_covered) kept.push_back(known);
+  }
+  list = std::move(kept);
+  return list.size() != before.size();
 }
 
-// Disks, memory, processors and what people type, by the names that Linux gives them.
-std::string why_no_device(const std::string& named) {
-  const std::string path = one_path(named);
-  if (path.empty()) return named + " is no path of one thing";
-  for (const std::string_view start : {"/dev/sd",       "/dev/hd",
-                                       "/dev/vd",       "/dev/xvd",
-                                       "/dev/nvme",     "/dev/mmcblk",
-                                       "/dev/md",       "/dev/dm-",
-                                       "/dev/mapper",   "/dev/loop",
-                                       "/dev/disk",     "/dev/block",
-                                       "/dev/char",     "/dev/sg",
-                                       "/dev/bsg",      "/dev/st",
-                                       "/dev/nst",      "/dev/sr",
-                                       "/dev/ram",      "/dev/pmem",
-                                       "/dev/fd0",      "/dev/fd1",
-                                       "/dev/zram",     "/dev/nbd",
-                                       "/dev/mtd",      "/dev/mem",
-                                       "/dev/kmem",     "/dev/port",
-                                       "/dev/kmsg",     "/dev/cpu",
-                                       "/dev/input",    "/dev/uinput",
-                                       "/dev/uhid",     "/dev/hidraw",
-                                       "/dev/vfio",     "/dev/vhost",
-                                       "/dev/snapshot", "/dev/btrfs-control",
-                                       "/dev/console",  "/dev/vcs",
-                                       "/dev/tpm",      "/dev/watchdog",
-                                       "/dev/rfkill"}) {
-    if (path.starts_with(start)) return path + " is the machine's own";
+bool add_root(const Document& entry, Document& list, const std::string& home) {
+  const std::string path = path_of(entry, home);
+  const bool is_new = !is_given(list, entry, home);
+  const auto known = root_of(list, path, home);
+  if (is_new && known != list.end()) {
+    (*known)["access"] = entry.value("access", Document("ro"));
+  } else if (is_new) {
+    list.push_back(entry);
   }
-  return path.find("..") != path.npos ? path + " is no device" : "";
-}
-
-std::string why_no_call(const std::string& name) {
-  if (std::find(kOfTheMachine.begin(), kOfTheMachine.end(), name) != kOfTheMachine.end()) {
-    return name + " is for the whole machine";
-  }
-  FilterSpec spec;
-  spec.allow = {name};
-  const Result<CompiledFilter> filter = compile_filter(spec);
-  return filter.ok() ? "" : filter.error().message;
+  const bool is_listed = root_of(list, path, home) != list.end();
+  return (is_listed && drop_covered_by(entry, list, home)) || is_new;
 }
 
 }  // namespace
@@ -294,35 +165,32 @@ Result<Grant> parse_grant(std::string_view text) {
   return grant;
 }
 
-std::string never_granted(const Grant& grant, const Guarded& guarded) {
-  if (grant.key == "mode") {
-    return grant.value == "open" ? "the host's network has no sandbox around it" : "";
-  }
-  for (const Document& entry : grant.value) {
-    const std::string text = entry.is_string() ? entry.get<std::string>() : "";
-    std::string why;
-    if (grant.key == "roots") {
-      why = why_no_root(text_of(entry, "path"), text_of(entry, "access") == "rw", guarded);
-    }
-    if (grant.key == "unix_sockets") why = why_no_socket(text, guarded);
-    if (grant.key == "devices") why = why_no_device(text);
-    if (grant.section == "network" && grant.key == "allow") why = why_no_host(text);
-    if (grant.key == "http") why = why_no_host(text_of(entry, "host"));
-    if (grant.section == "seccomp") why = why_no_call(text);
-    if (!why.empty()) return why;
-  }
-  return "";
-}
-
 bool is_without_list(const Grant& grant, const Profile& profile) {
   return grant.section == "commands" && !profile.commands.allow;
 }
 
-bool add_grant(const Grant& grant, Document& profile) {
+Grant lacking(Grant grant, const Profile& profile, const std::string& home) {
+  if (!grant.appends && is_enough(grant, value_of(grant, profile))) grant.value = Document::array();
+  if (grant.key != "roots") return grant;
+  Document roots = Document::array();
+  for (const Root& root : profile.filesystem.roots) {
+    roots.push_back({{"path", root.path}, {"access", name_of(root.access)}});
+  }
+  Document lacks = Document::array();
+  for (const Document& entry : grant.value) {
+    if (!is_given(roots, entry, home)) lacks.push_back(entry);
+  }
+  grant.value = std::move(lacks);
+  return grant;
+}
+
+bool add_grant(const Grant& grant, Document& profile, const std::string& home) {
+  if (grant.value.is_array() && grant.value.empty()) return false;
   Document& section = profile[grant.section];
   if (!section.is_object()) section = Document::object();
   if (!grant.appends) {
-    if (section.value(grant.key, Document()) == grant.value) return false;
+    const auto known = section.find(grant.key);
+    if (known != section.end() && (*known == grant.value || is_enough(grant, *known))) return false;
     section[grant.key] = grant.value;
     return true;
   }
@@ -331,19 +199,12 @@ bool add_grant(const Grant& grant, Document& profile) {
   if (!list.is_array()) list = Document::array();
   bool is_changed = false;
   for (const Document& entry : grant.value) {
-    const std::string path = text_of(entry, "path");
-    const auto same = [&](const Document& known) {
-      return known == entry || (!path.empty() && text_of(known, "path") == path);
-    };
-    const auto known = std::find_if(list.begin(), list.end(), same);
-    if (known == list.end()) {
+    if (grant.key == "roots" && !text_of(entry, "path").empty()) {
+      is_changed |= add_root(entry, list, home);
+    } else if (std::find(list.begin(), list.end(), entry) == list.end()) {
       list.push_back(entry);
-    } else if (path.empty() || *known == entry || text_of(*known, "access") == "rw") {
-      continue;
-    } else {
-      (*known)["access"] = entry.value("access", Document("ro"));
+      is_changed = true;
     }
-    is_changed = true;
   }
   return is_changed;
 }

@@ -9,20 +9,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
 #include <set>
 #include <string_view>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "json/writer.h"
+#include "learn/hosts.h"
 #include "learn/lines.h"
+#include "learn/never.h"
 #include "learn/profile_file.h"
 #include "learn/runs.h"
 #include "learn/secrets.h"
 #include "model/grant.h"
-#include "policy/narrow.h"
 #include "process.h"
 
 namespace sbx::learn {
@@ -30,42 +29,15 @@ namespace {
 
 constexpr std::size_t kMostProfile = std::size_t{1} << 20;
 constexpr int kMostRuns = 24;
-constexpr int kMostLooks = 50000;  // entries below a directory that may be shown,
-constexpr int kDeepestLook = 4;    // so far down: such files lie where a project begins
-
-struct LimitKey {
-  std::string_view name;  // in a result
-  const char* key;        // in a profile
-  std::optional<std::int64_t> (*value)(const LimitsProfile&);
-};
-constexpr auto kLimits = std::to_array<LimitKey>({
-    {"timeout", "timeout_ms", [](const LimitsProfile& all) { return all.timeout_ms; }},
-    {"memory", "memory_mb", [](const LimitsProfile& all) { return all.memory_mb; }},
-    {"cpu", "cpu_ms", [](const LimitsProfile& all) { return all.cpu_ms; }},
-    {"pids", "pids", [](const LimitsProfile& all) { return all.pids; }},
-    {"disk", "tmp_mb", [](const LimitsProfile& all) { return all.tmp_mb; }},
-    {"file_size", "file_kb", [](const LimitsProfile& all) { return all.file_kb; }},
-});
+constexpr const char* kNoCopy =
+    " is not written to while it learns: no layer can copy what is another user's";
+constexpr int kMostLooks = 50000;  // entries below a directory that may be shown
 
 // The limit that a run met; empty: none.
 std::string limit_of(const nlohmann::json& result) {
   if (result.value("status", "") == "timed_out") return "timeout";
   const nlohmann::json& limit = result.value("limit", nlohmann::json());
   return limit.is_string() ? limit.get<std::string>() : "";
-}
-
-// Whether a file of secrets lies below the directory; also where there is too much to tell.
-bool holds_secret(const std::string& directory, const FileIds& linked, int deep, int& looks_left) {
-  Listing listing(AT_FDCWD, directory.c_str(), O_NOFOLLOW);
-  while (const dirent* entry = listing.next()) {
-    if (--looks_left < 0) return true;
-    const std::string name = entry->d_name;
-    if (name == ".env" || name.starts_with(".env.")) return true;
-    if (is_one_of(linked, directory + "/" + name)) return true;
-    if (entry->d_type != DT_DIR || deep == 0) continue;
-    if (holds_secret(directory + "/" + name, linked, deep - 1, looks_left)) return true;
-  }
-  return false;
 }
 
 bool is_directory(const std::string& path) {
@@ -88,7 +60,12 @@ class Learner {
  public:
   explicit Learner(const LearnOptions& options) : options_(options) {
     guarded_.homes = own_homes(options.home);
+    guarded_.programs = program_places(options.path);
     guarded_.own = {options.out.empty() ? options.workspace + "/.sbx" : options.out};
+    if (!options.out.empty()) {
+      guarded_.own.push_back(directory_of(options.out) + "/" +
+                             options.out.substr(options.out.rfind('/') + 1));
+    }
     if (!options.state.empty()) guarded_.own.push_back(options.state);
     parents_ =
         options.parents.size() == 1 ? Document(options.parents.front()) : Document(options.parents);
@@ -96,7 +73,12 @@ class Learner {
   }
 
   Status begin() {
-    SBX_CHECK_OK(place_.make(options_.state));
+    if (options_.workspace.empty()) {
+      return Error{ErrorCode::kBadFlag,
+                   "the profile makes a workspace for each run: there is none to learn in",
+                   "--profile", "name another parent"};
+    }
+    SBX_CHECK_OK(place_.make(options_));
     std::vector<std::string>& own = guarded_.own;
     own.insert(own.end(), place_.parents().begin(), place_.parents().end());
     SBX_TRY(guarded_.secrets, secret_places(guarded_.homes));
@@ -104,6 +86,12 @@ class Learner {
     is_copied_ = !mount_below(options_.workspace).empty();
     base_ = {{"extends", parents_}};
     SBX_CHECK_OK(load_base());
+    if (!granted_.isolation.namespaces.has(Layer::kMount)) {
+      return Error{ErrorCode::kBadFlag,
+                   "under the profile nothing is hidden (isolation.namespaces has no mount): there "
+                   "is nothing to learn, and no layer to throw away",
+                   "--profile", "name another parent"};
+    }
     has_rules_ = !granted_.network.http.empty() || !granted_.network.credentials.empty();
     if (!options_.merge.empty()) {
       SBX_TRY(before_, read_file(options_.merge, kMostProfile));
@@ -111,6 +99,7 @@ class Learner {
           validate_profile_text(before_, options_.merge, options_.search);
       if (!errors.empty()) return errors.front();
       base_ = Document::parse(before_, nullptr, false);
+      merged_from_ = directory_of(options_.merge);
       return load_base();
     }
     return {};
@@ -122,7 +111,7 @@ class Learner {
     static constexpr std::int64_t kNoMore = 0;
     Document wide = everything_shown(parents_, has_rules_, hidden_places(), read_only());
     for (int i = 0; i < kMostRuns; ++i) {
-      SBX_TRY(const std::string path, place_.write(with_room(as_run(wide), kNoMore)));
+      SBX_TRY(const std::string path, write(with_room(as_run(wide), kNoMore)));
       SBX_TRY(wide_, run_under(options_, path, is_copied_ ? place_.name() : ""));
       const std::string status = wide_.value("status", "");
       if (status == "denied" || status == "needs_approval") {
@@ -133,22 +122,25 @@ class Learner {
       SBX_TRY(const bool is_wider, open_refused(wide));
       if (!is_wider) break;
     }
+    if (wide_.value("exit_code", nlohmann::json()) == 0) return {};
+    for (const std::string& path : not_copied(wide_)) of_first_run_.push_back(path + kNoCopy);
     return {};
   }
 
   // Until nothing that could be granted is refused any more.
   Status narrow() {
     for (const std::string& host : hosts_of(wide_)) {
-      if (!is_reached(host)) take("network.allow += [" + json_string(host) + "]", {});
+      if (!is_reached(host, granted_.network))
+        take("network.allow += [" + json_string(host) + "]", {});
     }
     const std::int64_t tmp_mb = granted_.limits.tmp_mb.value_or(0);
     for (int i = 0; i < kMostRuns; ++i) {
-      SBX_TRY(std::string path, place_.write(as_run(profile())));
+      SBX_TRY(std::string path, write(as_run(profile())));
       std::string layer = place_.name();
       left_ = of_first_run_;
       if (!is_copied_ && !has_layer_on_disk(options_, path, layer)) {
         layer.clear();
-        SBX_TRY(path, place_.write(with_room(as_run(profile()), tmp_mb)));
+        SBX_TRY(path, write(with_room(as_run(profile()), tmp_mb)));
         note(
             "limits.tmp_mb is not held against the command: no layer on the disk can lie over what "
             "it writes to");
@@ -177,7 +169,9 @@ class Learner {
       asked.insert(next->preset);
       say_what_opens(next->preset);
       if (!is_agreed("Put --with " + next->preset + " in the place of " +
-                     std::to_string(next->lines) + " lines")) {
+                         std::to_string(next->lines) + " lines",
+                     options_.signal_fd)) {
+        if (told_to_end() != 0) return told();
         continue;
       }
       Document& parents = base_["extends"];
@@ -193,16 +187,22 @@ class Learner {
   }
 
   Result<int> finish() {
-    const std::string text = profile().dump(before_.empty() ? 2 : indent_of(before_)) + "\n";
+    if (last_.value("status", "") != "denied") {
+      SBX_TRY(const std::string path, write(profile()));
+      SBX_TRY(asks_, asked_about(options_, path));
+    }
+    const std::string text = as_written().dump(before_.empty() ? 2 : indent_of(before_)) + "\n";
     std::vector<std::string> differ = differences(wide_, last_);
     if (!is_settled_) differ.emplace_back("each run was refused something else");
     bool is_written = false;
     write_all(STDERR_FILENO, difference(before_, text));
     tell(differ);
-    if (differ.empty() && !options_.out.empty() && is_wanted(options_.out, options_.yes)) {
+    if (differ.empty() && !options_.out.empty() &&
+        is_wanted(options_.out, options_.yes, options_.signal_fd) && told_to_end() == 0) {
       SBX_CHECK_OK(replace_file(options_.out, text));
       is_written = true;
     }
+    if (!is_written && told_to_end() != 0) return told();
     const bool is_done = is_written || options_.out.empty();
     if (options_.json || isatty(STDOUT_FILENO) == 0) {
       const Document answer = answered(differ, is_written);
@@ -252,17 +252,17 @@ class Learner {
   }
 
   // Whether the run was refused what it may have: to write, in what is thrown away, and to read in
-  // a /tmp that could not be shown; or, where the
-  // parents' rules are the network, what these could let through. A name never leads to this
-  // machine.
+  // a /tmp that could not be shown; calls and devices; or, where the parents' rules are the
+  // network, what these could let through. A name never leads to this machine.
   Result<bool> open_refused(Document& wide) const {
     SBX_TRY(const std::vector<std::string> grants, grants_of(wide_));
     bool is_wider = false;
     for (const std::string& text : grants) {
       const Result<Grant> grant = parse_grant(text);
       if (!grant.ok()) continue;
-      if (has_rules_ && names_hosts(grant.value()) &&
-          never_granted(grant.value(), guarded_).empty()) {
+      const bool is_had = grant.value().section == "seccomp" || grant.value().key == "devices" ||
+                          (has_rules_ && names_hosts(grant.value()));
+      if (is_had && never_granted(grant.value(), guarded_).empty()) {
         is_wider |= add_grant(grant.value(), wide);
       }
       if (grant.value().key != "roots") continue;
@@ -275,20 +275,29 @@ class Learner {
         is_wider |= add_grant({"filesystem", "roots", true, Document::array({root})}, wide);
       }
     }
+    // A layer of their own is the way: it copies nothing that lies above them.
+    Document& roots = wide["filesystem"]["roots"];
+    for (const std::string& path : not_copied(wide_)) {
+      const std::string place = is_directory(path) ? path : path.substr(0, path.rfind('/'));
+      const Document root = {{"path", literal_path(place)}, {"access", "rw"}};
+      const bool is_known = std::find(roots.begin(), roots.end(), root) != roots.end();
+      if (is_known || !why_not(place, "rw").empty()) continue;
+      roots.push_back(root);
+      is_wider = true;
+    }
     return is_wider;
   }
 
-  static bool names_hosts(const Grant& grant) {
-    if (grant.section != "network") return false;
-    return grant.key == "http" ||
-           (grant.key == "allow" &&
-            std::all_of(grant.value.begin(), grant.value.end(), [](const Document& host) {
-              const auto rule = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
-              return rule && rule->kind == HostRule::Kind::kName;
-            }));
+  Document profile() const { return with_lines(base_, lines_); }
+
+  Document as_written() const {
+    const bool is_beside = !options_.out.empty() && directory_of(options_.out) == merged_from_;
+    return is_beside ? profile() : from_directory(merged_from_, profile());
   }
 
-  Document profile() const { return with_lines(base_, lines_); }
+  Result<std::string> write(const Document& profile) const {
+    return place_.write(from_directory(merged_from_, profile));
+  }
 
   static void say(const std::string& line) {
     write_all(STDERR_FILENO, "sbx-run: " + escape_control_bytes(line) + "\n");
@@ -302,7 +311,7 @@ class Learner {
   }
 
   Status load_base() {
-    SBX_TRY(const std::string path, place_.write(base_));
+    SBX_TRY(const std::string path, write(base_));
     SBX_TRY(const LoadedProfile loaded, load_profile(path, options_.search));
     granted_ = loaded.profile;
     return {};
@@ -311,6 +320,10 @@ class Learner {
   void tell(const std::vector<std::string>& differ) const {
     for (const Line& line : lines_) say(explained(line));
     for (const std::string& line : left_) say(line);
+    for (const nlohmann::json& rule : asks_) {
+      say("a run asks first (" + rule.value("id", std::string()) +
+          "): " + rule.value("reason", std::string()) + ": " + rule.value("target", std::string()));
+    }
     for (const Proposal& one : presets_for(lines_)) {
       say("--with " + one.preset + " would stand for " + std::to_string(one.lines) +
           " of these lines");
@@ -329,7 +342,7 @@ class Learner {
       second[key] = last_.value(key, nlohmann::json());
     }
     answer["differs"] = differ;
-    answer["profile"] = profile();
+    answer["profile"] = as_written();
     answer["lines"] = Document::array();
     for (const Line& line : lines_) {
       answer["lines"].push_back({{"setting", line.setting},
@@ -343,45 +356,16 @@ class Learner {
       answer["presets"].push_back({{"name", one.preset}, {"lines", one.lines}});
     }
     answer["refused"] = left_;
+    answer["asks"] = asks_;
     return answer;
   }
 
-  // Whether the profile that is begun with lets it through.
-  bool is_reached(const std::string& host) const {
-    if (granted_.network.mode > NetworkMode::kAllowlist) return true;
-    const auto wanted = parse_host_rule(host);
-    if (granted_.network.mode == NetworkMode::kNone || !wanted) return false;
-    const auto lets = [&](const std::string& text) {
-      auto rule = parse_host_rule(text);
-      if (!rule) return false;
-      std::vector<std::uint16_t> ports = {80, 443};
-      if (rule->port) ports = {*rule->port};
-      return std::any_of(ports.begin(), ports.end(), [&](std::uint16_t port) {
-        rule->port = port;
-        const auto common = both(*rule, *wanted);
-        return common && host_rule_text(*common) == host_rule_text(*wanted);
-      });
-    };
-    return std::any_of(granted_.network.allow.begin(), granted_.network.allow.end(), lets);
-  }
-
-  // Twice of what was met, and of time what the command took with nothing in its way.
   bool raise_limit() {
     const std::string met = limit_of(last_);
     if (met.empty() || met == limit_of(wide_)) return false;
-    for (const LimitKey& limit : kLimits) {
-      const std::string setting = std::string("limits.") + limit.key;
-      if (limit.name != met) continue;
-      std::int64_t value = limit.value(granted_.limits).value_or(0);
-      for (const Line& line : lines_) {
-        if (line.setting == setting) value = line.value.get<std::int64_t>();
-      }
-      if (value <= 0) return false;
-      const double took_ms = met == "timeout" ? wide_.value("duration_ms", 0.0) : 0;
-      value = std::max(value * 2, static_cast<std::int64_t>(took_ms * 4));
-      return add_line(lines_, {setting, value, "limit", {}, 0});
-    }
-    return false;
+    std::optional<Line> line =
+        raised_limit(met, granted_.limits, lines_, wide_.value("duration_ms", 0.0));
+    return line && add_line(lines_, std::move(*line));
   }
 
   // Lines of roots that had no effect, as where the managed policy takes them away again.
@@ -417,13 +401,21 @@ class Learner {
   Result<bool> take_grants() {
     SBX_TRY(const std::vector<std::string> grants, grants_of(last_));
     bool is_changed = false;
+    for (const std::string& path : not_copied(last_)) note(path + kNoCopy);
     for (const std::string& text : grants) {
+      if (text == kWithoutLayer) continue;
       std::set<std::string> programs;
       for (const nlohmann::json& denial : last_["denials"]) {
         const std::string program = denial.value("program", std::string());
         if (denial["grant"] == text && !program.empty()) programs.insert(program);
       }
       is_changed |= take(text, programs);
+    }
+    // What the managed policy would take away again comes without a grant.
+    for (const nlohmann::json& denial : last_["denials"]) {
+      if (denial["grant"] != "" || last_["sandbox"]["managed"].is_null()) continue;
+      note("not granted: " + denial.value("target", std::string()) +
+           ": it is refused all the same");
     }
     // A directory that was asked for by its own name is there as soon as something in it is: only
     // who lists it is refused again.
@@ -447,17 +439,7 @@ class Learner {
   // What may lead to this machine itself: which addresses do not is known by the first run alone.
   bool is_of_this_machine(const Grant& grant) const {
     if (grant.section != "network" || grant.key == "http") return false;
-    if (grant.key != "allow") return true;
-    const std::vector<std::string> seen = hosts_of(wide_);
-    return std::any_of(grant.value.begin(), grant.value.end(), [&](const Document& host) {
-      const auto rule = parse_host_rule(host.is_string() ? host.get<std::string>() : "");
-      const auto is_same = [&](const std::string& other) {
-        const auto reached = parse_host_rule(other);
-        return host == other || (rule && reached && rule->kind == HostRule::Kind::kName &&
-                                 reached->kind == rule->kind && reached->name == rule->name);
-      };
-      return std::none_of(seen.begin(), seen.end(), is_same);
-    });
+    return grant.key != "allow" || !are_among(grant.value, hosts_of(wide_));
   }
 
   // Whether the profile is another one with it.
@@ -473,6 +455,8 @@ class Learner {
       note("not granted: " + text + ": " + why);
       return false;
     }
+    if (!grant.value().appends && lacking(grant.value(), granted_, "").value.is_array())
+      return false;
     const std::string setting = grant.value().section + "." + grant.value().key;
     const bool is_list = grant.value().value.is_array();
     bool is_changed = false;
@@ -536,7 +520,7 @@ class Learner {
     int looks_left = kMostLooks;
     const bool is_cache = !cache_of(by_variable(path)).empty();
     if (why.empty() && !is_cache && is_directory(path) &&
-        holds_secret(path, guarded_.linked, kDeepestLook, looks_left)) {
+        holds_secret(path, guarded_.linked, looks_left)) {
       why = looks_left < 0 ? path + " holds too much to be looked through for .env files"
                            : path + " holds a .env file, or another name for a file of secrets";
     }
@@ -563,12 +547,14 @@ class Learner {
   Place place_;
   Document parents_;
   std::string before_;
+  std::string merged_from_;  // the directory of what is merged
   Document base_;
   Profile granted_;         // what is begun with
   bool has_rules_ = false;  // the parents, for hosts
   bool is_copied_ = false;  // the workspace, for each run: no overlay can lie over it
   nlohmann::json wide_;
   nlohmann::json last_;
+  nlohmann::json asks_ = nlohmann::json::array();
   Guarded guarded_;
   std::vector<Line> lines_;
   std::vector<Line> waiting_;                      // directories of this run

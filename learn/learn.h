@@ -18,6 +18,8 @@ struct LearnOptions {
   std::string workspace;             // absolute
   std::string home;                  // of the user; empty: not known
   std::string state;                 // sbx's own directory below the user's state; empty: none
+  std::string path;                  // PATH
+  int signal_fd = -1;                // of the signals that end it, which are blocked
   bool yes = false;                  // nobody is asked
   bool json = false;                 // on a terminal too
   ProfileSearch search;              // of installed profiles
@@ -27,7 +29,7 @@ struct LearnOptions {
 
 // Every run is in a layer that is thrown away. Prints one JSON object, or a line on a terminal. The
 // exit status: 0 where the profile is proven and written, else 125. Errors: where nothing could be
-// learned.
+// learned; kCancelled where a signal ended it.
 Result<int> learn(const LearnOptions& options);
 
 }  // namespace sbx::learn

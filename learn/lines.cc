@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <map>
 #include <string_view>
 
@@ -25,6 +26,20 @@ constexpr auto kCaches = std::to_array<std::string_view>(
      "${home}/.m2/repository", "${home}/.gradle/caches", "${home}/.cache/yarn",
      "${home}/.cache/ccache", "${home}/.ccache", "${home}/.local/share/pnpm/store",
      "${home}/.cache/composer", "${home}/.cache/bazel", "${home}/.cache/pre-commit"});
+
+struct LimitKey {
+  std::string_view name;  // in a result
+  const char* key;        // in a profile
+  std::optional<std::int64_t> (*value)(const LimitsProfile&);
+};
+constexpr auto kLimits = std::to_array<LimitKey>({
+    {"timeout", "timeout_ms", [](const LimitsProfile& all) { return all.timeout_ms; }},
+    {"memory", "memory_mb", [](const LimitsProfile& all) { return all.memory_mb; }},
+    {"cpu", "cpu_ms", [](const LimitsProfile& all) { return all.cpu_ms; }},
+    {"pids", "pids", [](const LimitsProfile& all) { return all.pids; }},
+    {"disk", "tmp_mb", [](const LimitsProfile& all) { return all.tmp_mb; }},
+    {"file_size", "file_kb", [](const LimitsProfile& all) { return all.file_kb; }},
+});
 
 std::string text_of(const Document& entry, const char* key) {
   if (!entry.is_object()) return "";
@@ -74,9 +89,9 @@ bool add_line(std::vector<Line>& lines, Line line) {
   for (Line& known : lines) {
     if (known.setting != line.setting) continue;
     if (line.setting.starts_with("limits.")) {
-      const bool is_same = known.value == line.value;
+      if (known.value >= line.value) return false;
       known.value = line.value;
-      return !is_same;
+      return true;
     }
     if (path.empty() ? known.value != line.value : known.path() != path) continue;
     known.programs.insert(line.programs.begin(), line.programs.end());
@@ -153,6 +168,22 @@ Document with_lines(Document profile, const std::vector<Line>& lines) {
     if (line.setting == "network.allow") profile["network"]["mode"] = "allowlist";
   }
   return profile;
+}
+
+std::optional<Line> raised_limit(std::string_view met, const LimitsProfile& limits,
+                                 const std::vector<Line>& lines, double took_ms) {
+  const auto limit = std::find_if(kLimits.begin(), kLimits.end(),
+                                  [&](const LimitKey& one) { return one.name == met; });
+  if (limit == kLimits.end()) return std::nullopt;
+  const std::string setting = std::string("limits.") + limit->key;
+  std::int64_t value = limit->value(limits).value_or(0);
+  for (const Line& line : lines) {
+    if (line.setting == setting) value = line.value.get<std::int64_t>();
+  }
+  if (value <= 0) return std::nullopt;
+  const double longest_ms = met == "timeout" ? took_ms * 4 : 0;
+  value = std::max(value * 2, static_cast<std::int64_t>(longest_ms));
+  return Line{setting, value, "limit", {}, 0};
 }
 
 std::vector<Proposal> presets_for(const std::vector<Line>& lines) {

@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,7 +30,7 @@ struct Line {
 // The directory of a program's cache that the path lies in, below ${home}; else empty.
 std::string cache_of(const std::string& path);
 
-// False: the lines are as they were. Of two for one path the wider one stays.
+// False: the lines are as they were. Of two for one path, or one limit, the wider one stays.
 bool add_line(std::vector<Line>& lines, Line line);
 
 // Takes out the roots that were refused although they were there, and says which: by their own
@@ -43,6 +45,11 @@ void drop_covered(std::vector<Line>& lines);
 // be shown. Whether any did.
 bool join_directories(std::vector<Line>& lines,
                       const std::function<bool(const std::string& directory)>& may_be_shown);
+
+// Twice of the limit that was met (as a result names it), and of time four times what the command
+// took with nothing in its way; nullopt: none that can be raised.
+std::optional<Line> raised_limit(std::string_view met, const LimitsProfile& limits,
+                                 const std::vector<Line>& lines, double took_ms);
 
 // The profile with the lines in it.
 Document with_lines(Document profile, const std::vector<Line>& lines);

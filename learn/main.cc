@@ -7,6 +7,7 @@
 
 #include "learn/grant.h"
 #include "learn/learn.h"
+#include "learn/profile_file.h"
 #include "process.h"
 #include "report/json.h"
 #include "run/answer.h"
@@ -17,10 +18,21 @@ using sbx::learn::GrantOptions;
 using sbx::learn::LearnOptions;
 
 int refuse(const sbx::Error& error) {
+  const int signal = sbx::learn::told_to_end();
   sbx::complain(error);
-  if (isatty(STDOUT_FILENO) != 0) return 125;
-  sbx::write_all(STDOUT_FILENO, sbx::outcome_to_json(sbx::error_outcome(error)) + "\n");
-  return 125;
+  if (isatty(STDOUT_FILENO) == 0) {
+    sbx::Outcome outcome = sbx::error_outcome(error);
+    if (signal != 0) outcome.status = sbx::RunStatus::kCancelled;
+    sbx::write_all(STDOUT_FILENO, sbx::outcome_to_json(outcome) + "\n");
+  }
+  return signal != 0 ? 128 + signal : 125;
+}
+
+// What is thrown away would stay where a signal killed us.
+sbx::Result<int> learn_until_told(LearnOptions& options) {
+  SBX_TRY(const sbx::OwnedFd signals, sbx::signal_descriptor(false));
+  options.signal_fd = signals.get();
+  return sbx::learn::learn(options);
 }
 
 int run(const std::vector<std::string>& words) {
@@ -54,8 +66,12 @@ int run(const std::vector<std::string>& words) {
     ++i;
   }
   learn.search = grant.search;
+  const sbx::Environment environment = sbx::read_environment(environ);
+  if (const auto path = environment.find("PATH"); path != environment.end()) {
+    grant.path = learn.path = path->second;
+  }
   const bool is_learn = !words.empty() && words.front() == "learn";
-  const sbx::Result<int> status = is_learn ? sbx::learn::learn(learn) : sbx::learn::grant(grant);
+  const sbx::Result<int> status = is_learn ? learn_until_told(learn) : sbx::learn::grant(grant);
   return status.ok() ? status.value() : refuse(status.error());
 }
 

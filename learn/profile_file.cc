@@ -3,6 +3,8 @@
 #include "learn/profile_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,9 +13,11 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/files.h"
 #include "base/owned_fd.h"
 #include "base/text.h"
 #include "process.h"
+#include "profile/source.h"
 
 namespace sbx::learn {
 
@@ -46,23 +50,55 @@ int indent_of(const std::string& text) {
   return first == text.npos ? 2 : static_cast<int>(first - at - 1);
 }
 
-Status replace_file(const std::string& path, const std::string& text) {
-  const auto failed = [&](const std::string& call) {
-    return Error{ErrorCode::kOutputUnwritable, call + ": " + errno_text(errno), path,
-                 "make its directory writable", errno};
+Status replace_file(const std::string& named, const std::string& text) {
+  const Result<std::string> real = real_path(named);
+  const std::string& path = real.ok() ? real.value() : named;
+  const auto failed = [&](const std::string& call, const char* hint) {
+    return Error{ErrorCode::kOutputUnwritable, call + ": " + errno_text(errno), path, hint, errno};
   };
   const std::string fresh = path + "." + std::to_string(getpid());
   struct stat info {};
-  const mode_t mode = stat(path.c_str(), &info) == 0 ? info.st_mode & 0777 : 0644;
+  const bool is_there = stat(path.c_str(), &info) == 0;
+  const mode_t mode = is_there ? info.st_mode & 0777 : 0644;
   const OwnedFd file(
       open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.is_open()) return failed("open(" + fresh + ")");
-  const bool is_done = write_all(file.get(), text) && fchmod(file.get(), mode) == 0 &&
-                       fsync(file.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0;
-  if (is_done) return {};
-  const Error error = failed("write(" + path + ")");
-  unlink(fresh.c_str());
-  return error;
+  if (!file.is_open()) return failed("open(" + fresh + ")", "make its directory writable");
+  const auto keeps_owner = [&] {
+    struct stat made {};
+    return !is_there || fstat(file.get(), &made) != 0 ||
+           (made.st_uid == info.st_uid && made.st_gid == info.st_gid) ||
+           fchown(file.get(), info.st_uid, info.st_gid) == 0;
+  };
+  Status done;
+  if (!keeps_owner()) {
+    done = failed("fchown(" + fresh + ")",
+                  "it belongs to another user or group: let that one write it");
+  } else if (!write_all(file.get(), text) || fchmod(file.get(), mode) != 0 ||
+             fsync(file.get()) != 0 || rename(fresh.c_str(), path.c_str()) != 0) {
+    done = failed("write(" + path + ")", "make its directory writable");
+  }
+  if (!done.ok()) unlink(fresh.c_str());
+  return done;
+}
+
+std::string directory_of(const std::string& file) {
+  const std::size_t end = file.rfind('/') + 1;
+  const std::string directory = end == 0 ? "." : file.substr(0, end);
+  const Result<std::string> real = real_path(directory);
+  return real.ok() ? real.value() : directory;
+}
+
+Document from_directory(const std::string& directory, Document profile) {
+  const auto place = [&](Document& parent) {
+    if (!parent.is_string()) return;
+    const auto name = parent.get<std::string>();
+    if (is_profile_path(name) && !name.starts_with('/')) parent = directory + "/" + name;
+  };
+  const auto parents = profile.find("extends");
+  if (directory.empty() || parents == profile.end()) return profile;
+  if (!parents->is_array()) place(*parents);
+  if (parents->is_array()) std::for_each(parents->begin(), parents->end(), place);
+  return profile;
 }
 
 bool is_at_terminal() {
@@ -70,18 +106,31 @@ bool is_at_terminal() {
          OwnedFd(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)).is_open();
 }
 
-bool is_agreed(const std::string& question) {
+bool is_agreed(const std::string& question, int signal_fd) {
   const OwnedFd terminal(open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
   if (!terminal.is_open() || isatty(STDOUT_FILENO) == 0) return false;
   write_all(terminal.get(), escape_control_bytes(question) + "? [y/N] ");
+  struct pollfd ready[2] = {{terminal.get(), POLLIN, 0}, {signal_fd, POLLIN, 0}};
+  while (poll(ready, 2, -1) < 0 && errno == EINTR) {
+  }
+  if (ready[0].revents == 0) return false;
   char line[64];
   const ssize_t size = read(terminal.get(), line, sizeof line);
   const std::string_view answer(line, size > 0 ? static_cast<std::size_t>(size) : 0);
   return answer == "y\n" || answer == "yes\n";
 }
 
-bool is_wanted(const std::string& file, bool yes) {
-  return yes || is_agreed("Write this to " + file);
+bool is_wanted(const std::string& file, bool yes, int signal_fd) {
+  return yes || is_agreed("Write this to " + file, signal_fd);
+}
+
+int told_to_end() {
+  sigset_t waiting;
+  if (sigpending(&waiting) != 0) return 0;
+  for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP}) {
+    if (sigismember(&waiting, number) == 1) return number;
+  }
+  return 0;
 }
 
 }  // namespace sbx::learn

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "learn/grants.h"
 
 namespace sbx::learn {
 
@@ -16,16 +17,27 @@ Result<std::vector<std::string>> grants_of(const nlohmann::json& result);
 // As many spaces as the text's first indented line has.
 int indent_of(const std::string& text);
 
-// Whole or not at all, with the mode that it has. Errors: kOutputUnwritable.
+// Whole or not at all, with the mode and the owner that it has; of a symlink, what it leads to.
+// Errors: kOutputUnwritable.
 Status replace_file(const std::string& path, const std::string& text);
+
+// The directory of a file, from /, behind symlinks on the way to it.
+std::string directory_of(const std::string& file);
+
+// A profile of that directory, as it is read from any other: what it extends is named from /. An
+// empty directory: it is no file's.
+Document from_directory(const std::string& directory, Document profile);
 
 // Whether there is a person at a terminal, wherever standard input leads.
 bool is_at_terminal();
 
-// That person's yes. No, where there is none.
-bool is_agreed(const std::string& question);
+// That person's yes. No, where there is none, and once `signal_fd` (-1: none) has a signal.
+bool is_agreed(const std::string& question, int signal_fd = -1);
 
 // The same, where nobody has said `yes` before.
-bool is_wanted(const std::string& file, bool yes);
+bool is_wanted(const std::string& file, bool yes, int signal_fd = -1);
+
+// The signal that waits to be taken, of those that end a program; 0: none.
+int told_to_end();
 
 }  // namespace sbx::learn

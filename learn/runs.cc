@@ -3,6 +3,9 @@
 #include "learn/runs.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,7 +28,10 @@ namespace {
 
 constexpr std::size_t kMostResult = std::size_t{256} << 20;
 constexpr std::size_t kMostMounts = std::size_t{16} << 20;
+constexpr std::size_t kMostPath = 4096;
 constexpr std::int64_t kRoomForTheLayerMb = 2048;
+constexpr int kMostTries = 16;
+constexpr const char* kWorkspaceFile = "/workspace";  // of a place: whose layer is called by it
 
 Error failed(const std::string& call) {
   return Error{ErrorCode::kSetupFailed, call + ": " + errno_text(errno), "learn", "", errno};
@@ -74,8 +80,30 @@ Result<std::string> first_private_directory(const std::vector<std::string>& path
   return last;
 }
 
-// What sbx-run writes to its standard output.
-Result<std::string> output_of(std::vector<std::string> words, bool is_quiet = false) {
+std::vector<std::string> command_of(const LearnOptions& options) {
+  if (!options.command.empty()) return {"-c", options.command};
+  std::vector<std::string> words = {"--"};
+  words.insert(words.end(), options.argv.begin(), options.argv.end());
+  return words;
+}
+
+// The answer comes when the command has ended; meanwhile a signal is the child's as well.
+void wait_for_answer(int reader, pid_t child, int signal_fd) {
+  for (;;) {
+    struct pollfd ready[2] = {{reader, POLLIN, 0}, {signal_fd, POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0 && errno != EINTR) return;
+    if (ready[0].revents != 0) return;
+    if (ready[1].revents == 0) continue;
+    kill(child, told_to_end());
+    signal_fd = -1;
+  }
+}
+
+// What sbx-run writes to its standard output. Errors: kCancelled once a signal has come, but where
+// `signal_fd` is -1: then nothing interrupts it.
+Result<std::string> output_of(std::vector<std::string> words, int signal_fd) {
+  const bool is_shielded = signal_fd < 0;
+  if (!is_shielded && told_to_end() != 0) return told();
   SBX_TRY(const std::string program, companion("sbx-run"));
   words.insert(words.begin(), program);
   std::vector<char*> argv;
@@ -92,35 +120,77 @@ Result<std::string> output_of(std::vector<std::string> words, bool is_quiet = fa
     // The command's own directory is another one, and who is told of this one looks at it.
     unsetenv("PWD");
     unsetenv("OLDPWD");
-    if (is_quiet && dup2(writer.get(), STDERR_FILENO) < 0) _exit(125);
+    sigset_t none;
+    sigemptyset(&none);
+    if (!is_shielded) sigprocmask(SIG_SETMASK, &none, nullptr);
+    if (is_shielded && dup2(writer.get(), STDERR_FILENO) < 0) _exit(125);
     if (dup2(writer.get(), STDOUT_FILENO) >= 0) execv(program.c_str(), argv.data());
     _exit(125);
   }
   writer.reset();
+  wait_for_answer(reader.get(), child, signal_fd);
   Result<std::string> text = read_up_to(reader.get(), kMostResult);
   reader.reset();
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
+  if (!is_shielded && told_to_end() != 0) return told();
   return text;
 }
 
+// False: a run still holds it. There is none where the run did not begin.
+bool discard(const std::string& layer, const std::string& workspace) {
+  const Result<std::string> text =
+      output_of({"layer", "discard", layer, "--workspace", workspace, "--json"}, -1);
+  return !text.ok() || text.value().find("layer_in_use") == std::string::npos;
+}
+
+std::string layer_of(const std::string& place) {
+  return "learn-" + place.substr(place.rfind('/') + 1);
+}
+
+// Of one whose process was killed nobody holds the lock.
+void remove_leftovers(const std::string& parent) {
+  Listing listing(parent);
+  while (const dirent* entry = listing.next()) {
+    const std::string path = parent + "/" + entry->d_name;
+    const OwnedFd lock(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!lock.is_open() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    const Result<std::string> workspace = read_file(path + kWorkspaceFile, kMostPath);
+    if (workspace.ok() && !discard(layer_of(path), workspace.value())) continue;
+    remove_tree(path);
+  }
+}
+
 }  // namespace
+
+Error told() { return Error{ErrorCode::kCancelled, "a signal ended it", "learn", ""}; }
 
 Place::~Place() {
   if (!path_.empty()) remove_tree(path_);
 }
 
-Status Place::make(const std::string& state) {
+Status Place::make(const LearnOptions& options) {
   // Below directories for all runs of a user: who learns at the same time is hidden with them.
-  if (!state.empty()) parents_.push_back(state + "/learn");
+  if (!options.state.empty()) parents_.push_back(options.state + "/learn");
   parents_.push_back("/tmp/sbx-learn-" + std::to_string(geteuid()));
-  SBX_TRY(std::string name, first_private_directory(parents_));
-  name += "/XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) return failed("mkdtemp");
-  path_ = std::move(name);
-  return {};
+  SBX_TRY(const std::string parent, first_private_directory(parents_));
+  remove_leftovers(parent);
+  for (int i = 0; i < kMostTries; ++i) {
+    std::string path = parent + "/XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return failed("mkdtemp");
+    lock_ = OwnedFd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    // Another one may have taken it for a leftover already. NFS has no locks of directories: there
+    // nobody is taken for one.
+    const bool is_others = flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (is_others || access(path.c_str(), F_OK) != 0) continue;
+    path_ = std::move(path);
+    return replace_file(path_ + kWorkspaceFile, options.workspace);
+  }
+  return failed("flock(" + parent + ")");
 }
+
+std::string Place::name() const { return layer_of(path_); }
 
 Result<std::string> Place::write(const Document& profile) const {
   const std::string path = path_ + "/learned.json";
@@ -138,7 +208,7 @@ Document everything_shown(const Document& parents, bool has_rules,
     "network": {"mode": "outbound"},
     "limits": {"timeout_ms": null, "cpu_ms": null, "file_kb": null, "tmp_mb": 4096,
       "pids": 8192, "open_files": null},
-    "commands": {"allow": null, "ask": []}
+    "commands": {"allow": null}
   })");
   profile["extends"] = parents;
   for (const std::string_view path : kWritten) {
@@ -166,6 +236,8 @@ std::string mount_below(const std::string& directory) {
 
 Document as_run(Document profile) {
   hide({"${workspace}/**/.env", "${workspace}/**/.env.*"}, profile);
+  profile["commands"]["ask"] = Document::array();
+  profile["commands"].erase("+ask");
   return profile;
 }
 
@@ -178,7 +250,8 @@ bool has_layer_on_disk(const LearnOptions& options, const std::string& profile,
                        const std::string& layer) {
   const Result<std::string> text =
       output_of({"explain", "--json", "--profile", profile, "--layer", layer, "--workspace",
-                 options.workspace, "--", "true"});
+                 options.workspace, "--", "true"},
+                options.signal_fd);
   if (!text.ok()) return false;
   const Result<nlohmann::json> explained =
       read_json_strict(text.value(), {.max_bytes = kMostResult});
@@ -196,14 +269,10 @@ Result<nlohmann::json> run_under(const LearnOptions& options, const std::string&
   } else {
     words.insert(words.end(), {"--layer", layer});
   }
-  words.emplace_back(options.command.empty() ? "--" : "-c");
-  if (!options.command.empty()) words.push_back(options.command);
-  words.insert(words.end(), options.argv.begin(), options.argv.end());
-  const Result<std::string> text = output_of(std::move(words));
-  if (!layer.empty()) {
-    // There is none where the run did not begin.
-    (void)output_of({"layer", "discard", layer, "--workspace", options.workspace}, true).ok();
-  }
+  const std::vector<std::string> command = command_of(options);
+  words.insert(words.end(), command.begin(), command.end());
+  const Result<std::string> text = output_of(std::move(words), options.signal_fd);
+  if (!layer.empty()) discard(layer, options.workspace);
   if (!text.ok()) return text.error();
   SBX_TRY(nlohmann::json result, read_json_strict(text.value(), {.max_bytes = kMostResult}));
   const nlohmann::json& error = result.value("error", nlohmann::json());
@@ -215,20 +284,26 @@ Result<nlohmann::json> run_under(const LearnOptions& options, const std::string&
                error.value("hint", std::string())};
 }
 
-std::vector<std::string> hosts_of(const nlohmann::json& result) {
-  std::vector<std::string> hosts;
-  for (const nlohmann::json& connection : result.value("connections", nlohmann::json::array())) {
-    const nlohmann::json& name = connection.value("name", nlohmann::json());
-    const nlohmann::json& address = connection.value("address", nlohmann::json());
-    std::string host;
-    if (name.is_string()) host = name.get<std::string>();
-    if (host.empty() && address.is_string()) host = address.get<std::string>();
-    if (host.empty()) continue;
-    if (host.find(':') != host.npos) host = "[" + host + "]";
-    host += ":" + std::to_string(connection.value("port", 0));
-    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) hosts.push_back(host);
+Result<nlohmann::json> asked_about(const LearnOptions& options, const std::string& profile) {
+  std::vector<std::string> words = {"check", "--json",      "--profile",
+                                    profile, "--workspace", options.workspace};
+  const std::vector<std::string> command = command_of(options);
+  words.insert(words.end(), command.begin(), command.end());
+  SBX_TRY(const std::string text, output_of(std::move(words), options.signal_fd));
+  SBX_TRY(const nlohmann::json checked, read_json_strict(text, {.max_bytes = kMostResult}));
+  nlohmann::json asks = nlohmann::json::array();
+  for (const nlohmann::json& rule : checked.value("rules", nlohmann::json::array())) {
+    if (rule.value("verdict", "") == "ask") asks.push_back(rule);
   }
-  return hosts;
+  return asks;
+}
+
+std::vector<std::string> not_copied(const nlohmann::json& result) {
+  std::vector<std::string> paths;
+  for (const nlohmann::json& denial : result.value("denials", nlohmann::json::array())) {
+    if (text_of(denial, "grant") == kWithoutLayer) paths.push_back(text_of(denial, "target"));
+  }
+  return paths;
 }
 
 std::vector<std::string> differences(const nlohmann::json& wide, const nlohmann::json& narrow) {

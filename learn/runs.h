@@ -9,13 +9,18 @@
 #include <string_view>
 #include <vector>
 
+#include "base/owned_fd.h"
 #include "base/result.h"
 #include "learn/grants.h"
 #include "learn/learn.h"
 
 namespace sbx::learn {
 
-// A directory for the profiles of the runs, which no run shows; gone with the object.
+// What a signal makes of everything that is under way.
+Error told();
+
+// A directory for the profiles of the runs, which no run shows; gone with the object, or once
+// somebody learns after its process was killed.
 class Place {
  public:
   Place() = default;
@@ -23,18 +28,19 @@ class Place {
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  // Below `state` (empty: none) or, where that cannot be, in /tmp.
-  Status make(const std::string& state);
+  // Below the options' `state` or, where that cannot be, in /tmp.
+  Status make(const LearnOptions& options);
   // What is hidden while it learns.
   const std::vector<std::string>& parents() const { return parents_; }
   // No other learner's: what else it makes may be called by it.
-  std::string name() const { return "learn-" + path_.substr(path_.rfind('/') + 1); }
+  std::string name() const;
   // The path of the one profile that is in it.
   Result<std::string> write(const Document& profile) const;
 
  private:
   std::vector<std::string> parents_;
   std::string path_;
+  OwnedFd lock_;  // held as long as it is in use
 };
 
 // Everything but `places`. On top of `parents`, as `extends` has them; where those have rules or
@@ -49,7 +55,8 @@ Document everything_shown(const Document& parents, bool has_rules,
 // nowhere.
 std::string mount_below(const std::string& directory);
 
-// A profile as it is run while it is learned: what the workspace has of .env files is hidden.
+// A profile as it is run while it is learned: what the workspace has of .env files is hidden, and
+// nobody is asked, since all of it is thrown away.
 Document as_run(Document profile);
 // … with room for the layer, where that lies in the memory that the private /tmp lies in.
 Document with_room(Document profile, std::int64_t tmp_mb);
@@ -62,8 +69,13 @@ bool has_layer_on_disk(const LearnOptions& options, const std::string& profile,
 Result<nlohmann::json> run_under(const LearnOptions& options, const std::string& profile,
                                  const std::string& layer);
 
-// What was connected to, with ports: names as names, addresses as addresses.
-std::vector<std::string> hosts_of(const nlohmann::json& result);
+// What sbx-run would ask a person about before it runs the command under the profile: the findings
+// of its command policy.
+Result<nlohmann::json> asked_about(const LearnOptions& options, const std::string& profile);
+
+// The grant of what a layer cannot copy, so that it cannot be written; and what that is.
+inline constexpr std::string_view kWithoutLayer = "filesystem.overlay = false";
+std::vector<std::string> not_copied(const nlohmann::json& result);
 
 // How the two ended differently, and what the second one was refused that the first was not; a line
 // each.

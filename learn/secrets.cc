@@ -22,6 +22,7 @@ constexpr std::size_t kMostAccounts = std::size_t{1} << 20;  // bytes
 constexpr std::size_t kMostHomes = 256;
 constexpr int kMostFiles = 100'000;  // a browser's profile comes after all keys
 constexpr int kDeepestFile = 16;
+constexpr int kDeepestEnv = 4;  // .env files lie where a project begins
 
 struct Secret {
   std::string_view path;  // below the home where it starts with ~
@@ -163,6 +164,20 @@ bool is_of_the_system(const std::string& path) {
                                     [&](std::string_view top) { return is_below(path, top); });
 }
 
+bool holds_secret_so_deep(const std::string& directory, const FileIds& linked, int deep,
+                          int& looks_left) {
+  Listing listing(AT_FDCWD, directory.c_str(), O_NOFOLLOW);
+  while (const dirent* entry = listing.next()) {
+    if (--looks_left < 0) return true;
+    const std::string name = entry->d_name;
+    if (name == ".env" || name.starts_with(".env.")) return true;
+    if (is_one_of(linked, directory + "/" + name)) return true;
+    if (entry->d_type != DT_DIR || deep == 0) continue;
+    if (holds_secret_so_deep(directory + "/" + name, linked, deep - 1, looks_left)) return true;
+  }
+  return false;
+}
+
 // What the symlinks below a place lead to.
 void add_targets(const std::string& path, int deep, int& looks_left,
                  std::vector<std::string>& targets) {
@@ -233,6 +248,10 @@ bool is_one_of(const FileIds& files, const std::string& path) {
   struct stat info {};
   return !files.empty() && lstat(path.c_str(), &info) == 0 &&
          files.count({info.st_dev, info.st_ino}) != 0;
+}
+
+bool holds_secret(const std::string& directory, const FileIds& linked, int& looks_left) {
+  return holds_secret_so_deep(directory, linked, kDeepestEnv, looks_left);
 }
 
 }  // namespace sbx::learn

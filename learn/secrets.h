@@ -33,4 +33,8 @@ FileIds linked_files(const std::vector<SecretPlace>& places);
 
 bool is_one_of(const FileIds& files, const std::string& path);
 
+// Whether a .env file, or one of `linked`, lies below the directory; also where there is too much
+// to tell: `looks_left` is below 0 then.
+bool holds_secret(const std::string& directory, const FileIds& linked, int& looks_left);
+
 }  // namespace sbx::learn

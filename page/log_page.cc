@@ -368,6 +368,12 @@ void write_head(Html& html, const std::string& name, const Summary& summary) {
   html << "</header>\n<main>\n";
 }
 
+void write_unlisted(Html& html, std::uint64_t count, Markup what) {
+  if (count == 0) return;
+  html << "<p class=\"soft\">";
+  html.count(count) << " more " << what << " are counted, not named here.</p>\n";
+}
+
 }  // namespace
 
 Status write_log_page(LineReader& log, const std::string& name, Html& html) {
@@ -382,11 +388,9 @@ Status write_log_page(LineReader& log, const std::string& name, Html& html) {
   write_totals(html, "Limits hit", summary.limits, false);
   write_totals(html, "What was refused", summary.refusal_targets, false);
   write_totals(html, "Hosts", summary.hosts, true);
-  if (summary.unlisted_connections > 0) {
-    html << "<p class=\"soft\">The log counts ";
-    html.count(summary.unlisted_connections) << " more connections without naming them.</p>\n";
-  }
+  write_unlisted(html, summary.unlisted_connections, "connections");
   write_totals(html, "Requests", summary.requests, false);
+  write_unlisted(html, summary.unlisted_requests, "requests");
   write_slowest(html, summary);
   SBX_CHECK_OK(write_rows(log, summary, html));
   html << "</main>\n";

@@ -75,21 +75,25 @@ std::string each_member(std::string_view object, See see) {
   }
 }
 
+// Those beyond the bound are counted in `more`.
 template <typename See>
-std::string each_element(std::string_view array, See see) {
+std::string each_element(std::string_view array, std::uint64_t& more, See see) {
   JsonScan scan(array);
   scan.skip_space();
   if (!scan.take('[')) return "not a list";
   scan.skip_space();
   if (scan.take(']')) return "";
-  for (std::size_t i = 0; i < kMostEntries; ++i) {
+  for (std::size_t i = 0;; ++i) {
     const auto value = scan.value();
     if (!value) return "not JSON";
-    if (std::string wrong = see(*value); !wrong.empty()) return wrong;
+    if (i >= kMostEntries) {
+      ++more;
+    } else if (std::string wrong = see(*value); !wrong.empty()) {
+      return wrong;
+    }
     scan.skip_space();
     if (scan.take(']') || !scan.take(',')) return "";
   }
-  return "";
 }
 
 // One row a key: where its value goes. Every value may be null, which is absent.
@@ -163,7 +167,8 @@ constexpr Key<Record> kRecordKeys[] = {
     {"limit", &Record::limit},
     {"stdout_bytes", nullptr, &Record::stdout_bytes},
     {"stderr_bytes", nullptr, &Record::stderr_bytes},
-    {"unlisted_connections", nullptr, &Record::unlisted_connections}};
+    {"unlisted_connections", nullptr, &Record::unlisted_connections},
+    {"unlisted_requests", nullptr, &Record::unlisted_requests}};
 
 std::string take_refusal(Record& record, std::string_view value) {
   Refusal refusal;
@@ -190,7 +195,8 @@ std::string take_connection(Record& record, std::string_view value) {
       return take_key(connection, {"name", &Connection::host}, part);
     }
     if (key == "address" && part.starts_with('"')) address = text_of(part, kMostText);
-    if (key == "requests" && part != "null") return each_element(part, take_request);
+    if (key == "requests" && part != "null")
+      return each_element(part, record.more_requests, take_request);
     return take_keys(connection, kConnectionKeys, key, part);
   });
   if (connection.host.empty()) connection.host = std::move(address);
@@ -240,8 +246,11 @@ std::string take_member(Record& record, bool& has_time, const std::string& key,
   const auto connection = [&](std::string_view part) { return take_connection(record, part); };
   if (key == "denials") record.refusals.clear();
   if (key == "connections") record.connections.clear();
-  if (key == "denials") return named(each_element(value, refusal));
-  if (key == "connections") return named(each_element(value, connection));
+  std::uint64_t more = 0;
+  if (key == "denials") return named(each_element(value, more, refusal));
+  if (key == "connections") {
+    return named(each_element(value, record.more_connections, connection));
+  }
   if (key == "error") return named(take_error(record, value));
   if (key == "redactions") return named(take_redactions(record, value));
   return take_keys(record, kRecordKeys, key, value);

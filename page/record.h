@@ -55,6 +55,9 @@ struct Record {
   std::vector<Refusal> refusals;
   std::vector<Connection> connections;
   std::uint64_t unlisted_connections = 0;
+  std::uint64_t unlisted_requests = 0;
+  std::uint64_t more_connections = 0;  // in the log, beyond what is kept here
+  std::uint64_t more_requests = 0;
 };
 
 struct Reading {

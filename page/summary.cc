@@ -136,7 +136,8 @@ void Summary::add_refusals(const Record& record) {
 }
 
 void Summary::add_connections(const Record& record) {
-  unlisted_connections += record.unlisted_connections;
+  unlisted_connections += record.unlisted_connections + record.more_connections;
+  unlisted_requests += record.unlisted_requests + record.more_requests;
   for (const Connection& connection : record.connections) {
     Total& host = hosts.of(connection.host + ":" + std::to_string(connection.port));
     ++host.count;

@@ -99,6 +99,7 @@ class Summary {
   std::uint64_t redactions = 0;
   std::uint64_t refusals = 0;
   std::uint64_t unlisted_connections = 0;
+  std::uint64_t unlisted_requests = 0;
   KindCounts kinds{};
   Totals statuses;
   Totals limits;

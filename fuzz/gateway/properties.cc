@@ -121,8 +121,8 @@ void check_plain_http(std::string_view bytes) {
 // What is taken can be put into a request line and a header as it is; what is refused is not
 // repeated; and without its user nothing is left of that.
 void check_upstream(std::string_view bytes) {
-  const std::string plain = without_users(bytes, true);
-  require(without_users(plain, true) == plain || plain.find('@') != std::string::npos);
+  const std::string plain = without_users(bytes, Urls::kOfProxy);
+  require(without_users(plain, Urls::kOfProxy) == plain || plain.find('@') != std::string::npos);
   const Result<Upstream> read = parse_upstream(bytes, "x");
   if (!read.ok()) {
     // Nothing of it is told, but for what every refusal says.

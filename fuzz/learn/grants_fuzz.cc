@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "learn/grants.h"
+#include "learn/never.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace sbx::learn;
@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)never_granted(
       grant.value(),
-      {{"/home/ann"}, {{"/home/ann/.ssh", "keys of ssh"}}, {}, {"/home/ann/profile.json"}});
+      {{"/home/ann"}, {{"/home/ann/.ssh", "keys of ssh"}}, {}, {"/home/ann/profile.json"}, {}});
   for (Document profile :
        {Document::object(), Document::parse(R"({"filesystem": {"roots": []}})")}) {
     const std::string before = profile.dump();

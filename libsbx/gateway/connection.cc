@@ -7,6 +7,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace sbx {
@@ -28,8 +29,13 @@ RelayedConnection::~RelayedConnection() {
   if (holds_name_) context_.names.release(destination_.name);
 }
 
-void RelayedConnection::note_end() const {
+void RelayedConnection::note_end() {
   if (handed_over_ != 0) context_.http->finish(handed_over_);
+  if (!dialer_ && !tunnel_) record();  // else it may still be made
+}
+
+void RelayedConnection::refuse_more() const {
+  if (handed_over_ != 0) context_.http->refuse_more(handed_over_);
 }
 
 bool RelayedConnection::has_unsent() const {
@@ -129,12 +135,14 @@ void RelayedConnection::open_tunnel(OwnedFd proxy) {
 }
 
 void RelayedConnection::fail_upstream(const std::string& why) {
+  record_->address.clear();
   context_.deny("connect", destination_.text() + " (upstream proxy: " + why + ")", "");
   abort();
 }
 
 void RelayedConnection::dial(std::vector<Endpoint> targets) {
-  record_ = context_.records.open_connection();
+  record_ = std::make_shared<AllowedConnection>();
+  number_ = context_.records.next_number();
   record_->name = destination_.name;
   record_->port = destination_.endpoint.port;
   dialer_ = std::make_shared<Dialer>(
@@ -152,17 +160,26 @@ void RelayedConnection::dial(std::vector<Endpoint> targets) {
   dialer->start();
 }
 
+// As what it is by now: made, or failed.
+void RelayedConnection::record() {
+  if (record_ && !std::exchange(is_recorded_, true)) context_.records.add(number_, record_);
+}
+
 void RelayedConnection::relay(OwnedFd server) {
+  record_->is_read = is_read();
+  if (record_->is_read && context_.records.is_full()) {
+    return refuse_reading("the run's record of requests is full");
+  }
+  record();
   client_watch_.stop();
   tune(client_.get());
   tune(server.get());
-  if (is_read()) {
-    record_->is_read = true;
+  if (record_->is_read) {
     const std::string name =
         destination_.name.empty() ? ip_text(destination_.endpoint.address) : destination_.name;
     HttpPair pair{name, destination_.endpoint.port, std::move(client_), std::move(server)};
     handed_over_ = context_.http->hand_over(std::move(pair), weak_from_this());
-    if (handed_over_ == 0) return finish();
+    if (handed_over_ == 0) return on_refusal();
     if (context_.has_ended) note_end();
     return;
   }
@@ -203,14 +220,25 @@ bool RelayedConnection::is_read() const {
       destination_.endpoint.port);
 }
 
+void RelayedConnection::refuse_reading(const std::string& why) {
+  context_.deny("connections", destination_.text() + " (" + why + ")", "");
+  abort();
+}
+
 void RelayedConnection::on_exchange(std::size_t number, HttpExchange exchange) {
-  constexpr std::size_t kMost = 1024;
+  cut(exchange);
   std::vector<HttpExchange>& list = record_->requests;
-  if (number < list.size()) {
-    list[number] = std::move(exchange);
-  } else if (list.size() < kMost) {
-    list.push_back(std::move(exchange));
+  const auto place = std::lower_bound(numbers_.begin(), numbers_.end(), number);
+  const auto entry = list.begin() + (place - numbers_.begin());
+  if (place != numbers_.end() && *place == number) {
+    *entry = std::move(exchange);
+    return;
   }
+  const bool was_full = context_.records.is_full();
+  if (!context_.records.take_room(exchange)) return;
+  numbers_.insert(place, number);
+  list.insert(entry, std::move(exchange));
+  if (!was_full && context_.records.is_full()) context_.on_full();
 }
 
 void RelayedConnection::on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) {
@@ -239,7 +267,8 @@ void RelayedConnection::start_published(OwnedFd server) {
     abort();
     return;
   }
-  record_ = std::make_shared<AllowedConnection>();  // inbound: counted nowhere
+  record_ = std::make_shared<AllowedConnection>();
+  is_recorded_ = true;  // inbound: counted nowhere
   client_watch_ = context_.loop.watch(client_.get(), 0, [this](std::uint32_t) { abort(); });
   published_limit_ = context_.loop.after(kPublishLimit, [this] { abort(); });
   published_watch_ = context_.loop.watch(published_.get(), EPOLLOUT, [this](std::uint32_t) {
@@ -269,6 +298,7 @@ void RelayedConnection::finish() {
   client_watch_.stop();
   published_limit_.stop();
   published_watch_.stop();
+  record();
   if (dialer_) context_.loop.bury(std::exchange(dialer_, nullptr));
   if (tunnel_) context_.loop.bury(std::exchange(tunnel_, nullptr));
   if (relay_) context_.loop.bury(std::exchange(relay_, nullptr));

@@ -30,9 +30,12 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void on_exchange(std::size_t number, HttpExchange exchange) override;
   void on_denial(Denial denial) override { context_.denials.count(std::move(denial)); }
   void on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) override;
+  void on_refusal() override { refuse_reading("sbx-http can take no more"); }
 
   // Nothing of the sandbox is left.
-  void note_end() const;
+  void note_end();
+  // No further request goes on.
+  void refuse_more() const;
   // Whether the sandbox has written what is not yet handed on, or recorded. Of one that another
   // process reads, this is known when it has ended.
   bool has_unsent() const;
@@ -45,8 +48,10 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void resolve();
   void on_resolved(const Resolution& resolution);
   void dial(std::vector<Endpoint> targets);
+  void record();
   void relay(OwnedFd server);
   bool is_read() const;
+  void refuse_reading(const std::string& why);
   bool judge_host(const std::string& host);
   std::string grant_of(const std::string& host) const;
   bool judge_hello(bool readable, const std::string& server_name);
@@ -65,6 +70,9 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   std::uint32_t handed_over_ = 0;  // its number there
   bool holds_name_ = false;
   std::shared_ptr<AllowedConnection> record_;
+  bool is_recorded_ = false;
+  std::uint64_t number_ = 0;          // in the order of their beginning
+  std::vector<std::size_t> numbers_;  // of its requests, in order
   std::shared_ptr<Dialer> dialer_;
   std::shared_ptr<Tunnel> tunnel_;
   std::shared_ptr<Relay> relay_;

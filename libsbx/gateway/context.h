@@ -76,6 +76,7 @@ struct GatewayContext {
   std::vector<std::string> search;   // suffixes that the inside's resolver may try too
   NameMap names;
   Records records;
+  std::function<void()> on_full;  // of the records
   DenialLedger& denials;
   Askers askers;
   RelayPool pool;

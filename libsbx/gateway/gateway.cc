@@ -81,6 +81,9 @@ Gateway::Gateway(const GatewayOptions& options, DenialLedger& denials)
                                                    : connections_by_limit()) {
   context_.http = options.http;
   context_.upstream = options.upstream;
+  context_.on_full = [this] {
+    for (const auto& [id, connection] : connections_) connection->refuse_more();
+  };
 }
 
 Result<std::unique_ptr<Gateway>> Gateway::create(const GatewayOptions& options,

@@ -97,9 +97,10 @@ class Gateway {
   // briefly, when its command has ended.
   bool has_unsent() const;
 
-  // Oldest first, live ones too; at most 1024.
+  // Oldest first, live ones too.
   std::vector<AllowedConnection> connections() const { return context_.records.connections(); }
   std::uint64_t unlisted_connections() const { return context_.records.unlisted_connections(); }
+  std::uint64_t unlisted_requests() const { return context_.records.unlisted_requests(); }
 
  private:
   struct Listener {

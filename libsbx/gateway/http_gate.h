@@ -22,6 +22,8 @@ class HttpSink {
   virtual void on_exchange(std::size_t number, HttpExchange exchange) = 0;
   virtual void on_denial(Denial denial) = 0;
   virtual void on_end(std::uint64_t bytes_out, std::uint64_t bytes_in) = 0;
+  // In place of all others: it could not be taken, and is closed.
+  virtual void on_refusal() = 0;
 };
 
 struct HttpPair {
@@ -39,6 +41,8 @@ class HttpGate {
   virtual bool covers_name(std::string_view name) const = 0;
   // Its number; 0: it cannot be taken now, and is closed.
   virtual std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) = 0;
+  // No further request of it goes on.
+  virtual void refuse_more(std::uint32_t number) = 0;
   // Its client is gone: what that has written is handed on, then it ends (on_end), soon.
   virtual void finish(std::uint32_t number) = 0;
 };

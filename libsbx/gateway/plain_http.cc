@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kSpaces = " \t\v\f";
 constexpr std::string_view kVersion = "HTTP/";
+constexpr std::string_view kHttp2 = "PRI * HTTP/2.0";  // RFC 9113, section 3.4
 constexpr std::size_t kLongestMethod = 256;
 constexpr std::size_t kMostBlank = 256;  // bytes of empty lines before it
 
@@ -71,6 +72,7 @@ PlainHttp read_plain_http(std::string_view bytes) {
   const std::string_view request = begun.substr(0, at);
   PlainHttp heard{read_line(request, at != std::string_view::npos)};
   if (heard.state != PlainHttp::State::kReading || at == std::string_view::npos) return heard;
+  if (request.starts_with(kHttp2)) heard.hosts.emplace_back(kUnseenHosts);
   const std::string_view target = skip(request.substr(request.find_first_of(kSpaces)), kSpaces);
   if (lower_case(target.substr(0, 7)) == "http://") {
     heard.hosts.push_back(host_of(target.substr(7, target.find_first_of("/? ", 7) - 7)));

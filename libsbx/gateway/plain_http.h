@@ -10,6 +10,9 @@
 
 namespace sbx {
 
+// Stands for those that HTTP/2 would name out of sight: like none that a connection is made to.
+inline constexpr std::string_view kUnseenHosts = "(http/2.0)";
+
 struct PlainHttp {
   enum class State : std::uint8_t {
     kBeginning,  // it may become a request, and is none that a server could act on

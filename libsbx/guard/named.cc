@@ -21,6 +21,10 @@ constexpr std::size_t kMost = 64;  // of a text
 constexpr std::string_view kWriters =
     "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge";
 constexpr std::string_view kEditors = "sed gsed";
+// What of git's makes files in the directory that it runs in.
+constexpr std::string_view kGitWriters =
+    "init clone add mv rm commit checkout switch restore reset merge rebase stash pull fetch "
+    "cherry-pick revert am apply";
 constexpr std::string_view kCopiers = "cp ln install rsync";
 
 // The path, or a directory above it, that a pattern matches; empty where none does. `*` is let
@@ -68,6 +72,11 @@ class Search {
       look_within(assignment.value);
     }
     const auto& words = c_.command.words;
+    if (c_.program == "git" && is_listed(words[git_subcommand(c_.command)].text, kGitWriters)) {
+      Word here;
+      here.text = ".";
+      look(here, true);
+    }
     if (!words.empty() && words[0].text.find('/') != std::string::npos) look(words[0], false);
     const bool is_writer = is_listed(c_.program, kWriters) ||
                            (is_listed(c_.program, kEditors) && edits_in_place(words));

@@ -3,24 +3,16 @@
 #include "host/git_files.h"
 
 #include <algorithm>
-#include <array>
 #include <climits>
 #include <cstdint>
 
 #include "base/hex.h"
+#include "base/text.h"
 
 namespace sbx {
 namespace {
 
 constexpr std::size_t kLongestName = 64;  // of a section; those that count are shorter
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
@@ -59,7 +51,7 @@ std::string read_value(std::string_view text, std::size_t& at) {
 void read_section(std::string_view text, std::size_t& at, GitSetting& now) {
   const std::size_t end = text.find_first_of(" \t]\n.", at + 1);
   const std::size_t length = std::min(end, text.size()) - at - 1;
-  now.section = lower(text.substr(at + 1, std::min(length, kLongestName)));
+  now.section = lower_case(text.substr(at + 1, std::min(length, kLongestName)));
   now.subsection.clear();
   bool is_quoted = false;  // a subsection may hold brackets
   for (++at; at < text.size() && text[at] != '\n' && (text[at] != ']' || is_quoted); ++at) {
@@ -72,104 +64,6 @@ void read_section(std::string_view text, std::size_t& at, GitSetting& now) {
     }
   }
   ++at;
-}
-
-// "*" stands for a subsection, or for any key.
-constexpr auto kShareable = std::to_array<std::string_view>({"user.name",
-                                                             "user.email",
-                                                             "user.useconfigonly",
-                                                             "author.name",
-                                                             "author.email",
-                                                             "committer.name",
-                                                             "committer.email",
-                                                             "init.defaultbranch",
-                                                             "core.autocrlf",
-                                                             "core.eol",
-                                                             "core.safecrlf",
-                                                             "core.whitespace",
-                                                             "core.abbrev",
-                                                             "core.quotepath",
-                                                             "core.commentchar",
-                                                             "core.precomposeunicode",
-                                                             "commit.verbose",
-                                                             "commit.cleanup",
-                                                             "commit.status",
-                                                             "push.default",
-                                                             "push.followtags",
-                                                             "push.autosetupremote",
-                                                             "pull.rebase",
-                                                             "pull.ff",
-                                                             "fetch.prune",
-                                                             "fetch.prunetags",
-                                                             "fetch.parallel",
-                                                             "merge.ff",
-                                                             "merge.conflictstyle",
-                                                             "merge.log",
-                                                             "merge.renames",
-                                                             "merge.stat",
-                                                             "merge.autostash",
-                                                             "rebase.autosquash",
-                                                             "rebase.autostash",
-                                                             "rebase.updaterefs",
-                                                             "rebase.missingcommitscheck",
-                                                             "diff.algorithm",
-                                                             "diff.renames",
-                                                             "diff.renamelimit",
-                                                             "diff.colormoved",
-                                                             "diff.colormovedws",
-                                                             "diff.mnemonicprefix",
-                                                             "diff.noprefix",
-                                                             "diff.context",
-                                                             "diff.interhunkcontext",
-                                                             "diff.indentheuristic",
-                                                             "diff.wserrorhighlight",
-                                                             "diff.submodule",
-                                                             "status.*",
-                                                             "log.date",
-                                                             "log.decorate",
-                                                             "log.follow",
-                                                             "log.abbrevcommit",
-                                                             "log.mailmap",
-                                                             "branch.autosetupmerge",
-                                                             "branch.autosetuprebase",
-                                                             "branch.sort",
-                                                             "tag.sort",
-                                                             "column.*",
-                                                             "color.*",
-                                                             "color.*.*",
-                                                             "advice.*",
-                                                             "help.autocorrect",
-                                                             "rerere.enabled",
-                                                             "rerere.autoupdate",
-                                                             "submodule.recurse",
-                                                             "i18n.*",
-                                                             "grep.*",
-                                                             "format.pretty",
-                                                             "pretty.*",
-                                                             "alias.*",
-                                                             "url.*.insteadof",
-                                                             "url.*.pushinsteadof"});
-
-bool is_shareable(const GitSetting& setting) {
-  const bool is_sub = !setting.subsection.empty();
-  const std::string start = setting.section + (is_sub ? ".*." : ".");
-  const auto names = [&](std::string_view entry) {
-    return entry == start + setting.key || entry == start + "*";
-  };
-  if (std::none_of(kShareable.begin(), kShareable.end(), names)) return false;
-  const auto is_word = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-  };
-  if (setting.key.empty() || !std::all_of(setting.key.begin(), setting.key.end(), is_word))
-    return false;
-  const std::string all = setting.subsection + "\n" + setting.value.value_or("");
-  // A user and his password in a URL.
-  const std::size_t scheme = all.find("://");
-  if (scheme != std::string::npos && all.find('@', scheme) != std::string::npos) return false;
-  if (all.find('\0') != std::string::npos || setting.subsection.find('\n') != std::string::npos) {
-    return false;
-  }
-  return setting.section != "alias" || !setting.value.value_or("").starts_with('!');
 }
 
 std::string in_quotes(std::string_view text) {
@@ -208,7 +102,7 @@ std::vector<GitSetting> read_git_settings(std::string_view text) {
       read_section(text, at, now);
     } else {
       const std::size_t end = std::min(text.find_first_of("= \t\r\n#;", at), text.size());
-      now.key = lower(text.substr(at, end - at));
+      now.key = lower_case(text.substr(at, end - at));
       now.value.reset();
       at = std::min(text.find_first_not_of(" \t\r", end), text.size());
       if (at < text.size() && text[at] == '=') {
@@ -231,7 +125,7 @@ GitConfigPaths read_git_config(std::string_view text) {
     if (name == "include.path" || name == "includeif.path") out.includes.push_back(value);
     if (name == "core.hookspath") out.hooks_path = value;
     if (name == "core.worktree") out.work_tree = value;
-    if (name == "extensions.objectformat") out.has_sha256 = lower(value) == "sha256";
+    if (name == "extensions.objectformat") out.has_sha256 = lower_case(value) == "sha256";
   }
   return out;
 }

@@ -9,16 +9,11 @@
 #include <string_view>
 #include <vector>
 
+#include "policy/git_setting.h"
+
 namespace sbx {
 
-// One line of a configuration; names in lower case, but the subsection.
-struct GitSetting {
-  std::string section;
-  std::string subsection;
-  std::string key;
-  std::optional<std::string> value;  // nullopt: there is no "=", which means true
-  friend bool operator==(const GitSetting&, const GitSetting&) = default;
-};
+// The lines of a configuration.
 std::vector<GitSetting> read_git_settings(std::string_view text);
 
 // Of a user's configuration what says who he is and how git is to look and behave: nothing that

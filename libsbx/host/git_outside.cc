@@ -331,9 +331,13 @@ Status add_git_outside(const Policy& policy, View& view) {
     const bool is_known =
         found->named.empty() || is_nowhere || (!real.empty() && root_of(view, real) != nullptr);
     if (!is_known) {
+      // No root is a symlink, or has `..` in it. Where it leads on from there is not told.
+      const std::string own = join_path(found->top, ".git");
+      const std::string text = found->named == own ? Looks().link(own) : found->named;
+      const std::string led_to = resolve_path(text, found->top);
       deny(view, "git_outside", found->named,
            "it does not name " + found->top + " as its work tree: git worktree repair there, or " +
-               root_grant(std::span(&found->named, 1), "rw"));
+               root_grant(std::span(&led_to, 1), "rw"));
     }
     return {};
   }

@@ -193,6 +193,16 @@ class Inspector {
     return {};
   }
 
+  // By its own name, or that of what it leads to.
+  const PathMaximum* hiding_maximum(const std::string& path) const {
+    const Result<std::string> real = real_path(path);
+    for (const std::string& name : {path, real.ok() ? real.value() : path}) {
+      const PathMaximum* const most = least_maximum(policy_.sandbox.maxima, name);
+      if (most != nullptr && most->access == Access::kNone) return most;
+    }
+    return nullptr;
+  }
+
   // In the order in which git reads them.
   void add_git_config() {
     const FilesystemProfile& filesystem = policy_.sandbox.filesystem;
@@ -206,6 +216,10 @@ class Inspector {
       if (witnesses_ != nullptr) witnesses_->content(path);
       const auto text = read_small_file(path, std::size_t{256} << 10);
       if (!text) continue;
+      if (const PathMaximum* const hides = hiding_maximum(path)) {
+        view_.git_hidden.push_back({path, hides->file});
+        continue;
+      }
       view_.git_config += shareable_git_config(*text);
       for (const std::string& file : read_git_config(*text).includes) {
         view_.git_included.push_back({path, file});
@@ -277,11 +291,6 @@ class Inspector {
 
   // Entries of /proc that tell of the whole machine or of its keys. They do not come and go.
   void add_proc_masks() {
-    for (const char* name : {"sys", "irq", "bus", "fs", "sysrq-trigger"}) {
-      if (looks_.at(std::string("/proc/") + name).kind != NodeKind::kMissing) {
-        view_.proc_knobs.emplace_back(name);
-      }
-    }
     // All of /proc is read-only inside; what is left is to be read.
     for (const char* name : {"keys", "latency_stats"}) add_proc_mask(name);
     // Files of mode 0400 that a root caller's command, still the owner, could open.

@@ -120,6 +120,7 @@ struct View {
   std::vector<std::string> git_shown;  // what add_git_outside() shows besides
   std::string git_config;              // the caller's, as far as it is shown
   std::vector<Link> git_included;      // file → what it includes, which is not taken
+  std::vector<Link> git_hidden;        // file of the caller's → the managed file that hides it
   bool git_is_above = false;           // of a repository above the workspace
   std::vector<Denial> git_denied;      // where git is led to what is not shown
   std::vector<Node> devices;           // /dev/null …, then the profile's own
@@ -130,7 +131,6 @@ struct View {
   // Those with denied programs that nobody but root can change, where the caller is another.
   std::vector<std::string> fixed_directories;
   std::vector<std::string> proc_masks;  // existing entries of /proc that are masked
-  std::vector<std::string> proc_knobs;  // those that set the machine: read-only where /proc is not
   std::vector<Node> host_masks;         // base host: directories covered by an empty one (/run …)
   std::string staging;                  // an existing directory to build the new root on
   Node home;                            // the caller's home, for base host and home host

@@ -22,6 +22,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // The client is gone: what it has written is still handed on, for a moment, and that is all.
   void finish();
+  void refuse_more() { peer_.is_full = true; }
 
  private:
   enum class Stage : std::uint8_t { kFirstByte, kHello, kOrigin, kClient, kDialogue, kOver };

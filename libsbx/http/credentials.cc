@@ -9,6 +9,7 @@
 #include "base/percent.h"
 #include "base/text.h"
 #include "http/rules.h"
+#include "http/spellings.h"
 #include "json/base64.h"
 
 namespace sbx::http {
@@ -98,34 +99,6 @@ std::string inner_base64(std::string_view word, std::size_t shift) {
   return coded.size() > from ? coded.substr(from) : std::string();
 }
 
-struct Escape {
-  char byte;
-  std::string_view text;
-};
-using Escapes = std::span<const Escape>;
-
-// As texts hold them: JSON, JSON that may stand in a page, and HTML.
-constexpr Escape kJsonRows[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'/', "\\/"}};
-constexpr Escape kHtmlRows[] = {
-    {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
-constexpr Escapes kJsonOfPages = kJsonRows;
-constexpr Escapes kJson = kJsonOfPages.first(2);
-constexpr Escapes kHtml = kHtmlRows;
-
-std::string with_escapes(std::string_view text, Escapes escapes) {
-  std::string out;
-  for (const char c : text) {
-    const auto row = std::find_if(escapes.begin(), escapes.end(),
-                                  [c](const Escape& escape) { return escape.byte == c; });
-    if (row == escapes.end()) {
-      out += c;
-    } else {
-      out += row->text;
-    }
-  }
-  return out;
-}
-
 // A space as forms have it.
 std::string with_plus(std::string escaped) {
   for (std::size_t at = 0; (at = escaped.find("%20", at)) != std::string::npos;) {
@@ -137,6 +110,22 @@ std::string with_plus(std::string escaped) {
 std::string with_spaces(std::string_view form) {
   std::string out(form);
   std::replace(out.begin(), out.end(), '+', ' ');
+  return out;
+}
+
+// As often as there is an escape, in one pass: no two of them overlap, so that the order is all
+// one.
+std::string decoded_to_the_end(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    out += c;
+    while (out.size() > 2) {
+      const std::optional<char> byte = escape_at(out, out.size() - 3);
+      if (!byte) break;
+      out.resize(out.size() - 3);
+      out += *byte;
+    }
+  }
   return out;
 }
 
@@ -183,6 +172,9 @@ Credentials::Credentials(std::vector<BoundSecret> bound) : bound_(std::move(boun
   for (const BoundSecret& secret : bound_) {
     placeholders_.push_back({secret.placeholder, secret.placeholder});
     has_space_ = has_space_ || secret.placeholder.find(' ') != std::string::npos;
+  }
+  for (const BoundSecret& secret : bound_) {
+    searched_.push_back(has_space_ ? with_spaces(secret.placeholder) : secret.placeholder);
   }
   list_values();
 }
@@ -239,9 +231,8 @@ void Credentials::list_values() {
     std::string spaced = each.secret;
     std::replace(spaced.begin(), spaced.end(), ' ', '+');
     add(std::move(spaced), with_plus(percent_encoded(each.placeholder)));
-    for (const auto& escapes : {kJson, kJsonOfPages, kHtml}) {
-      std::string escaped = with_escapes(each.secret, escapes);
-      if (escaped != each.secret) add(std::move(escaped), each.placeholder);
+    for (std::string& spelled : spellings_of(each.secret)) {
+      if (spelled != each.secret) add(std::move(spelled), each.placeholder);
     }
   }
   std::stable_sort(values_.begin(), values_.end(), [](const Replacement& a, const Replacement& b) {
@@ -294,17 +285,22 @@ void Credentials::put_in_query(const BoundSecret& each, std::string& target) con
   target = std::move(out);
 }
 
+// An origin may decode more than once: a few times are told apart, more are gone through at once.
 std::optional<std::string> Credentials::find(std::string_view text) const {
-  if (text.empty()) return std::nullopt;
-  for (const BoundSecret& each : bound_) {
-    if (text.find(each.placeholder) != std::string_view::npos) return each.text.name;
+  constexpr int kLevels = 4;
+  if (bound_.empty()) return std::nullopt;
+  std::string decoded;
+  if (has_space_) text = decoded = with_spaces(text);
+  for (int level = 0;; ++level) {
+    for (std::size_t i = 0; i < bound_.size(); ++i) {
+      if (text.find(searched_[i]) != std::string_view::npos) return bound_[i].text.name;
+    }
+    if (level > kLevels || text.find('%') == std::string_view::npos) return std::nullopt;
+    std::string next = level < kLevels ? percent_decoded(text) : decoded_to_the_end(text);
+    if (next.size() == text.size()) return std::nullopt;
+    decoded = has_space_ ? with_spaces(next) : std::move(next);
+    text = decoded;
   }
-  if (has_space_ && text.find('+') != std::string_view::npos) {
-    if (auto name = find(with_spaces(text))) return name;
-  }
-  if (text.find('%') == std::string_view::npos) return std::nullopt;
-  const std::string decoded = percent_decoded(text);
-  return decoded == text ? std::nullopt : find(decoded);
 }
 
 std::size_t Credentials::open_end(std::string_view text) const {
@@ -326,9 +322,15 @@ std::size_t Credentials::open_end(std::string_view text) const {
     const std::size_t size = end.size();
     const std::size_t cut = end[size - 1] == '%' ? 1 : size > 1 && end[size - 2] == '%' ? 2 : 0;
     end.remove_suffix(cut);
-    const std::string decoded = percent_decoded(end);
     const auto begins = [&](const Replacement& word) {
-      return decoded.size() < word.from.size() && word.from.starts_with(decoded);
+      std::size_t at = 0;
+      for (const char c : word.from) {
+        if (at == end.size()) return true;
+        const std::optional<char> byte = escape_at(end, at);
+        if (byte.value_or(end[at]) != c) return false;
+        at += byte ? 3 : 1;
+      }
+      return false;
     };
     if (std::any_of(placeholders_.begin(), placeholders_.end(), begins)) return size;
   }

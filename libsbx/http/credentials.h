@@ -57,7 +57,8 @@ class Credentials {
 
   std::vector<BoundSecret> bound_;
   std::vector<Replacement> placeholders_;
-  bool has_space_ = false;  // one of them, which forms spell as a plus
+  bool has_space_ = false;             // one of them, which forms spell as a plus
+  std::vector<std::string> searched_;  // the placeholders; a space for a plus where has_space_
   std::vector<Replacement> values_;
 };
 

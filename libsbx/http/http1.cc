@@ -171,10 +171,10 @@ bool Http1::pass_body() {
   judged_.exchange.bytes_sent += piece.size();
   const Credentials& credentials = context_.credentials();
   held_ += piece;
-  auto name = credentials.find(held_);
-  if (!name) name = credentials.find_in(trailers);
-  if (name) {
-    refuse(misplaced(peer_, *name), false);
+  std::optional<Refusal> refusal = judge_trailers(context_, peer_, trailers);
+  if (const auto name = credentials.find(held_)) refusal = misplaced(peer_, *name);
+  if (refusal) {
+    refuse(*refusal, false);
     return true;
   }
   const std::size_t open = is_end ? 0 : credentials.open_end(held_);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The callbacks of nghttp2, and what each of them moves. A stream's window is opened again when its
-// bytes have gone on; the connection's at once, so that no stream waits for another.
+// bytes have gone on; the connection's at once, so that no stream waits for another, until so much
+// waits as one side may have the gateway hold.
 #include "http/http2.h"
 
 #include <algorithm>
@@ -14,7 +15,9 @@ namespace {
 
 constexpr std::uint32_t kStreams = 128;
 constexpr std::uint32_t kWindow = 128 << 10;
-constexpr std::int32_t kConnectionWindow = 4 << 20;
+constexpr std::int32_t kConnectionWindow = 1 << 20;
+constexpr std::size_t kMostWaiting = std::size_t{1} << 20;  // to one side, before its window
+constexpr std::size_t kMostHeads = std::size_t{1} << 20;    // of all requests that are on their way
 constexpr std::size_t kMostExchanges = 512;
 
 std::string_view text_of(const std::uint8_t* data, std::size_t size) {
@@ -95,7 +98,7 @@ struct Http2::Callbacks {
   static int on_data(nghttp2_session* session, std::uint8_t, std::int32_t id,
                      const std::uint8_t* data, std::size_t size, void* user) {
     auto& self = *static_cast<Http2*>(user);
-    nghttp2_session_consume_connection(session, size);
+    self.owed_[side_of(self, session)] += size;
     self.take_data(side_of(self, session), id, text_of(data, size));
     return 0;
   }
@@ -215,6 +218,9 @@ bool Http2::pump(Side side) {
   nghttp2_session* const session = sessions_[side].get();
   Stream& socket = stream(side);
   bool moves = false;
+  if (owed_[side] > 0 && waiting(other(side)) <= kMostWaiting) {
+    nghttp2_session_consume_connection(session, std::exchange(owed_[side], 0));
+  }
   if (!socket.in.empty() && stream(other(side)).out.size() < Stream::kMostOut) {
     // Few bytes can stand for many headers: what they become goes out before more is read.
     constexpr std::size_t kPiece = std::size_t{32} << 10;
@@ -240,6 +246,12 @@ bool Http2::pump(Side side) {
     moves = true;
   }
   return moves;
+}
+
+std::size_t Http2::waiting(Side side) const {
+  std::size_t size = 0;
+  for (const auto& [id, exchange] : exchanges_) size += exchange->flows[side].data.size();
+  return size;
 }
 
 // What is on its way is answered for it; the client is told to go.
@@ -275,8 +287,14 @@ bool Http2::add_field(Side side, std::int32_t id, std::string_view name, std::st
   constexpr std::size_t kMostFields = 256;
   Exchange* const exchange = find(side, id);
   if (exchange == nullptr) return true;
-  exchange->fields_size += name.size() + value.size() + 32;
+  const std::size_t size = name.size() + value.size() + 32;
+  exchange->fields_size += size;
   if (exchange->fields_size > kMostHead || exchange->fields.size() >= kMostFields) return false;
+  if (side == kClient) {
+    exchange->heads_size += size;
+    heads_size_ += size;
+    if (heads_size_ > kMostHeads) return false;
+  }
   exchange->fields.push_back({std::string(name), std::string(value)});
   return true;
 }
@@ -291,8 +309,8 @@ void Http2::take_head(Side side, std::int32_t id, bool is_end) {
   Fields trailers = std::exchange(exchange->fields, {});
   exchange->fields_size = 0;
   if (side == kClient) {
-    if (const auto name = context_.credentials().find_in(trailers)) {
-      return refuse(*exchange, misplaced(peer_, *name));
+    if (const auto refusal = judge_trailers(context_, peer_, trailers)) {
+      return refuse(*exchange, *refusal);
     }
   } else {
     context_.credentials().redact(trailers);
@@ -532,6 +550,7 @@ void Http2::note_closed(Side side, std::int32_t id) {
   if (side != kClient && !exchange->is_closed[kClient]) return;
   tell(*exchange);
   if (exchange->ids[kServer] >= 0) by_server_.erase(exchange->ids[kServer]);
+  heads_size_ -= exchange->heads_size;
   exchanges_.erase(exchange->ids[kClient]);
 }
 

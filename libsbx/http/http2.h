@@ -45,6 +45,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
     Head head;                          // as it comes in
     Fields fields;                      // of the block that is coming in
     std::size_t fields_size = 0;
+    std::size_t heads_size = 0;  // of all blocks of the request
     Judged judged;
     Flow flows[2];     // to the client, to the server
     std::string held;  // of the request's body: it may begin a placeholder
@@ -63,6 +64,7 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
 
   bool open();
   bool pump(Side side);
+  std::size_t waiting(Side side) const;
   void end_server();
   Exchange* find(Side side, std::int32_t id);
   bool add_field(Side side, std::int32_t id, std::string_view name, std::string_view value);
@@ -97,6 +99,8 @@ class Http2 : public Dialogue, public std::enable_shared_from_this<Http2> {
   std::unique_ptr<nghttp2_session, FreeSession> sessions_[2];
   std::map<std::int32_t, std::unique_ptr<Exchange>> exchanges_;  // by the client's id
   std::map<std::int32_t, std::int32_t> by_server_;
+  std::size_t heads_size_ = 0;
+  std::size_t owed_[2] = {0, 0};  // of what has come: not given back to the connection's window yet
   std::size_t next_number_ = 0;
   bool redacts_ = false;
   bool server_is_gone_ = false;

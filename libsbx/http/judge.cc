@@ -64,6 +64,11 @@ Refusal foreign(const std::string& what) {
   return {403, what, "network.http has rules for the host of the connection alone"};
 }
 
+Refusal unrecorded() {
+  return {403, "the run has made as many requests as can be recorded",
+          "network.http lets none go on that is not recorded: another run has room again"};
+}
+
 std::optional<Refusal> check_addressee(const Peer& peer, Head& head) {
   if (head.method == "CONNECT" || head.method == "TRACE") {
     return Refusal{403, head.method + " is always refused",
@@ -83,6 +88,22 @@ std::optional<Refusal> check_addressee(const Peer& peer, Head& head) {
         std::to_array<std::string_view>({"close", "keep-alive", "upgrade", "te", "http2-settings"});
     if (std::find(kKnown.begin(), kKnown.end(), word) == kKnown.end()) {
       return unreadable("the header Connection takes away " + word);
+    }
+  }
+  return std::nullopt;
+}
+
+// Some servers go by these in place of the method and the path that were judged.
+std::optional<Refusal> check_overrides(const Context& context, const Peer& peer,
+                                       const Fields& fields) {
+  static constexpr auto kNames =
+      std::to_array<std::string_view>({"x-http-method", "x-http-method-override",
+                                       "x-method-override", "x-original-url", "x-rewrite-url"});
+  if (!context.rules().limit_requests(peer.name, peer.port)) return std::nullopt;
+  for (const Field& field : fields) {
+    const std::string name = one_name(field.name);
+    if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+      return unreadable("the header " + name + " may stand for another method or path");
     }
   }
   return std::nullopt;
@@ -175,6 +196,10 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
     return refuse(
         {403, "no rule of network.http allows it", rule_grant(peer, head.method, exchange.path)});
   }
+  if (auto refusal = check_overrides(context, peer, head.fields)) {
+    return refuse(std::move(*refusal));
+  }
+  if (peer.is_full) return refuse(unrecorded());
   head.target = target.value().upstream;
   judged.is_websocket = keep_upgrade(head);
   const Credentials& credentials = context.credentials();
@@ -185,6 +210,11 @@ Judged judge(Context& context, const Peer& peer, Head& head) {
   if (credentials.binds(peer.name, peer.port)) ask_for_plain(head);
   judged.asks = verdict.kind == Verdict::Kind::kAsk;
   return judged;
+}
+
+std::optional<Refusal> judge_trailers(Context& context, const Peer& peer, const Fields& trailers) {
+  if (const auto name = context.credentials().find_in(trailers)) return misplaced(peer, *name);
+  return check_overrides(context, peer, trailers);
 }
 
 // npm shows the member `error` alone.

@@ -24,6 +24,7 @@ struct Peer {
   std::string name;  // lower case, or a literal address
   int port = 0;
   bool is_tls = false;
+  bool is_full = false;  // its run can record no further request
 
   // "https://name/path", the port where it is not the scheme's own.
   std::string url(std::string_view path) const;
@@ -69,6 +70,8 @@ class Context {
 
 // `head` becomes what goes upstream. A refusal is not told yet.
 Judged judge(Context& context, const Peer& peer, Head& head);
+// Of what follows the body.
+std::optional<Refusal> judge_trailers(Context& context, const Peer& peer, const Fields& trailers);
 // A request that cannot be read, or is refused for what follows its head.
 Refusal unreadable(std::string reason);
 Refusal misplaced(const Peer& peer, const std::string& credential);

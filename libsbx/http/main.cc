@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <openssl/crypto.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -22,6 +23,10 @@ namespace {
 using sbx::OwnedFd;
 
 constexpr int kControl = 3;
+
+// 4,096 quiet connections take some 150 MB; one whose buffers are all full takes 1 MB, over HTTP/2
+// at most some 7.
+constexpr rlimit kMostMemory{1U << 30, 1U << 30};
 
 constexpr auto kCalls = std::to_array<int>({
     SYS_read,           SYS_write,
@@ -80,6 +85,7 @@ sbx::Status serve(OwnedFd control) {
   sbx::OwnedFd bundle = std::move(made.bundle);
   sbx::http::Service service(std::move(control));
   service.add_policy(std::move(made));
+  setrlimit(RLIMIT_DATA, &kMostMemory);
   sbx::Status jailed = service.open();
   if (jailed.ok()) jailed = sbx::enter_jail(kCalls);
   if (!jailed.ok()) {

@@ -45,13 +45,6 @@ std::optional<std::uint64_t> read_length(std::string_view text) {
   return value;
 }
 
-// Names that some servers take for one: without case, _ for -.
-std::string one_name(std::string_view name) {
-  std::string out = lower_case(name);
-  std::replace(out.begin(), out.end(), '_', '-');
-  return out;
-}
-
 constexpr auto kSingle = std::to_array<std::string_view>(
     {"host", "content-length", "transfer-encoding", "authorization", "content-type", "upgrade",
      "expect", "sec-websocket-key", "content-range", "range"});
@@ -129,6 +122,12 @@ std::string fields_text(const Fields& fields) {
 
 bool is_named(const Field& field, std::string_view lower_name) {
   return field.name.size() == lower_name.size() && lower_case(field.name) == lower_name;
+}
+
+std::string one_name(std::string_view name) {
+  std::string out = lower_case(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
 }
 
 const Field* find_field(const Fields& fields, std::string_view lower_name) {

@@ -24,6 +24,8 @@ using Fields = std::vector<Field>;
 // Without case. The first; null: none.
 const Field* find_field(const Fields& fields, std::string_view lower_name);
 bool is_named(const Field& field, std::string_view lower_name);
+// The name that some servers take for the same: without case, - for _.
+std::string one_name(std::string_view name);
 // Of all fields of that name, a list of words in lower case.
 std::vector<std::string> list_of(const Fields& fields, std::string_view lower_name);
 

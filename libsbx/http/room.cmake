@@ -25,6 +25,7 @@ sbx_room(http
     http/rules.cc
     http/service.cc
     http/sources.cc
+    http/spellings.cc
     http/start.cc
     http/stream.cc
     http/target.cc

@@ -45,6 +45,13 @@ Verdict Rules::first(std::string_view name, int port, std::string_view method,
   return {has_rule ? Verdict::Kind::kRefuse : Verdict::Kind::kAllow, -1};
 }
 
+bool Rules::limit_requests(std::string_view name, int port) const {
+  return std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
+    return covers_host(rule.host, name, port) &&
+           (rule.text->methods || rule.text->paths || rule.text->query);
+  });
+}
+
 Verdict Rules::judge(std::string_view name, int port, std::string_view method,
                      const Target& target) const {
   const Verdict data = first(name, port, method, target.as_data, target.query, false);

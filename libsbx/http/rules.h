@@ -27,6 +27,8 @@ class Rules {
   // A host without a rule, which a credential is for, takes every request.
   Verdict judge(std::string_view name, int port, std::string_view method,
                 const Target& target) const;
+  // Whether they look at more than the host.
+  bool limit_requests(std::string_view name, int port) const;
 
  private:
   struct Pattern {

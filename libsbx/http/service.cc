@@ -77,13 +77,17 @@ bool Service::take_message() {
   Words words;
   for (const std::string_view word : split(text, '\0')) words.emplace_back(word);
   if (words[0] == "P") say({"O", "0"});
-  if (words[0] == "N" && count == 2) add_policy(owned[0], owned[1]);
-  if (words[0] == "C" && words.size() == 5 && count == 2) {
+  if (words[0] == "N") add_policy(owned[0], owned[1]);
+  if (words[0] == "C" && words.size() == 5) {
     add(words, std::move(owned[0]), std::move(owned[1]));
   }
   if (words[0] == "F" && words.size() == 2) {
     const auto found = connections_.find(static_cast<std::uint32_t>(number_of(words[1])));
     if (found != connections_.end()) found->second->finish();
+  }
+  if (words[0] == "W" && words.size() == 2) {
+    const auto found = connections_.find(static_cast<std::uint32_t>(number_of(words[1])));
+    if (found != connections_.end()) found->second->refuse_more();
   }
   if (words[0] == "Q" && words.size() == 3) answer(number_of(words[1]), words[2] == "1");
   if (words[0] == "V" && words.size() == 3 && count == 1) {
@@ -104,11 +108,13 @@ void Service::add_policy(const OwnedFd& rules, const OwnedFd& state) {
 
 void Service::add(const Words& words, OwnedFd client, OwnedFd server) {
   const auto id = static_cast<std::uint32_t>(number_of(words[1]));
-  say({"T", words[1]});
   const std::size_t realm = number_of(words[2]);
-  if (connections_.size() >= kMostConnections || realm >= realms_.size()) {
+  // The sockets are not there where the limit on open files is reached.
+  if (!client.is_open() || !server.is_open() || connections_.size() >= kMostConnections ||
+      realm >= realms_.size()) {
     return say({"Z", words[1], "0", "0"});
   }
+  say({"T", words[1]});
   Peer peer{id, words[3], static_cast<int>(number_of(words[4])), false};
   const auto connection = std::make_shared<Connection>(
       *realms_[realm], std::move(peer), std::move(client), std::move(server),

@@ -6,13 +6,14 @@
 //   N 0                                 + rules, state: a further policy, started by another one
 //   C id policy name port               + the client's socket, the server's
 //   F id                                its client is gone: hand on what it wrote, and end
+//   W id                                no further request of it goes on
 //   P 0                                 are you there
 //   Q question 1|0                      the operator's answer
 //   V policy index                      + a pipe that a command's output comes from
 // To it:
 //   E where message hint                it cannot start
 //   R size count (name placeholder)… dropped…  + the trust bundle of that size, Java's store: ready
-//   T id                                taken
+//   T id                                taken; Z without it: it cannot be
 //   X id number time method host path status sent received rule
 //   D id operation target grant
 //   Z id bytes_out bytes_in             the connection has ended

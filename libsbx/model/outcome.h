@@ -74,12 +74,12 @@ struct HttpExchange {
 // One connection that the gateway let through, for the audit log.
 struct AllowedConnection {
   std::string name;     // that it was made to; empty for a literal address
-  std::string address;  // that answered; empty: none
+  std::string address;  // that answered; empty: none has
   int port = 0;
-  std::uint64_t bytes_out = 0;         // from the command
-  std::uint64_t bytes_in = 0;          // to the command
-  bool is_read = false;                // its requests were judged, and are listed
-  std::vector<HttpExchange> requests;  // the first 1024
+  std::uint64_t bytes_out = 0;  // from the command
+  std::uint64_t bytes_in = 0;   // to the command
+  bool is_read = false;         // its requests were judged, and are listed
+  std::vector<HttpExchange> requests;
 };
 
 struct SandboxReport {
@@ -133,8 +133,9 @@ struct Outcome {
   Usage usage;
   std::optional<Limit> limit;  // which ended it
   std::vector<Denial> denials;
-  std::vector<AllowedConnection> connections;  // oldest first, at most 1024
+  std::vector<AllowedConnection> connections;  // oldest first, in bounded number
   std::uint64_t unlisted_connections = 0;      // beyond that
+  std::uint64_t unlisted_requests = 0;
   Redactions redactions;
   SandboxReport sandbox;
   std::optional<KeptReport> kept;  // printed as `layer`

@@ -18,9 +18,9 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kWindow = 64 << 10;
-constexpr std::size_t kOverlap = 16 << 10;
-constexpr int kMostGroups = 4;  // of a format's expression
-constexpr std::string_view kReplacement = "[REDACTED]";
+constexpr std::size_t kOverlap = 16 << 10;  // what a window sees behind its own part
+constexpr std::size_t kBefore = 4 << 10;    // and before it: a name, a scheme, a command
+constexpr int kMostGroups = 4;              // of a format's expression
 
 // Rules: the exact values, then the formats, then the profile's patterns. A secret that several
 // find is counted for the first.
@@ -103,6 +103,7 @@ void Redactor::append(std::string_view bytes, const Sink& sink) {
 void Redactor::settle(const Sink& sink) {
   consume(held_, true, sink);
   held_.clear();
+  before_ = 0;
 }
 
 // How much of a line that goes on may be shown: nothing of a value behind an equals sign or a
@@ -129,12 +130,14 @@ void Redactor::show(const Sink& sink) {
   if (!rules_->patterns().empty()) return;  // what one of them takes may have begun anywhere
   // Of a long line a later window decides about what begins behind the first one's own part.
   const std::size_t end = std::min(showable(), kWindow - kOverlap);
-  if (end <= shown_) return;
+  const std::size_t begin = std::max(shown_, before_);
+  if (end <= begin) return;
   Redactor as_it_stands(rules_, exact_values_);
-  as_it_stands.append(held_, [](std::string_view) {});
+  as_it_stands.held_ = held_;
+  as_it_stands.before_ = before_;
   as_it_stands.finish([](std::string_view) {});
   if (as_it_stands.count() != 0) return;
-  sink(std::string_view(held_).substr(shown_, end - shown_));
+  sink(std::string_view(held_).substr(begin, end - begin));
   shown_ = end;
 }
 
@@ -144,53 +147,50 @@ void Redactor::finish(const Sink& sink) {
   owed_.clear();
 }
 
-// Decides about all complete lines of `text`, which begins a line; gives how far it came.
+// Decides about all complete lines of `text`, which begins a line but for what stands before; gives
+// from where on it is still needed.
 std::size_t Redactor::consume(std::string_view text, bool at_end, const Sink& sink) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const std::string_view window = text.substr(done, kWindow);
+  std::size_t begin = 0;
+  while (begin + before_ < text.size()) {
+    const std::string_view window = text.substr(begin, kWindow);
     const std::size_t newline = window.rfind('\n');
+    std::size_t done = 0;
     if (newline != std::string_view::npos) {
-      done += redact(window.substr(0, newline + 1), newline + 1, sink);
+      done = redact(window.substr(0, newline + 1), newline + 1, sink);
+      before_ = 0;
     } else if (window.size() == kWindow) {
-      // A match that begins in the overlap is left to the next window, which sees all of it.
-      done += redact(window, kWindow - kOverlap, sink);
+      // A secret that begins in the overlap is left to the next window, which sees all of it, and
+      // what stands before it.
+      done = redact(window, kWindow - kOverlap, sink);
+      before_ = kBefore;
     } else if (at_end) {
-      done += redact(window, window.size(), sink);
+      done = redact(window, window.size(), sink);
+      before_ = 0;
     } else {
       break;
     }
+    begin += done - before_;
   }
-  return done;
+  return begin;
 }
 
-// Gives the sink the text up to `own_end`, or to the end of a secret that begins before it.
+// Gives the sink the text behind what stands before, up to `own_end`, or to the end of a secret
+// that begins before it.
 std::size_t Redactor::redact(std::string_view text, std::size_t own_end, const Sink& sink) {
   find_spans(text, own_end);
-  if (!owed_.empty() && owed_from_ != 0) {
+  if (!owed_.empty() && owed_from_ != before_) {
     sink(owed_);
     owed_.clear();
   }
-  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
-    if (a.begin != b.begin) return a.begin < b.begin;
-    return a.rule != b.rule && (a.rule == kContinuation || a.rule < b.rule);
-  });
   const std::size_t shown = std::exchange(shown_, 0);
-  std::size_t done = shown;
-  for (std::size_t i = 0; i < spans_.size();) {
-    Span merged = spans_[i];
-    for (++i; i < spans_.size() && spans_[i].begin < merged.end; ++i) {
-      merged.end = std::max(merged.end, spans_[i].end);
-      const std::size_t rule = spans_[i].rule;
-      if (is_key_rule(rule) || (!is_key_rule(merged.rule) && rule < merged.rule))
-        merged.rule = rule;
-    }
-    if (merged.begin > done) sink(text.substr(done, merged.begin - done));
-    const bool is_shown = merged.end <= shown;
-    done = std::max(done, merged.end);
-    if (merged.rule == kContinuation) continue;
+  std::size_t done = std::max(shown, before_);
+  for (const Span& span : spans_) {
+    if (span.begin > done) sink(text.substr(done, span.begin - done));
+    const bool is_shown = span.end <= shown;
+    done = std::max(done, span.end);
+    if (span.rule == kContinuation) continue;
     if (!is_shown) sink(kReplacement);
-    ++counts_[merged.rule];
+    ++counts_[span.rule];
   }
   if (owed_from_ != std::string_view::npos) {
     owed_ += text.substr(std::max(owed_from_, shown));
@@ -216,18 +216,48 @@ void Redactor::find_spans(std::string_view text, std::size_t own_end) {
   std::size_t from = 0;
   if (key_.is_open()) {
     const bool replaced = key_rule_ == kContinuation;
-    from = follow_private_key(plain, 0);
-    if (replaced && from > 0) owed_.clear();
-    if (key_.is_open()) return;
+    from = follow_private_key(plain, before_);
+    if (replaced && from > before_) owed_.clear();
+    if (key_.is_open()) return settle_spans(own_end);
   }
-  find_formats(plain, from, own_end, true);
+  find_formats(plain, from, own_end);
   if (has_escapes) find_behind_colours(text, from);
   if (!exact_values_.empty()) find_exact_values(text);
   if (!rules_->patterns().empty()) find_patterns(text);
-  // A key whose header is this window's own is, too, though its text may begin behind it.
-  std::erase_if(spans_, [own_end](const Span& span) {
-    return span.begin >= own_end && !is_key_rule(span.rule);
+  settle_spans(own_end);
+}
+
+// Those that are decided about here, in order, and of those that overlap one. A key whose header is
+// this window's own is, too, though its text may begin behind it.
+void Redactor::settle_spans(std::size_t own_end) {
+  std::erase_if(spans_, [&](const Span& span) {
+    return span.end <= before_ || (span.begin >= own_end && !is_key_rule(span.rule));
   });
+  for (Span& span : spans_) span.begin = std::max(span.begin, before_);
+  std::sort(spans_.begin(), spans_.end(), [](const Span& a, const Span& b) {
+    if (a.begin != b.begin) return a.begin < b.begin;
+    return a.rule != b.rule && (a.rule == kContinuation || a.rule < b.rule);
+  });
+  std::size_t count = 0;
+  for (const Span next : spans_) {
+    if (count == 0 || next.begin >= spans_[count - 1].end) {
+      spans_[count++] = next;
+      continue;
+    }
+    Span& merged = spans_[count - 1];
+    merged.end = std::max(merged.end, next.end);
+    if (is_key_rule(next.rule) || (!is_key_rule(merged.rule) && next.rule < merged.rule)) {
+      merged.rule = next.rule;
+    }
+  }
+  spans_.resize(count);
+}
+
+std::vector<SecretPlace> Redactor::find(std::string_view text) {
+  find_spans(text, text.size());
+  std::vector<SecretPlace> places;
+  for (const Span& span : spans_) places.push_back({span.begin, span.end});
+  return places;
 }
 
 // A word that is coloured in part, as by `grep --color`: the lines with colours once more, without
@@ -250,7 +280,7 @@ void Redactor::find_behind_colours(std::string_view text, std::size_t from) {
     plain_ += '\n';
   }
   const std::size_t first = spans_.size();
-  find_formats(plain_, 0, plain_.size(), false);
+  find_formats(plain_, 0, 0);
   if (!exact_values_.empty()) find_exact_values(plain_);
   if (!rules_->patterns().empty()) find_patterns(plain_);
   const auto place = [this](std::size_t at) {
@@ -316,8 +346,8 @@ std::size_t Redactor::find_private_key(std::string_view text, std::size_t line_b
   return std::max(end, followed > next ? followed : 0);
 }
 
-void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t own_end,
-                            bool keys) {
+// Private keys only where one begins before `keys_end`.
+void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t keys_end) {
   hits_.clear();
   secret_keywords(text.size()).find(text, hits_);
   if (hits_.empty()) return;
@@ -355,7 +385,7 @@ void Redactor::find_formats(std::string_view text, std::size_t from, std::size_t
                   hit.begin - line_begin, hit.tag);
         break;
       case FormatMatch::kPrivateKey:
-        if (keys && hit.begin < own_end)
+        if (hit.begin >= before_ && hit.begin < keys_end)
           from = find_private_key(text, line_begin, hit.begin, hit.tag);
         break;
     }

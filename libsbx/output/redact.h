@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Redactor: a stream of bytes → the same stream with [REDACTED] in place of its secrets. It works
 // on lines, so the last line is held back until it ends; lines over 64 KiB are handled in windows
-// that overlap by 16 KiB. What comes out does not depend on how the stream was cut into calls.
-// Values only; a stream without output costs nothing, one without keywords a single pass.
+// that see 4 KiB before and 16 KiB behind the part that they decide about. What comes out does not
+// depend on how the stream was cut into calls. Values only; a stream without output costs nothing,
+// one without keywords a single pass.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,13 @@ struct RuleCount {
   std::uint64_t count = 0;
 };
 
+inline constexpr std::string_view kReplacement = "[REDACTED]";
+
+struct SecretPlace {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 class Redactor {
  public:
   using Sink = std::function<void(std::string_view)>;
@@ -46,6 +54,8 @@ class Redactor {
   void show(const Sink& sink);
   // The end of the stream: the rest is decided. Nothing may be appended afterwards.
   void finish(const Sink& sink);
+  // Instead of all of these: where secrets are in a text that is there whole, in order.
+  std::vector<SecretPlace> find(std::string_view text);
 
   std::uint64_t count() const;
   // Rules that found something, exact values first, then in the order of the data file.
@@ -68,7 +78,8 @@ class Redactor {
   std::size_t consume(std::string_view text, bool at_end, const Sink& sink);
   std::size_t redact(std::string_view text, std::size_t own_end, const Sink& sink);
   void find_spans(std::string_view text, std::size_t own_end);
-  void find_formats(std::string_view text, std::size_t from, std::size_t own_end, bool keys);
+  void settle_spans(std::size_t own_end);
+  void find_formats(std::string_view text, std::size_t from, std::size_t keys_end);
   void find_behind_colours(std::string_view text, std::size_t from);
   std::size_t find_private_key(std::string_view text, std::size_t line_begin, std::size_t at,
                                std::size_t format);
@@ -87,8 +98,9 @@ class Redactor {
   std::vector<std::string> exact_values_;
   std::optional<LiteralSet> exact_;
   std::string held_;
-  std::size_t shown_ = 0;  // of held_: given out already
-  std::string plain_;      // the text without its colours
+  std::size_t before_ = 0;  // of held_: decided already, and seen again for what comes behind it
+  std::size_t shown_ = 0;   // of held_: given out already
+  std::string plain_;       // the text without its colours
   std::vector<Piece> pieces_;
   PrivateKeyBlock key_;
   std::size_t key_rule_ = 0;  // kContinuation once the key that is open has been replaced

@@ -21,6 +21,7 @@ struct Made {
   bool filter_is_deaf() const { return has(Layer::kSeccomp) && !plan.filter_notifies; }
   bool scopes() const { return sys::landlock_scopes(plan.landlock_abi) != 0; }
   bool shares_processes() const { return !has(Layer::kPid) && is_confined; }
+  bool is_nested() const { return allows_nested_namespaces(sandbox) && input.facts.uid != 0; }
   // Nobody looks at where a connection would go, nor refuses all.
   bool connects_unseen() const {
     const std::vector<std::string>& deny = sandbox.seccomp.deny;
@@ -73,6 +74,13 @@ constexpr Shortfall kShortfalls[] = {
      "session, whose size is not bounded, and /tmp cannot be written",
      [](const Made& made) {
        return !made.has(Layer::kMount) && made.sandbox.limits.tmp_mb && made.is_confined;
+     }},
+    {"limits",
+     "file systems that are mounted inside (tmpfs) count for neither memory nor tmp_mb: no cgroup "
+     "bounds them",
+     [](const Made& made) {
+       return made.is_nested() && made.has(Layer::kUser) && made.input.facts.cgroup.base.empty() &&
+              (made.sandbox.limits.memory_mb || made.sandbox.limits.tmp_mb);
      }},
     {"denials",
      "no seccomp listener can be had (a sandbox within a sandbox has another above it): refused "
@@ -172,6 +180,10 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
     plan.warnings.push_back("git: not taken inside: " + include.path + " includes from " +
                             include.target);
   }
+  for (const Link& hidden : view.git_hidden) {
+    plan.warnings.push_back("git: not taken inside: " + hidden.path + " is hidden by " +
+                            hidden.target);
+  }
   if (input.view.git_is_above) {
     for (const std::string& path : input.view.git_shown) {
       plan.warnings.push_back("git: " + path +
@@ -180,6 +192,11 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
     }
   }
   const Made made{plan, input};
+  if (allows_nested_namespaces(made.sandbox) && !made.is_nested()) {
+    plan.warnings.push_back(
+        "seccomp.allow: no namespaces for a command of root's, which could mount the host's "
+        "cgroups in one of its own; run sbx-run as another user (setpriv, sudo -u)");
+  }
   if (!made.is_confined) {
     plan.warnings.push_back(
         "unconfined: this profile applies no sandbox; the command can do whatever the caller can");

@@ -41,6 +41,7 @@ struct FilterSpec {
   // false: process_vm_*, move_pages and ptrace's attaching could reach the caller's other processes
   // and are refused; a child that asks to be traced (PTRACE_TRACEME) still is.
   bool pid_namespace = true;
+  bool ipc_namespace = true;      // false: System V IPC would be the host's, and is refused
   std::optional<OwnIds> own_ids;  // a change of owner to any other is refused with EPERM
   bool noexec_memfd = false;      // memory files only where they are sealed against execution
   // The supervisor hears of these and always lets them go on: for the report, never to enforce.

@@ -3,6 +3,7 @@
 // the call is a large multiplexer (ioctl, ptrace) and only what is known to be harmful is refused.
 #include "plan/filter_checks.h"
 
+#include <fcntl.h>
 #include <linux/netlink.h>
 #include <linux/personality.h>
 #include <linux/seccomp.h>
@@ -102,6 +103,11 @@ ArgCheck flags_check(const FilterSpec& spec, std::uint8_t arg, std::uint32_t ref
 
 ArgCheck ioctl_check(const FilterSpec& spec) {
   return CheckBuilder(spec).refuse_if({{1, kWhole, {TIOCSTI, TIOCLINUX}}}).otherwise_allow();
+}
+
+// Whoever opens what has a lease waits for its holder, up to 45 s at a time.
+ArgCheck fcntl_check(const FilterSpec& spec) {
+  return CheckBuilder(spec).refuse_if({{1, kWhole, {F_SETLEASE}}}).otherwise_allow();
 }
 
 // setarch's 32-bit names and old version numbers, debuggers' fixed addresses, and the query.
@@ -273,6 +279,8 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return FilterAction::kAllow;
     case CallRule::kDefaultOnly:
       return allow_or_refuse(!strict);
+    case CallRule::kIpc:
+      return allow_or_refuse(!strict && spec.ipc_namespace);
     case CallRule::kCrossProcess:
       return allow_or_refuse(!strict && spec.pid_namespace);
     case CallRule::kNamespaces:
@@ -303,6 +311,8 @@ std::variant<FilterAction, ArgCheck> rule_verdict(CallRule rule, const FilterSpe
       return flags_check(spec, 0, kCloneNamespaces | kNewTime);
     case CallRule::kCheckIoctl:
       return ioctl_check(spec);
+    case CallRule::kCheckFcntl:
+      return fcntl_check(spec);
     case CallRule::kCheckSocket:
       return socket_check(spec);
     case CallRule::kCheckSendFlagsInArg3:

@@ -15,7 +15,7 @@ namespace {
 constexpr Call kFiles[] = {
     CALL(read), CALL(write), CALL(close), CALL(fstat), CALL(lseek), CALL(pread64), CALL(pwrite64),
     CALL(readv), CALL(writev), CALL(preadv), CALL(pwritev), CALL(preadv2), CALL(pwritev2),
-    CALL(close_range), CALL(dup), CALL(dup3), CALL(fcntl), CALL(flock), CALL(fsync),
+    CALL(close_range), CALL(dup), CALL(dup3), CALL(flock), CALL(fsync),
     CALL(fdatasync), CALL(sync), CALL(syncfs), CALL(sync_file_range), CALL(ftruncate),
     CALL(fallocate), CALL(fadvise64), CALL(readahead), CALL(getdents64), CALL(getcwd),
     CALL(fchdir), CALL(umask), CALL(statfs), CALL(fstatfs),
@@ -320,6 +320,10 @@ constexpr Call kIoctl[] = {
     CALL(ioctl),
 };
 
+constexpr Call kFcntl[] = {
+    CALL(fcntl),
+};
+
 constexpr Call kSocket[] = {
     CALL(socket), CALL(socketpair),
 };
@@ -401,7 +405,7 @@ constexpr CallGroup kGroups[] = {
      "changing ids, without privilege only to what one has: posix_spawn (make) resets them", kIds},
     {CallRule::kDefaultOnly, "dropping groups and capabilities, for programs that start as root",
      kPrivileges},
-    {CallRule::kDefaultOnly, "System V IPC and POSIX message queues, bounded by the IPC namespace",
+    {CallRule::kIpc, "System V IPC and POSIX message queues, bounded by the IPC namespace",
      kSysvIpc},
     {CallRule::kDefaultOnly, "kernel AIO: databases use it, and it has a history of bugs", kAio},
     {CallRule::kDefaultOnly, "NUMA policy of one's own memory", kNuma},
@@ -434,6 +438,8 @@ constexpr CallGroup kGroups[] = {
     {CallRule::kCheckClone, "new processes, but no new namespaces", kClone},
     {CallRule::kCheckUnshare, "unsharing files, but no new namespaces", kUnshare},
     {CallRule::kCheckIoctl, "all but typing into a terminal (TIOCSTI, TIOCLINUX)", kIoctl},
+    {CallRule::kCheckFcntl,
+     "all but leases: a file that is only read would hold up its host's programs", kFcntl},
     {CallRule::kCheckSocket, "only the families, types and protocols of ordinary programs",
      kSocket},
     {CallRule::kCheckSendFlagsInArg3, "TCP fast open connects past Landlock", kSendArg3},

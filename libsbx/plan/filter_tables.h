@@ -14,6 +14,7 @@ namespace sbx {
 enum class CallRule : std::uint8_t {
   kAllow,         // harmless in both modes
   kDefaultOnly,   // allowed by default, refused in strict mode
+  kIpc,           // as kDefaultOnly, where an IPC namespace bounds what it can reach; else refused
   kCrossProcess,  // as kDefaultOnly, where a pid namespace bounds what it can reach; else refused
   kNamespaces,    // refused, unless the policy grants user namespaces
   kRefuse,        // EPERM, and the supervisor hears of it
@@ -29,6 +30,7 @@ enum class CallRule : std::uint8_t {
   kCheckClone,
   kCheckUnshare,
   kCheckIoctl,
+  kCheckFcntl,
   kCheckSocket,
   kCheckSendFlagsInArg3,
   kCheckSendFlagsInArg2,

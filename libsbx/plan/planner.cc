@@ -116,7 +116,8 @@ class Planner {
   // --- layers ---
 
   Status choose_layers() {
-    nested_ = allows_nested_namespaces(sandbox_);
+    // Not for root: what it would mount in a namespace of its own, cgroups first, is root's.
+    nested_ = allows_nested_namespaces(sandbox_) && input_.facts.uid != 0;
     const LayerSet on = layers_of(sandbox_);
     for (int i = 0; i < kLayerCount; ++i) {
       const auto layer = static_cast<Layer>(i);
@@ -336,6 +337,7 @@ class Planner {
     spec.network_namespace = wants(Layer::kNet) || sandbox_.network.mode == NetworkMode::kOpen;
     spec.allow_inet = wants(Layer::kNet) || sandbox_.network.mode != NetworkMode::kNone;
     spec.pid_namespace = wants(Layer::kPid);
+    spec.ipc_namespace = wants(Layer::kIpc);
     // Other ids are mapped in namespaces that the command makes itself.
     if (wants(Layer::kUser) && !nested_) {
       spec.own_ids = {input_.facts.uid, input_.facts.gid};

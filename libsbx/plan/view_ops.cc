@@ -541,10 +541,9 @@ class ViewPlanner {
     if (options_.own_userns) add_user_bounds(builder_, Layer::kMount, stage);
     if (options_.bounds_pids) add_pid_bound(builder_, input_, Layer::kMount, stage);
     // The kernel mounts a procfs in a namespace inside only where this one shows whole. What the
-    // masks cover is root's, for whom no namespace can be made inside that has a root.
-    const bool shows_whole = options_.nested_userns && input_.facts.uid != 0;
+    // masks cover is root's.
     for (const std::string& name : view_.proc_masks) {
-      if (shows_whole) break;
+      if (options_.nested_userns) break;
       const bool is_directory = name.ends_with('/');
       const std::string path =
           std::string(stage) + "/" + name.substr(0, name.size() - is_directory);
@@ -553,11 +552,6 @@ class ViewPlanner {
     std::uint64_t attributes = kMaskAttributes;
     if (options_.nested_userns) {
       attributes &= ~sys::kMountAttrReadOnly;  // uid_map and gid_map are written there
-      for (const std::string& name : view_.proc_knobs) {
-        if (shows_whole) break;
-        const std::string path = std::string(stage) + "/" + name;
-        builder_.bind_system(path, path, kMaskAttributes);
-      }
     }
     report(stage, ReportTag::kProc);
     // Moved rather than cloned, so that no second, writable procfs stays below the first.

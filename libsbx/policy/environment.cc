@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <utility>
 
+#include "base/files.h"
+#include "base/text.h"
+#include "policy/git_setting.h"
 #include "policy/http.h"
 #include "profile/upstream.h"
 
@@ -57,14 +61,18 @@ constexpr std::array<Word, 23> kSessionHandles = {"SSH_AUTH_SOCK",
                                                   "TMUX",
                                                   "STY",
                                                   "VSCODE_IPC_HOOK_CLI"};
-constexpr std::array<Word, 12> kSecretWords = {"KEY", "KEYS",  "AUTH", "PASS", "PWD",  "PAT",
-                                               "JWT", "CREDS", "CRED", "PIN",  "SALT", "CERT"};
-constexpr std::array<Word, 6> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
+constexpr std::array<Word, 13> kSecretWords = {"KEY",  "KEYS", "AUTH",  "PASS", "PWD",
+                                               "PAT",  "JWT",  "CREDS", "CRED", "PIN",
+                                               "SALT", "CERT", "PEM"};
+constexpr std::array<Word, 8> kSecretNames = {"GOOGLE_APPLICATION_CREDENTIALS",
                                               "PGPASSFILE",
                                               "BOTO_CONFIG",
                                               "GIT_ASKPASS",
                                               "SSH_ASKPASS",
-                                              "SUDO_ASKPASS"};
+                                              "SUDO_ASKPASS",
+                                              "BW_SESSION",
+                                              "GIT_CONFIG_PARAMETERS"};
+constexpr std::string_view kSecretBegins[] = {"AWS_", "AZURE_", "VAULT_", "OP_SESSION_"};
 constexpr std::array<Word, 13> kNeverSettable = {
     "LD_PRELOAD",     "LD_LIBRARY_PATH", "LD_AUDIT", "PYTHONPATH",
     "PYTHONSTARTUP",  "NODE_OPTIONS",    "BASH_ENV", "ENV",
@@ -102,6 +110,15 @@ bool is_safe_name(std::string_view name) {
 // Session handles of the host: sockets and buses that the sandbox must not be pointed at.
 bool is_session_handle(const Word& name) { return contains(kSessionHandles, name); }
 
+// git's settings from variables: NAME_COUNT says how many pairs of NAME_KEY_N and NAME_VALUE_N.
+constexpr std::string_view kGitCount = "GIT_CONFIG_COUNT";
+constexpr std::string_view kGitKey = "GIT_CONFIG_KEY_";
+constexpr std::string_view kGitValue = "GIT_CONFIG_VALUE_";
+
+bool is_git_setting(std::string_view name) {
+  return name == kGitCount || name.starts_with(kGitKey) || name.starts_with(kGitValue);
+}
+
 }  // namespace
 
 bool is_sensitive_name(std::string_view name) {
@@ -109,13 +126,14 @@ bool is_sensitive_name(std::string_view name) {
   std::transform(text.begin(), text.end(), text.begin(), upper);
   const Word whole{std::string_view(text)};
   if (is_session_handle(whole)) return true;
+  if (is_git_setting(text)) return false;  // its own name says nothing; see share_git_settings()
   static constexpr std::array<Word, 24> kAnywhere = {
-      "TOKEN",       "SECRET",      "PASSWORD",     "PASSWD",
-      "PASSPHRASE",  "CREDENTIAL",  "APIKEY",       "API_KEY",
-      "ACCESS_KEY",  "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
-      "COOKIE",      "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
-      "_DSN",        "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
-      "WEBHOOK_URL", "NETRC",       "SESSION_ID",   "OAUTH"};
+      "TOKEN",      "SECRET",      "PASSWORD",     "PASSWD",
+      "PASSPHRASE", "CREDENTIAL",  "APIKEY",       "API_KEY",
+      "ACCESS_KEY", "PRIVATE_KEY", "SIGNING_KEY",  "ENCRYPTION_KEY",
+      "COOKIE",     "BEARER",      "DATABASE_URL", "CONNECTION_STRING",
+      "_DSN",       "MONGO_URI",   "REDIS_URL",    "AMQP_URL",
+      "WEBHOOK",    "NETRC",       "SESSION_ID",   "OAUTH"};
   for (const Word& part : kAnywhere) {
     if ((part.letters & ~whole.letters) == 0 && text.find(part.text) != std::string::npos)
       return true;
@@ -130,8 +148,9 @@ bool is_sensitive_name(std::string_view name) {
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
-  return text.starts_with("AWS_") || text.starts_with("AZURE_") || text.starts_with("VAULT_") ||
-         contains(kSecretNames, whole);
+  return contains(kSecretNames, whole) ||
+         std::any_of(std::begin(kSecretBegins), std::end(kSecretBegins),
+                     [&](std::string_view begin) { return text.starts_with(begin); });
 }
 
 bool is_never_settable(std::string_view name) {
@@ -153,25 +172,77 @@ bool ends_in(std::string_view name, std::string_view ending) {
 // HTTPS_PROXY, http_proxy, npm_config_proxy.
 bool is_proxy_name(std::string_view name) { return ends_in(name, "_PROXY"); }
 
-// Whose value may be URLs with a password: of a proxy, GOPROXY, PIP_INDEX_URL, UV_INDEX.
-bool is_url_name(std::string_view name) {
-  return ends_in(name, "PROXY") || ends_in(name, "_URL") || ends_in(name, "INDEX");
+// GOPROXY, PIP_INDEX_URL, UV_INDEX hold nothing but URLs.
+Urls urls_of(std::string_view name) {
+  if (is_proxy_name(name)) return Urls::kOfProxy;
+  const bool are_all = ends_in(name, "PROXY") || ends_in(name, "_URL") || ends_in(name, "INDEX");
+  return are_all ? Urls::kAlone : Urls::kInText;
 }
 
-// A credential's variable, its source, and what holds the same value.
-void withhold(const Credential& credential, const Environment& inherited, Environment& out) {
-  out.erase(credential.name);
-  if (!credential.from.env) return;
-  out.erase(*credential.from.env);
-  const auto source = inherited.find(*credential.from.env);
-  constexpr std::size_t kLeast = 8;  // a shorter one is a part of much
-  if (source == inherited.end() || source->second.size() < kLeast) return;
-  std::erase_if(out, [&](const auto& variable) {
-    return variable.second.find(source->second) != std::string::npos;
-  });
+// A setting as git writes its name, section.subsection.key, where a command may have it.
+bool is_shareable(std::string_view name, std::string_view value) {
+  const std::size_t first = name.find('.');
+  const std::size_t last = name.rfind('.');
+  if (first == std::string_view::npos) return false;
+  GitSetting setting{lower_case(name.substr(0, first)), "", lower_case(name.substr(last + 1)),
+                     std::string(value)};
+  if (last > first) setting.subsection = name.substr(first + 1, last - first - 1);
+  return is_shareable(setting);
+}
+
+// They stand and fall in pairs, and are numbered anew: where the count promises one that is not
+// there, git refuses every command.
+void share_git_settings(const EnvironmentProfile& rules, const Environment& inherited,
+                        Environment& out) {
+  const auto is_passed = [&](const std::string& name) {
+    return std::find(rules.pass.begin(), rules.pass.end(), name) != rules.pass.end();
+  };
+  const auto counted = inherited.find(kGitCount);
+  const std::int64_t count =
+      counted == inherited.end() ? 0 : parse_count(counted->second, INT32_MAX).value_or(0);
+  std::int64_t shared = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::string number = std::to_string(i);
+    const auto key = inherited.find(std::string(kGitKey) + number);
+    const auto value = inherited.find(std::string(kGitValue) + number);
+    if (key == inherited.end() || value == inherited.end()) break;
+    const bool is_taken = is_passed(key->first) && is_passed(value->first);
+    if (!is_taken &&
+        (rules.scrub != ScrubMode::kDefault || !is_shareable(key->second, value->second))) {
+      continue;
+    }
+    const std::string place = std::to_string(shared++);
+    out[std::string(kGitKey) + place] = key->second;
+    out[std::string(kGitValue) + place] = value->second;
+  }
+  if (shared > 0) out[std::string(kGitCount)] = std::to_string(shared);
+}
+
+// What a source that is not asked holds; nothing of a command, which is not run.
+std::string value_of(const SecretSource& from, const Environment& inherited) {
+  if (from.env) {
+    const auto found = inherited.find(*from.env);
+    return found == inherited.end() ? "" : found->second;
+  }
+  if (!from.file) return "";
+  constexpr std::size_t kMost = std::size_t{16} << 10;
+  Result<std::string> text = read_file(*from.file, kMost + 1);
+  if (!text.ok()) return "";
+  if (text.value().ends_with('\n')) text.value().pop_back();
+  return std::move(text).value();
 }
 
 }  // namespace
+
+void withhold(const Credential& credential, const Environment& inherited, Environment& out) {
+  out.erase(credential.name);
+  if (credential.from.env) out.erase(*credential.from.env);
+  constexpr std::size_t kLeast = 8;  // a shorter one is a part of much
+  const std::string secret = value_of(credential.from, inherited);
+  if (secret.size() < kLeast) return;
+  std::erase_if(
+      out, [&](const auto& variable) { return variable.second.find(secret) != std::string::npos; });
+}
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
                              std::string_view user, bool is_answered) {
@@ -186,13 +257,16 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
       if (rules.scrub == ScrubMode::kDefault && is_sensitive_name(name)) continue;
       if (rules.scrub == ScrubMode::kStrict && !is_safe_name(name)) continue;
       if (name.starts_with("SBX_")) continue;  // the operator's settings are not the command's
+      if (is_git_setting(name)) continue;
       if (has_upstream && is_proxy_name(name)) continue;
     }
     // Both are in order.
-    const bool strips = rules.scrub != ScrubMode::kOff && is_url_name(name);
-    out.emplace_hint(out.end(), name, strips ? without_users(value, is_proxy_name(name)) : value);
+    out.emplace_hint(out.end(), name,
+                     rules.scrub == ScrubMode::kOff ? value : without_users(value, urls_of(name)));
   }
+  if (rules.scrub != ScrubMode::kOff) share_git_settings(rules, inherited, out);
   for (const std::string& name : rules.pass) {
+    if (rules.scrub != ScrubMode::kOff && is_git_setting(name)) continue;
     const auto found = inherited.find(name);
     if (found != inherited.end()) out[name] = found->second;
   }

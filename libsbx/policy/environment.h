@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment of the command: the caller's variables, scrubbed; the operator's; sbx's own.
-// Values only: the launcher hands the caller's environment in.
+// Values only: the launcher hands the caller's environment in. Of files it reads those that a
+// credential that is withheld has its value from.
 #pragma once
 
 #include <map>
@@ -25,6 +26,9 @@ bool is_sensitive_name(std::string_view name);
 // Names that change what programs load or run: never taken from a caller, dropped from what is
 // inherited (except with scrub `off`).
 bool is_never_settable(std::string_view name);
+
+// Takes out a credential's variable, its source, and what holds the same value.
+void withhold(const Credential& credential, const Environment& inherited, Environment& out);
 
 // inherited → scrubbed (off: all; default: without credentials; strict: safe names only) → `pass`
 // of the operator → sbx's own (HOME, TMPDIR; where nobody answers, the variables that keep programs

@@ -109,14 +109,14 @@ Status narrow_network(const ManagedFile& file, Narrowed& out) {
   if (file.network.allow) most = std::min(most, NetworkMode::kAllowlist);
   const bool was_listed = network.mode == NetworkMode::kAllowlist;
   lower_mode(file, most, out);
+  ManagedReach& reach = out.reach.emplace_back();
+  reach.most = most;
+  reach.file = file.mark.path;
+  if (file.network.allow) reach.allowed = rules_of(*file.network.allow, false);
   if (!file.network.allow && most != NetworkMode::kNone) return {};
-  std::vector<HostRule> allowed;
-  if (file.network.allow) {
-    SBX_CHECK_OK(check_proxy(file, out));
-    allowed = rules_of(*file.network.allow, false);
-  }
+  if (file.network.allow) SBX_CHECK_OK(check_proxy(file, out));
   std::erase_if(network.host_ports, [&](int port) {
-    const bool is_kept = most != NetworkMode::kNone && reaches_loopback(allowed, port);
+    const bool is_kept = may_list(reach, port);
     if (!is_kept) {
       out.warnings.push_back("network.host_ports: " + std::to_string(port) + " taken away by " +
                              file.mark.path);
@@ -124,6 +124,7 @@ Status narrow_network(const ManagedFile& file, Narrowed& out) {
     return !is_kept;
   });
   if (!file.network.allow || !was_listed || network.mode != NetworkMode::kAllowlist) return {};
+  const std::vector<HostRule>& allowed = *reach.allowed;
   out.hosts = both_lists(out.hosts, allowed);
   std::vector<std::string> left;
   for (const HostRule& host : out.hosts) left.push_back(host_rule_text(host));
@@ -149,6 +150,8 @@ void narrow_limits(const ManagedFile& file, Narrowed& out) {
   note("timeout_ms", file.limits.timeout_ms);
   note("output_kb", file.limits.output_kb);
   note("file_kb", file.limits.file_kb);
+  note("tmp_mb", file.limits.tmp_mb);
+  note("open_files", file.limits.open_files);
   const auto lower_bytes = [&](std::optional<std::int64_t>& bytes, std::string_view name,
                                const std::optional<std::int64_t>& most_kb) {
     if (!bytes || !most_kb || *bytes <= *most_kb * 1024) return;
@@ -233,6 +236,16 @@ std::optional<HostRule> both(const HostRule& a, const HostRule& b) {
   HostRule out = *narrower;
   out.never_own = lists_no_own(a) || lists_no_own(b);
   return out;
+}
+
+bool may_list(const ManagedReach& reach, const HostRule& rule) {
+  return reach.most != NetworkMode::kNone &&
+         (!reach.allowed || !both_lists({rule}, *reach.allowed).empty());
+}
+
+bool may_list(const ManagedReach& reach, int port) {
+  return reach.most != NetworkMode::kNone &&
+         (!reach.allowed || reaches_loopback(*reach.allowed, port));
 }
 
 Status narrow(const Managed& managed, Narrowed out) {

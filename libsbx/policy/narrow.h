@@ -25,6 +25,7 @@ struct Narrowed {
   const std::string& workspace;
   const std::string& upstream_proxy;
   ManagedLimits& limits;
+  std::vector<ManagedReach>& reach;
 };
 
 // Everything but layers. Errors: kManagedPolicy, where nothing would be left to run in.
@@ -33,6 +34,10 @@ Status narrow(const Managed& managed, Narrowed out);
 // The layers that the files require, and those that hold what they take away. Errors:
 // kManagedPolicy, where the profile turns one off.
 Status require_layers(const Managed& managed, Profile& profile);
+
+// Whether a profile under that file can list the host, or the host's own port.
+bool may_list(const ManagedReach& reach, const HostRule& rule);
+bool may_list(const ManagedReach& reach, int port);
 
 // What both let through. `never_own` of the answer where one of the two does not list the host's
 // own addresses.

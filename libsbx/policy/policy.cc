@@ -317,6 +317,13 @@ bool is_always_protected(const Policy& policy, std::string_view path) {
 }
 
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
+  constexpr std::size_t kLeastSecret = 8;
+  for (const auto& [name, placeholder] : session->placeholders) {  // as long as what it stands for
+    if (placeholder.size() >= kLeastSecret) continue;
+    policy.run.warnings.push_back("network.credentials: the value of " + name +
+                                  " is shorter than 8 bytes: what an answer holds of the same "
+                                  "letters by chance is replaced as well");
+  }
   policy.sandbox.http = std::move(session);
   return policy;
 }
@@ -387,8 +394,10 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
   std::optional<std::int64_t> file_bytes = flags.file_bytes;
   std::optional<std::int64_t> output_bytes = flags.output_bytes;
   ManagedLimits managed_limits;
-  SBX_CHECK_OK(narrow(context.managed, {profile, hosts, file_bytes, output_bytes, context.warnings,
-                                        context.workspace, flags.upstream_proxy, managed_limits}));
+  std::vector<ManagedReach> managed_reach;
+  SBX_CHECK_OK(narrow(context.managed,
+                      {profile, hosts, file_bytes, output_bytes, context.warnings,
+                       context.workspace, flags.upstream_proxy, managed_limits, managed_reach}));
   if (!profile.network.credentials.empty()) withheld.clear();
   if (profile.network.mode == NetworkMode::kOpen) {
     profile.isolation.namespaces.remove(Layer::kNet);
@@ -422,7 +431,8 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 std::move(managed_limits),
                 {},
                 !context.repository.empty() && !is_shown(sandbox, context.repository),
-                std::move(withheld)};
+                std::move(withheld),
+                std::move(managed_reach)};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));
     if (!file.audit.file.empty()) run.required_audit.push_back(file.audit.file);

@@ -95,6 +95,13 @@ struct ManagedLimit {
 };
 using ManagedLimits = std::map<std::string, ManagedLimit, std::less<>>;
 
+// How far a file of the managed policy lets a network reach.
+struct ManagedReach {
+  NetworkMode most = NetworkMode::kOpen;
+  std::optional<std::vector<HostRule>> allowed;
+  std::string file;
+};
+
 struct RunPolicy : RunProfile {
   RunLimits limits;
   std::optional<std::int64_t> output_bytes;  // nullopt: no cap
@@ -105,12 +112,13 @@ struct RunPolicy : RunProfile {
   std::vector<std::string> own_files;
   std::vector<std::string> warnings;        // of the launcher, for the answer's `warnings`
   std::vector<ManagedMark> managed;         // the files of the managed policy that counted
-  ManagedLimits managed_limits;             // of those that a request may name
+  ManagedLimits managed_limits;             // of those that a request or a denial may name
   std::vector<std::string> required_audit;  // logs that these require, besides audit.file
   // Git in the workspace takes files for deleted that lie above it in its repository, not shown.
   bool is_below_repository = false;
   // Of a network that was taken away: what they would have kept outside stays there.
   std::vector<Credential> withheld;
+  std::vector<ManagedReach> managed_reach;
 };
 
 // Made by the functions below; nothing else changes one, which a test looks for.

@@ -199,16 +199,23 @@ Status check_forbidden(const Managed& managed, const std::vector<std::string>& n
   return {};
 }
 
-Access most_access(const std::vector<PathMaximum>& maxima, std::string_view path) {
+const PathMaximum* least_maximum(const std::vector<PathMaximum>& maxima, std::string_view path) {
   std::map<std::string_view, const PathMaximum*> deepest;  // by file
   for (const PathMaximum& maximum : maxima) {
     if (!holds(maximum.path, path)) continue;
     const PathMaximum*& known = deepest[maximum.file];
     if (known == nullptr || maximum.path.size() > known->path.size()) known = &maximum;
   }
-  Access most = Access::kReadWrite;
-  for (const auto& [file, maximum] : deepest) most = std::min(most, maximum->access);
-  return most;
+  const PathMaximum* least = nullptr;
+  for (const auto& [file, maximum] : deepest) {
+    if (least == nullptr || maximum->access < least->access) least = maximum;
+  }
+  return least;
+}
+
+Access most_access(const std::vector<PathMaximum>& maxima, std::string_view path) {
+  const PathMaximum* const least = least_maximum(maxima, path);
+  return least == nullptr ? Access::kReadWrite : least->access;
 }
 
 Access most_access_within(const std::vector<PathMaximum>& maxima, std::string_view path) {

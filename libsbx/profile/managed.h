@@ -66,8 +66,9 @@ Result<Managed> read_managed(const std::string& directory);
 Status check_forbidden(const Managed& managed, const std::vector<std::string>& names,
                        const ProfileSearch& search);
 
-// Of all files together: within one the most specific path counts, between them the least. rw where
-// nothing is said.
+// Of all files together: within one the most specific path counts, between them the least. Null
+// where nothing is said, which is rw.
+const PathMaximum* least_maximum(const std::vector<PathMaximum>& maxima, std::string_view path);
 Access most_access(const std::vector<PathMaximum>& maxima, std::string_view path);
 // The least that the path or anything below it may be shown as.
 Access most_access_within(const std::vector<PathMaximum>& maxima, std::string_view path);

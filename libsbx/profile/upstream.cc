@@ -28,8 +28,9 @@ std::optional<std::string> decoded(std::string_view text) {
 }
 
 // Of what stands from `begin` on: the "@" behind user and password; `begin` where there is none.
-std::size_t end_of_user(std::string_view url, std::size_t begin) {
-  const std::size_t end = std::min(url.find_first_of("/?#", begin), url.size());
+std::size_t end_of_user(std::string_view url, std::size_t begin, Urls kind = Urls::kAlone) {
+  const char* const ends = kind == Urls::kInText ? "/?# \t\r\n\"'`<>" : "/?#";
+  const std::size_t end = std::min(url.find_first_of(ends, begin), url.size());
   const std::size_t at = url.substr(begin, end - begin).rfind('@');
   return at == std::string_view::npos ? begin : begin + at;
 }
@@ -64,10 +65,11 @@ Result<Upstream> parse_upstream(std::string_view url, const std::string& where) 
   return out;
 }
 
-std::string without_users(std::string_view urls, bool of_proxy) {
+std::string without_users(std::string_view urls, Urls kind) {
+  const bool of_proxy = kind == Urls::kOfProxy;
   std::string out(urls);
-  const auto drop = [&out](std::size_t begin, bool is_secret) {
-    const std::size_t at = end_of_user(out, begin);
+  const auto drop = [&](std::size_t begin, bool is_secret) {
+    const std::size_t at = end_of_user(out, begin, kind);
     is_secret = is_secret || out.substr(begin, at - begin).find(':') != std::string::npos;
     if (at != begin && is_secret) out.erase(begin, at + 1 - begin);
   };

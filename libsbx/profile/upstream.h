@@ -21,9 +21,14 @@ struct Upstream {
 // percent-encoded. Errors: kBadFlag, said of `where`, without the URL, which may hold a password.
 Result<Upstream> parse_upstream(std::string_view url, const std::string& where);
 
-// A text of URLs without their users and passwords. A user alone is no secret, and may be needed
-// (ssh://git@…), unless it may be a token: of http and https, and of a proxy. A proxy's may lack
-// its scheme.
-std::string without_users(std::string_view urls, bool of_proxy);
+enum class Urls : std::uint8_t {
+  kInText,   // a blank, a quotation mark or a bracket ends one
+  kAlone,    // a text that holds nothing else
+  kOfProxy,  // nothing else, and the scheme may lack
+};
+
+// A text with URLs without their users and passwords. A user alone is no secret, and may be needed
+// (ssh://git@…), unless it may be a token: of http and https, and of a proxy.
+std::string without_users(std::string_view urls, Urls kind);
 
 }  // namespace sbx

@@ -161,9 +161,13 @@ void write_connections(JsonWriter& json, const Outcome& outcome) {
     }
     json.end_object();
   });
-  if (outcome.unlisted_connections == 0) return;
-  json.key("unlisted_connections");
-  json.count(outcome.unlisted_connections);
+  for (const auto& [key, count] :
+       {std::pair<const char*, std::uint64_t>{"unlisted_connections", outcome.unlisted_connections},
+        {"unlisted_requests", outcome.unlisted_requests}}) {
+    if (count == 0) continue;
+    json.key(key);
+    json.count(count);
+  }
 }
 
 }  // namespace sbx

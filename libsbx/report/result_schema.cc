@@ -152,7 +152,7 @@ constexpr const char* kResultSchema = R"json({
         "required": ["name", "address", "port", "bytes_out", "bytes_in"],
         "properties": {
           "name": {"type": ["string", "null"]},
-          "address": {"type": ["string", "null"]},
+          "address": {"description": "What answered.", "type": ["string", "null"]},
           "port": {"type": "integer"},
           "bytes_out": {"type": "integer", "minimum": 0},
           "bytes_in": {"type": "integer", "minimum": 0},
@@ -176,6 +176,7 @@ constexpr const char* kResultSchema = R"json({
       }
     },
     "unlisted_connections": {"type": "integer", "minimum": 1, "description": "Connections beyond those that are listed"},
+    "unlisted_requests": {"type": "integer", "minimum": 1, "description": "Requests beyond those that are listed: refused ones"},
     "redactions": {
       "description": "How many secrets were taken out of the output, and the rules that found them.",
       "type": "object", "additionalProperties": false, "required": ["count", "rules"],

@@ -9,6 +9,7 @@
 #include "host_files/leftovers.h"
 #include "host_files/places.h"
 #include "kept/kept_layer.h"
+#include "policy/http.h"
 
 namespace sbx {
 namespace {
@@ -21,12 +22,26 @@ Result<std::string> layer_kind_of(const RunInput& input, Expansions* expansions)
   return std::string(kept_kind_name(kind));
 }
 
+// A run's, whose variables for trust and credentials are there once sbx-http has started.
+Environment planned_environment(const RunInput& input) {
+  const SandboxPolicy& sandbox = input.policy.sandbox;
+  Environment out = make_environment(input.policy, input.inherited, input.facts.user_name);
+  if (sandbox.network.http.empty() && sandbox.network.credentials.empty()) return out;
+  HttpSession started;
+  started.java_store = kJavaStore;
+  for (const Credential& each : sandbox.network.credentials) {
+    withhold(each, input.inherited, out);
+    started.placeholders[each.name];
+  }
+  add_trust(started, sandbox.filesystem.base != Base::kHost, out);
+  return out;
+}
+
 Result<LaunchPlan> plan_command(RunInput& input, Expansions* expansions) {
   const SandboxLimits& limits = input.policy.sandbox.limits;
   if (limits.memory_mb || limits.pids) input.facts.cgroup = find_cgroup();
   probe_layers(input.facts);
-  const Environment environment =
-      make_environment(input.policy, input.inherited, input.facts.user_name);
+  const Environment environment = planned_environment(input);
   Leftovers workspace;  // gone when the plan has been made
   std::optional<Policy> fresh;
   if (input.policy.run.workspace.mode == WorkspaceMode::kFresh) {

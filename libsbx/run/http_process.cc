@@ -155,10 +155,9 @@ std::uint32_t HttpPolicy::hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink)
   return process_.hand_over(number_, std::move(pair), std::move(sink));
 }
 
-void HttpPolicy::finish(std::uint32_t number) {
-  process_.finished_.push_back(number);
-  process_.tell_finished();
-}
+void HttpPolicy::refuse_more(std::uint32_t number) { process_.tell_when_it_takes("W", number); }
+
+void HttpPolicy::finish(std::uint32_t number) { process_.tell_when_it_takes("F", number); }
 
 // --- policies ---
 
@@ -344,10 +343,16 @@ std::uint32_t HttpProcess::hand_over(std::size_t policy, HttpPair pair,
   return 0;
 }
 
+void HttpProcess::tell_when_it_takes(const char* what, std::uint32_t id) {
+  untold_.emplace_back(what, id);
+  tell_rest();
+}
+
 // The rest when it has taken some, which its reports tell.
-void HttpProcess::tell_finished() {
-  while (!finished_.empty() && child_.send({"F", std::to_string(finished_.back())})) {
-    finished_.pop_back();
+void HttpProcess::tell_rest() {
+  while (!untold_.empty() &&
+         child_.send({untold_.front().first, std::to_string(untold_.front().second)})) {
+    untold_.pop_front();
   }
 }
 
@@ -356,7 +361,7 @@ void HttpProcess::take_reports() {
   for (int i = 0; i < kMostAtOnce && child_.control.is_open(); ++i) {
     if (!take_report()) break;
   }
-  tell_finished();
+  tell_rest();
 }
 
 // A busy one would wake this process for every request: what comes in the next moments is taken
@@ -402,8 +407,10 @@ void HttpProcess::handle(const Words& words) {
     return;
   }
   const std::shared_ptr<HttpSink> sink = found->second.sink.lock();
+  const bool is_taken = !found->second.pair.client.is_open();
   if (kind == "Z") connections_.erase(found);
   if (sink == nullptr) return;
+  if (kind == "Z" && !is_taken) return sink->on_refusal();
   if (kind == "Z" && words.size() == 4) {
     sink->on_end(number_of(words[2]), number_of(words[3]));
   } else if (kind == "D" && words.size() == 5) {
@@ -486,16 +493,24 @@ void HttpProcess::lose() {
   watch_.stop();
   pause_.stop();
   child_.end();
-  std::vector<std::shared_ptr<HttpSink>> ended;
+  std::vector<std::pair<std::shared_ptr<HttpSink>, std::string>> ended;
   for (auto it = connections_.begin(); it != connections_.end();) {
     if (it->second.pair.client.is_open()) {
       ++it;
       continue;
     }
-    if (auto sink = it->second.sink.lock()) ended.push_back(std::move(sink));
+    const auto& [name, port, client, server] = it->second.pair;
+    const std::string host = name.find(':') == std::string::npos ? name : "[" + name + "]";
+    if (auto sink = it->second.sink.lock()) {
+      ended.emplace_back(std::move(sink), host + ":" + std::to_string(port));
+    }
     it = connections_.erase(it);
   }
-  for (const auto& sink : ended) sink->on_end(0, 0);
+  for (const auto& [sink, target] : ended) {
+    sink->on_denial(
+        {Refuser::kNetwork, "connections", target + " (ended with sbx-http)", 1, "", ""});
+    sink->on_end(0, 0);
+  }
 }
 
 }  // namespace sbx

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <initializer_list>
 #include <map>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/loop.h"
@@ -52,6 +54,7 @@ class HttpPolicy : public HttpSession, public HttpGate {
   bool covers(std::string_view name, int port) const override;
   bool covers_name(std::string_view name) const override;
   std::uint32_t hand_over(HttpPair pair, std::weak_ptr<HttpSink> sink) override;
+  void refuse_more(std::uint32_t number) override;
   void finish(std::uint32_t number) override;
 
  private:
@@ -129,7 +132,8 @@ class HttpProcess {
   Status serve_by(Child child);
   bool tell_policy(std::size_t number) const;
   std::uint32_t hand_over(std::size_t policy, HttpPair pair, std::weak_ptr<HttpSink> sink);
-  void tell_finished();
+  void tell_when_it_takes(const char* what, std::uint32_t id);
+  void tell_rest();
   bool send_pair(std::uint32_t id, const Held& held) const;
   void pause();
   bool take_report();
@@ -153,7 +157,7 @@ class HttpProcess {
   int unanswered_ = 0;
   std::uint32_t next_id_ = 1;
   std::map<std::uint32_t, Held> connections_;
-  std::vector<std::uint32_t> finished_;  // clients are gone, and it was not told yet
+  std::deque<std::pair<const char*, std::uint32_t>> untold_;
   Ask ask_;
 };
 

@@ -259,4 +259,8 @@ std::uint64_t RunNetwork::unlisted_connections() const {
   return gateway_ == nullptr ? 0 : gateway_->unlisted_connections();
 }
 
+std::uint64_t RunNetwork::unlisted_requests() const {
+  return gateway_ == nullptr ? 0 : gateway_->unlisted_requests();
+}
+
 }  // namespace sbx

@@ -53,6 +53,7 @@ class RunNetwork {
 
   std::vector<AllowedConnection> connections() const;
   std::uint64_t unlisted_connections() const;
+  std::uint64_t unlisted_requests() const;
   const std::vector<Published>& published() const { return published_; }
 
  private:

@@ -61,12 +61,46 @@ std::optional<std::vector<std::string>> redact_together(const RedactionInput& re
   return out;
 }
 
+// A secret's name may be the argument before it: they are searched as the line that shows them.
+void redact_arguments(const RedactionInput& redaction, std::vector<std::string>& argv) {
+  Redactor redactor(redaction.rules, redaction.exact_values);
+  const std::vector<SecretPlace> secrets = redactor.find(display_arguments(argv));
+  auto secret = secrets.begin();
+  std::size_t begin = 0;  // of an argument in that line
+  for (std::string& argument : argv) {
+    if (secret == secrets.end()) return;
+    const std::size_t size = display_arguments({argument}).size();
+    const bool is_quoted = size != argument.size();
+    std::size_t at = begin + (is_quoted ? 1 : 0);
+    begin += size + 1;
+    std::string safe;
+    auto replaced = secrets.end();
+    for (const char c : argument) {
+      while (secret != secrets.end() && secret->end <= at) ++secret;
+      at += is_quoted && c == '\'' ? std::string_view("'\\''").size() : 1;
+      if (secret == secrets.end() || secret->begin >= at) {
+        safe += c;
+      } else if (replaced != secret) {
+        safe += kReplacement;
+        replaced = secret;
+      }
+    }
+    argument = std::move(safe);
+  }
+}
+
 // One copy of it: there are many calls.
 [[gnu::noinline]] void add(std::vector<std::string*>& to, std::string& text) {
   to.push_back(&text);
 }
 
 }  // namespace
+
+Error without_secrets(Error error) {
+  Result<std::shared_ptr<const RuleSet>> rules = RuleSet::make({});
+  if (rules.ok()) redact_texts({std::move(rules).value(), {}}, {&error.message, &error.where});
+  return error;
+}
 
 void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts) {
   auto safe = redact_together(redaction, texts);
@@ -77,6 +111,7 @@ void redact_texts(const RedactionInput& redaction, const std::vector<std::string
 
 void redact_outcome(const RedactionInput& redaction, Outcome& outcome) {
   if (redaction.rules == nullptr) return;
+  redact_arguments(redaction, outcome.argv);
   std::vector<std::string*> fields;
   add(fields, outcome.command);
   add(fields, outcome.cwd);

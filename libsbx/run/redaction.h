@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -24,6 +25,15 @@ std::string redact_text(const RedactionInput& redaction, std::string_view text);
 
 // Each of them in its place, told apart.
 void redact_texts(const RedactionInput& redaction, const std::vector<std::string*>& texts);
+
+// Without secrets of known formats: for what is found before there is a policy.
+Error without_secrets(Error error);
+
+template <typename T>
+Result<T> without_secrets(Result<T> result) {
+  if (!result.ok()) result.error() = without_secrets(std::move(result.error()));
+  return result;
+}
 
 // Command, arguments, cwd, description, denials, changes, warnings and error. `redactions` counts
 // the output only.

@@ -20,6 +20,7 @@
 #include "host_files/spill.h"
 #include "host_files/workspace_files.h"
 #include "policy/exec_size.h"
+#include "policy/futile_grants.h"
 #include "policy/request.h"
 #include "run/redaction.h"
 #include "sys/calls.h"
@@ -132,6 +133,7 @@ Outcome CommandRun::progress() const {
   Outcome outcome = outcome_;
   if (runs()) note_layers(outcome, sandbox_->plan, supervisor_->confirmed());
   outcome.denials = denials_.entries();
+  drop_futile_grants(*policy_, outcome);
   if (network_ != nullptr) outcome.connections = network_->connections();
   return outcome;
 }

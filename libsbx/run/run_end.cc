@@ -9,6 +9,7 @@
 #include "host_files/changes.h"
 #include "host_files/leftovers.h"
 #include "host_files/spill.h"
+#include "policy/futile_grants.h"
 #include "policy/request.h"
 #include "run/redaction.h"
 #include "run/run.h"
@@ -64,6 +65,7 @@ void CommandRun::finish(Supervised& supervised) {
   if (network_ != nullptr) {
     outcome_.connections = network_->connections();
     outcome_.unlisted_connections = network_->unlisted_connections();
+    outcome_.unlisted_requests = network_->unlisted_requests();
   }
   // As much as the command chose to make. What may live on is ended first.
   const bool is_long = layer_ != nullptr || policy_->sandbox.filesystem.overlay ||
@@ -176,6 +178,7 @@ void CommandRun::close() {
                                         " could not be removed whole");
   }
   outcome_.denials = denials_.entries();
+  drop_futile_grants(*policy_, outcome_);
   redact_outcome(redaction_, outcome_);
   for (Denial& denial : outcome_.denials) make_printable(denial);
   outcome_.duration_ms = std::chrono::duration<double, std::milli>(Clock::now() - began_).count();

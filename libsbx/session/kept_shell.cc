@@ -16,6 +16,7 @@
 
 #include "base/utf8.h"
 #include "model/exit_status.h"
+#include "policy/futile_grants.h"
 #include "run/answer.h"
 #include "run/caller_terminal.h"
 #include "session/shell_usage.h"
@@ -432,6 +433,7 @@ void KeptShell::finish_call(int wait_status, ShellReport report) {
   for (Denial& denial : shell_->refusals(*call.task, outcome)) {
     outcome.denials.push_back(std::move(denial));
   }
+  drop_futile_grants(call.task->policy(), outcome);
   for (Denial& denial : outcome.denials) make_printable(denial);
   outcome.usage = usage_since(call.used_before, used);
   outcome.error.reset();

@@ -71,7 +71,8 @@ class FileLook {
 
  private:
   std::optional<Denial> denial_of(const NamedFile& file, const std::string& path);
-  std::optional<Denial> link_denial(const std::string& from, const std::string& to) const;
+  std::optional<Denial> link_denial(const char* operation, const std::string& from,
+                                    const std::string& to) const;
   std::string named_by(const NamedFile& file, const std::string& path) const;
   std::string denied_program(std::string path) const;
 
@@ -93,14 +94,16 @@ std::optional<std::string> named_path(std::uint32_t tid, const NamedFile& file) 
 std::optional<Denial> FileLook::denial(const sys::SeccompNotif& call) {
   if (!root_.is_open()) root_ = open_root(call.pid);
   if (!root_.is_open()) return std::nullopt;
-  std::string linked;  // the file of a link, while its new name is looked at
+  std::string linked;  // the file of a link or a move, while its new name is looked at
   for (const NamedFile& file : files_of(call)) {
     const auto path = named_path(call.pid, file);
     if (!path) continue;
     std::optional<Denial> denial = denial_of(file, *path);
-    if (!denial && !linked.empty()) denial = link_denial(linked, *path);
-    const bool is_link = std::string_view(file.operation) == "link";
-    if (is_link && file.need == FileNeed::kLook) linked = *path;
+    if (!denial && !linked.empty()) denial = link_denial(file.operation, linked, *path);
+    const std::string_view operation = file.operation;
+    const bool is_first = (operation == "link" && file.need == FileNeed::kLook) ||
+                          (operation == "rename" && file.need == FileNeed::kRemove);
+    if (is_first) linked = *path;
     if (!denial) continue;
     denial->program = program_name(call.pid);
     return denial;  // the kernel stops at the first one as well
@@ -128,15 +131,18 @@ std::optional<Denial> FileLook::denial_of(const NamedFile& file, const std::stri
                 refusal->grant};
 }
 
-std::optional<Denial> FileLook::link_denial(const std::string& from, const std::string& to) const {
+std::optional<Denial> FileLook::link_denial(const char* operation, const std::string& from,
+                                            const std::string& to) const {
   if (!policy_.sandbox.trace_denials) return std::nullopt;
   const auto refusal = view_.link_refusal(from, to);
   if (!refusal) return std::nullopt;
-  return Denial{refusal->layer, "link", refusal->target, 1, "", refusal->grant};
+  return Denial{refusal->layer, operation, refusal->target, 1, "", refusal->grant};
 }
 
-// The path in the command's text that this call is about: that very one, the one that a new file
-// beside it is to take the place of, or a directory that is changed, as by `rm -r` and `cp`.
+// What a call is told by that is about a path in the command's text: that very one, the one that a
+// new file beside it is to take the place of, or a directory that is changed, as by `rm -r` and
+// `cp`. Of a directory that is made on the way to one, and of what the plan shows by itself within
+// one, the call's own path.
 std::string FileLook::named_by(const NamedFile& file, const std::string& path) const {
   if (plan_.named.empty()) return "";
   std::string real = resolve_path(path, "/");
@@ -144,9 +150,15 @@ std::string FileLook::named_by(const NamedFile& file, const std::string& path) c
                        file.need == FileNeed::kReplace || file.creates;
   if (std::find(plan_.named.begin(), plan_.named.end(), real) != plan_.named.end()) return real;
   for (const std::string& named : plan_.named) {
-    if ((changes && named != "/" && is_below(real, named)) ||
-        (file.creates && parent_of(named) == parent_of(real)))
-      return named;
+    if (changes && named != "/" && is_below(real, named)) {
+      const auto* const place = deepest_at(
+          plan_.shown, real, [](const auto& shown) -> std::string_view { return shown.first; });
+      const bool is_apart =
+          place != nullptr && place->first != named && is_below(place->first, named);
+      return is_apart ? real : named;
+    }
+    if (file.need == FileNeed::kCreate && is_below(named, real)) return real;
+    if (file.creates && parent_of(named) == parent_of(real)) return named;
   }
   return "";
 }

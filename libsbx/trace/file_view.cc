@@ -142,7 +142,10 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   struct stat known {};
   const bool is_known = lstat(path.c_str(), &known) == 0;
   if (file.need == FileNeed::kRemove && !is_known) return std::nullopt;
-  const bool in_parent = file.need == FileNeed::kRemove || (file.creates && !is_known);
+  // unlink(2) of a directory fails wherever it is shown.
+  const bool is_gone = file.need == FileNeed::kRemove &&
+                       !(S_ISDIR(known.st_mode) && std::string_view(file.operation) == "unlink");
+  const bool in_parent = is_gone || (file.creates && !is_known);
   const std::string looked_at = in_parent ? std::string(parent_of(path)) : path;
   const OwnedFd outside(
       sys::openat2(AT_FDCWD, looked_at.c_str(),
@@ -260,10 +263,11 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   const OwnedFd directory = open_below(root_, std::string(parent_of(path)), O_PATH | O_DIRECTORY);
   if (!directory.is_open()) {
     const int error = errno;
-    if (file.need == FileNeed::kRemove) return not_there(file, path, error);
+    const std::string normal = resolve_path(path, "/");
+    if (file.need == FileNeed::kRemove) return not_there(file, normal, error);
     NamedFile parent = file;
     parent.creates = false;
-    return not_there(parent, resolve_path(parent_of(path), "/"), error);
+    return not_there(parent, std::string(parent_of(normal)), error);
   }
   std::string real = path_of(directory.get());
   if (!real.starts_with('/')) return std::nullopt;
@@ -286,7 +290,9 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
                          is_hidden ? grant(target, true) : grant_within(real, target)};
     }
     if ((mount_flags(directory) & ST_RDONLY) != 0) {
-      return FileRefusal{Refuser::kMount, target, grant_within(real, target)};
+      std::string hidden = exists ? "" : grant_of_hosts(file, target);
+      if (hidden.empty()) hidden = grant_within(real, target);
+      return FileRefusal{Refuser::kMount, target, std::move(hidden)};
     }
   }
   struct stat parent {};
@@ -313,6 +319,16 @@ std::string FileView::grant_within(const std::string& directory, const std::stri
   const bool is_kept =
       is_always_protected(policy_, entry) || shown_as(entry) == "protected" || is_protected(entry);
   return grant(is_kept ? entry : directory, true);
+}
+
+// Of an entry that is to be made, and that the host has: it is only not shown, and needs no more
+// than to be. What would take a file's place needs the directory. Empty where that is so, too.
+std::string FileView::grant_of_hosts(const NamedFile& file, const std::string& entry) const {
+  struct stat known {};
+  const bool is_known = file.need != FileNeed::kRemove && stat(entry.c_str(), &known) == 0;
+  if (!is_known || (file.need == FileNeed::kReplace && !S_ISDIR(known.st_mode))) return "";
+  std::string through = link_grant(entry, true);
+  return through.empty() ? grant(entry, true) : through;
 }
 
 // What is copied up keeps its owner and group, and only the caller's own exist in the overlay's

@@ -36,7 +36,8 @@ class FileView {
   std::optional<FileRefusal> refusal(const NamedFile& file, const std::string& path);
   // The same, only for what an overlay cannot move.
   std::optional<FileRefusal> move_refusal(const NamedFile& file, const std::string& path);
-  // Of a hard link that nothing else refuses: two mounts of one file system are two to link(2).
+  // Of a hard link, or a move, that nothing else refuses: two mounts of one file system are two to
+  // link(2) and rename(2).
   std::optional<FileRefusal> link_refusal(const std::string& from, const std::string& to) const;
 
  private:
@@ -51,6 +52,7 @@ class FileView {
                                          const std::string& target);
   std::string grant(const std::string& path, bool to_write) const;
   std::string link_grant(const std::string& path, bool to_write) const;
+  std::string grant_of_hosts(const NamedFile& file, const std::string& entry) const;
   std::string grant_within(const std::string& directory, const std::string& entry) const;
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;

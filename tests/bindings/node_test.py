@@ -170,6 +170,26 @@ const cut = rejected(Promise.all([pool.run('sleep 1000'), pool.run('sleep 1000')
 await pool.close();
 assert(/session|cancelled|closed/.test((await cut).message), 'pool close');
 assert((await rejected(pool.run('true'))).code === 'session_failed', 'pool closed');
+const warned = [];
+process.on('warning', (warning) => warned.push(warning));
+const wide = await sbx.createPool({ ...o, size: 12 });
+assert((await wide.map(Array(24).fill('true'))).every((m) => m.exit_code === 0), 'a wide pool');
+await wide.close();
+assert(warned.length === 0, warned.join());
+const starting = await sbx.Session.open(o);
+for (let i = 0; i < 30; i += 1) {
+  const leaving = new AbortController();
+  const begun = starting.start('sleep 333', { signal: leaving.signal }).then((t) => t.kill(), () => {});
+  const until = Date.now() + (i % 10) * 3;
+  while (Date.now() < until) ; // no answer is taken meanwhile
+  leaving.abort();
+  await begun;
+}
+for (let tries = 0; (await starting.list()).some((t) => t.status === 'running'); tries += 1) {
+  assert(tries < 600, 'nobody waits for a task, and it runs');
+  await new Promise((resolve) => { setTimeout(resolve, 50); });
+}
+await starting.close();
 const template = fs.mkdtempSync('template-');
 fs.writeFileSync(`${template}/a`, 'a');
 const graders = await sbx.createPool({ ...o, size: 2, template });

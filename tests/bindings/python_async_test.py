@@ -86,6 +86,29 @@ async def main():
 leaves_nothing(main())
 """)
 
+    def test_a_start_that_nobody_waits_for_any_more_leaves_no_task(self):
+        self.script("""if 1:
+            import asyncio, sbx, time
+            async def main():
+                async with sbx.AsyncSession() as s:
+                    for i in range(60):
+                        starting = asyncio.ensure_future(s.start("sleep 333"))
+                        await asyncio.sleep(0)
+                        until = time.monotonic() + i % 20 / 500
+                        while time.monotonic() < until:  # the loop takes no answer meanwhile
+                            pass
+                        starting.cancel()
+                        try:
+                            await (await starting).kill(0)
+                        except asyncio.CancelledError:
+                            pass
+                    until = time.monotonic() + 30
+                    while any(task.is_running for task in await s.list()):
+                        assert time.monotonic() < until
+                        await asyncio.sleep(0.05)
+            asyncio.run(main())
+        """)
+
     def test_leaves_nothing_where_opening_is_cancelled(self):
         self.script(LEAVES + """
 async def main(stays):

@@ -75,6 +75,18 @@ with sbx.Executor(2) as e:
 assert most <= 2, most
 """)
 
+    def test_cancels_what_is_just_being_asked_for(self):
+        self.script("""
+import sbx, time
+for _ in range(25):
+    e = sbx.Executor(max_workers=1)
+    first, second = e.submit("true"), e.submit("sleep 333")
+    first.result(60)
+    assert second.cancel() and second.cancelled(), second
+    assert e.submit("echo on").result(60).stdout == "on\\n"
+    e.shutdown()
+""")
+
     def test_cancels_what_waits_and_what_runs(self):
         self.script("""
 import concurrent.futures, time, sbx

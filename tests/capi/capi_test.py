@@ -233,6 +233,9 @@ class HostileHost(Program):
     def test_gives_up_a_server_whose_answer_cannot_be_read(self):
         self.against_a_server_that_is("unreadable")
 
+    def test_fails_the_call_alone_whose_answer_is_too_long(self):
+        self.against_a_server_that_is("overlong")
+
     def test_keeps_a_bounded_part_of_notifications_and_counts_the_rest(self):
         self.against_a_server_that_is("flood")
 

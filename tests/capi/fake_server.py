@@ -68,6 +68,18 @@ class Fake:
             self.say({"jsonrpc": "2.0", "method": "task.exit", "params": {"task_id": "t"}})
             self.answer(call, {})
 
+    def overlong(self):
+        """An answer beyond what the library takes, in one line; "small" brings a small one."""
+        self.say(READY)
+        for call in self.calls():
+            if call["method"] == "small":
+                self.answer(call, "s")
+                continue
+            self.socket.sendall(b'{"jsonrpc":"2.0","id":%d,"result":"' % call["id"])
+            for _ in range(257):
+                self.socket.sendall(b"x" * (1 << 20))
+            self.socket.sendall(b'"}\n')
+
     def big(self):
         """Answers of 8 MiB each; "small" brings a small one."""
         self.say(READY)

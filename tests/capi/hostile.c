@@ -115,6 +115,22 @@ static void unreadable(void) {
   sbx_close(session);
 }
 
+/* It fails alone: what comes behind it is read as ever. */
+static void overlong(void) {
+  sbx_session* session = opened_fake(kPatienceMs);
+  sbx_error* error = NULL;
+  CHECK(sbx_call(session, "large", NULL, NULL, &error) == -1);
+  expect_error(error, "too_large", "");
+  CHECK(sbx_call(session, "small", NULL, NULL, NULL) == 0);
+  uint64_t id = 0;
+  char* event = NULL;
+  CHECK(sbx_submit(session, "large", NULL, &id, NULL) == 0);
+  CHECK(sbx_next(session, -1, &event, NULL) == 1);
+  CHECK(strstr(event, "too_large") != NULL);
+  sbx_free(event);
+  sbx_close(session);
+}
+
 /* --- what waits to be taken --- */
 
 static long peak_kib(void) {
@@ -511,6 +527,7 @@ int main(int argc, char** argv) {
                    {"endless", endless},
                    {"deaf", deaf},
                    {"unreadable", unreadable},
+                   {"overlong", overlong},
                    {"flood", flood},
                    {"big", big},
                    {"texts", texts},

@@ -126,6 +126,12 @@ class Degraded(harness.Case):
         self.assertNotEqual(answer["stdout"], "0\n")
         self.assertIn("Operation not permitted", answer["stderr"])
 
+    def test_system_v_ipc_of_the_host_is_out_of_reach(self):
+        answer = self.weakly("/usr/bin/python3 -c 'import ctypes; libc = ctypes.CDLL(None, use_errno=True);"
+                             "print(libc.shmget(0, 4096, 0o1600), ctypes.get_errno())'")
+        self.assertEqual(answer["stdout"], "-1 1\n", answer)
+        self.assertIn("seccomp.allow", answer["denials"][0]["grant"])
+
     def test_a_hidden_working_directory_is_refused(self):
         os.mkdir(f"{self.work}/hidden")
         answer = self.docker("--profile", self.weak, "--hide", f"{self.work}/hidden", "--cwd",

@@ -95,6 +95,14 @@ class Worktree(GitCase):
         told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
         self.assertIn(self.main + "/.git/config.worktree", told, answer)
 
+    def test_what_is_refused_there_is_named_by_itself(self):
+        self.worktree()
+        for call, name in (("mkdir('.git/worktrees/z')", "z"), ("rmdir('.git/worktrees/other')", "other"),
+                           ("rename('.git/worktrees/other', '.git/x')", "other")):
+            script = f"import os; os.chdir('{self.main}'); os.{call}"
+            answer = self.inside(f'python3 -c "{script}"', self.wt)
+            self.assertEqual([d["target"] for d in answer["denials"]], [f"{self.main}/.git/worktrees/{name}"], answer)
+
     def test_what_the_main_checkout_would_go_on_with_is_named(self):
         self.worktree()
         made = ("MERGE_HEAD", "index.lock", "rebase-merge")
@@ -113,6 +121,7 @@ class Worktree(GitCase):
             told = [d for d in answer["denials"] if d["operation"] == "git_outside"]
             self.assertEqual([d["target"] for d in told], [target], answer)
             self.assertIn("git worktree repair", told[0]["grant"])
+            self.assertIn(f'"path": "{os.path.normpath(target)}"', told[0]["grant"])
             self.assertIn("No such file", self.inside(f"ls {self.main}", self.work)["stderr"])
 
     def test_a_symlink_for_git_is_not_followed_out(self):
@@ -121,6 +130,12 @@ class Worktree(GitCase):
         self.assertNotEqual(answer["exit_code"], 0)
         self.assertEqual([d["target"] for d in answer["denials"]
                           if d["operation"] == "git_outside"], [self.work + "/.git"], answer)
+        for text in (self.main + "/.git", "../main/.git"):
+            os.unlink(self.work + "/.git")
+            os.symlink(text, self.work + "/.git")
+            (told,) = [d for d in self.inside("git log", self.work)["denials"] if d["operation"] == "git_outside"]
+            self.assertIn(f'"path": "{self.main}/.git"', told["grant"])
+        self.ok("git log", self.work, "--rw", self.main + "/.git")
 
     def test_a_worktree_that_is_shown_read_only_reads(self):
         self.worktree()

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import subprocess
+import unittest
 
 import harness
 
@@ -40,6 +41,44 @@ class GrantTest(harness.Case):
         self.assertEqual((profile["limits"], profile["filesystem"]["git_config"]),
                          ({"tmp_mb": 16, "file_kb": 200, "open_files": 2048}, "user"))
         self.assertEqual(self.sh("head -c 12M /dev/zero > /tmp/x", "--profile", path)["denials"], [])
+
+    def test_what_is_wider_already_stays(self):
+        """In the file, by what it extends, or without a limit."""
+        for document, grants in (({"extends": "build", "limits": {"tmp_mb": 4096}}, ["limits.tmp_mb = 2"]),
+                                 ({"extends": "build"}, ["limits.open_files = 2048", "limits.file_kb = 9"]),
+                                 ({"network": {"mode": "open"}}, ['network.mode = "outbound"']),
+                                 ({"filesystem": {"git_config": "user"}}, ['filesystem.git_config = "none"']),
+                                 ({"filesystem": {"+roots": [{"path": "/srv", "access": "rw"}]}},
+                                  ['filesystem.roots += [{"path": "/srv/a", "access": "ro"}]'])):
+            file = self.profile(document)
+            with open(file) as opened:
+                before = opened.read()
+            done = self.grant("--yes", result=self.result(*grants), file=file)
+            self.assertIn(b"nothing to add", done.stdout, grants)
+            with open(file) as opened:
+                self.assertEqual(opened.read(), before)
+        self.grant("--yes", result=self.result("limits.tmp_mb = 900", "limits.tmp_mb = 300"))
+        with open(self.file) as opened:
+            self.assertEqual(json.load(opened)["limits"], {"tmp_mb": 900})
+
+    def test_the_denials_of_a_move_lead_to_its_profile(self):
+        """Its file is no root of its own any more once its directory is one: a mount point stays."""
+        old = self.write("home/data/old", "1")
+        os.mkdir(self.home + "/data/sub")
+        env = {**os.environ, "HOME": self.home}
+        move = (f"cat {old}; mv {old} {self.home}/data/new && rmdir {self.home}/data/sub",)
+        flags = ["--profile", self.file, "--trace-denials", "-c", *move]
+        self.grant("--yes", result=self.result(
+            f'filesystem.roots += [{{"path": "{self.home}/data/sub", "access": "rw"}}]'))
+        for _ in range(4):
+            done = self.raw(*flags, env=env)
+            if json.loads(done.stdout)["exit_code"] == 0:
+                break
+            self.grant("--yes", result=done.stdout.decode())
+        self.assertEqual(json.loads(done.stdout)["exit_code"], 0, done)
+        with open(self.file) as file:
+            self.assertEqual(json.load(file)["filesystem"]["+roots"],
+                             [{"path": self.home + "/data", "access": "rw"}])
 
     def test_a_refused_run_passes_once_its_grants_are_in(self):
         data = self.write("data/file", "hello")
@@ -142,6 +181,27 @@ class GrantTest(harness.Case):
             self.assertIn(b"refused: ", done.stderr, text)
             self.assertEqual(open(self.file).read(), before, text)
 
+    def test_nor_is_what_runs_outside_written(self):
+        """Directories of the system and of programs; terminals, disks and sockets of daemons."""
+        before = open(self.file).read()
+        root = 'filesystem.roots += [{"path": "%s", "access": "rw"}]'
+        tools = os.path.dirname(self.write("tools/x", ""))
+        for text in (*(root % path for path in ("/run", "/run/systemd/system", "/run/udev", "/var/cache",
+                                                "/var", "/var/mail", tools, tools + "/x",
+                                                self.home + "/bin", self.home + "/.pyenv/shims")),
+                     *(f'filesystem.devices += ["/dev/{name}"]' for name in (
+                         "tty1", "console", "vcs", "kmsg", "loop0")),
+                     *(f'network.unix_sockets += ["{path}"]' for path in (
+                         "/run/user/1000/bus-1", "/run/user/1000/at-spi/bus_0", "/tmp/tmux-0/default",
+                         "/run/libvirt/virtqemud-sock", "/run/screen/S-root/1.x", self.base))):
+            done = self.raw("profile", "grant", self.file, "--yes", stdin=None,
+                            input=self.result(text).encode(),
+                            env={**os.environ, "HOME": self.home, "PATH": tools + ":" + os.environ["PATH"]})
+            self.assertEqual((done.returncode, b"refused: " in done.stderr), (125, True), (text, done))
+            self.assertEqual(open(self.file).read(), before, text)
+        for path in ("/var/tmp/x", self.base + "/other"):
+            self.grant("--yes", result=self.result(root % path))
+
     def test_homes_are_those_of_the_machines_accounts_too(self):
         """HOME may be anything, or nothing."""
         self.write("user/.ssh/id_rsa", "PRIVATE")
@@ -206,3 +266,11 @@ class GrantTest(harness.Case):
         self.assertIn("bpf", open(self.file).read())
         self.assertEqual(sorted(subprocess.check_output(["ls", self.base]).split()),
                          [b"home", b"link.json", b"own.json", b"work"])
+
+    @unittest.skipUnless(harness.is_root(), "a file of another user is replaced by root alone")
+    def test_keeps_the_files_owner(self):
+        os.chown(self.file, 12345, 23456)
+        self.grant("--yes", result=self.result('seccomp.allow += ["bpf"]'))
+        info = os.stat(self.file)
+        self.assertEqual((info.st_uid, info.st_gid, info.st_mode & 0o777), (12345, 23456, 0o644))
+        self.assertIn("bpf", open(self.file).read())

@@ -49,9 +49,9 @@ def statuses(s, count=1):
     return " ".join(out[stream] for stream in sorted(out)) or "closed"
 """
 
-    def spoken(self, code):
+    def spoken(self, code, **rule):
         body = "".join(f"    {line}\n" for line in (self.FRAMES + code).splitlines())
-        answer = self.py(PRELUDE + body, *self.ruled({"host": self.HOST}), "--timeout", "100s")
+        answer = self.py(PRELUDE + body, *self.ruled({"host": self.HOST, **rule}), "--timeout", "100s")
         self.assertEqual(answer["exit_code"], 0, answer)
         return answer
 
@@ -97,6 +97,61 @@ for length, body in ((b"3", b"hello"), (b"9", b"hello"), (b"5, 5", b"hello"), (b
         lines = answer["stdout"].splitlines()
         self.assertEqual((lines[0], len(lines)), ("200", 34), answer)
         self.assertEqual([i for i, line in enumerate(lines[1:]) if "200" in line], [], lines)
+
+    def test_a_client_that_reads_nothing_has_little_held_for_it(self):
+        """And one that reads gets all of it, on many streams at once."""
+        answer = self.spoken("""
+import select, time
+part = GET[:3] + ((b":path", b"/part"),)
+asked = b"".join(frame(1, 5, 1 + 2 * i, block(*part)) for i in range(100))
+def read(s, count):
+    left, data = {}, b""
+    while count:
+        got = s.recv(65536)
+        assert got
+        data += got
+        while len(data) >= 9 and len(data) >= 9 + (size := int.from_bytes(data[:3], "big")):
+            kind, flags, stream = data[3], data[4], int.from_bytes(data[5:9], "big")
+            if kind == 0 and size:
+                left[stream] = left.get(stream, 0) + size
+                more = struct.pack(">I", size)
+                s.sendall(frame(8, 0, 0, more) + (b"" if flags & 1 else frame(8, 0, stream, more)))
+            if kind == 0 and flags & 1: count -= 1
+            assert kind not in (3, 7), (kind, data[9:9 + size])
+            data = data[9 + size:]
+    return sorted(set(left.values()))
+one = spoken(asked)
+print(read(one, 100))
+one.close()
+two = spoken(asked)
+time.sleep(3)
+os._exit(0)
+""")
+        self.assertEqual(answer["stdout"], f"[{200 << 10}]\n", answer)
+        read, unread = sorted(answer["connections"], key=lambda each: -each["bytes_in"])
+        self.assertGreater(read["bytes_in"], 20_000_000, answer)
+        self.assertLess(unread["bytes_in"], 3_000_000, answer)
+
+    def test_many_large_heads_are_not_held_at_once(self):
+        answer = self.spoken("""
+large = block(*POST) + b"\\x40" + text(b"x") + text(b"y" * 4000) + b"\\xbe" * 14
+again = block(*POST) + b"\\xbe" * 15
+s = spoken(frame(1, 4, 1, large), *(frame(1, 4, 1 + 2 * i, again) for i in range(1, 40)))
+how = statuses(s, 22).split()
+print(sorted(set(how)))
+s.sendall(b"".join(frame(0, 1, 1 + 2 * i) for i in range(10)))
+print(statuses(s, 10))
+""")
+        self.assertEqual(answer["stdout"].splitlines(), ["['reset']", " ".join(["200"] * 10)], answer)
+
+    def test_no_header_and_no_trailer_stands_for_another_method(self):
+        answer = self.spoken("""
+said = (b"x-http-method-override", b"DELETE")
+print(statuses(spoken(frame(1, 5, 1, block(*POST, said)))))
+print(statuses(spoken(frame(1, 4, 1, block(*POST)), frame(0, 0, 1, b"body"), frame(1, 5, 1, block(said)))))
+""", methods=["POST"])
+        self.assertEqual(answer["stdout"].split(), ["refused", "refused"], answer)
+        self.assertEqual([one[2] for one in requests_of(answer)], [400, 400], answer)
 
     FLOODS = """
 reset = struct.pack(">I", 8)

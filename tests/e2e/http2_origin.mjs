@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of HTTP/2 alone: node http2_origin.mjs CERT KEY ADDRESS PORT. It answers with what it
-// was asked, as JSON, and trailers; /big with 8 MiB; /early with an interim
+// was asked, as JSON, and trailers; /big with 8 MiB, /part with 200 KiB; /early with an interim
 // answer before, /hints with a thousand.
 import {readFileSync} from 'node:fs';
 import {createSecureServer} from 'node:http2';
 
 const [cert, key, address, port] = process.argv.slice(2);
-const server = createSecureServer({cert: readFileSync(cert), key: readFileSync(key)});
+const server = createSecureServer({maxSessionMemory: 100, cert: readFileSync(cert), key: readFileSync(key)});
 server.on('stream', (stream, headers) => {
   let body = 0;
   stream.on('error', () => {});
@@ -14,9 +14,10 @@ server.on('stream', (stream, headers) => {
     body += data.length;
   });
   stream.on('end', () => {
-    if (headers[':path'] === '/big') {
+    const size = {'/big': 8 << 20, '/part': 200 << 10}[headers[':path']];
+    if (size) {
       stream.respond({':status': 200});
-      stream.end(Buffer.alloc(8 << 20, 'x'));
+      stream.end(Buffer.alloc(size, 'x'));
       return;
     }
     if (headers[':path'] === '/hints') {

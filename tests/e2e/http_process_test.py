@@ -90,7 +90,9 @@ class Process(Http):
         self.assertEqual((status["Seccomp"], status["NoNewPrivs"], int(status["CapEff"], 16),
                           int(status["CapBnd"], 16)), ("2", "1", 0, 0))
         with open(f"/proc/{pid}/limits") as file:
-            self.assertRegex(file.read(), r"core file size +0 +0")
+            limits = file.read()
+        self.assertRegex(limits, r"core file size +0 +0")
+        self.assertRegex(limits, rf"data size +{1 << 30} +{1 << 30}")
         self.assertEqual(os.getpgid(int(pid)), int(pid))  # a terminal's ^C is not for it
         if harness.is_root():
             for space in ("mnt", "net"):
@@ -143,11 +145,12 @@ class Variables(Http):
         rules = {"network": {"mode": "allowlist", "allow": [HOST], "credentials": [
                     {**BEARER, "name": "FILED", "from": {"file": source}},
                     {**BEARER, "name": "PLAIN", "from": {"env": "PLAIN"}}]},
-                 "environment": {"pass": ["PLAIN", "OTHER", "FILED"]}, "output": {"redact": False}}
-        self.ENV = {"PLAIN": "plain-value-1", "OTHER": "x plain-value-1 y", "FILED": "mine"}
+                 "environment": {"pass": ["PLAIN", "OTHER", "FILED", "COPY"]}, "output": {"redact": False}}
+        self.ENV = {"PLAIN": "plain-value-1", "OTHER": "x plain-value-1 y", "FILED": "mine",
+                    "COPY": "a:file-secret-value"}
         for flags, env in ((["--net", "none"], {}), ([], {"SBX_ALLOW_NETWORK": "false"})):
             self.ENV = {**self.ENV, **env}
-            answer = self.sh('cat secret; echo "$PLAIN$OTHER$FILED"', "--profile", self.profile(rules), *flags)
+            answer = self.sh('cat secret; echo "$PLAIN$OTHER$FILED$COPY"', "--profile", self.profile(rules), *flags)
             self.assertEqual((answer["status"], answer["stdout"]), ("exited", "\n"), answer)
 
     def test_none_that_is_set_is_a_source(self):

@@ -415,6 +415,12 @@ class Credentials(Http):
         plain = json.loads(self.raw("explain", "--json", "-c", "true").stdout)["network"]
         self.assertEqual((plain["http"], plain["credentials"]), ([], []))
 
+    def test_a_plan_names_the_variables_that_the_run_has(self):
+        ran = self.run_json(*self.bound(), "--", "/usr/bin/env", "-0")["stdout"].split("\0")
+        plan = json.loads(self.raw("explain", "--json", *self.bound(), "--", "/usr/bin/env", "-0").stdout)
+        self.assertIn("SSL_CERT_FILE", plan["environment"])
+        self.assertEqual(sorted(plan["environment"]), sorted(each.split("=", 1)[0] for each in ran if each))
+
     def test_neither_plan_nor_record_nor_file_holds_the_value(self):
         audit = os.path.join(self.base, "audit.jsonl")
         command = (f"curl -sS -H \"Authorization: Bearer $TOKEN\" {URL}/ -o out; env > env; ulimit -c unlimited;"

@@ -16,6 +16,22 @@ class Nested(harness.Case):
         self.assertEqual(self.out("unshare -Ur id -u", "--with", "nested"), "0\n")
         self.assertNotEqual(self.sh("unshare -Ur id -u")["exit_code"], 0)
 
+    @unittest.skipUnless(harness.is_root(), "a user's cgroups are the kernel's to hold")
+    def test_a_command_of_roots_makes_no_namespace_that_shows_the_hosts_cgroups(self):
+        for preset in ("nested", "browser"):
+            answer = self.sh("unshare -U true", "--with", preset)
+            self.assertNotEqual(answer["exit_code"], 0, answer)
+            self.assertTrue(any("no namespaces for a command of root's" in text
+                                for text in answer["sandbox"]["warnings"]), answer)
+
+    @unittest.skipIf(harness.is_root(), AS_USER)
+    def test_memory_that_nothing_counts_is_told_of(self):
+        answer = self.sh("true", "--with", "nested")
+        is_bounded = answer["sandbox"]["limits"]["memory"] == "cgroup"
+        told = [row for row in answer["sandbox"]["degraded"] if "mounted inside" in row["reason"]]
+        self.assertEqual(bool(told), not is_bounded, answer)
+        self.assertEqual(self.sh("true")["sandbox"]["degraded"], [])
+
     @unittest.skipIf(harness.is_root(), AS_USER)
     def test_mounts_work_inside_and_what_is_hidden_stays_hidden(self):
         self.write("work/secret", "hush")

@@ -102,6 +102,13 @@ class Allowlist(Networked):
         self.assertEqual(answer["stdout"], "allowed.test/a outside\nping", answer)
         self.assertEqual(set(self.denials(answer, "http_host")), {"other.test:80 at allowed.test:80"})
 
+    def test_http2_without_tls_is_refused_to_a_name(self):
+        """Its hosts are not seen."""
+        answer = self.sh("exec 3<>/dev/tcp/allowed.test/80; cat <&3 &"
+                         " printf 'PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n' >&3; wait", *self.ALLOW)
+        self.assertEqual(answer["stdout"], "", answer)
+        self.assertEqual(set(self.denials(answer, "http_host")), {"(http/2.0):80 at allowed.test:80"})
+
     def test_plain_http_is_read_as_the_loosest_server_reads_it(self):
         good, other = "Host: allowed.test", "Host: other.test"
         spoken = [("GET / HTTP/1.1", good), ("PROPFIND /a HTTP/1.1", good), ("PROPFIND / HTTP/1.1", other),

@@ -23,6 +23,35 @@ class Output(harness.Case):
         answer = self.sh(f"printf {TOKEN[:12]}; sleep 0.2; echo {TOKEN[12:]}")
         self.assertEqual(answer["stdout"], "[REDACTED]\n")
 
+    def test_a_secret_is_found_wherever_a_long_line_is_cut_into_windows(self):
+        code = ("print(''.join('x ' * n + 'DB_PASSWORD=Xk9vQz71hunter ' + 'x ' * (40000 - n) + chr(10)"
+                " for n in range(24560, 24580)), end='')")
+        answer = self.run_json("--max-output", "4M", "--", "python3", "-c", code)
+        self.assertEqual(answer["stdout"].count("DB_PASSWORD=[REDACTED] x"), 20)
+        self.assertNotIn("Xk9vQz71", answer["stdout"])
+        self.assertEqual(answer["redactions"]["count"], 20)
+
+    def test_an_argument_is_redacted_by_the_one_before_it_as_in_the_command(self):
+        audit = os.path.join(self.base, "audit.jsonl")
+        answer = self.run_json("--audit", audit, "--", "/bin/echo", "--password", "hunter2-Xk9vQz71", "x y")
+        self.assertEqual(answer["argv"], ["/bin/echo", "--password", "[REDACTED]", "x y"])
+        self.assertEqual(answer["command"], "/bin/echo --password [REDACTED] 'x y'")
+        with open(audit) as file:
+            self.assertNotIn("Xk9vQz71", file.read())
+
+    def test_what_is_refused_before_there_is_a_policy_is_redacted_too(self):
+        path = f"/nonexistent/{TOKEN}"
+        for flags in (["--cwd", path], ["--ro", path], ["--workspace", path], ["--profile", path], ["--stdin", path],
+                      ["--timeout", TOKEN], [f"--no-such-flag={TOKEN}"]):
+            for verb in ("run", "exec", "check", "explain"):
+                if (verb, flags[0]) == ("exec", "--stdin"):
+                    continue
+                done = self.raw(verb, *flags, *(["--", "true"] if verb == "exec" else ["-c", "true"]))
+                if verb == "run" or flags[0] != "--stdin":
+                    self.assertIn(b"[REDACTED]", done.stderr, (verb, flags))
+                self.assertNotIn(TOKEN.encode(), done.stdout + done.stderr, (verb, flags))
+        self.assert_error(self.sh("true", "--cwd", path), "cwd_not_visible")
+
     def test_the_value_of_a_secret_variable_is_redacted_in_its_forms(self):
         secret = "correct-horse-battery-staple"
         flags = ["--env", f"MY_SECRET={secret}"]

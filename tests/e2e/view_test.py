@@ -400,3 +400,10 @@ class Scratch(ViewCase):
             "--profile", "readonly")
         self.assertEqual(out, "x")
         self.assertEqual(snapshot(self.base), before)
+
+    def test_what_is_only_read_takes_no_lease_that_its_readers_outside_wait_for(self):
+        self.write("work/own", "1")
+        for profile, path in (("default", "own"), ("readonly", "own"), ("strict", "/usr/bin/env")):
+            answer = self.sh("python3 -c 'import fcntl; fcntl.fcntl(open(\"" + path + "\"),"
+                             "fcntl.F_SETLEASE, fcntl.F_WRLCK)'", "--profile", profile)
+            self.assertIn("PermissionError: [Errno 1]", answer["stderr"], answer)

@@ -28,6 +28,12 @@ TEST(PlainHttp, FindsTheHostsOfARequest) {
   EXPECT_EQ(hosts_of("GET / HTTP/1.0\r\n\r\n"), Hosts{});
 }
 
+// RFC 9113, section 3.4: what follows it is not HTTP/1.
+TEST(PlainHttp, NamesHostsThatAreNotSeenWhereHttp2Begins) {
+  EXPECT_EQ(hosts_of("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Hosts{std::string(kUnseenHosts)});
+  EXPECT_EQ(read_plain_http("PRI * HTTP/2.0\r\n").state, State::kReading);
+}
+
 TEST(PlainHttp, TakesWhatTheLoosestServerTakesForARequest) {
   for (const std::string_view line :
        {"PROPFIND / HTTP/1.1", "get / HTTP/1.1", "\r\n\r\nGET / HTTP/1.1", "GET key HTTP/1.1",

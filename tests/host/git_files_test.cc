@@ -51,6 +51,33 @@ TEST(GitConfig, SharesWhoAndHowAndNothingThatRunsOrIsSecret) {
             "[url \"git@h:\"]\n\tinsteadof = \"https://h/\"\n");
 }
 
+TEST(GitConfig, SharesNoAliasThatTakesSettingsAlongOrRunsWhatItSays) {
+  for (const char* alias :
+       {"-c http.extraHeader=x fetch", "-c core.pager=less log", "--config-env=a=B fetch",
+        "rebase -x make", "rebase -ix make", "rebase --exec=make", "rebase --ex make",
+        "rebase '-x' make", "bisect run make", "submodule foreach make", "log !x",
+        "difftool --extcmd=x", "fetch --upload-pack=x", "push --receive-pack=x", "grep -Oless -cx",
+        "grep --open-files-in-pager=x", "fetch https://h/?private_token=x", "log --author=token"}) {
+    EXPECT_EQ(shareable_git_config("[alias]\n a = \"" + std::string(alias) + "\"\n"), "") << alias;
+  }
+  for (const char* alias : {"commit -v", "log --oneline --graph", "push -u origin HEAD",
+                            "rebase -i --autosquash", "log --pretty='%h %s'", "branch -vv"}) {
+    EXPECT_EQ(shareable_git_config("[alias]\n a = \"" + std::string(alias) + "\"\n"),
+              "[alias]\n\ta = \"" + std::string(alias) + "\"\n");
+  }
+}
+
+TEST(GitConfig, SharesNothingThatMayHoldASecretWhereverItStands) {
+  for (const char* url : {"https://host/?private_token=x", "https://u@host/",
+                          "https://h/glpat-abc/", "https://h/ghp_abc/", "https://h/password/x"}) {
+    EXPECT_EQ(shareable_git_config("[url \"" + std::string(url) + "\"]\n insteadOf = h:\n"), "");
+    EXPECT_EQ(shareable_git_config("[url \"h:\"]\n insteadOf = " + std::string(url) + "\n"), "");
+  }
+  EXPECT_EQ(shareable_git_config("[pretty]\n a = format:Bearer x\n"), "");
+  EXPECT_EQ(shareable_git_config("[user]\n name = A. Secretan\n"),
+            "[user]\n\tname = \"A. Secretan\"\n");
+}
+
 TEST(GitConfig, FindsIncludesAndTheDirectoryOfHooksHoweverTheyAreWritten) {
   const GitConfigPaths found = read_git_config(
       "# include.path = no\n[INCLUDE] path = a ; comment\n[includeIf \"gitdir:~/x]\"]\n\tPath=\" b "

@@ -121,6 +121,18 @@ TEST_F(Bound, WhatMayBeginOneWaits) {
   EXPECT_EQ(credentials.find(escaped), "T");
 }
 
+// However often an origin decodes; and no work is done anew for each time.
+TEST_F(Bound, EscapesInEscapesAreReadToTheEnd) {
+  for (const std::size_t depth : {0, 1, 2, 3, 4, 5, 9, 1000, 20'000}) {
+    std::string nest = "%";
+    for (std::size_t i = 0; i < depth; ++i) nest += "25";
+    EXPECT_EQ(credentials.find("a=" + nest + "70h-123456&"), "T") << depth;
+    EXPECT_EQ(credentials.find(nest + nest + "37%300" + nest), std::nullopt) << depth;
+  }
+  EXPECT_EQ(credentials.find("%2%35%37%30h-123456"), "T");
+  EXPECT_EQ(credentials.find("%%%%%%%%%%25%2525"), std::nullopt);
+}
+
 TEST_F(Bound, NoFieldOfAnAnswerIsNamedByAValue) {
   Fields fields = {{"X-RE-Abcdef", "1"}, {"x-other", "re-abcdef"}};
   credentials.redact(fields);
@@ -137,6 +149,32 @@ TEST(Values, AreKnownAsTextsSpellThem) {
                                  "re/bcd%2Bfgh%22j%26", "re%2fbcd%2bfgh%22j%26"}) {
     const std::string out = redacted(odd.values(), "<" + std::string(echo) + ">");
     EXPECT_EQ(out.find("bcd"), std::string::npos) << out;
+    EXPECT_EQ(out.size(), std::string(echo).size() + 2);
+  }
+}
+
+// As the encoders of JSON and HTML of many languages have them, with their numbers in either case.
+TEST(Values, AreKnownByTheNumbersOfTheirLetters) {
+  Credential text;
+  text.name = "T";
+  text.host = "h.test:443";
+  const Credentials odd({{text, *parse_host_rule(text.host), "xx&xx<xxx>x+12'xx\"xxxxxxxxx",
+                          "pa&ss<wor>d+12'\u00e4x\"\U0001F511y"}});
+  for (const char* const echo :
+       {R"(pa\u0026ss\u003cwor\u003ed+12'\u00e4x\"\ud83d\udd11y)",                // Ruby, to ASCII
+        "pa\\u0026ss\\u003cwor\\u003ed+12'\u00e4x\\\"\U0001F511y",                // Go
+        "pa\\u0026ss\\u003Cwor\\u003Ed+12\\u0027\u00e4x\\u0022\U0001F511y",       // PHP
+        R"(pa\u0026ss\u003Cwor\u003Ed\u002B12\u0027\u00E4x\u0022\uD83D\uDD11y)",  // .NET
+        R"(pa&ss<wor>d+12'\u00e4x\"\ud83d\udd11y)",                               // Python
+        "pa&amp;ss&lt;wor&gt;d&#43;12&#39;\u00e4x&#34;\U0001F511y",               // Go
+        "pa&amp;ss&lt;wor&gt;d+12&#x27;\u00e4x&quot;\U0001F511y",                 // Python
+        "pa&amp;ss&lt;wor&gt;d+12'\u00e4x\"\U0001F511y",                          // as text
+        "pa&amp;ss&lt;wor&gt;d+12&#039;\u00e4x&quot;\U0001F511y",                 // PHP
+        "pa&amp;ss&lt;wor&gt;d+12&apos;\u00e4x&quot;\U0001F511y",                 // XML
+        "pa&amp;ss&lt;wor&gt;d&#x2b;12&#x27;&#xe4;x&quot;&#x1f511;y",             // either case
+        "pa&amp;ss&lt;wor&gt;d&#x2B;12&#x27;&#xE4;x&quot;&#x1F511;y"}) {          // .NET
+    const std::string out = redacted(odd.values(), "<" + std::string(echo) + ">");
+    EXPECT_EQ(out.find("wor"), std::string::npos) << echo << "\n" << out;
     EXPECT_EQ(out.size(), std::string(echo).size() + 2);
   }
 }

@@ -97,5 +97,19 @@ TEST(Rules, TheFirstThatCoversDecides) {
   EXPECT_EQ(judge("h.test", 8443, "HEAD").kind, Verdict::Kind::kAllow);  // no rule of its own
 }
 
+TEST(Rules, SomeLookAtTheHostAlone) {
+  const Rules rules({{"whole.test", {}, {}, {}, false},
+                     {"whole.test", {}, {}, {}, true},
+                     {"*.part.test", {}, {}, {}, false},
+                     {"a.part.test", {}, {{"/a"}}, {}, false},
+                     {"query.test", {}, {}, std::vector<std::string>{}, false}});
+  for (const char* const name : {"whole.test", "b.part.test", "other.test"}) {
+    EXPECT_FALSE(rules.limit_requests(name, 443)) << name;
+  }
+  EXPECT_TRUE(rules.limit_requests("a.part.test", 443));
+  EXPECT_FALSE(rules.limit_requests("a.part.test", 8443));
+  EXPECT_TRUE(rules.limit_requests("query.test", 80));
+}
+
 }  // namespace
 }  // namespace sbx::http

@@ -3,10 +3,14 @@
 #include "learn/grants.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <random>
 #include <set>
 
+#include "learn/never.h"
 #include "policy/policy.h"
 #include "support/corpus.h"
 
@@ -54,6 +58,67 @@ TEST(Grant, WidensAnEntryForTheSamePathAndNeverLowersOne) {
   EXPECT_EQ(again, written);
 }
 
+TEST(Grant, OfOneValueNeverLowersIt) {
+  EXPECT_EQ(added("limits.tmp_mb = 2", R"({"limits":{"tmp_mb":4096}})").dump(),
+            R"({"limits":{"tmp_mb":4096}})");
+  EXPECT_EQ(added("limits.tmp_mb = 2", R"({"limits":{"tmp_mb":null}})").dump(),
+            R"({"limits":{"tmp_mb":null}})");
+  EXPECT_EQ(added("limits.tmp_mb = 16", R"({"limits":{"tmp_mb":8}})").dump(),
+            R"({"limits":{"tmp_mb":16}})");
+  EXPECT_EQ(added("network.mode = \"outbound\"", R"({"network":{"mode":"open"}})").dump(),
+            R"({"network":{"mode":"open"}})");
+  EXPECT_EQ(
+      added("filesystem.git_config = \"none\"", R"({"filesystem":{"git_config":"user"}})").dump(),
+      R"({"filesystem":{"git_config":"user"}})");
+}
+
+TEST(Grant, LacksWhatTheProfileGivesByWhatItExtends) {
+  Profile profile;
+  profile.limits.tmp_mb = 64;
+  profile.network.mode = NetworkMode::kOutbound;
+  profile.filesystem.roots = {{"/srv/a", Access::kReadWrite, false, ""},
+                              {"${home}/b", Access::kReadOnly, false, ""},
+                              {"/srv/a/n", Access::kNone, false, ""}};
+  const auto left = [&](std::string_view text) {
+    return lacking(parse_grant(text).value(), profile, "/home/ann").value.dump();
+  };
+  EXPECT_EQ(left("limits.tmp_mb = 64"), "[]");
+  EXPECT_EQ(left("limits.tmp_mb = 65"), "65");
+  EXPECT_EQ(left("limits.open_files = 1"), "[]");  // there is no limit
+  EXPECT_EQ(left("network.mode = \"allowlist\""), "[]");
+  EXPECT_EQ(left("network.mode = \"open\""), "\"open\"");
+  for (const char* path : {"/srv/a", "/srv/a/f", "/home/ann/b/f"}) {
+    EXPECT_EQ(
+        left(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "ro"}])"),
+        "[]")
+        << path;
+  }
+  for (const char* path : {"/srv/ab", "/srv/a/n/f", "/srv", "/home/ann/c"}) {
+    EXPECT_NE(
+        left(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "ro"}])"),
+        "[]")
+        << path;
+  }
+  EXPECT_NE(left(R"(filesystem.roots += [{"path": "/home/ann/b", "access": "rw"}])"), "[]");
+}
+
+TEST(Grant, OfADirectoryForWritingTakesThePlaceOfWhatItCovers) {
+  Document profile = Document::parse(R"({"filesystem": {"+roots": [
+    {"path": "${home}/d/f", "access": "ro"}, {"path": "/home/ann/d/e", "access": "rw"},
+    {"path": "/home/ann/de", "access": "ro"}, {"path": "/home/ann/d/n", "access": "none"},
+    {"path": "/home/ann/d/n/x", "access": "ro"}, {"path": "/home/ann/d/*.k", "access": "ro"},
+    {"path": "/home/ann/d/noexec", "access": "rw", "noexec": true}]}})");
+  const Grant grant =
+      parse_grant(R"(filesystem.roots += [{"path": "/home/ann/d", "access": "rw"}])").value();
+  EXPECT_TRUE(add_grant(grant, profile, "/home/ann"));
+  std::vector<std::string> paths;
+  for (const Document& root : profile["filesystem"]["+roots"]) paths.push_back(root["path"]);
+  EXPECT_EQ(paths,
+            (std::vector<std::string>{"/home/ann/de", "/home/ann/d/n", "/home/ann/d/n/x",
+                                      "/home/ann/d/*.k", "/home/ann/d/noexec", "/home/ann/d"}));
+  EXPECT_FALSE(add_grant(grant, profile, "/home/ann"));
+}
+
 TEST(Grant, IsASettingAndNoAdvice) {
   for (const char* text :
        {"show it: it is hidden by --hide", R"(filesystem.roots: "access": "rw" for "/srv/a")", "",
@@ -65,7 +130,11 @@ TEST(Grant, IsASettingAndNoAdvice) {
 }
 
 std::string why(const std::string& text) {
-  Guarded guarded{{"/home/ann"}, {}, {}, {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"}};
+  Guarded guarded{{"/home/ann"},
+                  {},
+                  {},
+                  {"/home/ann/p/own.json", "/home/ann/.local/state/sbx"},
+                  program_places("/usr/bin:relative::/:/home/ann/./tools//bin:/srv/x/bin/")};
   guarded.secrets = secret_places(guarded.homes).value();
   guarded.secrets.push_back({"/srv/dot/aws", "credentials of a cloud"});
   return never_granted(parse_grant(text).value(), guarded);
@@ -102,12 +171,41 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "")
         << path;
   }
-  for (const char* path :
-       {"/usr/lib", "/etc/hosts", "/home/ann/p/own.json", "/home/ann/p", "/home/ann/.local",
-        "/srv/a/.git/hooks", "/srv/a/.sbx", "/home/ann/.bashrc", "/home/ann/.config/git/config",
-        "/opt/x", "/home/ann/.zlogout", "/home/ann/.cshrc", "/home/ann/.inputrc",
-        "/home/ann/.local/bin/x", "/home/ann/.local/share/applications",
-        "/home/ann/.config/sbx/profiles"}) {
+  for (const char* path : {"/usr/lib",
+                           "/etc/hosts",
+                           "/home/ann/p/own.json",
+                           "/home/ann/p",
+                           "/home/ann/.local",
+                           "/srv/a/.git/hooks",
+                           "/srv/a/.sbx",
+                           "/home/ann/.bashrc",
+                           "/home/ann/.config/git/config",
+                           "/opt/x",
+                           "/run",
+                           "/run/systemd/system",
+                           "/run/udev/rules.d",
+                           "/run/sudo/ts",
+                           "/run/user",
+                           "/var",
+                           "/var/cache/man",
+                           "/var/mail/ann",
+                           "/var/spool/cron",
+                           "/var/lib/x",
+                           "/var/tmp/..",
+                           "/home/ann/bin",
+                           "/home/ann/.pyenv",
+                           "/home/ann/.pyenv/shims/x",
+                           "/home/ann/.cargo/bin",
+                           "/home/ann/tools/bin/x",
+                           "/home/ann/tools",
+                           "/srv/x",
+                           "/srv/x/bin/y",
+                           "/home/ann/.zlogout",
+                           "/home/ann/.cshrc",
+                           "/home/ann/.inputrc",
+                           "/home/ann/.local/bin/x",
+                           "/home/ann/.local/share/applications",
+                           "/home/ann/.config/sbx/profiles"}) {
     EXPECT_NE(
         why(R"(filesystem.roots += [{"path": ")" + std::string(path) + R"(", "access": "rw"}])"),
         "")
@@ -148,6 +246,24 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
         "network.unix_sockets += [\"/run/containerd/s/1\"]",
         "network.unix_sockets += [\"/var/lib/incus/unix.socket\"]",
         "network.unix_sockets += [\"/run/user/1000/gcr/ssh\"]",
+        "network.unix_sockets += [\"/run/user/1000/bus-1\"]",
+        "network.unix_sockets += [\"/run/user/1000/busybus\"]",
+        "network.unix_sockets += [\"/tmp/rt/bus_0\"]",
+        "network.unix_sockets += [\"/run/user/1000/at-spi/bus_0\"]",
+        "network.unix_sockets += [\"/tmp/dbus-Abc123\"]",
+        "network.unix_sockets += [\"/run/libvirt/virtqemud-sock\"]",
+        "network.unix_sockets += [\"/run/libvirt/libvirt-sock-ro\"]",
+        "network.unix_sockets += [\"/srv/v/virtlogd-sock\"]",
+        "network.unix_sockets += [\"/tmp/tmux-1000/default\"]",
+        "network.unix_sockets += [\"/run/screen/S-ann/12.pts-0.host\"]",
+        "network.unix_sockets += [\"/home/ann/.screen/12.pts-0.host\"]",
+        "network.unix_sockets += [\"/run/user/1000/emacs/server\"]",
+        "network.unix_sockets += [\"/tmp\"]",
+        "filesystem.devices += [\"/dev/tty3\"]",
+        "filesystem.devices += [\"/dev/ttyS0\"]",
+        "filesystem.devices += [\"/dev/pts/0\"]",
+        "filesystem.devices += [\"/dev/vcsa1\"]",
+        "filesystem.devices += [\"/dev/input/event0\"]",
         "network.unix_sockets += [\"/run/systemd/io.systemd.Machine\"]",
         "filesystem.devices += [\"/dev/../dev/sda\"]",
         R"(filesystem.roots += [{"path": "${workspace}/a/.env", "access": "ro"}])",
@@ -205,6 +321,55 @@ TEST(Grant, WidensNothingBeyondWhatItNamesAndIsTheSameTwice) {
   }
 }
 
+TEST(Never, IsADeviceOfTheMachineWhateverItIsCalled) {
+  for (const auto& [type, minor] : {std::pair(1, 1),
+                                    {1, 4},
+                                    {1, 11},
+                                    {4, 0},
+                                    {4, 64},
+                                    {5, 1},
+                                    {7, 3},
+                                    {13, 64},
+                                    {10, 223},
+                                    {21, 0},
+                                    {136, 2},
+                                    {140, 0},
+                                    {202, 0}}) {
+    EXPECT_NE(why_no_node(S_IFCHR, makedev(type, minor)), "") << type << ":" << minor;
+  }
+  for (const auto& [type, minor] : {std::pair(1, 3),
+                                    {1, 5},
+                                    {1, 7},
+                                    {1, 8},
+                                    {1, 9},
+                                    {5, 0},
+                                    {5, 2},
+                                    {10, 229},
+                                    {10, 232},
+                                    {188, 0},
+                                    {226, 128}}) {
+    EXPECT_EQ(why_no_node(S_IFCHR, makedev(type, minor)), "") << type << ":" << minor;
+  }
+  EXPECT_NE(why_no_node(S_IFBLK, makedev(1, 3)), "");
+  EXPECT_EQ(why_no_node(S_IFREG, 0), "");
+  // Nor through a symlink.
+  const std::string link = ::testing::TempDir() + "/sbx-never-" + std::to_string(getpid());
+  ASSERT_EQ(symlink("/dev/kmsg", link.c_str()), 0);
+  EXPECT_NE(why("filesystem.devices += [\"" + link + "\"]"), "");
+  unlink(link.c_str());
+}
+
+TEST(Never, IsAHomeOfTheUsersWhereverItLies) {
+  const Guarded guarded{{"/var/home/ann"}, {}, {}, {}, {}};
+  const auto write = [&](const std::string& path) {
+    return never_granted(
+        parse_grant(R"(filesystem.roots += [{"path": ")" + path + R"(", "access": "rw"}])").value(),
+        guarded);
+  };
+  EXPECT_EQ(write("/var/home/ann/x"), "");
+  EXPECT_NE(write("/var/home/bob/x"), "");
+}
+
 TEST(Never, IsNothingOrdinary) {
   for (const char* text :
        {R"(filesystem.roots += [{"path": "/srv/data", "access": "rw"}])",
@@ -212,10 +377,22 @@ TEST(Never, IsNothingOrdinary) {
         R"(filesystem.roots += [{"path": "/home/ann/.bashrc", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "/srv/a\\*b/c", "access": "ro"}])",
         R"(network.unix_sockets += ["/run/user/1000/wayland-0"])",
+        R"(network.unix_sockets += ["/srv/app/business.sock"])",
+        R"(network.unix_sockets += ["/run/postgresql/.s.PGSQL.5432"])",
+        R"(filesystem.devices += ["/dev/tty"])",
+        R"(filesystem.devices += ["/dev/ptmx"])",
+        R"(filesystem.devices += ["/dev/ttyUSB0"])",
+        R"(filesystem.devices += ["/dev/null"])",
+        R"(filesystem.roots += [{"path": "/var/tmp/x", "access": "rw"}])",
+        R"(filesystem.roots += [{"path": "/run/user/1000/x", "access": "rw"}])",
+        R"(filesystem.roots += [{"path": "/run/systemd/resolve", "access": "ro"}])",
+        R"(filesystem.roots += [{"path": "/home/ann/bin/x", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "/usr/local/share", "access": "ro"}])",
         R"(filesystem.roots += [{"path": "${workspace}/x", "access": "rw"}])",
-        R"(network.allow += ["example.org:443"])", R"(network.host_ports += [8080])",
-        R"(seccomp.allow += ["perf_event_open"])", R"(filesystem.devices += ["/dev/kvm"])",
+        R"(network.allow += ["example.org:443"])",
+        R"(network.host_ports += [8080])",
+        R"(seccomp.allow += ["perf_event_open"])",
+        R"(filesystem.devices += ["/dev/kvm"])",
         R"(network.allow += ["10.1.0.0/16:22"])"}) {
     EXPECT_EQ(why(text), "") << text;
   }

@@ -42,6 +42,19 @@ TEST(Lines, TheWiderOfTwoForOnePathStays) {
   EXPECT_TRUE(lines[0].is_written());
 }
 
+TEST(Lines, TheWiderOfTwoForOneLimitStays) {
+  std::vector<Line> lines;
+  EXPECT_TRUE(add_line(lines, {"limits.tmp_mb", 8, "limit", {}, 0}));
+  EXPECT_FALSE(add_line(lines, {"limits.tmp_mb", 4, "limit", {}, 0}));
+  EXPECT_TRUE(add_line(lines, {"limits.tmp_mb", 16, "limit", {}, 0}));
+  EXPECT_EQ(lines[0].value, 16);
+  LimitsProfile limits;
+  limits.timeout_ms = 100;
+  EXPECT_EQ(raised_limit("disk", limits, lines, 0)->value, 32);
+  EXPECT_EQ(raised_limit("timeout", limits, lines, 500)->value, 2000);
+  EXPECT_FALSE(raised_limit("memory", limits, lines, 0));
+}
+
 TEST(Lines, WhatADirectoryCoversIsNoLineOfItsOwn) {
   std::vector<Line> lines = {root("/a/one"), root("/a/two", "rw"), root("/ab"), root("/a")};
   drop_covered(lines);

@@ -70,6 +70,18 @@ TEST(Record, KeepsAThousandEntriesOfAList) {
             1024U);
 }
 
+TEST(Record, CountsTheConnectionsAndRequestsThatItDoesNotKeep) {
+  std::string entries = "{}";
+  for (int i = 1; i < 1500; ++i) entries += ",{}";
+  const Record record = read_with("\"unlisted_requests\":7,\"connections\":[{\"requests\":[" +
+                                  entries + "]}," + entries + "]")
+                            .record;
+  EXPECT_EQ(record.connections.size(), 1024U);
+  EXPECT_EQ(record.more_connections, 477U);
+  EXPECT_EQ(record.more_requests, 476U);
+  EXPECT_EQ(record.unlisted_requests, 7U);
+}
+
 TEST(Record, ReadsATimeAndNothingElse) {
   EXPECT_EQ(read_time("1970-01-01T00:00:00.001Z"), 1);
   EXPECT_EQ(read_time("1970-01-02T00:00:00Z"), 86'400'000);

@@ -84,7 +84,7 @@ inline void PrintTo(FilterAction action, std::ostream* out) {
 // Every combination of the switches, in both modes.
 inline std::vector<FilterSpec> every_spec() {
   std::vector<FilterSpec> specs;
-  for (unsigned bits = 0; bits < 64; ++bits) {
+  for (unsigned bits = 0; bits < 128; ++bits) {
     FilterSpec spec;
     spec.mode = (bits & 1U) != 0 ? SeccompMode::kStrict : SeccompMode::kDefault;
     spec.notify_refused = (bits & 2U) != 0;
@@ -92,6 +92,7 @@ inline std::vector<FilterSpec> every_spec() {
     spec.network_namespace = (bits & 8U) != 0;
     spec.allow_inet = (bits & 16U) != 0;
     spec.pid_namespace = (bits & 32U) != 0;
+    spec.ipc_namespace = (bits & 64U) != 0;
     specs.push_back(spec);
   }
   return specs;
@@ -103,7 +104,8 @@ inline std::string describe(const FilterSpec& spec) {
          " userns=" + std::to_string(spec.allow_user_namespaces) +
          " netns=" + std::to_string(spec.network_namespace) +
          " inet=" + std::to_string(spec.allow_inet) +
-         " pidns=" + std::to_string(spec.pid_namespace);
+         " pidns=" + std::to_string(spec.pid_namespace) +
+         " ipcns=" + std::to_string(spec.ipc_namespace);
 }
 
 }  // namespace sbx

@@ -81,6 +81,8 @@ std::optional<std::uint32_t> plain_action(CallRule rule, const FilterSpec& spec)
       return SCMP_ACT_ALLOW;
     case CallRule::kDefaultOnly:
       return allow_if(!is_strict(spec));
+    case CallRule::kIpc:
+      return allow_if(!is_strict(spec) && spec.ipc_namespace);
     case CallRule::kCrossProcess:
       return allow_if(!is_strict(spec) && spec.pid_namespace);
     case CallRule::kNamespaces:
@@ -231,6 +233,10 @@ TEST(FilterOracle, AgreesWithLibseccompOnIoctlAndPtraceRequests) {
   for (std::uint64_t near = 0x4200; near < 0x4220; ++near) requests.push_back(near);
   for (std::uint64_t near = 0; near < 64; ++near) requests.push_back(near);
   for (const FilterSpec& spec : every_spec()) {
+    Oracle fcntl(SCMP_ACT_ALLOW);
+    fcntl.add(kRefuse, number_of("fcntl"), {low(1, 1024)});
+    ASSERT_NO_FATAL_FAILURE(compare_arguments(compiled(spec), fcntl, number_of("fcntl"),
+                                              {{0}, random_words(4)}, describe(spec)));
     Oracle ioctl(SCMP_ACT_ALLOW);
     ioctl.add(kRefuse, number_of("ioctl"), {low(1, 0x5412)});
     ioctl.add(kRefuse, number_of("ioctl"), {low(1, 0x541C)});

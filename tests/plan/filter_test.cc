@@ -254,6 +254,8 @@ TEST(Filter, RefusesTypingIntoTerminalsWhateverTheHighHalf) {
   for (const FilterSpec& spec : every_spec()) {
     const CompiledFilter filter = compiled(spec);
     for (const std::uint64_t high : {std::uint64_t{0}, kGarbage, std::uint64_t{1} << 32}) {
+      EXPECT_EQ(fate(filter, "fcntl", {0, 1024 | high}), FilterAction::kRefuse) << "F_SETLEASE";
+      EXPECT_EQ(fate(filter, "fcntl", {1024, 1025 | high}), FilterAction::kAllow) << "F_GETLEASE";
       EXPECT_EQ(fate(filter, "ioctl", {0, 0x5412 | high}), FilterAction::kRefuse) << "TIOCSTI";
       EXPECT_EQ(fate(filter, "ioctl", {0, 0x541C | high}), FilterAction::kRefuse) << "TIOCLINUX";
       EXPECT_EQ(fate(filter, "ioctl", {0, 0x5413 | high}), FilterAction::kAllow) << "TIOCGWINSZ";

@@ -145,7 +145,6 @@ View made_up_view(const Policy& policy) {
     view.devices.push_back(node(path, NodeKind::kDevice));
   }
   view.proc_masks = {"keys"};
-  view.proc_knobs = {"sys", "irq"};
   view.staging = "/mnt";
   if (!policy.sandbox.home.empty()) view.home = directory(policy.sandbox.home);
   add_listings(view);

@@ -4,6 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/temp_dir.h"
+
 namespace sbx {
 namespace {
 
@@ -33,6 +39,11 @@ TEST(Environment, KnowsTheNamesOfCredentials) {
                            "SENTRY_DSN",
                            "REDIS_URL",
                            "SLACK_WEBHOOK_URL",
+                           "SLACK_WEBHOOK",
+                           "BW_SESSION",
+                           "OP_SESSION_team",
+                           "PRIVATE_PEM",
+                           "GIT_CONFIG_PARAMETERS",
                            "COOKIE",
                            "BEARER",
                            "JWT",
@@ -66,6 +77,10 @@ TEST(Environment, LeavesOrdinaryNamesAlone) {
                            "EDITOR",
                            "AUTHOR",
                            "GIT_AUTHOR_NAME",
+                           "GIT_CONFIG_COUNT",
+                           "GIT_CONFIG_KEY_0",
+                           "GIT_CONFIG_VALUE_0",
+                           "DESKTOP_SESSION",
                            "KEYBOARD",
                            "MONKEY",
                            "KEYMAP",
@@ -168,6 +183,82 @@ TEST_F(Scrub, TakesPasswordsOutOfProxyUrls) {
   EXPECT_EQ(out.at("NO_PROXY"), "a@b,.local");
   EXPECT_EQ(out.at("FTP_PROXY"), "http://ann:secret@proxy");  // the operator's word
   EXPECT_EQ(scrubbed(ScrubMode::kOff).at("ALL_PROXY"), "socks5://ann@proxy");
+}
+
+TEST_F(Scrub, TakesPasswordsOutOfUrlsUnderAnyName) {
+  inherited_["SITE"] = "postgres://ann:secret@db/app";
+  inherited_["NOTE"] = "see https://h.test, ann@h.test or <ssh://git@h.test/x>";
+  inherited_["OPTS"] = "--index \"https://ann:secret@pip.test/simple\" -v";
+  Environment out = scrubbed(ScrubMode::kDefault);
+  EXPECT_EQ(out.at("SITE"), "postgres://db/app");
+  EXPECT_EQ(out.at("NOTE"), inherited_["NOTE"]);
+  EXPECT_EQ(out.at("OPTS"), "--index \"https://pip.test/simple\" -v");
+  EXPECT_EQ(scrubbed(ScrubMode::kOff).at("SITE"), inherited_["SITE"]);
+  policy_.run.environment.pass = {"SITE"};
+  EXPECT_EQ(scrubbed(ScrubMode::kDefault).at("SITE"), inherited_["SITE"]);
+}
+
+Environment git_settings(const Environment& of) {
+  Environment out;
+  for (const auto& [name, value] : of) {
+    if (name.starts_with("GIT_CONFIG_")) out[name] = value;
+  }
+  return out;
+}
+
+TEST_F(Scrub, GitsSettingsStandAndFallInPairs) {
+  const std::vector<std::pair<std::string, std::string>> settings = {
+      {"http.https://git.test/.extraheader", "AUTHORIZATION: basic c2VjcmV0OnNlY3JldA=="},
+      {"Safe.Directory", "/work"},
+      {"credential.helper", "!echo password=secret"},
+      {"url.https://ann:secret@git.test/.insteadOf", "https://git.test/"},
+      {"url.https://git.test/.insteadOf", "git:"},
+      {"core.sshCommand", "ssh -i key"},
+      {"nosection", "x"}};
+  for (std::size_t i = 0; i < settings.size(); ++i) {
+    inherited_["GIT_CONFIG_KEY_" + std::to_string(i)] = settings[i].first;
+    inherited_["GIT_CONFIG_VALUE_" + std::to_string(i)] = settings[i].second;
+  }
+  inherited_["GIT_CONFIG_COUNT"] = std::to_string(settings.size());
+  const Environment shared = {{"GIT_CONFIG_COUNT", "2"},
+                              {"GIT_CONFIG_KEY_0", "Safe.Directory"},
+                              {"GIT_CONFIG_VALUE_0", "/work"},
+                              {"GIT_CONFIG_KEY_1", "url.https://git.test/.insteadOf"},
+                              {"GIT_CONFIG_VALUE_1", "git:"}};
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), shared);
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kStrict)), Environment());
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kOff)), git_settings(inherited_));
+
+  policy_.run.environment.pass = {"GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_5", "GIT_CONFIG_VALUE_5",
+                                  "GIT_CONFIG_KEY_0"};
+  const Environment passed = {{"GIT_CONFIG_COUNT", "1"},
+                              {"GIT_CONFIG_KEY_0", "core.sshCommand"},
+                              {"GIT_CONFIG_VALUE_0", "ssh -i key"}};
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kStrict)), passed);
+
+  policy_.run.environment.pass.clear();
+  for (const char* const count : {"1", "0", "-1", "x", ""}) {
+    inherited_["GIT_CONFIG_COUNT"] = count;
+    EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), Environment()) << count;
+  }
+  inherited_["GIT_CONFIG_COUNT"] = "2000000000";  // more than there are
+  EXPECT_EQ(git_settings(scrubbed(ScrubMode::kDefault)), shared);
+}
+
+TEST_F(Scrub, WhatHoldsTheValueOfAWithheldCredentialStaysOutside) {
+  const test::TempDir directory;
+  Credential filed;
+  filed.name = "FILED";
+  filed.from.file = directory.file("secret", "file-secret-value\n");
+  Credential missing = filed;
+  missing.from.file = directory.at("missing");
+  policy_.run.withheld = {filed, missing};
+  policy_.run.environment.set = {{"SET", "x file-secret-value"}};
+  inherited_["COPY"] = "file-secret-value";
+  inherited_["FILED"] = "mine";
+  const Environment out = scrubbed(ScrubMode::kOff);
+  for (const char* const name : {"COPY", "SET", "FILED"}) EXPECT_FALSE(out.contains(name)) << name;
+  EXPECT_TRUE(out.contains("GITHUB_TOKEN"));
 }
 
 TEST_F(Scrub, TakesProxiesOutWhereConnectionsGoThroughOneAnyway) {

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "policy/http.h"
 #include "profile/default_profile.h"
 
 namespace sbx {
@@ -78,6 +81,14 @@ TEST(Policy, WarnsOfAContainerRuntimesSocket) {
   const Policy policy = make_policy(profile, {}, kContext).value();
   ASSERT_EQ(policy.run.warnings.size(), 1U);
   EXPECT_NE(policy.run.warnings[0].find("/run/docker.sock"), std::string::npos);
+}
+
+TEST(Policy, WarnsOfACredentialSoShortThatAnswersHoldItByChance) {
+  const auto session = std::make_shared<HttpSession>();
+  session->placeholders = {{"SHORT", "1234567"}, {"LONG", "12345678"}};
+  const Policy policy = with_http(make_policy(Profile(), {}, kContext).value(), session);
+  ASSERT_EQ(policy.run.warnings.size(), 1U);
+  EXPECT_NE(policy.run.warnings[0].find("SHORT"), std::string::npos);
 }
 
 TEST(Policy, RefusesRootsThatAreNotAbsoluteOrLeadUp) {

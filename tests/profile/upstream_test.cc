@@ -36,21 +36,24 @@ TEST(Upstream, RefusesWhatIsNoneAndDoesNotRepeatIt) {
 }
 
 TEST(Upstream, UserAndPasswordAreTakenOutOfUrlsOnly) {
-  EXPECT_EQ(without_users("http://a:b@h:1/p@q?x@y", false), "http://h:1/p@q?x@y");
-  EXPECT_EQ(without_users("http://a:b@c@h", false), "http://h");
-  EXPECT_EQ(without_users("https://h/a@b", false), "https://h/a@b");
-  EXPECT_EQ(without_users("a:b@h", false), "a:b@h");
-  EXPECT_EQ(without_users("a:b@h:1", true), "h:1");
-  EXPECT_EQ(without_users("a@b,.local", true), "a@b,.local");
-  EXPECT_EQ(without_users("socks5://a@h", true), "socks5://h");
-  EXPECT_EQ(without_users("https://token@h/", false), "https://h/");
-  EXPECT_EQ(without_users("ssh://git@h/x", false), "ssh://git@h/x");
-  EXPECT_EQ(without_users("git@h:x/y", false), "git@h:x/y");
-  EXPECT_EQ(without_users("https://a:b@h,https://c:d@i|direct", false),
+  EXPECT_EQ(without_users("http://a:b@h:1/p@q?x@y", Urls::kAlone), "http://h:1/p@q?x@y");
+  EXPECT_EQ(without_users("http://a:b@c@h", Urls::kAlone), "http://h");
+  EXPECT_EQ(without_users("https://h/a@b", Urls::kAlone), "https://h/a@b");
+  EXPECT_EQ(without_users("a:b@h", Urls::kAlone), "a:b@h");
+  EXPECT_EQ(without_users("a:b@h:1", Urls::kOfProxy), "h:1");
+  EXPECT_EQ(without_users("a@b,.local", Urls::kOfProxy), "a@b,.local");
+  EXPECT_EQ(without_users("socks5://a@h", Urls::kOfProxy), "socks5://h");
+  EXPECT_EQ(without_users("https://token@h/", Urls::kAlone), "https://h/");
+  EXPECT_EQ(without_users("ssh://git@h/x", Urls::kAlone), "ssh://git@h/x");
+  EXPECT_EQ(without_users("git@h:x/y", Urls::kAlone), "git@h:x/y");
+  EXPECT_EQ(without_users("https://a:b@h,https://c:d@i|direct", Urls::kAlone),
             "https://h,https://i|direct");
-  EXPECT_EQ(without_users("me=https://a:b@h/s other=https://c:d@i/s", false),
+  EXPECT_EQ(without_users("me=https://a:b@h/s other=https://c:d@i/s", Urls::kAlone),
             "me=https://h/s other=https://i/s");
-  EXPECT_EQ(without_users("", false), "");
+  EXPECT_EQ(without_users("", Urls::kAlone), "");
+  EXPECT_EQ(without_users("http://a:b c@h", Urls::kAlone), "http://h");
+  EXPECT_EQ(without_users("http://h b@c", Urls::kInText), "http://h b@c");
+  EXPECT_EQ(without_users("'http://a:b@h' \"c@d\"", Urls::kInText), "'http://h' \"c@d\"");
 }
 
 }  // namespace

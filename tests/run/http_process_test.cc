@@ -34,9 +34,11 @@ struct Sink : HttpSink {
   void on_exchange(std::size_t /*number*/, HttpExchange exchange) override { last = exchange; }
   void on_denial(Denial denial) override { denials.push_back(std::move(denial)); }
   void on_end(std::uint64_t /*out*/, std::uint64_t /*in*/) override { has_ended = true; }
+  void on_refusal() override { is_refused = true; }
   HttpExchange last;
   std::vector<Denial> denials;
   bool has_ended = false;
+  bool is_refused = false;
 };
 
 std::vector<pid_t> children() {
@@ -274,6 +276,9 @@ TEST_F(HttpProcessTest, ACrashRefusesWhatWasOpenAndTheNextConnectionStartsItAgai
   const pid_t old = children().at(0);
   kill(old, SIGKILL);
   EXPECT_TRUE(until(process_, [&] { return open.sink->has_ended; }));
+  ASSERT_EQ(open.sink->denials.size(), 1U);
+  EXPECT_EQ(open.sink->denials[0].operation, "connections");
+  EXPECT_EQ(open.sink->denials[0].target, "a.test:80 (ended with sbx-http)");
   EXPECT_TRUE(children().empty());
   expect_each_its_own();
   EXPECT_EQ(children().size(), 1U);

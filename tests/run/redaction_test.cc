@@ -51,6 +51,34 @@ TEST(RedactOutcome, TakesSecretsOutOfEveryField) {
   }
 }
 
+TEST(RedactOutcome, AnArgumentsNameMayBeTheOneBeforeIt) {
+  const auto redacted = [](std::vector<std::string> argv) {
+    Outcome outcome;
+    outcome.argv = std::move(argv);
+    redact_outcome(sample_redaction(), outcome);
+    return outcome.argv;
+  };
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(redacted({"/bin/echo", "--password", "hunter2-Xk9vQz71", "--user", "ann"}),
+            (Words{"/bin/echo", "--password", "[REDACTED]", "--user", "ann"}));
+  EXPECT_EQ(redacted({"it's", "--password", "Xk9v 'Qz71", "", "end of it"}),
+            (Words{"it's", "--password", "[REDACTED]", "", "end of it"}));
+  EXPECT_EQ(redacted({"curl", "-u", "ann:hunter2-Xk9vQz71", "https://host.test/"}),
+            (Words{"curl", "-u", "ann:[REDACTED]", "https://host.test/"}));
+  EXPECT_EQ(redacted({"--token", kToken, kToken}), (Words{"--token", "[REDACTED]", "[REDACTED]"}));
+  EXPECT_EQ(redacted({"--password", "", "sort", "-k", "2"}),
+            (Words{"--password", "", "sort", "-k", "2"}));
+}
+
+TEST(WithoutSecrets, TakesThoseOfKnownFormatsOutOfAnError) {
+  const Error error = without_secrets(
+      Error{ErrorCode::kPathNotFound, "no such path: /x/" + kToken + "/y", "/x/" + kToken, "hint"});
+  EXPECT_EQ(error.message, "no such path: /x/[REDACTED]/y");
+  EXPECT_EQ(error.where, "/x/[REDACTED]");
+  EXPECT_EQ(error.hint, "hint");
+  EXPECT_EQ(error.code, ErrorCode::kPathNotFound);
+}
+
 TEST(RedactOutcome, LeavesOrdinaryFieldsAlone) {
   Outcome outcome = sample_outcome("plain-text");
   const std::string before = all_text(outcome);

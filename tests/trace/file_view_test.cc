@@ -75,6 +75,26 @@ TEST_F(HiddenHost, NamesTheDirectoryWhereAnEntryGoes) {
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kRemove), "/etc/no-such-file"));
 }
 
+TEST_F(HiddenHost, NamesThatDirectoryWithoutTheWayToIt) {
+  const TempDir outside;
+  outside.file("d/file", "x");
+  ASSERT_EQ(mkdir((outside.path() + "/d/inner").c_str(), 0700), 0);
+  const std::string grant = "filesystem.roots += [" + root_entry(outside.path() + "/d", "rw") + "]";
+  const std::string way = outside.path() + "/x/../d/";
+  for (const char* operation : {"unlink", "rename", "rmdir"}) {
+    NamedFile entry = wants(FileNeed::kRemove);
+    entry.operation = operation;
+    const auto refusal = view_.refusal(entry, way + "file");
+    ASSERT_TRUE(refusal) << operation;
+    EXPECT_EQ(refusal->grant, grant) << operation;
+    EXPECT_EQ(refusal->target, outside.path() + "/d/file") << operation;
+  }
+  // Nowhere can a directory be removed as a file: what was meant is to go into it.
+  NamedFile entry = wants(FileNeed::kRemove);
+  entry.operation = "unlink";
+  EXPECT_EQ(view_.refusal(entry, outside.path() + "/d")->grant, grant);
+}
+
 TEST_F(HiddenHost, PassesOverWhatIsNowhere) {
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kRead), "/nowhere/at/all"));
   EXPECT_FALSE(view_.refusal(wants(FileNeed::kLook), "/etc/no-such-file"));

@@ -3,6 +3,7 @@
 'use strict';
 
 const { execFile } = require('node:child_process');
+const events = require('node:events');
 const os = require('node:os');
 const { SbxError, CommandFailed, errorOf } = require('./errors.js');
 const { OPENING, COMMAND, known, commandParams, encode, openOptions } = require('./request.js');
@@ -69,14 +70,20 @@ class Session {
       signal?.throwIfAborted();
       if (this.#closed) throw new SbxError('session_failed', 'the session is closed', '', 'open another');
       const id = this.#submit(method, encode(method, params));
+      let isGone = false;
       const abort = () => {
         if (!this.#answers.has(id)) return;
+        isGone = true;
         this.#transport.cancel(id);
         reject(signal.reason);
       };
       const done = (settle) => (value) => {
         signal?.removeEventListener('abort', abort);
         settle(value);
+        // What was started all the same has nobody who could end it.
+        if (isGone && method === 'start' && value?.task_id) {
+          this.call('kill', { task_id: value.task_id }).catch(() => {});
+        }
       };
       this.#answers.set(id, { resolve: done(resolve), reject: done(reject) });
       signal?.addEventListener('abort', abort, { once: true });
@@ -374,6 +381,7 @@ class Pool {
     if (typeof commands === 'string') throw new TypeError('map takes an iterable of commands, not one');
     const results = [];
     const failed = new AbortController();
+    events.setMaxListeners(0, failed.signal); // one a worker, which are no leak
     const abort = () => failed.abort(options.signal.reason);
     if (options.signal?.aborted) abort();
     options.signal?.addEventListener('abort', abort, { once: true });

@@ -94,8 +94,9 @@ class AsyncSession:
 
         def settle(value: Any, error: Optional[SbxError]) -> None:
             if future.done():
-                return
-            if error is None:
+                if error is None:
+                    core.let_go(method, value)
+            elif error is None:
                 future.set_result(value)
             else:
                 future.set_exception(error)
@@ -109,6 +110,8 @@ class AsyncSession:
             return await future
         except asyncio.CancelledError:
             core.cancel(number)
+            if not future.cancelled() and future.exception() is None:
+                core.let_go(method, future.result())
             raise
 
     async def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,

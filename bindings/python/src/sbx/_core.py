@@ -60,6 +60,14 @@ class Core:
             except SbxError:
                 pass
 
+    def let_go(self, method: str, value: Any) -> None:
+        """The answer to a call that nobody waits for any more: what it started is ended."""
+        if method == "start" and "task_id" in value:
+            try:
+                self.submit("kill", {"task_id": value["task_id"]}, lambda *_: None)
+            except SbxError:
+                pass  # it ends with its session
+
     def watch(self, task_id: str, notify: Notify) -> None:
         self.check_mine()
         with self._lock:

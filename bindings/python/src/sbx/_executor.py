@@ -23,19 +23,22 @@ from ._session import Session
 _COMMANDS_OWN = {"not_found", "not_executable"}
 
 
+def _not_asked_yet() -> None:
+    pass
+
+
 class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
     """A future whose cancel() also ends a command that runs: it is then cancelled()."""
 
     def __init__(self, call_later: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
-        self._end: Optional[Callable[[], None]] = None  # of the command, while it runs
+        self._end: Optional[Callable[[], None]] = None  # of a command, until it has ended
         self._call_later = call_later
 
     def cancel(self) -> bool:
         if super().cancel():
             return True
-        end = self._end
-        if end is None:
+        if self._end is None:
             return False
         own: Any = self  # the parts of a Future that its own cancel() works on
         with own._condition:
@@ -43,7 +46,9 @@ class CommandFuture(concurrent.futures.Future):  # type: ignore[type-arg]
                 return False
             own._state = "CANCELLED"
             own._condition.notify_all()
-        end()
+        end = self._end  # only now: whoever asks sets it, and looks at the state after that
+        if end is not None:
+            end()
         self.set_running_or_notify_cancel()  # tells who waits
         own._invoke_callbacks()
         return True
@@ -150,6 +155,8 @@ class Executor(concurrent.futures.Executor):
             if self._caller is None:
                 self._caller = _Caller()
             future = CommandFuture(self._caller.call)
+            if not callable(fn):
+                future._end = _not_asked_yet
             self._queue.append(_Work(future, begin))
         self._begin_some()
         return future
@@ -249,9 +256,14 @@ class Executor(concurrent.futures.Executor):
                 self._one_has_ended()
                 self._begin_some()
 
+            if future.cancelled():
+                self._one_has_ended()
+                return
             core = session._core
             number = core.submit("run", params, answer)
             future._end = lambda: core.cancel(number)
+            if future.cancelled():
+                core.cancel(number)
             if future.done():
                 future._end = None
 

@@ -112,7 +112,10 @@ class Session:
         try:
             return future.result()
         except BaseException:
-            self._core.cancel(number)
+            if not future.done() or future.exception() is None:  # nobody gets the answer
+                self._core.cancel(number)
+                future.add_done_callback(lambda done: done.exception() is None and
+                                         self._core.let_go(method, done.result()))
             raise
 
     def run(self, command: Command, *, check: bool = False, cwd: Optional[PathLike] = None,

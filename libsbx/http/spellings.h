@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spellings: a text → how encoders of JSON and HTML write it. Values only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sbx::http {
+
+// Some of them are equal to the text, or to each other.
+std::vector<std::string> spellings_of(std::string_view text);
+
+}  // namespace sbx::http

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a denial says would allow it does, and nothing more: beside the workspace, where git and renames are refused,
+and under a managed policy."""
+
+import os
+import tempfile
+
+import harness
+import managed_test
+
+
+def rw(path):
+    return f'filesystem.roots += [{{"path": "{path}", "access": "rw"}}]'
+
+
+def below_var(case):
+    """What case.setUp() makes, not below /tmp, which the sandbox has its own of."""
+    former = tempfile.tempdir
+    tempfile.tempdir = "/var/tmp"
+    case.addCleanup(setattr, tempfile, "tempdir", former)
+
+
+class Beside(harness.Case):
+    def setUp(self):
+        below_var(self)
+        super().setUp()
+        self.outside = self.base + "/outside"
+        os.mkdir(self.outside)
+        self.env = {**os.environ, "HOME": self.base + "/home", "PATH": "/usr/bin:/bin"}
+
+    def sh(self, command, *flags, **options):
+        return super().sh(command, *flags, **{"env": self.env, **options})
+
+    def test_of_what_the_host_has_that_alone_is_granted(self):
+        self.write("outside/secret", "s")
+        self.write("work/own", "o")
+        for command in (f"cp own {self.outside}/", f"mkdir -p {self.outside}/x/y", "mkdir -p ../outside/d/e",
+                        f"git init -q {self.outside}/repo", f"install -D own {self.outside}/q/h",
+                        f"python3 -c 'import os; os.makedirs(\"{self.outside}/h/i\")'", "mkdir -p ../outside",
+                        "mv ../outside/secret ../outside/moved", "mv own ../outside"):
+            with self.subTest(command=command):
+                for flags in ([], ["--trace-denials"]):
+                    answer = self.sh(command, *flags)
+                    self.assertNotEqual(answer["exit_code"], 0, answer)
+                    grants = {d["grant"] for d in answer["denials"] if '"rw"' in d["grant"]}
+                    self.assertEqual(grants, {rw(self.outside)}, answer)
+                answer = self.sh(command, "--rw", self.outside)
+                self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
+
+    def test_what_is_new_beside_the_workspace_needs_the_directory(self):
+        self.write("file", "x")
+        for command, grant in (("echo x > ../file", rw(self.base + "/file")), ("echo x > ../new", rw(self.base)),
+                               ("mkdir ../new", rw(self.base)), ("touch a; mv a ../file", rw(self.base))):
+            grants = {d["grant"] for d in self.sh(command)["denials"] if '"rw"' in d["grant"]}
+            self.assertEqual(grants, {grant}, command)
+
+    def test_a_symlink_is_granted_by_what_it_leads_to(self):
+        os.symlink(self.outside, self.base + "/link")
+        (denial,) = self.sh("mkdir -p ../link/x")["denials"]
+        self.assertIn(f'{{"path": "{self.outside}", "access": "rw"}}', denial["grant"])
+        self.assertNotIn(f'{{"path": "{self.base}", "access": "rw"}}', denial["grant"])
+
+    def test_what_is_made_on_the_way_to_a_named_path_is_told_of(self):
+        answer = self.sh("mkdir -p /usr/sbx-none/a/b; mkdir -p made/a/b")
+        self.assertEqual([(d["operation"], d["target"], d["grant"]) for d in answer["denials"]],
+                         [("mkdir", "/usr/sbx-none", rw("/usr"))], answer)
+
+    def test_git_that_may_not_write_where_it_runs_is_told_of(self):
+        os.mkdir(self.work + "/sub")
+        for command, at in (("git init -q .", ""), ("git init -q new", ""), ("git -c a.b=c init", ""),
+                            ("cd sub; git init -q", "/sub")):
+            answer = self.sh(command, "--profile", "readonly")
+            self.assertNotEqual(answer["exit_code"], 0, answer)
+            self.assertEqual({(d["target"], d["grant"]) for d in answer["denials"]},
+                             {(self.work + at, rw(self.work + at))}, command)
+        self.assertEqual(self.sh("git init -q new; cd new; touch a; git add a; git status")["denials"], [])
+        self.assertEqual(self.sh("git status; git log", "--profile", "readonly")["denials"], [])
+
+    def test_a_move_between_two_roots(self):
+        self.write("outside/file", "x")
+        answer = self.sh("python3 -c 'import os; os.rename(\"../outside/file\", \"here\")';"
+                         "mv ../outside/file ../outside/b", "--rw", self.outside, "--trace-denials")
+        self.assertIn("Errno 18", answer["stderr"])
+        self.assertEqual([(d["operation"], d["target"], d["program"]) for d in answer["denials"]],
+                         [("rename", self.outside + "/file", "python3")], answer)
+        self.assertIn(self.work + "/here", answer["denials"][0]["grant"])
+
+
+class UnderAManagedPolicy(managed_test.ManagedCase):
+    FILE = "/etc/sbx/managed.d/site.json"
+
+    def setUp(self):
+        below_var(self)
+        super().setUp()
+
+    def told(self, *arguments):
+        answer = self.answer(*arguments)
+        is_said = any(line.startswith("denials: ") and self.FILE in line for line in answer["sandbox"]["warnings"])
+        return {(d["target"], d["grant"]) for d in answer["denials"]}, is_said
+
+    def test_a_grant_that_could_not_help_is_not_told(self):
+        for name in ("none", "ro", "free"):
+            self.write(name + "/f", "x")
+        self.managed({"filesystem": {"max": [{"path": self.base + "/none", "access": "none"},
+                                             {"path": self.base + "/ro", "access": "ro"}]}})
+        for name in ("none", "ro", "free"):
+            path = f"{self.base}/{name}/f"
+            reads = f'filesystem.roots += [{{"path": "{path}", "access": "ro"}}]'
+            for command, grant, is_held in ((f"cat {path}", reads, name == "none"),
+                                            (f"echo x >> {path}", rw(path), name != "free")):
+                self.assertEqual(self.told("-c", command), ({(path, "" if is_held else grant)}, is_held), command)
+
+    def test_nor_of_the_network(self):
+        command = "exec 3<>/dev/tcp/192.0.2.1/9"
+        grant = 'network.allow += ["192.0.2.1:9"]'
+        for network, is_held in (({"allow": ["198.51.100.1:9"]}, True), ({"allow": ["192.0.2.0/24:9"]}, False),
+                                 ({"mode": "allowlist"}, False)):
+            self.managed({"network": network})
+            found = self.told("--allow-host", "198.51.100.1:9", "-c", command)
+            self.assertEqual(found, ({("192.0.2.1:9", "" if is_held else grant)}, is_held), network)
+
+    def test_nor_of_a_limit(self):
+        profile = self.profile({"limits": {"open_files": 64}})
+        for most, is_held in ((64, True), (512, False)):
+            self.managed({"limits": {"open_files": most}})
+            found, is_said = self.told("--profile", profile, "-c", "for i in $(seq 80); do exec {fd}</dev/null; done")
+            grants = {grant for _, grant in found}
+            self.assertEqual((grants, is_said), ({"" if is_held else "limits.open_files = 128"}, is_held))
+
+    def test_hidden_settings_of_git_stay_hidden(self):
+        os.makedirs(self.home + "/dots")
+        for file, text in (("/dots/git", "[user]\n name = Hidden\n"), ("/.gitconfig", "[user]\n name = Hidden\n")):
+            with open(self.home + file, "w") as opened:
+                opened.write(text)
+        profile = self.profile({"filesystem": {"git_config": "user"}})
+
+        def name():
+            answer = self.answer("--profile", profile, "-c", "git config -f ~/.gitconfig user.name")
+            said = answer["sandbox"]["warnings"]
+            return answer["stdout"].strip(), [line for line in said if line.startswith("git: ")]
+
+        self.managed({})
+        self.assertEqual(name(), ("Hidden", []))
+        said = [f"git: not taken inside: {self.home}/.gitconfig is hidden by {self.FILE}"]
+        self.managed({"filesystem": {"max": [{"path": self.home, "access": "none"}]}})
+        self.assertEqual(name(), ("", said))
+        os.unlink(self.home + "/.gitconfig")
+        os.symlink("dots/git", self.home + "/.gitconfig")
+        self.managed({"filesystem": {"max": [{"path": self.home + "/dots", "access": "none"}]}})
+        self.assertEqual(name(), ("", said))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""learn of ordinary commands: what a person would be asked about, system calls, what lies beside a
+profile, and profiles that it cannot learn under."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+import harness
+
+
+class OrdinaryTest(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.home = os.path.join(self.base, "home")
+        os.mkdir(self.home)
+        self.file = os.path.join(self.base, "learned.json")
+        self.env = {**{k: v for k, v in os.environ.items() if k not in ("PWD", "OLDPWD")}, "HOME": self.home}
+
+    def learn(self, *words, status=0, **options):
+        done = self.raw("learn", *words, env=self.env, **options)
+        self.assertEqual(done.returncode, status, done)
+        return json.loads(done.stdout)
+
+    def learn_outside(self, command):
+        """In a /srv of the test's own: /tmp, the home and the workspace are written to in any case."""
+        script = ("mount -t tmpfs none /srv && mkdir -p /srv/out/d/e && echo 1 > /srv/out/old && "
+                  "echo 1 > /srv/out/d/e/f && \"$@\" && find /srv/out -type f")
+        done = subprocess.run(
+            ["unshare", "-m" if harness.is_root() else "-Urm", "sh", "-c", script, "sh", harness.SBX_RUN,
+             "learn", "--out", self.file, "--yes", "--", *command],
+            cwd=self.work, env=self.env, stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=harness.BOUND, check=False)
+        self.assertEqual(done.returncode, 0, done)
+        answer, *there = done.stdout.decode().splitlines()
+        self.assertEqual(sorted(there), ["/srv/out/d/e/f", "/srv/out/old"])  # none of it happened
+        answer = json.loads(answer)
+        self.assertEqual((answer["proven"], answer["exit_code"]), (True, 0), answer)
+        return answer, done.stderr.decode()
+
+    def roots(self, answer):
+        return {line["value"]["path"]: line["value"]["access"] for line in answer["lines"]}
+
+    def test_what_a_run_asks_about_is_learned_and_told(self):
+        for command, root, rule in (("echo hi > /srv/out/new", "/srv/out", "destructive.truncate-outside"),
+                                    ("echo hi | tee /srv/out/old", "/srv/out/old", "destructive.truncate-outside"),
+                                    ("sed -i s/1/2/ /srv/out/old", "/srv/out", "destructive.truncate-outside"),
+                                    ("rm -f /srv/out/old", "/srv/out", "destructive.rm-outside"),
+                                    ("mv /srv/out/old /srv/out/new", "/srv/out", None)):
+            with self.subTest(command=command):
+                answer, told = self.learn_outside(["sh", "-c", command])
+                self.assertEqual(self.roots(answer), {root: "rw"})
+                self.assertEqual([asked["id"] for asked in answer["asks"]], [rule] if rule else [])
+                if rule:
+                    self.assertIn(f"a run asks first ({rule}): ", told)
+                # The profile itself goes on asking.
+                self.assertNotIn("commands", answer["profile"])
+
+    def test_a_tree_is_removed_with_its_top(self):
+        remove = "import shutil; shutil.rmtree('/srv/out/d')"
+        answer, _ = self.learn_outside(["/usr/bin/python3", "-c", remove])
+        self.assertEqual(self.roots(answer), {"/srv/out": "rw"})
+
+    def test_calls_that_it_learns_are_had_by_the_first_run_too(self):
+        code = ("import ctypes, errno\n"
+                "ctypes.CDLL(None, use_errno=True).syscall(298, None, 0, -1, -1, 0)\n"
+                "exit(ctypes.get_errno() == errno.EPERM)")
+        if os.uname().machine != "x86_64":
+            self.skipTest("the number of perf_event_open is another one")
+        with open("/proc/sys/kernel/perf_event_paranoid") as file:
+            if int(file.read()) > 2:
+                self.skipTest("perf_event_open is refused by the machine, too")
+        answer = self.learn("--yes", "--out", self.file, "--", "/usr/bin/python3", "-c", code)
+        self.assertEqual((answer["proven"], answer["exit_code"]), (True, 0), answer)
+        self.assertEqual(answer["profile"]["seccomp"], {"+allow": ["perf_event_open"]})
+
+    def test_a_profile_that_extends_one_beside_it_is_merged(self):
+        self.write("team/base.json", '{"extends": "default", "limits": {"tmp_mb": 77}}')
+        seen = self.write("outside/seen", "x")
+        own = self.write("team/p.json", '{"extends": "./base.json"}')
+        answer = self.learn("--yes", "--merge", "../team/p.json", "--", "cat", seen)
+        self.assertTrue(answer["written"], answer)
+        with open(own) as file:
+            self.assertEqual(json.load(file)["extends"], "./base.json")
+        self.assertEqual(self.run_json("--profile", own, "--", "cat", seen)["stdout"], "x")
+        # Elsewhere it is named from /.
+        self.learn("--yes", "--merge", own, "--out", self.file, "--", "cat", seen)
+        with open(self.file) as file:
+            self.assertEqual(json.load(file)["extends"], self.base + "/team/base.json")
+        self.assertEqual(self.run_json("--profile", self.file, "--", "cat", seen)["stdout"], "x")
+
+    def test_profiles_that_nothing_is_learned_under_are_named(self):
+        for profile, words in (("tool-bash_exec", "makes a workspace for each run"),
+                               ("unconfined", "under the profile nothing is hidden")):
+            error = self.learn("--profile", profile, "--", "true", status=125)["error"]
+            self.assertEqual((error["code"], error["where"]), ("bad_flag", "--profile"))
+            self.assertIn(words, error["message"])
+
+    def test_limits_that_are_wide_are_not_lowered(self):
+        script = f'ulimit -n 2000 && exec "$@"'
+        many = "import os\nfor i in range(2100): os.open('/dev/null', 0)"
+        done = subprocess.run(["bash", "-c", script, "sh", harness.SBX_RUN, "learn", "--profile", "build", "--",
+                               "/usr/bin/python3", "-c", many], cwd=self.work, env=self.env,
+                              capture_output=True, stdin=subprocess.DEVNULL, timeout=harness.BOUND, check=False)
+        self.assertNotIn("limits", json.loads(done.stdout)["profile"], done)
+
+    def test_a_symlink_of_the_profile_stays_one_and_its_file_its_owners(self):
+        os.symlink("learned.json", self.base + "/link.json")
+        self.write("learned.json", "{}", 0o640)
+        if harness.is_root():
+            os.chown(self.file, 12345, 23456)
+        seen = self.write("outside/seen", "x")
+        self.learn("--yes", "--out", self.base + "/link.json", "--", "cat", seen)
+        self.assertTrue(os.path.islink(self.base + "/link.json"))
+        with open(self.file) as file:
+            self.assertIn(seen, file.read())
+        info = os.stat(self.file)
+        owner = (12345, 23456) if harness.is_root() else (os.geteuid(), os.getegid())
+        self.assertEqual((info.st_uid, info.st_gid, info.st_mode & 0o777), (*owner, 0o640))
+
+    @unittest.skipUnless(harness.is_root(), "directories of other users are made by root alone")
+    def test_a_users_directory_below_one_of_roots(self):
+        """The layer over /var/tmp cannot copy that up; a layer over the user's own need not."""
+        if not shutil.which("setpriv"):
+            self.skipTest("no setpriv")
+        top = "/var/tmp/sbx-e2e-" + os.path.basename(self.base)
+        for path, uid in ((top, 0), (top + "/mine", 4711), (top + "/work", 4711), (top + "/home", 4711)):
+            os.mkdir(path, 0o755)
+            os.chown(path, uid, uid)
+        self.addCleanup(shutil.rmtree, top, ignore_errors=True)
+        with open(top + "/mine/roots", "w") as file:
+            file.write("x")
+        os.chmod(top + "/mine/roots", 0o666)
+
+        def learn(script):
+            done = subprocess.run(["setpriv", "--reuid", "4711", "--regid", "4711", "--clear-groups",
+                                   harness.SBX_RUN, "learn", "-c", script],
+                                  cwd=top + "/work", env={**self.env, "HOME": top + "/home"},
+                                  capture_output=True, stdin=subprocess.DEVNULL, timeout=harness.BOUND,
+                                  check=False)
+            return json.loads(done.stdout)
+
+        answer = learn(f"mkdir {top}/mine/new")
+        self.assertEqual((answer["proven"], answer["exit_code"]), (True, 0), answer)
+        self.assertEqual(self.roots(answer), {top + "/mine": "rw"})
+        answer = learn(f"echo y >> {top}/mine/roots")
+        self.assertIn(f"{top}/mine/roots is not written to while it learns: no layer can copy what is "
+                      "another user's", answer["refused"])
+        self.assertEqual(os.listdir(top + "/mine"), ["roots"])
+
+
+if __name__ == "__main__":
+    unittest.main()
