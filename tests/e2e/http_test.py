@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway speaks HTTP: rules of methods and paths, and credentials that are never inside."""
 
+import base64
 import json
 import os
 import shutil
@@ -303,18 +304,14 @@ class Credentials(Http):
             f"c {URL}/?q=%67${{TOKEN#g}}; c -X $TOKEN {URL}/; sort named | uniq -c", *self.bound())
         self.assertEqual(answer["stdout"].split(), ["403"] * 10 + ["10", "1"], answer)
         self.assertEqual([r for r in self.seen() if r["body"]], [])
-        grants = {d["grant"] for d in answer["denials"] if d["operation"] == "http"}
-        self.assertTrue(all("TOKEN" in grant for grant in grants), grants)
+        self.assertTrue(all("TOKEN" in d["grant"] for d in answer["denials"] if d["operation"] == "http"), answer)
 
     def test_a_bound_value_goes_to_no_other_host_and_not_without_tls(self):
         rules = self.rules(http=({"host": "other.test:8443"}, {"host": "allowed.test:8081"}),
-                           credentials=(self.BEARER,),
-                           allow=(HOST, "other.test:8443", "allowed.test:8081"))
-        answer = self.sh("c() { curl -sS -m 5 -o out -w '%{http_code} ' -H"
-                         " \"Authorization: Bearer $TOKEN\" \"$@\"; };"
+                           credentials=(self.BEARER,), allow=(HOST, "other.test:8443", "allowed.test:8081"))
+        answer = self.sh("c() { curl -sS -m 5 -o out -w '%{http_code} ' -H \"Authorization: Bearer $TOKEN\" \"$@\"; };"
                          "c https://other.test:8443/; c http://allowed.test:8081/", *rules)
-        self.assertEqual(answer["stdout"], "403 403 ", answer)
-        self.assertEqual(self.seen(), [])
+        self.assertEqual((answer["stdout"], self.seen()), ("403 403 ", []), answer)
 
     def test_basic_query_file_and_command(self):
         secret = self.write("secret", "file-secret-0123456789\n")
@@ -324,9 +321,7 @@ class Credentials(Http):
         answer = self.sh(f"curl -sS -u \"me:$B\" '{URL}/?key='\"$Q\"'&z=1' -o out; cat {secret}; echo $?",
                          *self.bound(*more), "--ro", self.base)
         (seen,) = self.seen()
-        import base64
-        self.assertEqual(base64.b64decode(seen["headers"]["authorization"][6:]),
-                         b"me:file-secret-0123456789")
+        self.assertEqual(base64.b64decode(seen["headers"]["authorization"][6:]), b"me:file-secret-0123456789")
         self.assertEqual(seen["target"], "/?key=command%2Bsecret%2F0123&z=1")
         with open(os.path.join(self.work, "out")) as file:
             out = file.read()
