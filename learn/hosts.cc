@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A host is a name or an address with its port, as HostRule reads it.
 #include "learn/hosts.h"
 
 #include <algorithm>

@@ -40,11 +40,6 @@ std::string limit_of(const nlohmann::json& result) {
   return limit.is_string() ? limit.get<std::string>() : "";
 }
 
-bool is_directory(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 bool is_laid_over(const std::string& path) {
   struct stat info {};
   return stat(path.c_str(), &info) == 0 && (S_ISDIR(info.st_mode) || S_ISREG(info.st_mode));
@@ -109,9 +104,11 @@ class Learner {
   // elsewhere is known once it is refused: such a place lies below a layer of its own in the next.
   Status observe() {
     static constexpr std::int64_t kNoMore = 0;
-    Document wide = everything_shown(parents_, has_rules_, hidden_places(), read_only());
+    if (shown_.is_null()) {
+      shown_ = everything_shown(parents_, has_rules_, hidden_places(), read_only());
+    }
     for (int i = 0; i < kMostRuns; ++i) {
-      SBX_TRY(const std::string path, write(with_room(as_run(wide), kNoMore)));
+      SBX_TRY(const std::string path, write(with_room(as_run(shown_), kNoMore)));
       SBX_TRY(wide_, run_under(options_, path, is_copied_ ? place_.name() : ""));
       const std::string status = wide_.value("status", "");
       if (status == "denied" || status == "needs_approval") {
@@ -119,12 +116,23 @@ class Learner {
                      "the command policy of the profile refuses the command", "learn",
                      "sbx-run check says why; --profile names another parent"};
       }
-      SBX_TRY(const bool is_wider, open_refused(wide));
+      SBX_TRY(const bool is_wider, open_refused(shown_));
       if (!is_wider) break;
     }
-    if (wide_.value("exit_code", nlohmann::json()) == 0) return {};
-    for (const std::string& path : not_copied(wide_)) of_first_run_.push_back(path + kNoCopy);
     return {};
+  }
+
+  // Whether the first run may end in another way now: where a layer could not copy what lies above
+  // a place that is written to, that place has a layer of its own.
+  bool is_to_be_seen_again() {
+    if (not_copied(wide_).empty()) return false;
+    Document& roots = shown_["filesystem"]["roots"];
+    const std::size_t before = roots.size();
+    for (const Line& line : lines_) {
+      const bool is_known = std::find(roots.begin(), roots.end(), line.value) != roots.end();
+      if (line.is_written() && !is_known) roots.push_back(line.value);
+    }
+    return roots.size() != before;
   }
 
   // Until nothing that could be granted is refused any more.
@@ -187,6 +195,10 @@ class Learner {
   }
 
   Result<int> finish() {
+    const bool has_failed = wide_.value("exit_code", nlohmann::json()) != 0;
+    for (const std::string& path : not_copied(wide_)) {
+      if (has_failed) note(path + kNoCopy);
+    }
     if (last_.value("status", "") != "denied") {
       SBX_TRY(const std::string path, write(profile()));
       SBX_TRY(asks_, asked_about(options_, path));
@@ -274,16 +286,6 @@ class Learner {
         if (!why_not(path, access).empty() || !is_shown) continue;
         is_wider |= add_grant({"filesystem", "roots", true, Document::array({root})}, wide);
       }
-    }
-    // A layer of their own is the way: it copies nothing that lies above them.
-    Document& roots = wide["filesystem"]["roots"];
-    for (const std::string& path : not_copied(wide_)) {
-      const std::string place = is_directory(path) ? path : path.substr(0, path.rfind('/'));
-      const Document root = {{"path", literal_path(place)}, {"access", "rw"}};
-      const bool is_known = std::find(roots.begin(), roots.end(), root) != roots.end();
-      if (is_known || !why_not(place, "rw").empty()) continue;
-      roots.push_back(root);
-      is_wider = true;
     }
     return is_wider;
   }
@@ -455,8 +457,10 @@ class Learner {
       note("not granted: " + text + ": " + why);
       return false;
     }
-    if (!grant.value().appends && lacking(grant.value(), granted_, "").value.is_array())
+    if (!grant.value().appends && !is_raised_by(grant.value())) {
+      note("left to you: " + text);
       return false;
+    }
     const std::string setting = grant.value().section + "." + grant.value().key;
     const bool is_list = grant.value().value.is_array();
     bool is_changed = false;
@@ -469,6 +473,15 @@ class Learner {
       }
     }
     return is_changed;
+  }
+
+  // Whether it is more than there is, no more than there may be, and of use.
+  bool is_raised_by(const Grant& grant) const {
+    if (lacking(grant, granted_, "").value.is_array()) return false;
+    if (grant.section == "limits" && printed_alike(wide_, last_)) return false;
+    Document with = from_directory(merged_from_, base_);
+    add_grant(grant, with);
+    return load_profile_text(with.dump(), "./learned", options_.search).ok();
   }
 
   bool take_root(const Document& root, const std::set<std::string>& programs) {
@@ -552,6 +565,7 @@ class Learner {
   Profile granted_;         // what is begun with
   bool has_rules_ = false;  // the parents, for hosts
   bool is_copied_ = false;  // the workspace, for each run: no overlay can lie over it
+  Document shown_;          // to the first run
   nlohmann::json wide_;
   nlohmann::json last_;
   nlohmann::json asks_ = nlohmann::json::array();
@@ -572,6 +586,10 @@ Result<int> learn(const LearnOptions& options) {
   SBX_CHECK_OK(learner.begin());
   SBX_CHECK_OK(learner.observe());
   SBX_CHECK_OK(learner.narrow());
+  while (learner.is_to_be_seen_again()) {
+    SBX_CHECK_OK(learner.observe());
+    SBX_CHECK_OK(learner.narrow());
+  }
   SBX_CHECK_OK(learner.offer_presets());
   return learner.finish();
 }

@@ -236,11 +236,6 @@ std::string text_of(const Document& entry, const char* key) {
   return found != entry.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-bool is_directory(const std::string& path) {
-  struct stat info {};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
 // The one path that an entry names, as sbx writes it (literal_path()); empty: it is a pattern.
 std::string one_path(const std::string& path) {
   const std::size_t star = path.find('*');
@@ -436,6 +431,11 @@ std::string never_granted(const Grant& grant, const Guarded& guarded) {
     if (!why.empty()) return why;
   }
   return "";
+}
+
+bool is_directory(const std::string& path) {
+  struct stat info {};
+  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 std::string why_no_node(mode_t mode, dev_t number) {

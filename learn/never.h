@@ -28,6 +28,9 @@ std::vector<std::string> program_places(const std::string& path);
 // What is never granted by a program, and why: empty where it may be.
 std::string never_granted(const Grant& grant, const Guarded& guarded);
 
+// Behind symlinks, too.
+bool is_directory(const std::string& path);
+
 // Why a file of this kind is no device for a command: empty where it may be one.
 std::string why_no_node(mode_t mode, dev_t number);
 

@@ -91,7 +91,8 @@ std::string directory_of(const std::string& file) {
 Document from_directory(const std::string& directory, Document profile) {
   const auto place = [&](Document& parent) {
     if (!parent.is_string()) return;
-    const auto name = parent.get<std::string>();
+    auto name = parent.get<std::string>();
+    while (name.starts_with("./")) name.erase(0, 2);
     if (is_profile_path(name) && !name.starts_with('/')) parent = directory + "/" + name;
   };
   const auto parents = profile.find("extends");

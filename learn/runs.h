@@ -77,6 +77,10 @@ Result<nlohmann::json> asked_about(const LearnOptions& options, const std::strin
 inline constexpr std::string_view kWithoutLayer = "filesystem.overlay = false";
 std::vector<std::string> not_copied(const nlohmann::json& result);
 
+// Whether they ended with the same words. Which limits a run has met is known by its words: these
+// are the machine's own then, which no profile raises.
+bool printed_alike(const nlohmann::json& wide, const nlohmann::json& narrow);
+
 // How the two ended differently, and what the second one was refused that the first was not; a line
 // each.
 std::vector<std::string> differences(const nlohmann::json& wide, const nlohmann::json& narrow);

@@ -31,7 +31,8 @@ RelayedConnection::~RelayedConnection() {
 
 void RelayedConnection::note_end() {
   if (handed_over_ != 0) context_.http->finish(handed_over_);
-  if (!dialer_ && !tunnel_) record();  // else it may still be made
+  // One that is to be read may still be made, and takes its room then.
+  if ((!dialer_ && !tunnel_) || !is_read()) record();
 }
 
 void RelayedConnection::refuse_more() const {

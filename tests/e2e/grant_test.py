@@ -31,6 +31,7 @@ class GrantTest(harness.Case):
     def test_values_are_set(self):
         path = self.profile({"limits": {"tmp_mb": 8}})
         answer = self.sh("head -c 12M /dev/zero > /tmp/x", "--profile", path)
+        self.profile({"limits": {"tmp_mb": 8, "file_kb": 100}})
         for grant in (answer["denials"][0]["grant"], "limits.file_kb = 200", "limits.open_files = 2048",
                       'filesystem.git_config = "user"'):
             result = self.write("one.json", json.dumps({"denials": [{"grant": grant}]}))
