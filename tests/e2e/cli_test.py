@@ -291,16 +291,6 @@ class Environment(harness.Case):
         for name in ("PROJECT", "AUTHOR", "LANG", "LC_TIME", "TERM", "TZ", "PATH"):
             self.assertEqual(seen[name], self.CALLER[name])
 
-    def test_gits_settings_stand_and_fall_in_pairs(self):
-        settings = (("http.https://git.test/.extraheader", "AUTHORIZATION: basic c2VjcmV0"), ("user.name", "Ann"))
-        env = {**self.CALLER, "GIT_CONFIG_COUNT": str(len(settings))}
-        for number, (key, value) in enumerate(settings):
-            env.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
-        answer = self.sh("git config user.name; git config --get-regexp extraheader; env", env=env)
-        self.assertEqual((answer["stdout"].splitlines()[0], answer["stderr"]), ("Ann", ""), answer)
-        self.assertNotIn("c2VjcmV0", answer["stdout"])
-        self.assertNotIn("extraheader", answer["stdout"])
-
     def test_passwords_are_taken_out_of_urls_under_any_name(self):
         seen = self.inside("--env", "SET=ftp://a:set@h", env={"SITE": "ftp://ann:secret@h.test/x"})
         self.assertEqual((seen["SITE"], seen["SET"]), ("ftp://h.test/x", "ftp://a:[REDACTED]@h"))

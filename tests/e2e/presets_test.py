@@ -160,6 +160,16 @@ class PresetsTest(harness.Case):
         both = self.sh("true", "--ro", "data", "--rw", "/data", cwd=self.base)
         self.assertNotEqual(both["error"]["code"], "bad_flag", both)
 
+    def test_gits_settings_stand_and_fall_in_pairs(self):
+        settings = (("http.https://git.test/.extraheader", "AUTHORIZATION: basic c2VjcmV0"), ("user.name", "Ann"))
+        env = {**self.env, "GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (key, value) in enumerate(settings):
+            env.update({f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value})
+        answer = self.sh("git config user.name; git config --get-regexp extraheader; env", env=env)
+        self.assertEqual((answer["stdout"].splitlines()[0], answer["stderr"]), ("Ann", ""), answer)
+        self.assertNotIn("c2VjcmV0", answer["stdout"])
+        self.assertNotIn("extraheader", answer["stdout"])
+
 
 class SessionPresetsTest(session_harness.Case):
     def test_a_session_has_its_presets_and_its_relative_roots(self):
