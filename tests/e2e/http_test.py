@@ -40,7 +40,7 @@ class Http(Networked):
 
     def seen(self):
         with open(self.log) as file:
-            return [json.loads(line) for line in file]
+            return [json.loads(line) for line in file if line.endswith("\n")]
 
 
 class Rules(Http):
