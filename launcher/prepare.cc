@@ -336,6 +336,8 @@ Result<PolicyContext> make_context(const RunOptions& options, const Environment&
 // Where something will run. The invocation loses the variables that hold secrets: nobody else has
 // read them yet.
 Result<Policy> with_http_started(Policy policy, const Invocation& invocation) {
+  std::vector<std::string> withheld = values_in_files(policy.run.withheld);
+  if (!withheld.empty()) policy = with_withheld(std::move(policy), std::move(withheld));
   NetworkProfile network = policy.sandbox.network;
   if (network.http.empty() && network.credentials.empty()) return policy;
   if (invocation.verb->run == verb_explain || invocation.verb->run == verb_check) return policy;

@@ -286,7 +286,15 @@ std::string why_listed(const std::string& path, const std::array<Never, N>& tabl
 }
 
 std::string why_not_written(const std::string& path, const Guarded& guarded) {
-  const bool is_users = is_below(path, "/var/tmp") || path.starts_with("/run/user/") ||
+  const auto meets = [&](const std::string& place) {
+    return is_below(path, place) || is_below(place, path);
+  };
+  constexpr std::string_view kRuntime = "/run/user/";
+  if (path.starts_with(kRuntime) &&
+      meets(path.substr(0, path.find('/', kRuntime.size())) + "/systemd")) {
+    return path + " steers what runs outside: " + std::string(kLogin);
+  }
+  const bool is_users = is_below(path, "/var/tmp") || path.starts_with(kRuntime) ||
                         (is_below(path, "/var") &&
                          std::any_of(guarded.homes.begin(), guarded.homes.end(),
                                      [&](const auto& home) { return is_below(path, home); }));
@@ -295,9 +303,6 @@ std::string why_not_written(const std::string& path, const Guarded& guarded) {
       return path + " belongs to the system, and is not for commands";
     }
   }
-  const auto meets = [&](const std::string& place) {
-    return is_below(path, place) || is_below(place, path);
-  };
   for (const std::string& home : guarded.homes) {
     for (const Never& row : kOfTheHome) {
       if (meets(home + "/" + std::string(row.what))) {

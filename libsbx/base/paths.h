@@ -19,4 +19,12 @@ inline std::string join_path(std::string_view directory, std::string_view name) 
   return path;
 }
 
+// Whether `path` is `ancestor` or lies below it; both are normal paths.
+inline bool is_below(std::string_view path, std::string_view ancestor) {
+  const std::size_t size = ancestor.size();
+  if (size == 1 && ancestor[0] == '/') return true;
+  return path.size() >= size && (path.size() == size || path[size] == '/') &&
+         std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
+}
+
 }  // namespace sbx

@@ -85,7 +85,7 @@ sbx::Status serve(OwnedFd control) {
   sbx::OwnedFd bundle = std::move(made.bundle);
   sbx::http::Service service(std::move(control));
   service.add_policy(std::move(made));
-  setrlimit(RLIMIT_DATA, &kMostMemory);
+  setrlimit(RLIMIT_DATA, &kMostMemory);  // refused only where a lower one is in force
   sbx::Status jailed = service.open();
   if (jailed.ok()) jailed = sbx::enter_jail(kCalls);
   if (!jailed.ok()) {

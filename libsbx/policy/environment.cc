@@ -9,7 +9,6 @@
 #include <span>
 #include <utility>
 
-#include "base/files.h"
 #include "base/text.h"
 #include "policy/git_setting.h"
 #include "policy/http.h"
@@ -218,30 +217,21 @@ void share_git_settings(const EnvironmentProfile& rules, const Environment& inhe
   if (shared > 0) out[std::string(kGitCount)] = std::to_string(shared);
 }
 
-// What a source that is not asked holds; nothing of a command, which is not run.
-std::string value_of(const SecretSource& from, const Environment& inherited) {
-  if (from.env) {
-    const auto found = inherited.find(*from.env);
-    return found == inherited.end() ? "" : found->second;
-  }
-  if (!from.file) return "";
-  constexpr std::size_t kMost = std::size_t{16} << 10;
-  Result<std::string> text = read_file(*from.file, kMost + 1);
-  if (!text.ok()) return "";
-  if (text.value().ends_with('\n')) text.value().pop_back();
-  return std::move(text).value();
-}
-
 }  // namespace
+
+void drop_holders(std::string_view value, Environment& out) {
+  constexpr std::size_t kLeast = 8;
+  if (value.size() < kLeast) return;
+  std::erase_if(
+      out, [&](const auto& variable) { return variable.second.find(value) != std::string::npos; });
+}
 
 void withhold(const Credential& credential, const Environment& inherited, Environment& out) {
   out.erase(credential.name);
-  if (credential.from.env) out.erase(*credential.from.env);
-  constexpr std::size_t kLeast = 8;  // a shorter one is a part of much
-  const std::string secret = value_of(credential.from, inherited);
-  if (secret.size() < kLeast) return;
-  std::erase_if(
-      out, [&](const auto& variable) { return variable.second.find(secret) != std::string::npos; });
+  if (!credential.from.env) return;
+  out.erase(*credential.from.env);
+  const auto source = inherited.find(*credential.from.env);
+  if (source != inherited.end()) drop_holders(source->second, out);
 }
 
 Environment make_environment(const Policy& policy, const Environment& inherited,
@@ -294,6 +284,7 @@ Environment make_environment(const Policy& policy, const Environment& inherited,
   }
   for (const auto& [name, value] : rules.set) out[name] = value;
   for (const Credential& each : policy.run.withheld) withhold(each, inherited, out);
+  for (const std::string& value : policy.run.withheld_values) drop_holders(value, out);
   if (policy.sandbox.http)
     add_trust(*policy.sandbox.http, policy.sandbox.filesystem.base != Base::kHost, out);
   return out;

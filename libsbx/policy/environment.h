@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The environment of the command: the caller's variables, scrubbed; the operator's; sbx's own.
-// Values only: the launcher hands the caller's environment in. Of files it reads those that a
-// credential that is withheld has its value from.
+// Values only: the launcher hands the caller's environment in.
 #pragma once
 
 #include <map>
@@ -27,8 +26,10 @@ bool is_sensitive_name(std::string_view name);
 // inherited (except with scrub `off`).
 bool is_never_settable(std::string_view name);
 
-// Takes out a credential's variable, its source, and what holds the same value.
+// Takes out a credential's variable, its source, and what holds the value of that.
 void withhold(const Credential& credential, const Environment& inherited, Environment& out);
+// Takes out what holds the value; one under 8 bytes is a part of much, and counts for nothing.
+void drop_holders(std::string_view value, Environment& out);
 
 // inherited → scrubbed (off: all; default: without credentials; strict: safe names only) → `pass`
 // of the operator → sbx's own (HOME, TMPDIR; where nobody answers, the variables that keep programs

@@ -316,6 +316,11 @@ bool is_always_protected(const Policy& policy, std::string_view path) {
   });
 }
 
+Policy with_withheld(Policy policy, std::vector<std::string> values) {
+  policy.run.withheld_values = std::move(values);
+  return policy;
+}
+
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session) {
   constexpr std::size_t kLeastSecret = 8;
   for (const auto& [name, placeholder] : session->placeholders) {  // as long as what it stands for
@@ -432,6 +437,7 @@ Result<Policy> make_policy(Profile profile, const OperatorFlags& flags, PolicyCo
                 {},
                 !context.repository.empty() && !is_shown(sandbox, context.repository),
                 std::move(withheld),
+                {},
                 std::move(managed_reach)};
   for (ManagedFile& file : context.managed) {
     run.managed.push_back(std::move(file.mark));

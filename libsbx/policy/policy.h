@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/paths.h"
 #include "base/result.h"
 #include "model/request.h"
 #include "profile/host_rule.h"
@@ -118,6 +119,7 @@ struct RunPolicy : RunProfile {
   bool is_below_repository = false;
   // Of a network that was taken away: what they would have kept outside stays there.
   std::vector<Credential> withheld;
+  std::vector<std::string> withheld_values;  // that their files hold
   std::vector<ManagedReach> managed_reach;
 };
 
@@ -181,19 +183,13 @@ bool is_always_protected(const Policy& policy, std::string_view path);
 
 // The policy with what stands behind its rules and credentials; not for a policy without.
 Policy with_http(Policy policy, std::shared_ptr<HttpSession> session);
+// The policy with what the files of the credentials that it withholds hold.
+Policy with_withheld(Policy policy, std::vector<std::string> values);
 
 // `path` made absolute below `base`, without ".", repeated slashes or a slash at the end.
 // Errors: kPathRefused for "..", NUL, or an empty path.
 Result<std::string> normal_path(std::string_view path, std::string_view base,
                                 std::string_view where);
-
-// Whether `path` is `ancestor` or lies below it; both are normal paths.
-inline bool is_below(std::string_view path, std::string_view ancestor) {
-  const std::size_t size = ancestor.size();
-  if (size == 1 && ancestor[0] == '/') return true;
-  return path.size() >= size && (path.size() == size || path[size] == '/') &&
-         std::char_traits<char>::compare(path.data(), ancestor.data(), size) == 0;
-}
 
 // Which of `places` counts at `path`: the deepest that is it or holds it, the first of equals;
 // nullptr: none. `path_of` gives a place's normal path.

@@ -3,10 +3,12 @@
 #include "profile/store.h"
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/sha256.h"
 #include "json/check.h"
 #include "json/reader.h"
@@ -82,8 +84,9 @@ class Chain {
       about_ = name_in_errors(link.source);
       const NetworkMode mode = profile.network.mode;
       const std::size_t roots = profile.filesystem.roots.size();
+      const std::map<std::string, Cache> caches = profile.caches;
       for (Error& error : apply_document(link.document, profile)) report(std::move(error));
-      if (link.source.is_preset) only_add(profile, mode, roots);
+      if (link.source.is_preset) only_add(profile, mode, roots, caches);
       if (link.source.identity != top_) continue;
       name = profile.name;
       description = profile.description;
@@ -217,9 +220,10 @@ class Chain {
     return parents;
   }
 
-  // A preset never lowers: a network mode that is wider already stays, and so does a root that
-  // the profile names itself.
-  static void only_add(Profile& profile, NetworkMode mode, std::size_t known) {
+  // A preset never lowers: a network mode that is wider already stays, and so does a root or a
+  // cache that the profile names itself.
+  static void only_add(Profile& profile, NetworkMode mode, std::size_t known,
+                       const std::map<std::string, Cache>& caches) {
     profile.network.mode = std::max(profile.network.mode, mode);
     std::vector<Root>& roots = profile.filesystem.roots;
     const auto own = roots.begin() + static_cast<std::ptrdiff_t>(std::min(known, roots.size()));
@@ -228,6 +232,13 @@ class Chain {
                          [&](const Root& root) { return root.path == added.path; });
     };
     roots.erase(std::remove_if(own, roots.end(), is_named), roots.end());
+    std::erase_if(profile.caches, [&](const auto& added) {
+      return std::any_of(caches.begin(), caches.end(), [&](const auto& cache) {
+        return is_below(added.second.path, cache.second.path) ||
+               is_below(cache.second.path, added.second.path);
+      });
+    });
+    for (const auto& [name, cache] : caches) profile.caches[name] = cache;
   }
 
   std::string name_in_errors(const ProfileSource& source) const {

@@ -10,6 +10,7 @@
 #include "host_files/places.h"
 #include "kept/kept_layer.h"
 #include "policy/http.h"
+#include "run/http_process.h"
 
 namespace sbx {
 namespace {
@@ -32,6 +33,9 @@ Environment planned_environment(const RunInput& input) {
   for (const Credential& each : sandbox.network.credentials) {
     withhold(each, input.inherited, out);
     started.placeholders[each.name];
+  }
+  for (const std::string& value : values_in_files(sandbox.network.credentials)) {
+    drop_holders(value, out);
   }
   add_trust(started, sandbox.filesystem.base != Base::kHost, out);
   return out;

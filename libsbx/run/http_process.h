@@ -42,6 +42,10 @@ struct HttpQuestion {
   std::string_view path() const;
 };
 
+// What the sources that are files hold, without a final newline: of credentials that nobody uses,
+// so that what cannot be read, or is no secret's size, holds nothing.
+std::vector<std::string> values_in_files(const std::vector<Credential>& credentials);
+
 class HttpProcess;
 
 // What it makes of one policy: what the sandboxes of that are shown, and which of their connections

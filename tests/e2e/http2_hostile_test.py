@@ -6,7 +6,7 @@ import os
 
 import harness
 from http_hostile_test import PRELUDE
-from http_process_test import descendants, name_of
+from http_process_test import peaks_below
 from http_test import OverHttp2
 from network_harness import PYTHON, requests_of
 
@@ -237,11 +237,7 @@ while not os.path.exists("end"): time.sleep(0.05)
                                *self.ruled({"host": self.HOST}), "--timeout", "110s", "--", PYTHON, "flood.py"],
                          cwd=self.work, background="long")
         harness.until(lambda: os.path.exists(os.path.join(self.work, "done")), 100)
-        peaks = []
-        for pid in descendants(self.world.process.pid):
-            if name_of(pid) == "sbx-http":
-                with open(f"/proc/{pid}/status") as file:
-                    peaks += [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
+        peaks = peaks_below(self.world.process.pid)
         open(os.path.join(self.work, "end"), "w").close()
         answer = json.loads(self.world.order(argv=["true"], cwd=self.work, wait="long")["stdout"])
         said = dict(line.split(": ") for line in answer["stdout"].splitlines())

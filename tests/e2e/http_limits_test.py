@@ -8,7 +8,7 @@ import unittest
 
 import harness
 from http_hostile_test import BEARER, Hostile, PRELUDE
-from http_process_test import descendants, name_of
+from http_process_test import peaks_below
 from http_test import HOST, URL
 from network_harness import PYTHON
 
@@ -50,11 +50,7 @@ class Work(Hostile):
                                "--timeout", "110s", "--", PYTHON, "nested.py"],
                          cwd=self.work, background="long")
         harness.until(lambda: os.path.exists(os.path.join(self.work, "done")), 100)
-        peaks = []
-        for pid in descendants(self.world.process.pid):
-            if name_of(pid) == "sbx-http":
-                with open(f"/proc/{pid}/status") as file:
-                    peaks += [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
+        peaks = peaks_below(self.world.process.pid)
         open(os.path.join(self.work, "end"), "w").close()
         answer = json.loads(self.world.order(argv=["true"], cwd=self.work, wait="long")["stdout"])
         self.assertEqual(answer["stdout"].split(), ["200", "403", "True"], answer)

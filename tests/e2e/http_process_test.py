@@ -40,6 +40,16 @@ def descendants(root):
     return out
 
 
+def peaks_below(root):
+    """The most memory that each sbx-http has had, in KiB."""
+    peaks = []
+    for pid in descendants(root):
+        if name_of(pid) == "sbx-http":
+            with open(f"/proc/{pid}/status") as file:
+                peaks += [int(line.split()[1]) for line in file if line.startswith("VmHWM")]
+    return peaks
+
+
 def holds_bytes(pid, value):
     """Whether the memory that all its threads share has the bytes; None: it could not be read."""
     was_read = False

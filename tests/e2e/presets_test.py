@@ -19,7 +19,7 @@ class PresetsTest(harness.Case):
         self.home = os.path.join(self.base, "home")
         os.mkdir(self.home)
         self.env = {**os.environ, "HOME": self.home}
-        for name in ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "XAUTHORITY"):
+        for name in ("SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", "XAUTHORITY"):
             self.env.pop(name, None)
 
     def listen(self, name):
@@ -130,6 +130,15 @@ class PresetsTest(harness.Case):
                          "1\n2\n")
         self.assertNotIn("got", self.out("ls -A ~/.npm || true", "--with", "node", env=self.env))
         self.assertEqual(os.listdir(self.home + "/.npm"), ["theirs"])
+
+    def test_a_cache_of_the_profiles_own_stays_as_it_has_it(self):
+        own = {"npm": {"path": "~/mine", "share": "user"}, "gradle": {"path": "~/.gradle"}}
+        profile = self.profile({"caches": own})
+        shown = self.out("ls -d ~/mine ~/.gradle ~/.npm ~/.gradle/wrapper ~/.cache/pip 2>/dev/null; true",
+                         "--profile", profile, "--with", "caches", env=self.env).split()
+        self.assertEqual([os.path.relpath(path, self.home) for path in shown],
+                         [".cache/pip", ".gradle", "mine"])
+        self.assertEqual(os.listdir(self.home + "/.local/state/sbx/caches/npm"), ["user"])
 
     def test_a_file_is_laid_over_the_profile_and_protected_as_the_profile_is(self):
         more = self.write("work/more.json", '{"environment": {"set": {"MORE": "yes"}}}')

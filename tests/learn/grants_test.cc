@@ -186,6 +186,8 @@ TEST(Never, AreSecretsTheMachineAndWhatSteersLaterRuns) {
                            "/run/udev/rules.d",
                            "/run/sudo/ts",
                            "/run/user",
+                           "/run/user/1000",
+                           "/run/user/1000/systemd/user",
                            "/var",
                            "/var/cache/man",
                            "/var/mail/ann",

@@ -341,5 +341,17 @@ TEST_F(HttpProcessTest, ASourceThatFailsLeavesTheOthersAsTheyAre) {
   expect_each_its_own();
 }
 
+TEST(ValuesInFiles, AreThoseThatCanBeRead) {
+  const test::TempDir directory;
+  Credential filed;
+  filed.from.file = directory.file("secret", "file-secret-value\n");
+  Credential missing;
+  missing.from.file = directory.at("missing");
+  Credential from_variable;
+  from_variable.from.env = "NAME";
+  EXPECT_EQ(values_in_files({missing, filed, from_variable}),
+            std::vector<std::string>{"file-secret-value"});
+}
+
 }  // namespace
 }  // namespace sbx
