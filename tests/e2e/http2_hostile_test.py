@@ -121,7 +121,7 @@ def read(s, count):
             data = data[9 + size:]
     return sorted(set(left.values()))
 one = spoken(asked)
-print(read(one, 100))
+print(read(one, 100), flush=True)
 one.close()
 two = spoken(asked)
 time.sleep(3)
