@@ -125,6 +125,7 @@ GitConfigPaths read_git_config(std::string_view text) {
     if (name == "include.path" || name == "includeif.path") out.includes.push_back(value);
     if (name == "core.hookspath") out.hooks_path = value;
     if (name == "core.worktree") out.work_tree = value;
+    if (name == "extensions.worktreeconfig") out.has_worktree_settings = true;
     if (name == "extensions.objectformat") out.has_sha256 = lower_case(value) == "sha256";
   }
   return out;

@@ -25,6 +25,7 @@ struct GitConfigPaths {
   std::optional<std::string> hooks_path;  // the last core.hooksPath
   std::optional<std::string> work_tree;   // the last core.worktree
   bool has_sha256 = false;                // extensions.objectFormat
+  bool has_worktree_settings = false;     // extensions.worktreeConfig, whatever its value
 };
 GitConfigPaths read_git_config(std::string_view text);
 

@@ -3,7 +3,9 @@
 // of another checkout's repository is a short list; whatever else is found there is read-only.
 #include "host/git_outside.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -37,10 +39,11 @@ constexpr auto kShared =
     std::to_array<std::string_view>({"objects", "refs", "logs", "packed-refs", "packed-refs.new",
                                      "shallow", "lfs", "rr-cache", "reftable", "gc.pid", "gc.log"});
 
-// Those that would lead another checkout elsewhere, or run there. Named where they come to be.
-constexpr auto kHeld =
-    std::to_array<std::string_view>({"HEAD", "index", "config", "config.worktree", "commondir",
-                                     "hooks", "info", "modules", "worktrees"});
+// Those that would lead another checkout elsewhere, or run there. Where there is none, an empty
+// directory in its place is nothing to git.
+constexpr auto kHeld = std::to_array<std::string_view>({"hooks", "info", "modules", "worktrees"});
+// And those that git would stumble over: named where they come to be.
+constexpr auto kNamed = std::to_array<std::string_view>({"HEAD", "index", "config"});
 
 // The first line of a small regular file; empty where there is none.
 std::string first_line(const std::string& path) {
@@ -98,7 +101,7 @@ Found follow(const std::string& top) {
   if (!found.named.starts_with('/')) found.named = join_path(top, found.named);
   found.directory = resolve(found.named, top);
   const std::string common =
-      found.directory.empty() ? "" : first_line(join_path(found.directory, "commondir"));
+      found.directory.empty() ? "" : first_line(join_path(found.directory, kGitCommonDirectory));
   found.common = common.empty() ? found.directory : resolve(common, found.directory);
   found.is_ours = !found.common.empty() && is_repository(found.common) && names_work_tree(found);
   return found;
@@ -184,12 +187,29 @@ class Adder {
                    "cannot list the repository of this worktree: " + found_.common, "git",
                    "see that it can be read and holds no more than 4096 entries", errno};
     }
-    for (const std::string_view name : kHeld) {
-      Node node = node_at(join_path(found_.common, name));
-      if (node.kind != NodeKind::kMissing) continue;
-      view_.protects.push_back({found_.common, std::move(node), {}, true});
-    }
+    const bool can_make = faccessat(AT_FDCWD, found_.common.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+    for (const std::string_view name : kHeld) hold_place(name, !can_make);
+    for (const std::string_view name : kNamed) hold_place(name, true);
+    hold_place(kGitWorktreeSettings, !can_make || goes_by_worktree_settings());
+    hold_place(kGitCommonDirectory, true);
     return {};
+  }
+
+  // Nothing is to come where nothing is.
+  void hold_place(std::string_view name, bool is_only_reported) {
+    Node node = node_at(join_path(found_.common, name));
+    if (node.kind != NodeKind::kMissing && !is_stub(node.path)) return;
+    node.kind = NodeKind::kMissing;
+    const bool leads_git = name == kGitCommonDirectory;
+    view_.protects.push_back({.root = found_.common,
+                              .node = std::move(node),
+                              .report_missing = is_only_reported,
+                              .leads_git = leads_git});
+  }
+
+  bool goes_by_worktree_settings() const {
+    const Result<std::string> text = read_file(join_path(found_.common, "config"), kMaxText);
+    return !text.ok() || read_git_config(text.value()).has_worktree_settings;
   }
 
   const Found& found_;

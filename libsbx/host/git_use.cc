@@ -76,7 +76,7 @@ class Looker {
       const bool is_bare =
           exists(join_path(path, "HEAD")) &&
           ((exists(join_path(path, "objects")) && exists(join_path(path, "refs"))) ||
-           exists(join_path(path, "commondir")));
+           exists(join_path(path, kGitCommonDirectory)));
       if (!is_bare) continue;
       out_[path] = "a bare repository";
       add_repository(path, path, 0);
@@ -242,11 +242,11 @@ class Looker {
     }
     if (exists(join_path(directory, kHead))) out_.emplace(join_path(directory, kHead), kHead);
     std::string common = directory;
-    if (const auto text = note(join_path(directory, "commondir"))) {
+    if (const auto text = note(join_path(directory, kGitCommonDirectory))) {
       common = real(below(directory, first_line(*text))).value_or(directory);
     }
     GitConfigPaths config = note_config(join_path(common, "config"), 0);
-    const GitConfigPaths own = note_config(join_path(directory, "config.worktree"), 0);
+    const GitConfigPaths own = note_config(join_path(directory, kGitWorktreeSettings), 0);
     if (own.hooks_path) config.hooks_path = own.hooks_path;
     // Where all was too much, that is said of the root.
     if (std::exchange(leads_on_, false) && work_left_ > 0)
@@ -285,13 +285,13 @@ class Looker {
     while (const dirent* entry = listing.next()) {
       if (!spend(kListedWork)) return;
       const std::string own = join_path(directory, "worktrees/" + std::string(entry->d_name));
-      const std::string common = join_path(own, "commondir");
+      const std::string common = join_path(own, kGitCommonDirectory);
       const OwnedFd file = open_file(common, O_RDONLY);
       if (!file.is_open()) continue;
       const std::optional<std::string> text = read_text(file.get(), PATH_MAX);
       // As git makes it.
       if (!text || first_line(*text) != "../..") out_[common] = mark_of(file.get(), text);
-      (void)note_config(join_path(own, "config.worktree"), 0);
+      (void)note_config(join_path(own, kGitWorktreeSettings), 0);
     }
   }
 

@@ -155,6 +155,7 @@ class Resolver {
 
   void add(Node node, const std::string& root, const std::vector<Node>& parents,
            bool report_missing, bool mask = false) {
+    const bool leads_git = leads_git_ && node.kind == NodeKind::kMissing && report_missing;
     if (writable_root(node.path) == nullptr) return;
     const auto same = [&](const ViewProtect& other) {
       return other.node.path == node.path && other.report_missing == report_missing;
@@ -164,7 +165,8 @@ class Resolver {
                     .node = std::move(node),
                     .parents = parents,
                     .report_missing = report_missing,
-                    .mask = mask});
+                    .mask = mask,
+                    .leads_git = leads_git});
   }
 
   void protect_below(const ViewRoot& root, const std::string& path, Parts rest,
@@ -189,7 +191,7 @@ class Resolver {
     for (const std::string& module : found) {
       protect_below(*root, module, rest, report_missing);
       if (!redirects_.insert(module).second) continue;
-      for (const char* name : kRedirects) protect_below(*root, join_path(module, name), {}, true);
+      hold_redirects(module, [&](const std::string& path) { protect_below(*root, path, {}, true); });
     }
   }
 
@@ -234,7 +236,7 @@ class Resolver {
     const std::string directory = resolve(line->substr(kPrefix.size()), parent_of(path));
     protect_git_directory(directory, rest, report_missing);
     const std::optional<std::string> common =
-        directory.empty() ? std::nullopt : read_line(join_path(directory, "commondir"), failure_);
+        directory.empty() ? std::nullopt : read_line(join_path(directory, kGitCommonDirectory), failure_);
     if (common) protect_git_directory(resolve(*common, directory), rest, report_missing);
   }
 
@@ -247,9 +249,14 @@ class Resolver {
   // No stubs for these: git on the host would stumble over one.
   void protect_redirects(const std::string& directory) {
     if (!redirects_.insert(directory).second) return;
-    for (const char* name : kRedirects) {
-      protect_at(join_path(directory, name), {}, true);
-    }
+    hold_redirects(directory, [&](const std::string& path) { protect_at(path, {}, true); });
+  }
+  template <typename F>
+  void hold_redirects(const std::string& directory, F hold) {
+    leads_git_ = true;
+    hold(join_path(directory, kGitCommonDirectory));
+    leads_git_ = false;
+    hold(join_path(directory, kGitWorktreeSettings));
   }
 
   std::string resolve(const std::string& path, std::string_view base) {
@@ -259,7 +266,7 @@ class Resolver {
 
   const std::vector<ViewRoot>& roots_;
   std::vector<ViewProtect>& out_;
-  static constexpr const char* kRedirects[] = {"commondir", "config.worktree"};
+  bool leads_git_ = false;            // what is added now, where nothing is
   std::set<std::string> redirects_;  // git directories whose redirecting files are done
   int links_ = 0;
   Status failure_;  // the first look that failed

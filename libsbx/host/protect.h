@@ -13,11 +13,17 @@
 
 namespace sbx {
 
+// Of gitrepository-layout(5): names the directory with the settings and hooks that git goes by, and
+// settings of one checkout, which count where extensions.worktreeConfig is set.
+inline constexpr const char* kGitCommonDirectory = "commondir";
+inline constexpr const char* kGitWorktreeSettings = "config.worktree";
+
 // Appends to `out`, each path once. `roots` are all roots of the view: what a symlink or a `.git`
 // file leads to is protected where it lies in a writable one, and left alone elsewhere, since it
 // cannot be written there. A symlink on the way is itself held in place; one that leads nowhere is
 // masked. Beside `.git/X`, the files that would lead git to another configuration (`commondir`,
-// `config.worktree`) are protected where they exist and reported where they are created.
+// `config.worktree`) are protected where they exist and reported where they are created; the first
+// is taken away at once.
 // Errors: kPathRefused for a relative path that escapes.
 // A stub that another run holds there counts as missing.
 Status resolve_protect(const std::vector<ViewRoot>& roots, const Node& root, const Protect& protect,

@@ -47,12 +47,13 @@ struct ViewRoot {
 
 // One protected path within a rw root, resolved.
 struct ViewProtect {
-  std::string root;           // the rw root that it lies in
-  Node node;                  // kMissing: node.path is the path that must not be created
-  std::vector<Node> parents;  // directories between the root and the path, outermost first
+  std::string root;                // the rw root that it lies in
+  Node node;                       // kMissing: node.path is the path that must not be created
+  std::vector<Node> parents = {};  // directories between the root and the path, outermost first
   bool report_missing = false;
   bool is_soft = false;  // without a mount view, where a stub closes the directory, only reported
   bool mask = false;     // a symlink that leads nowhere: masked, so that it never leads somewhere
+  bool leads_git = false;  // missing and only reported: what is made there is taken away at once
   // Missing and not held: named in `denials` if it is there afterwards.
   bool is_only_reported() const { return node.kind == NodeKind::kMissing && report_missing; }
   friend bool operator==(const ViewProtect&, const ViewProtect&) = default;
@@ -105,6 +106,7 @@ struct View {
   std::vector<ViewRoot> absent;  // optional ones that are hidden or read-only once they appear
   std::vector<Link> left_out;    // optional, read-only ones, and of hidden_path, that are symlinks
   std::vector<std::string> seen_elsewhere;  // hidden files that have names which are not hidden
+  std::vector<std::string> held_by_name;    // protected ones that have names which are not
   std::vector<ViewProtect> protects;
   std::vector<std::pair<std::string, Node>> caches;  // where each is shown, and what it is
   // Patterns of roots that hide, and of protected paths: where they begin, and what matched.

@@ -84,6 +84,7 @@ class Roots {
         SBX_CHECK_OK(protect_path(view_.roots, root.path, view_.protects));
       }
     }
+    find_other_names_of_held();
     return {};
   }
 
@@ -384,6 +385,24 @@ class Roots {
       }
       const auto names = std::count_if(view_.roots.begin(), view_.roots.end(), is_hidden_name);
       if (static_cast<nlink_t>(names) < info.st_nlink) view_.seen_elsewhere.push_back(root.path());
+    }
+  }
+
+  // Of one that is protected likewise.
+  void find_other_names_of_held() {
+    for (const ViewProtect& protect : view_.protects) {
+      struct stat info {};
+      if (protect.node.kind != NodeKind::kFile || lstat(protect.node.path.c_str(), &info) != 0 ||
+          info.st_nlink < 2) {
+        continue;
+      }
+      const auto is_it = [&](const ViewProtect& other) {
+        return other.node.dev == protect.node.dev && other.node.ino == protect.node.ino;
+      };
+      const auto names = std::count_if(view_.protects.begin(), view_.protects.end(), is_it);
+      if (static_cast<nlink_t>(names) < info.st_nlink) {
+        view_.held_by_name.push_back(protect.node.path);
+      }
     }
   }
 

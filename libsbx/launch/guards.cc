@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstring>
 
 #include "launch/descriptors.h"
@@ -105,7 +107,8 @@ void note(const ChildContext& context, std::uint32_t step, Loss::End end) {
   }
   // What ends the run is always said.
   const std::uint32_t at = count < kMaxLosses ? count : kMaxLosses - 1;
-  if (count == kMaxLosses && end != Loss::End::kRunEnded) return;
+  const bool ends = end == Loss::End::kRunEnded || end == Loss::End::kMadeAgain;
+  if (count == kMaxLosses && !ends) return;
   state.losses[at] = {step, end, 1};
   state.loss_count.store(at + 1);
 }
@@ -165,10 +168,35 @@ bool reappears(ChildContext& context, const op::Guard& guard, bool& has_stopped)
   }
 }
 
+// git on the host must not find it, and no stub can stand there. False: the run must end.
+bool take_away(ChildContext& context, std::uint32_t step, op::Guard& guard, const char* path) {
+  constexpr std::uint8_t kMostTimes = 3;
+  const char* const name = std::strrchr(path, '/') + 1;
+  char parent[PATH_MAX];
+  const std::size_t size = std::min<std::size_t>(name - path, sizeof parent - 1);
+  std::memcpy(parent, path, size);
+  parent[size] = '\0';
+  const ScopedFd directory{open_directory(parent, O_PATH)};
+  const int error = directory.fd < 0                              ? failure()
+                    : ::unlinkat(directory.fd, name, 0) == 0 ? 0
+                                                                  : failure();
+  if (is_missing(error)) return true;
+  // git goes by no directory of that name; what it is called is said at the end.
+  if (error == EISDIR) {
+    guard.is_off = true;
+    return true;
+  }
+  if (error == 0) note(context, step, Loss::End::kTakenAway);
+  if (error == 0 && ++guard.times < kMostTimes) return true;
+  note(context, step, Loss::End::kMadeAgain);
+  return false;
+}
+
 // False: the run must end.
 bool look_at(ChildContext& context, std::uint32_t step, op::Guard& guard, bool& has_stopped) {
   constexpr int kMostTries = 16;  // against a host that replaces it again and again
   const char* const path = context.text(guard.path);
+  if (guard.kind == GuardKind::kNever) return take_away(context, step, guard, path);
   const bool is_quiet = (guard.flags & kGuardQuiet) != 0;
   bool has_waited = false;
   for (int tries = 0; tries < kMostTries; ++tries) {

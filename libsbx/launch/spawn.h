@@ -26,7 +26,7 @@ inline constexpr int kAskToEnd = SIGUSR1;
 
 // A placement that the host uncovered, and what was done about it.
 struct Loss {
-  enum class End : std::uint32_t { kRestored, kReported, kRunEnded };
+  enum class End : std::uint32_t { kRestored, kReported, kRunEnded, kTakenAway, kMadeAgain };
   std::uint32_t step;  // index of its op::Guard
   End end;
   std::uint64_t count;

@@ -170,6 +170,12 @@ void add_degradations(LaunchPlan& plan, const PlanInput& input) {
         " is hidden by this name alone, and the file has others (hard links, see "
         "find -samefile): hide those too, or make it a file of one name");
   }
+  for (const std::string& path : view.held_by_name) {
+    plan.warnings.push_back(
+        "filesystem.protect: " + path +
+        " is protected by this name alone, and the file has others (hard links, see "
+        "find -samefile): protect those too, or make it a file of one name");
+  }
   for (const std::string& path : view.not_writable) {
     plan.warnings.push_back("filesystem.roots: " + path +
                             " is another user's, and a command of root's, which has no "

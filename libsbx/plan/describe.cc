@@ -46,6 +46,8 @@ const char* guard_name(GuardKind kind) {
       return "bind";
     case GuardKind::kFixed:
       return "fixed";
+    case GuardKind::kNever:
+      return "never";
   }
   return "";
 }

@@ -35,6 +35,7 @@ enum class GuardKind : std::uint8_t {
   kCover,  // by an empty file or directory
   kBind,   // by what is there, bound over itself
   kFixed,  // not at all
+  kNever,  // nothing stood there: what comes to be is taken away
 };
 enum GuardFlag : std::uint64_t {
   kGuardMayVanish = 1,     // where nothing is, nothing has to be covered
@@ -325,7 +326,8 @@ struct Watch {
 struct Guard {
   Text path;
   GuardKind kind;
-  bool is_off = false;  // the child's, and so is the mount's id
+  bool is_off = false;     // the child's, and so is the mount's id
+  std::uint8_t times = 0;  // that something was taken away
   std::uint64_t attributes;
   std::uint64_t flags;  // GuardFlag
   std::uint64_t mount_id = 0;

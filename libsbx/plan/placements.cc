@@ -454,6 +454,11 @@ bool Placements::is_guarded(const ViewRoot& absent) const {
   return (attributes & sys::kMountAttrReadOnly) == 0 || absent.noexec;
 }
 
+bool Placements::is_guarded(const ViewProtect& missing) const {
+  return missing.leads_git && filesystem().replaced != ReplacedMode::kReport &&
+         can_be_uncovered(missing.node.path);
+}
+
 bool Placements::is_ours(std::string_view path) const {
   const Placement* const holder = deepest(path);
   if (holder == nullptr) return !has_host_root_;

@@ -85,6 +85,8 @@ class Placements {
   bool is_guarded(const Placement& placement) const;
   // Whether an optional root that does not exist must be covered when it appears.
   bool is_guarded(const ViewRoot& absent) const;
+  // Whether what is made at a path where nothing is has to be taken away.
+  bool is_guarded(const ViewProtect& missing) const;
 
   // The new root is the host's own, with masks over it.
   bool has_host_root() const { return has_host_root_; }

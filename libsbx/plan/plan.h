@@ -66,6 +66,7 @@ struct LaunchPlan {
   std::vector<Degradation> degraded;
   std::vector<std::string> warnings;
   std::vector<ViewProtect> report_created;  // named in denials if they exist afterwards
+  std::vector<std::string> taken_away;      // of those: what stands there then is taken away
   std::vector<std::string> stubs;  // missing protected paths, held by a stub during the run
   std::string cwd;
   std::string home;

@@ -55,6 +55,8 @@ class Planner {
       }
       for (const ViewProtect& protect : input_.view.protects) {
         if (protect.is_only_reported()) plan.report_created.push_back(protect);
+        const bool is_named = input_.policy.sandbox.filesystem.replaced == ReplacedMode::kReport;
+        if (protect.leads_git && !is_named) plan.taken_away.push_back(protect.node.path);
       }
     }
     if (wants(Layer::kNet) && !tunes_network()) join_network();

@@ -309,7 +309,8 @@ class ViewPlanner {
     const auto is_guarded = [&](const auto& place) { return placements_.is_guarded(place); };
     const auto& all = placements_.all();
     return std::any_of(all.begin(), all.end(), is_guarded) ||
-           std::any_of(view_.absent.begin(), view_.absent.end(), is_guarded);
+           std::any_of(view_.absent.begin(), view_.absent.end(), is_guarded) ||
+           std::any_of(view_.protects.begin(), view_.protects.end(), is_guarded);
   }
 
   // The directories on the way are watched first: a change before the look at a placement is seen
@@ -335,6 +336,9 @@ class ViewPlanner {
     for (const ViewRoot& root : view_.absent) {
       if (placements_.is_guarded(root)) watch_above(root.node.path, false);
     }
+    for (const ViewProtect& protect : view_.protects) {
+      if (placements_.is_guarded(protect)) watch_above(protect.node.path, false);
+    }
     for (const auto& [directory, only_system] : directories) {
       add(op::Watch{text(directory), only_system});
     }
@@ -348,6 +352,11 @@ class ViewPlanner {
           root.node.path, hides ? GuardKind::kCover : GuardKind::kBind,
           hides ? kMaskAttributes : kReadOnlyAttributes | (root.noexec ? sys::kMountAttrNoexec : 0),
           kGuardStartsAbsent | (hides ? kGuardMayVanish : std::uint64_t{0}));
+    }
+    for (const ViewProtect& protect : view_.protects) {
+      if (!placements_.is_guarded(protect)) continue;
+      add_guard(protect.node.path, GuardKind::kNever, 0, kGuardStartsAbsent);
+      builder_.plan().taken_away.push_back(protect.node.path);
     }
   }
 
@@ -382,8 +391,9 @@ class ViewPlanner {
 
   void add_guard(std::string_view path, GuardKind kind, std::uint64_t attributes,
                  std::uint64_t flags) {
+    const bool is_fixed = options_.nested_userns && kind != GuardKind::kNever;
     add(op::Guard{.path = text(path),
-                  .kind = options_.nested_userns ? GuardKind::kFixed : kind,
+                  .kind = is_fixed ? GuardKind::kFixed : kind,
                   .attributes = attributes,
                   .flags = flags});
   }

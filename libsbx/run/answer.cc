@@ -114,16 +114,24 @@ void decide(Outcome& outcome, const Supervised& supervised, const Leftovers& lef
 }
 
 void name_loss(Outcome& outcome, const std::vector<Denial>& denials) {
-  const auto lost = std::find_if(denials.begin(), denials.end(), [](const Denial& denial) {
-    return denial.operation == kMaskLostRunEnded;
-  });
-  if (outcome.status != RunStatus::kKilled || lost == denials.end()) return;
-  outcome.error = Error{
-      ErrorCode::kPathRefused,
-      "replaced or removed on the host while it was hidden or read-only inside: " + lost->target,
-      "/filesystem/replaced",
-      "leave it alone during the run, hide or protect its directory, or set "
-      "filesystem.replaced to restore or report"};
+  if (outcome.status != RunStatus::kKilled) return;
+  for (const Denial& denial : denials) {
+    if (denial.operation == kMaskLostRunEnded) {
+      outcome.error = Error{ErrorCode::kPathRefused,
+                            "replaced or removed on the host while it was hidden or read-only "
+                            "inside: " +
+                                denial.target,
+                            "/filesystem/replaced",
+                            "leave it alone during the run, hide or protect its directory, or set "
+                            "filesystem.replaced to restore or report"};
+    } else if (denial.operation == kMadeAgainRunEnded) {
+      outcome.error = Error{ErrorCode::kPathRefused,
+                            "made again and again, and git on the host would go by it: " +
+                                denial.target,
+                            "/filesystem/replaced",
+                            "do not make it, or set filesystem.replaced to report"};
+    }
+  }
 }
 
 Outcome error_outcome(const Error& error) {

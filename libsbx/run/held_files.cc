@@ -2,17 +2,21 @@
 // A look before and a look after.
 #include "run/held_files.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
 
+#include "base/owned_fd.h"
 #include "base/paths.h"
 #include "base/text.h"
 #include "host/globs.h"
 #include "host/protect.h"
+#include "sys/calls.h"
 
 namespace sbx {
 namespace {
@@ -21,6 +25,13 @@ constexpr std::size_t kMostMatches = 64;  // of one pattern, that are named
 
 const char* operation_of(const View::Pattern& pattern) {
   return pattern.hides ? "hidden_appeared" : "protected_created";
+}
+
+void take_away(const std::string& path) {
+  const std::string parent(parent_of(path));
+  const sys::OpenHow how{O_PATH | O_DIRECTORY | O_CLOEXEC, 0, sys::kResolveNoSymlinks};
+  const OwnedFd directory(sys::openat2(AT_FDCWD, parent.c_str(), how));
+  if (directory.is_open()) unlinkat(directory.get(), path.c_str() + path.rfind('/') + 1, 0);
 }
 
 }  // namespace
@@ -69,6 +80,8 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
     denials.add({Refuser::kMount, "protected_created", protect.node.path, 1, "",
                  is_always ? "" : "remove it from filesystem.protect"});
   }
+  // PID 1 does so as soon as it hears of it, and so not of the last.
+  for (const std::string& path : plan.taken_away) take_away(path);
   for (const State& then : states_) {
     const std::optional<State> now = state_of(then.path, then.is_own);
     if (now && *now == then) continue;

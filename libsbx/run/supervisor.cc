@@ -37,6 +37,22 @@ Error failed(const char* call) {
                "raise the limits of open files and memory", error};
 }
 
+const char* operation_of(Loss::End end) {
+  switch (end) {
+    case Loss::End::kRestored:
+      return "mask_restored";
+    case Loss::End::kReported:
+      return "mask_lost";
+    case Loss::End::kRunEnded:
+      return kMaskLostRunEnded;
+    case Loss::End::kTakenAway:
+      return "protected_created";
+    case Loss::End::kMadeAgain:
+      return kMadeAgainRunEnded;
+  }
+  return "";
+}
+
 Result<Pipe> make_pipe() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -492,15 +508,13 @@ Supervised& Supervisor::collect() {
   return result_;
 }
 
-// What the host uncovered, and what PID 1 did about it.
+// What the host uncovered or a command made, and what PID 1 did about it.
 void Supervisor::add_losses() const {
   const SharedState& state = *spawned_->state;
   const std::uint32_t count = std::min(state.loss_count.load(), kMaxLosses);
   for (std::uint32_t i = 0; i < count; ++i) {
     const Loss& loss = state.losses[i];
-    const char* const what = loss.end == Loss::End::kRestored   ? "mask_restored"
-                             : loss.end == Loss::End::kReported ? "mask_lost"
-                                                                : kMaskLostRunEnded;
+    const char* const what = operation_of(loss.end);
     const auto* const guard = input_.plan.ops.at(loss.step).as<op::Guard>();
     input_.denials.add({Refuser::kMount, what, input_.plan.text(guard->path), loss.count, "", ""});
   }

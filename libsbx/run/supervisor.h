@@ -72,6 +72,8 @@ struct SuperviseInput {
 
 // The operation of a denial: the host uncovered a path, and PID 1 ended the run for it.
 inline constexpr const char* kMaskLostRunEnded = "mask_lost_run_ended";
+// And what must not come to be was made again and again, or could not be taken away.
+inline constexpr const char* kMadeAgainRunEnded = "protected_created_run_ended";
 
 struct Supervised {
   Ending ending;  // as far as it is known here

@@ -2,6 +2,7 @@
 """Git in a workspace that does not hold its repository: a linked worktree, a submodule, a directory
 of a repository. What git needs is shown, what is another checkout's stands, nothing else shows."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -88,12 +89,56 @@ class Worktree(GitCase):
         self.assertEqual(sorted(os.listdir(self.main + "/.git/worktrees")), ["other", "wt"])
         self.git("status", at=self.wt)
 
-    def test_what_would_lead_the_main_checkout_elsewhere_is_named(self):
+    def test_what_would_lead_the_main_checkout_elsewhere_cannot_be_made(self):
         self.worktree()
-        answer = self.inside(f"echo x > {self.main}/.git/config.worktree", self.wt)
+        git = self.main + "/.git/"
+        for name in ("hooks", "info"):
+            shutil.rmtree(git + name)
+        before = sorted(os.listdir(git))
+        answer = self.inside(f"cd {git}; mkdir hooks; ln -s /tmp hooks; echo x > hooks/post-checkout;"
+                             "mkdir info modules; echo x > config.worktree; mv HEAD hooks; ls -d hooks/*", self.wt)
+        self.assertEqual(answer["stdout"], "", answer)
+        self.assertEqual(sorted(os.listdir(git)), before)
+        self.assertEqual([d for d in answer["denials"] if d["operation"] == "protected_created"], [])
+
+    def test_settings_that_git_goes_by_already_are_named(self):
+        self.worktree()
+        self.git("config", "extensions.worktreeConfig", "true")
+        answer = self.inside(f"echo x > {self.main}/.git/config.worktree; git config --worktree a.b c", self.wt)
         self.addCleanup(os.unlink, self.main + "/.git/config.worktree")
         told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
         self.assertIn(self.main + "/.git/config.worktree", told, answer)
+        self.assertEqual(self.git("config", "a.b", at=self.wt), "c\n")
+
+    def test_another_common_directory_is_taken_away_at_once(self):
+        self.worktree()
+        place = self.main + "/.git/commondir"
+        gone = f"for i in 1 2 3 4 5 6 7 8 9; do test -e {place} || break; sleep 0.2; done; test -e {place} || echo gone"
+        for make in (f"echo /tmp > {place}", f"ln -s /etc/passwd {place}",
+                     f"echo /tmp > {self.main}/.git/x; mv {self.main}/.git/x {place}"):
+            answer = self.inside(f"{make}; {gone}; git log --oneline | wc -l", self.wt)
+            self.assertEqual(answer["stdout"], "gone\n1\n", answer)
+            told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
+            self.assertEqual(told, [place], answer)
+        self.inside(f"echo /tmp > {place}", self.wt)
+        self.assertFalse(os.path.lexists(place))
+        answer = self.inside(f"while :; do echo /tmp > {place}; done", self.wt)
+        self.assertEqual((answer["status"], answer["error"]["code"]), ("killed", "path_refused"), answer)
+        self.assertIn(place, answer["error"]["message"])
+        self.assertFalse(os.path.lexists(place))
+        answer = self.inside(f"mkdir {place}; sleep 0.3; echo on", self.wt)
+        self.assertEqual(answer["stdout"], "on\n", answer)
+        os.rmdir(place)
+
+    def test_it_is_only_named_where_what_is_replaced_is(self):
+        self.worktree()
+        place = self.main + "/.git/commondir"
+        self.write("p.json", json.dumps({"extends": "default", "filesystem": {"replaced": "report"}}))
+        answer = self.inside(f"echo . > {place}; sleep 0.3; cat {place}", self.wt, "--profile", self.base + "/p.json")
+        self.assertEqual(answer["stdout"], ".\n", answer)
+        told = [d["target"] for d in answer["denials"] if d["operation"] == "protected_created"]
+        self.assertEqual(told, [place], answer)
+        os.unlink(place)
 
     def test_what_is_refused_there_is_named_by_itself(self):
         self.worktree()

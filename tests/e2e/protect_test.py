@@ -75,9 +75,19 @@ class Git(protect_harness.Case):
 
     def test_another_configuration_by_redirection_is_reported(self):
         self.repository()
-        answer = self.sh("mkdir evil; echo ../evil > .git/commondir; echo > .git/config.worktree")
+        answer = self.sh("mkdir evil; echo ../evil > .git/commondir; echo > .git/config.worktree;"
+                         "while test -e .git/commondir; do sleep 0.1; done; echo gone")
         self.assertEqual(self.created(answer), {self.work + "/.git/commondir",
                                                 self.work + "/.git/config.worktree"})
+        self.assertEqual((answer["stdout"], os.path.exists(self.work + "/.git/commondir")), ("gone\n", False), answer)
+
+    def test_a_file_that_has_another_name_is_warned_of(self):
+        self.repository()
+        told = f"filesystem.protect: {self.work}/.git/config is protected by this name alone"
+        self.assertNotIn(told, str(self.sh("true")["sandbox"]["warnings"]))
+        os.link(self.work + "/.git/config", self.work + "/other")
+        self.assertIn(told, str(self.sh("true")["sandbox"]["warnings"]))
+        self.assertNotIn(told, str(self.sh("true", "--protect", self.work + "/other")["sandbox"]["warnings"]))
 
     def test_an_existing_redirection_cannot_be_changed(self):
         self.repository()
