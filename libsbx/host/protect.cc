@@ -191,7 +191,8 @@ class Resolver {
     for (const std::string& module : found) {
       protect_below(*root, module, rest, report_missing);
       if (!redirects_.insert(module).second) continue;
-      hold_redirects(module, [&](const std::string& path) { protect_below(*root, path, {}, true); });
+      hold_redirects(module,
+                     [&](const std::string& path) { protect_below(*root, path, {}, true); });
     }
   }
 
@@ -236,7 +237,8 @@ class Resolver {
     const std::string directory = resolve(line->substr(kPrefix.size()), parent_of(path));
     protect_git_directory(directory, rest, report_missing);
     const std::optional<std::string> common =
-        directory.empty() ? std::nullopt : read_line(join_path(directory, kGitCommonDirectory), failure_);
+        directory.empty() ? std::nullopt
+                          : read_line(join_path(directory, kGitCommonDirectory), failure_);
     if (common) protect_git_directory(resolve(*common, directory), rest, report_missing);
   }
 
@@ -266,7 +268,7 @@ class Resolver {
 
   const std::vector<ViewRoot>& roots_;
   std::vector<ViewProtect>& out_;
-  bool leads_git_ = false;            // what is added now, where nothing is
+  bool leads_git_ = false;           // what is added now, where nothing is
   std::set<std::string> redirects_;  // git directories whose redirecting files are done
   int links_ = 0;
   Status failure_;  // the first look that failed

@@ -51,8 +51,8 @@ struct ViewProtect {
   Node node;                       // kMissing: node.path is the path that must not be created
   std::vector<Node> parents = {};  // directories between the root and the path, outermost first
   bool report_missing = false;
-  bool is_soft = false;  // without a mount view, where a stub closes the directory, only reported
-  bool mask = false;     // a symlink that leads nowhere: masked, so that it never leads somewhere
+  bool is_soft = false;    // without a mount view, where a stub closes the directory, only reported
+  bool mask = false;       // a symlink that leads nowhere: masked, so that it never leads somewhere
   bool leads_git = false;  // missing and only reported: what is made there is taken away at once
   // Missing and not held: named in `denials` if it is there afterwards.
   bool is_only_reported() const { return node.kind == NodeKind::kMissing && report_missing; }

@@ -177,9 +177,9 @@ bool take_away(ChildContext& context, std::uint32_t step, op::Guard& guard, cons
   std::memcpy(parent, path, size);
   parent[size] = '\0';
   const ScopedFd directory{open_directory(parent, O_PATH)};
-  const int error = directory.fd < 0                              ? failure()
+  const int error = directory.fd < 0                         ? failure()
                     : ::unlinkat(directory.fd, name, 0) == 0 ? 0
-                                                                  : failure();
+                                                             : failure();
   if (is_missing(error)) return true;
   // git goes by no directory of that name; what it is called is said at the end.
   if (error == EISDIR) {

@@ -125,11 +125,10 @@ void name_loss(Outcome& outcome, const std::vector<Denial>& denials) {
                             "leave it alone during the run, hide or protect its directory, or set "
                             "filesystem.replaced to restore or report"};
     } else if (denial.operation == kMadeAgainRunEnded) {
-      outcome.error = Error{ErrorCode::kPathRefused,
-                            "made again and again, and git on the host would go by it: " +
-                                denial.target,
-                            "/filesystem/replaced",
-                            "do not make it, or set filesystem.replaced to report"};
+      outcome.error =
+          Error{ErrorCode::kPathRefused,
+                "made again and again, and git on the host would go by it: " + denial.target,
+                "/filesystem/replaced", "do not make it, or set filesystem.replaced to report"};
     }
   }
 }
