@@ -32,7 +32,7 @@ namespace {
 using nlohmann::json;
 
 constexpr int kAttempts = 20;
-constexpr int kStartMilliseconds = 15'000;
+constexpr int kStartMilliseconds = 15'000;  // and for a greeting: what may take long comes after it
 
 Error session_error(const std::string& message, std::string hint) {
   return Error{ErrorCode::kSessionFailed, message, "--session", std::move(hint)};
@@ -231,7 +231,8 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Environmen
       continue;
     }
     SessionClient client(std::move(fd).value());
-    client.wait_at_most(wanted.patience_ms);
+    const bool is_bounded = wanted.patience_ms != 0;
+    client.wait_at_most(is_bounded ? wanted.patience_ms : kStartMilliseconds);
     std::string params = "{}";
     if (wanted.as_operator || !wanted.approve.empty()) {
       params.clear();
@@ -246,6 +247,7 @@ Result<SessionClient> SessionClient::open(const Wanted& wanted, const Environmen
       SBX_TRY(const json said, read_json_strict(greeting.value()));
       SBX_CHECK_OK(check_agreement(said, wanted));
       client.greeting_ = greeting.value();
+      if (!is_bounded) client.wait_at_most(0);
       if (!wanted.approve.empty()) SBX_CHECK_OK(client.grant(wanted.approve));
       return client;
     }
@@ -280,7 +282,9 @@ Result<std::string> SessionClient::read_line() {
     errno = 0;
     const IoState state = read_some(fd_.get(), reader_);
     if (state == IoState::kBlocked && errno == EAGAIN) {
-      Error error = session_error("the session's server does not answer", "");
+      Error error = session_error("the session's server does not answer",
+                                  "it may be stopped or much too busy: let it go on (kill -CONT), or "
+                                  "end it (kill)");
       error.sys_errno = EAGAIN;
       return error;
     }

@@ -41,7 +41,7 @@ class SessionClient {
     std::string approve{};     // a digest that is granted first, as the operator
     // The workspace of one that is to be started without a flag for it; null: one of its own.
     std::function<Result<std::string>()> default_workspace{};
-    int patience_ms = 0;  // for one that does not answer; 0: any
+    int patience_ms = 0;  // for one that does not answer; 0: any, but for the greeting
   };
   // Errors: kSessionFailed; those of `serve` where it had to be started and did not come up.
   static Result<SessionClient> open(const Wanted& wanted, const Environment& environment);

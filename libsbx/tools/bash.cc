@@ -186,6 +186,7 @@ constexpr std::string_view kPollSchema = R"({"type":"object","properties":{
 "exit_code":{"type":["integer","null"]},
 "stdout":{"type":"string","description":"what is new since the last poll"},
 "stderr":{"type":"string","description":"what is new since the last poll"},
+"dropped":{"type":"integer","description":"bytes before these that are no longer kept"},
 "error":{"type":"object"}},"required":["shell_id","status"]})";
 
 constexpr std::string_view kKillSchema = R"({"type":"object","properties":{

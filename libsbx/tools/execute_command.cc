@@ -34,6 +34,7 @@ Result<ToolCall> decode(json& params, const ToolSettings& settings) {
 void write(JsonWriter& out, const ToolCall&, const ToolResult& result) {
   write_exit_code(out, true, result);
   write_texts(out, result);
+  write_exceptions(out, result);
 }
 
 std::string text(const ToolCall& call, const ToolResult& result) {
@@ -58,6 +59,7 @@ std::string text(const ToolCall& call, const ToolResult& result) {
 
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "exit_code":{"type":"integer"},"stdout":{"type":"string"},"stderr":{"type":"string"},
+"timed_out":{"type":"boolean"},"limit":{"type":"string"},"degraded":{"type":"array"},
 "error":{"type":"object"},"approval":{"type":"object"}},
 "required":["exit_code","stdout","stderr"]})";
 

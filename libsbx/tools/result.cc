@@ -94,6 +94,10 @@ void write_exit_code(JsonWriter& json, bool is_known, const ToolResult& result) 
 void write_texts(JsonWriter& json, const ToolResult& result) {
   write_member(json, "stdout", out_of(result));
   write_member(json, "stderr", err_of(result));
+  if (result.output && result.output->dropped != 0) {
+    json.key("dropped");
+    json.integer(result.output->dropped);
+  }
 }
 
 void write_exceptions(JsonWriter& json, const ToolResult& result) {

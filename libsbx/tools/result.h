@@ -34,7 +34,7 @@ bool is_failure(const ToolResult& result);
 
 // "exit_code": the number, or null.
 void write_exit_code(JsonWriter& json, bool is_known, const ToolResult& result);
-// "stdout" and "stderr".
+// "stdout" and "stderr"; "dropped" where bytes before them are no longer kept.
 void write_texts(JsonWriter& json, const ToolResult& result);
 // "timed_out", "limit" and "degraded" where there is something to say: the tools with JSON answers.
 void write_exceptions(JsonWriter& json, const ToolResult& result);

@@ -150,6 +150,7 @@ void write(JsonWriter& out, const ToolCall& call, const ToolResult& result) {
 // Which members are there depends on the mode.
 constexpr std::string_view kOutputSchema = R"({"type":"object","properties":{
 "stdout":{"type":"string"},"stderr":{"type":"string"},
+"dropped":{"type":"integer","description":"bytes before these that are no longer kept"},
 "exit_code":{"type":["integer","null"],"description":"null while running"},
 "duration":{"type":"number","description":"seconds"},
 "cwd":{"type":"string"},"command":{"type":"string"},

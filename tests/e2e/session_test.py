@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -58,6 +59,15 @@ class Tasks(session_harness.Case):
         self.assertEqual(self.verb("output", *S, "--since", str(second["next"]), task)["stdout"], "")
         listed = self.verb("list", *S)["tasks"]
         self.assertEqual([(t["task_id"], t["exit_code"]) for t in listed], [(task, 5)])
+
+    def test_a_server_that_is_stopped_holds_no_verb_for_ever(self):
+        self.start("sleep 1000")
+        (one,) = self.verb("list")["sessions"]
+        os.kill(one["pid"], signal.SIGSTOP)
+        self.addCleanup(os.kill, one["pid"], signal.SIGCONT)
+        answer = self.cli("status", *S, timeout=60)
+        self.assertEqual(answer.returncode, 125, answer)
+        self.assertIn(b"does not answer", answer.stdout + answer.stderr)
 
     def test_stdin_takes_what_comes_on_stdin(self):
         task = self.start("cat")

@@ -152,6 +152,14 @@ TEST(AnswerShell, HasTheFieldsOfItsOtherModes) {
                             "is_running":true})"));
 }
 
+TEST(AnswerShell, SaysWhatIsLost) {
+  for (const auto& [tool, params] : {std::pair{"shell", R"({"task_id":"t"})"},
+                                     std::pair{"bash_output", R"({"shell_id":"t"})"}}) {
+    const ToolAnswer out = answer(tool, params, task({"o", "", 20, 18}));
+    EXPECT_EQ(json::parse(out.structured()).at("dropped"), 18) << tool;
+  }
+}
+
 // Null only while it runs.
 TEST(AnswerShell, ATaskThatHasEndedHasANumber) {
   const auto number = [](Outcome outcome) {
@@ -232,6 +240,15 @@ TEST(AnswerExecuteCommand, IsThePagesText) {
   EXPECT_EQ(text(exited(2)), "Exit code: 2\nstdout:\nstderr:\n");
   EXPECT_EQ(text(ended(RunStatus::kCancelled, "part")),
             "Exit code: 130\nstdout:\npart\nstderr:\nexecute_command: cancelled\n");
+}
+
+TEST(AnswerExecuteCommand, SaysWhatEndedItOutsideOfTheText) {
+  const auto structured = [](Outcome outcome) {
+    return json::parse(
+        answer("execute_command", R"({"command":"c"})", std::move(outcome)).structured());
+  };
+  EXPECT_EQ(structured(ended(RunStatus::kTimedOut)).at("timed_out"), true);
+  EXPECT_FALSE(structured(exited(124)).contains("timed_out"));
 }
 
 TEST(AnswerExecuteCommand, NamesTheSignalThatEndedItsCaller) {
