@@ -264,7 +264,8 @@ class Chain {
 
 Error first_of(std::vector<Error>& errors, const std::string& label) {
   Error first = std::move(errors.front());
-  first.message = "profile " + label + ": " + first.message;
+  // Of the flag the profile knows nothing.
+  if (first.where != "--with") first.message = "profile " + label + ": " + first.message;
   if (errors.size() > 1) {
     first.message += " (and " + std::to_string(errors.size() - 1) + " more)";
   }

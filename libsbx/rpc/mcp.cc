@@ -47,10 +47,14 @@ bool has(const McpJson& object, std::string_view key) {
   return at != object.end() && !at->is_null();
 }
 
-// What the user is asked.
+// What the user is asked. No line of the command is taken for one of ours: each is indented.
 McpJson question(const std::string& command, const Approval& approval) {
-  std::string message = "Run this command?\n\n" + escape_lines(command) + "\n";
+  std::string message = "Run this command?\n";
   for (const Finding& rule : approval.rules) message += "\n- " + escape_control_bytes(rule.reason);
+  message += "\n";
+  for (const std::string_view line : split(command, '\n')) {
+    message += "\n    " + escape_lines(line);
+  }
   return {{"message", message},
           {"requestedSchema", {{"type", "object"}, {"properties", McpJson::object()}}}};
 }

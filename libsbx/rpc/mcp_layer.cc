@@ -14,13 +14,31 @@ namespace {
 
 constexpr std::size_t kMostShown = 40;  // paths in a question
 
-McpJson definition(std::string_view name, const char* description, McpJson properties,
-                   bool is_read_only) {
+// Of sbx-layer's answers, and of layer_result()'s for those that failed.
+constexpr std::string_view kAnswerSchema = R"({"type":"object","properties":{
+"name":{"type":"string","description":"the layer's"},"kind":{"type":"string"},
+"changes":{"type":["array","null"],"items":{"type":"object","properties":{
+"path":{"type":"string"},"kind":{"type":"string","description":"created, changed or deleted"}}}},
+"patch":{"type":"string","description":"of layer_diff"},
+"label":{"type":["string","null"],"description":"of layer_checkpoint"},
+"committed":{"type":"array","items":{"type":"object"},"description":"of layer_commit: what is real now"},
+"git_left_out":{"type":"integer","description":"changes that the patch leaves out, as git would"},
+"dry_run":{"type":"boolean"},"warnings":{"type":"array","items":{"type":"string"}},
+"error":{"type":"object","properties":{"code":{"type":"string"},"message":{"type":"string"}}}}})";
+
+McpJson definition(std::string_view name, const char* title, const char* description,
+                   McpJson properties, bool is_read_only) {
   return {{"name", name},
+          {"title", title},
           {"description", description},
           {"inputSchema",
            {{"type", "object"}, {"additionalProperties", false}, {"properties", properties}}},
-          {"annotations", {{"readOnlyHint", is_read_only}, {"openWorldHint", false}}}};
+          {"outputSchema", parse_ordered_json(kAnswerSchema)},
+          {"annotations",
+           {{"title", title},
+            {"readOnlyHint", is_read_only},
+            {"destructiveHint", !is_read_only},
+            {"openWorldHint", false}}}};
 }
 
 McpJson paths_schema() {
@@ -45,13 +63,14 @@ bool is_layer_tool(std::string_view name) {
 
 McpJson layer_tool_definitions() {
   return McpJson::array(
-      {definition(kLayerDiffTool,
+      {definition(kLayerDiffTool, "Layer diff",
                   "What the commands of this session have changed, as a patch. The real files are "
                   "still as they were.",
                   paths_schema(), true),
-       definition(kLayerCheckpointTool, "Marks what was changed so far as a point to come back to.",
+       definition(kLayerCheckpointTool, "Layer checkpoint",
+                  "Marks what was changed so far as a point to come back to.",
                   {{"label", {{"type", "string"}, {"minLength", 1}}}}, false),
-       definition(kLayerCommitTool,
+       definition(kLayerCommitTool, "Layer commit",
                   "Makes the changes real. The user is asked first, and may decline.",
                   paths_schema(), false)});
 }

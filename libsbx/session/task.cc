@@ -170,6 +170,9 @@ void Task::refuse(Outcome outcome) {
   outcome.cwd = cwd();
   outcome.sandbox.profile = policy_->run.name;
   outcome.sandbox.managed = policy_->run.managed;
+  const Result<RedactionInput> redaction =
+      choose_redaction(*policy_, make_environment(*policy_, {}, ""));
+  redact_outcome(redaction.ok() ? redaction.value() : redaction_, outcome);
   outcome_ = std::move(outcome);
   ended_at_ = Clock::now();
 }

@@ -414,14 +414,23 @@ class Sessions(Kept):
                              "params": {"name": name, "arguments": arguments}})
 
             client.send({"id": 2, "method": "tools/list"})
-            names = [tool["name"] for tool in
-                     client.wait(lambda message: message.get("id") == 2)["result"]["tools"]]
-            self.assertIn("layer_diff", names)
+            schemas = {tool["name"]: tool["outputSchema"] for tool in
+                       client.wait(lambda message: message.get("id") == 2)["result"]["tools"]}
+            def conforms(name, told):
+                known = schemas[name]["properties"]
+                kinds = {"string": str, "array": list, "object": dict, "integer": int, "boolean": bool, "null": type(None)}
+                for key, value in told["structuredContent"].items():
+                    types = known[key]["type"]
+                    types = types if isinstance(types, list) else [types]
+                    self.assertIsInstance(value, tuple(kinds[kind] for kind in types), (key, told))
             call(3, "bash", command="echo made > made", description="make")
             client.wait(lambda message: message.get("id") == 3)
             call(4, "layer_diff")
             told = client.wait(lambda message: message.get("id") == 4)["result"]
             self.assertIn("+made", told["content"][0]["text"])
+            conforms("layer_diff", told)
+            call(7, "layer_checkpoint", label="here")
+            conforms("layer_checkpoint", client.wait(lambda message: message.get("id") == 7)["result"])
             call(6, "layer_commit", paths=["nope"])  # nothing to ask about
             told = client.wait(lambda message: message.get("id") == 6)["result"]
             self.assertIn("path_not_found", told["content"][0]["text"])
@@ -432,5 +441,6 @@ class Sessions(Kept):
                 "action": "accept" if accepts else "decline", "content": {}}})
             done = client.wait(lambda message: message.get("id") == 5)["result"]
             self.assertEqual(done["isError"], not accepts, done)
+            if accepts: conforms("layer_commit", done)
             self.assertEqual(os.path.exists(os.path.join(self.work, "made")), accepts)
             self.end(client.process)

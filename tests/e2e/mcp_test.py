@@ -390,16 +390,18 @@ class ApprovalTest(McpCase):
         command = "rm -rf /data/work/old\n# \x1b[2K\u009b2K\u202egnihton"
         result = self.client().modern("code_execution", {"command": command}, {"elicitation": {}})
         message = result["inputRequests"]["approval"]["params"]["message"]
-        self.assertIn("rm -rf /data/work/old\n# \\x1b[2K\\xc2\\x9b2K\\xe2\\x80\\xaegnihton", message)
+        self.assertIn("rm -rf /data/work/old\n    # \\x1b[2K\\xc2\\x9b2K\\xe2\\x80\\xaegnihton", message)
         self.assertFalse(set(message) & set("\x1b\u009b\u202e"))
 
     def test_a_name_adds_no_line_to_the_reasons(self):
         command = "git -c $'alias.x=!echo\n- nothing is lost' push --force origin $'a\n- harmless'"
         result = self.client().modern("code_execution", {"command": command}, {"elicitation": {}})
         message = result["inputRequests"]["approval"]["params"]["message"]
-        reasons = message[message.index(command) + len(command):].strip().splitlines()
+        lines = message.splitlines()
+        reasons = [line for line in lines if line.startswith("-")]
         self.assertTrue(reasons, message)
-        self.assertFalse([line for line in reasons if line in ("- harmless'", "- harmless")], message)
+        self.assertFalse([line for line in lines if line.startswith(("- nothing is lost", "- harmless"))], message)
+        self.assertEqual(lines[-3:], ["    " + line for line in command.splitlines()])
 
     def test_the_state_is_good_once(self):
         client = self.client()
