@@ -3,6 +3,7 @@
 #include "trace/apart.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -89,6 +90,12 @@ Apart::~Apart() {
   if (note_ != nullptr) munmap(note_, sizeof(Note));
   if (!process_.is_open()) return;
   sys::pidfd_send_signal(process_.get(), SIGKILL);
+  // At once, but on a busy machine, or where a file system does not answer.
+  constexpr int kLongestMs = 100;
+  struct pollfd ended {
+    process_.get(), POLLIN, 0
+  };
+  poll(&ended, 1, kLongestMs);
   if (!is_reaped(process_)) graves().push_back(std::move(process_));
 }
 
