@@ -96,7 +96,7 @@ void write_texts(JsonWriter& json, const ToolResult& result) {
   write_member(json, "stderr", err_of(result));
   if (result.output && result.output->dropped != 0) {
     json.key("dropped");
-    json.integer(result.output->dropped);
+    json.count(result.output->dropped);
   }
 }
 
