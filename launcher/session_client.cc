@@ -282,9 +282,10 @@ Result<std::string> SessionClient::read_line() {
     errno = 0;
     const IoState state = read_some(fd_.get(), reader_);
     if (state == IoState::kBlocked && errno == EAGAIN) {
-      Error error = session_error("the session's server does not answer",
-                                  "it may be stopped or much too busy: let it go on (kill -CONT), or "
-                                  "end it (kill)");
+      Error error =
+          session_error("the session's server does not answer",
+                        "it may be stopped or much too busy: let it go on (kill -CONT), or "
+                        "end it (kill)");
       error.sys_errno = EAGAIN;
       return error;
     }
