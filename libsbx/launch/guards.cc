@@ -181,11 +181,8 @@ bool take_away(ChildContext& context, std::uint32_t step, op::Guard& guard, cons
                     : ::unlinkat(directory.fd, name, 0) == 0 ? 0
                                                              : failure();
   if (is_missing(error)) return true;
-  // git goes by no directory of that name; what it is called is said at the end.
-  if (error == EISDIR) {
-    guard.is_off = true;
-    return true;
-  }
+  // git goes by no directory of that name, which is named at the end; what takes its place is told.
+  if (error == EISDIR) return true;
   if (error == 0) note(context, step, Loss::End::kTakenAway);
   if (error == 0 && ++guard.times < kMostTimes) return true;
   note(context, step, Loss::End::kMadeAgain);

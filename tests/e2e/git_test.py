@@ -126,6 +126,8 @@ class Worktree(GitCase):
         self.assertEqual((answer["status"], answer["error"]["code"]), ("killed", "path_refused"), answer)
         self.assertIn(place, answer["error"]["message"])
         self.assertFalse(os.path.lexists(place))
+        answer = self.inside(f"mkdir {place}; sleep 0.3; rmdir {place}; echo /tmp > {place}; {gone}", self.wt)
+        self.assertEqual(answer["stdout"], "gone\n", answer)
         answer = self.inside(f"mkdir {place}; sleep 0.3; echo on", self.wt)
         self.assertEqual(answer["stdout"], "on\n", answer)
         os.rmdir(place)
