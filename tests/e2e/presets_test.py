@@ -39,6 +39,7 @@ class PresetsTest(harness.Case):
             for flags in ((), ("--profile", "strict")):
                 error = self.sh("true", *flags, "--with", name)["error"]
                 self.assertEqual((error["code"], error["where"]), (code, "--with"), error)
+                self.assertNotIn("shipped:", error["message"])
 
     def test_a_toolchain_below_the_home_runs_and_cannot_be_written(self):
         tools = os.path.dirname(self.write("home/.nvm/bin/mytool", "#!/bin/sh\necho ran\n", 0o755))

@@ -39,6 +39,14 @@ class Tasks(session_harness.Case):
             self.assertNotIn(secret, json.dumps(told))
             self.assertTrue(told["command"].endswith("; : [REDACTED]"), told)
 
+    def test_what_is_refused_before_there_is_a_run_is_redacted(self):
+        token = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+        answer = self.cli("call", "run", *S, input=json.dumps({"command": f"echo {token}", "network": True}).encode(),
+                          stdin=None)
+        told = json.loads(answer.stdout)
+        self.assertEqual((told["status"], told["command"]), ("denied", "echo [REDACTED]"), told)
+        self.assertNotIn(token, json.dumps(told))
+
     # A7, B3, B4, B6
     def test_a_task_from_start_to_end(self):
         task = self.start("echo one; read line; echo got $line; exit 5")
