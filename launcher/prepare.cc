@@ -108,7 +108,7 @@ Status choose_start(Request& request, const Policy& policy) {
 
 bool holds(const Root& root, const std::string& path) {
   if (root.pattern_at == 0) return is_below(path, root.path);
-  const std::string base = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
+  const std::string base = root.head();
   const Result<std::string> real = real_path(base);
   const std::string& from = real.ok() ? real.value() : base;
   return glob_holds(whole_glob(from, std::string_view(root.path).substr(root.pattern_at)), path);
@@ -151,6 +151,21 @@ Result<std::vector<std::string>> shown_tokens(const FilesystemProfile& filesyste
     if (real && is_shown(filesystem, *real)) shown.push_back(*real);
   }
   return shown;
+}
+
+// The layers of all workspaces hold what runs were refused elsewhere, and while a run goes on a
+// directory in them that nobody may list. Made first, where anything is kept: another run may make
+// it. A root that names the place itself shows it.
+Result<std::vector<std::string>> shown_layers(const FilesystemProfile& filesystem,
+                                              const Environment& environment) {
+  const std::string path = layers_directory(environment);
+  if (path.empty() || !is_shown(filesystem, real_start(path))) return std::vector<std::string>();
+  if (access(state_directory(environment).c_str(), F_OK) == 0) (void)open_private_directory(path);
+  SBX_TRY(const auto real, real_where_there(path));
+  const auto names_it = [&](const Root& root) { return real_start(root.path) == real; };
+  const bool is_hidden =
+      real && std::none_of(filesystem.roots.begin(), filesystem.roots.end(), names_it);
+  return is_hidden ? std::vector{*real} : std::vector<std::string>();
 }
 
 // What later runs go by, the user's: what sbx keeps (layers, caches, trust), and profiles. Where a
@@ -381,6 +396,8 @@ Result<SessionOptions> make_session(const RunOptions& options, const Invocation&
   policy = with_own_files(std::move(policy), state);
   SBX_TRY(std::vector<std::string> tokens, shown_tokens(policy.sandbox.filesystem, environment));
   policy = with_hidden(std::move(policy), std::move(tokens), kSessionPlaces);
+  SBX_TRY(std::vector<std::string> layers, shown_layers(policy.sandbox.filesystem, environment));
+  policy = with_hidden(std::move(policy), std::move(layers), kSessionPlaces);
   SBX_TRY(policy, with_http_started(std::move(policy), invocation));
   out.policy = std::make_shared<const Policy>(std::move(policy));
   out.http = &session_http();

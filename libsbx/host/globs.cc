@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/files.h"
+#include "base/paths.h"
 #include "base/text.h"
 
 namespace sbx {
@@ -23,9 +24,9 @@ constexpr std::size_t kMaxDepth = 128;
 
 class Walk {
  public:
-  Walk(std::string_view pattern, Unlisted unlisted, const std::atomic<bool>* is_given_up)
-      : unlisted_(unlisted), is_given_up_(is_given_up) {
-    for (const std::string_view part : split(pattern, '/')) {
+  Walk(const Glob& glob, const std::atomic<bool>* is_given_up)
+      : glob_(glob), is_given_up_(is_given_up) {
+    for (const std::string_view part : split(glob.pattern, '/')) {
       if (!part.empty()) parts_.emplace_back(part);
     }
   }
@@ -47,7 +48,7 @@ class Walk {
       const std::string path = prefix + entry->d_name;
       if (matches) found_.push_back(path);
       const bool may_hold = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-      if (next.empty() || !may_hold) continue;
+      if (next.empty() || !may_hold || glob_.hidden.contains(join_path(glob_.base, path))) continue;
       if (depth == kMaxDepth) {
         refuse(path, "lies too deep");
         continue;
@@ -57,7 +58,8 @@ class Walk {
     if (errno != 0) refuse(prefix, errno_text(errno));
   }
 
-  Result<std::vector<std::string>> take(const std::string& base, const std::string& where) {
+  Result<std::vector<std::string>> take(const std::string& where) {
+    const std::string& base = glob_.base;
     if (is_given_up()) return Error{ErrorCode::kSetupFailed, "given up: " + base, where, ""};
     if (!problem_.empty()) {
       return Error{ErrorCode::kPathRefused,
@@ -78,7 +80,7 @@ class Walk {
   bool is_given_up() const { return is_given_up_ != nullptr && is_given_up_->load(); }
 
   void refuse(const std::string& path, const std::string& why) {
-    if (unlisted_ == Unlisted::kRefused && problem_.empty()) problem_ = path + ": " + why;
+    if (glob_.unlisted == Unlisted::kRefused && problem_.empty()) problem_ = path + ": " + why;
   }
 
   // What the command could neither search nor open up holds nothing for it.
@@ -110,7 +112,7 @@ class Walk {
   std::vector<std::string> parts_;
   std::vector<std::string> found_;
   std::size_t seen_ = 0;
-  Unlisted unlisted_;
+  const Glob& glob_;
   const std::atomic<bool>* const is_given_up_;
   std::string problem_;
 };
@@ -157,28 +159,24 @@ bool any_glob_holds(const std::vector<std::string>& those, std::string_view path
                      [&](const std::string& whole) { return glob_holds(whole, path); });
 }
 
-Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
-                                             const std::string& where, Unlisted unlisted,
+Result<std::vector<std::string>> expand_glob(const Glob& glob, const std::string& where,
                                              const std::atomic<bool>* is_given_up) {
-  Walk walk(pattern, unlisted, is_given_up);
-  walk.visit(AT_FDCWD, base.c_str(), "", {0}, 0);
-  return walk.take(base, where);
+  Walk walk(glob, is_given_up);
+  walk.visit(AT_FDCWD, glob.base.c_str(), "", {0}, 0);
+  return walk.take(where);
 }
 
-Result<std::vector<std::string>> Expansions::of(const std::string& base, const std::string& pattern,
-                                                const std::string& where, Unlisted unlisted) {
-  const Key key{base, {pattern, unlisted}};
-  const auto known = known_.find(key);
+Result<std::vector<std::string>> Expansions::of(const Glob& glob, const std::string& where) {
+  const auto known = known_.find(glob);
   if (known != known_.end()) return known->second;
   if (is_closed_) {
     has_missed_ = true;
     return Error{ErrorCode::kPathRefused,
-                 "the directory of a pattern was replaced while it was looked at: " + base, where,
-                 "run again"};
+                 "the directory of a pattern was replaced while it was looked at: " + glob.base,
+                 where, "run again"};
   }
-  SBX_TRY(std::vector<std::string> found,
-          expand_glob(base, pattern, where, unlisted, &is_given_up_));
-  return known_.emplace(key, std::move(found)).first->second;
+  SBX_TRY(std::vector<std::string> found, expand_glob(glob, where, &is_given_up_));
+  return known_.emplace(glob, std::move(found)).first->second;
 }
 
 void Expansions::reopen() {

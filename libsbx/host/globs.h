@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -28,11 +28,18 @@ bool is_closed_to_us(const std::string& path);
 // something that a pattern which takes away would miss.
 enum class Unlisted : std::uint8_t { kPassedOver, kRefused };
 
-// Relative to `base`, sorted. Errors: kPathRefused over the bounds, and where a directory cannot be
-// listed that the command might look into all the same, with `where`; kSetupFailed once
+struct Glob {
+  std::string base;
+  std::string pattern;
+  std::set<std::string> hidden = {};  // directories of which the command sees nothing: not entered
+  Unlisted unlisted = Unlisted::kRefused;
+  auto operator<=>(const Glob&) const = default;
+};
+
+// Relative to the base, sorted. Errors: kPathRefused over the bounds, and where a directory cannot
+// be listed that the command might look into all the same, with `where`; kSetupFailed once
 // `is_given_up`, which may be null, is true.
-Result<std::vector<std::string>> expand_glob(const std::string& base, std::string_view pattern,
-                                             const std::string& where, Unlisted unlisted,
+Result<std::vector<std::string>> expand_glob(const Glob& glob, const std::string& where,
                                              const std::atomic<bool>* is_given_up = nullptr);
 
 // A pattern and where it begins, as one text.
@@ -45,8 +52,7 @@ bool any_glob_holds(const std::vector<std::string>& those, std::string_view path
 class Expansions {
  public:
   // Errors: those of expand_glob(); once closed, kPathRefused for a pattern that is not known.
-  Result<std::vector<std::string>> of(const std::string& base, const std::string& pattern,
-                                      const std::string& where, Unlisted unlisted);
+  Result<std::vector<std::string>> of(const Glob& glob, const std::string& where);
   // What is asked for from now on must have been asked for already: a walk is as long as the
   // commands before have made it, and whoever asks now does not wait for one.
   void close() { is_closed_ = true; }
@@ -58,8 +64,7 @@ class Expansions {
   bool is_given_up() const { return is_given_up_.load(); }
 
  private:
-  using Key = std::pair<std::string, std::pair<std::string, Unlisted>>;
-  std::map<Key, std::vector<std::string>> known_;
+  std::map<Glob, std::vector<std::string>> known_;
   bool is_closed_ = false;
   bool has_missed_ = false;
   std::atomic<bool> is_given_up_{false};

@@ -275,7 +275,7 @@ class Inspector {
     static constexpr std::string_view kDev = "/dev/";
     if (witnesses_ != nullptr) witnesses_->give_up();
     SBX_TRY(const std::vector<std::string> matches,
-            expand_glob("/dev", path.substr(kDev.size()), where, Unlisted::kPassedOver));
+            expand_glob({"/dev", path.substr(kDev.size()), {}, Unlisted::kPassedOver}, where));
     for (const std::string& match : matches) {
       Node node = looks_.at(std::string(kDev) + match);
       if (node.kind == NodeKind::kDevice) add_device(std::move(node));

@@ -109,12 +109,11 @@ struct View {
   std::vector<std::string> held_by_name;    // protected ones that have names which are not
   std::vector<ViewProtect> protects;
   std::vector<std::pair<std::string, Node>> caches;  // where each is shown, and what it is
-  // Patterns of roots that hide, and of protected paths: where they begin, and what matched.
+  // Patterns of roots that hide, and of protected paths, and what matched.
   struct Pattern {
-    std::string base;
-    std::string text;
+    Glob glob;
     bool hides = true;
-    std::vector<std::string> matches = {};  // relative to base
+    std::vector<std::string> matches = {};  // relative to the base
     friend bool operator==(const Pattern&, const Pattern&) = default;
   };
   std::vector<Pattern> patterns;

@@ -182,10 +182,26 @@ class Roots {
     }
   }
 
-  Result<std::vector<std::string>> expand(const View::Pattern& pattern, const std::string& where,
-                                          Unlisted unlisted) {
-    if (expansions_ == nullptr) return expand_glob(pattern.base, pattern.text, where, unlisted);
-    return expansions_->of(pattern.base, pattern.text, where, unlisted);
+  Result<std::vector<std::string>> expand(const Glob& glob, const std::string& where) {
+    return expansions_ == nullptr ? expand_glob(glob, where) : expansions_->of(glob, where);
+  }
+
+  // Directories below `base` that are hidden with all that they hold.
+  std::set<std::string> hidden_below(const std::string& base) const {
+    const auto& roots = policy_.sandbox.filesystem.roots;
+    std::set<std::string> out;
+    for (const Root& root : roots) {
+      if (root.access != Access::kNone || root.pattern_at != 0 || !is_below(root.path, base))
+        continue;
+      const bool is_whole = std::none_of(roots.begin(), roots.end(), [&](const Root& other) {
+        if (other.access == Access::kNone) return false;
+        const Result<std::string> real = real_path(other.head());
+        const std::string from = real.ok() ? real.value() : looks_.with_real_parent(other.head());
+        return is_below(from, root.path) || (other.pattern_at != 0 && is_below(root.path, from));
+      });
+      if (is_whole) out.insert(root.path);
+    }
+    return out;
   }
 
   bool names_exactly(const std::string& path) const {
@@ -197,7 +213,7 @@ class Roots {
   // Each path that matches, as a root of its own: whatever the order, one that is named is more
   // specific.
   Status add_pattern(const Root& root, std::vector<Root>& out) {
-    const std::string head = root.pattern_at == 1 ? "/" : root.path.substr(0, root.pattern_at - 1);
+    const std::string head = root.head();
     const Result<std::string> base = real_path(head);
     if (!base.ok()) {
       const int error = base.error().sys_errno;
@@ -207,14 +223,15 @@ class Roots {
                    "cannot be looked at: " + head + ": " + errno_text(error), root.where,
                    "name a directory that can be searched", error};
     }
-    View::Pattern pattern{base.value(), root.path.substr(root.pattern_at),
+    const bool may_miss = root.access == Access::kReadWrite;
+    View::Pattern pattern{{base.value(), root.path.substr(root.pattern_at)},
                           root.access == Access::kNone};
-    SBX_TRY(pattern.matches,
-            expand(pattern, root.where,
-                   root.access == Access::kReadWrite ? Unlisted::kPassedOver : Unlisted::kRefused));
+    if (may_miss) pattern.glob.unlisted = Unlisted::kPassedOver;
+    if (pattern.hides) pattern.glob.hidden = hidden_below(base.value());
+    SBX_TRY(pattern.matches, expand(pattern.glob, root.where));
     for (const std::string& match : pattern.matches) {
       Root one = root;
-      one.path = (pattern.base == "/" ? "/" : pattern.base + "/") + match;
+      one.path = join_path(pattern.glob.base, match);
       one.pattern_at = 0;
       one.optional = true;
       if (names_exactly(one.path) || (!pattern.hides && is_own(one.path))) continue;
@@ -222,7 +239,7 @@ class Roots {
       const bool is_shown = kind == NodeKind::kDirectory || kind == NodeKind::kFile;
       if (pattern.hides || is_shown) out.push_back(std::move(one));
     }
-    if (root.access != Access::kReadWrite) view_.patterns.push_back(std::move(pattern));
+    if (!may_miss) view_.patterns.push_back(std::move(pattern));
     return {};
   }
 
@@ -230,8 +247,8 @@ class Roots {
     if (!forms::is_glob(protect.path)) {
       return resolve_protect(view_.roots, root.node, protect, view_.protects);
     }
-    View::Pattern pattern{root.node.path, protect.path, false};
-    SBX_TRY(pattern.matches, expand(pattern, protect.where, Unlisted::kRefused));
+    View::Pattern pattern{{root.node.path, protect.path, hidden_below(root.node.path)}, false};
+    SBX_TRY(pattern.matches, expand(pattern.glob, protect.where));
     for (const std::string& match : pattern.matches) {
       const Protect one{match, Missing::kReport, protect.where};
       SBX_CHECK_OK(resolve_protect(view_.roots, root.node, one, view_.protects));

@@ -57,6 +57,11 @@ std::string state_directory(const Environment& environment) {
   return own_directory(environment, "XDG_STATE_HOME", ".local/state");
 }
 
+std::string layers_directory(const Environment& environment) {
+  const std::string state = state_directory(environment);
+  return state.empty() ? state : state + "/layers";
+}
+
 std::vector<std::string> log_places(const Environment& environment, const Policy& policy) {
   std::vector<std::string> out = places(environment, "XDG_STATE_HOME", ".local/state", "logs");
   std::stable_partition(out.begin(), out.end(),

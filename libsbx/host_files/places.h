@@ -24,6 +24,8 @@ std::vector<std::string> approval_places(const Environment& environment);
 // $XDG_STATE_HOME/sbx, or that below HOME: what must not get lost, nor be another's. Empty without
 // either. It need not exist.
 std::string state_directory(const Environment& environment);
+// Of the layers of all workspaces, in it.
+std::string layers_directory(const Environment& environment);
 
 // Where caches are kept, made where it is missing, without symlinks; empty: nowhere.
 Result<std::string> cache_place(const Environment& environment);

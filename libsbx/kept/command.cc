@@ -15,7 +15,7 @@ Status add_policy_words(std::vector<std::string>& words, const Policy& policy,
   }
   for (const View::Pattern& pattern : places.patterns) {
     words.insert(words.end(), {pattern.hides ? "--hide-glob" : "--protect-glob",
-                               whole_glob(pattern.base, pattern.text)});
+                               whole_glob(pattern.glob.base, pattern.glob.pattern)});
   }
   for (const auto* const roots : {&places.roots, &places.absent}) {
     for (const ViewRoot& root : *roots) {

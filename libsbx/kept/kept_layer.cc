@@ -319,7 +319,7 @@ void KeptLayer::remember(const View& places) {
   }
   for (const View::Pattern& pattern : places.patterns) {
     add_new(pattern.hides ? state_.hidden_globs : state_.protect_globs,
-            whole_glob(pattern.base, pattern.text));
+            whole_glob(pattern.glob.base, pattern.glob.pattern));
   }
   // What an earlier run wrote in a root of its own, and this one may not.
   for (const std::string& root : state_.roots) {

@@ -191,13 +191,13 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
                  errno};
   }
   const std::string hash = sha256_hex(workspace).substr(0, 32);
-  const std::string state = state_directory(environment);
-  if (state.empty()) {
+  const std::string marks = layers_directory(environment);
+  if (marks.empty()) {
     return Error{ErrorCode::kSetupFailed, "there is no state directory to keep layers in", "HOME",
                  "set HOME or XDG_STATE_HOME"};
   }
   LayerStore store;
-  const Result<std::string> own = usable_directory(state + "/layers", hash);
+  const Result<std::string> own = usable_directory(marks, hash);
   struct stat at_home {};
   if (own.ok() && stat(own.value().c_str(), &at_home) == 0 && at_home.st_dev == at_work.st_dev) {
     store.directory = own.value();
@@ -210,7 +210,7 @@ Result<LayerStore> open_layer_store(const Environment& environment, const std::s
   // In a workspace that is a mount of its own, commands could reach it.
   if (top == workspace) return store;
   const std::string place = layers_beside(top);
-  if (!is_made_by_us(place, state + "/layers")) {
+  if (!is_made_by_us(place, marks)) {
     if (access((place + "/" + hash).c_str(), F_OK) != 0) return store;
     return Error{ErrorCode::kPathRefused,
                  place + " holds layers of this workspace, and is not known to be sbx's own",

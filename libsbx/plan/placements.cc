@@ -69,9 +69,12 @@ Status Placements::collect(LaunchPlan& plan) {
   for (const ViewRoot& root : view_.roots) {
     if (root.node.path != "/") collect_root(root);
   }
-  for (const ViewRoot& root : view_.roots) hold_parents(root);
-  if (!filesystem().overlay) {  // with one, nothing reaches the host
+  const bool has_protects = !filesystem().overlay;  // with one, nothing reaches the host
+  if (has_protects) {
     for (const ViewProtect& protect : view_.protects) collect_protect(protect, plan);
+  }
+  for (const ViewRoot& root : view_.roots) hold_parents(root);
+  if (has_protects) {
     for (const ViewProtect& protect : view_.protects) hold_parents(protect);
   }
   collect_denied(plan);
@@ -285,6 +288,7 @@ void Placements::hold_parents(const ViewRoot& root) {
     const std::string parent = path.substr(0, at);
     // What is our own is gone with the run.
     if (has(parent) || !is_from_the_host(parent)) continue;
+    if (!filesystem().overlay && is_in_protected(parent, top)) continue;
     bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
          "");
     if (is_copy) placements_.back().source.path = kept->copy + parent.substr(top.size());
@@ -306,7 +310,7 @@ bool Placements::is_shown(std::string_view path) const {
 // A protected path cannot be written, and its parents are mount points of their own: rename(2),
 // rmdir(2) and RENAME_EXCHANGE on a mount point give EBUSY.
 void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
-  if (!protect.mask && is_in_protected(protect.node.path, protect)) return;
+  if (!protect.mask && is_in_protected(protect.node.path, protect.root)) return;
   if (protect.mask) {
     if (has(protect.node.path)) return;
     add({protect.node.path,
@@ -341,18 +345,18 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
 // Only when all that is protected has its place: a directory may be both.
 void Placements::hold_parents(const ViewProtect& protect) {
   for (const Node& parent : protect.parents) {
-    if (has(parent.path) || is_in_protected(parent.path, protect)) continue;
+    if (has(parent.path) || is_in_protected(parent.path, protect.root)) continue;
     bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
   }
 }
 
-// Whether a protected directory, read-only as a whole, holds the path, and no root of its own does
-// so further down.
-bool Placements::is_in_protected(std::string_view path, const ViewProtect& protect) const {
+// Whether a protected directory, read-only as a whole, holds the path, and `root`, which holds it
+// too, does not do so further down.
+bool Placements::is_in_protected(std::string_view path, const std::string& root) const {
   if (held_.empty()) return false;
   for (std::string_view at = path; at != "/";) {
     at = parent_of(at);
-    if (held_.contains(at) && !is_below(protect.root, at)) return true;
+    if (held_.contains(at) && !is_below(root, at)) return true;
   }
   return false;
 }

@@ -119,7 +119,7 @@ class Placements {
   bool is_shown(std::string_view path) const;
   void collect_protect(const ViewProtect& protect, LaunchPlan& plan);
   void hold_parents(const ViewProtect& protect);
-  bool is_in_protected(std::string_view path, const ViewProtect& protect) const;
+  bool is_in_protected(std::string_view path, const std::string& root) const;
   void sort(LaunchPlan& plan);
   void follow_owners();
   Status check_cwd(const std::string& cwd) const;

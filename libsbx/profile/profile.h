@@ -91,6 +91,11 @@ struct Root {
   bool noexec = false;  // nothing in it can be executed
   // Where the pattern begins in a path that holds one; 0: the path is a path.
   std::size_t pattern_at = 0;
+  // Where the walk for the pattern starts; all of a path that holds none.
+  std::string head() const {
+    if (pattern_at == 0) return path;
+    return pattern_at == 1 ? "/" : path.substr(0, pattern_at - 1);
+  }
   friend bool operator==(const Root&, const Root&) = default;
 };
 

@@ -99,7 +99,7 @@ void HeldFiles::compare(const Policy& policy, const LaunchPlan& plan, DenialLedg
 
 void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger& denials) const {
   for (const View::Pattern& pattern : patterns_) {
-    const std::string whole = whole_glob(pattern.base, pattern.text);
+    const std::string whole = whole_glob(pattern.glob.base, pattern.glob.pattern);
     std::size_t count = 0;
     for (const Change& change : changes) {
       const bool is_new = change.kind == "created" && glob_holds(whole, change.path) &&
@@ -114,22 +114,23 @@ void HeldFiles::compare_changes(const std::vector<Change>& changes, DenialLedger
 void HeldFiles::compare_patterns(const LaunchPlan& plan, DenialLedger& denials) const {
   for (const View::Pattern& pattern : patterns_) {
     const char* const operation = operation_of(pattern);
-    const Result<std::vector<std::string>> now =
-        expand_glob(pattern.base, pattern.text, "", Unlisted::kPassedOver);
+    Glob glob = pattern.glob;
+    glob.unlisted = Unlisted::kPassedOver;
+    const Result<std::vector<std::string>> now = expand_glob(glob, "");
     if (!now.ok()) {
-      denials.add({Refuser::kMount, operation, pattern.base + "/" + pattern.text, 1, "", ""});
+      denials.add({Refuser::kMount, operation, join_path(glob.base, glob.pattern), 1, "", ""});
       continue;
     }
     std::vector<std::string> fresh;
     std::set_difference(now.value().begin(), now.value().end(), pattern.matches.begin(),
                         pattern.matches.end(), std::back_inserter(fresh));
     std::erase_if(fresh, [&](const std::string& path) {  // what the run itself has put there
-      const std::string whole = pattern.base + "/" + path;
+      const std::string whole = join_path(glob.base, path);
       return std::find(plan.stubs.begin(), plan.stubs.end(), whole) != plan.stubs.end();
     });
     if (fresh.size() > kMostMatches) fresh.resize(kMostMatches);
     for (const std::string& path : fresh) {
-      denials.add({Refuser::kMount, operation, pattern.base + "/" + path, 1, "", ""});
+      denials.add({Refuser::kMount, operation, join_path(glob.base, path), 1, "", ""});
     }
   }
 }

@@ -131,5 +131,56 @@ class Closed(Kept):
         self.assertEqual(self.read("c/f"), "1\n")
 
 
+class Shown(Kept):
+    """Runs that are shown the state directory, as by a home that is a root."""
+
+    def while_another_holds_a_layer(self, *arguments, **options):
+        with subprocess.Popen([harness.SBX_RUN, "run", "--layer", "x", "-c", "echo hush > .env; read -r"],
+                              env=self.environment, cwd=self.work, stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as run:
+            try:
+                self.assertTrue(harness.until(lambda: self.layers_seen("work/work")))
+                return self.raw("run", *arguments, **options)
+            finally:
+                run.stdin.close()
+
+    def layers_seen(self, ending):
+        return any(os.path.join(top, name).endswith(ending)
+                   for top, names, _ in os.walk(self.state + "/sbx/layers") for name in names)
+
+    def test_a_pattern_holds_while_another_run_has_a_layer(self):
+        """The kernel's own directory in an overlay lets nobody but root list it."""
+        self.write("other/a/.env", "hush")
+        self.write("other/a/plain", "plain\n")
+        profile = self.profile({"filesystem": {
+            "roots": [{"path": "${workspace}", "access": "rw"}, {"path": self.base, "access": "ro"},
+                      {"path": self.base + "/**/.env", "access": "none"}],
+            "protect": ["**/lock.json"]}})
+        done = self.while_another_holds_a_layer(
+            "--profile", profile, "-c",
+            f"cat a/.env; cat a/plain; ls {self.state}/sbx; ls {self.state}/sbx/layers", cwd=self.base + "/other")
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["stdout"], "plain\nlayers\n", answer)
+        self.assertEqual({d["operation"] for d in answer["denials"]}, {"open"}, answer)
+
+    def test_no_layer_is_read_by_a_run_of_another_workspace(self):
+        self.inside("echo hush > secret")
+        other = os.path.dirname(self.write("other/plain", ""))
+        for flags in (["--ro", self.state], ["--rw", self.state], ["--ro", self.base]):
+            done = self.raw("run", *flags, "-c", f"find {self.state}/ -name secret; mkdir -p {self.state}/sbx/layers/x",
+                            cwd=other)
+            answer = json.loads(done.stdout)
+            self.assertEqual((answer["status"], answer["stdout"]), ("exited", ""), answer)
+        self.assertEqual(self.inside("cat secret")["stdout"], "hush\n")
+
+    def test_a_root_that_names_one_shows_it(self):
+        self.inside("echo seen > secret")
+        other = os.path.dirname(self.write("other/plain", ""))
+        store = self.state + "/sbx/layers"
+        for named in (store, os.path.join(store, os.listdir(store)[0])):
+            done = self.raw("run", "--ro", named, "-c", f"find {named} -name secret", cwd=other)
+            self.assertIn("/secret\n", json.loads(done.stdout)["stdout"], done)
+
+
 if __name__ == "__main__":
     unittest.main()

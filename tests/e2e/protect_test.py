@@ -50,6 +50,25 @@ class Git(protect_harness.Case):
                                                     "filesystem": {"protect": [".git"]}}))
         self.assertEqual(answer["stdout"], "?? a/\n", answer)
 
+    def test_a_narrower_root_in_a_protected_directory_opens_nothing_of_it(self):
+        """The mount points that hold the way to it are none of the protected directory's."""
+        self.repository()
+        held = [".claude", ".git/hooks"]
+        for path in held:
+            self.write(f"work/{path}/deep/secret", "hush")
+            self.write(f"work/{path}/keep", "kept")
+        spoil = "".join(f"for p in {path}/new {path}/keep {path}/deep/new; do echo x > $p; done; mv {path}/deep {path}/d;"
+                        f"rm {path}/keep; chmod 777 {path}; cat {path}/deep/secret;" for path in held)
+        paths = [os.path.join(self.work, path) for path in held]
+        noexec = self.profile({"extends": "default", "filesystem": {"+roots": [
+            {"path": "${workspace}/" + path + "/deep/secret", "access": "rw", "noexec": True} for path in held]}})
+        for flags in (["--hide", ".claude/deep/secret", "--hide", ".git/hooks/deep/secret"],
+                      ["--hide", "**/secret"], ["--ro", ".claude/deep/secret", "--ro", ".git/hooks/deep"],
+                      ["--profile", noexec]):
+            answer = self.unchanged(spoil + "true", *paths, flags=flags)
+            self.assertEqual(self.created(answer), set(), flags)
+            self.assertEqual("hush" in answer["stdout"], "--hide" not in flags, answer)
+
     def test_hooks_and_configuration_cannot_be_written_or_replaced(self):
         self.repository()
         answer = self.unchanged(
