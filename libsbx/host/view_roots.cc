@@ -142,8 +142,14 @@ class Roots {
           holder = &other;
         }
       }
+      // In a protected directory it is writable because it is a mount point.
+      const auto is_held_above = [&](const ViewProtect& protect) {
+        return protect.node.kind == NodeKind::kDirectory &&
+               is_below(root.node.path, protect.node.path);
+      };
       if (holder != nullptr && holder->access == Access::kReadWrite &&
-          holder->noexec == root.noexec) {
+          holder->noexec == root.noexec &&
+          std::none_of(view_.protects.begin(), view_.protects.end(), is_held_above)) {
         lifted.push_back(root.node.path);
       }
     }

@@ -16,7 +16,7 @@ Placements::Placements(const PlanInput& input) : input_(input), view_(input.view
     if (root.node.path == "/") host_root_ = &root;
   }
   for (const ViewProtect& protect : view_.protects) {
-    if (protect.node.kind == NodeKind::kDirectory) held_.emplace(protect.node.path, &protect);
+    if (protect.node.kind == NodeKind::kDirectory) held_.insert(protect.node.path);
   }
 }
 
@@ -266,15 +266,14 @@ std::uint64_t Placements::exec_attribute(std::string_view path) const {
   return holder != nullptr && (*holder)->noexec ? sys::kMountAttrNoexec : 0;
 }
 
-// A narrower root within a writable one: the directories on the way to it become mount points of
-// their own, which rename(2) refuses to move. Moved away, the root would not be found, or would
-// stand open under another name, in the next run.
+// A root within a writable one: the directories on the way to it become mount points of their own,
+// which rename(2) refuses to move. Moved away, the root would not be found, or would stand open
+// under another name, in the next run, and another in its place would hold nothing protected.
 void Placements::hold_parents(const ViewRoot& root) {
   if (root.node.path == "/") return;
   const auto* const above = deepest_in(roots_, parent_of(root.node.path));
   if (above == nullptr || (*above)->access != Access::kReadWrite) return;
   const ViewRoot* const holder = *above;
-  if (root.access == Access::kReadWrite && (!root.noexec || holder->noexec)) return;
   // In an overlay no directory of the real tree is moved; in a layer that is a copy each can be.
   const std::string& top = holder->node.path;
   const auto standing = standing_.find(top);
@@ -288,7 +287,7 @@ void Placements::hold_parents(const ViewRoot& root) {
     const std::string parent = path.substr(0, at);
     // What is our own is gone with the run.
     if (has(parent) || !is_from_the_host(parent)) continue;
-    if (!filesystem().overlay && is_in_protected(parent, top)) continue;
+    if (!filesystem().overlay && is_in_protected(parent)) continue;
     bind(Node{parent, NodeKind::kDirectory, 0, 0}, kWritableAttributes | exec_attribute(parent),
          "");
     if (is_copy) placements_.back().source.path = kept->copy + parent.substr(top.size());
@@ -310,7 +309,7 @@ bool Placements::is_shown(std::string_view path) const {
 // A protected path cannot be written, and its parents are mount points of their own: rename(2),
 // rmdir(2) and RENAME_EXCHANGE on a mount point give EBUSY.
 void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
-  if (!protect.mask && is_in_protected(protect.node.path, protect.root)) return;
+  if (!protect.mask && is_in_protected(protect.node.path)) return;
   if (protect.mask) {
     if (has(protect.node.path)) return;
     add({protect.node.path,
@@ -345,18 +344,23 @@ void Placements::collect_protect(const ViewProtect& protect, LaunchPlan& plan) {
 // Only when all that is protected has its place: a directory may be both.
 void Placements::hold_parents(const ViewProtect& protect) {
   for (const Node& parent : protect.parents) {
-    if (has(parent.path) || is_in_protected(parent.path, protect.root)) continue;
+    if (has(parent.path) || is_in_protected(parent.path)) continue;
+    // In a narrower root that lies on the way nothing is moved, nor may be written.
+    const auto* const above = deepest_in(roots_, parent.path);
+    if (above != nullptr && (*above)->access != Access::kReadWrite) continue;
     bind(parent, kWritableAttributes | exec_attribute(parent.path), "");
   }
 }
 
-// Whether a protected directory, read-only as a whole, holds the path, and `root`, which holds it
-// too, does not do so further down.
-bool Placements::is_in_protected(std::string_view path, const std::string& root) const {
+// Whether a protected directory, read-only as a whole, holds the path, and no root does so further
+// down.
+bool Placements::is_in_protected(std::string_view path) const {
   if (held_.empty()) return false;
+  const auto* const root = deepest_in(roots_, path);
+  const std::string_view top = root == nullptr ? "/" : std::string_view((*root)->node.path);
   for (std::string_view at = path; at != "/";) {
     at = parent_of(at);
-    if (held_.contains(at) && !is_below(root, at)) return true;
+    if (held_.contains(at) && !is_below(top, at)) return true;
   }
   return false;
 }

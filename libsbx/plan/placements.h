@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,7 +120,7 @@ class Placements {
   bool is_shown(std::string_view path) const;
   void collect_protect(const ViewProtect& protect, LaunchPlan& plan);
   void hold_parents(const ViewProtect& protect);
-  bool is_in_protected(std::string_view path, const std::string& root) const;
+  bool is_in_protected(std::string_view path) const;
   void sort(LaunchPlan& plan);
   void follow_owners();
   Status check_cwd(const std::string& cwd) const;
@@ -130,7 +131,7 @@ class Placements {
   std::map<std::string, std::size_t, std::less<>> standing_;  // indices of placements_
   std::map<std::string, const ViewRoot*, std::less<>> roots_;
   std::map<std::string, const ViewRoot*, std::less<>> shown_roots_;
-  std::map<std::string, const ViewProtect*, std::less<>> held_;  // protected directories
+  std::set<std::string, std::less<>> held_;  // protected directories
   const ViewRoot* host_root_ = nullptr;
   bool has_host_root_ = false;
 };

@@ -388,6 +388,18 @@ class Parents(protect_harness.Case):
                 self.assertEqual(file.read(), "text")
             self.assertEqual(os.path.realpath(named), secret)
 
+    def test_parents_of_a_writable_root_stay_too(self):
+        """Another in its place would hold nothing that is protected in it."""
+        self.write("work/out/deep/project/.claude/settings.json", "{}")
+        answer = self.sh("mv out/deep out/d; mv out o; mkdir -p out/deep/project/.claude; echo made > out/deep/f;"
+                         "echo x > out/deep/project/.claude/settings.json; echo x > out/deep/project/g; mv out/f out/deep/f",
+                         "--rw", self.work + "/out/deep/project")
+        self.assertEqual(answer["status"], "exited", answer)
+        self.assertEqual(sorted(os.listdir(self.work + "/out/deep/project")), [".claude", "g"])
+        self.assertEqual(sorted(os.listdir(self.work + "/out/deep")), ["f", "project"])
+        with open(self.work + "/out/deep/project/.claude/settings.json") as file:
+            self.assertEqual(file.read(), "{}")
+
     def test_parents_of_a_hidden_root_stay_where_the_whole_host_is_writable(self):
         # /var/tmp is the host's with `/`, as /tmp is not.
         base = tempfile.mkdtemp(prefix="sbx-e2e-", dir="/var/tmp")
