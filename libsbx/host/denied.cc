@@ -107,14 +107,16 @@ class Search {
     return result;
   }
 
-  // Whether the deepest root that holds the directory may be written to.
+  // Whether the command can put programs there itself: the deepest root that holds the directory may
+  // be written to, and the caller may do so. What it can write it also saves, moves and replaces.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
     for (const Root& root : policy_.sandbox.filesystem.roots) {
       const bool holds = is_below(directory, root.path);
       if (holds && (deepest == nullptr || root.path.size() > deepest->path.size())) deepest = &root;
     }
-    return deepest != nullptr && deepest->access == Access::kReadWrite;
+    return deepest != nullptr && deepest->access == Access::kReadWrite &&
+           faccessat(AT_FDCWD, directory.c_str(), W_OK, AT_EACCESS) == 0;
   }
 
   // The caller's PATH may name places that the command never sees.

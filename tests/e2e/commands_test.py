@@ -11,7 +11,7 @@ import subprocess
 import unittest
 import unittest.mock
 
-from harness import BOUND, SBX_RUN, Case
+from harness import BOUND, SBX_RUN, Case, is_root
 
 DENIED = ["su", "mount", "umount", "chroot"]
 
@@ -297,6 +297,11 @@ class Kernel(Case):
     def test_with_a_read_only_host(self):
         for path in present(["mount"]):
             self.refused(made(self, path), "--profile", "readonly")
+
+    @unittest.skipIf(is_root(), "root may put programs anywhere itself")
+    def test_with_a_writable_host(self):
+        for path in present(["mount"]):
+            self.refused(made(self, path), "--rw", "/")
 
 
 class AllowList(Case):
