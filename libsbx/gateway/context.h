@@ -26,8 +26,8 @@ namespace sbx {
 
 class OwnAddresses {
  public:
-  explicit OwnAddresses(std::function<std::vector<IpAddress>()> list) : list_(std::move(list)) {}
-  const std::vector<IpAddress>& get() {
+  explicit OwnAddresses(std::function<std::vector<IpNetwork>()> list) : list_(std::move(list)) {}
+  const std::vector<IpNetwork>& get() {
     const auto now = Loop::Clock::now();
     if (now >= until_) {
       addresses_ = list_();
@@ -37,8 +37,8 @@ class OwnAddresses {
   }
 
  private:
-  std::function<std::vector<IpAddress>()> list_;
-  std::vector<IpAddress> addresses_;
+  std::function<std::vector<IpNetwork>()> list_;
+  std::vector<IpNetwork> addresses_;
   Loop::Clock::time_point until_ = Loop::Clock::time_point::min();
 };
 
@@ -61,7 +61,7 @@ class Askers {
 
 struct GatewayContext {
   GatewayContext(Rules rules_in, ResolvConf conf, HostsFile hosts, std::uint16_t dns_port,
-                 std::function<std::vector<IpAddress>()> list_own, DenialLedger& denials_in)
+                 std::function<std::vector<IpNetwork>()> list_own, DenialLedger& denials_in)
       : rules(std::move(rules_in)),
         search(conf.search),
         denials(denials_in),

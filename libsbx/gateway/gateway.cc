@@ -4,7 +4,6 @@
 #include "gateway/gateway.h"
 
 #include <fcntl.h>
-#include <ifaddrs.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 #include <cstring>
 #include <utility>
 
+#include "gateway/host_networks.h"
 #include "gateway/resolv_conf.h"
 
 namespace sbx {
@@ -55,27 +55,10 @@ Status make_non_blocking(int fd) {
 
 }  // namespace
 
-std::vector<IpAddress> host_addresses() {
-  std::vector<IpAddress> addresses;
-  ifaddrs* list = nullptr;
-  if (getifaddrs(&list) != 0) return addresses;
-  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
-    if (at->ifa_addr == nullptr) continue;
-    const int family = at->ifa_addr->sa_family;
-    if (family != AF_INET && family != AF_INET6) continue;
-    sockaddr_storage storage{};
-    std::memcpy(&storage, at->ifa_addr,
-                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
-    if (const auto endpoint = from_sockaddr(storage)) addresses.push_back(endpoint->address);
-  }
-  freeifaddrs(list);
-  return addresses;
-}
-
 Gateway::Gateway(const GatewayOptions& options, DenialLedger& denials)
     : context_(Rules(options.mode, options.allow, options.host_ports),
                parse_resolv_conf(options.resolv_conf), parse_hosts(options.hosts), options.dns_port,
-               options.own_addresses ? options.own_addresses : host_addresses, denials),
+               options.own_addresses ? options.own_addresses : host_networks, denials),
       dns_(context_),
       max_connections_(options.max_connections > 0 ? options.max_connections
                                                    : connections_by_limit()) {

@@ -37,13 +37,10 @@ struct GatewayOptions {
   std::string resolv_conf;           // the host's /etc/resolv.conf: name servers, search domains
   std::string hosts;                 // the host's /etc/hosts: asked before any name server
   std::uint16_t dns_port = 53;       // of the host's name servers
-  std::function<std::vector<IpAddress>()> own_addresses;  // empty: host_addresses()
+  std::function<std::vector<IpNetwork>()> own_addresses;  // empty: host_networks()
   HttpGate* http = nullptr;         // reads what it covers; must outlive the gateway
   std::size_t max_connections = 0;  // 0: what RLIMIT_NOFILE leaves room for, at most 8192
 };
-
-// The addresses of the calling process's network interfaces (getifaddrs).
-std::vector<IpAddress> host_addresses();
 
 class Gateway {
  public:

@@ -9,6 +9,7 @@ sbx_room(gateway
     gateway/dns_message.cc
     gateway/dns_server.cc
     gateway/gateway.cc
+    gateway/host_networks.cc
     gateway/name_map.cc
     gateway/records.cc
     gateway/plain_http.cc

@@ -12,9 +12,9 @@ std::vector<std::uint16_t> ports_of(const HostRule& rule) {
   return {80, 443};
 }
 
-bool is_guarded(const IpAddress& address, std::span<const IpAddress> own) {
+bool is_guarded(const IpAddress& address, std::span<const IpNetwork> own) {
   const auto is_own = [&](const IpAddress& a) {
-    return std::find(own.begin(), own.end(), a) != own.end();
+    return std::any_of(own.begin(), own.end(), [&](const IpNetwork& n) { return n.holds(a); });
   };
   const auto inner = embedded_ipv4(address);
   return is_special(address) || is_own(address) || (inner && is_own(*inner));
@@ -84,17 +84,17 @@ bool Rules::is_listed_guarded(const IpAddress& address) const {
   });
 }
 
-bool Rules::allows_literal(const Endpoint& destination, std::span<const IpAddress> own) const {
+bool Rules::allows_literal(const Endpoint& destination, std::span<const IpNetwork> own) const {
   const bool guarded = is_guarded(destination.address, own);
   if (is_listed(destination, guarded)) return true;
   return mode_ == NetworkMode::kOutbound && !guarded;
 }
 
-bool Rules::allows_resolved(const Endpoint& destination, std::span<const IpAddress> own) const {
+bool Rules::allows_resolved(const Endpoint& destination, std::span<const IpNetwork> own) const {
   return !is_guarded(destination.address, own) || is_listed(destination, true);
 }
 
-bool Rules::allows_resolved(const IpAddress& address, std::span<const IpAddress> own) const {
+bool Rules::allows_resolved(const IpAddress& address, std::span<const IpNetwork> own) const {
   return !is_guarded(address, own) || is_listed_guarded(address);
 }
 

@@ -29,11 +29,11 @@ class Rules {
   bool allows_name(std::string_view name, std::uint16_t port) const;
 
   // A destination that the program gave as an address.
-  bool allows_literal(const Endpoint& destination, std::span<const IpAddress> own) const;
+  bool allows_literal(const Endpoint& destination, std::span<const IpNetwork> own) const;
   // An address that an allowed name resolves to: any but special ones and the host's own, unless
   // listed. Without a port: whether some port would do.
-  bool allows_resolved(const Endpoint& destination, std::span<const IpAddress> own) const;
-  bool allows_resolved(const IpAddress& address, std::span<const IpAddress> own) const;
+  bool allows_resolved(const Endpoint& destination, std::span<const IpNetwork> own) const;
+  bool allows_resolved(const IpAddress& address, std::span<const IpNetwork> own) const;
 
  private:
   struct NetworkRule {

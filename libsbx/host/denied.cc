@@ -107,8 +107,9 @@ class Search {
     return result;
   }
 
-  // Whether the command can put programs there itself: the deepest root that holds the directory may
-  // be written to, and the caller may do so. What it can write it also saves, moves and replaces.
+  // Whether the command can put programs there itself: the deepest root that holds the directory
+  // may be written to, and the caller may do so. What it can write it also saves, moves and
+  // replaces.
   bool is_writable(const std::string& directory) const {
     const Root* deepest = nullptr;
     for (const Root& root : policy_.sandbox.filesystem.roots) {

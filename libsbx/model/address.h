@@ -29,4 +29,15 @@ std::string ip_text(const IpAddress& address);
 // Both of one family, and the first `bits` bits equal.
 bool in_network(const IpAddress& address, const IpAddress& network, int bits);
 
+// One address is the narrowest network.
+struct IpNetwork {
+  IpNetwork(const IpAddress& address) : start(address), bits(address.is_v6 ? 128 : 32) {}
+  IpNetwork(const IpAddress& first, int size) : start(first), bits(size) {}
+
+  bool holds(const IpAddress& address) const { return in_network(address, start, bits); }
+
+  IpAddress start;
+  int bits;
+};
+
 }  // namespace sbx

@@ -19,6 +19,14 @@ class Modes(Networked):
                          "own\nloopback\nname\n", answer)
         self.assertEqual(answer["sandbox"]["degraded"], [])
 
+    def test_nor_what_only_its_routes_make_its_own(self):
+        for target in (world.ROUTED4, f"[{world.ROUTED6}]", "routed.test"):
+            answer = self.sh(f"curl -sS -m5 -g http://{target}:8089/ || echo not", "--net", "outbound")
+            self.assertEqual(answer["stdout"], "not\n", answer)
+            self.assertEqual(len(answer["denials"]), 1, answer)
+        answer = self.sh(f"curl -sS http://{world.ROUTED4}:8089/", "--allow-host", world.ROUTED4 + ":8089")
+        self.assertIn("hub-routed", answer["stdout"], answer)
+
     def test_open_is_the_hosts_network(self):
         answer = self.sh("curl -sS http://127.0.0.1:8088/; curl -sS http://other.test/", "--net", "open")
         self.assertEqual(answer["stdout"], "127.0.0.1:8088/ hub-loopback\nother.test/ outside\n",

@@ -23,6 +23,8 @@ import urllib.parse
 
 OUTSIDE4, HUB4 = "10.77.0.1", "10.77.0.2"
 LISTED = "listed.test"  # in the hub's /etc/hosts
+# The hub's by its routing table alone, as a load balancer's are.
+ROUTED4, ROUTED6 = "10.78.0.9", "fd78::9"
 OUTSIDE6, HUB6 = "fd77::1", "fd77::2"
 NAMES = {
     "allowed.test": [OUTSIDE4, OUTSIDE6],
@@ -32,6 +34,7 @@ NAMES = {
     "loop.test": ["127.0.0.1"],
     "meta.test": ["169.254.169.254"],
     "own.test": [HUB4],
+    "routed.test": [ROUTED4, ROUTED6],
 }
 # Of docs/credentials.md: servers of these names, which answer as Origin does.
 SERVICES4 = "10.77.0.3"
@@ -339,7 +342,8 @@ def hub(directory):
         time.sleep(0.005)
     run("ip", "link", "add", "w0", "type", "veth", "peer", "name", "o0", "netns", str(other.pid))
     for command in ("link set lo up", "addr add 10.77.0.2/24 dev w0",
-                    "-6 addr add fd77::2/64 dev w0 nodad", "link set w0 up"):
+                    "-6 addr add fd77::2/64 dev w0 nodad", "link set w0 up",
+                    "route add local 10.78.0.0/24 dev lo", "-6 route add local fd78::/64 dev lo"):
         run("ip", *command.split())
     open(os.path.join(directory, "cable"), "w").close()
     conf = os.path.join(directory, "resolv.conf")
@@ -354,6 +358,7 @@ def hub(directory):
     serve(("127.0.0.1", 8088), Web, greeting="hub-loopback")
     serve(("127.0.0.2", 8099), Web, greeting="hub-second-loopback")
     serve((HUB4, 8089), Web, greeting="hub-own")
+    serve((ROUTED4, 8089), Web, greeting="hub-routed")
     log = os.path.join(directory, "proxy.log")
     serve(("127.0.0.1", 3128), Proxy, log=log, password=None)
     serve(("127.0.0.1", 3129), Proxy, log=log, password="ann:p@ss")

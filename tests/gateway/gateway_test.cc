@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "gateway/host_networks.h"
 #include "gateway/world.h"
 
 namespace sbx::test {
@@ -137,7 +139,7 @@ TEST_F(GatewayTest, RefusesANameThatLeadsToTheHostUnlessThatAddressIsListed) {
   std::vector<std::string> allow = {"127.0.0.1:81"};
   for (const auto& [name, addresses] : names) allow.push_back(name + ":80");
   World world(allow, [](GatewayOptions& options) {
-    options.own_addresses = [] { return std::vector<IpAddress>{ipv4(203, 0, 113, 200)}; };
+    options.own_addresses = [] { return std::vector<IpNetwork>{ipv4(203, 0, 113, 200)}; };
   });
   world.dns = std::make_unique<FakeDns>(table(names));
   world.serve_dns_inside();
@@ -187,10 +189,24 @@ TEST_F(GatewayTest, MapsHostPortsAndNoOthersInEveryMode) {
   }
 }
 
+TEST_F(GatewayTest, WhatARouteMakesLocalIsTheHosts) {
+  const auto own = host_networks();  // of the namespace that plays the outside
+  const auto holds = [&](const char* address) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const IpNetwork& network) { return network.holds(*parse_ip(address)); });
+  };
+  for (const char* address : {"127.0.0.1", "::1", "203.0.113.77", "2001:db8::77"}) {
+    EXPECT_TRUE(holds(address)) << address;
+  }
+  for (const char* address : {"203.0.114.1", "2001:db9::1", "192.0.2.1"}) {
+    EXPECT_FALSE(holds(address)) << address;
+  }
+}
+
 TEST_F(GatewayTest, OutboundReachesAnythingButTheHostItself) {
   World world({}, [](GatewayOptions& options) {
     options.mode = NetworkMode::kOutbound;
-    options.own_addresses = [] { return std::vector<IpAddress>{ipv4(203, 0, 113, 200)}; };
+    options.own_addresses = [] { return std::vector<IpNetwork>{ipv4(203, 0, 113, 200)}; };
   });
   world.dns = std::make_unique<FakeDns>(table({{"any.test", {"203.0.113.7"}}}));
   world.serve_dns_inside();

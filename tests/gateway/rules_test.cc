@@ -40,7 +40,7 @@ TEST(Rules, AWildcardCoversWhatIsBelowAndNotTheNameItself) {
 
 TEST(Rules, SpecialAddressesMustBeListedToBeReached) {
   const Rules allow = rules({"a.test:80", "169.254.169.254:80", "127.0.0.0/8:5000"});
-  const std::vector<IpAddress> own = {ipv4(192, 0, 2, 9)};
+  const std::vector<IpNetwork> own = {ipv4(192, 0, 2, 9)};
   EXPECT_TRUE(allow.allows_resolved(to("10.0.0.1", 80), own));
   EXPECT_TRUE(allow.allows_resolved(to("169.254.169.254", 80), own));
   EXPECT_FALSE(allow.allows_resolved(to("169.254.169.253", 80), own));

@@ -225,6 +225,7 @@ World::World(const std::vector<std::string>& allow,
              const std::function<void(GatewayOptions&)>& adjust) {
   namespaces();
   GatewayOptions options;
+  options.own_addresses = [] { return std::vector<IpNetwork>(); };  // the outside is a local route
   for (const std::string& rule : allow) options.allow.push_back(parse_host_rule(rule).value());
   options.resolv_conf = "nameserver 203.0.113.53\n";
   if (adjust) adjust(options);

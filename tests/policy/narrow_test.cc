@@ -53,7 +53,7 @@ struct Destination {
 };
 
 bool reaches(const SandboxPolicy& policy, const Destination& to) {
-  static const std::vector<IpAddress> kOwn = {ipv4(10, 1, 2, 3)};
+  static const std::vector<IpNetwork> kOwn = {ipv4(10, 1, 2, 3)};
   if (policy.network.mode == NetworkMode::kOpen) return true;
   const Rules rules(policy.network.mode, policy.hosts, policy.network.host_ports);
   if (to.name.empty()) {

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dump of one table: the kernel tells of no other where it checks requests strictly (Linux 4.20).
+#include "gateway/host_networks.h"
+
+#include <ifaddrs.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstring>
+
+#include "base/owned_fd.h"
+#include "gateway/address.h"
+
+namespace sbx {
+namespace {
+
+void add_interfaces(std::vector<IpNetwork>& out) {
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return;
+  for (const ifaddrs* at = list; at != nullptr; at = at->ifa_next) {
+    if (at->ifa_addr == nullptr) continue;
+    const int family = at->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    sockaddr_storage storage{};
+    std::memcpy(&storage, at->ifa_addr,
+                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    if (const auto endpoint = from_sockaddr(storage)) out.emplace_back(endpoint->address);
+  }
+  freeifaddrs(list);
+}
+
+void add_route(const nlmsghdr& header, std::vector<IpNetwork>& out) {
+  const auto* const route = static_cast<const rtmsg*>(NLMSG_DATA(&header));
+  if (route->rtm_table != RT_TABLE_LOCAL || route->rtm_type != RTN_LOCAL) return;
+  const std::size_t size = route->rtm_family == AF_INET6 ? 16 : 4;
+  std::string start(size, '\0');  // where there is no destination: everything
+  std::size_t left = RTM_PAYLOAD(&header);
+  for (const rtattr* at = RTM_RTA(route); RTA_OK(at, left); at = RTA_NEXT(at, left)) {
+    if (at->rta_type == RTA_DST && RTA_PAYLOAD(at) == size) {
+      start.assign(static_cast<const char*>(RTA_DATA(at)), size);
+    }
+  }
+  out.emplace_back(ip_from_bytes(start), route->rtm_dst_len);
+}
+
+void add_local_routes(int family, std::vector<IpNetwork>& out) {
+  const OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  const int on = 1;
+  (void)setsockopt(socket.get(), SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on);
+  struct {
+    nlmsghdr header{};
+    rtmsg route{};
+  } request;
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = RTM_GETROUTE;
+  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  request.route.rtm_family = static_cast<unsigned char>(family);
+  request.route.rtm_table = RT_TABLE_LOCAL;
+  if (send(socket.get(), &request, sizeof request, 0) < 0) return;
+  alignas(nlmsghdr) std::array<char, 32768> buffer;
+  for (;;) {
+    const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
+    if (got <= 0) return;
+    auto left = static_cast<std::size_t>(got);
+    for (const auto* at = reinterpret_cast<const nlmsghdr*>(buffer.data()); NLMSG_OK(at, left);
+         at = NLMSG_NEXT(at, left)) {
+      if (at->nlmsg_type != RTM_NEWROUTE) return;  // the end, or an error
+      add_route(*at, out);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<IpNetwork> host_networks() {
+  std::vector<IpNetwork> out;
+  add_interfaces(out);
+  for (const int family : {AF_INET, AF_INET6}) add_local_routes(family, out);
+  return out;
+}
+
+}  // namespace sbx

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host itself answers to.
+#pragma once
+
+#include <vector>
+
+#include "model/address.h"
+
+namespace sbx {
+
+// The addresses of the calling process's network interfaces (getifaddrs(3)), and what the kernel's
+// local table delivers to it besides, as a load balancer's addresses are (rtnetlink(7)).
+std::vector<IpNetwork> host_networks();
+
+}  // namespace sbx
