@@ -20,6 +20,7 @@ constexpr std::size_t kMost = 64;  // of a text
 // Each of their operands is written, or with the second list the last one.
 constexpr std::string_view kWriters =
     "touch mkdir rmdir rm unlink mv tee truncate chmod chown chgrp sponge";
+constexpr std::string_view kMovers = "mv rm rmdir unlink";  // with all that is in it
 constexpr std::string_view kEditors = "sed gsed";
 // What of git's makes files in the directory that it runs in.
 constexpr std::string_view kGitWriters =
@@ -83,6 +84,7 @@ class Search {
     const bool is_copier = is_listed(c_.program, kCopiers);
     for (std::size_t i = 1; i < words.size(); ++i) {
       const bool writes = is_writer || (is_copier && i + 1 == words.size());
+      moves_ = is_listed(c_.program, kMovers) && (c_.program != "mv" || i + 1 < words.size());
       // Without a slash it may be any word: of those only what is hidden can matter.
       const bool is_path = words[i].text.find('/') != std::string::npos;
       if (writes || is_path || hides()) look(words[i], writes);
@@ -130,7 +132,7 @@ class Search {
     if (!paths) return;
     for (const std::string& path : *paths) {
       if (writes && c_.places.may_write(path)) {
-        add_protected(path);
+        add_held(path);
         continue;
       }
       if (!writes && is_hidden(path)) {
@@ -152,20 +154,30 @@ class Search {
     }
   }
 
-  // What lies in a writable root and is protected there; of what is moved, what is in it as well.
-  void add_protected(const std::string& path) {
-    if (is_always_protected(policy_, path)) return add({path, ""});
-    const Root* const root = c_.places.nearest_root(path);
-    if (root == nullptr || root->path == path) return;
-    const std::string top = root->path == "/" ? "" : root->path;
-    for (const Protect& protect : policy_.sandbox.filesystem.protect) {
-      const std::string whole = top + "/" + protect.path;
-      std::string held = part_in_module(top, protect.path, path);
-      if (held.empty()) held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
-      if (held.empty()) continue;
-      if (!is_below(path, held) && (c_.program != "mv" || !is_below(held, path))) continue;
-      const bool is_always = protect.missing == Missing::kRefuse;
-      return add(is_always ? RefusedPath{path, ""} : RefusedPath{path, root->path, held});
+  // What lies in a writable root and is protected there; of what is moved or removed, what is in it
+  // as well, and roots that are.
+  void add_held(const std::string& path) {
+    const auto& filesystem = policy_.sandbox.filesystem;
+    const bool has_root =
+        std::any_of(filesystem.roots.begin(), filesystem.roots.end(), [&](const Root& root) {
+          return root.pattern_at == 0 && root.path != "/" && is_below(root.path, path);
+        });
+    if (is_always_protected(policy_, path) || (moves_ && has_root)) return add({path, ""});
+    for (const Root& root : filesystem.roots) {
+      if (root.access != Access::kReadWrite || root.path == path || !is_below(path, root.path)) {
+        continue;
+      }
+      const std::string top = root.path == "/" ? "" : root.path;
+      for (const Protect& protect : filesystem.protect) {
+        const std::string whole = top + "/" + protect.path;
+        std::string held = part_in_module(top, protect.path, path);
+        if (held.empty()) held = forms::is_glob(whole) ? matching_part(whole, path) : whole;
+        if (held.empty()) continue;
+        if (!is_below(path, held) && ((!moves_ && c_.program != "mv") || !is_below(held, path)))
+          continue;
+        const bool is_always = protect.missing == Missing::kRefuse;
+        return add(is_always ? RefusedPath{path, ""} : RefusedPath{path, root.path, held});
+      }
     }
   }
 
@@ -205,6 +217,7 @@ class Search {
   const Policy& policy_;
   const Case& c_;
   std::vector<RefusedPath>& out_;
+  bool moves_ = false;  // what is looked at is moved or removed
 };
 
 }  // namespace

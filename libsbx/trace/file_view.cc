@@ -145,7 +145,7 @@ std::optional<FileRefusal> FileView::not_there(const NamedFile& file, const std:
   // unlink(2) of a directory fails wherever it is shown.
   const bool is_gone = file.need == FileNeed::kRemove &&
                        !(S_ISDIR(known.st_mode) && std::string_view(file.operation) == "unlink");
-  const bool in_parent = is_gone || (file.creates && !is_known);
+  const bool in_parent = is_gone || (!is_known && (file.creates || is_below_hidden(path)));
   const std::string looked_at = in_parent ? std::string(parent_of(path)) : path;
   const OwnedFd outside(
       sys::openat2(AT_FDCWD, looked_at.c_str(),
@@ -283,13 +283,14 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
   }
   if (!exists && file.need == FileNeed::kRemove) return not_there(file, target, ENOENT);
   if (plan_.wanted.has(Layer::kMount)) {
-    // A mount point of ours can be neither moved nor removed.
-    if (exists && is_mount_root(entry)) {
-      const bool is_hidden = shown_as(target) == "none";
-      return FileRefusal{Refuser::kMount, target,
-                         is_hidden ? grant(target, true) : grant_within(real, target)};
+    const bool is_closed = (mount_flags(directory) & ST_RDONLY) != 0;
+    // A mount point of ours can be neither moved nor removed; a file that is writable is none.
+    if (exists && is_mount_root(entry) && !is_closed) {
+      if (file.keeps && file.need == FileNeed::kReplace) return std::nullopt;  // EEXIST
+      const bool helps = is_kept(target) || S_ISREG(info.st_mode);
+      return FileRefusal{Refuser::kMount, target, helps ? grant(target, true) : ""};
     }
-    if ((mount_flags(directory) & ST_RDONLY) != 0) {
+    if (is_closed) {
       std::string hidden = exists ? "" : grant_of_hosts(file, target);
       if (hidden.empty()) hidden = grant_within(real, target);
       return FileRefusal{Refuser::kMount, target, std::move(hidden)};
@@ -316,9 +317,11 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
 // What makes an entry of the directory one that can be made or removed: the entry itself may be
 // nowhere yet, and as a root of its own it could not be removed.
 std::string FileView::grant_within(const std::string& directory, const std::string& entry) const {
-  const bool is_kept =
-      is_always_protected(policy_, entry) || shown_as(entry) == "protected" || is_protected(entry);
-  return grant(is_kept ? entry : directory, true);
+  return grant(is_kept(entry) ? entry : directory, true);
+}
+
+bool FileView::is_kept(const std::string& path) const {
+  return is_always_protected(policy_, path) || shown_as(path) == "protected" || is_protected(path);
 }
 
 // Of an entry that is to be made, and that the host has: it is only not shown, and needs no more

@@ -54,6 +54,7 @@ class FileView {
   std::string link_grant(const std::string& path, bool to_write) const;
   std::string grant_of_hosts(const NamedFile& file, const std::string& entry) const;
   std::string grant_within(const std::string& directory, const std::string& entry) const;
+  bool is_kept(const std::string& path) const;  // protected, whatever root makes it writable
   std::string shown_as(const std::string& path) const;
   bool is_protected(const std::string& path) const;
   std::optional<FileRefusal> by_overlay(const struct stat& info, const std::string& path) const;

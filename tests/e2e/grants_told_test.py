@@ -3,6 +3,7 @@
 and under a managed policy."""
 
 import os
+import subprocess
 import tempfile
 
 import harness
@@ -53,6 +54,33 @@ class Beside(harness.Case):
                                ("mkdir ../new", rw(self.base)), ("touch a; mv a ../file", rw(self.base))):
             grants = {d["grant"] for d in self.sh(command)["denials"] if '"rw"' in d["grant"]}
             self.assertEqual(grants, {grant}, command)
+
+    def test_a_root_that_stands_in_the_way_of_a_removal(self):
+        """It is a mount point: EBUSY. Made writable a file is none any more; a directory stays one."""
+        file, directory = self.write("work/a/b/file", "x"), self.work + "/a/b"
+        for access in ("ro", "none"):
+            profile = self.profile({"commands": {"ask": []}, "filesystem": {"+roots": [{"path": file, "access": access}]}})
+            for command, told in (("rm -rf a", {rw(file)}), ("mv a/b c", {"", rw(file)} if access == "ro" else {""}),
+                                  ("mv a d", {""}),
+                                  ("rm -f a/b/file", {rw(file)})):
+                answer = self.sh(command, "--profile", profile)
+                self.assertNotEqual(answer["exit_code"], 0, answer)
+                self.assertEqual({d["grant"] for d in answer["denials"] if '"ro"' not in d["grant"]}, told, answer)
+                subprocess.run(["rm", "-rf", self.work + "/c", self.work + "/d"], check=True)
+        profile = self.profile({"commands": {"ask": []}, "filesystem": {"+roots": [{"path": directory, "access": "none"}]}})
+        answer = self.sh("cp /dev/null a/b/new; mv a e", "--profile", profile)
+        self.assertEqual({(d["operation"], d["target"], d["grant"]) for d in answer["denials"] if d["operation"] != "open"}, {
+            ("stat", directory + "/new", f'filesystem.roots += [{{"path": "{directory}", "access": "ro"}}]'),
+            ("rename", self.work + "/a", "")}, answer)
+
+    def test_what_is_protected_in_a_root_within_another_is_told_of(self):
+        file = self.write("work/a/b/file", "x")
+        profile = self.profile({"filesystem": {"+roots": [{"path": self.work + "/a", "access": "rw"}],
+                                               "+protect": ["a/b/file"]}})
+        for command in ("echo x >> a/b/file", "rm a/b/file", "mv a/b c"):
+            answer = self.sh(command, "--profile", profile)
+            self.assertIn((file, "remove it from filesystem.protect"),
+                          {(d["target"], d["grant"]) for d in answer["denials"]}, command)
 
     def test_a_symlink_is_granted_by_what_it_leads_to(self):
         os.symlink(self.outside, self.base + "/link")
