@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "gateway/host_networks.h"
 #include "guard/places.h"
 #include "json/writer.h"
 #include "policy/request.h"
@@ -74,6 +75,7 @@ void Connects::take(Errand& errand, Step step, int error) {
     }
   }
   if (errand.only_outside && refusals_.is_waiting(id)) count_unshown(errand);
+  if (step == Step::kConnect && errand.is_refused) count_hosts_port(errand);
   if (error != 0 || step == Step::kConnect) return refusals_.respond(id, error);
   if (errand.call.listener >= 0) {  // a pair, which was made
     refusals_.respond(id, 0);
@@ -247,6 +249,14 @@ void Connects::decide_by_owner(Errand& errand) {
 void Connects::count_unshown(const Errand& errand) {
   const auto holds = [&](const std::string& root) { return is_below(errand.absolute, root); };
   if (std::none_of(rules_.hidden.begin(), rules_.hidden.end(), holds)) count_socket(errand);
+}
+
+// Nobody listens at a port of its own loopback, but somebody does at the host's: what was meant.
+void Connects::count_hosts_port(const Errand& errand) {
+  const auto destination = from_sockaddr(errand.address);
+  if (!destination || !rules_.own_network || !is_mapped_loopback(destination->address)) return;
+  if (!host_listens(*destination)) return;
+  count(errand, "connect", endpoint_text(*destination), host_port_grant(destination->port));
 }
 
 // A profile takes absolute paths without `..`.

@@ -75,6 +75,7 @@ class Connects {
   void take_diag(OwnedFd diag);
   void decide_by_owner(Errand& errand);
   void count_unshown(const Errand& errand);
+  void count_hosts_port(const Errand& errand);
   void count_socket(const Errand& errand);
   void connect(Errand& errand) { connector_->go_on(errand, Step::kConnect); }
   void refuse(Errand& errand, int error);

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -244,6 +246,13 @@ int make_connect(Errand& errand) {
   }
   set_capabilities(false);
   const long result = bare::call(SYS_connect, errand.socket, bare::at(address), length);
+  if (result == -ECONNREFUSED || result == -EINPROGRESS) {
+    struct tcp_info info {};
+    socklen_t length_of_info = sizeof info;
+    errand.is_refused = bare::call(SYS_getsockopt, errand.socket, IPPROTO_TCP, TCP_INFO,
+                                   bare::at(&info), bare::at(&length_of_info)) == 0 &&
+                        info.tcpi_state == TCP_CLOSE;
+  }
   if (result != 0) return static_cast<int>(-result);
   socklen_t size = sizeof errand.own;
   bare::call(SYS_getsockname, errand.socket, bare::at(&errand.own), bare::at(&size));

@@ -42,8 +42,9 @@ struct Errand {
   bool only_outside = false;  // a path at which the host has a socket and the command nothing
   bool by_namespace = false;  // for find_owner(): otherwise by who holds the socket
   std::optional<UnixPeers::Owner> owner;
-  sockaddr_storage own{};  // the socket's own address once it is connected
-  int refusal = 0;         // the errno that answers a call that is refused
+  sockaddr_storage own{};   // the socket's own address once it is connected
+  bool is_refused = false;  // by an address of its own network, also where the call does not wait
+  int refusal = 0;          // the errno that answers a call that is refused
 
   bool has_unix_name() const;  // a path or an abstract name
   std::string_view unix_name()

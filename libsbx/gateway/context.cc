@@ -23,6 +23,10 @@ std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
   return mode == NetworkMode::kNone ? std::string(kWithItsMode) + list : list;
 }
 
+std::string host_port_grant(std::uint16_t port) {
+  return "network.host_ports += [" + std::to_string(port) + "]";
+}
+
 std::string Destination::text() const {
   return name.empty() ? endpoint_text(endpoint) : name + ":" + std::to_string(endpoint.port);
 }
@@ -47,7 +51,7 @@ void deny_destination(GatewayContext& context, const Destination& destination,
   const Endpoint& endpoint = destination.endpoint;
   std::string grant = allow_grant(context.rules.mode(), destination.text());
   if (is_mapped_loopback(endpoint.address)) {
-    grant = "network.host_ports += [" + std::to_string(endpoint.port) + "]";
+    grant = host_port_grant(endpoint.port);
   } else if (destination.name.empty() && NameMap::is_mapped_range(endpoint.address)) {
     grant.clear();  // an address of a name that was forgotten, or never given out
   }

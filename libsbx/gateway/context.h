@@ -92,6 +92,8 @@ inline constexpr const char* kUdpRefusal = "udp";
 // What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for
 // what is no host, or more than one: a program inside says what it is.
 std::string allow_grant(NetworkMode mode, const std::string& host_and_port);
+// That of a port of the host's loopback, in any mode.
+std::string host_port_grant(std::uint16_t port);
 
 // What a destination of the sandbox stands for.
 struct Destination {

@@ -3,9 +3,12 @@
 #include "gateway/host_networks.h"
 
 #include <ifaddrs.h>
+#include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -80,6 +83,33 @@ std::vector<IpNetwork> host_networks() {
   add_interfaces(out);
   for (const int family : {AF_INET, AF_INET6}) add_local_routes(family, out);
   return out;
+}
+
+// The kernel looks the socket up as it does for a packet.
+bool host_listens(const Endpoint& endpoint) {
+  const OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  struct {
+    nlmsghdr header{};
+    inet_diag_req_v2 asked{};
+  } request;
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  request.asked.sdiag_family = endpoint.address.is_v6 ? AF_INET6 : AF_INET;
+  request.asked.sdiag_protocol = IPPROTO_TCP;
+  request.asked.id.idiag_sport = htons(endpoint.port);
+  std::memcpy(request.asked.id.idiag_src, endpoint.address.bytes.data(),
+              endpoint.address.bytes.size());
+  request.asked.id.idiag_cookie[0] = request.asked.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  if (send(socket.get(), &request, sizeof request, 0) < 0) return false;
+  alignas(nlmsghdr) std::array<char, 4096> buffer;
+  const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
+  const auto* const header = reinterpret_cast<const nlmsghdr*>(buffer.data());
+  if (got < 0 || !NLMSG_OK(header, static_cast<std::size_t>(got)) ||
+      header->nlmsg_type != SOCK_DIAG_BY_FAMILY) {
+    return false;
+  }
+  return static_cast<const inet_diag_msg*>(NLMSG_DATA(header))->idiag_state == TCP_LISTEN;
 }
 
 }  // namespace sbx

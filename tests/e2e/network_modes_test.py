@@ -19,6 +19,24 @@ class Modes(Networked):
                          "own\nloopback\nname\n", answer)
         self.assertEqual(answer["sandbox"]["degraded"], [])
 
+    def test_a_server_on_the_hosts_loopback_is_told_of_with_its_port(self):
+        """As is meant by who starts one outside: nobody listens inside."""
+        program = ("import socket, select\ns = socket.socket()\ns.setblocking(False)\n"
+                   "print(s.connect_ex(('127.0.0.1', 8088)))\nselect.select([], [s], [s], 5)\n"
+                   "print(s.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))\n")
+        for flags in ((), ("--allow-host", "allowed.test"), ("--net", "outbound")):
+            answer = self.py(program, *flags)
+            self.assertIn(answer["stdout"], ("111\n0\n", "115\n111\n"), answer)
+            for answer in (answer, self.sh("curl -sS -m5 http://localhost:8088/ http://localhost:8089/", *flags)):
+                self.assertEqual([(d["target"].rpartition(":")[2], d["grant"]) for d in answer["denials"]],
+                                 [("8088", "network.host_ports += [8088]")], answer)
+            answer = self.sh("curl -sS -m5 http://localhost:8088/", "--host-port", "8088", *flags)
+            self.assertEqual((answer["exit_code"], answer["denials"]), (0, []), answer)
+        # What listens inside is meant there, and at what nobody listens nothing is told.
+        answer = self.sh("python3 -m http.server 8088 > /dev/null 2>&1 & until curl -sf -o /dev/null localhost:8088/;"
+                         " do sleep 0.1; done; curl -sS localhost:8090; curl -sS 127.0.0.2:8099; kill %1")
+        self.assertLessEqual({d["target"] for d in answer["denials"]}, {"127.0.0.1:8088", "[::1]:8088"}, answer)
+
     def test_nor_what_only_its_routes_make_its_own(self):
         for target in (world.ROUTED4, f"[{world.ROUTED6}]", "routed.test"):
             answer = self.sh(f"curl -sS -m5 -g http://{target}:8089/ || echo not", "--net", "outbound")
