@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump of one table: the kernel tells of no other where it checks requests strictly (Linux 4.20).
+// The kernel writes its answers while they are asked for or read: nothing here waits. Where it
+// checks requests strictly (Linux 4.20) it tells of the one table alone.
 #include "gateway/host_networks.h"
 
 #include <ifaddrs.h>
@@ -65,7 +66,7 @@ void add_local_routes(int family, std::vector<IpNetwork>& out) {
   if (send(socket.get(), &request, sizeof request, 0) < 0) return;
   alignas(nlmsghdr) std::array<char, 32768> buffer;
   for (;;) {
-    const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
+    const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
     if (got <= 0) return;
     auto left = static_cast<std::size_t>(got);
     for (const auto* at = reinterpret_cast<const nlmsghdr*>(buffer.data()); NLMSG_OK(at, left);
@@ -103,7 +104,7 @@ bool host_listens(const Endpoint& endpoint) {
   request.asked.id.idiag_cookie[0] = request.asked.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
   if (send(socket.get(), &request, sizeof request, 0) < 0) return false;
   alignas(nlmsghdr) std::array<char, 4096> buffer;
-  const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), 0);
+  const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   const auto* const header = reinterpret_cast<const nlmsghdr*>(buffer.data());
   if (got < 0 || !NLMSG_OK(header, static_cast<std::size_t>(got)) ||
       header->nlmsg_type != SOCK_DIAG_BY_FAMILY) {
