@@ -309,7 +309,7 @@ Status KeptLayer::add_roots(const Policy& policy, const std::vector<std::string>
 // What a commit must not touch, whoever asks for it.
 void KeptLayer::remember(const View& places) {
   for (const ViewProtect& protect : places.protects) {
-    if (!protect.report_missing) add_new(state_.protects, protect.node.path);
+    if (!protect.is_only_reported()) add_new(state_.protects, protect.node.path);
   }
   for (const auto* const roots : {&places.roots, &places.absent}) {
     for (const ViewRoot& root : *roots) {

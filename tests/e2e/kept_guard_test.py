@@ -131,6 +131,23 @@ class Closed(Kept):
         self.assertEqual(self.read("c/f"), "1\n")
 
 
+class Protected(Kept):
+    def test_what_a_run_held_is_committed_under_no_other_profile(self):
+        """A root within the workspace, of which the commit's own profile knows nothing, has a .claude of its own; and
+        what is held where it is there, and else only reported, is held."""
+        self.put("a/b/.claude", "mine\n")
+        self.put("named", "mine\n")
+        profile = self.profile({"commands": {"ask": []}, "filesystem": {
+            "+roots": [{"path": self.work + "/a/b", "access": "rw"}],
+            "+protect": [{"path": "named", "missing": "report"}]}})
+        for number, change in enumerate(("echo x > {0}", "rm {0}", "mv {0} {0}.m; ln -s /etc {0}")):
+            for path in ("a/b/.claude", "named"):
+                name = f"l{number}{path.count('/')}"
+                self.inside(change.format(path), name, "--profile", profile)
+                self.refused("path_refused", "commit", name)
+                self.assertEqual(self.read(path), "mine\n")
+
+
 class Shown(Kept):
     """Runs that are shown the state directory, as by a home that is a root."""
 
