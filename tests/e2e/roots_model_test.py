@@ -63,7 +63,7 @@ class Tree:
         self.roots = {"": "rw"}
         self.protect = []
         self.document = {"extends": "default", "commands": {"ask": [], "deny": []},
-                         "filesystem": {"+roots": [], "protect": self.protect}}
+                         "filesystem": {"+roots": []}}
         self.choose()
 
     def fill(self, directory, depth):
@@ -92,7 +92,9 @@ class Tree:
             for path, _ in self.paths:
                 if os.path.basename(path) == name:
                     self.roots.setdefault(path, access)
-        self.protect += [path for path, _ in self.random.sample(self.paths, self.random.randint(0, 3))]
+        self.protect = [path for path, _ in self.random.sample(self.paths, self.random.randint(0, 3))]
+        filesystem["protect"] = [self.random.choice([path, {"path": path, "missing": "report"}])
+                                 for path in self.protect]
         if self.random.random() < 0.25:
             filesystem["base"] = "host"
 
@@ -126,10 +128,10 @@ class Tree:
 
 
 class Roots(harness.Case):
-    def probe(self, tree):
+    def probe(self, tree, *flags, **options):
         """What could be read and written, path by path, and all texts that were found."""
-        answer = self.run_json("--profile", self.profile(tree.document), "--", "/usr/bin/python3", "-c", PROBE,
-                               self.work, json.dumps(tree.paths))
+        answer = self.run_json(*flags, "--profile", self.profile(tree.document), "--", "/usr/bin/python3", "-c", PROBE,
+                               self.work, json.dumps(tree.paths), **options)
         if answer["status"] != "exited":
             return answer, None, []
         found, seen = json.loads(answer["stdout"])
@@ -157,12 +159,34 @@ class Roots(harness.Case):
             if tree.is_hidden(path):
                 self.assertNotIn("C:" + path, seen)
 
+    def begin(self):
+        subprocess.run(["rm", "-rf", self.work], check=True)
+        os.mkdir(self.work)
+
     def test_random_trees(self):
         for seed in range(SEEDS):
             with self.subTest(seed=seed):
-                subprocess.run(["rm", "-rf", self.work], check=True)
-                os.mkdir(self.work)
+                self.begin()
                 self.compare(seed)
+
+    def test_a_layer_commits_what_could_be_written_alone(self):
+        """With a profile that knows nothing of the run's: refused as a whole, or without what the run held."""
+        for seed in range(SEEDS):
+            with self.subTest(seed=seed):
+                self.begin()
+                tree = Tree(seed, self.work)
+                if any(tree.roots[path] == "rw" for path, is_directory in tree.paths
+                       if path in tree.roots and not is_directory):
+                    continue  # no layer lies over a file
+                options = {"env": {**os.environ, "XDG_STATE_HOME": f"{self.base}/state{seed}"}}
+                answer, _, seen = self.probe(tree, "--layer", "x", **options)
+                self.assertEqual(answer["status"], "exited", answer)
+                before = [tree.is_as_it_was(path, is_directory) for path, is_directory in tree.paths]
+                self.assertTrue(all(before), answer)
+                own = [os.path.join(self.work, path) for path, _ in tree.paths if tree.is_writable(path)]
+                for paths in ([], own):
+                    self.raw("layer", "commit", "x", *paths, **options)
+                self.look_again(tree, seen)
 
 
 if __name__ == "__main__":
