@@ -50,20 +50,29 @@ void add_route(const nlmsghdr& header, std::vector<IpNetwork>& out) {
   out.emplace_back(ip_from_bytes(start), route->rtm_dst_len);
 }
 
-void add_local_routes(int family, std::vector<IpNetwork>& out) {
-  const OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+// A socket with the answer, closed where the kernel does not take the question.
+template <typename Body>
+OwnedFd ask(int protocol, std::uint16_t type, std::uint16_t flags, const Body& body) {
+  OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
   const int on = 1;
   (void)setsockopt(socket.get(), SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof on);
   struct {
     nlmsghdr header{};
-    rtmsg route{};
+    Body body{};
   } request;
   request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = RTM_GETROUTE;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  request.route.rtm_family = static_cast<unsigned char>(family);
-  request.route.rtm_table = RT_TABLE_LOCAL;
-  if (send(socket.get(), &request, sizeof request, 0) < 0) return;
+  request.header.nlmsg_type = type;
+  request.header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  request.body = body;
+  if (send(socket.get(), &request, sizeof request, 0) < 0) socket.reset();
+  return socket;
+}
+
+void add_local_routes(int family, std::vector<IpNetwork>& out) {
+  rtmsg wanted{};
+  wanted.rtm_family = static_cast<unsigned char>(family);
+  wanted.rtm_table = RT_TABLE_LOCAL;
+  const OwnedFd socket = ask(NETLINK_ROUTE, RTM_GETROUTE, NLM_F_DUMP, wanted);
   alignas(nlmsghdr) std::array<char, 32768> buffer;
   for (;;) {
     const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -88,21 +97,13 @@ std::vector<IpNetwork> host_networks() {
 
 // The kernel looks the socket up as it does for a packet.
 bool host_listens(const Endpoint& endpoint) {
-  const OwnedFd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  struct {
-    nlmsghdr header{};
-    inet_diag_req_v2 asked{};
-  } request;
-  request.header.nlmsg_len = sizeof request;
-  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  request.header.nlmsg_flags = NLM_F_REQUEST;
-  request.asked.sdiag_family = endpoint.address.is_v6 ? AF_INET6 : AF_INET;
-  request.asked.sdiag_protocol = IPPROTO_TCP;
-  request.asked.id.idiag_sport = htons(endpoint.port);
-  std::memcpy(request.asked.id.idiag_src, endpoint.address.bytes.data(),
-              endpoint.address.bytes.size());
-  request.asked.id.idiag_cookie[0] = request.asked.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
-  if (send(socket.get(), &request, sizeof request, 0) < 0) return false;
+  inet_diag_req_v2 wanted{};
+  wanted.sdiag_family = endpoint.address.is_v6 ? AF_INET6 : AF_INET;
+  wanted.sdiag_protocol = IPPROTO_TCP;
+  wanted.id.idiag_sport = htons(endpoint.port);
+  std::memcpy(wanted.id.idiag_src, endpoint.address.bytes.data(), endpoint.address.bytes.size());
+  wanted.id.idiag_cookie[0] = wanted.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  const OwnedFd socket = ask(NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, 0, wanted);
   alignas(nlmsghdr) std::array<char, 4096> buffer;
   const ssize_t got = recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   const auto* const header = reinterpret_cast<const nlmsghdr*>(buffer.data());

@@ -193,21 +193,32 @@ class Roots {
   }
 
   // Directories below `base` that are hidden with all that they hold.
-  std::set<std::string> hidden_below(const std::string& base) const {
-    const auto& roots = policy_.sandbox.filesystem.roots;
+  std::set<std::string> hidden_below(const std::string& base) {
+    if (!wholly_hidden_) find_wholly_hidden();
     std::set<std::string> out;
-    for (const Root& root : roots) {
-      if (root.access != Access::kNone || root.pattern_at != 0 || !is_below(root.path, base))
-        continue;
-      const bool is_whole = std::none_of(roots.begin(), roots.end(), [&](const Root& other) {
-        if (other.access == Access::kNone) return false;
-        const Result<std::string> real = real_path(other.head());
-        const std::string from = real.ok() ? real.value() : looks_.with_real_parent(other.head());
-        return is_below(from, root.path) || (other.pattern_at != 0 && is_below(root.path, from));
-      });
-      if (is_whole) out.insert(root.path);
+    for (const std::string& path : *wholly_hidden_) {
+      if (is_below(path, base)) out.insert(path);
     }
     return out;
+  }
+
+  void find_wholly_hidden() {
+    wholly_hidden_.emplace();
+    std::vector<std::pair<std::string, bool>> shown;  // where roots begin, and whether by a pattern
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
+      if (root.access == Access::kNone) continue;
+      const Result<std::string> real = real_path(root.head());
+      shown.emplace_back(real.ok() ? real.value() : looks_.with_real_parent(root.head()),
+                         root.pattern_at != 0);
+    }
+    for (const Root& root : policy_.sandbox.filesystem.roots) {
+      const bool is_whole = std::none_of(shown.begin(), shown.end(), [&](const auto& other) {
+        return is_below(other.first, root.path) ||
+               (other.second && is_below(root.path, other.first));
+      });
+      const bool is_hidden = root.access == Access::kNone && root.pattern_at == 0;
+      if (is_hidden && is_whole) wholly_hidden_->push_back(root.path);
+    }
   }
 
   bool names_exactly(const std::string& path) const {
@@ -481,6 +492,7 @@ class Roots {
   Looks& looks_;
   View& view_;
   std::vector<std::string> own_files_;
+  std::optional<std::vector<std::string>> wholly_hidden_;  // roots, once a pattern asks for them
   std::vector<std::pair<std::string, std::string>> unmade_layers_;  // a root, and what is below it
 };
 

@@ -154,7 +154,7 @@ std::vector<NamedFile> files_of(const sys::SeccompNotif& notification) {
       file.operation = "rmdir";
       file.landlock_rights = sys::kLandlockFsRemoveDir;
     }
-    file.keeps = call.nr == SYS_renameat2 && (int_arg(4) & RENAME_NOREPLACE) != 0;
+    file.must_be_new = call.nr == SYS_renameat2 && (int_arg(4) & RENAME_NOREPLACE) != 0;
     files.push_back(file);
   }
   return files;

@@ -30,7 +30,7 @@ struct NamedFile {
   bool creates = false;               // where nothing is yet
   bool may_be_empty = false;          // an empty path means `dirfd` itself
   bool is_held = false;               // no path: what the descriptor `dirfd` holds
-  bool keeps = false;                 // RENAME_NOREPLACE: EEXIST where something is
+  bool must_be_new = false;           // RENAME_NOREPLACE: EEXIST where something is
   std::uint64_t landlock_rights = 0;  // on the file, or for kCreate and kRemove on its directory
 };
 

@@ -286,7 +286,7 @@ std::optional<FileRefusal> FileView::in_directory(const NamedFile& file, const s
     const bool is_closed = (mount_flags(directory) & ST_RDONLY) != 0;
     // A mount point of ours can be neither moved nor removed; a file that is writable is none.
     if (exists && is_mount_root(entry) && !is_closed) {
-      if (file.keeps && file.need == FileNeed::kReplace) return std::nullopt;  // EEXIST
+      if (file.must_be_new && file.need == FileNeed::kReplace) return std::nullopt;  // EEXIST
       const bool helps = is_kept(target) || S_ISREG(info.st_mode);
       return FileRefusal{Refuser::kMount, target, helps ? grant(target, true) : ""};
     }

@@ -22,6 +22,18 @@ class Globs(harness.Case):
         self.assertEqual(answer["stdout"], "hush a/.envrchush a/b/x.env", answer)
         self.assertEqual(sorted(os.listdir(self.work + "/a")), [".env", ".envrc", "b"])
 
+    def test_also_in_what_is_shown_of_a_hidden_directory(self):
+        """Hidden as a whole it is not looked into: what a root shows of it is, however that is named."""
+        self.write("work/cache/shown/.env", "hush")
+        self.write("work/cache/shown/plain", "plain\n")
+        os.symlink("cache", self.work + "/link")
+        for shown in ("cache/shown", "link/shown", "cache/sh*", "c*/shown"):
+            profile = self.profile({"filesystem": {"roots": [
+                {"path": "${workspace}", "access": "rw"}, {"path": "${workspace}/cache", "access": "none"},
+                {"path": "${workspace}/" + shown, "access": "ro"}, {"path": "${workspace}/**/.env", "access": "none"}]}})
+            answer = self.sh("cat cache/shown/.env cache/shown/plain", "--profile", profile)
+            self.assertEqual(answer["stdout"], "plain\n", (shown, answer))
+
     def test_stars_stand_within_one_component(self):
         for path in ("k1.pem", "sub/k2.pem", "plain"):
             self.write("work/" + path, "hush " + path)

@@ -73,6 +73,14 @@ class Beside(harness.Case):
             ("stat", directory + "/new", f'filesystem.roots += [{{"path": "{directory}", "access": "ro"}}]'),
             ("rename", self.work + "/a", "")}, answer)
 
+    def test_a_move_into_the_place_of_a_root_is_none_onto_it(self):
+        """mv asks with RENAME_NOREPLACE first: EEXIST."""
+        os.mkdir(self.work + "/sub")
+        self.write("work/own", "x")
+        answer = self.sh("mv own sub", "--rw", self.work + "/sub", "--trace-denials")
+        self.assertEqual(answer["exit_code"], 0, answer)
+        self.assertNotIn(self.work + "/sub", {d["target"] for d in answer["denials"]}, answer)
+
     def test_what_is_protected_in_a_root_within_another_is_told_of(self):
         file = self.write("work/a/b/file", "x")
         profile = self.profile({"filesystem": {"+roots": [{"path": self.work + "/a", "access": "rw"}],

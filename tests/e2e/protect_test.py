@@ -69,6 +69,29 @@ class Git(protect_harness.Case):
             self.assertEqual(self.created(answer), set(), flags)
             self.assertEqual("hush" in answer["stdout"], "--hide" not in flags, answer)
 
+    def probe(self, roots, protect, *paths):
+        """The paths that could be written."""
+        profile = self.profile({"commands": {"ask": []}, "filesystem": {"protect": protect, "+roots": [
+            {"path": self.work + "/" + path, "access": access} for path, access in roots.items()]}})
+        return self.out("".join(f"{{ echo x >> {path}; }} 2> /dev/null && echo {path};" for path in paths) + "true",
+                        "--profile", profile).split()
+
+    def test_a_protected_path_beyond_a_read_only_root_opens_nothing_of_that(self):
+        for path in ("a/f", "a/b/f", "a/b/c/f", "a/b/c/held"):
+            self.write("work/" + path, "kept")
+        self.assertEqual(self.probe({"a": "ro", "a/b/c": "rw"}, ["a/b/c/held"],
+                                    "a/f", "a/b/f", "a/b/new", "a/b/c/held", "a/b/c/f"), ["a/b/c/f"])
+
+    def test_a_protected_path_in_another_is_held_in_a_root_between(self):
+        for path in ("a/f", "a/b/f", "a/b/held"):
+            self.write("work/" + path, "kept")
+        self.assertEqual(self.probe({"a/b": "rw"}, ["a", "a/b/held"], "a/f", "a/b/held", "a/b/f"), ["a/b/f"])
+
+    def test_a_file_that_a_root_makes_writable_in_a_protected_directory_is(self):
+        for path in ("a/f", "a/g"):
+            self.write("work/" + path, "kept")
+        self.assertEqual(self.probe({"a/f": "rw"}, ["a"], "a/g", "a/f"), ["a/f"])
+
     def test_hooks_and_configuration_cannot_be_written_or_replaced(self):
         self.repository()
         answer = self.unchanged(
