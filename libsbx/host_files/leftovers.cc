@@ -50,7 +50,7 @@ Leftovers::~Leftovers() {
     // What cannot be ended yet is tried again by the watchdog.
     is_gone = kill_box(*box_).ok() && remove_box(*box_).ok();
   }
-  stubs_.remove();
+  remove_stubs();
   if (!scratch_.empty()) is_gone = remove_tree(scratch_) && is_gone;
   is_gone = remove_workspace() && is_gone;
   if (!leaf_.empty()) is_gone = leave_leaf(leaf_) && is_gone;
@@ -75,6 +75,11 @@ Status Leftovers::make_cgroup(const CgroupFacts& facts, const CgroupLimits& limi
 Status Leftovers::make_stubs(const std::vector<std::string>& paths) {
   SBX_CHECK_OK(announce(Left::kStub, paths));
   return stubs_.make(paths);
+}
+
+void Leftovers::remove_stubs() {
+  for (const OwnedFd& removed : stubs_.remove()) watchdog_.hand_over(removed.get());
+  if (is_empty()) watchdog_.dismiss();
 }
 
 Result<std::string> Leftovers::make_scratch(const std::string& base) {

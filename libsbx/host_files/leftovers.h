@@ -38,8 +38,8 @@ class Leftovers {
   Result<std::string> make_workspace(const std::vector<std::string>& places);
   // Removes it now; false where something in it stays.
   bool remove_workspace();
-  // Removes them now, before the rest.
-  void remove_stubs() { stubs_.remove(); }
+  // Removes them now, before the rest; is_empty() from then on where may_linger().
+  void remove_stubs();
   // What this process itself removes before this goes, and the watchdog where it cannot. Errors:
   // kSetupFailed.
   Status announce(Left kind, const std::vector<std::string>& texts) {

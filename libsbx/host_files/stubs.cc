@@ -58,12 +58,15 @@ Status Stubs::make(const std::vector<std::string>& paths) {
   return {};
 }
 
-void Stubs::remove() {
-  for (const auto& [path, lock] : held_) {
+std::vector<OwnedFd> Stubs::remove() {
+  std::vector<OwnedFd> removed;
+  for (auto& [path, lock] : held_) {
     // rmdir(2) takes an empty directory only.
-    if (flock(lock.get(), LOCK_EX | LOCK_NB) == 0) rmdir(path.c_str());
+    const bool is_ours = flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && rmdir(path.c_str()) == 0;
+    if (is_ours) removed.push_back(std::move(lock));
   }
   held_.clear();  // what stands there from now on is another run's
+  return removed;
 }
 
 void Stubs::remove_left(const std::vector<std::string>& paths) {

@@ -17,8 +17,9 @@ class Stubs {
  public:
   // A path where something else stands by now is left alone. Errors: kSetupFailed.
   Status make(const std::vector<std::string>& paths);
-  // Removes those that no other run holds. What somebody put there meanwhile stays.
-  void remove();
+  // Removes those that no other run holds. What somebody put there meanwhile stays. Answers what is
+  // to be closed: whoever closes the last descriptor of a removed directory waits for its disk.
+  std::vector<OwnedFd> remove();
 
   // Removes what a process that is gone has made or held, unless another run holds it.
   static void remove_left(const std::vector<std::string>& paths);

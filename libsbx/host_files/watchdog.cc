@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "launch/descriptors.h"
 #include "sys/calls.h"
 
 namespace sbx {
@@ -44,7 +45,12 @@ Watchdog::~Watchdog() {
 void Watchdog::dismiss() {
   if (pid_ > 0) kill(pid_, SIGKILL);
   ours_.reset();
-  wait();
+}
+
+void Watchdog::hand_over(int fd) {
+  char byte = ' ';  // that has no end: nothing is told
+  FdMessage<1> message(&byte, sizeof byte);
+  message.send(ours_.get(), &fd, 1, MSG_DONTWAIT);  // else it is closed here
 }
 
 void Watchdog::wait() {

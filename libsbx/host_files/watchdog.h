@@ -44,7 +44,10 @@ class Watchdog {
   Status tell(Left kind, const std::vector<std::string>& texts);
   // In the program that is executed as kWatchdogName: all that it was told, whole.
   static AllLeft read_told(int fd);
-  void dismiss();  // there is nothing to do
+  // `fd` stays open until it has ended, so that it is there that the last one is closed.
+  void hand_over(int fd);
+  // There is nothing to do: it ends, which the destructor waits for.
+  void dismiss();
 
  private:
   static int watch(void* end);

@@ -36,7 +36,7 @@ class FdMessage {
   FdMessage& operator=(const FdMessage&) = delete;
 
   // As sendmsg(2); `count` of 0: none go with it.
-  ssize_t send(int socket, const int* fds, std::size_t count) {
+  ssize_t send(int socket, const int* fds, std::size_t count, int flags = 0) {
     if (count > 0) {
       const std::size_t size = count * sizeof(int);
       header_.msg_control = control_;
@@ -47,7 +47,7 @@ class FdMessage {
       rights->cmsg_len = CMSG_LEN(size);
       std::memcpy(CMSG_DATA(rights), fds, size);
     }
-    return ::sendmsg(socket, &header_, MSG_NOSIGNAL);
+    return ::sendmsg(socket, &header_, MSG_NOSIGNAL | flags);
   }
 
   // As recvmsg(2).

@@ -3,7 +3,9 @@
 // temporary directories only: the host's cgroups are left alone.
 #include "host_files/leftovers.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -144,6 +146,30 @@ TEST(Leftovers, AreGoneAfterAnOrdinaryEndWithAWatchdog) {
   EXPECT_FALSE(stands(dir.at("stub")));
   EXPECT_FALSE(stands(scratch));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "the watchdog was waited for";
+}
+
+// What a removed directory's last descriptor waits for is waited for by the watchdog.
+TEST(Watchdog, HoldsWhatItWasHandedUntilItHasEnded) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const OwnedFd read_end(ends[0]);
+  OwnedFd write_end(ends[1]);
+  const auto is_closed = [&] {
+    struct pollfd other {
+      read_end.get(), 0, 0
+    };
+    return ::poll(&other, 1, 0) == 1 && (other.revents & POLLHUP) != 0;
+  };
+  {
+    const test::TempDir dir;
+    Watchdog watchdog;
+    ASSERT_TRUE(watchdog.tell(Left::kStub, {dir.at("never-made")}).ok());
+    watchdog.hand_over(write_end.get());
+    write_end.reset();
+    EXPECT_FALSE(is_closed());
+    watchdog.dismiss();
+  }
+  EXPECT_TRUE(is_closed());
 }
 
 TEST(Leftovers, AreRemovedByTheWatchdogOfARunThatIsKilled) {
