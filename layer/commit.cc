@@ -59,7 +59,7 @@ class Commit {
       const Status status = may_take_all(state_, steps_, false);
       return status.ok() ? answer() : Done(Refusal{status.error(), {}});
     }
-    if (steps_.empty() && dropped_.empty()) return answer();
+    if (steps_.empty() && dropped_.empty()) return forget_touched();
     if (Status status = carry_out(); !status.ok()) return Refusal{status.error(), {}};
     return answer();
   }
@@ -346,6 +346,18 @@ class Commit {
     for (Step& step : modes) steps_.push_back(std::move(step));
   }
 
+  // There is nothing to commit and to undo.
+  Done forget_touched() {
+    if (state_.kind == KeptKind::kOverlay && takes_all(touched_, {}, give_up())) {
+      const Result<OwnedFd> lock = lock_store(layer_.store());
+      Status status = lock.ok() ? start_anew(layer_, {}) : Status(lock.error());
+      if (status.ok()) status = layer_.save();
+      if (!status.ok()) return Refusal{status.error(), {}};
+      collect_garbage(layer_.store());
+    }
+    return answer();
+  }
+
   Status carry_out() {
     SBX_TRY(OwnedFd lock, lock_store(layer_.store()));
     SBX_TRY(const std::string epoch, make_epoch(layer_.store(), state_));
@@ -357,7 +369,7 @@ class Commit {
     lock.reset();
     Paths anew;
     SBX_CHECK_OK(all_or_none(layer_, epoch, steps_, false, anew));
-    return finish_commit(layer_, epoch, steps_, given_up);
+    return finish_commit(layer_, epoch, steps_, given_up, takes_all(touched_, steps_, given_up));
   }
 
   Status begin(const std::string& epoch, const std::vector<Step>& given_up) {

@@ -195,11 +195,30 @@ class Merger {
   std::vector<Ending> endings_;
 };
 
+// Whether an upper directory in which none is opaque has something else than a directory there, or
+// on the way.
+bool is_hidden_by(int upper, const std::string& path) {
+  for (std::size_t at = path.find('/');; at = path.find('/', at + 1)) {
+    struct stat info {};
+    if (!stat_beneath(upper, path.substr(0, at), info)) return false;
+    if (!S_ISDIR(info.st_mode)) return true;
+    if (at == std::string::npos) return false;
+  }
+}
+
 // `kept`: the records that are new.
 Status merge_base(KeptLayer& layer, const KeepPath& keep, const std::string& epoch,
                   BaseRecords& kept) {
+  std::vector<OwnedFd> uppers;
+  for (std::size_t i = 0; i < layer.state().roots.size(); ++i) {
+    uppers.emplace_back(open((layer.store().part(epoch, i) + "/upper").c_str(), kDirectoryFlags));
+  }
   for (const auto& [key, record] : layer.base().all()) {
-    if (keep == nullptr || keep(key.first, key.second)) kept.add(key.first, key.second, record);
+    if (keep != nullptr && !keep(key.first, key.second)) continue;
+    BaseRecord known = record;
+    known.is_hidden = record.is_hidden &&
+                      (keep == nullptr || is_hidden_by(uppers.at(key.first).get(), key.second));
+    kept.add(key.first, key.second, known);
   }
   return kept.save(layer.store().epoch(epoch) + "/base");
 }

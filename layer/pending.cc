@@ -241,9 +241,13 @@ Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
     SBX_CHECK_OK(copy_again(layer, paths));
     SBX_CHECK_OK(settle_copy(layer, layer.state().stack.back(), {}, paths, false));
   } else {
+    // What lies in a directory that is forgotten is no change where an epoch below made it and the
+    // last took it away.
+    std::map<std::size_t, std::set<std::string>> forgotten;
+    for (const auto& [root, path] : paths) forgotten[root].insert(path);
     SBX_TRY(const std::string rest,
             merge_stack(layer, [&](std::size_t root, const std::string& path) {
-              return !paths.contains({root, path});
+              return !paths.contains({root, path}) && !lies_below_any(path, forgotten[root]);
             }));
     SBX_CHECK_OK(start_anew(layer, {rest}));
   }
@@ -252,8 +256,16 @@ Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
   return {};
 }
 
+bool takes_all(const TouchedMap& touched, const std::vector<Step>& steps,
+               const std::vector<Step>& given_up) {
+  std::set<TouchedKey> taken = keys_of(steps);
+  taken.merge(keys_of(given_up));
+  return std::all_of(touched.begin(), touched.end(),
+                     [&](const auto& row) { return taken.contains(row.first); });
+}
+
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                     const std::vector<Step>& given_up) {
+                     const std::vector<Step>& given_up, bool is_all) {
   LayerState& state = layer.state();
   if (state.committed == epoch) return drop_pending(layer);
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
@@ -262,9 +274,11 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
     const std::set<TouchedKey> forgotten = differing(layer, also);
     if (!forgotten.empty()) SBX_CHECK_OK(copy_again(layer, forgotten));
     SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, also, false));
+  } else if (is_all) {
+    SBX_CHECK_OK(start_anew(layer, {}));
   } else {
     std::set<TouchedKey> real = also;
-    for (const Step& step : steps) real.insert({step.root, step.path});
+    real.merge(keys_of(steps));
     SBX_TRY(const std::string rest,
             merge_stack(layer, [&](std::size_t root, const std::string& path) {
               return !real.contains({root, path});

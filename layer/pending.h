@@ -30,10 +30,14 @@ Status write_pending(KeptLayer& layer, const std::string& epoch, const std::stri
 // The whole file, by a rename. Errors: kSetupFailed.
 Status write_new(const std::string& path, const std::string& text);
 
+// Whether a commit takes all that the layer changes: what was only touched, and would go on hiding
+// the real file, is forgotten too.
+bool takes_all(const TouchedMap& touched, const std::vector<Step>& steps,
+               const std::vector<Step>& given_up);
 // What the layer gave up in a commit follows its steps in the numbers of EPOCH/new.
 // After the last step: the layer forgets what is real now, and what it has given up.
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
-                     const std::vector<Step>& given_up);
+                     const std::vector<Step>& given_up, bool is_all);
 // After the last step back: what is no longer real, and what was given up, is in the layer again,
 // below what was written since; and in its branches.
 Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
@@ -43,7 +47,7 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
 // kept for it are gone at once.
 void forget_epoch(const KeptLayer& layer, const std::string& epoch);
 
-// The layer shows what is real there, and nothing of its own. Errors: kSetupFailed.
+// The layer shows what is real there and below it, and nothing of its own. Errors: kSetupFailed.
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);
 
 Done commit_answer(const Action& action, const LayerState& state, const std::string& what,

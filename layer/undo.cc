@@ -55,6 +55,17 @@ Result<std::vector<Step>> read_journal(KeptLayer& layer, const std::string& epoc
   return decode_journal(text, layer.state().roots.size());
 }
 
+// A commit that has been left unfinished.
+Status finish_again(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
+                    const std::vector<Step>& given_up) {
+  OpenedDirectories opened;
+  bool is_whole = false;
+  const TouchedMap touched = collect_touched(layer, is_whole, &opened);
+  opened.close();
+  return finish_commit(layer, epoch, steps, given_up,
+                       is_whole && takes_all(touched, steps, given_up));
+}
+
 // After the last step.
 Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
                  const std::vector<Step>& steps, const Paths& left, const Paths& anew, bool back,
@@ -62,7 +73,7 @@ Done end_pending(const Action& action, KeptLayer& layer, const Pending& pending,
   const Result<std::vector<Step>> given_up = read_given_up(layer, pending.epoch);
   if (!given_up.ok()) return Refusal{given_up.error(), {}};
   const Status status = back ? finish_undo(layer, pending.epoch, steps, given_up.value(), branches)
-                             : finish_commit(layer, pending.epoch, steps, given_up.value());
+                             : finish_again(layer, pending.epoch, steps, given_up.value());
   if (!status.ok()) return Refusal{status.error(), {}};
   std::vector<Step> done = steps;
   std::vector<std::string> warnings;
@@ -120,8 +131,7 @@ Status all_or_none(KeptLayer& layer, const std::string& epoch, const std::vector
   Status again = back ? do_steps(state, directory, steps, &left)
                       : undo_steps(state, directory, steps, anew, &left);
   if (again.ok()) {
-    again =
-        back ? finish_commit(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {}, {});
+    again = back ? finish_again(layer, epoch, steps, {}) : finish_undo(layer, epoch, steps, {}, {});
   }
   if (!again.ok()) {
     error.hint = back ? kKeeps : kTakesBack;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "ROOT KIND MODE DIGEST STAMP PATH", each with a NUL behind it.
+// "ROOT KIND MODE DIGEST STAMP PATH", each with a NUL behind it; KIND is "D" of a directory that is
+// hidden, by a second record where it was not when it was recorded first.
 #include "kept/base_records.h"
 
 #include <fcntl.h>
@@ -21,6 +22,7 @@
 namespace sbx {
 namespace {
 
+constexpr char kHiddenDirectory = 'D';
 constexpr std::size_t kMostRecords = std::size_t{2} << 30;
 // Beyond it a file is known by its number, size and times: reading it would hold a server up.
 constexpr std::int64_t kMostDigested = std::int64_t{128} << 20;
@@ -181,7 +183,8 @@ std::string encode_base_record(std::size_t root, const std::string& path,
                                const BaseRecord& record) {
   std::array<char, 16> mode{};
   const auto end = std::to_chars(mode.data(), mode.data() + mode.size(), record.mode, 8);
-  std::string text = std::to_string(root) + " " + record.kind + " ";
+  const char kind = record.is_hidden ? kHiddenDirectory : record.kind;
+  std::string text = std::to_string(root) + " " + kind + " ";
   text.append(mode.data(), end.ptr);
   text += " " + (record.digest.empty() ? "-" : record.digest) + " " + std::to_string(record.stamp);
   text += " " + path;
@@ -192,7 +195,8 @@ std::string encode_base_record(std::size_t root, const std::string& path,
 bool decode_base_record(std::string_view text, std::size_t& root, std::string& path,
                         BaseRecord& record) {
   if (!take_number(text, root) || text.size() < 2 || text[1] != ' ') return false;
-  record.kind = text[0];
+  record.is_hidden = text[0] == kHiddenDirectory;
+  record.kind = record.is_hidden ? static_cast<char>(BaseRecord::kDirectory) : text[0];
   if (std::string_view("-fldo?").find(record.kind) == std::string_view::npos) return false;
   text.remove_prefix(2);
   if (!take_number(text, record.mode, 8) || record.mode > 07777) return false;
@@ -214,7 +218,10 @@ void BaseRecords::load(const std::string& path) {
     std::string name;
     BaseRecord record;
     if (decode_base_record(rest.substr(0, end), root, name, record)) {
-      records_.try_emplace({root, std::move(name)}, std::move(record));
+      const auto [at, is_new] = records_.try_emplace({root, std::move(name)}, record);
+      if (!is_new && at->second.kind == record.kind && record.is_hidden) {
+        at->second.is_hidden = true;
+      }
     }
     rest.remove_prefix(end + 1);
   }
@@ -233,6 +240,13 @@ void BaseRecords::add(std::size_t root, const std::string& path, const BaseRecor
 void BaseRecords::stamp(std::size_t root, const std::string& path, std::int64_t stamp) {
   const auto found = records_.find({root, path});
   if (found != records_.end()) found->second.stamp = stamp;
+}
+
+void BaseRecords::hide(std::size_t root, const std::string& path) {
+  const auto found = records_.find({root, path});
+  if (found == records_.end() || found->second.is_hidden) return;
+  found->second.is_hidden = true;
+  fresh_.push_back(found->first);
 }
 
 Status BaseRecords::save(const std::string& path) {

@@ -29,6 +29,9 @@ struct BaseRecord {
   // size and time; number 0 is any.
   std::string digest;
   std::int64_t stamp = 0;  // in a copy: the change time that its file got, in nanoseconds
+  // A directory that the layer has hidden, with a record of all that was in it by then: what
+  // somebody puts into it later the layer has never seen.
+  bool is_hidden = false;
 };
 
 // Whether the file is still what the record says: its kind, its bytes and its user attributes.
@@ -55,6 +58,7 @@ class BaseRecords {
   // What was recorded first stays.
   void add(std::size_t root, const std::string& path, const BaseRecord& record);
   void stamp(std::size_t root, const std::string& path, std::int64_t stamp);
+  void hide(std::size_t root, const std::string& path);
   const std::map<Key, BaseRecord>& all() const { return records_; }
   // Appends what was added since the last call to the file. Errors: kSetupFailed.
   Status save(const std::string& path);

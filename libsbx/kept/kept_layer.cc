@@ -426,9 +426,10 @@ void KeptLayer::note_root(std::size_t root) {
   std::string fresh;  // no real directory: nothing real lies in it
   walk_merged(live, [&](const MergedEntry& entry) {
     const BaseRecord* known = base_.find(root, entry.path);
-    // What an earlier run has hidden was noted then, with all that was in it.
+    // What has been hidden before was noted then, with all that was in it. (The time of a removal
+    // tells nothing: the kernel's next mount changes it.)
     if (known != nullptr &&
-        (known->kind != BaseRecord::kDirectory ||
+        (known->kind != BaseRecord::kDirectory || known->is_hidden ||
          nanoseconds(entry.info.st_ctim.tv_sec, entry.info.st_ctim.tv_nsec) < begun_ns)) {
       return true;
     }
@@ -477,6 +478,7 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
   const OwnedFd directory(
       open_beneath(real, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (directory.is_open()) listing = Listing(directory.get(), ".");
+  base_.hide(root, path);
   while (const dirent* entry = listing.is_open() ? listing.next() : nullptr) {
     const std::string below = path + "/" + entry->d_name;
     const BaseRecord* known = base_.find(root, below);
@@ -489,7 +491,9 @@ void KeptLayer::note_below(std::size_t root, int real, const std::string& path,
       base_.add(root, below, record);
       known = base_.find(root, below);
     }
-    if (known->kind == BaseRecord::kDirectory) note_below(root, real, below, touched_ns);
+    if (known->kind == BaseRecord::kDirectory && !known->is_hidden) {
+      note_below(root, real, below, touched_ns);
+    }
   }
 }
 

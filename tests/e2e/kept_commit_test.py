@@ -130,6 +130,59 @@ class Commits(Kept):
         self.refused("layer_conflict", "commit", "x")
         self.assertEqual(sorted(os.listdir(os.path.join(self.work, "d"))), ["a", "b"])
 
+    def test_what_came_into_a_removed_directory_is_a_conflict_whatever_runs_do_afterwards(self):
+        for first, name in (("rm -r d", "d/theirs"), ("rm -r d", "d/s/theirs"), ("rm -r d/s", "d/s/theirs")):
+            for later in ("true", "rm -rf d; echo > d", "mkdir -p d", "mkdir -p d/s; echo > d/s/own; rm -r d"):
+                with self.subTest(first, later=later, name=name):
+                    self.put("d/s/old", "1\n")
+                    self.inside(first)
+                    self.put(name, "theirs\n")
+                    self.inside(later)
+                    self.inside("rm -rf d; echo > d")
+                    self.refused("layer_conflict", "commit", "x")
+                    self.assertEqual((self.read("d/s/old"), self.read(name)), ("1\n", "theirs\n"))
+                    os.unlink(os.path.join(self.work, name))
+                    self.layer("commit", "x")
+                    self.layer("undo", "x")
+                    self.put(name, "theirs\n")
+                    self.inside("rm d; mkdir d; rmdir d; echo > d")
+                    self.refused("layer_conflict", "commit", "x")
+                    self.layer("discard", "x")
+                    shutil.rmtree(os.path.join(self.work, "d"))
+
+    def test_what_is_discarded_of_a_directory_that_is_gone_is_seen_again_and_may_be_removed_anew(self):
+        self.put("d/kept", "1\n")
+        self.put("d/gone", "1\n")
+        self.inside("rm -r d; mkdir d")
+        self.layer("discard", "x", "d/kept")
+        self.put("d/theirs", "theirs\n")
+        self.assertEqual(self.inside("ls d")["stdout"], "kept\ntheirs\n")
+        self.inside("rm -r d")
+        self.layer("commit", "x")
+        self.assertFalse(os.path.exists(os.path.join(self.work, "d")))
+
+    def test_nothing_of_a_layer_hides_the_real_files_once_all_is_committed(self):
+        self.put("touched", "1\n")
+        self.put("d/f", "1\n")
+        for also in ("echo > new", "true"):
+            self.inside("touch touched; chmod 644 touched; touch d/f; rm -f d/x; " + also)
+            self.layer("commit", "x")
+            self.put("touched", "2\n")
+            shutil.rmtree(os.path.join(self.work, "d"))
+            answer = self.inside("cat touched; ls")
+            self.assertEqual((answer["stdout"], answer["changes"]), ("2\nnew\ntouched\n", []))
+            self.put("d/f", "1\n")
+        self.layer("undo", "x")
+        self.assertFalse(os.path.exists(os.path.join(self.work, "new")))
+
+    def test_what_was_only_touched_stays_while_something_is_not_committed(self):
+        self.put("touched", "1\n")
+        self.inside("touch -d 2001-01-01 touched; echo > a; echo > b")
+        self.layer("commit", "x", "a")
+        self.assertEqual(self.inside("stat -c %y touched | cut -c1-4")["stdout"], "2001\n")
+        self.layer("commit", "x", "b")
+        self.assertNotEqual(self.inside("stat -c %y touched | cut -c1-4")["stdout"], "2001\n")
+
     def test_a_directory_that_an_earlier_run_has_touched_and_a_later_one_removes(self):
         for later in ("rm -r d", "rm -r d; mkdir d; echo x > d/x", "rm -r d; echo x > d"):
             with self.subTest(later):

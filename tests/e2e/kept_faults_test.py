@@ -98,10 +98,12 @@ class Kills(Kept):
         self.assertEqual(wrong, [])
 
 
-    def killed_at_the_second_rename(self, make="echo a > a; echo b > b"):
+    def killed_at_the_second_rename(self, make="echo a > a; echo b > b", real=()):
         """A workspace of which a commit has made `a` real, and `b` not yet."""
         work = os.path.join(tempfile.mkdtemp(dir=self.base), "work")
         os.mkdir(work)
+        for name in real:
+            self.write(os.path.join(work, name), "real\n")
         environment = {**os.environ, "XDG_STATE_HOME": os.path.join(os.path.dirname(work), "state")}
         self.inside(make, "x", cwd=work, env=environment)
         self.call(work, environment, "commit", "x", inject=[
@@ -190,6 +192,18 @@ class Kills(Kept):
         self.assertEqual(self.call(work, environment, "commit", "x").returncode, 0)
         self.assertEqual(self.inside("cat a", "x", cwd=work, env=environment)["stdout"], "a\n")
         self.assertEqual(self.call(work, environment, "diff", "x", "--name-only").stdout, b"")
+
+    def test_a_commit_finished_later_leaves_nothing_over_the_real_files(self):
+        for left, shown in (("", "new\n"), ("; echo c > c", "real\n")):
+            work, environment = self.killed_at_the_second_rename("touch z; echo a > a; echo b > b" + left, ["z"])
+            if left:
+                self.call(work, environment, "commit", "x", "--undo")
+                done = self.call(work, environment, "commit", "x", work + "/a", work + "/b")
+            else:
+                done = self.call(work, environment, "commit", "x")
+            self.assertEqual(done.returncode, 0, done)
+            self.write(os.path.join(work, "z"), "new\n")
+            self.assertEqual(self.inside("cat z", "x", cwd=work, env=environment)["stdout"], shown)
 
     def points(self, work, environment, action, trace):
         """(call, how often it was made by then) of each that could change something."""

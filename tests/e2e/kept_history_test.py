@@ -209,6 +209,14 @@ cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
         self.layer("discard", "x", "d/a", "n")
         self.assertEqual(self.inside("find . -type f | sort")["stdout"], "./d/a\n./m\n")
 
+    def test_nothing_is_left_of_what_is_thrown_away_after_a_checkpoint(self):
+        self.inside("mkdir -p d/s; echo > d/s/f; echo > kept")
+        self.layer("checkpoint", "x")
+        self.inside("rm -r d/s; mkdir d/t")
+        self.layer("discard", "x", "d")
+        self.assertEqual(self.layer("diff", "x", "--name-only"), "kept\n")
+        self.assertEqual(self.inside("ls")["stdout"], "kept\n")
+
     def test_explain_names_the_layer_and_its_kind(self):
         explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
         self.assertEqual(explained["layer"], {"name": "x", "kind": "overlay"})

@@ -59,6 +59,26 @@ TEST(LayerStateText, IsRefusedWithAnEpochThatLeadsElsewhere) {
   EXPECT_FALSE(decode_layer_state(encode_layer_state(state)).ok());
 }
 
+TEST(BaseRecords, ADirectoryThatIsHiddenLaterIsSoAfterALoad) {
+  const test::TempDir dir;
+  BaseRecords was;
+  was.add(0, "d", {BaseRecord::kDirectory, 0755, "", 0});
+  was.add(0, "e", {BaseRecord::kDirectory, 0700, "", 0});
+  was.add(0, "f", {BaseRecord::kFile, 0600, "digest", 0});
+  ASSERT_TRUE(was.save(dir.at("base")).ok());
+  was.hide(0, "d");
+  was.hide(0, "none");
+  ASSERT_TRUE(was.save(dir.at("base")).ok());
+  BaseRecords is;
+  is.load(dir.at("base"));
+  ASSERT_EQ(is.all().size(), 3U);
+  EXPECT_TRUE(is.find(0, "d")->is_hidden);
+  EXPECT_EQ(is.find(0, "d")->kind, BaseRecord::kDirectory);
+  EXPECT_EQ(is.find(0, "d")->mode, 0755U);
+  EXPECT_FALSE(is.find(0, "e")->is_hidden);
+  EXPECT_FALSE(is.find(0, "f")->is_hidden);
+}
+
 TEST(BaseRecordText, ComesBackAsItWas) {
   const BaseRecord was{BaseRecord::kFile, 04755, "digest", -5};
   const std::string text = encode_base_record(3, "a b\n/c", was);
