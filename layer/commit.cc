@@ -59,8 +59,9 @@ class Commit {
       const Status status = may_take_all(state_, steps_, false);
       return status.ok() ? answer() : Done(Refusal{status.error(), {}});
     }
-    if (steps_.empty() && dropped_.empty()) return forget_touched();
-    if (Status status = carry_out(); !status.ok()) return Refusal{status.error(), {}};
+    const bool is_empty = steps_.empty() && dropped_.empty();  // nothing to commit and to undo
+    const Status status = is_empty ? forget_touched(layer_, touched_, give_up()) : carry_out();
+    if (!status.ok()) return Refusal{status.error(), {}};
     return answer();
   }
 
@@ -344,18 +345,6 @@ class Commit {
       steps_.push_back(std::move(step));
     }
     for (Step& step : modes) steps_.push_back(std::move(step));
-  }
-
-  // There is nothing to commit and to undo.
-  Done forget_touched() {
-    if (state_.kind == KeptKind::kOverlay && takes_all(touched_, {}, give_up())) {
-      const Result<OwnedFd> lock = lock_store(layer_.store());
-      Status status = lock.ok() ? start_anew(layer_, {}) : Status(lock.error());
-      if (status.ok()) status = layer_.save();
-      if (!status.ok()) return Refusal{status.error(), {}};
-      collect_garbage(layer_.store());
-    }
-    return answer();
   }
 
   Status carry_out() {

@@ -264,6 +264,16 @@ bool takes_all(const TouchedMap& touched, const std::vector<Step>& steps,
                      [&](const auto& row) { return taken.contains(row.first); });
 }
 
+Status forget_touched(KeptLayer& layer, const TouchedMap& touched,
+                      const std::vector<Step>& settled) {
+  if (layer.state().kind == KeptKind::kCopy || !takes_all(touched, {}, settled)) return {};
+  SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
+  SBX_CHECK_OK(start_anew(layer, {}));
+  SBX_CHECK_OK(layer.save());
+  collect_garbage(layer.store());
+  return {};
+}
+
 Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vector<Step>& steps,
                      const std::vector<Step>& given_up, bool is_all) {
   LayerState& state = layer.state();
