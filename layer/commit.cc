@@ -60,7 +60,7 @@ class Commit {
       return status.ok() ? answer() : Done(Refusal{status.error(), {}});
     }
     const bool is_empty = steps_.empty() && dropped_.empty();  // nothing to commit and to undo
-    const Status status = is_empty ? forget_touched(layer_, touched_, give_up()) : carry_out();
+    const Status status = is_empty ? forget_settled(layer_, touched_, give_up()) : carry_out();
     if (!status.ok()) return Refusal{status.error(), {}};
     return answer();
   }

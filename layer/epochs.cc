@@ -24,6 +24,15 @@ namespace {
 // The kernel takes 500 lower directories; each is looked into for each name.
 constexpr std::size_t kHighStack = 24;
 
+// Where the real directory has gone by then, the kernel shows a removal as a name without a file,
+// but in a directory that was copied up: the empty value says that no more is known of from where.
+bool mark_removals(int dirfd, const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return true;  // at the top, which is always there
+  const OwnedFd parent(openat(dirfd, path.substr(0, slash).c_str(), kDirectoryFlags));
+  return fsetxattr(parent.get(), "user.overlay.origin", "", 0, 0) == 0;
+}
+
 class Merger {
  public:
   // `real`: the root itself, as it is now. What is not kept and has to be there anyway becomes what
@@ -115,6 +124,9 @@ class Merger {
     SBX_CHECK_OK(make_parents(entry.path));
     if (linkat(level, entry.path.c_str(), to_, entry.path.c_str(), 0) != 0) {
       return failed("link", entry.path);
+    }
+    if (entry.is_whiteout && !mark_removals(to_, entry.path)) {
+      return failed("setxattr", entry.path);
     }
     return {};
   }
@@ -254,7 +266,7 @@ Status copy_epoch(KeptLayer& layer, const std::string& from, const std::string& 
 }  // namespace
 
 bool make_whiteout(int dirfd, const std::string& path) {
-  return mknodat(dirfd, path.c_str(), S_IFCHR, makedev(0, 0)) == 0;
+  return mknodat(dirfd, path.c_str(), S_IFCHR, makedev(0, 0)) == 0 && mark_removals(dirfd, path);
 }
 
 Result<std::string> merge_stack(KeptLayer& layer, const KeepPath& keep) {

@@ -22,7 +22,7 @@ Status freeze(KeptLayer& layer);
 // with none the real tree. Errors: kSetupFailed.
 Status start_anew(KeptLayer& layer, const Epochs& below);
 
-// In a frozen epoch: a removal of the real file.
+// In a frozen epoch: a removal of the real file. False and errno.
 bool make_whiteout(int dirfd, const std::string& path);
 
 }  // namespace sbx

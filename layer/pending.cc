@@ -200,6 +200,16 @@ std::set<TouchedKey> keys_of(const std::vector<Step>& steps) {
   return keys;
 }
 
+// `is_all`: nothing else is changed by an overlay.
+Status forget_real(KeptLayer& layer, const std::set<TouchedKey>& paths, bool is_all) {
+  if (is_all) return start_anew(layer, {});
+  SBX_TRY(const std::string rest,
+          merge_stack(layer, [&](std::size_t root, const std::string& path) {
+            return !paths.contains({root, path});
+          }));
+  return start_anew(layer, {rest});
+}
+
 }  // namespace
 
 Status write_new(const std::string& path, const std::string& text) {
@@ -264,11 +274,15 @@ bool takes_all(const TouchedMap& touched, const std::vector<Step>& steps,
                      [&](const auto& row) { return taken.contains(row.first); });
 }
 
-Status forget_touched(KeptLayer& layer, const TouchedMap& touched,
+Status forget_settled(KeptLayer& layer, const TouchedMap& touched,
                       const std::vector<Step>& settled) {
-  if (layer.state().kind == KeptKind::kCopy || !takes_all(touched, {}, settled)) return {};
+  const bool is_all = takes_all(touched, {}, settled);
+  if (settled.empty() && !is_all) return {};
   SBX_TRY(const OwnedFd lock, lock_store(layer.store()));
-  SBX_CHECK_OK(start_anew(layer, {}));
+  if (layer.state().kind == KeptKind::kCopy) {
+    return settle_copy(layer, layer.state().stack.back(), {}, keys_of(settled), false);
+  }
+  SBX_CHECK_OK(forget_real(layer, keys_of(settled), is_all));
   SBX_CHECK_OK(layer.save());
   collect_garbage(layer.store());
   return {};
@@ -284,16 +298,10 @@ Status finish_commit(KeptLayer& layer, const std::string& epoch, const std::vect
     const std::set<TouchedKey> forgotten = differing(layer, also);
     if (!forgotten.empty()) SBX_CHECK_OK(copy_again(layer, forgotten));
     SBX_CHECK_OK(settle_copy(layer, state.stack.back(), steps, also, false));
-  } else if (is_all) {
-    SBX_CHECK_OK(start_anew(layer, {}));
   } else {
     std::set<TouchedKey> real = also;
     real.merge(keys_of(steps));
-    SBX_TRY(const std::string rest,
-            merge_stack(layer, [&](std::size_t root, const std::string& path) {
-              return !real.contains({root, path});
-            }));
-    SBX_CHECK_OK(start_anew(layer, {rest}));
+    SBX_CHECK_OK(forget_real(layer, real, is_all));
   }
   SBX_CHECK_OK(write_new(labels_path(layer, epoch), std::to_string(state.labels.size())));
   state.committed = epoch;

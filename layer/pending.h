@@ -47,8 +47,8 @@ Status finish_undo(KeptLayer& layer, const std::string& epoch, const std::vector
 // kept for it are gone at once.
 void forget_epoch(const KeptLayer& layer, const std::string& epoch);
 
-// Of a layer that changes nothing but what is real already. Errors: kSetupFailed.
-Status forget_touched(KeptLayer& layer, const TouchedMap& touched,
+// The layer forgets what is real already, without a commit. Errors: kSetupFailed.
+Status forget_settled(KeptLayer& layer, const TouchedMap& touched,
                       const std::vector<Step>& settled);
 // The layer shows what is real there and below it, and nothing of its own. Errors: kSetupFailed.
 Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths);

@@ -175,6 +175,22 @@ class Commits(Kept):
         self.layer("undo", "x")
         self.assertFalse(os.path.exists(os.path.join(self.work, "new")))
 
+    def test_what_is_real_already_is_the_layers_no_more_once_it_is_committed(self):
+        for kind in ("overlay", "copy"):
+            with self.subTest(kind):
+                for name in ("a", "b", "c"):
+                    self.put(name, "1\n")
+                if kind == "copy":
+                    os.link(self.work + "/c", self.work + "/other")
+                answer = self.inside("rm a; echo 2 > b")
+                self.assertEqual(answer["layer"]["kind"], kind)
+                os.unlink(self.work + "/a")
+                self.layer("commit", "x", "a")
+                self.inside("echo anew > a")
+                self.layer("commit", "x", "a")
+                self.assertEqual((self.read("a"), self.read("b")), ("anew\n", "1\n"))
+                self.layer("discard", "x")
+
     def test_what_was_only_touched_stays_while_something_is_not_committed(self):
         self.put("touched", "1\n")
         self.inside("touch -d 2001-01-01 touched; echo > a; echo > b")

@@ -217,6 +217,22 @@ cat a; ls -A; "$SBX_RUN" doctor | grep -A3 -i layer
         self.assertEqual(self.layer("diff", "x", "--name-only"), "kept\n")
         self.assertEqual(self.inside("ls")["stdout"], "kept\n")
 
+    def test_what_is_removed_has_no_name_where_its_directory_has_gone_too(self):
+        steps = {"checkpoint": [("checkpoint", "x")] * 30, "discard": [("discard", "x", "d/b")],
+                 "undo": [("commit", "x"), ("undo", "x")]}
+        for name, actions in steps.items():
+            with self.subTest(name):
+                for path in ("d/a", "d/b", "d/kept"):
+                    self.put(path, "1\n")
+                self.inside("rm d/a d/b")
+                for action in actions:
+                    self.layer(*action)
+                for path in ("d/a", "d/b", "d/kept"):
+                    os.unlink(os.path.join(self.work, path))
+                os.rmdir(os.path.join(self.work, "d"))
+                self.assertEqual(self.inside("ls -A d")["stdout"], "")
+                self.layer("discard", "x")
+
     def test_explain_names_the_layer_and_its_kind(self):
         explained = json.loads(self.raw("explain", "--json", "--layer", "x").stdout)
         self.assertEqual(explained["layer"], {"name": "x", "kind": "overlay"})

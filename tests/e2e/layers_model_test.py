@@ -227,12 +227,85 @@ class Layer:
         self.freeze()
 
 
+class Copy:
+    """A layer that is a copy: `own` is its whole tree, `base` that of the time at which it was made."""
+
+    def __init__(self, real):
+        self.real = real
+        self.own, self.base = dict(real), dict(real)
+        self.labels, self.commit, self.has_branch = {}, None, False
+
+    tops, conflicts = Layer.tops, Layer.conflicts
+
+    def state(self):
+        return dict(self.own), dict(self.base)
+
+    def go_back(self, state):
+        self.own, self.base = map(dict, state)
+
+    def freeze(self):
+        pass
+
+    def view(self):
+        return dict(self.own)
+
+    def do(self, call, path, *rest):
+        moved = {q: self.own[q] for q in below(path, self.own)}
+        if call in ("unlink", "rmtree", "rename", "move"):
+            for q in moved:
+                del self.own[q]
+        if call == "write":
+            self.own[path] = ["f", rest[0], moved[path][2] if path in moved else 0o644]
+        elif call == "append":
+            self.own[path] = ["f", moved[path][1] + rest[0], moved[path][2]]
+        elif call == "mkdir":
+            self.own[path] = ["d", 0o755]
+        elif call == "symlink":
+            self.own[path] = ["l", rest[0]]
+        elif call == "chmod":
+            self.own[path] = [*moved[path][:-1], rest[0]]
+        elif call in ("rename", "move"):
+            self.own.update({rest[0] + q[len(path):]: entry for q, entry in moved.items()})
+
+    def touched(self):
+        return {path for path in {*self.own, *self.base} if self.own.get(path) != self.base.get(path)}
+
+    def known(self, paths):
+        return self.touched() & set(paths)
+
+    def changes(self):
+        return {path for path in self.touched() if self.own.get(path) != self.real.get(path)}
+
+    def settle(self, paths):
+        for path in paths:
+            self.base.pop(path, None)
+            if path in self.real:
+                self.base[path] = self.real[path]
+
+    def forget(self, paths):
+        self.settle(paths)
+        for path in paths:
+            self.own.pop(path, None)
+            if path in self.real:
+                self.own[path] = self.real[path]
+
+    def take_back(self, passages):
+        for path, (was, _) in passages.items():
+            self.base.pop(path, None)
+            if was is not None:
+                self.base[path] = was
+
+
 class History:
     """One seed's: `real` is the workspace, `layers` by their names."""
 
-    def __init__(self, test, seed):
-        self.test, self.work, self.random = test, test.work, random.Random(seed)
+    def __init__(self, test, seed, kind):
+        self.test, self.work, self.random, self.kind = test, test.work, random.Random(seed), kind
         self.real, self.layers, self.log = {}, {}, [f"seed {seed}"]
+        if kind is Copy:  # two names of one file, which an overlay would part
+            self.write("two", "real")
+            os.link(self.at("two"), self.at("names"))
+            self.real["names"] = self.real["two"]
         for _ in range(self.random.randint(5, 14)):
             path = self.new_path(self.real)
             if path is None or path in self.real:
@@ -263,12 +336,16 @@ class History:
         path = os.path.join(self.random.choice(directories), self.random.choice(names))
         return path if path.count("/") < 3 else None
 
+    @staticmethod
+    def files(seen):
+        return [path for path in seen if seen[path][0] == "f" and path not in ("two", "names")]
+
     def call(self, seen):
         """One that works in what is seen, or None."""
         pick = self.random
-        files = [path for path in seen if seen[path][0] == "f"]
+        files = self.files(seen)
         directories = [path for path in seen if seen[path][0] == "d"]
-        others = [path for path in seen if seen[path][0] != "d"]
+        others = files + [path for path in seen if seen[path][0] == "l"]
         new = self.new_path(seen)
         is_new = new is not None and new not in seen
         call = pick.choice(["write", "append", "unlink", "rmtree", "rmtree", "mkdir", "mkdir", "rename", "move", "symlink",
@@ -300,7 +377,7 @@ class History:
         return None
 
     def run(self, name):
-        layer = self.layers.setdefault(name, Layer(self.real))
+        layer = self.layers.setdefault(name, self.kind(self.real))
         calls = []
         for _ in range(self.random.randint(0, 3)):
             call = self.call(layer.view())
@@ -311,12 +388,13 @@ class History:
         layer.commit = None
         answer = self.test.run_json("--layer", name, "--", "python3", "-c", DONE_INSIDE, self.work, json.dumps(calls))
         self.equal((answer["exit_code"], answer["stderr"]), (0, ""))
+        self.equal(answer["layer"]["kind"], self.kind.__name__.lower().replace("layer", "overlay"))
         self.equal(json.loads(answer["stdout"]), layer.view())
         self.equal(layer.known(os.path.relpath(change["path"], self.work) for change in answer["changes"]),
                    layer.changes())
 
     def somebody_else(self):
-        files = [path for path in self.real if self.real[path][0] == "f"]
+        files = self.files(self.real)
         call = self.random.choice(["write", "new", "new", "unlink"])
         path = self.new_path(self.real, "abcx") if call == "new" else self.random.choice(files) if files else None
         if path is None or call == "new" and path in self.real:
@@ -346,7 +424,10 @@ class History:
             self.real.pop(path, None)
             if path in seen:
                 self.real[path] = seen[path]
-        layer.forget([*layer.own, *layer.base] if wanted == touched else wanted)
+        if self.kind is Copy:
+            layer.settle(wanted)
+        else:
+            layer.forget([*layer.own, *layer.base] if wanted == touched else wanted)
         if any(before.get(path) != self.real.get(path) for path in wanted):
             layer.commit = before, seen, {path: self.real.get(path) for path in wanted}
         return None
@@ -392,7 +473,7 @@ class History:
             self.layer("branch", name, new)
             layer.freeze()
             layer.has_branch = True
-            self.layers[new] = Layer(self.real)
+            self.layers[new] = self.kind(self.real)
             self.layers[new].go_back(layer.state())
         elif what == "commit" or what == "commit one" and layer.tops():
             self.commit(name, layer, [self.random.choice(layer.tops())] if what == "commit one" else [])
@@ -401,7 +482,7 @@ class History:
         elif what == "discard one" and layer.tops():
             top = self.random.choice(layer.tops())
             self.layer("discard", name, top)
-            layer.forget(below(top, {*layer.own, *layer.base, *self.real}))
+            layer.forget(below(top, layer.touched() if self.kind is Copy else {*layer.own, *layer.base, *self.real}))
             layer.commit = None
         elif what == "discard":
             self.layer("discard", name)
@@ -416,16 +497,22 @@ class History:
 
 
 class Histories(Kept):
-    def test_random_histories(self):
+    def go_through(self, kind):
         for seed in range(SEEDS):
             with self.subTest(seed=seed):
                 for name in os.listdir(self.work):
                     path = os.path.join(self.work, name)
                     (shutil.rmtree if os.path.isdir(path) and not os.path.islink(path) else os.unlink)(path)
                 shutil.rmtree(self.state, ignore_errors=True)
-                history = History(self, seed)
+                history = History(self, seed, kind)
                 for _ in range(history.random.randint(8, 20)):
                     history.step()
+
+    def test_random_histories(self):
+        self.go_through(Layer)
+
+    def test_random_histories_of_copies(self):
+        self.go_through(Copy)
 
 
 if __name__ == "__main__":
