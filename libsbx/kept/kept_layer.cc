@@ -423,9 +423,11 @@ void KeptLayer::note_root(std::size_t root) {
   if (!real.is_open() || live.empty()) return;
   const std::int64_t begun_ns = run_begun();
   std::string moved;
-  std::string fresh;  // no real directory: nothing real lies in it
+  std::string fresh;   // no real directory: nothing real lies in it
+  std::string hidden;  // that has been: nothing real is seen in it but what was noted
   walk_merged(live, [&](const MergedEntry& entry) {
     const BaseRecord* known = base_.find(root, entry.path);
+    if (known != nullptr && known->is_hidden && !lies_in(entry.path, hidden)) hidden = entry.path;
     // What has been hidden before was noted then, with all that was in it. (The time of a removal
     // tells nothing: the kernel's next mount changes it.)
     if (known != nullptr &&
@@ -449,7 +451,7 @@ void KeptLayer::note_root(std::size_t root) {
     if (known == nullptr) {
       std::int64_t changed_ns = 0;
       BaseRecord record;
-      if (!lies_in(entry.path, fresh)) {
+      if (!lies_in(entry.path, fresh) && !lies_in(entry.path, hidden)) {
         record = look_at_real(real.get(), entry.path, &changed_ns);
         if (S_ISDIR(entry.info.st_mode) && record.kind == BaseRecord::kAbsent) fresh = entry.path;
       }

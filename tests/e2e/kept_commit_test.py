@@ -150,6 +150,24 @@ class Commits(Kept):
                     self.layer("discard", "x")
                     shutil.rmtree(os.path.join(self.work, "d"))
 
+    def test_what_came_into_a_removed_directory_is_not_written_over(self):
+        for frozen in (False, True):
+            for again in ("mkdir d; echo mine > d/theirs", "mkdir -p d/s; echo mine > d/s/theirs"):
+                with self.subTest(again, frozen=frozen):
+                    self.put("d/s/old", "1\n")
+                    self.inside("rm -r d")
+                    if frozen:
+                        self.layer("checkpoint", "x")
+                    name = again.split()[-1]
+                    self.put(name, "theirs\n")
+                    self.inside(again)
+                    self.refused("layer_conflict", "commit", "x")
+                    self.assertEqual(self.read(name), "theirs\n")
+                    self.layer("commit", "x", "--theirs", name)
+                    self.assertEqual(self.read(name), "mine\n")
+                    self.layer("discard", "x")
+                    shutil.rmtree(os.path.join(self.work, "d"))
+
     def test_what_is_discarded_of_a_directory_that_is_gone_is_seen_again_and_may_be_removed_anew(self):
         self.put("d/kept", "1\n")
         self.put("d/gone", "1\n")

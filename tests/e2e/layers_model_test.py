@@ -104,7 +104,7 @@ class Layer:
         return seen
 
     def touch(self, path):
-        self.base.setdefault(path, self.real.get(path))
+        self.base.setdefault(path, None if self.hides(path) else self.real.get(path))
 
     def touch_parents(self, path):
         seen = self.view()
@@ -434,7 +434,7 @@ class History:
 
     def undo(self, name, layer):
         before, seen, made = layer.commit
-        new = [path for path in made if path not in before and is_directory(self.real, path)]
+        new = [path for path in made if is_directory(self.real, path) and not is_directory(before, path)]
         if any(self.real.get(path) != entry for path, entry in made.items()) or any(
                 q not in made for path in new for q in below(path, self.real)):
             return self.layer("undo", name, code="layer_conflict")
