@@ -203,6 +203,14 @@ void Gateway::start(OwnedFd client, const Listener& listener) {
   }
 }
 
+void Gateway::accept_waiting() {
+  if (context_.has_ended) return;
+  const std::vector<std::shared_ptr<Listener>> all = listeners_;
+  for (const auto& listener : all) {
+    if (!listener->dial) accept_all(*listener);
+  }
+}
+
 void Gateway::note_end() {
   context_.has_ended = true;
   for (const auto& [id, connection] : connections_) connection->note_end();

@@ -94,6 +94,8 @@ class Gateway {
   // briefly, when its command has ended.
   bool has_unsent() const;
 
+  // Those that have been made inside and wait for this loop are on record after it.
+  void accept_waiting();
   // Oldest first, live ones too.
   std::vector<AllowedConnection> connections() const { return context_.records.connections(); }
   std::uint64_t unlisted_connections() const { return context_.records.unlisted_connections(); }

@@ -252,6 +252,7 @@ Status RunNetwork::attend_http(const std::shared_ptr<HttpSession>& session) {
 
 std::vector<AllowedConnection> RunNetwork::connections() const {
   if (http_ != nullptr) http_->take_reports();
+  if (gateway_ != nullptr) gateway_->accept_waiting();
   return gateway_ == nullptr ? std::vector<AllowedConnection>() : gateway_->connections();
 }
 

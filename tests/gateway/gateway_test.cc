@@ -355,6 +355,25 @@ TEST_F(GatewayTest, KnowsWhetherSomethingWrittenIsStillToBeHandedOn) {
   EXPECT_EQ(seen.bytes, "last words");
 }
 
+// A kept shell's call may end before this process has turned to what the command has connected.
+TEST_F(GatewayTest, WhatWaitsIsOnRecordOnceItIsAskedFor) {
+  World world({}, [](GatewayOptions& options) { options.host_ports = {5432}; });
+  world.listen_inside({5432});
+  const OwnedFd server = outside_tcp(at("127.0.0.1", 5432));
+  inside_client(at("127.0.0.1", 5432)).reset();
+  EXPECT_TRUE(world.gateway().connections().empty());
+  world.gateway().accept_waiting();
+  const auto list = world.gateway().connections();
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].address, "127.0.0.1");
+  EXPECT_EQ(list[0].port, 5432);
+  // Nothing goes out any more when all inside has ended.
+  inside_client(at("127.0.0.1", 5432)).reset();
+  world.gateway().note_end();
+  world.gateway().accept_waiting();
+  EXPECT_EQ(world.gateway().connections().size(), 1U);
+}
+
 TEST_F(GatewayTest, ClosesAListenerMadeForOneDestinationWhenNothingComes) {
   World world({"203.0.113.7:80"});
   const Endpoint destination = at("203.0.113.7", 80);
