@@ -43,11 +43,8 @@ class Rebuild {
   // What is removed first, the deepest before: a directory that was removed hides what was in it.
   Status take(const Passages& all) {
     for (const auto& [key, passage] : all) {
-      const bool was_directory = passage.from->kind == BaseRecord::kDirectory;
       base_.add(key.first, key.second, *passage.from);
-      if (was_directory && passage.to->kind != BaseRecord::kDirectory) {
-        base_.hide(key.first, key.second);
-      }
+      if (passage.to->kind != BaseRecord::kDirectory) base_.hide(key.first, key.second);
     }
     for (auto at = all.rbegin(); at != all.rend(); ++at) {
       if (at->second.to->kind == BaseRecord::kAbsent) SBX_CHECK_OK(put(at->first, at->second));

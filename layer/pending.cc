@@ -200,14 +200,18 @@ std::set<TouchedKey> keys_of(const std::vector<Step>& steps) {
   return keys;
 }
 
+// Of what an overlay holds.
+Status keep_only(KeptLayer& layer, const KeepPath& keep) {
+  SBX_TRY(const std::string rest, merge_stack(layer, keep));
+  return start_anew(layer, {rest});
+}
+
 // `is_all`: nothing else is changed by an overlay.
 Status forget_real(KeptLayer& layer, const std::set<TouchedKey>& paths, bool is_all) {
   if (is_all) return start_anew(layer, {});
-  SBX_TRY(const std::string rest,
-          merge_stack(layer, [&](std::size_t root, const std::string& path) {
-            return !paths.contains({root, path});
-          }));
-  return start_anew(layer, {rest});
+  return keep_only(layer, [&](std::size_t root, const std::string& path) {
+    return !paths.contains({root, path});
+  });
 }
 
 }  // namespace
@@ -255,11 +259,9 @@ Status forget_paths(KeptLayer& layer, const std::set<TouchedKey>& paths) {
     // last took it away.
     std::map<std::size_t, std::set<std::string>> forgotten;
     for (const auto& [root, path] : paths) forgotten[root].insert(path);
-    SBX_TRY(const std::string rest,
-            merge_stack(layer, [&](std::size_t root, const std::string& path) {
-              return !paths.contains({root, path}) && !lies_below_any(path, forgotten[root]);
-            }));
-    SBX_CHECK_OK(start_anew(layer, {rest}));
+    SBX_CHECK_OK(keep_only(layer, [&](std::size_t root, const std::string& path) {
+      return !paths.contains({root, path}) && !lies_below_any(path, forgotten[root]);
+    }));
   }
   SBX_CHECK_OK(layer.save());
   collect_garbage(layer.store());

@@ -24,7 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     sbx::BaseRecord same;
     if (!sbx::decode_base_record(std::string_view(written).substr(0, written.size() - 1), root,
                                  path, same) ||
-        same.digest != record.digest || same.mode != record.mode) {
+        same.digest != record.digest || same.mode != record.mode ||
+        same.is_hidden != record.is_hidden) {
       std::abort();
     }
   }

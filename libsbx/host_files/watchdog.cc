@@ -43,7 +43,7 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::dismiss() {
-  if (pid_ > 0) kill(pid_, SIGKILL);
+  if (pid_ > 0 && ours_.is_open()) kill(pid_, SIGKILL);
   ours_.reset();
 }
 

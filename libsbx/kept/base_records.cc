@@ -245,6 +245,7 @@ void BaseRecords::stamp(std::size_t root, const std::string& path, std::int64_t 
 void BaseRecords::hide(std::size_t root, const std::string& path) {
   const auto found = records_.find({root, path});
   if (found == records_.end() || found->second.is_hidden) return;
+  if (found->second.kind != BaseRecord::kDirectory) return;
   found->second.is_hidden = true;
   fresh_.push_back(found->first);
 }

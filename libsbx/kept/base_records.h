@@ -58,6 +58,7 @@ class BaseRecords {
   // What was recorded first stays.
   void add(std::size_t root, const std::string& path, const BaseRecord& record);
   void stamp(std::size_t root, const std::string& path, std::int64_t stamp);
+  // Of a directory's record; no other is changed.
   void hide(std::size_t root, const std::string& path);
   const std::map<Key, BaseRecord>& all() const { return records_; }
   // Appends what was added since the last call to the file. Errors: kSetupFailed.

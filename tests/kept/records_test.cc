@@ -68,6 +68,7 @@ TEST(BaseRecords, ADirectoryThatIsHiddenLaterIsSoAfterALoad) {
   ASSERT_TRUE(was.save(dir.at("base")).ok());
   was.hide(0, "d");
   was.hide(0, "none");
+  was.hide(0, "f");
   ASSERT_TRUE(was.save(dir.at("base")).ok());
   BaseRecords is;
   is.load(dir.at("base"));
