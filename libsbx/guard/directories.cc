@@ -36,10 +36,40 @@ std::string_view program_of(const Command& command) {
              : base_name(command.words.front().text);
 }
 
+constexpr std::string_view kTrap = "trap";
+
+bool is_child(const std::string& via) { return !is_listed(via, "eval source . builtin command"); }
+
 bool runs_in_a_child(const Command& command) {
-  return std::any_of(command.via.begin(), command.via.end(), [](const std::string& name) {
-    return !is_listed(name, "eval source . builtin command");
-  });
+  return std::any_of(command.via.begin(), command.via.end(), is_child);
+}
+
+// Whether it is a trap's, and of which shell: the one that reads the text, or a child of that.
+struct OfTrap {
+  bool is_any = false;
+  bool is_in_child = false;
+};
+
+OfTrap of_trap(const Command& command) {
+  const auto trap = std::find(command.via.begin(), command.via.end(), kTrap);
+  return {trap != command.via.end(), std::any_of(command.via.begin(), trap, is_child)};
+}
+
+// Whether the shell that the command starts ends at the first error: bash -euc.
+bool starts_strictly(const Command& command) {
+  bool is_shell = false;
+  bool is_value = false;
+  for (const Word& word : command.words) {
+    const std::string_view text = word.text;
+    if (!is_shell) {
+      is_shell = is_listed(base_name(text), "sh bash dash ksh zsh");
+    } else if (!std::exchange(is_value, false)) {
+      if (!text.starts_with('-')) return false;
+      is_value = text.ends_with('o');
+      if (!text.starts_with("--") && text.find('e') != std::string_view::npos) return true;
+    }
+  }
+  return false;
 }
 
 // Directories of which one is below the other may go on for ever: from there on it is any below.
@@ -77,6 +107,20 @@ struct State {
   }
 };
 
+// Where the walk is.
+struct At {
+  State state;
+  State saved;  // of the outer shell, while commands of a child are walked
+  bool is_nested = false;
+  bool left = false;       // the command before was an exit behind ||
+  bool is_linked = false;  // the command stands behind && or ||
+  std::size_t outer_end = 0;
+  std::size_t last_end = 0;
+  std::vector<bool> strict;  // of the shells around the last command's
+  std::size_t depth = 0;     // how many commands run the last one
+  bool is_strict = false;    // the last one is a shell that ends at the first error
+};
+
 class Walk {
  public:
   Walk(const Reading& reading, std::string_view text, const Places& places)
@@ -85,7 +129,7 @@ class Walk {
   // Calls `use(index, directories)` for each command.
   template <typename Use>
   void run(const std::string& cwd, Use use) {
-    state_.now = {cwd};
+    at_.state.now = {cwd};
     std::vector<std::size_t> order(reading_.commands.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -93,8 +137,9 @@ class Walk {
     });
     prepare();
     steps_left_ = kTurns * order.size();
-    std::size_t loop = 0;
-    walk(order, 0, order.size(), loop, use);
+    std::size_t region = 0;
+    walk(order, 0, order.size(), region, use);
+    run_traps(use);
     // A function's body runs where it is called.
     std::map<std::int32_t, std::vector<std::size_t>> bodies;
     for (const std::size_t at : order) {
@@ -102,13 +147,11 @@ class Walk {
     }
     for (std::size_t turn = 0; turn < kTurns && !called_.empty(); ++turn) {
       for (auto& [function, directories] : std::exchange(called_, {})) {
-        const bool stops_at_errors = state_.stops_at_errors;
-        state_ = {};
-        state_.now = directories;
-        state_.stops_at_errors = stops_at_errors;
-        is_nested_ = left_ = false;
-        outer_end_ = last_end_ = 0;
-        for (const std::size_t at : bodies[function]) step_through(at, use);
+        const bool stops_at_errors = at_.state.stops_at_errors;
+        start_at(directories);
+        at_.state.stops_at_errors = stops_at_errors;
+        std::size_t first = 0;
+        walk(bodies[function], 0, bodies[function].size(), first, use);
       }
     }
   }
@@ -133,16 +176,57 @@ class Walk {
     }
   }
 
+  // Traps of one shell: their commands, and where it has been since the first was set.
+  struct Traps {
+    std::vector<std::size_t> commands;
+    Directories directories;
+    std::size_t depth = 0;  // of subshells around the first: those below it have no traps
+  };
+
+  void start_at(const Directories& directories) {
+    at_ = {};
+    at_.state.now = directories;
+  }
+
+  // A trap may run wherever its shell has been since.
+  template <typename Use>
+  void run_traps(Use use) {
+    for (const Traps& traps : {std::exchange(traps_, {}), std::exchange(child_traps_, {})}) {
+      for (std::size_t i = 0; i < traps.commands.size();) {
+        const Span span = reading_.commands[traps.commands[i]].span;
+        const std::size_t begin = i;
+        while (i < traps.commands.size() && reading_.commands[traps.commands[i]].span == span) ++i;
+        start_at(traps.directories);
+        std::size_t region = 0;
+        walk(traps.commands, begin, i, region, use);
+      }
+    }
+  }
+
+  void note_traps(std::size_t at) {
+    const Command& command = reading_.commands[at];
+    if (const OfTrap trap = of_trap(command); trap.is_any) {
+      Traps& traps = trap.is_in_child ? child_traps_ : traps_;
+      traps.depth = traps.commands.empty() ? subshells_ : std::min(traps.depth, subshells_);
+      return traps.commands.push_back(at);
+    }
+    Traps& traps = at_.is_nested ? child_traps_ : traps_;
+    if (traps.commands.empty() || subshells_ > traps.depth) return;
+    widen(traps.directories, at_.state.now);
+    widen(traps.directories, at_.state.before);
+  }
+
   template <typename Use>
   void step_through(std::size_t at, Use use) {
     const Command& command = reading_.commands[at];
     enter(command);
-    use(at, state_.now);
-    if (command.function >= 0) widen(seen_[command.function], state_.now);
+    use(at, at_.state.now);
+    if (command.function >= 0) widen(seen_[command.function], at_.state.now);
     const auto called = functions_.find(program_of(command));
-    if (called != functions_.end() && widen(seen_[called->second], state_.now))
+    if (called != functions_.end() && widen(seen_[called->second], at_.state.now))
       called_[called->second] = seen_[called->second];
     follow(command);
+    note_traps(at);
   }
 
   // Whether `more` has any that `set` had not.
@@ -152,32 +236,40 @@ class Walk {
     return set.size() > size;
   }
 
-  // Commands [begin, end) of `order`. Those of a loop run again where a turn of it may have ended.
+  // Commands [begin, end) of `order`. Those of a region may not run at all, or for a child alone;
+  // those of a loop run again where a turn of it may have ended.
   template <typename Use>
   void walk(const std::vector<std::size_t>& order, std::size_t begin, std::size_t end,
-            std::size_t& loop, Use use) {
+            std::size_t& region, Use use) {
+    const std::vector<Region>& regions = reading_.regions;
     for (std::size_t i = begin; i < end;) {
-      const std::size_t at = reading_.commands[order[i]].span.begin;
-      while (loop < reading_.loops.size() && reading_.loops[loop].end <= at) ++loop;
-      if (loop == reading_.loops.size() || at < reading_.loops[loop].begin) {
+      const std::size_t at = order[i];
+      while (region < regions.size() && regions[region].end <= at) ++region;
+      if (region == regions.size() || at < regions[region].begin) {
         step_through(order[i++], use);
         continue;
       }
-      const Span span = reading_.loops[loop++];
+      const Region here = regions[region++];
       std::size_t last = i;
-      while (last < end && reading_.commands[order[last]].span.begin < span.end) ++last;
-      const auto start = std::tuple(state_, saved_, is_nested_, left_, outer_end_, last_end_);
-      Directories starts = state_.now;
-      std::size_t inner = loop;
-      for (std::size_t turn = 0; turn < kTurns; ++turn) {
-        std::tie(state_, saved_, is_nested_, left_, outer_end_, last_end_) = start;
-        state_.now = starts;
-        inner = loop;
+      while (last < end && order[last] >= here.begin && order[last] < here.end) ++last;
+      const At start = at_;
+      // A child that begins with it ends behind it.
+      const bool is_nested = start.is_nested || runs_in_a_child(reading_.commands[at]);
+      const auto after = [&]() -> State& {
+        return at_.is_nested && !is_nested ? at_.saved : at_.state;
+      };
+      Directories starts = start.state.now;
+      std::size_t inner = region;
+      for (std::size_t turn = 0; turn < (here.kind == RegionKind::kLoop ? kTurns : 1); ++turn) {
+        at_ = start;
+        at_.state.now = starts;
+        inner = region;
+        subshells_ += here.kind == RegionKind::kChild ? 1 : 0;
         walk(order, i, last, inner, use);
-        const State& after = is_nested_ ? saved_ : state_;
+        subshells_ -= here.kind == RegionKind::kChild ? 1 : 0;
         Directories wider = starts;
-        widen(wider, after.now);
-        widen(wider, after.before);
+        widen(wider, after().now);
+        widen(wider, after().before);
         if (turn > 0) wider = gathered(wider);
         if (wider == starts) break;
         starts = std::move(wider);
@@ -185,47 +277,71 @@ class Walk {
         if (turn > 1 || steps_left_ < last - i) add(starts, "");
         steps_left_ -= std::min(steps_left_, last - i);
       }
-      loop = inner;
+      if (here.kind == RegionKind::kChild) {
+        after() = start.state;
+      } else {
+        widen(after().now, start.state.now);
+        widen(after().last, start.state.last);
+      }
+      region = inner;
       i = last;
     }
   }
 
   void enter(const Command& command) {
     const std::size_t begin = command.span.begin;
-    if (begin >= outer_end_) {
+    if (begin >= at_.outer_end) {
       // Back from what ran within the words of another command.
-      if (is_nested_) state_ = saved_;
-      is_nested_ = false;
-      step(outer_end_, command);
-      outer_end_ = command.span.end;
+      if (at_.is_nested) at_.state = at_.saved;
+      at_.is_nested = false;
+      step(gap(at_.outer_end, begin), command);
+      at_.outer_end = command.span.end;
     } else {
-      if (!is_nested_ && runs_in_a_child(command)) {
-        saved_ = state_;
-        is_nested_ = true;
+      if (!at_.is_nested && runs_in_a_child(command)) {
+        at_.saved = at_.state;
+        at_.is_nested = true;
       }
-      if (begin >= last_end_) step(last_end_, command);
+      if (at_.is_nested) take_strictness(command);
+      step(begin >= at_.last_end ? gap(at_.last_end, begin) : command.gap, command);
     }
-    last_end_ = command.span.end;
+    at_.last_end = command.span.end;
+    at_.depth = command.via.size();
+    at_.is_strict = starts_strictly(command);
   }
 
-  // From the end of the command before to this one.
-  void step(std::size_t from, const Command& command) {
-    const std::size_t begin = std::min<std::size_t>(command.span.begin, text_.size());
-    if (from == 0 || from > begin || state_.before.empty()) return;
-    const std::string_view gap = text_.substr(from, begin - from);
+  // Another shell than that of the command before has its own `set -e`.
+  void take_strictness(const Command& command) {
+    const std::size_t depth = command.via.size();
+    at_.strict.resize(std::max(depth, at_.depth) + 1);
+    if (depth < at_.depth) at_.state.stops_at_errors = at_.strict[depth];
+    if (depth <= at_.depth) return;
+    at_.strict[at_.depth] = at_.state.stops_at_errors;
+    if (is_child(command.via.back())) at_.state.stops_at_errors = at_.is_strict;
+  }
+
+  // The text between the end of a command and the next.
+  std::string_view gap(std::size_t end, std::size_t begin) const {
+    begin = std::min(begin, text_.size());
+    return end == 0 || end > begin ? std::string_view() : text_.substr(end, begin - end);
+  }
+
+  // From the command before to this one, over what stands between them.
+  void step(std::string_view gap, const Command& command) {
+    at_.is_linked = gap.find("&&") != gap.npos || gap.find("||") != gap.npos;
+    if (gap.empty() || at_.state.before.empty()) return;
     const std::string_view program = program_of(command);
     const bool leaves = program == "exit" || program == "return";
     const bool or_leave = leaves && gap.find("||") != std::string_view::npos;
     const bool or_fail =
-        state_.stops_at_errors && gap.find_first_of(")|&}") == std::string_view::npos;
+        at_.state.stops_at_errors && gap.find_first_of(")|&}") == std::string_view::npos;
     if (or_leave) {
-      left_ = true;
+      at_.left = true;
     } else if (!is_chained(gap) && !or_fail &&
-               !(left_ && gap.find(')') == std::string_view::npos)) {
-      state_.doubt();
-      left_ = false;
+               !(at_.left && gap.find(')') == std::string_view::npos)) {
+      at_.state.doubt();
+      at_.left = false;
     } else {
-      left_ = false;
+      at_.left = false;
     }
   }
 
@@ -238,15 +354,15 @@ class Walk {
     } else if (program == "set" && command.words.size() > 1) {
       const std::string& flags = command.words[1].text;
       if (flags.starts_with('-') && flags.find('e') != std::string::npos) {
-        state_.stops_at_errors = true;
+        at_.state.stops_at_errors = true;
       }
     } else if (program == "env") {
       // What env runs is within its own words, so that this ends with them.
       const Arguments arguments(command, 1, "uC", {"chdir", "unset"});
       const Word* option = arguments.find('C', "chdir");
       if (option == nullptr) return;
-      if (!is_nested_) saved_ = state_;
-      is_nested_ = true;
+      if (!at_.is_nested) at_.saved = at_.state;
+      at_.is_nested = true;
       Word target = *option;
       target.text = arguments.value('C', "chdir");
       change({&target});
@@ -256,12 +372,12 @@ class Walk {
   // Back to where the last pushd was called: one that failed took nothing, and an earlier one's is
   // given back.
   void pop(const Command& command) {
-    if (command.words.size() > 1 || state_.pushed.empty()) return go({""});
+    if (command.words.size() > 1 || at_.state.pushed.empty()) return go({""});
     Directories back;
-    for (const Directories& each : state_.pushed) {
+    for (const Directories& each : at_.state.pushed) {
       for (const std::string& directory : each) add(back, directory);
     }
-    state_.pushed.pop_back();
+    at_.state.pushed.pop_back();
     go(std::move(back), true);
   }
 
@@ -273,11 +389,11 @@ class Walk {
 
   void change(const std::vector<const Word*>& operands, bool is_push = false) {
     if (operands.empty()) return go({is_push ? std::string() : places_.home()});
-    if (is_push) state_.pushed.push_back(state_.now);
-    if (!is_push && !sets_last_ && is_last(*operands.front())) return go(state_.last, true);
+    if (is_push) at_.state.pushed.push_back(at_.state.now);
+    if (!is_push && !sets_last_ && is_last(*operands.front())) return go(at_.state.last, true);
     const auto paths = operands.front()->text == "-" || operands.front()->text.starts_with('+')
                            ? std::nullopt
-                           : places_.resolve(*operands.front(), state_.now);
+                           : places_.resolve(*operands.front(), at_.state.now);
     const std::string_view first = std::string_view(operands.front()->text).substr(0, 1);
     const bool is_searched = searches_ && !operands.front()->has_tilde && first != "/" &&
                              first != "." && (operands.front()->known || !paths);
@@ -287,29 +403,28 @@ class Walk {
   }
 
   void go(Directories directories, bool is_sure = false) {
-    if (!is_sure) {
-      for (const std::string& directory : state_.now) add(state_.before, directory);
-      for (std::string& directory : state_.last) add(state_.last_before, std::move(directory));
+    if (!is_sure || at_.is_linked) {
+      for (const std::string& directory : at_.state.now) add(at_.state.before, directory);
+      for (std::string& directory : at_.state.last)
+        add(at_.state.last_before, std::move(directory));
     }
-    state_.last = std::exchange(state_.now, {});
-    for (std::string& directory : directories) add(state_.now, std::move(directory));
+    at_.state.last = std::exchange(at_.state.now, {});
+    for (std::string& directory : directories) add(at_.state.now, std::move(directory));
   }
 
   const Reading& reading_;
   std::string_view text_;
   const Places& places_;
-  State state_;
-  State saved_;
-  bool is_nested_ = false;
-  bool left_ = false;       // the command before was an exit behind ||
+  At at_;
   bool searches_ = false;   // CDPATH says where cd leads
   bool sets_last_ = false;  // the text says what OLDPWD is
   std::map<std::string_view, std::int32_t> functions_;
   std::map<std::int32_t, Directories> seen_;    // where each function's body was taken to run
   std::map<std::int32_t, Directories> called_;  // and where it is called beyond that
   std::size_t steps_left_ = 0;
-  std::size_t outer_end_ = 0;
-  std::size_t last_end_ = 0;
+  Traps traps_;
+  Traps child_traps_;
+  std::size_t subshells_ = 0;  // around the command
 };
 
 }  // namespace

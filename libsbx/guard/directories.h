@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories: where each command of a text may run. Constant `cd`s are followed; where one may
-// have failed, or stood in a subshell, the directories before and after it both count.
+// have failed, or may not run, the directories before and after it both count.
 #pragma once
 
 #include <cstdint>

@@ -207,9 +207,10 @@ std::optional<Hit> removes_outside(const Case& c) {
     if (find != nullptr && is_placeholder(c, *word)) continue;
     const auto paths = c.places.resolve(*word, c.directories);
     if (!paths) return Hit{word->span, word->text};
+    const bool is_plain = find == nullptr || word->has_glob;
     for (const std::string& path : *paths) {
-      if (!c.places.is_known_removal(path, is_recursive || find == nullptr, is_recursive)) {
-        if (find == nullptr || is_recursive || !c.places.is_own(path))
+      if (!c.places.is_known_removal(path, is_recursive || is_plain, is_recursive)) {
+        if (is_plain || is_recursive || !c.places.is_own(path))
           return Hit{word->span, Places::shown(path)};
       }
     }

@@ -150,7 +150,11 @@ Text Walker::substitute(const Part& part) {
   const Scope::Mark mark = scope_.mark();
   const Place place = substitution_place_;
   const std::size_t moves = moves_;
-  Text text = part.block ? walk_block(*part.block, place, std::nullopt) : std::nullopt;
+  Text text;
+  if (part.block) {
+    text =
+        in_region(RegionKind::kChild, [&] { return walk_block(*part.block, place, std::nullopt); });
+  }
   moves_ = moves;
   scope_.undo(mark);
   substituted_ = outer;
@@ -201,6 +205,8 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
     if (!is_number) return unknown_value();
     index = std::stoul(*subscript);
   }
+  // Of an array that is not known the one item stands for all.
+  if (value->is_array && value->items.size() == 1 && has_hole(value->items[0])) index = 0;
   return {{index < value->items.size() ? value->items[index] : ""}, false};
 }
 
@@ -210,12 +216,18 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
   bool is_known = false;
   Value value = base_value(parameter, is_known);
   std::string word;
-  if (!parameter.word.empty()) {
+  std::size_t slash = std::string::npos;  // an unquoted one; at the beginning it is of a pattern
+  for (const Part& each : parameter.word) {
     std::vector<Field> fields;
     FieldBuilder inner(fields, part.span, std::nullopt, false);
-    add_parts(parameter.word, quoted, inner);
+    add_part(each, quoted, inner);
     inner.finish();
-    if (!fields.empty()) word = std::move(fields[0].text);
+    if (fields.empty()) continue;
+    if (each.kind == PartKind::kLiteral && slash == std::string::npos) {
+      slash = fields[0].text.find('/', word.empty() ? 1 : 0);
+      if (slash != std::string::npos) slash += word.size();
+    }
+    word += fields[0].text;
   }
   const std::string& operation = parameter.operation;
   if (parameter.is_indirect && is_known && operation.empty() && !value.is_array &&
@@ -237,8 +249,9 @@ void Walker::add_parameter(const Part& part, bool quoted, FieldBuilder& builder)
     value = {{std::to_string(length)}, false};
   } else if (is_known && !operation.empty()) {
     for (std::string& item : value.items) {
-      const Text made = value.is_array && operation == ":" ? std::nullopt
-                                                           : apply_operation(operation, item, word);
+      const Text made = value.is_array && operation == ":"
+                            ? std::nullopt
+                            : apply_operation(operation, item, word, slash);
       is_known = is_known && made;
       if (made) item = *made;
     }

@@ -8,7 +8,9 @@ void FieldBuilder::note(char c) {
   // What is known of a part holds as long as blanks are all that splits it.
   if (is_mark(c) && splits_ && separators_ != " \t\n") c = kHole;
   if (c == kComponent && splits_) c = kHole;
-  if (c == '*' || c == '?' || c == '[') field_.has_glob = true;
+  // A [ alone is a program's name.
+  if (c == '*' || c == '?' || (c == ']' && has_bracket_)) field_.has_glob = true;
+  has_bracket_ = has_bracket_ || c == '[';
   if (c == kHole) field_.splits = splits_;
   field_.text += c;
 }
@@ -72,7 +74,7 @@ void FieldBuilder::finish() {
     fields_.push_back(std::move(field_));
   }
   field_ = {};
-  is_begun_ = false;
+  is_begun_ = has_bracket_ = false;
 }
 
 }  // namespace sbx

@@ -42,6 +42,7 @@ class FieldBuilder {
   bool splits_;
   Field field_;
   bool is_begun_ = false;
+  bool has_bracket_ = false;  // an unquoted [ stands in the field
 };
 
 }  // namespace sbx

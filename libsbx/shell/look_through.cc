@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "shell/arguments.h"
+#include "shell/options.h"
 #include "shell/parser.h"
 #include "shell/programs.h"
 #include "shell/run_parts.h"
@@ -17,6 +18,16 @@ constexpr const char* kTextUnknown = "the text that a shell runs is made at run 
 
 bool is_standard_input(std::string_view path) {
   return path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" || path == "-";
+}
+
+// env -C: $PWD is where the shell is, not where the program runs.
+bool moves_its_program(const std::vector<Field>& words) {
+  if (program_name(words[0]) != "env") return false;
+  Options options(words, "uCS", "unset chdir split-string");
+  while (const auto option = options.next()) {
+    if (option->name == "C" || option->name == "chdir") return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -63,7 +74,13 @@ void Walker::look_through(const std::vector<Field>& words, const Place& place, c
                           bool in_shell) {
   if (in_shell && !apply_read(words, input)) apply_builtin(words);
   note_environment(words);
-  const Runs found = find_runs(words, input && spend(input->size()) ? input : std::nullopt);
+  Runs found = find_runs(words, input && spend(input->size()) ? input : std::nullopt);
+  if (moves_its_program(words)) {
+    for (Run& run : found.runs) {
+      for (Field& word : run.words)
+        std::replace(word.text.begin(), word.text.end(), kWorking, kHole);
+    }
+  }
   for (const Span span : found.unknown)
     add_unknown(span, "only the run knows whether this is an option");
   if (found.runs.empty()) return;
@@ -132,7 +149,9 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
         return;
       }
       const Field& first = run.words[0];
-      emit(inner, {first.span.begin, run.words.back().span.end}, run.words);
+      // Words that it reads stand in front of it.
+      const std::uint32_t end = std::max(first.span.end, run.words.back().span.end);
+      emit(inner, {first.span.begin, end}, run.words);
       if (!first.is_known() || first.has_glob)
         add_unknown(first.span, "the program's name is made at run time");
       const bool stays = in_shell && (run.via == "command" || run.via == "builtin");
@@ -164,6 +183,7 @@ void Walker::follow(const Run& run, const Place& place, const Text& input, bool 
       script.has_more_words = run.has_more_words;
       script.is_unbounded = run.has_more_words;
       read_script(run.text.text, run.text.span, script, input);
+      spend(scope_.end(used_up_));
       moves_ = moves;
       scope_.undo(mark);
       return;
@@ -259,8 +279,12 @@ void Walker::read_script(std::string_view text, Span span, const Place& place, c
   // What a hole stands for may be what is wrong; the text is in `unknown` then.
   if (!tree.faults.empty() && !has_mark(text)) reading_.complete = false;
   const Tree* outer = std::exchange(tree_, &tree);
+  const std::string_view outer_script = std::exchange(script_, script);
+  const std::size_t outer_end = std::exchange(script_end_, 0);
   walk_block(tree.block, place, input);
   tree_ = outer;
+  script_ = outer_script;
+  script_end_ = outer_end;
   if (!is_later || !spend(tree.assigned.size())) return;
   for (const std::string& name : tree.assigned) {
     if (name != kEveryName) scope_.distrust(name);
@@ -282,6 +306,7 @@ void Walker::read_text(std::string_view text) {
   if (!tree.faults.empty()) reading_.complete = false;
   tree_ = &tree;
   walk_block(tree.block, {}, std::nullopt);
+  spend(scope_.end(used_up_));
 }
 
 void Walker::read_words(const std::vector<Field>& words) {

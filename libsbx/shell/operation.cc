@@ -41,8 +41,7 @@ std::optional<std::string> slice(std::string_view value, std::string_view word) 
 }
 
 std::optional<std::string> replace(std::string_view operation, std::string_view value,
-                                   std::string_view word) {
-  const std::size_t slash = word.find('/');
+                                   std::string_view word, std::size_t slash) {
   const std::string_view pattern = word.substr(0, slash);
   const std::string_view by = slash == std::string_view::npos ? "" : word.substr(slash + 1);
   if (!is_plain(pattern) || by.find('&') != std::string_view::npos) return std::nullopt;
@@ -133,7 +132,7 @@ std::optional<std::string> apply_to_marks(std::string_view operation, std::strin
 }  // namespace
 
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
-                                           std::string_view word) {
+                                           std::string_view word, std::size_t slash) {
   if (value.size() == 1 && value[0] == kSelf && operation == "##" && word == "*/")
     return std::string(1, kName);
   if (!is_bounded(value) || !is_bounded(word)) return std::nullopt;
@@ -145,7 +144,7 @@ std::optional<std::string> apply_operation(std::string_view operation, std::stri
   if (operation == "+") return std::string(word);
   if (operation == ":+") return std::string(value.empty() ? "" : word);
   if (operation == ":") return slice(value, word);
-  if (operation[0] == '/') return replace(operation, value, word);
+  if (operation[0] == '/') return replace(operation, value, word, slash);
   if (operation[0] == '#' || operation[0] == '%') {
     if (!is_plain(word)) return std::nullopt;
     if (operation[0] == '#' && value.starts_with(word)) value.remove_prefix(word.size());

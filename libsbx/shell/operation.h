@@ -8,8 +8,10 @@
 
 namespace sbx {
 
-// `word` is what follows the operation, expanded. nullopt: not known without a shell.
+// `word` is what follows the operation, expanded; `slash`: where in it the pattern of a replacement
+// ends, npos where it has none. nullopt: not known without a shell.
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
-                                           std::string_view word);
+                                           std::string_view word,
+                                           std::size_t slash = std::string_view::npos);
 
 }  // namespace sbx

@@ -109,9 +109,7 @@ void Parser::parse_for(SyntaxNode& node) {
     node.kind = SyntaxKind::kArithmeticFor;
     pos_ = inner;
     parse_range(Stop::kDocument, end, node.arithmetic);
-    const std::size_t first_counted = tree_.assigned.size();
     note_arithmetic(inner, end);
-    node.counted = names_since(first_counted);
     if (!failed_) pos_ = end + 2;
   } else {
     node.kind = SyntaxKind::kFor;

@@ -342,11 +342,11 @@ void Parser::parse_backquotes(bool in_double, std::vector<Part>& parts) {
       if (c == '`' || c == '\\' || c == '$' || (in_double && c == '"')) {
         ++pos_;
       } else {  // kept, with what follows it
-        places.push_back(source_.span(pos_, pos_ + 1).begin);
+        places.push_back(source_.inside(pos_, pos_ + 1).begin);
         inside += text_[pos_++];
       }
     }
-    places.push_back(source_.span(pos_, pos_ + 1).begin);
+    places.push_back(source_.inside(pos_, pos_ + 1).begin);
     inside += text_[pos_++];
   }
   Source source;

@@ -90,7 +90,10 @@ bool plain_text(const WordNode& word, std::string& text) {
 }
 
 Span Source::span(std::size_t begin, std::size_t end) const {
-  if (is_inside_word) return whole;
+  return is_inside_word ? whole : inside(begin, end);
+}
+
+Span Source::inside(std::size_t begin, std::size_t end) const {
   if (places.empty()) {
     return {static_cast<std::uint32_t>(base + begin), static_cast<std::uint32_t>(base + end)};
   }
@@ -362,6 +365,7 @@ void Parser::parse_simple(SyntaxNode& node) {
   }
   if (pos_ == begin) fail("a command is missing");
   node.span = source_.span(begin, end);
+  node.inside = source_.inside(begin, end);
   if (node.kind == SyntaxKind::kSimple) note_assigned(node);
   node.assigned = names_since(first_name);
 }
@@ -490,6 +494,8 @@ void Parser::note_assigned(const SyntaxNode& node) {
     assigned.emplace_back(reads_in || name == "eval" ? kEveryNameAnew : kEveryName);
     return;
   }
+  if (name == "shift" || (name == "set" && node.words.size() > program + 1))
+    assigned.emplace_back(kPositional);
   // cd changes a variable of its own.
   if (is_one_of(name, kChangers)) assigned.emplace_back("PWD");
   if (!is_one_of(name, kSetters)) return;

@@ -22,6 +22,8 @@ struct Source {
   std::vector<std::uint32_t> places;  // of each byte, where escapes were removed; else empty
 
   Span span(std::size_t begin, std::size_t end) const;
+  // In this text itself, also where it stands inside a word.
+  Span inside(std::size_t begin, std::size_t end) const;
 };
 
 // Reads `source` into `tree`. `depth` is how deep the text itself lies, from 0.

@@ -59,6 +59,9 @@ struct Command {
   // More arguments follow that only the run knows (xargs, find -exec with {}): the words are a
   // beginning.
   bool has_more_words = false;
+  // Of one in a text that another command runs, which is a single word: what stands there between
+  // the command before it and it.
+  std::string gap;
   std::uint32_t pipeline = 0;  // commands of one pipeline share this
   std::uint32_t stage = 0;     // position in it, from 0
   std::uint32_t stages = 1;    // how many stages the pipeline has
@@ -77,10 +80,23 @@ struct Unknown {
   std::string what;  // "the program's name is made at run time"
 };
 
+enum class RegionKind : std::uint8_t {
+  kBranch,  // may not run: of an if, of a function
+  kLoop,    // may not run, or run again
+  kChild,   // in a process of its own: a subshell, a substitution
+};
+
+// Commands [begin, end) of a reading.
+struct Region {
+  RegionKind kind = RegionKind::kBranch;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+};
+
 struct Reading {
   std::vector<Command> commands;  // in the order of the text; those run by others follow theirs
   std::vector<Function> functions;
-  std::vector<Span> loops;  // that may change the working directory, the outer before the inner
+  std::vector<Region> regions;  // that may change the working directory, the outer before the inner
   std::vector<Unknown> unknown;
   bool complete = true;  // false: syntax that could not be read, or a bound reached; see `unknown`
 };

@@ -2,6 +2,7 @@ sbx_room(shell
   SOURCES
     shell/ansi_c.cc
     shell/arguments.cc
+    shell/arithmetic.cc
     shell/braces.cc
     shell/expand.cc
     shell/field.cc

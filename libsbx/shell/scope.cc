@@ -84,10 +84,10 @@ const Value* Scope::find(const std::string& name) const {
       !distrusted_.contains(name)) {
     return &entry->second.value;
   }
-  const bool has_value = has_entry && entry->second.is_set;
+  const bool has_value = is_set(name);
   if (has_value || (is_late_ && !is_unset(name))) {
     wants_history_ = true;
-    if (!has_value) wanted_.insert(name);
+    if (is_late_) wanted_.insert(name);
     if (history != nullptr) {
       const auto known = history->find(key(name));
       if (known != history->end()) return &known->second;
@@ -98,7 +98,7 @@ const Value* Scope::find(const std::string& name) const {
 
 bool Scope::is_set(const std::string& name) const {
   const auto entry = entries_.find(name);
-  return entry != entries_.end() && entry->second.is_set;
+  return entry != entries_.end() && entry->second.is_set && entry->second.shell == shell_;
 }
 
 bool Scope::is_unset(const std::string& name) const {
@@ -127,7 +127,7 @@ void Scope::end_trap(Names outer) {
   all.items.insert(all.items.end(), outer.begin(), outer.end());
 }
 
-std::size_t Scope::call(const std::string& function) {
+std::size_t Scope::call(const std::string& function, const Names* used_up) {
   const std::string name = key(function + "()");
   const Value* wanted = nullptr;
   if (const auto known = made_.find(name); known != made_.end()) {
@@ -138,7 +138,7 @@ std::size_t Scope::call(const std::string& function) {
   if (wanted == nullptr) return 0;
   const std::vector<std::string> names = wanted->items;  // recording may move them
   for (const std::string& each : names) {
-    if (is_set(each)) continue;
+    if (is_set(each) || (used_up != nullptr && used_up->contains(each))) continue;
     const Value* value = find_default(each);
     if (is_late_) {
       wanted_.insert(each);
@@ -166,6 +166,7 @@ std::optional<std::string> Scope::separators() const {
 }
 
 void Scope::change(const std::string& name, Entry entry) {
+  entry.shell = shell_;
   const auto [place, is_new] = entries_.try_emplace(name);
   log_.push_back({name, is_new ? std::nullopt : std::optional<Entry>(std::move(place->second))});
   place->second = std::move(entry);
@@ -203,6 +204,7 @@ void Scope::forget(const std::string& name) {
 
 void Scope::doubt(const std::string& name, bool is_set) {
   if (name == "*" || name == "**") return forget(name);
+  if (name == "@") return positional.reset();
   // The shell has one, whatever is done to it.
   if (name == "PWD") return change(name, {});
   touch(name);

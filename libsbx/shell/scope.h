@@ -44,7 +44,7 @@ class Scope {
   std::optional<std::string> separators() const;
   void set(const std::string& name, Value value);
   void forget(const std::string& name);  // its value is not known; "*", "**": of all
-  // It may or may not have been given what is assigned to it elsewhere in the text.
+  // It may or may not have been given what is assigned to it elsewhere in the text; "@": $1 and on.
   void doubt(const std::string& name, bool is_set);
   // Whether it has been given some value by the text on every way to here.
   bool is_set(const std::string& name) const;
@@ -66,8 +66,10 @@ class Scope {
   // A trap: the same, of all the traps together; they run where the shell exits.
   void end_trap(Names outer);
   std::size_t exit() { return call(kTraps); }
+  // The shell ends here; `used_up`: what its functions have unset, which was of use before.
+  std::size_t end(const Names& used_up) { return call(kTraps, &used_up); }
   // It is called here, where some of them may have no value yet; how many it takes.
-  std::size_t call(const std::string& function);
+  std::size_t call(const std::string& function, const Names* used_up = nullptr);
   // The name may change at any time from here on: it is never known again.
   void distrust(const std::string& name);
   // Assigning to it may fail from here on.
@@ -96,6 +98,7 @@ class Scope {
     bool is_known = false;
     bool is_set = false;
     bool is_unset = false;
+    std::uint32_t shell = 0;  // in which this was said
   };
   struct Change {
     std::string name;

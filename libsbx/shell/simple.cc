@@ -40,6 +40,12 @@ void Walker::emit(const Place& place, Span span, const std::vector<Field>& words
   reading_.commands.push_back(std::move(command));
 }
 
+void Walker::note_gap(const SyntaxNode& node, Command& command) {
+  const std::size_t end = std::exchange(script_end_, node.inside.end);
+  const std::size_t begin = std::min<std::size_t>(node.inside.begin, script_.size());
+  if (end > 0 && begin > end) command.gap = script_.substr(end, begin - end);
+}
+
 std::vector<Field> Walker::expand_operands(const SyntaxNode& node) {
   std::vector<Field> fields;
   bool declares = false;
@@ -130,6 +136,7 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
 Text Walker::walk_simple(const SyntaxNode& node, const Place& place, const Text& outer_input) {
   const std::size_t slot = reading_.commands.size();
   emit(place, node.span, {});  // its place in the order of the text
+  note_gap(node, reading_.commands.back());
   const std::vector<Field> words = expand_operands(node);
   Text input = outer_input;
   bool prints = true;
@@ -199,8 +206,11 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   if (*program == "set") {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& text = words[i].text;
-      const bool ends = text == "--";
-      if (!ends && (text.starts_with('-') || text.starts_with('+'))) continue;
+      const bool ends = text == "--" || text == "-";
+      if (!ends && (text.starts_with('-') || text.starts_with('+'))) {
+        if (text.find('o') != std::string::npos) ++i;  // -euo pipefail
+        continue;
+      }
       std::vector<std::string> arguments(
           1, scope_.positional ? scope_.positional->at(0)
                                : std::string(1, scope_.has_own_name ? kSelf : kHole));
@@ -238,10 +248,8 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   }
   if (*program == "let") {
     for (std::size_t i = 1; i < words.size(); ++i) {
-      const std::string& text = words[i].text;
-      const std::string name = text.substr(0, text.find_first_of("=+-*/%&|^<>"));
-      if (is_name(name) && words[i].is_known()) {
-        scope_.set(name, {{{kName}}, false});
+      if (words[i].is_known()) {
+        apply_arithmetic(words[i].text);
       } else {
         scope_.forget("*");
       }

@@ -74,10 +74,11 @@ struct RedirectionNode {
   std::size_t document = 0;  // index into Tree::documents
 };
 
-// In Tree::assigned: any name at all; and one that may have any value from then on, whatever the
-// text gives it elsewhere.
+// In Tree::assigned: any name at all; one that may have any value from then on, whatever the text
+// gives it elsewhere; and $1 and on.
 inline constexpr const char* kEveryName = "*";
 inline constexpr const char* kEveryNameAnew = "**";
+inline constexpr const char* kPositional = "@";
 
 // Names that a stretch of the text may assign: a range of Tree::assigned.
 struct NameRange {
@@ -103,6 +104,7 @@ enum class SyntaxKind : std::uint8_t {
 struct SyntaxNode {
   SyntaxKind kind = SyntaxKind::kSimple;
   Span span;
+  Span inside;          // of a simple command, in the text that it was read from
   bool has_in = false;  // for x in …
   std::string name;
   Span name_span;
@@ -114,7 +116,6 @@ struct SyntaxNode {
   std::vector<Block> blocks;
   std::vector<SyntaxNode> children;
   NameRange assigned;
-  NameRange counted;  // of an arithmetic for: names in its head
 };
 
 struct Pipeline {

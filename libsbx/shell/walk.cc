@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "shell/arithmetic.h"
+#include "shell/marks.h"
 #include "shell/parser.h"
 #include "shell/walker.h"
 
@@ -74,7 +76,13 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
     const bool is_conditional =
         link.connective != Connective::kFirst || link.pipeline.stages.size() > 1;
     conditions_ += is_conditional ? 1 : 0;
-    const Text more = walk_pipeline(link.pipeline, inner, input);
+    const auto walk = [&] { return walk_pipeline(link.pipeline, inner, input); };
+    const bool is_compound = link.connective != Connective::kFirst &&
+                             link.pipeline.stages.size() == 1 &&
+                             link.pipeline.stages[0].kind != SyntaxKind::kSimple;
+    const Text more = chain.in_background ? in_region(RegionKind::kChild, walk)
+                      : is_compound       ? in_region(RegionKind::kBranch, walk)
+                                          : walk();
     conditions_ -= is_conditional ? 1 : 0;
     if (link.connective == Connective::kOr) {
       forget_names(link.assigned);
@@ -112,11 +120,13 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
   Text output = stages == 0 ? Text("") : input;
   for (const SyntaxNode& stage : pipeline.stages) {
     const Scope::Mark mark = scope_.mark();
-    output = walk_node(stage, inner, output);
+    // Some shells run the last one themselves.
+    const bool is_last = &stage == &pipeline.stages.back();
+    output = in_region(is_last ? RegionKind::kBranch : RegionKind::kChild,
+                       [&] { return walk_node(stage, inner, output); });
     scope_.undo(mark);
     ++inner.stage;
   }
-  // Some shells run the last one themselves.
   if (stages > 0) forget_names(pipeline.stages.back().assigned);
   return output;
 }
@@ -135,17 +145,17 @@ Text Walker::walk_node(const SyntaxNode& node, const Place& place, const Text& i
   } else {
     Text own_input = input;
     bool prints = true;
-    std::vector<Redirection> redirections =
-        expand_redirections(node.redirections, own_input, prints);
+    if (!node.redirections.empty()) {
+      const std::size_t slot = reading_.commands.size();
+      emit(place, node.span, {});  // its place in the order of the text
+      auto redirections = expand_redirections(node.redirections, own_input, prints);
+      reading_.commands[slot].redirections = std::move(redirections);
+    }
     const bool is_conditional = node.kind != SyntaxKind::kGroup;
     conditions_ += is_conditional ? 1 : 0;
     output = walk_compound(node, place, own_input);
     conditions_ -= is_conditional ? 1 : 0;
     if (!prints) output = "";
-    if (!redirections.empty()) {
-      emit(place, node.span, {});
-      reading_.commands.back().redirections = std::move(redirections);
-    }
   }
   substitution_place_ = outer;
   return output;
@@ -160,7 +170,8 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
     case SyntaxKind::kSubshell: {
       const Scope::Mark mark = scope_.mark();
       const std::size_t moves = moves_;
-      Text output = walk_block(node.blocks[0], place, input);
+      Text output =
+          in_region(RegionKind::kChild, [&] { return walk_block(node.blocks[0], place, input); });
       moves_ = moves;
       scope_.undo(mark);
       return output;
@@ -181,14 +192,14 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       const Scope::Mark mark = scope_.mark();
       Place inner = place;
       inner.in_background = true;
-      for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
+      in_region(RegionKind::kChild,
+                [&] { return walk_node(node.children[0], inner, std::nullopt); });
       scope_.undo(mark);
       forget_names(node.assigned);
       break;
     }
     case SyntaxKind::kArithmetic:
-      expand_quoted(node.arithmetic);
-      count_names(node.assigned);
+      apply_arithmetic(expand_quoted(node.arithmetic));
       return "";
     case SyntaxKind::kTest:
       for (const WordNode& word : node.words) expand_single(word);
@@ -198,11 +209,27 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
   return std::nullopt;
 }
 
-// Arithmetic gives them numbers.
-void Walker::count_names(const NameRange& range) {
-  if (!spend(range.end - range.begin)) return;
-  for (std::size_t i = range.begin; i < range.end; ++i)
-    scope_.set(tree_->assigned[i], {{{kName}}, false});
+// Its names get numbers, unless it fails or a condition stands before them.
+void Walker::apply_arithmetic(std::string_view text, bool is_certain) {
+  if (!spend(text.size())) return;
+  const ArithmeticNames names = arithmetic_names(text);
+  const bool may_fail = names.may_fail || has_mark(text) ||
+                        !std::all_of(names.read.begin(), names.read.end(),
+                                     [&](const std::string& name) { return is_number(name); });
+  for (const ArithmeticNames::Assigned& assigned : names.assigned) {
+    const bool was_set = scope_.is_set(assigned.name);
+    scope_.set(assigned.name, {{{kName}}, false});
+    if (may_fail || !is_certain || !assigned.is_certain) scope_.doubt(assigned.name, was_set);
+  }
+}
+
+// Whether arithmetic can take its value.
+bool Walker::is_number(const std::string& name) const {
+  const Value* value = scope_.find(name);
+  if (value == nullptr) return scope_.is_unset(name);
+  if (value->items.size() != 1) return false;
+  const std::string& text = value->items[0];
+  return text == std::string{kName} || text.find_first_not_of("0123456789") == std::string::npos;
 }
 
 void Walker::note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
@@ -248,12 +275,17 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   std::size_t branches = 0;
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
+    const auto walk = [&] { return walk_block(node.blocks[i], place, input); };
     if (is_condition) {
-      walk_block(node.blocks[i], place, input);
+      if (i == 0) {
+        walk();
+      } else {
+        in_region(RegionKind::kBranch, walk);
+      }
       continue;
     }
     const Scope::Mark mark = scope_.mark();
-    walk_block(node.blocks[i], place, input);
+    in_region(RegionKind::kBranch, walk);
     if (!leaves(node.blocks[i], place)) {
       note_set(node.blocks[i].assigned, sets, unset);
       ++branches;
@@ -268,13 +300,21 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   for (const std::string& name : unset) scope_.unset(name);
 }
 
+namespace {
+
+bool ends_in_read(const Block& block) {
+  if (block.chains.empty()) return false;
+  const SyntaxNode& last = block.chains.back().links.back().pipeline.stages.back();
+  std::string program;
+  return !last.words.empty() && plain_text(last.words[0], program) && program == "read";
+}
+
+}  // namespace
+
 void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
-  const std::size_t slot = reading_.loops.size();
-  const std::size_t moves = moves_;
-  reading_.loops.push_back(node.span);
   std::vector<Field> values;
   for (const WordNode& word : node.words) expand_word(word, values);
-  expand_quoted(node.arithmetic);
+  const std::string head = expand_quoted(node.arithmetic);
   forget_names(node.assigned);
   const Scope::Mark mark = scope_.mark();
   if (node.kind == SyntaxKind::kFor) {  // each turn begins with one of them
@@ -290,16 +330,36 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
         (node.has_in || takes_positional) && !items.empty() && !has_hole(items.front());
     scope_.set(node.name, {{is_known ? join_values(items) : std::string{kHole}}, false});
   }
-  count_names(node.counted);
-  for (const Block& block : node.blocks) walk_block(block, place, input);
-  if (moves_ == moves)
-    reading_.loops.erase(reading_.loops.begin() + static_cast<std::ptrdiff_t>(slot));
+  if (node.kind == SyntaxKind::kArithmeticFor) {
+    const std::size_t start = std::min(head.find(';'), head.size());
+    apply_arithmetic(std::string_view(head).substr(start), false);
+    apply_arithmetic(std::string_view(head).substr(0, start));
+    for (const Block& block : node.blocks) forget_names(block.assigned);
+  }
+  in_region(RegionKind::kLoop, [&] {
+    for (const Block& block : node.blocks) walk_block(block, place, input);
+    return true;
+  });
   std::map<std::string, std::size_t> sets;
   std::set<std::string> unset;
   note_set(node.assigned, sets, unset);
   scope_.undo(mark);
   forget_names(node.assigned);
   for (const std::string& name : unset) scope_.unset(name);
+  if (node.kind == SyntaxKind::kLoop && ends_in_read(node.blocks[0]))
+    empty_names(node.blocks[0].assigned);
+}
+
+// What `read` finds at the end of its input.
+void Walker::empty_names(const NameRange& range) {
+  if (!spend(range.end - range.begin)) return;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const std::string& name = tree_->assigned[i];
+    if (!is_name(name) || name == "IFS") continue;
+    scope_.set(name, {{""}, false});
+    scope_.unset(name);
+    unset_names_.insert(name);
+  }
 }
 
 // What its body takes from outside may have no value yet, and what it unsets has none from here on.
@@ -310,6 +370,7 @@ void Walker::call_function(const std::string& name) {
   for (const std::string& each : unset->second) {
     scope_.unset(each);
     unset_names_.insert(each);
+    used_up_.insert(each);
   }
 }
 
@@ -326,7 +387,7 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   const bool is_new = open_functions_.insert(node.name).second;
   Scope::Names outer_wanted = scope_.begin_function();
   std::set<std::string> outer_unset = std::exchange(unset_names_, {});
-  for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
+  in_region(RegionKind::kBranch, [&] { return walk_node(node.children[0], inner, std::nullopt); });
   scope_.end_function(node.name, std::move(outer_wanted));
   std::erase_if(unset_names_, [&](const std::string& name) { return scope_.is_set(name); });
   unsets_[node.name] = std::exchange(unset_names_, std::move(outer_unset));

@@ -51,6 +51,19 @@ class Walker {
   void read_words(const std::vector<Field>& words);
 
  private:
+  // A region of the reading around what `walk` reads, where that changes the directory.
+  template <typename Walk>
+  auto in_region(RegionKind kind, Walk walk) {
+    const std::size_t slot = reading_.regions.size();
+    const std::size_t moves = moves_;
+    reading_.regions.push_back({kind, reading_.commands.size(), 0});
+    auto result = walk();
+    reading_.regions[slot].end = reading_.commands.size();
+    if (moves_ == moves)
+      reading_.regions.erase(reading_.regions.begin() + static_cast<std::ptrdiff_t>(slot));
+    return result;
+  }
+
   // walk.cc: nodes. Each answers what it would print.
   Text walk_block(const Block& block, const Place& place, const Text& input);
   Text walk_chain(const Chain& chain, const Place& place, const Text& input);
@@ -64,7 +77,9 @@ class Walker {
   bool leaves(const Block& block, const Place& place) const;
   void call_function(const std::string& name);
   void forget_names(const NameRange& range);
-  void count_names(const NameRange& range);
+  void apply_arithmetic(std::string_view text, bool is_certain = true);
+  bool is_number(const std::string& name) const;
+  void empty_names(const NameRange& range);
   // Counts the names of the range that are set here, and those that are unset.
   void note_set(const NameRange& range, std::map<std::string, std::size_t>& sets,
                 std::set<std::string>& unset);
@@ -80,6 +95,7 @@ class Walker {
   bool apply_read(const std::vector<Field>& words, const Text& input);
   void apply_declaration(const std::vector<Field>& words);
   void emit(const Place& place, Span span, const std::vector<Field>& words);
+  void note_gap(const SyntaxNode& node, Command& command);
 
   // look_through.cc: commands run by commands.
   void look_through(const std::vector<Field>& words, const Place& place, const Text& input,
@@ -108,10 +124,13 @@ class Walker {
 
   Reading& reading_;
   const Tree* tree_ = nullptr;
+  std::string_view script_;     // the text of another shell, or of eval, that is read
+  std::size_t script_end_ = 0;  // of its last command so far; 0: none
   Scope scope_;
   Place substitution_place_;                             // of commands in substitutions
   std::unordered_set<std::string> functions_;            // names of all functions so far
   std::unordered_set<std::string> open_functions_;       // those whose body is being read
+  Scope::Names used_up_;                                 // what functions that were called unset
   std::set<std::string> unset_names_;                    // by the body that is being read
   std::map<std::string, std::set<std::string>> unsets_;  // by each function that is called
   std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // read_tool [FILE…]: what the shell reader makes of each file (or of standard input), one JSON
-// object a line: {"file", "complete", "commands": [{"words": [[begin, end, text, known]…], "via",
-// "assignments", …}], "functions", "unknown"}. For the differential test and for people.
+// object a line: {"file", "verdict" (by the sample policy), "complete", "commands": [{"words":
+// [[begin, end, text, known]…], "via", "assignments", …}], "functions", "unknown"}. For the tests
+// beside it and for people.
 #include <cstdint>
 #include <fstream>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "guard/sample_policy.h"
 #include "shell/reading.h"
 
 namespace {
@@ -55,7 +57,8 @@ Json to_json(const sbx::Reading& reading) {
 
 void print(const std::string& name, std::istream& file) {
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  Json line = {{"file", name}};
+  const sbx::Judgement judgement = sbx::judge_text(sbx::sample_policy(), text);
+  Json line = {{"file", name}, {"verdict", sbx::verdict_name(judgement.verdict)}};
   line.update(to_json(sbx::read_shell(text)));
   std::cout << line.dump(-1, ' ', true, Json::error_handler_t::replace) << '\n';
 }
