@@ -280,7 +280,10 @@ std::optional<Hit> changes_owner(const Case& c) {
 
 std::optional<Hit> overwritten(const Case& c, const Word& word,
                                bool (*is_bad)(const Case&, const std::string&)) {
-  const auto paths = c.places.resolve(word, c.directories);
+  Directories known = c.directories;
+  std::erase(known, "");
+  if (known.empty()) known.emplace_back();
+  const auto paths = c.places.resolve(word, known);
   if (!paths) return std::nullopt;
   for (const std::string& path : *paths) {
     if (is_bad(c, path)) return Hit{word.span, Places::shown(path)};

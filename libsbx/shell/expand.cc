@@ -149,13 +149,10 @@ Text Walker::substitute(const Part& part) {
   std::map<const Part*, Text>* outer = std::exchange(substituted_, nullptr);
   const Scope::Mark mark = scope_.mark();
   const Place place = substitution_place_;
-  const std::size_t moves = moves_;
-  Text text;
-  if (part.block) {
-    text =
-        in_region(RegionKind::kChild, [&] { return walk_block(*part.block, place, std::nullopt); });
-  }
-  moves_ = moves;
+  const OpenRegion region = begin_region(RegionKind::kChild);
+  Text text = part.block ? walk_block(*part.block, place, std::nullopt) : std::nullopt;
+  end_region(region);
+  moves_ = region.moves;
   scope_.undo(mark);
   substituted_ = outer;
   if (substituted_ != nullptr) substituted_->emplace(&part, text);

@@ -44,6 +44,18 @@ void Walker::forget_names(const NameRange& range) {
   }
 }
 
+Walker::OpenRegion Walker::begin_region(RegionKind kind) {
+  reading_.regions.push_back({kind, reading_.commands.size(), 0});
+  return {reading_.regions.size() - 1, moves_};
+}
+
+void Walker::end_region(OpenRegion region) {
+  std::vector<Region>& regions = reading_.regions;
+  regions[region.slot].end = reading_.commands.size();
+  if (moves_ == region.moves)
+    regions.erase(regions.begin() + static_cast<std::ptrdiff_t>(region.slot));
+}
+
 Text Walker::walk_block(const Block& block, const Place& place, const Text& input) {
   Text output = "";
   for (const Chain& chain : block.chains) {
@@ -76,13 +88,14 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
     const bool is_conditional =
         link.connective != Connective::kFirst || link.pipeline.stages.size() > 1;
     conditions_ += is_conditional ? 1 : 0;
-    const auto walk = [&] { return walk_pipeline(link.pipeline, inner, input); };
     const bool is_compound = link.connective != Connective::kFirst &&
                              link.pipeline.stages.size() == 1 &&
                              link.pipeline.stages[0].kind != SyntaxKind::kSimple;
-    const Text more = chain.in_background ? in_region(RegionKind::kChild, walk)
-                      : is_compound       ? in_region(RegionKind::kBranch, walk)
-                                          : walk();
+    std::optional<OpenRegion> region;
+    if (chain.in_background) region = begin_region(RegionKind::kChild);
+    if (!chain.in_background && is_compound) region = begin_region(RegionKind::kBranch);
+    const Text more = walk_pipeline(link.pipeline, inner, input);
+    if (region) end_region(*region);
     conditions_ -= is_conditional ? 1 : 0;
     if (link.connective == Connective::kOr) {
       forget_names(link.assigned);
@@ -122,8 +135,9 @@ Text Walker::walk_pipeline(const Pipeline& pipeline, const Place& place, const T
     const Scope::Mark mark = scope_.mark();
     // Some shells run the last one themselves.
     const bool is_last = &stage == &pipeline.stages.back();
-    output = in_region(is_last ? RegionKind::kBranch : RegionKind::kChild,
-                       [&] { return walk_node(stage, inner, output); });
+    const auto region = begin_region(is_last ? RegionKind::kBranch : RegionKind::kChild);
+    output = walk_node(stage, inner, output);
+    end_region(region);
     scope_.undo(mark);
     ++inner.stage;
   }
@@ -169,10 +183,10 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       return walk_block(node.blocks[0], place, input);
     case SyntaxKind::kSubshell: {
       const Scope::Mark mark = scope_.mark();
-      const std::size_t moves = moves_;
-      Text output =
-          in_region(RegionKind::kChild, [&] { return walk_block(node.blocks[0], place, input); });
-      moves_ = moves;
+      const auto region = begin_region(RegionKind::kChild);
+      Text output = walk_block(node.blocks[0], place, input);
+      end_region(region);
+      moves_ = region.moves;
       scope_.undo(mark);
       return output;
     }
@@ -192,8 +206,9 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       const Scope::Mark mark = scope_.mark();
       Place inner = place;
       inner.in_background = true;
-      in_region(RegionKind::kChild,
-                [&] { return walk_node(node.children[0], inner, std::nullopt); });
+      const auto region = begin_region(RegionKind::kChild);
+      walk_node(node.children[0], inner, std::nullopt);
+      end_region(region);
       scope_.undo(mark);
       forget_names(node.assigned);
       break;
@@ -275,17 +290,15 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   std::size_t branches = 0;
   for (std::size_t i = 0; i < node.blocks.size(); ++i) {
     const bool is_condition = is_if && i % 2 == 0 && i + 1 < node.blocks.size();
-    const auto walk = [&] { return walk_block(node.blocks[i], place, input); };
-    if (is_condition) {
-      if (i == 0) {
-        walk();
-      } else {
-        in_region(RegionKind::kBranch, walk);
-      }
+    if (is_condition && i == 0) {
+      walk_block(node.blocks[i], place, input);
       continue;
     }
     const Scope::Mark mark = scope_.mark();
-    in_region(RegionKind::kBranch, walk);
+    const auto region = begin_region(RegionKind::kBranch);
+    walk_block(node.blocks[i], place, input);
+    end_region(region);
+    if (is_condition) continue;
     if (!leaves(node.blocks[i], place)) {
       note_set(node.blocks[i].assigned, sets, unset);
       ++branches;
@@ -336,10 +349,9 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
     apply_arithmetic(std::string_view(head).substr(0, start));
     for (const Block& block : node.blocks) forget_names(block.assigned);
   }
-  in_region(RegionKind::kLoop, [&] {
-    for (const Block& block : node.blocks) walk_block(block, place, input);
-    return true;
-  });
+  const auto region = begin_region(RegionKind::kLoop);
+  for (const Block& block : node.blocks) walk_block(block, place, input);
+  end_region(region);
   std::map<std::string, std::size_t> sets;
   std::set<std::string> unset;
   note_set(node.assigned, sets, unset);
@@ -387,7 +399,9 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   const bool is_new = open_functions_.insert(node.name).second;
   Scope::Names outer_wanted = scope_.begin_function();
   std::set<std::string> outer_unset = std::exchange(unset_names_, {});
-  in_region(RegionKind::kBranch, [&] { return walk_node(node.children[0], inner, std::nullopt); });
+  const auto region = begin_region(RegionKind::kBranch);
+  walk_node(node.children[0], inner, std::nullopt);
+  end_region(region);
   scope_.end_function(node.name, std::move(outer_wanted));
   std::erase_if(unset_names_, [&](const std::string& name) { return scope_.is_set(name); });
   unsets_[node.name] = std::exchange(unset_names_, std::move(outer_unset));

@@ -51,18 +51,13 @@ class Walker {
   void read_words(const std::vector<Field>& words);
 
  private:
-  // A region of the reading around what `walk` reads, where that changes the directory.
-  template <typename Walk>
-  auto in_region(RegionKind kind, Walk walk) {
-    const std::size_t slot = reading_.regions.size();
-    const std::size_t moves = moves_;
-    reading_.regions.push_back({kind, reading_.commands.size(), 0});
-    auto result = walk();
-    reading_.regions[slot].end = reading_.commands.size();
-    if (moves_ == moves)
-      reading_.regions.erase(reading_.regions.begin() + static_cast<std::ptrdiff_t>(slot));
-    return result;
-  }
+  // A region of the reading; it stays in it where what it holds changes the directory.
+  struct OpenRegion {
+    std::size_t slot = 0;
+    std::size_t moves = 0;
+  };
+  OpenRegion begin_region(RegionKind kind);
+  void end_region(OpenRegion region);
 
   // walk.cc: nodes. Each answers what it would print.
   Text walk_block(const Block& block, const Place& place, const Text& input);
