@@ -252,6 +252,7 @@ class Walk {
       const Region here = regions[region++];
       std::size_t last = i;
       while (last < end && order[last] >= here.begin && order[last] < here.end) ++last;
+      leave_child(reading_.commands[at]);
       const At start = at_;
       // A child that begins with it ends behind it.
       const bool is_nested = start.is_nested || runs_in_a_child(reading_.commands[at]);
@@ -288,12 +289,17 @@ class Walk {
     }
   }
 
+  // Back from what ran within the words of another command, where this one does not.
+  void leave_child(const Command& next) {
+    if (!at_.is_nested || next.span.begin < at_.outer_end) return;
+    at_.state = at_.saved;
+    at_.is_nested = false;
+  }
+
   void enter(const Command& command) {
     const std::size_t begin = command.span.begin;
     if (begin >= at_.outer_end) {
-      // Back from what ran within the words of another command.
-      if (at_.is_nested) at_.state = at_.saved;
-      at_.is_nested = false;
+      leave_child(command);
       step(gap(at_.outer_end, begin), command);
       at_.outer_end = command.span.end;
     } else {
