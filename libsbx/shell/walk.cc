@@ -207,7 +207,7 @@ Text Walker::walk_compound(const SyntaxNode& node, const Place& place, const Tex
       Place inner = place;
       inner.in_background = true;
       const auto region = begin_region(RegionKind::kChild);
-      walk_node(node.children[0], inner, std::nullopt);
+      for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
       end_region(region);
       scope_.undo(mark);
       forget_names(node.assigned);
@@ -316,10 +316,11 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
 namespace {
 
 bool ends_in_read(const Block& block) {
-  if (block.chains.empty()) return false;
-  const SyntaxNode& last = block.chains.back().links.back().pipeline.stages.back();
+  if (block.chains.empty() || block.chains.back().links.empty()) return false;
+  const std::vector<SyntaxNode>& stages = block.chains.back().links.back().pipeline.stages;
   std::string program;
-  return !last.words.empty() && plain_text(last.words[0], program) && program == "read";
+  return !stages.empty() && !stages.back().words.empty() &&
+         plain_text(stages.back().words[0], program) && program == "read";
 }
 
 }  // namespace
@@ -358,7 +359,7 @@ void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& i
   scope_.undo(mark);
   forget_names(node.assigned);
   for (const std::string& name : unset) scope_.unset(name);
-  if (node.kind == SyntaxKind::kLoop && ends_in_read(node.blocks[0]))
+  if (node.kind == SyntaxKind::kLoop && !node.blocks.empty() && ends_in_read(node.blocks[0]))
     empty_names(node.blocks[0].assigned);
 }
 
@@ -400,7 +401,7 @@ void Walker::walk_function(const SyntaxNode& node, const Place& place) {
   Scope::Names outer_wanted = scope_.begin_function();
   std::set<std::string> outer_unset = std::exchange(unset_names_, {});
   const auto region = begin_region(RegionKind::kBranch);
-  walk_node(node.children[0], inner, std::nullopt);
+  for (const SyntaxNode& child : node.children) walk_node(child, inner, std::nullopt);
   end_region(region);
   scope_.end_function(node.name, std::move(outer_wanted));
   std::erase_if(unset_names_, [&](const std::string& name) { return scope_.is_set(name); });
