@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -178,7 +179,7 @@ class Walk {
 
   // Traps of one shell: their commands, and where it has been since the first was set.
   struct Traps {
-    std::vector<std::size_t> commands;
+    std::set<std::size_t> commands;
     Directories directories;
     std::size_t depth = 0;  // of subshells around the first: those below it have no traps
   };
@@ -192,13 +193,14 @@ class Walk {
   template <typename Use>
   void run_traps(Use use) {
     for (const Traps& traps : {std::exchange(traps_, {}), std::exchange(child_traps_, {})}) {
-      for (std::size_t i = 0; i < traps.commands.size();) {
-        const Span span = reading_.commands[traps.commands[i]].span;
+      const std::vector<std::size_t> commands(traps.commands.begin(), traps.commands.end());
+      for (std::size_t i = 0; i < commands.size();) {
+        const Span span = reading_.commands[commands[i]].span;
         const std::size_t begin = i;
-        while (i < traps.commands.size() && reading_.commands[traps.commands[i]].span == span) ++i;
+        while (i < commands.size() && reading_.commands[commands[i]].span == span) ++i;
         start_at(traps.directories);
         std::size_t region = 0;
-        walk(traps.commands, begin, i, region, use);
+        walk(commands, begin, i, region, use);
       }
     }
   }
@@ -208,7 +210,8 @@ class Walk {
     if (const OfTrap trap = of_trap(command); trap.is_any) {
       Traps& traps = trap.is_in_child ? child_traps_ : traps_;
       traps.depth = traps.commands.empty() ? subshells_ : std::min(traps.depth, subshells_);
-      return traps.commands.push_back(at);
+      traps.commands.insert(at);
+      return;
     }
     Traps& traps = at_.is_nested ? child_traps_ : traps_;
     if (traps.commands.empty() || subshells_ > traps.depth) return;
@@ -375,6 +378,14 @@ class Walk {
     }
   }
 
+  // Where popd leads behind more of them is not known.
+  void push() {
+    constexpr std::size_t kMaxPushed = 16;
+    std::vector<Directories>& pushed = at_.state.pushed;
+    if (pushed.size() == kMaxPushed) pushed = {{""}};
+    pushed.push_back(at_.state.now);
+  }
+
   // Back to where the last pushd was called: one that failed took nothing, and an earlier one's is
   // given back.
   void pop(const Command& command) {
@@ -395,7 +406,7 @@ class Walk {
 
   void change(const std::vector<const Word*>& operands, bool is_push = false) {
     if (operands.empty()) return go({is_push ? std::string() : places_.home()});
-    if (is_push) at_.state.pushed.push_back(at_.state.now);
+    if (is_push) push();
     if (!is_push && !sets_last_ && is_last(*operands.front())) return go(at_.state.last, true);
     const auto paths = operands.front()->text == "-" || operands.front()->text.starts_with('+')
                            ? std::nullopt

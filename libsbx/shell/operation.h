@@ -11,7 +11,6 @@ namespace sbx {
 // `word` is what follows the operation, expanded; `slash`: where in it the pattern of a replacement
 // ends, npos where it has none. nullopt: not known without a shell.
 std::optional<std::string> apply_operation(std::string_view operation, std::string_view value,
-                                           std::string_view word,
-                                           std::size_t slash = std::string_view::npos);
+                                           std::string_view word, std::size_t slash);
 
 }  // namespace sbx

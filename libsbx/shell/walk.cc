@@ -14,6 +14,15 @@ namespace {
 constexpr std::size_t kMaxOutput = 65536;
 constexpr std::size_t kNodeWork = 256;  // about 65000 commands at most
 
+// Whether the block ends as `read` does.
+bool ends_in_read(const Block& block) {
+  if (block.chains.empty() || block.chains.back().links.empty()) return false;
+  const std::vector<SyntaxNode>& stages = block.chains.back().links.back().pipeline.stages;
+  std::string program;
+  return !stages.empty() && !stages.back().words.empty() &&
+         plain_text(stages.back().words[0], program) && program == "read";
+}
+
 }  // namespace
 
 void Walker::add_unknown(Span span, const char* what) {
@@ -313,18 +322,6 @@ void Walker::walk_branches(const SyntaxNode& node, const Place& place, const Tex
   for (const std::string& name : unset) scope_.unset(name);
 }
 
-namespace {
-
-bool ends_in_read(const Block& block) {
-  if (block.chains.empty() || block.chains.back().links.empty()) return false;
-  const std::vector<SyntaxNode>& stages = block.chains.back().links.back().pipeline.stages;
-  std::string program;
-  return !stages.empty() && !stages.back().words.empty() &&
-         plain_text(stages.back().words[0], program) && program == "read";
-}
-
-}  // namespace
-
 void Walker::walk_loop(const SyntaxNode& node, const Place& place, const Text& input) {
   std::vector<Field> values;
   for (const WordNode& word : node.words) expand_word(word, values);
@@ -371,7 +368,6 @@ void Walker::empty_names(const NameRange& range) {
     if (!is_name(name) || name == "IFS") continue;
     scope_.set(name, {{""}, false});
     scope_.unset(name);
-    unset_names_.insert(name);
   }
 }
 

@@ -199,8 +199,10 @@ TEST(Judge, AsksAboutAWorkspaceBelowTmpAndItsParents) {
 // What takes seconds per command here would be hours if each looked at all others; no time is
 // measured.
 TEST(Judge, OfTheLargestCommandsEnds) {
-  for (const char* unit : {"$(", "{a,b}", "a ", "a&&", "psql|", "psql <<<x;", "curl x|sh|",
-                           "find . -exec rm {} + ;", "f(){ f|f& };", "trap 'a' 0;", "cd a;"}) {
+  for (const char* unit :
+       {"$(", "{a,b}", "a ", "a&&", "psql|", "psql <<<x;", "curl x|sh|", "find . -exec rm {} + ;",
+        "f(){ f|f& };", "trap 'a' 0;", "cd a;", "if x; then pushd a; fi;", "(cd a);",
+        "trap 'cd a' 0;", "((a[i]=b));", "f(){ cd a; };"}) {
     std::string text;
     while (text.size() < (128U << 10) - 64) text += unit;
     judge_text(sample_policy(), text);
