@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""bash_model.py READ_TOOL SBX_BWRAP [FIRST COUNT]: the command policy against bash itself, over random scripts.
+"""bash_model.py READ_TOOL [FIRST COUNT]: the command policy against bash itself, over random scripts.
 
 A script that is allowed removes nothing outside the workspace and /tmp, neither of those nor all that
 is in one of them, whatever directories there are and whatever the environment gives the variables that
@@ -250,7 +250,7 @@ def verdicts(tool, scripts):
     return ["unknown" if reading["unknown"] else reading["verdict"] for reading in readings]
 
 
-def run_in_bash(bwrap, jobs):
+def run_in_bash(jobs):
     """What each job gives rm."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
@@ -258,7 +258,7 @@ def run_in_bash(bwrap, jobs):
             file.write(RM)
         os.chmod(file.name, 0o755)
         links = [part for name in ("bin", "lib", "lib64", "sbin") for part in ("--symlink", f"usr/{name}", f"/{name}")]
-        inside = [bwrap, "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", *links, "--proc", "/proc", "--dev",
+        inside = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr", *links, "--proc", "/proc", "--dev",
                   "/dev", "--tmpfs", "/home", "--tmpfs", "/tmp", "--tmpfs", "/run", "--tmpfs", "/data", "--ro-bind", folder,
                   "/fake", "--clearenv", "--setenv", "PATH", "/fake:/usr/bin", "--setenv", "HOME", HOME, "/usr/bin/python3",
                   "-c", DRIVER, WORK, *ALL]
@@ -268,14 +268,14 @@ def run_in_bash(bwrap, jobs):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def main(tool, bwrap, first="0", count=str(SCRIPTS)):
+def main(tool, first="0", count=str(SCRIPTS)):
     seeds = range(int(first), int(first) + int(count))
     scripts = [Writer(seed).script() for seed in seeds]
     found = verdicts(tool, scripts)
     allowed = [i for i, verdict in enumerate(found) if verdict == "allow"]
     asked = [i for i, verdict in enumerate(found) if verdict == "ask"][:100]
     jobs = [(i, turn) for turn in range(WORLDS) for i in allowed] + [(i, 0) for i in asked]
-    calls = run_in_bash(bwrap, [[scripts[i], *world(seeds[i] * WORLDS + turn)] for i, turn in jobs])
+    calls = run_in_bash([[scripts[i], *world(seeds[i] * WORLDS + turn)] for i, turn in jobs])
     removals = sum(bool(each) for each in calls)
     harmful = [(i, turn, harm(each)) for (i, turn), each in zip(jobs, calls, strict=True) if harm(each)]
     failures = [each for each in harmful if found[each[0]] == "allow"]

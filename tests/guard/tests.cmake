@@ -17,5 +17,5 @@ add_test(NAME guard.differential COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/diffe
 set_tests_properties(guard.differential PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 
 add_test(NAME guard.bash_model COMMAND python3 ${CMAKE_CURRENT_LIST_DIR}/bash_model.py
-  $<TARGET_FILE:read_tool> $<TARGET_FILE:sbx-bwrap>)
+  $<TARGET_FILE:read_tool>)
 set_tests_properties(guard.bash_model PROPERTIES TIMEOUT 600)
