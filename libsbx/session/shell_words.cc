@@ -31,9 +31,10 @@ constexpr const char* kTraps = R"(\builtin eval "${__sbx_traps-}")";
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
 // loop of its own. What is traced, trapped and exported is the command's text, not these words:
 // what was so since is put away, and so are functions of two names that stand without
-// `builtin`, which would open nothing, and hide variables of one command. A ^C may come between any
-// two words. What is said begins with a NUL, as others may have said something before. A shell that
-// has lost what these words need ends.
+// `builtin`, which would open nothing, and hide variables of one command. Their texts are read again
+// as they were read first: what has become an alias since is none there. A ^C may come between any
+// two words, and a read that TMOUT ends is begun again. What is said begins with a NUL, as others may
+// have said something before. A shell that has lost what these words need ends.
 std::string driver() {
   return "while { __sbx_flags=$-; " + std::string(kFreeBuiltin) + R"(\builtin set +xvTa
 [[ $__sbx_flags != *a* ]] || \builtin export -n "${!__sbx_@}"
@@ -41,13 +42,17 @@ std::string driver() {
 \builtin printf '\\builtin '; \builtin trap -p ERR)
 __sbx_live=; \builtin trap - DEBUG ERR; }
 if \builtin declare -F command || \builtin declare -F exec
-then __sbx_functions=$(\builtin declare -pf command exec); \builtin unset -f command exec; fi
+then __sbx_functions='\builtin shopt -u expand_aliases
+'$(\builtin declare -pf command exec
+[[ $BASHOPTS != *expand_aliases* ]] || \builtin printf '\n\\builtin shopt -s expand_aliases')
+\builtin unset -f command exec; fi
 } >/dev/null 2>&1
 [[ $__sbx_ok ]]
 do [[ ${__sbx_twice-} ]] || \builtin printf '\0ready %s %s %s\0' "$__sbx_status" \
 "${__sbx_word_number:-0}" "$__sbx_flags" >&51 || \builtin exit "$__sbx_status"
 __sbx_status=0 __sbx_twice=
-IFS= \builtin read -r -d '' -u 50 __sbx_word || \builtin exit
+IFS= \builtin read -r -d '' -u 50 __sbx_word || { (($?>128)) || \builtin exit
+[[ $__sbx_word ]] || __sbx_twice=1; }
 [[ $__sbx_word == 'sbx prompt'* ]] && \builtin break
 [[ $__sbx_word != 'sbx word '* ]] || \builtin eval "${__sbx_word#sbx word }"
 done

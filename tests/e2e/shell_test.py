@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 import tempfile
+import time
 import unittest
 
 import harness
@@ -207,6 +208,21 @@ class Calls(Case):
                 result = self.run_kept(command, **more)
                 self.assertEqual((result["stdout"], result["exit_code"], result["shell"]), (stdout, code, KEPT), (game, result))
             self.peer.call("reset")
+
+    def test_functions_that_are_put_away_come_back_under_aliases_as_they_were(self):
+        for name in ("command", "exec"):
+            self.says(f"{name}() {{ echo mine; }}; shopt -s expand_aliases")
+            self.says(f"alias {name}=false echo=false")
+            self.says("unalias echo; printf x", "x")
+            self.says(f"\\{name}; shopt -q expand_aliases", "mine\n")
+            self.says("shopt -u expand_aliases")
+            self.says("shopt -q expand_aliases", code=1)
+            self.says(f"unset -f {name}; unalias -a; shopt -s expand_aliases")
+
+    def test_a_limit_of_reads_is_not_the_sessions(self):
+        self.says("x=5; readonly TMOUT=1")
+        time.sleep(1.2)
+        self.says("echo $x; read -u 9 9<>/dev/ptmx; [ $? -gt 128 ] && echo ended", "5\nended\n", stderr=None)
 
     def test_what_has_no_end_is_an_error_and_what_ends_the_shell_is_said(self):
         anything = self.profile({"commands": {"ask": []}})
