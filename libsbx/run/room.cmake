@@ -10,6 +10,7 @@ sbx_room(run
     run/memory_count.cc
     run/missing_programs.cc
     run/network.cc
+    run/printed_paths.cc
     run/redaction.cc
     run/run.cc
     run/run_end.cc

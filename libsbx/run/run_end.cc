@@ -139,6 +139,7 @@ std::vector<Denial> CommandRun::refusals(const Request& request, const Outcome& 
 }
 
 void CommandRun::done() {
+  outcome_.denials = denials_.entries();
   for (Denial& denial : refusals(input_.request, outcome_)) denials_.add(std::move(denial));
   const bool goes_on = fresh_ && !input_.is_alone;
   if (!goes_on) loop_.close();

@@ -17,6 +17,7 @@
 #include "model/grant.h"
 #include "run/git_settings.h"
 #include "run/missing_programs.h"
+#include "run/printed_paths.h"
 
 namespace sbx {
 namespace {
@@ -135,6 +136,7 @@ std::vector<Denial> unreported_refusals(const RunAsSeen& run) {
   if (!run.reports_execs) {
     add(refused_programs(run.sandbox.plan.denied_programs, run.policy, printed));
   }
+  add(printed_refusals(run.sandbox.plan, run.policy, run.outcome));
   for (const Limit limit : printed_limits(run.sandbox.plan.limits, printed)) {
     const bool is_none = limit == Limit::kTmp && run.policy.sandbox.limits.tmp_mb.value_or(0) == 0;
     if (!is_none && run.outcome.limit != limit) {

@@ -31,10 +31,10 @@ constexpr const char* kTraps = R"(\builtin eval "${__sbx_traps-}")";
 // The loop is left by `break` only: by prompt_word(), or by a command that says so outside of a
 // loop of its own. What is traced, trapped and exported is the command's text, not these words:
 // what was so since is put away, and so are functions of two names that stand without
-// `builtin`, which would open nothing, and hide variables of one command. Their texts are read again
-// as they were read first: what has become an alias since is none there. A ^C may come between any
-// two words, and a read that TMOUT ends is begun again. What is said begins with a NUL, as others may
-// have said something before. A shell that has lost what these words need ends.
+// `builtin`, which would open nothing, and hide variables of one command. Their texts are read
+// again as they were read first: what has become an alias since is none there. A ^C may come
+// between any two words, and a read that TMOUT ends is begun again. What is said begins with a NUL,
+// as others may have said something before. A shell that has lost what these words need ends.
 std::string driver() {
   return "while { __sbx_flags=$-; " + std::string(kFreeBuiltin) + R"(\builtin set +xvTa
 [[ $__sbx_flags != *a* ]] || \builtin export -n "${!__sbx_@}"

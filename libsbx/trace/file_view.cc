@@ -18,6 +18,7 @@
 #include "json/writer.h"
 #include "model/grant.h"
 #include "sys/calls.h"
+#include "trace/file_grants.h"
 #include "trace/inside_paths.h"
 
 namespace sbx {
@@ -321,7 +322,8 @@ std::string FileView::grant_within(const std::string& directory, const std::stri
 }
 
 bool FileView::is_kept(const std::string& path) const {
-  return is_always_protected(policy_, path) || shown_as(path) == "protected" || is_protected(path);
+  return is_always_protected(policy_, path) || shown_as(path) == "protected" ||
+         is_protected_by_name(policy_, path);
 }
 
 // Of an entry that is to be made, and that the host has: it is only not shown, and needs no more
@@ -420,47 +422,9 @@ void FileView::read_rules() {
 }
 
 std::string FileView::grant(const std::string& path, bool to_write) const {
-  const std::string shown = shown_as(path);
-  if (to_write && is_always_protected(policy_, path)) return "";
-  if (to_write && (shown == "protected" || is_protected(path))) {
-    return "remove it from filesystem.protect";
-  }
-  const bool is_ours =
-      shown == "empty" || is_below(path, "/dev/shm") || (shown.empty() && is_below(path, "/tmp"));
-  if (to_write && is_ours && !has_scratch(policy_.sandbox)) return "limits.tmp_mb = 256";
-  // Where a secret comes from is hidden, whatever roots there are.
-  const auto& credentials = policy_.sandbox.network.credentials;
-  if (std::any_of(credentials.begin(), credentials.end(),
-                  [&](const auto& credential) { return credential.from.file == path; })) {
-    return "";
-  }
-  // Nothing that could be added lets a root's own place be moved or removed.
-  const auto& roots = policy_.sandbox.filesystem.roots;
-  const auto is_it = [&](const Root& root) { return root.path == path; };
-  const auto last = std::find_if(roots.rbegin(), roots.rend(), is_it);
-  if (last != roots.rend() && last->access == Access::kReadWrite) return "";
-  const std::string access = to_write ? "rw" : "ro";
-  return root_grant({&path, 1}, access);
+  return file_grant(plan_, policy_, path, to_write);
 }
 
-// As the plan shows the deepest place that holds the path; empty where nothing does.
-std::string FileView::shown_as(const std::string& path) const {
-  const auto* const deepest = deepest_at(
-      plan_.shown, path, [](const auto& shown) -> std::string_view { return shown.first; });
-  return deepest == nullptr ? "" : deepest->second;
-}
-
-// Without a mount view the plan shows nothing: by name, within a writable root. A directory that
-// leads to a protected path can be neither moved nor removed.
-bool FileView::is_protected(const std::string& path) const {
-  const FilesystemProfile& files = policy_.sandbox.filesystem;
-  return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
-    return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path) &&
-           std::any_of(files.protect.begin(), files.protect.end(), [&](const Protect& protect) {
-             const std::string whole = root.path + "/" + protect.path;
-             return is_below(path, whole) || is_below(whole, path);
-           });
-  });
-}
+std::string FileView::shown_as(const std::string& path) const { return sbx::shown_as(plan_, path); }
 
 }  // namespace sbx

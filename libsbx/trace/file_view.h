@@ -56,7 +56,6 @@ class FileView {
   std::string grant_within(const std::string& directory, const std::string& entry) const;
   bool is_kept(const std::string& path) const;  // protected, whatever root makes it writable
   std::string shown_as(const std::string& path) const;
-  bool is_protected(const std::string& path) const;
   std::optional<FileRefusal> by_overlay(const struct stat& info, const std::string& path) const;
   void read_rules();
 

@@ -2,6 +2,7 @@ sbx_room(trace
   SOURCES
     trace/apart.cc
     trace/file_call.cc
+    trace/file_grants.cc
     trace/file_reports.cc
     trace/file_view.cc
     trace/inside_paths.cc

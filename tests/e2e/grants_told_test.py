@@ -32,6 +32,26 @@ class Beside(harness.Case):
     def sh(self, command, *flags, **options):
         return super().sh(command, *flags, **{"env": self.env, **options})
 
+    def test_of_what_is_hidden_what_a_program_says_it_may_not_open_is_named(self):
+        """Where neither the command's text nor a layer tells of it."""
+        self.write("work/sub/.env", "KEY=1")
+        self.write("work/read.py", "import os\nfor base, _, names in os.walk('.'):\n    for name in names: open(base + '/' + name)\n")
+        hidden = self.work + "/sub/.env"
+        for command in ("grep -r KEY .", "tar cf t.tar sub", "find . -name '.e*' -exec cat {} +", "cp -r sub copy",
+                        "python3 read.py"):
+            with self.subTest(command=command):
+                answer = self.sh(command, "--hide", "sub/.env")
+                self.assertEqual([(d["layer"], d["operation"], d["target"], d["count"], d["program"], d["grant"])
+                                  for d in answer["denials"]],
+                                 [("mount", "open", hidden, 1, "", rw(hidden).replace("rw", "ro"))], answer)
+        self.assertEqual(self.sh("grep -r KEY .")["denials"], [])
+        # Nothing that is not shown is told of, whatever is printed of it, nor twice what is.
+        self.write("outside/secret", "s")
+        said = self.sh(f"echo 'cat: {self.outside}/secret: Permission denied' >&2")
+        self.assertEqual(said["denials"], [])
+        answer = self.sh("cat sub/.env; grep -r KEY .", "--hide", "sub/.env")
+        self.assertEqual({(d["target"], d["program"]) for d in answer["denials"]}, {(hidden, "cat"), (hidden, "grep")}, answer)
+
     def test_of_what_the_host_has_that_alone_is_granted(self):
         self.write("outside/secret", "s")
         self.write("work/own", "o")

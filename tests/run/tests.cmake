@@ -4,11 +4,13 @@ sbx_test(run
     ${CMAKE_CURRENT_LIST_DIR}/memory_count_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/missing_programs_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/network_test.cc
+    ${CMAKE_CURRENT_LIST_DIR}/printed_paths_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/redaction_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_modes_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/terminal_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/unreported_test.cc
     ${CMAKE_CURRENT_LIST_DIR}/watch_test.cc
+    ${PROJECT_SOURCE_DIR}/fuzz/run/properties.cc
   LINK sbx_all)
 sbx_test(run_bare
   SOURCES

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that the policy hides, and that a program says on stderr it may not open: those that
+// neither the command's text names nor a layer tells of. Pure: it names nothing but what the policy
+// does.
+#pragma once
+
+#include <vector>
+
+#include "model/denial.h"
+#include "model/outcome.h"
+#include "plan/plan.h"
+#include "policy/policy.h"
+
+namespace sbx {
+
+std::vector<Denial> printed_refusals(const LaunchPlan& plan, const Policy& policy,
+                                     const Outcome& outcome);
+
+}  // namespace sbx

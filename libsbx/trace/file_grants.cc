@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trace/file_grants.h"
+
+#include <algorithm>
+
+#include "base/paths.h"
+#include "model/grant.h"
+
+namespace sbx {
+
+std::string shown_as(const LaunchPlan& plan, const std::string& path) {
+  const auto* const deepest = deepest_at(
+      plan.shown, path, [](const auto& shown) -> std::string_view { return shown.first; });
+  return deepest == nullptr ? "" : deepest->second;
+}
+
+bool is_protected_by_name(const Policy& policy, const std::string& path) {
+  const FilesystemProfile& files = policy.sandbox.filesystem;
+  return std::any_of(files.roots.begin(), files.roots.end(), [&](const Root& root) {
+    return root.access == Access::kReadWrite && root.path != path && is_below(path, root.path) &&
+           std::any_of(files.protect.begin(), files.protect.end(), [&](const Protect& protect) {
+             const std::string whole = root.path + "/" + protect.path;
+             return is_below(path, whole) || is_below(whole, path);
+           });
+  });
+}
+
+std::string file_grant(const LaunchPlan& plan, const Policy& policy, const std::string& path,
+                       bool to_write) {
+  const std::string shown = shown_as(plan, path);
+  if (to_write && is_always_protected(policy, path)) return "";
+  if (to_write && (shown == "protected" || is_protected_by_name(policy, path))) {
+    return "remove it from filesystem.protect";
+  }
+  const bool is_ours =
+      shown == "empty" || is_below(path, "/dev/shm") || (shown.empty() && is_below(path, "/tmp"));
+  if (to_write && is_ours && !has_scratch(policy.sandbox)) return "limits.tmp_mb = 256";
+  // Where a secret comes from is hidden, whatever roots there are.
+  const auto& credentials = policy.sandbox.network.credentials;
+  if (std::any_of(credentials.begin(), credentials.end(),
+                  [&](const auto& credential) { return credential.from.file == path; })) {
+    return "";
+  }
+  // Nothing that could be added lets a root's own place be moved or removed.
+  const auto& roots = policy.sandbox.filesystem.roots;
+  const auto is_it = [&](const Root& root) { return root.path == path; };
+  const auto last = std::find_if(roots.rbegin(), roots.rend(), is_it);
+  if (last != roots.rend() && last->access == Access::kReadWrite) return "";
+  const std::string access = to_write ? "rw" : "ro";
+  return root_grant({&path, 1}, access);
+}
+
+}  // namespace sbx

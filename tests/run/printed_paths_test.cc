@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run/printed_paths.h"
+
+#include <gtest/gtest.h>
+
+#include "../../fuzz/run/properties.h"
+#include "support/corpus.h"
+
+namespace sbx {
+namespace {
+
+class PrintedRefusals : public testing::Test {
+ protected:
+  // Each as "OPERATION TARGET GRANT'S-PATH ACCESS".
+  std::vector<std::string> find(const std::string& printed) {
+    Outcome outcome;
+    outcome.err.text = printed;
+    outcome.denials = known_;
+    std::vector<std::string> out;
+    for (const Denial& denial : printed_refusals(plan_, policy_, outcome)) {
+      EXPECT_EQ(denial.layer, Refuser::kMount);
+      EXPECT_EQ(denial.count, 1U);
+      std::string grant = denial.grant;
+      const std::size_t begin = grant.find("{\"path\": \"");
+      const std::size_t middle = grant.find("\", \"access\": \"");
+      if (begin != std::string::npos && middle != std::string::npos) {
+        grant = grant.substr(begin + 10, middle - begin - 10) + " " + grant.substr(middle + 14, 2);
+      }
+      out.push_back(denial.operation + " " + denial.target + " " + grant);
+    }
+    return out;
+  }
+  using Found = std::vector<std::string>;
+
+  void SetUp() override {
+    plan_.wanted.add(Layer::kMount);
+    plan_.shown = {
+        {"/w", "rw"}, {"/w/secret", "none"}, {"/w/sub/.env", "none"}, {"/w/a b/key", "none"}};
+  }
+  LaunchPlan plan_;
+  Policy policy_;
+  std::vector<Denial> known_;
+};
+
+TEST_F(PrintedRefusals, OfWhatIsHiddenAreNamedInTheWordsOfPrograms) {
+  const Found env = {"open /w/sub/.env /w/sub/.env ro"};
+  for (const char* line : {"grep: ./sub/.env: Permission denied", "cat: .env: Permission denied",
+                           "cp: cannot open 'sub/.env' for reading: Permission denied",
+                           "tar: sub/.env: Cannot open: Permission denied",
+                           "PermissionError: [Errno 13] Permission denied: '/w/sub/.env'",
+                           "Error: EACCES: permission denied, open '/w/sub/.env'",
+                           "open ../w/sub/.env: permission denied", "EACCES: /w/sub/.env",
+                           "bash: line 1: sub/.env: Permission denied"}) {
+    EXPECT_EQ(find(line), env) << line;
+  }
+  const Found secret = {"open /w/secret /w/secret ro"};
+  EXPECT_EQ(find("find: \xe2\x80\x98./secret\xe2\x80\x99: Permission denied\n"), secret);
+  EXPECT_EQ(find("cat: secret/key: Permission denied\n"), secret);
+  EXPECT_EQ(find("cat: 'a b/key': Permission denied\n"), Found{"open /w/a b/key /w/a b/key ro"});
+}
+
+TEST_F(PrintedRefusals, AreNotOfOtherFiles) {
+  for (const char* line :
+       {"cat: sub/.env.old: Permission denied", "cat: other/.env: Permission denied",
+        "cat: secrets: Permission denied", "cat: my.env: Permission denied",
+        "sub/.env: No such file or directory", "cat: /etc/shadow: Permission denied",
+        "cat: /sub/.env: Permission denied", "touch: /w/secret: Read-only file system", "/", ""}) {
+    EXPECT_EQ(find(line), Found{}) << line;
+  }
+}
+
+TEST_F(PrintedRefusals, AreOnceEachAndFew) {
+  for (int i = 0; i < 40; ++i) plan_.shown.emplace_back("/w/" + std::to_string(i) + "/k", "none");
+  std::string printed;
+  for (int i = 0; i < 40; ++i) {
+    for (const char* prefix : {"cat: ", "cat: ./"}) {
+      printed += prefix + std::to_string(i) + "/k: Permission denied\n";
+    }
+  }
+  EXPECT_EQ(find(printed).size(), 32U);
+  std::string many;
+  for (int i = 0; i < 256; ++i) many += "cat: other: Permission denied\n";
+  EXPECT_EQ(find(many + "cat: secret: Permission denied\n"), Found{});
+  EXPECT_EQ(find(std::string(10000, ' ') + "secret: Permission denied"), Found{});
+  known_ = {{Refuser::kMount, "open", "/w/secret", 1, "cat", ""}};
+  EXPECT_EQ(find("cat: secret: Permission denied"), Found{});
+  plan_.wanted = {};
+  known_.clear();
+  EXPECT_EQ(find("cat: secret: Permission denied"), Found{});
+}
+
+TEST(PrintedRefusalsCorpus, IsReplayed) {
+  const auto files = corpus_files("run/printed_corpus");
+  EXPECT_GE(files.size(), 4U);
+  for (const auto& file : files) EXPECT_TRUE(printed_refusals_hold(file.bytes)) << file.path;
+}
+
+}  // namespace
+}  // namespace sbx
