@@ -15,29 +15,26 @@ namespace {
 constexpr std::size_t kMostEntries = 32;
 constexpr std::size_t kMostLines = 256;  // that are looked through, the first ones
 constexpr std::size_t kLongestLine = 8192;
-constexpr std::string_view kAround = " \t'\"`()=:";  // a path that is printed
-constexpr std::string_view kOpenQuote = "\xe2\x80\x98";
-constexpr std::string_view kCloseQuote = "\xe2\x80\x99";
+// A path that is printed: among them the last byte of an opening quote in UTF-8, and the first of a
+// closing one.
+constexpr std::string_view kAround = " \t'\"`()=:\x98\xe2";
 
 // As far as it is known without the directory that it is relative to.
 bool names(std::string_view line, std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    const bool is_whole = end == line.size() || line[end] == '/' ||
-                          line.substr(end, 3) == kCloseQuote ||
-                          kAround.find(line[end]) != kAround.npos;
-    if (!is_whole) continue;
-    std::size_t begin = line.substr(0, at).find_last_of(kAround) + 1;
-    const std::size_t quote = line.substr(0, at).rfind(kOpenQuote);
-    if (quote != line.npos) begin = std::max(begin, quote + kOpenQuote.size());
+    if (end < line.size() && line[end] != '/' && kAround.find(line[end]) == kAround.npos) continue;
+    const std::size_t begin = line.substr(0, at).find_last_of(kAround) + 1;
     const std::string_view word = line.substr(begin, end - begin);
     const std::string normal = resolve_path(word, "/");
-    if (path == normal) return true;
-    if (word.starts_with('/')) continue;
     // What a blank has cut off is no directory.
-    const char cut = begin > 0 && line[begin - 1] == ' ' ? ' ' : '/';
-    if (path.ends_with(normal) || path.ends_with(cut + normal.substr(1))) return true;
+    const bool is_cut = line.substr(0, begin).ends_with(' ');
+    if (word.starts_with('/')
+            ? path == normal
+            : path.ends_with(normal) || (is_cut && path.ends_with(' ' + normal.substr(1)))) {
+      return true;
+    }
   }
   return false;
 }
