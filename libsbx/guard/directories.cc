@@ -286,6 +286,7 @@ class Walk {
       } else {
         widen(after().now, start.state.now);
         widen(after().last, start.state.last);
+        if (!start.state.stops_at_errors) after().stops_at_errors = false;
       }
       region = inner;
       i = last;
@@ -360,11 +361,8 @@ class Walk {
       change(Arguments(command, 1).operands(), program == "pushd");
     } else if (program == "popd") {
       pop(command);
-    } else if (program == "set" && command.words.size() > 1) {
-      const std::string& flags = command.words[1].text;
-      if (flags.starts_with('-') && flags.find('e') != std::string::npos) {
-        at_.state.stops_at_errors = true;
-      }
+    } else if (program == "set") {
+      set_options(command.words);
     } else if (program == "env") {
       // What env runs is within its own words, so that this ends with them.
       const Arguments arguments(command, 1, "uC", {"chdir", "unset"});
@@ -375,6 +373,20 @@ class Walk {
       Word target = *option;
       target.text = arguments.value('C', "chdir");
       change({&target});
+    }
+  }
+
+  // What may not run makes nothing end.
+  void set_options(const std::vector<Word>& words) {
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string& flags = words[i].text;
+      if (flags.size() < 2 || flags == "--" || (flags[0] != '-' && flags[0] != '+')) return;
+      const bool has_name = flags.ends_with('o') && i + 1 < words.size();
+      const bool is_it =
+          flags.find('e') != flags.npos || (has_name && words[i + 1].text == "errexit");
+      if (is_it && flags[0] == '+') at_.state.stops_at_errors = false;
+      if (is_it && flags[0] == '-' && !at_.is_linked) at_.state.stops_at_errors = true;
+      if (has_name) ++i;
     }
   }
 

@@ -171,8 +171,33 @@ std::optional<Hit> outside_find(const Case& c, const Command& find, const FindSt
 
 // --- removal ---
 
+// Among the words that find or xargs was given for it, the word's own has the place. The words of a
+// text within another all have its span.
+bool is_placeholder_within(const Case& c, const Word& word) {
+  constexpr std::size_t kMostBefore = 64;
+  const std::vector<Word>& words = c.command.words;
+  const auto& commands = c.reading.commands;
+  const auto at = static_cast<std::size_t>(&word - words.data());
+  auto self = static_cast<std::size_t>(&c.command - commands.data());
+  for (std::size_t i = 0; self > 0 && i < kMostBefore; ++i) {
+    const Command& giver = commands[--self];
+    if (giver.via.size() + 1 != c.command.via.size()) continue;
+    bool has_place = false;
+    for (std::size_t begin = 1; begin + words.size() <= giver.words.size(); ++begin) {
+      const std::size_t end = begin + words.size();
+      const bool ends = end == giver.words.size() || giver.words[end].text == ";";
+      if (!ends || giver.words[begin].text != words.front().text) continue;
+      has_place = giver.words[begin + at].text.find("{}") != std::string::npos;
+      if (!has_place) break;
+    }
+    return has_place;
+  }
+  return false;
+}
+
 // "{}", and what only find or xargs adds.
 bool is_placeholder(const Case& c, const Word& word) {
+  if (word.span == c.command.words.front().span) return is_placeholder_within(c, word);
   if (word.span.end > c.text.size() || word.span.begin > word.span.end) return false;
   return c.text.substr(word.span.begin, word.span.end - word.span.begin).find("{}") !=
          std::string_view::npos;

@@ -96,7 +96,8 @@ struct Region {
 struct Reading {
   std::vector<Command> commands;  // in the order of the text; those run by others follow theirs
   std::vector<Function> functions;
-  std::vector<Region> regions;  // that may change the working directory, the outer before the inner
+  // That may change the working directory, or a shell's options; the outer before the inner.
+  std::vector<Region> regions;
   std::vector<Unknown> unknown;
   bool complete = true;  // false: syntax that could not be read, or a bound reached; see `unknown`
 };

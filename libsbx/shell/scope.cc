@@ -127,6 +127,11 @@ void Scope::end_trap(Names outer) {
   all.items.insert(all.items.end(), outer.begin(), outer.end());
 }
 
+bool Scope::is_made(const std::string& name) const {
+  const std::string whole = key(name);
+  return made_.contains(whole) || (history != nullptr && history->contains(whole));
+}
+
 std::size_t Scope::call(const std::string& function, const Names* used_up) {
   const std::string name = key(function + "()");
   const Value* wanted = nullptr;
@@ -142,7 +147,7 @@ std::size_t Scope::call(const std::string& function, const Names* used_up) {
     const Value* value = find_default(each);
     if (is_late_) {
       wanted_.insert(each);
-    } else {
+    } else if (value != nullptr || is_made(each)) {
       record(each, value != nullptr ? *value : Value{{""}, false});
     }
   }

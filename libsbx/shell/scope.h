@@ -109,6 +109,7 @@ class Scope {
   void change(const std::string& name, Entry entry);
   void record(const std::string& name, const Value& value);
   std::string key(const std::string& name) const;
+  bool is_made(const std::string& name) const;  // the text assigns it somewhere
   const Value* find_default(const std::string& name) const;
 
   std::unordered_map<std::string, Entry> entries_;

@@ -204,6 +204,7 @@ void Walker::apply_builtin(const std::vector<Field>& words) {
   if (!program) return;
   if (is_one_of(*program, kDeclarations)) return apply_declaration(words);
   if (*program == "set") {
+    ++moves_;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string& text = words[i].text;
       const bool ends = text == "--" || text == "-";

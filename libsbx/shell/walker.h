@@ -131,7 +131,7 @@ class Walker {
   std::map<const Part*, Text>* substituted_ = nullptr;   // within one word with braces
   std::uint32_t pipelines_ = 0;
   std::size_t conditions_ = 0;  // branches, loops and subshells around what is read
-  std::size_t moves_ = 0;       // changes of this shell's directory so far
+  std::size_t moves_ = 0;       // what may have changed this shell's directory or options so far
   int depth_ = 0;
   std::size_t work_left_ = kLeastWork;
   bool stopped_ = false;
