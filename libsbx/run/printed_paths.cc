@@ -13,8 +13,8 @@ namespace sbx {
 namespace {
 
 constexpr std::size_t kMostEntries = 32;
-constexpr std::size_t kMostLines = 256;  // that are looked through, the first ones
-constexpr std::size_t kLongestLine = 8192;
+constexpr std::size_t kMostLines = 64;  // that are looked through, the first ones
+constexpr std::size_t kLongestLine = 1024;
 // A path that is printed: among them the last byte of an opening quote in UTF-8, and the first of a
 // closing one.
 constexpr std::string_view kAround = " \t'\"`()=:\x98\xe2";

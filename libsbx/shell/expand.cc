@@ -203,7 +203,8 @@ Value Walker::base_value(const Parameter& parameter, bool& is_known) {
     index = std::stoul(*subscript);
   }
   // Of an array that is not known the one item stands for all.
-  if (value->is_array && value->items.size() == 1 && has_hole(value->items[0])) index = 0;
+  const bool is_one = value->is_array && value->items.size() == 1;
+  if (is_one && (has_hole(value->items[0]) || has_mark(value->items[0]))) index = 0;
   return {{index < value->items.size() ? value->items[index] : ""}, false};
 }
 
