@@ -103,14 +103,14 @@ void Walker::expand_assignments(const SyntaxNode& node, std::vector<Assignment>&
       for (const WordNode& element : assignment.elements) expand_word(element, elements);
       value.is_array = true;
       field.span = assignment.span;
+      bool is_beyond = false;  // [index]=value, and what may be several
       for (const Field& element : elements) {
-        // [index]=value and what may be several are beyond this.
-        if (element.text.starts_with('[') || element.splits) value.items.clear();
+        is_beyond = is_beyond || element.text.starts_with('[') || element.splits;
         if (!field.text.empty()) field.text += ' ';
         field.text += element.text;
         value.items.push_back(made_of(element));
       }
-      if (value.items.size() != elements.size()) value.items.assign(1, std::string(1, kHole));
+      if (is_beyond) value.items.assign(1, std::string(1, kHole));
     } else {
       field = expand_single(assignment.value);
       value.items.push_back(field.has_tilde ? made_of(field) : field.text);
