@@ -340,7 +340,8 @@ class Walk {
     at_.is_linked = gap.find("&&") != gap.npos || gap.find("||") != gap.npos;
     if (gap.empty() || at_.state.before.empty()) return;
     const std::string_view program = program_of(command);
-    const bool leaves = program == "exit" || program == "return";
+    // A text is no sourced file: `return` outside of a function is an error, and it goes on.
+    const bool leaves = program == "exit" || (program == "return" && command.function >= 0);
     const bool or_leave = leaves && gap.find("||") != std::string_view::npos;
     const bool or_fail =
         at_.state.stops_at_errors && gap.find_first_of(")|&}") == std::string_view::npos;
