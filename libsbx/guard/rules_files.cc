@@ -175,6 +175,8 @@ std::optional<Hit> outside_find(const Case& c, const Command& find, const FindSt
 // text within another all have its span.
 bool is_placeholder_within(const Case& c, const Word& word) {
   constexpr std::size_t kMostBefore = 64;
+  constexpr std::size_t kMostWords = 1024;
+  if (word.known) return false;
   const std::vector<Word>& words = c.command.words;
   const auto& commands = c.reading.commands;
   const auto at = static_cast<std::size_t>(&word - words.data());
@@ -182,6 +184,7 @@ bool is_placeholder_within(const Case& c, const Word& word) {
   for (std::size_t i = 0; self > 0 && i < kMostBefore; ++i) {
     const Command& giver = commands[--self];
     if (giver.via.size() + 1 != c.command.via.size()) continue;
+    if (giver.words.size() > kMostWords) return false;
     bool has_place = false;
     for (std::size_t begin = 1; begin + words.size() <= giver.words.size(); ++begin) {
       const std::size_t end = begin + words.size();
