@@ -89,18 +89,20 @@ void RelayedConnection::on_resolved(const Resolution& resolution) {
   std::vector<Endpoint> targets;
   for (const IpAddress& address : resolution.addresses) {
     const Endpoint target{address, destination_.endpoint.port};
-    if (context_.rules.allows_resolved(target, context_.own.get())) targets.push_back(target);
+    const bool is_allowed = context_.rules.allows_resolved(target, context_.own.get());
+    (is_allowed ? targets : refused_).push_back(target);
   }
-  if (targets.empty()) {
-    if (!resolution.addresses.empty()) {
-      const Endpoint refused{resolution.addresses.front(), destination_.endpoint.port};
-      context_.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
-                    allow_grant(context_.rules.mode(), endpoint_text(refused)));
-    }
-    abort();
-    return;
-  }
+  if (targets.empty()) return fail();
   dial(std::move(targets));
+}
+
+// Where the name leads to what is refused as well, that may be what was wanted.
+void RelayedConnection::fail() {
+  for (const Endpoint& refused : refused_) {
+    context_.deny("connect", destination_.text() + " (" + ip_text(refused.address) + ")",
+                  allow_grant(context_.rules.mode(), endpoint_text(refused)));
+  }
+  abort();
 }
 
 bool RelayedConnection::has_upstream() const {
@@ -151,7 +153,7 @@ void RelayedConnection::dial(std::vector<Endpoint> targets) {
         if (ended_) return;  // the client gave up in this very step
         context_.loop.bury(std::exchange(dialer_, nullptr));
         if (!server.is_open()) {
-          return has_upstream() ? fail_upstream("not reached") : abort();
+          return has_upstream() ? fail_upstream("not reached") : fail();
         }
         record_->address = ip_text(address.address);
         if (has_upstream()) return open_tunnel(std::move(server));

@@ -47,6 +47,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   void fail_upstream(const std::string& why);
   void resolve();
   void on_resolved(const Resolution& resolution);
+  void fail();
   void dial(std::vector<Endpoint> targets);
   void record();
   void relay(OwnedFd server);
@@ -67,6 +68,7 @@ class RelayedConnection : public HttpSink, public std::enable_shared_from_this<R
   Loop::Timer published_limit_;
   OnEnd end_;
   Destination destination_;
+  std::vector<Endpoint> refused_;  // of those that its name has
   std::uint32_t handed_over_ = 0;  // its number there
   bool holds_name_ = false;
   std::shared_ptr<AllowedConnection> record_;

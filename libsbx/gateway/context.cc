@@ -16,10 +16,14 @@ void GatewayContext::deny(std::string operation, std::string target, std::string
                  std::move(grant)});
 }
 
-std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
-  const auto rule = parse_host_rule(host_and_port);
-  if (!rule || !is_one_host(*rule)) return "";
-  const std::string list = "network.allow += [" + json_string(host_and_port) + "]";
+std::string allow_grant(NetworkMode mode, const std::vector<std::string>& entries) {
+  std::string list = "network.allow += [";
+  for (const std::string& entry : entries) {
+    const auto rule = parse_host_rule(entry);
+    if (!rule || !is_one_host(*rule)) return "";
+    list += (list.ends_with('[') ? "" : ", ") + json_string(entry);
+  }
+  list += ']';
   return mode == NetworkMode::kNone ? std::string(kWithItsMode) + list : list;
 }
 

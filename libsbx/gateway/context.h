@@ -91,7 +91,10 @@ inline constexpr const char* kUdpRefusal = "udp";
 
 // What lets the host be reached, "host" or "host:port", from the mode that is in force. Empty for
 // what is no host, or more than one: a program inside says what it is.
-std::string allow_grant(NetworkMode mode, const std::string& host_and_port);
+std::string allow_grant(NetworkMode mode, const std::vector<std::string>& entries);
+inline std::string allow_grant(NetworkMode mode, const std::string& host_and_port) {
+  return allow_grant(mode, std::vector{host_and_port});
+}
 // That of a port of the host's loopback, in any mode.
 std::string host_port_grant(std::uint16_t port);
 

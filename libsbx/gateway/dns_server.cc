@@ -337,9 +337,11 @@ void DnsServer::answer_resolved(const DnsQuery& query, const Resolution& resolut
   };
   const auto& found = resolution.addresses;
   if (std::none_of(found.begin(), found.end(), is_reachable)) {
-    const std::string address = ip_text(found.front());
-    context_.deny("dns", query.name + " (" + address + ")",
-                  allow_grant(context_.rules.mode(), address), program);
+    for (const IpAddress& address : found) {
+      context_.deny("dns", query.name + " (" + ip_text(address) + ")",
+                    allow_grant(context_.rules.mode(), context_.rules.entries_for(query.name, address)),
+                    program);
+    }
     return reply(DnsCode::kNoSuchName);
   }
   // The gateway dials either family whatever the program asked for, so A always has an answer.

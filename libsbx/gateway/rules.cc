@@ -71,6 +71,21 @@ bool Rules::allows_name(std::string_view name, std::uint16_t port) const {
   return mode_ == NetworkMode::kOutbound || allows(names_, wildcards_, name, port);
 }
 
+std::vector<std::string> Rules::entries_for(std::string_view name, const IpAddress& address) const {
+  std::set<std::uint16_t> ports;
+  for (const NameSet* const rules : {&names_, &wildcards_}) {
+    for (const auto& rule : *rules) {
+      if (allows_name(name, rule.second)) ports.insert(rule.second);
+    }
+  }
+  std::vector<std::string> entries;
+  for (const std::uint16_t port : ports) entries.push_back(endpoint_text({address, port}));
+  if (mode_ == NetworkMode::kOutbound || ports == std::set<std::uint16_t>{80, 443}) {
+    return {ip_text(address)};
+  }
+  return entries;
+}
+
 bool Rules::is_listed(const Endpoint& destination, bool guarded) const {
   return std::any_of(networks_.begin(), networks_.end(), [&](const NetworkRule& rule) {
     return rule.port == destination.port && (!guarded || rule.lists_own) &&

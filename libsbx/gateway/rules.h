@@ -28,6 +28,10 @@ class Rules {
   bool allows_name(std::string_view name) const;
   bool allows_name(std::string_view name, std::uint16_t port) const;
 
+  // The entries that let what is allowed by that name lead to the address: with each of its ports,
+  // or for the ports that an entry without one means.
+  std::vector<std::string> entries_for(std::string_view name, const IpAddress& address) const;
+
   // A destination that the program gave as an address.
   bool allows_literal(const Endpoint& destination, std::span<const IpNetwork> own) const;
   // An address that an allowed name resolves to: any but special ones and the host's own, unless

@@ -87,6 +87,16 @@ class Allowlist(Networked):
                          "--allow-host", "10.77.0.2:8089")
         self.assertEqual(answer["stdout"], "own.test:8089/ hub-own\n")
 
+    def test_each_address_that_a_name_is_refused_for_is_told_with_its_port(self):
+        """Also where another one of them is allowed and nobody answers there."""
+        four, six = world.ROUTED4 + ":8089", f"[{world.ROUTED6}]:8089"
+        for flags, operation, told in (([], "dns", [four, six]), ([six], "connect", [four]), ([four], "connect", [])):
+            flags = [f"--allow-host={name}" for name in ["routed.test:8089", *flags]]
+            answer = self.sh("curl -sS -m 5 http://routed.test:8089/ || echo not", *flags)
+            self.assertEqual(answer["stdout"] == "not\n", told != [], answer)
+            self.assertEqual(sorted(d["grant"] for d in answer["denials"]), [f'network.allow += ["{a}"]' for a in told])
+            self.assertEqual({d["operation"] for d in answer["denials"]}, {operation} if told else set(), answer)
+
     def test_tls_to_an_allowed_name_with_another_in_its_sni_is_refused(self):
         shutil.copy(os.path.join(self.place, "cert.pem"), self.work)
         answer = self.sh("curl -sS --cacert cert.pem https://allowed.test/good;"

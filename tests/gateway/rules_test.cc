@@ -52,6 +52,19 @@ TEST(Rules, SpecialAddressesMustBeListedToBeReached) {
   EXPECT_FALSE(allow.allows_resolved(ipv4(192, 0, 2, 9), own));
 }
 
+TEST(Rules, WhatANameLeadsToIsListedWithThePortsOfTheName) {
+  const auto entries = [](const std::vector<std::string>& allow, const char* name, const char* to,
+                          NetworkMode mode = NetworkMode::kAllowlist) {
+    return rules(allow, mode).entries_for(name, parse_ip(to).value());
+  };
+  using Entries = std::vector<std::string>;
+  EXPECT_EQ(entries({"a.test:22", "b.test:99"}, "a.test", "10.0.0.1"), Entries{"10.0.0.1:22"});
+  EXPECT_EQ(entries({"a.test"}, "a.test", "fd00::1"), Entries{"fd00::1"});
+  EXPECT_EQ(entries({"a.test", "*.test:22"}, "a.test", "fd00::1"),
+            (Entries{"[fd00::1]:22", "[fd00::1]:80", "[fd00::1]:443"}));
+  EXPECT_EQ(entries({}, "a.test", "10.0.0.1", NetworkMode::kOutbound), Entries{"10.0.0.1"});
+}
+
 TEST(Rules, ANetworkThatMeansAnythingDoesNotListTheHost) {
   const Rules allow = rules({"0.0.0.0/0:80", "[::/0]:80"});
   EXPECT_TRUE(allow.allows_literal(to("8.8.8.8", 80), {}));
