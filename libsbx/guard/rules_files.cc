@@ -88,8 +88,7 @@ class FindReader {
       if (!is_not) out_.has_filter = true;
       ++at;
     } else if (text == "-empty") {
-      if (is_not) return;
-      out_.has_filter = groups_.back().is_named = true;  // there is nothing in it to be lost
+      if (!is_not) out_.has_filter = true;
     } else if (text == "-files0-from") {
       out_.is_elsewhere = true;
       ++at;
@@ -121,14 +120,15 @@ FindStart read_find(const Command& find) {
   return out;
 }
 
+bool is_run_by_find(const Command& command) {
+  return std::any_of(command.via.begin(), command.via.end(),
+                     [](const std::string& name) { return name.starts_with("find"); });
+}
+
 // The find whose files this command is given: its own -exec, or the first stage before xargs.
 const Command* feeding_find(const Case& c) {
   const auto& via = c.command.via;
-  const bool by_exec = std::any_of(
-      via.begin(), via.end(), [](const std::string& name) { return name.starts_with("find"); });
-  const bool by_xargs = std::find(via.begin(), via.end(), "xargs") != via.end();
-  if (!by_exec && !by_xargs) return nullptr;
-  if (by_exec) {
+  if (is_run_by_find(c.command)) {
     // What find runs follows it; the nearest that holds it.
     const auto finds = c.index.finds();
     const auto self = static_cast<std::uint32_t>(&c.command - c.reading.commands.data());
@@ -139,6 +139,9 @@ const Command* feeding_find(const Case& c) {
     }
     return nullptr;
   }
+  // What prints more than its files has given xargs words that nobody knows.
+  if (c.command.has_more_words || std::find(via.begin(), via.end(), "xargs") == via.end())
+    return nullptr;
   for (const std::uint32_t at : c.index.before(c.reading, c.command)) {
     const Command& other = c.reading.commands[at];
     const bool is_find = !other.words.empty() && base_name(other.words.front().text) == "find";
@@ -190,7 +193,7 @@ bool is_placeholder_within(const Case& c, const Word& word) {
       const std::size_t end = begin + words.size();
       const bool ends = end == giver.words.size() || giver.words[end].text == ";";
       if (!ends || giver.words[begin].text != words.front().text) continue;
-      has_place = giver.words[begin + at].text.find("{}") != std::string::npos;
+      has_place = giver.words[begin + at].known && giver.words[begin + at].text == "{}";
       if (!has_place) break;
     }
     return has_place;
@@ -198,12 +201,13 @@ bool is_placeholder_within(const Case& c, const Word& word) {
   return false;
 }
 
-// "{}", and what only find or xargs adds.
+// "{}" alone, where find puts in what it has found. A longer word is a path like any other.
 bool is_placeholder(const Case& c, const Word& word) {
+  if (word.known || (word.shape.empty() && !is_run_by_find(c.command))) return false;
   if (word.span == c.command.words.front().span) return is_placeholder_within(c, word);
   if (word.span.end > c.text.size() || word.span.begin > word.span.end) return false;
-  return c.text.substr(word.span.begin, word.span.end - word.span.begin).find("{}") !=
-         std::string_view::npos;
+  return is_listed(c.text.substr(word.span.begin, word.span.end - word.span.begin),
+                   R"({} '{}' "{}" \{\})");
 }
 
 // mv FILE… /dev/null.

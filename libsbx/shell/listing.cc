@@ -128,14 +128,14 @@ std::string given_by_find(const Fields& words) {
     if (text == "-files0-from") return {kHole};
     if (text.starts_with("-exec") || text.starts_with("-ok")) break;
     const bool is_positive = words[at - 1].text != "!" && words[at - 1].text != "-not";
-    if (is_listed(text, "-name -iname -path")) is_named = is_named || is_positive;
+    if (is_listed(text, "-name -iname -path"))
+      is_named = is_named || (is_positive && words[at + 1].text != "*");
   }
   if (starts.empty()) starts.emplace_back(".");
   std::vector<std::string> items;
   for (const std::string& start : starts) {
     if (start.empty() || !is_bounded(start)) return {kHole};
-    const char mark = is_named ? kChoice : kDeep;
-    items.push_back(start == "." ? std::string(1, mark) : within(start, mark));
+    items.push_back(within(start, is_named ? kChoice : kDeep));
   }
   return join_values(items);
 }

@@ -65,7 +65,8 @@ std::string join_values(const std::vector<std::string>& items) {
   bool has_empty = false;
   bool has_tmp = false;
   std::vector<std::string> paths;
-  for (const std::string& item : items) {
+  for (std::string_view item : items) {
+    if (item.ends_with('\n')) item.remove_suffix(1);
     if (may_be_empty(item)) {
       has_empty = true;
       continue;
@@ -103,7 +104,9 @@ std::string join_values(const std::vector<std::string>& items) {
         if (slash == std::string::npos) return hole();
         directory.resize(slash + 1);
       } else {
-        return has_empty ? hole() : path;
+        if (!has_empty) return path;
+        const bool is_one = path.find_first_of(kEverything) == std::string::npos;
+        return is_one && !is_place_mark(path[0]) ? std::string{kMaybe} : hole();
       }
     }
   }

@@ -138,7 +138,7 @@ Output found(const std::vector<Field>& words) {
   for (; at < words.size(); ++at) {
     const std::string& text = words[at].text;
     if (text.starts_with("-exec") || text.starts_with("-ok") || text.starts_with("-fprint") ||
-        text == "-printf" || text == "-ls" || text == "-delete" || text == "-files0-from") {
+        is_listed(text, "-printf -ls -fls -delete -files0-from")) {
       return std::nullopt;
     }
     const bool is_positive = words[at - 1].text != "!" && words[at - 1].text != "-not";
@@ -280,14 +280,20 @@ Output made_output(std::string_view program, const std::vector<Field>& words, co
   if (program == "realpath" || program == "readlink") return full_path(words, context);
   if (program == "git") return git_output(words, context);
   if (program == "date") {
-    for (const Field& word : words) {
-      const std::string_view text = word.text;
-      if (text.starts_with('+') && (has_hole(text) || text.find('%') == std::string_view::npos ||
-                                    text.starts_with("+/") || text.find("..") != text.npos)) {
+    bool is_sure = true;  // else an option may be wrong, and there is nothing
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string_view text = words[i].text;
+      if (!text.starts_with('+')) {
+        is_sure = is_sure && text == "-u";
+        continue;
+      }
+      const std::size_t at = text.find('%') + 1;
+      if (has_hole(text) || at == 0 || text.find_first_of("ntpPZ", at) == at ||
+          text.starts_with("+/") || text.find(" /") != text.npos || text.find("..") != text.npos) {
         return std::nullopt;
       }
     }
-    return name;
+    return is_sure ? name : maybe;
   }
   if (program == "seq" && !has_unknown && !has_option("fs")) return name;
   if (program == "wc" && std::all_of(words.begin() + 1, words.end(),
@@ -326,7 +332,7 @@ std::optional<std::string> constant_output(const std::vector<Field>& words,
   const bool has_glob = std::any_of(words.begin(), words.end(), [](const Field& word) {
     return word.has_glob || word.has_tilde || word.is_process;
   });
-  if (*program == "true" || *program == ":") return "";
+  if (is_listed(*program, "true : false exit return")) return "";
   if (has_glob) {
     if (*program == "echo" || *program == "printf") {
       std::vector<Field> made = words;

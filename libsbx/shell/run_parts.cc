@@ -53,10 +53,12 @@ void put_in(std::vector<Field>& words, const std::string& placeholder, std::stri
   for (Field& word : words) {
     std::string made;
     std::size_t at = 0;
-    for (std::size_t found = word.text.find(placeholder); found != std::string::npos;
-         found = word.text.find(placeholder, at)) {
+    std::size_t found = word.text.find(placeholder);
+    // Of what find gives one may be ".".
+    const bool leads_up = word.text.find("/..", found) != std::string::npos;
+    for (; found != std::string::npos; found = word.text.find(placeholder, at)) {
       made.append(word.text, at, found - at);
-      made += value;
+      made += leads_up ? std::string_view(&kHole, 1) : value;
       at = found + placeholder.size();
     }
     if (at > 0) word.text = made.append(word.text, at);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "shell/arguments.h"
 #include "shell/options.h"
 #include "shell/parser.h"
@@ -327,12 +328,25 @@ void add_shell(const std::string& name, const Fields& words, Runs& runs) {
   add_text(runs, RunKind::kFile, name, words[at], tail(words, at + 1));
 }
 
+// git -c alias.NAME=TEXT NAME: words of git, or behind "!" a shell's text. The last one counts.
+void add_alias(const Fields& words, std::size_t verb, Runs& runs) {
+  const std::string alias = lower_case("alias." + words[verb].text + '=');
+  for (std::size_t at = verb; --at > 1;) {
+    if (lower_case(words[at].text.substr(0, alias.size())) != alias) continue;
+    Field meaning = words[at];
+    meaning.text.replace(0, alias.size(), "git ").append(" \"$@\"");
+    if (meaning.text[4] == '!') meaning.text.erase(0, 5);
+    return add_text(runs, RunKind::kText, "git alias", std::move(meaning), tail(words, verb));
+  }
+}
+
 // git submodule foreach TEXT, git bisect run PROGRAM, git rebase -x TEXT.
 void add_git(const Fields& words, Runs& runs) {
   Options options(words, "Cc", " git-dir work-tree namespace exec-path config-env ");
   while (options.next()) {
   }
   const std::size_t verb = options.at();
+  if (verb < words.size()) add_alias(words, verb, runs);
   if (verb + 1 >= words.size()) return;
   const Fields rest = tail(words, verb);
   if (rest[0].text == "submodule") {

@@ -32,7 +32,7 @@ void add_xargs(const Fields& words, Runs& runs) {
     if (option->name == "0" || option->name == "null") splits_lines = true;
     if (option->name == "d" || option->name == "delimiter") {
       splits_lines = true;
-      takes_input = takes_input && option->value == "\\n";
+      takes_input = takes_input && is_listed(option->value.value_or(""), "\\n \\0");
     }
     if (option->name == "I" && option->value) placeholder = *option->value;
     if (option->name == "replace") placeholder = option->value.value_or("{}");
@@ -71,9 +71,15 @@ void add_find(const Fields& words, Runs& runs) {
           return word.text.find("{}") != std::string::npos;
         });
     Fields bounded = inner;
-    take_out(inner, "{}");
-    add_words(runs, "find " + action, std::move(inner), has_place);
     if (has_place && given.empty()) given = fitting(words, given_by_find(words));
+    // "{}" alone is known by where find starts; what is longer is a path of its own.
+    for (Field& word : inner) {
+      if (word.text == "{}") word.text = kHole;
+    }
+    static constexpr char kHere[] = {'.', '/', kChoice};
+    const bool is_here = action.ends_with("dir");
+    put_in(inner, "{}", is_here ? std::string_view(kHere, sizeof kHere) : given);
+    add_words(runs, "find " + action, std::move(inner), has_place);
     if (has_place && !has_hole(given)) {
       put_in(bounded, "{}", given);
       if (is_many) {  // several

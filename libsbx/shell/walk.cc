@@ -84,6 +84,7 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
   Place inner = place;
   inner.in_background = place.in_background || chain.in_background;
   Text output = "";
+  bool is_sure = true;  // what stands before has succeeded: it prints something constant
   NameRange uncertain;  // names of the links that may not have run
   std::vector<bool> was_set;
   for (const ChainLink& link : chain.links) {
@@ -106,12 +107,16 @@ Text Walker::walk_chain(const Chain& chain, const Place& place, const Text& inpu
     const Text more = walk_pipeline(link.pipeline, inner, input);
     if (region) end_region(*region);
     conditions_ -= is_conditional ? 1 : 0;
-    if (link.connective == Connective::kOr) {
-      forget_names(link.assigned);
-    } else if (output && more) {  // what prints something constant succeeds
+    const bool is_or = link.connective == Connective::kOr;
+    if (is_or) forget_names(link.assigned);
+    if (!is_or) is_sure = is_sure && more && !more->empty() && !has_mark(*more);
+    if (!output || !more) {
+      if (!is_or || !is_sure) output.reset();
+    } else if (!is_or) {
       *output += *more;
-    } else {
-      output.reset();
+    } else if (!is_sure && !more->empty()) {
+      output = join_values({*output, *more});
+      *output += '\n';
     }
     if (link.connective != Connective::kFirst) {
       if (uncertain.end == 0) uncertain.begin = link.assigned.begin;

@@ -105,7 +105,9 @@ class Writer:
 
     def substitution(self, depth):
         forms = ["$(echo {w})", "$(dirname {p})", "$(basename {p})", "$(pwd)", "$(printf '%s/%s' {w} {w})",
-                 "$(cd {w} && pwd)", "`echo {p}`", "$(mktemp -d)", "$(cat <<E\n{w}\nE\n)"]
+                 "$(cd {w} && pwd)", "`echo {p}`", "$(mktemp -d)", "$(cat <<E\n{w}\nE\n)",
+                 "$(mktemp -d || echo {w})", "$(echo {w} || echo {w})", "$(false || echo {w})", "$(date -d {w} || echo x)",
+                 "$(find {w} -name x || echo {w})", "$(date %s)" % self.pick("+%F", "-d x", "+%n", "-u +%s", "+%p", "+%s/..")]
         if self.functions:
             forms.append("$(%s {w})" % self.random.choice(self.functions))
         return self.filled(self.random.choice(forms), depth)
@@ -147,7 +149,10 @@ class Writer:
     def filled(self, form, depth):
         """A form with its holes filled: names, words, parameters, lists, conditions, removals."""
         name = self.name()
-        makers = {"{n}": lambda: name, "{w}": lambda: self.word(depth), "{p}": lambda: self.quoted(self.parameter()),
+        makers = {"{f}": lambda: self.pick("{}", "{}", "{}/x", "./{}", "{}x", "{}/../x", "{}..", ".{}", "build/{}",
+                                           "x{}", "/{}", "/data/{}", "../{}", "{p}/{}", "{p}{}", "{}{}", "{}/../../y"),
+                  "{t}": lambda: self.pick("-name x", "-name x", "-path '*/x'", "-type d", "-name '*x'", "-mindepth 1"),
+                  "{n}": lambda: name, "{w}": lambda: self.word(depth), "{p}": lambda: self.quoted(self.parameter()),
                   "{l}": lambda: self.list(depth), "{c}": self.condition, "{r}": lambda: self.removal(depth),
                   "{r'}": lambda: self.removal(depth).replace("'", '"'),
                   "{l'}": lambda: self.list(depth).replace("'", '"')}
@@ -176,7 +181,11 @@ class Writer:
                 "eval '{r'}'", "bash -c '{l'}' {w} {w}", "bash -ec '{l'}'", "echo {w} | xargs rm -rf",
                 "echo {w} | xargs -I@ rm -rf @/x", "find {w} -name x -exec rm -rf {} +",
                 "find {w} -name x -exec sh -c '{r'}' _ {} \\;", "echo {w} | xargs sh -c '{r'}' _", "coproc { {l}; }; wait",
-                "find {w} -name x | while read -r {n}; do {l}; done", "trap '{l'}' EXIT")
+                "find {w} -name x | while read -r {n}; do {l}; done", "trap '{l'}' EXIT",
+                "find {w} {t} -exec rm -rf {f} \\;", "find {w} {t} -execdir rm -r {f} \\;",
+                "find {w} {t} | xargs -I{} rm -rf {f}", "find {w} {t} -print0 | xargs -0 rm -rf",
+                "find {w} {t} -printf '/data\\n' | xargs rm -rf", "find {w} {t} -exec echo {w} \\; | xargs rm -rf",
+                "find {w} {t} -exec sh -c 'rm -rf {f}' \\;", "bash -c \"find build {t} -exec rm -rf {f} \\;\"")
 
     def statement(self, depth=0):
         kind = self.random.random() * (0.6 if depth > 2 else 1)
